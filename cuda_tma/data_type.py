@@ -1,0 +1,168 @@
+"""dtype to tensor-map data type, and the facts of each data type. Sizes are in bits, since 4- and 6-bit types exist.
+
+A dtype travels through the package as its *name* (``"float32"``, ``"float8_e4m3fn"``), the spelling that NumPy,
+ml_dtypes, torch and JAX share.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .enums import TensorMapDataType as T
+from .errors import TensorMapError
+
+__all__ = [
+    "DLPACK_NAMES",
+    "data_type_of",
+    "element_bits",
+    "is_floating",
+    "is_packed",
+    "numpy_dtype",
+    "parse_data_type",
+]
+
+_ELEMENT_BITS = (8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6)  # indexed by TensorMapDataType
+
+# name: (bits of one element in memory, data type by default). Types that TMA has no name for are moved as the
+# unsigned integer of their size: a copy does not look inside an element.
+_DTYPES = {
+    "bool": (8, T.UINT8),
+    "uint8": (8, T.UINT8),
+    "int8": (8, T.UINT8),
+    "uint16": (16, T.UINT16),
+    "int16": (16, T.UINT16),
+    "uint32": (32, T.UINT32),
+    "int32": (32, T.INT32),
+    "uint64": (64, T.UINT64),
+    "int64": (64, T.INT64),
+    "float16": (16, T.FLOAT16),
+    "bfloat16": (16, T.BFLOAT16),
+    "float32": (32, T.FLOAT32),
+    "float64": (64, T.FLOAT64),
+    "complex64": (64, T.UINT64),
+    "float8_e3m4": (8, T.UINT8),
+    "float8_e4m3": (8, T.UINT8),
+    "float8_e4m3b11fnuz": (8, T.UINT8),
+    "float8_e4m3fn": (8, T.UINT8),
+    "float8_e4m3fnuz": (8, T.UINT8),
+    "float8_e5m2": (8, T.UINT8),
+    "float8_e5m2fnuz": (8, T.UINT8),
+    "float8_e8m0fnu": (8, T.UINT8),
+}
+
+# (DLPack type code, bits, lanes): name. Source: dlpack.h 1.1, DLDataTypeCode.
+DLPACK_NAMES = {
+    **{(0, bits, 1): f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{(1, bits, 1): f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{(2, bits, 1): f"float{bits}" for bits in (16, 32, 64)},
+    (4, 16, 1): "bfloat16",
+    (5, 64, 1): "complex64",
+    (5, 128, 1): "complex128",
+    (6, 8, 1): "bool",
+    (7, 8, 1): "float8_e3m4",
+    (8, 8, 1): "float8_e4m3",
+    (9, 8, 1): "float8_e4m3b11fnuz",
+    (10, 8, 1): "float8_e4m3fn",
+    (11, 8, 1): "float8_e4m3fnuz",
+    (12, 8, 1): "float8_e5m2",
+    (13, 8, 1): "float8_e5m2fnuz",
+    (14, 8, 1): "float8_e8m0fnu",
+    (17, 4, 2): "float4_e2m1fn_x2",
+}
+
+
+def element_bits(data_type: int) -> int:
+    """Bits of one element in global memory.
+
+    >>> element_bits(T.BFLOAT16), element_bits(T.PACKED_16U6_ALIGN16B)
+    (16, 6)
+    """
+    return _ELEMENT_BITS[data_type]
+
+
+def is_packed(data_type: int) -> bool:
+    """Whether elements are smaller than a byte (the 16U4 and 16U6 types)."""
+    return data_type >= T.PACKED_16U4_ALIGN8B
+
+
+def is_floating(data_type: int) -> bool:
+    """Whether the driver calls the type a floating-point one, for which the NaN fill is legal."""
+    return T.FLOAT16 <= data_type <= T.TFLOAT32_FTZ
+
+
+def data_type_of(dtype_name: str) -> T:
+    """The data type that stands for a dtype unless the user chooses another.
+
+    Raises
+    ------
+    TensorMapError
+        If no type has that element size, or if the choice is the user's to make (``float4_e2m1fn_x2``).
+    """
+    if dtype_name == "float4_e2m1fn_x2":
+        raise TensorMapError(
+            "a float4_e2m1fn_x2 tensor can be moved in three ways; pass data_type= to choose one: "
+            '"UINT8" (each byte, two elements, as it is; box_dim and coordinates count bytes), '
+            '"16U4_ALIGN8B" (16 elements in 8 bytes of shared memory, no gaps; box_dim and coordinates count 4-bit elements), '
+            '"16U4_ALIGN16B" (16 elements in 8 bytes, then a gap of 8 bytes, as the tensor cores of compute capability '
+            "10 read them beside fp8; box_dim and coordinates count 4-bit elements)"
+        )
+    if dtype_name not in _DTYPES:
+        raise TensorMapError(
+            f"dtype {dtype_name} has no tensor-map data type (TMA moves elements of 1, 2, 4 or 8 bytes); "
+            "view the tensor as a smaller type, e.g. complex128 as float64 with twice the columns"
+        )
+    return _DTYPES[dtype_name][1]
+
+
+def dtype_name(dtype_like: object) -> str:
+    """The shared spelling of a NumPy, ml_dtypes, torch or JAX dtype, or of its name.
+
+    >>> dtype_name("float32"), dtype_name(np.float32), dtype_name(np.dtype(">i4").newbyteorder("="))
+    ('float32', 'float32', 'int32')
+    """
+    text = str(dtype_like)
+    if text.startswith("torch."):
+        return text.removeprefix("torch.")
+    if text in _DTYPES:
+        return text
+    try:
+        return np.dtype(dtype_like).name
+    except TypeError:
+        raise TensorMapError(
+            f"data_type={dtype_like!r} is neither a dtype nor a TensorMapDataType; "
+            f'choose a dtype, or one of {", ".join(m.short_name for m in T)}'
+        ) from None
+
+
+def parse_data_type(value: object) -> T:
+    """A data type from a TensorMapDataType (ours or cuda.core's), a driver value, a name, or any dtype.
+
+    Names in upper case are the driver's (``"TFLOAT32"``); others are dtypes (``"float32"``, ``torch.float32``).
+
+    >>> parse_data_type("16U4_ALIGN8B").name, parse_data_type(np.int16).name
+    ('PACKED_16U4_ALIGN8B', 'UINT16')
+    """
+    if isinstance(value, int) or (isinstance(value, str) and value == value.upper()):
+        return T.parse(value, "data_type")
+    return data_type_of(dtype_name(value))
+
+
+def numpy_dtype(dtype_name: str) -> np.dtype:
+    """The NumPy dtype of that name; for the narrow floats from ml_dtypes, or uint8 where ml_dtypes is not installed.
+
+    float4_e2m1fn_x2 is two elements a byte, which NumPy has no dtype for: always uint8.
+    """
+    if dtype_name == "float4_e2m1fn_x2":
+        return np.dtype(np.uint8)
+    try:
+        return np.dtype(dtype_name)
+    except TypeError:
+        return _ml_dtype(dtype_name)
+
+
+def _ml_dtype(dtype_name: str) -> np.dtype:
+    try:
+        import ml_dtypes
+    except ImportError:
+        return np.dtype(f"uint{_DTYPES[dtype_name][0]}")
+    return np.dtype(getattr(ml_dtypes, dtype_name))

@@ -1,0 +1,146 @@
+"""The driver's enumerations, with the driver's values and cuda.core's names.
+
+Source: ``cuda.h``, CUDA 13.5, ``CUtensorMap*_enum``. cuda.core 1.2 has the same names, less the packed
+data types and the ``SWIZZLE_128B_ATOM_*`` modes.
+"""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = [
+    "TensorMapDataType",
+    "TensorMapIm2ColWideMode",
+    "TensorMapInterleave",
+    "TensorMapL2Promotion",
+    "TensorMapOOBFill",
+    "TensorMapSwizzle",
+]
+
+# A member's short name is its name without these: SWIZZLE_128B is also "128B", L2_256B is also "256B".
+_PREFIXES = ("SWIZZLE_", "INTERLEAVE_", "L2_", "PACKED_")
+
+
+class _DriverEnum(enum.IntEnum):
+    @property
+    def short_name(self) -> str:
+        """The name that a user types: ``SWIZZLE_128B`` is ``"128B"``."""
+        for prefix in _PREFIXES:
+            if self.name.startswith(prefix):
+                return self.name.removeprefix(prefix)
+        return self.name
+
+    @classmethod
+    def parse(cls, value: object, argument: str):
+        """The member that `value` names.
+
+        Parameters
+        ----------
+        value : member, int or str
+            A member of this enum or of cuda.core's enum of the same name, a driver value,
+            or a full or short name in any case (``"SWIZZLE_128B"``, ``"128b"``).
+        argument : str
+            The user's name of the argument, for the error.
+
+        Raises
+        ------
+        TypeError
+            If `value` is a member of another enum, or no int or str at all.
+        ValueError
+            If no member has that value or name. The message lists the short names.
+
+        Examples
+        --------
+        >>> TensorMapSwizzle.parse("128B", "swizzle")
+        <TensorMapSwizzle.SWIZZLE_128B: 3>
+        """
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, enum.Enum) and type(value).__name__ != cls.__name__:
+            raise TypeError(f"{argument}={value!r} is a {type(value).__name__}; {argument} takes a {cls.__name__}")
+        if isinstance(value, str):
+            member = _by_name(cls).get(value.upper())
+        elif isinstance(value, int) and not isinstance(value, bool):
+            member = cls._value2member_map_.get(int(value))
+        else:
+            raise TypeError(
+                f"{argument} takes a {cls.__name__}, its driver value or its name, not {type(value).__name__} {value!r}"
+            )
+        if member is None:
+            names = ", ".join(f'"{m.short_name}"' for m in cls)
+            raise ValueError(f"{argument}={value!r} is not a {cls.__name__}; choose one of {names}")
+        return member
+
+
+def _by_name(cls: type[_DriverEnum]) -> dict[str, _DriverEnum]:
+    full = {name.upper(): member for name, member in cls.__members__.items()}
+    return {member.short_name.upper(): member for member in cls} | full
+
+
+class TensorMapDataType(_DriverEnum):
+    """``CUtensorMapDataType``: how the engine reads an element.
+
+    Python names cannot start with a digit: the driver's ``16U4_ALIGN8B`` is ``PACKED_16U4_ALIGN8B`` here,
+    short name ``"16U4_ALIGN8B"``.
+    """
+
+    UINT8 = 0
+    UINT16 = 1
+    UINT32 = 2
+    INT32 = 3
+    UINT64 = 4
+    INT64 = 5
+    FLOAT16 = 6
+    FLOAT32 = 7
+    FLOAT64 = 8
+    BFLOAT16 = 9
+    FLOAT32_FTZ = 10
+    TFLOAT32 = 11
+    TFLOAT32_FTZ = 12
+    PACKED_16U4_ALIGN8B = 13
+    PACKED_16U4_ALIGN16B = 14
+    PACKED_16U6_ALIGN16B = 15
+
+
+class TensorMapInterleave(_DriverEnum):
+    """``CUtensorMapInterleave``: NC/8HWC8 (16 bytes) and NC/16HWC16 (32 bytes) layouts, or none."""
+
+    NONE = 0
+    INTERLEAVE_16B = 1
+    INTERLEAVE_32B = 2
+
+
+class TensorMapSwizzle(_DriverEnum):
+    """``CUtensorMapSwizzle``: how chunks of a row are permuted in shared memory."""
+
+    NONE = 0
+    SWIZZLE_32B = 1
+    SWIZZLE_64B = 2
+    SWIZZLE_128B = 3
+    SWIZZLE_128B_ATOM_32B = 4
+    SWIZZLE_128B_ATOM_32B_FLIP_8B = 5
+    SWIZZLE_128B_ATOM_64B = 6
+
+
+class TensorMapL2Promotion(_DriverEnum):
+    """``CUtensorMapL2promotion``: the size to which an L2 fetch is widened."""
+
+    NONE = 0
+    L2_64B = 1
+    L2_128B = 2
+    L2_256B = 3
+
+
+class TensorMapOOBFill(_DriverEnum):
+    """``CUtensorMapFloatOOBfill``: what a load writes for elements outside the tensor (zero, or NaN)."""
+
+    NONE = 0
+    NAN_REQUEST_ZERO_FMA = 1
+    NAN = 1
+
+
+class TensorMapIm2ColWideMode(_DriverEnum):
+    """``CUtensorMapIm2ColWideMode``: im2col along W, or along W in steps of 128."""
+
+    W = 0
+    W128 = 1

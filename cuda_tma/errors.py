@@ -1,0 +1,37 @@
+"""The two errors of the package: what is refused on the host, and what kills a context on the device."""
+
+from __future__ import annotations
+
+__all__ = ["TensorMapError", "TensorMapFault"]
+
+
+class TensorMapError(ValueError):
+    """A tensor, an option or 128 bytes that cannot become (or be) a valid tensor map.
+
+    Parameters
+    ----------
+    message : str
+        Names the argument, its value, the rule and the remedy.
+    violations : tuple of Violation, optional
+        The broken rules, when the refusal came from :func:`cuda_tma.check`.
+    """
+
+    def __init__(self, message: str, violations: tuple = ()):
+        super().__init__(message)
+        self.violations = tuple(violations)
+
+
+class TensorMapFault(RuntimeError):
+    """A TMA access that the hardware answers by killing the CUDA context.
+
+    Parameters
+    ----------
+    message : str
+        What was accessed, why it is fatal, and the remedy.
+    cuda_error : str
+        The error that the hardware reports, e.g. ``"CUDA_ERROR_ILLEGAL_INSTRUCTION"``.
+    """
+
+    def __init__(self, message: str, cuda_error: str):
+        super().__init__(f"{cuda_error}: {message}")
+        self.cuda_error = cuda_error
