@@ -21,6 +21,7 @@ __all__ = [
     "parse_data_type",
 ]
 
+_DRIVER_NAMES = {*T.__members__, *(member.short_name for member in T)}
 _ELEMENT_BITS = (8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6)  # indexed by TensorMapDataType
 
 # name: (bits of one element in memory, data type by default). Types that TMA has no name for are moved as the
@@ -137,12 +138,12 @@ def dtype_name(dtype_like: object) -> str:
 def parse_data_type(value: object) -> T:
     """A data type from a TensorMapDataType (ours or cuda.core's), a driver value, a name, or any dtype.
 
-    Names in upper case are the driver's (``"TFLOAT32"``); others are dtypes (``"float32"``, ``torch.float32``).
+    A name may be the driver's (``"TFLOAT32"``) or a dtype's (``"int8"``); where both have one they mean the same.
 
     >>> parse_data_type("16U4_ALIGN8B").name, parse_data_type(np.int16).name
     ('PACKED_16U4_ALIGN8B', 'UINT16')
     """
-    if isinstance(value, int) or (isinstance(value, str) and value == value.upper()):
+    if isinstance(value, int) or (isinstance(value, str) and value.upper() in _DRIVER_NAMES):
         return T.parse(value, "data_type")
     return data_type_of(dtype_name(value))
 

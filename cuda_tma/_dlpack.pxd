@@ -1,0 +1,63 @@
+"""DLPack 1.x, and what the package reads of it. Source: dlpack.h 1.3."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef enum:  # DLDeviceType
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLCUDAManaged = 13
+
+cdef struct DLTensor:
+    void* data
+    int32_t device_type
+    int32_t device_id
+    int32_t ndim
+    uint8_t code
+    uint8_t bits
+    uint16_t lanes
+    int64_t* shape
+    int64_t* strides
+    uint64_t byte_offset
+
+cdef struct DLManagedTensor:
+    DLTensor dl_tensor
+    void* manager_ctx
+    void (*deleter)(DLManagedTensor*) noexcept
+
+cdef struct DLManagedTensorVersioned:
+    uint32_t major
+    uint32_t minor
+    void* manager_ctx
+    void (*deleter)(DLManagedTensorVersioned*) noexcept
+    uint64_t flags
+    DLTensor dl_tensor
+
+cdef struct DLPackExchangeAPI:
+    uint32_t major
+    uint32_t minor
+    DLPackExchangeAPI* previous
+    void* managed_tensor_allocator
+    int (*managed_tensor_from_py_object_no_sync)(void*, DLManagedTensorVersioned**) except? -1
+    void* managed_tensor_to_py_object_no_sync
+    void* dltensor_from_py_object_no_sync
+    void* current_work_stream
+
+
+cdef class ExportedTensor:
+    """What a tensor says of itself, with the references that keep its memory alive."""
+
+    cdef DLTensor layout               # a copy; shape and strides point into whichever of the three below is set
+    cdef DLManagedTensorVersioned* versioned   # owned: released through its deleter
+    cdef DLManagedTensor* unversioned          # owned: likewise, from exporters before DLPack 1.0
+    cdef int64_t* values                       # owned: shape then strides, where no DLPack object holds them
+    cdef readonly object source        # the tensor; a descriptor's `tensor`, and whom is_stale() asks
+    cdef object storage                # torch: the storage. The exporter holds the TensorImpl, whose storage
+                                       # `x.data = y` and `x.set_(y)` swap and free under it
+
+    cdef uint64_t address(self) noexcept
+    cdef tuple shape_tuple(self)
+    cdef tuple strides_tuple(self)
+
+
+cdef ExportedTensor export(object tensor)

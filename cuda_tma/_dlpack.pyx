@@ -1,0 +1,312 @@
+"""Reading any tensor without copying it or waiting for a stream, and owning what keeps its memory alive.
+
+Three ways, best first: the DLPack C exchange API (a C function on the tensor's type), ``__dlpack__``, and
+``__cuda_array_interface__``.
+"""
+
+import sys
+
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libc.string cimport memset
+
+import numpy as np
+
+from .data_type import DLPACK_NAMES
+from .errors import TensorMapError
+
+DLPACK_VERSION = (1, 3)
+
+cdef enum:
+    FIRST_NARROW_CODE = 7  # the fp8, fp6 and fp4 types
+    MAX_NDIM = 64  # NumPy's; nothing that we read has more
+
+
+cdef class ExportedTensor:
+    def __cinit__(self):
+        memset(&self.layout, 0, sizeof(self.layout))
+
+    def __dealloc__(self):
+        if self.versioned != NULL and self.versioned.deleter != NULL:
+            self.versioned.deleter(self.versioned)
+        if self.unversioned != NULL and self.unversioned.deleter != NULL:
+            self.unversioned.deleter(self.unversioned)
+        PyMem_Free(self.values)
+
+    cdef uint64_t address(self) noexcept:
+        return <uint64_t><uintptr_t>self.layout.data + self.layout.byte_offset
+
+    cdef tuple shape_tuple(self):
+        return tuple([self.layout.shape[dim] for dim in range(self.layout.ndim)])
+
+    cdef tuple strides_tuple(self):
+        """Strides in elements; of a C-contiguous tensor where the exporter left them out."""
+        if self.layout.strides != NULL:
+            return tuple([self.layout.strides[dim] for dim in range(self.layout.ndim)])
+        strides = []
+        stride = 1
+        for extent in reversed(self.shape_tuple()):
+            strides.insert(0, stride)
+            stride *= extent
+        return tuple(strides)
+
+    @property
+    def data_pointer(self):
+        return self.address()
+
+    @property
+    def shape(self):
+        return self.shape_tuple()
+
+    @property
+    def strides(self):
+        return self.strides_tuple()
+
+    @property
+    def dlpack_dtype(self):
+        """(code, bits, lanes)."""
+        return self.layout.code, self.layout.bits, self.layout.lanes
+
+    @property
+    def dlpack_device(self):
+        """(device type, device id); the type is 0 where the exporter did not say."""
+        return self.layout.device_type, self.layout.device_id
+
+    @property
+    def dtype_name(self):
+        """The name of the element type, e.g. ``"float8_e4m3fn"``."""
+        dtype = self.dlpack_dtype
+        if dtype not in DLPACK_NAMES:
+            raise TensorMapError("the tensor's DLPack dtype (code, bits, lanes) = {} is not one that TMA can move; "
+                                 "view the tensor as an unsigned integer type of its size".format(dtype))
+        return DLPACK_NAMES[dtype]
+
+    def keep(self, source, int device_id):
+        """Own `source`, whose memory this describes, on the CUDA device `device_id` (-1: ask the driver where)."""
+        self.source = source
+        self.layout.device_type = kDLCUDA if device_id >= 0 else 0
+        self.layout.device_id = device_id
+
+    def capsule(self):
+        """A DLPack capsule of the same memory, which keeps this object alive.
+
+        cuda.core's view cannot read the narrow floats, so they go out as unsigned integers of their size.
+        """
+        cdef DLManagedTensorVersioned* managed
+        managed = <DLManagedTensorVersioned*>PyMem_Malloc(sizeof(DLManagedTensorVersioned))
+        if managed == NULL:
+            raise MemoryError
+        managed.major, managed.minor = DLPACK_VERSION
+        managed.flags = self.versioned.flags if self.versioned != NULL else 0
+        managed.dl_tensor = self.layout
+        if self.layout.code >= FIRST_NARROW_CODE:
+            managed.dl_tensor.code = 1
+            managed.dl_tensor.bits = <unsigned char>(self.layout.bits * self.layout.lanes)
+            managed.dl_tensor.lanes = 1
+        managed.manager_ctx = <void*>self
+        managed.deleter = _release_exported
+        capsule = PyCapsule_New(managed, b"dltensor_versioned", _delete_unused_capsule)
+        Py_INCREF(self)
+        return capsule
+
+
+cdef extern from "Python.h":
+    void Py_INCREF(object)
+    void Py_DECREF(object)
+
+
+cdef void _release_exported(DLManagedTensorVersioned* managed) noexcept with gil:
+    Py_DECREF(<object>managed.manager_ctx)
+    PyMem_Free(managed)
+
+
+cdef void _delete_unused_capsule(object capsule) noexcept:
+    cdef DLManagedTensorVersioned* managed
+    if PyCapsule_IsValid(capsule, b"dltensor_versioned"):
+        managed = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, b"dltensor_versioned")
+        managed.deleter(managed)
+
+
+cdef class _Exporter:
+    """What is known of a tensor type: its exchange table, and whose it is."""
+
+    cdef DLPackExchangeAPI* api
+    cdef bint is_torch
+    cdef bint is_view       # our StridedMemoryView, which holds its export
+    cdef bint is_core_view  # cuda.core's, which holds no more than the tensor that it views
+
+
+cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
+
+
+cdef _Exporter _exporter_of(object tensor_type):
+    cdef _Exporter exporter = _exporters.get(tensor_type)
+    if exporter is None:
+        exporter = _Exporter()
+        torch = sys.modules.get("torch")
+        exporter.is_torch = torch is not None and issubclass(tensor_type, torch.Tensor)
+        exporter.is_view = hasattr(tensor_type, "_exported")
+        exporter.is_core_view = hasattr(tensor_type, "exporting_obj")
+        exporter.api = _exchange_api(tensor_type)
+        _exporters[tensor_type] = exporter
+    return exporter
+
+
+cdef DLPackExchangeAPI* _exchange_api(object tensor_type) except? NULL:
+    capsule = getattr(tensor_type, "__dlpack_c_exchange_api__", None)
+    cdef DLPackExchangeAPI* api = NULL
+    if capsule is not None and PyCapsule_IsValid(capsule, b"dlpack_exchange_api"):
+        api = <DLPackExchangeAPI*>PyCapsule_GetPointer(capsule, b"dlpack_exchange_api")
+    while api != NULL and api.major != 1:
+        api = api.previous
+    return api
+
+
+cdef ExportedTensor export(object tensor):
+    """Export a tensor: torch, CuPy, JAX, numba-cuda, a cuda.core Buffer or view, or anything with one of the protocols.
+
+    Raises
+    ------
+    TensorMapError
+        If the tensor has none of the protocols, or is a conjugate or negative view, whose memory holds other values.
+    """
+    cdef _Exporter exporter = _exporter_of(type(tensor))
+    if exporter.is_view:
+        return tensor._exported
+    cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
+    exported.source = tensor
+    if exporter.is_core_view and _exporter_of(type(tensor.exporting_obj)).is_torch:
+        exported.storage = tensor.exporting_obj.untyped_storage()
+    if exporter.is_torch:
+        _adopt_torch(exported, tensor, exporter)
+    elif exporter.api != NULL:
+        _adopt_exchange(exported, tensor, exporter.api)
+    elif hasattr(tensor, "__dlpack__"):
+        _adopt_capsule(exported, _dlpack_capsule(tensor))
+    elif hasattr(tensor, "__cuda_array_interface__"):
+        _adopt_array_interface(exported, tensor.__cuda_array_interface__)
+    else:
+        raise TensorMapError(
+            f"a {type(tensor).__module__}.{type(tensor).__qualname__} is not a tensor: it has neither __dlpack__ nor "
+            "__cuda_array_interface__. Pass a torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer or a view of one"
+        )
+    return exported
+
+
+def export_tensor(tensor):
+    """:func:`export`, for Python."""
+    return export(tensor)
+
+
+def describe_tensor(shape, strides=None, dtype="float32", address=0):
+    """An :class:`ExportedTensor` of plain values and no memory, for tools that need no GPU.
+
+    Parameters
+    ----------
+    shape, strides : sequence of int
+        In tensor order; strides in elements, C-contiguous if None.
+    dtype : str
+        A dtype's name.
+    address : int
+        Address of the first element.
+
+    Examples
+    --------
+    >>> describe_tensor((4, 8)).strides
+    (8, 1)
+    """
+    cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
+    codes = {name: dlpack for dlpack, name in DLPACK_NAMES.items()}
+    if dtype not in codes:
+        raise TensorMapError(f"dtype={dtype!r} is not one that TMA can move; choose one of {', '.join(codes)}")
+    exported.layout.code, exported.layout.bits, exported.layout.lanes = codes[dtype]
+    exported.layout.data = <void*><uintptr_t>address
+    exported.layout.device_type = kDLCUDA
+    _set_values(exported, tuple(shape), None if strides is None else tuple(strides))
+    return exported
+
+
+cdef int _adopt_torch(ExportedTensor exported, object tensor, _Exporter exporter) except -1:
+    if tensor.is_conj() or tensor.is_neg():
+        bit, resolve = ("conjugate", "resolve_conj") if tensor.is_conj() else ("negative", "resolve_neg")
+        raise TensorMapError(f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it "
+                             f"shows. Pass tensor.{resolve}()")
+    exported.storage = tensor.untyped_storage()
+    if exporter.api != NULL:
+        return _adopt_exchange(exported, tensor, exporter.api)
+    return _adopt_capsule(exported, _dlpack_capsule(tensor.detach()))
+
+
+cdef int _adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1:
+    api.managed_tensor_from_py_object_no_sync(<void*>tensor, &exported.versioned)
+    if exported.versioned == NULL:
+        raise TensorMapError(f"{type(tensor).__name__} refused to export itself through DLPack, with no reason given")
+    exported.layout = exported.versioned.dl_tensor
+    return 0
+
+
+def _dlpack_capsule(tensor):
+    """A DLPack capsule, asked for so that nothing is synchronised."""
+    on_device = tensor.__dlpack_device__()[0] in (kDLCUDA, kDLCUDAManaged)
+    keywords = {"stream": -1} if on_device else {}
+    try:
+        return tensor.__dlpack__(max_version=DLPACK_VERSION, **keywords)
+    except TypeError:  # an exporter from before DLPack 1.0 has no max_version
+        return tensor.__dlpack__(**keywords)
+
+
+cdef int _adopt_capsule(ExportedTensor exported, object capsule) except -1:
+    if PyCapsule_IsValid(capsule, b"dltensor_versioned"):
+        exported.versioned = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, b"dltensor_versioned")
+        PyCapsule_SetName(capsule, b"used_dltensor_versioned")
+        if exported.versioned.major != 1:
+            raise TensorMapError(f"the tensor exports DLPack {exported.versioned.major}; this reads DLPack 1")
+        exported.layout = exported.versioned.dl_tensor
+    else:
+        exported.unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, b"dltensor")
+        PyCapsule_SetName(capsule, b"used_dltensor")
+        exported.layout = exported.unversioned.dl_tensor
+    return 0
+
+
+_KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kind: DLDataTypeCode
+
+
+cdef int _adopt_array_interface(ExportedTensor exported, object interface) except -1:
+    """``__cuda_array_interface__``, version 2 or 3. Source: Numba's documentation of the protocol."""
+    dtype = np.dtype(interface["typestr"])
+    if dtype.kind not in _KIND_CODES or not dtype.isnative:
+        raise TensorMapError(f"the tensor's typestr {interface['typestr']!r} is not a native number type, which TMA needs")
+    if interface.get("mask") is not None:
+        raise TensorMapError("the tensor has a mask, which TMA cannot honour; pass its data")
+    strides_bytes = interface.get("strides")
+    if strides_bytes is not None:
+        misfit = [stride for stride in strides_bytes if stride % dtype.itemsize]
+        if misfit:
+            raise TensorMapError(f"strides {tuple(strides_bytes)} bytes are not multiples of the element size "
+                                 f"{dtype.itemsize} bytes; copy the tensor")
+        strides_bytes = tuple(stride // dtype.itemsize for stride in strides_bytes)
+    exported.layout.code = _KIND_CODES[dtype.kind]
+    exported.layout.bits = dtype.itemsize * 8
+    exported.layout.lanes = 1
+    exported.layout.data = <void*><uintptr_t>interface["data"][0]
+    return _set_values(exported, tuple(interface["shape"]), strides_bytes)
+
+
+cdef int _set_values(ExportedTensor exported, tuple shape, tuple strides) except -1:
+    cdef Py_ssize_t ndim = len(shape)
+    if ndim > MAX_NDIM or (strides is not None and len(strides) != ndim):
+        raise TensorMapError(f"shape {shape} and strides {strides} do not describe one tensor")
+    exported.values = <int64_t*>PyMem_Malloc(2 * MAX_NDIM * sizeof(int64_t))
+    if exported.values == NULL:
+        raise MemoryError
+    exported.layout.ndim = <int>ndim
+    exported.layout.shape = exported.values
+    for dim in range(ndim):
+        exported.values[dim] = shape[dim]
+    if strides is not None:
+        exported.layout.strides = exported.values + MAX_NDIM
+        for dim in range(ndim):
+            exported.layout.strides[dim] = strides[dim]
+    return 0

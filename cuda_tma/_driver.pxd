@@ -1,0 +1,48 @@
+"""The CUDA driver as the package sees it: the calls it makes, as C function pointers found at run time.
+
+Nothing here needs cuda.h: the structures below are part of the driver's stable ABI.
+Source: cuda.h, CUDA 13.5 (the same layout since CUDA 11.8).
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
+
+ctypedef int CUresult
+ctypedef void* CUcontext
+ctypedef void* CUstream
+ctypedef void* CUfunction
+
+cdef enum:
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
+    CUDA_ERROR_INVALID_CONTEXT = 201
+
+cdef struct LaunchAttribute:  # CUlaunchAttribute: an id, padded to 8 bytes, and a 64-byte union
+    uint32_t id
+    uint32_t padding
+    uint32_t value[16]
+
+cdef struct LaunchConfigC:  # CUlaunchConfig
+    uint32_t grid_dim[3]
+    uint32_t block_dim[3]
+    uint32_t shared_mem_bytes
+    CUstream stream
+    LaunchAttribute* attributes
+    uint32_t attribute_count
+
+cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that order
+    CUresult (*cuTensorMapEncodeTiled)(
+        void*, uint32_t, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*,
+        uint32_t, uint32_t, uint32_t, uint32_t) noexcept nogil
+    CUresult (*cuTensorMapReplaceAddress)(void*, void*) noexcept nogil
+    CUresult (*cuCtxGetCurrent)(CUcontext*) noexcept nogil
+    CUresult (*cuCtxGetDevice)(int*) noexcept nogil
+    CUresult (*cuPointerGetAttribute)(void*, int, uint64_t) noexcept nogil
+    CUresult (*cuStreamGetCtx)(CUstream, CUcontext*) noexcept nogil
+    CUresult (*cuLaunchKernelEx)(const LaunchConfigC*, CUfunction, void**, void**) noexcept nogil
+    CUresult (*cuGetErrorName)(CUresult, const char**) noexcept nogil
+    CUresult (*cuKernelGetParamInfo)(CUfunction, size_t, size_t*, size_t*) noexcept nogil
+    CUresult (*cuKernelGetName)(const char**, CUfunction) noexcept nogil
+
+cdef Driver driver
+cdef int ensure_driver() except -1
+cdef str error_name(CUresult result)

@@ -1,0 +1,73 @@
+"""Finding the driver's entry points, once, at first use.
+
+``cuda.bindings`` loads the driver and looks the symbols up; we keep plain C pointers. So nothing here links against
+libcuda or needs cuda.h, and a machine with no driver can import the package.
+"""
+
+from libc.stdint cimport uintptr_t
+
+# Entry point: the CUDA version whose signature we use, in the order of struct Driver. An older driver lacks the
+# last two (CUDA 12.4 and 12.3); launches are then not checked against the kernel's parameters.
+_ENTRY_POINTS = {
+    "cuTensorMapEncodeTiled": 12000,
+    "cuTensorMapReplaceAddress": 12000,
+    "cuCtxGetCurrent": 4000,
+    "cuCtxGetDevice": 2000,
+    "cuPointerGetAttribute": 4000,
+    "cuStreamGetCtx": 9020,
+    "cuLaunchKernelEx": 11060,
+    "cuGetErrorName": 6000,
+    "cuKernelGetParamInfo": 12040,
+    "cuKernelGetName": 12030,
+}
+_OPTIONAL = ("cuKernelGetParamInfo", "cuKernelGetName")
+
+cdef bint _is_loaded = False
+
+
+def install(addresses):
+    """Take the entry points from a dict of name to address.
+
+    Tests put a stand-in for the driver here. A name that is missing is a null pointer.
+    """
+    global _is_loaded
+    assert sizeof(Driver) == len(_ENTRY_POINTS) * sizeof(uintptr_t)
+    for index, name in enumerate(_ENTRY_POINTS):
+        (<uintptr_t*>&driver)[index] = addresses.get(name, 0)
+    _is_loaded = True
+
+
+cdef int ensure_driver() except -1:
+    """Load the driver unless it is loaded. Costs a branch after the first call."""
+    if not _is_loaded:
+        install(_find_entry_points())
+    return 0
+
+
+def _find_entry_points():
+    from cuda.bindings import driver as cuda
+
+    addresses = {}
+    for name, version in _ENTRY_POINTS.items():
+        try:
+            result, address, _ = cuda.cuGetProcAddress(name.encode(), version, 0)
+        except Exception as error:  # cuda.bindings 12.9 and 13.x differ in what they raise
+            raise RuntimeError(
+                "no NVIDIA driver was found, and making or launching a tensor map needs one "
+                f"(looking up {name}: {error}). cuda_tma.check, encode, decode, diff and emulate need none"
+            ) from error
+        if result != cuda.CUresult.CUDA_SUCCESS or not address:
+            if name in _OPTIONAL:
+                continue
+            raise RuntimeError(f"this NVIDIA driver has no {name} of CUDA {version // 1000}.{version % 1000 // 10}: "
+                               "tensor maps need driver 525 (CUDA 12.0) or later")
+        addresses[name] = address
+    return addresses
+
+
+cdef str error_name(CUresult result):
+    """The driver's name of an error, e.g. CUDA_ERROR_INVALID_VALUE."""
+    cdef const char* name = NULL
+    if driver.cuGetErrorName == NULL or driver.cuGetErrorName(result, &name) != CUDA_SUCCESS or name == NULL:
+        return f"CUDA error {result}"
+    return name.decode()

@@ -1,0 +1,122 @@
+"""What the user asks for, in the tensor's own shape order.
+
+The field names, order and defaults are those of cuda.core's ``TensorMapDescriptorOptions``, which is accepted wherever
+:class:`TensorMapOptions` is.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+
+from .data_type import parse_data_type
+from .enums import TensorMapDataType, TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+
+__all__ = ["TensorMapOptions"]
+
+_ENUMS = {
+    "interleave": TensorMapInterleave,
+    "swizzle": TensorMapSwizzle,
+    "l2_promotion": TensorMapL2Promotion,
+    "oob_fill": TensorMapOOBFill,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMapOptions:
+    """Options of a tiled tensor map. Checked and normalised here, once, so that using them costs nothing.
+
+    Parameters
+    ----------
+    box_dim : sequence of int
+        Extent of the tile in each dimension, in elements (of a packed type: in packed elements), in tensor order.
+    element_strides : sequence of int, optional
+        Steps between the elements visited in each dimension, in tensor order; all 1 if None.
+    data_type : TensorMapDataType, dtype or str, optional
+        How the engine reads an element; follows from the tensor's dtype if None.
+    interleave : TensorMapInterleave or str
+    swizzle : TensorMapSwizzle or str
+        ``"128B"`` is ``TensorMapSwizzle.SWIZZLE_128B``, and likewise for the others.
+    l2_promotion : TensorMapL2Promotion or str
+    oob_fill : TensorMapOOBFill or str
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind or not a member of its enum. The limits on sizes are the driver's to judge.
+
+    Examples
+    --------
+    >>> TensorMapOptions(box_dim=(64, 64), swizzle="128B").swizzle
+    <TensorMapSwizzle.SWIZZLE_128B: 3>
+    """
+
+    box_dim: tuple[int, ...]
+    element_strides: tuple[int, ...] | None = None
+    data_type: TensorMapDataType | None = None
+    interleave: TensorMapInterleave = TensorMapInterleave.NONE
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.NONE
+    l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
+    oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
+    # The same values as C arrays, filled in by _tensor_map at first use. Nothing here ever changes, so neither do they.
+    _compiled: object = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        put = object.__setattr__
+        put(self, "box_dim", _int_tuple("box_dim", self.box_dim))
+        if self.element_strides is not None:
+            put(self, "element_strides", _int_tuple("element_strides", self.element_strides))
+        if self.data_type is not None:
+            put(self, "data_type", parse_data_type(self.data_type))
+        for name, enum_type in _ENUMS.items():
+            put(self, name, enum_type.parse(getattr(self, name), name))
+
+
+_NAMES = tuple(f.name for f in fields(TensorMapOptions) if f.init)
+
+
+def as_options(box_dim=None, options=None, **keywords) -> TensorMapOptions:
+    """Options from what ``as_tensor_map`` accepts: keywords, an options object (ours or cuda.core's), or a mapping.
+
+    Parameters
+    ----------
+    box_dim : sequence of int, optional
+    options : TensorMapOptions, cuda.core.TensorMapDescriptorOptions or mapping, optional
+        Instead of `box_dim` and `keywords`, not beside them.
+    **keywords
+        Fields of :class:`TensorMapOptions`; None stands for the default.
+
+    Raises
+    ------
+    TypeError
+        If both are given, neither is, or a name is unknown.
+    """
+    given = {name: value for name, value in keywords.items() if value is not None}
+    if options is None:
+        if box_dim is None:
+            raise TypeError("a tensor map needs box_dim=(...), the tile's extents in tensor order, or options=")
+        return TensorMapOptions(box_dim, **given)
+    if box_dim is not None or given:
+        extra = ", ".join([*(["box_dim"] if box_dim is not None else []), *given])
+        raise TypeError(f"options= and {extra} were both given; put {extra} into the options")
+    if isinstance(options, TensorMapOptions):
+        return options
+    if isinstance(options, Mapping):
+        unknown = sorted(set(options) - set(_NAMES))
+        if unknown:
+            raise TypeError(f"options has no {', '.join(map(repr, unknown))}; its names are {', '.join(_NAMES)}")
+        return as_options(**options)
+    if not hasattr(options, "box_dim"):
+        raise TypeError(
+            f"options is a {type(options).__name__}; it takes a TensorMapOptions, cuda.core's "
+            "TensorMapDescriptorOptions or a mapping"
+        )
+    return as_options(**{name: getattr(options, name, None) for name in _NAMES})
+
+
+def _int_tuple(name: str, values: Iterable[int]) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(value) for value in values)
+    except TypeError:
+        raise TypeError(f"{name}={values!r} is not a sequence of integers, one for each dimension") from None

@@ -1,0 +1,147 @@
+"""What is refused before the driver is asked, because the driver would accept it and read the wrong bytes, or could
+only answer with a bare error code. Each function builds one error, in the user's terms; none is on the hot path.
+
+Shapes and strides are in tensor order; strides are in elements.
+"""
+
+from __future__ import annotations
+
+from .data_type import element_bits, is_packed
+from .enums import TensorMapDataType
+from .errors import TensorMapError
+
+
+def rank(shape: tuple[int, ...]) -> TensorMapError:
+    """A tensor map has 1 to 5 dimensions (CUDA driver API, cuTensorMapEncodeTiled, tensorRank)."""
+    if not shape:
+        return TensorMapError("the tensor has rank 0; a tensor map has 1 to 5 dimensions. Use tensor.reshape(1)")
+    return TensorMapError(
+        f"the tensor has rank {len(shape)} (shape {shape}); a tensor map has 1 to 5 dimensions. Merge dimensions that "
+        "are contiguous with each other (tensor.flatten or reshape), or make a map for each slice of the outermost one"
+    )
+
+
+def empty(shape: tuple[int, ...]) -> TensorMapError:
+    """Every extent is at least 1 (cuTensorMapEncodeTiled, globalDim)."""
+    dim = shape.index(0)
+    return TensorMapError(
+        f"dimension {dim} of shape {shape} has extent 0; a tensor map needs at least 1 element in every dimension"
+    )
+
+
+def option_length(name: str, values: tuple[int, ...], shape: tuple[int, ...]) -> TensorMapError:
+    """One value for each dimension."""
+    return TensorMapError(
+        f"{name}={values} has {len(values)} values for a tensor of rank {len(shape)} (shape {shape}); "
+        f"give one for each dimension, in tensor order"
+    )
+
+
+def option_range(name: str, dim: int, value: int) -> TensorMapError:
+    """The driver's arrays are unsigned 32-bit integers: a negative value would arrive as a huge one."""
+    return TensorMapError(f"{name}[{dim}]={value} does not fit the driver's unsigned 32-bit integer; use 1 to 256")
+
+
+def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> TensorMapError:
+    """The innermost dimension has no stride in a tensor map: its elements are read one after another."""
+    last = len(shape) - 1
+    text = (
+        f"dimension {last}, the innermost, has stride {strides[last]} elements (shape {shape}, strides {strides}); TMA "
+        "reads the innermost dimension contiguously, stride 1. "
+    )
+    contiguous = [dim for dim in range(last) if strides[dim] == 1 and shape[dim] > 1]
+    if contiguous:
+        order = [dim for dim in range(last + 1) if dim != contiguous[-1]] + [contiguous[-1]]
+        return TensorMapError(
+            text + f"Dimension {contiguous[-1]} is contiguous: pass tensor.permute{tuple(order)} (tensor.T of a matrix), "
+            "with box_dim in the same order, or tensor.contiguous()"
+        )
+    return TensorMapError(
+        text + "Pass tensor.contiguous(), or the tensor before it was sliced and skip elements in the kernel"
+    )
+
+
+def negative_stride(dim: int, strides: tuple[int, ...]) -> TensorMapError:
+    """Strides are unsigned (cuTensorMapEncodeTiled, globalStrides)."""
+    return TensorMapError(
+        f"dimension {dim} has stride {strides[dim]} elements (strides {strides}); TMA has no negative strides. "
+        "Pass the tensor before it was flipped, or a contiguous copy"
+    )
+
+
+def element_size(data_type: int, dtype: str, dtype_bits: int) -> TensorMapError:
+    """Elements of another size would be addressed with the wrong strides and extents."""
+    name = TensorMapDataType(data_type).short_name
+    bits = element_bits(data_type)
+    if is_packed(data_type):
+        return TensorMapError(
+            f"data_type={name} packs {bits}-bit elements into bytes, and the tensor's elements are {dtype}, {dtype_bits} "
+            "bits; packed types take storage of 1-byte elements: pass tensor.view(uint8)"
+        )
+    return TensorMapError(
+        f"data_type={name} has {bits}-bit elements and the tensor's are {dtype}, {dtype_bits} bits; every extent and "
+        f"stride would be wrong. Choose a data type of {dtype_bits} bits, or view the tensor as {bits}-bit elements first"
+    )
+
+
+def packed_extent(data_type: int, extent_bytes: int) -> TensorMapError:
+    """The innermost extent counts packed elements, and must hold whole ones."""
+    name = TensorMapDataType(data_type).short_name
+    bits = element_bits(data_type)
+    return TensorMapError(
+        f"the innermost extent is {extent_bytes} bytes, which hold no whole number of {bits}-bit elements ({name}); "
+        f"use a multiple of {bits // 2} bytes"
+    )
+
+
+def host_memory(address: int) -> TensorMapError:
+    """Memory that the GPU cannot read."""
+    return TensorMapError(
+        f"the tensor is in host memory (address {address:#x}), which the GPU cannot read. Move it to the device "
+        "(tensor.cuda()), or use pinned or managed memory"
+    )
+
+
+def device_type(device: int) -> TensorMapError:
+    """A DLPack device that is not CUDA's."""
+    return TensorMapError(f"the tensor is on DLPack device type {device}, which is not a CUDA device's memory")
+
+
+def other_device(tensor_device: int, current_device: int) -> TensorMapError:
+    """A tensor map is made in the current context and read there."""
+    return TensorMapError(
+        f"the tensor is on device {tensor_device} and the current device is {current_device}; make device "
+        f"{tensor_device} current first: Device({tensor_device}).set_current()"
+    )
+
+
+def no_context() -> TensorMapError:
+    """The driver's encoder asks for a current context (recorded: CUDA_ERROR_INVALID_CONTEXT without one)."""
+    return TensorMapError(
+        "no CUDA context is current on this thread, and the driver makes tensor maps in one. "
+        "Call cuda.core.Device().set_current() first (torch and CuPy do so at their first operation)"
+    )
+
+
+def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError:
+    """Without interleave the engine ignores the first element stride (recorded on sm_90, and so documented)."""
+    return TensorMapError(
+        f"element_strides={element_strides} asks for every {element_strides[-1]}th element of the innermost dimension, "
+        "which TMA ignores without interleave: it would load all of them. Use 1 there and skip elements in the kernel"
+    )
+
+
+def replacement(what: str, new: object, old: object) -> TensorMapError:
+    """replace_address changes the address alone, so everything else must be the same."""
+    return TensorMapError(
+        f"the tensor's {what} is {new}, and the descriptor was made for {old}; replace_address keeps everything but the "
+        "address. Make a new descriptor"
+    )
+
+
+def replacement_alignment(address: int, alignment: int) -> TensorMapError:
+    """cuTensorMapReplaceAddress, globalAddress."""
+    return TensorMapError(
+        f"address {address:#x} is not a multiple of {alignment} bytes, which the descriptor needs; "
+        f"the nearest lower one is {address - address % alignment:#x}"
+    )

@@ -1,0 +1,13 @@
+"""Builds the extension modules: a C compiler and Python's headers are enough (no CUDA toolkit)."""
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+MODULES = ("_driver", "_dlpack", "_tensor_map", "_kernel_arg")
+
+setup(
+    ext_modules=cythonize(
+        [Extension(f"cuda_tma.{name}", [f"cuda_tma/{name}.pyx"]) for name in MODULES],
+        compiler_directives={"language_level": 3, "embedsignature": True},
+    )
+)
