@@ -7,7 +7,8 @@ MODULES = ("_driver", "_dlpack", "_tensor_map", "_kernel_arg")
 
 setup(
     ext_modules=cythonize(
-        [Extension(f"cuda_tma.{name}", [f"cuda_tma/{name}.pyx"]) for name in MODULES],
+        [Extension(f"cuda_tma.{name}", [f"cuda_tma/{name}.pyx"], extra_compile_args=["-O2", "-g0"]) for name in MODULES],
+        build_dir="build/cython",  # the generated C stays out of the package
         compiler_directives={"language_level": 3, "embedsignature": True},
     )
 )

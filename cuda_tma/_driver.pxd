@@ -36,6 +36,7 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
     CUresult (*cuTensorMapReplaceAddress)(void*, void*) noexcept nogil
     CUresult (*cuCtxGetCurrent)(CUcontext*) noexcept nogil
     CUresult (*cuCtxGetDevice)(int*) noexcept nogil
+    CUresult (*cuDeviceGetAttribute)(int*, int, int) noexcept nogil
     CUresult (*cuPointerGetAttribute)(void*, int, uint64_t) noexcept nogil
     CUresult (*cuStreamGetCtx)(CUstream, CUcontext*) noexcept nogil
     CUresult (*cuLaunchKernelEx)(const LaunchConfigC*, CUfunction, void**, void**) noexcept nogil

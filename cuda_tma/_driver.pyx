@@ -13,6 +13,7 @@ _ENTRY_POINTS = {
     "cuTensorMapReplaceAddress": 12000,
     "cuCtxGetCurrent": 4000,
     "cuCtxGetDevice": 2000,
+    "cuDeviceGetAttribute": 2000,
     "cuPointerGetAttribute": 4000,
     "cuStreamGetCtx": 9020,
     "cuLaunchKernelEx": 11060,
@@ -35,6 +36,20 @@ def install(addresses):
     for index, name in enumerate(_ENTRY_POINTS):
         (<uintptr_t*>&driver)[index] = addresses.get(name, 0)
     _is_loaded = True
+
+
+def snapshot():
+    """The present entry points, for :func:`restore`; None if none were taken yet."""
+    if not _is_loaded:
+        return None
+    return {name: (<uintptr_t*>&driver)[index] for index, name in enumerate(_ENTRY_POINTS)}
+
+
+def restore(addresses):
+    """Put back what :func:`snapshot` gave."""
+    global _is_loaded
+    install(addresses or {})
+    _is_loaded = addresses is not None
 
 
 cdef int ensure_driver() except -1:

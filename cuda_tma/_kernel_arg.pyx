@@ -41,6 +41,7 @@ cdef enum:  # CUlaunchAttributeID
 
 _CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
 _CTYPES_KINDS = {"f": "float", "d": "float", "?": "bool", "P": "pointer", "z": "pointer", "Z": "pointer"}
+_INT_RANGES = {size: (-(2 ** (8 * size - 1)), 2 ** (8 * size)) for size in (1, 2, 4, 8)}  # signed or unsigned
 _NUMPY_KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "bool"}
 
 
@@ -64,11 +65,10 @@ cdef object _signatures = weakref.WeakKeyDictionary()  # Kernel: Signature
 
 
 cdef Signature signature_of(object kernel):
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel is a {type(kernel).__name__}; launch takes a cuda.core.Kernel (ObjectCode.get_kernel)")
     cdef Signature signature = _signatures.get(kernel)
     if signature is None:
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"kernel is a {type(kernel).__name__}; launch takes a cuda.core.Kernel "
-                            "(ObjectCode.get_kernel)")
         signature = _read_signature(kernel)
         _signatures[kernel] = signature
     return signature
@@ -178,12 +178,13 @@ cdef int _pack_int(Signature signature, Py_ssize_t index, object value, unsigned
     cdef size_t size = signature.sizes[index]
     cdef object kind = signature.kinds[index]
     cdef uint64_t bits
-    if size not in (1, 2, 4, 8) or kind == "float" or kind == "bool":
+    if size not in _INT_RANGES or kind == "float" or kind == "bool":
         raise _mismatch(signature, index, f"the int {value}",
                         f"; pass {value}.0" if kind == "float" else f"; pass bool({value})" if kind == "bool" else "")
-    if not -(1 << (8 * size - 1)) <= value < (1 << 8 * size):
+    lowest, beyond = _INT_RANGES[size]
+    if not lowest <= value < beyond:
         raise OverflowError(f"argument {index} of kernel {signature.name or '?'}: {value} does not fit the parameter's "
-                            f"{size} bytes, which hold {-(1 << (8 * size - 1))} to {(1 << 8 * size) - 1}")
+                            f"{size} bytes, which hold {lowest} to {beyond - 1}")
     bits = value & 0xFFFFFFFFFFFFFFFF
     memcpy(slot, &bits, size)  # little-endian, as CUDA's hosts are
     return 0

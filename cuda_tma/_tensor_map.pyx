@@ -6,14 +6,18 @@ from libc.string cimport memcmp, memcpy, memset
 
 from . import refusals
 from ._dlpack cimport DLTensor, ExportedTensor, export, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from ._driver cimport CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT, CUcontext, CUresult, driver, ensure_driver, error_name
+from ._driver cimport (
+    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUresult, driver, ensure_driver,
+    error_name)
 
 from .data_type import DLPACK_NAMES, data_type_of, element_bits, is_packed
 from .enums import TensorMapDataType, TensorMapInterleave, TensorMapSwizzle
 from .errors import TensorMapError
 from .params import TiledParams
 
-cdef enum:  # CUpointer_attribute and CUmemorytype
+cdef enum:  # CUdevice_attribute, CUpointer_attribute and CUmemorytype
+    COMPUTE_CAPABILITY_MAJOR = 75
+    COMPUTE_CAPABILITY_MINOR = 76
     POINTER_MEMORY_TYPE = 2
     POINTER_IS_MANAGED = 8
     POINTER_DEVICE_ORDINAL = 9
@@ -230,13 +234,16 @@ cdef object driver_refusal(CUresult result, object params, str dtype_name, int d
     """What to say when the driver refused. Off the hot path: the rules are asked only now."""
     if result == CUDA_ERROR_INVALID_CONTEXT:
         return refusals.no_context()
+    if result != CUDA_ERROR_INVALID_VALUE:
+        return TensorMapError(f"cuTensorMapEncodeTiled failed with {error_name(result)}, whatever the arguments")
     from .explain import refusal
     from .rules import check
 
-    from cuda.core import Device
-
-    violations = check(params, compute_capability=tuple(Device(device_id).compute_capability))
-    return refusal(params, violations, dtype_name=dtype_name, driver_error=error_name(result))
+    cdef int major = 0, minor = 0
+    driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device_id)
+    driver.cuDeviceGetAttribute(&minor, COMPUTE_CAPABILITY_MINOR, device_id)
+    violations = check(params, compute_capability=(major, minor))
+    return refusal(params, violations, dtype_name=dtype_name)
 
 
 cdef class TensorMapDescriptor:

@@ -39,35 +39,37 @@ def parameter_kinds(name: str) -> tuple[str | None, ...] | None:
     if not name.startswith("_Z"):
         return None
     try:
-        after_name, is_template = _skip_encoding_name(name, 2)
-        start = _skip_type(name, after_name) if is_template else after_name  # a template's name has its return type
-        kinds = []
+        after_name, template_arguments = _skip_encoding_name(name, 2)
+        start = _skip_type(name, after_name) if template_arguments else after_name  # a template names its return type
+        codes = []
         while start < len(name):
             end = _skip_type(name, start)
-            kinds.append(_kind(name[start:end]))
+            codes.append(name[start:end])
             start = end
     except (IndexError, ValueError):
         return None
-    return () if name[after_name:] == "v" else tuple(kinds)
+    return () if codes == ["v"] else tuple(_kind(code, template_arguments) for code in codes)
 
 
-def _kind(code: str) -> str | None:
+def _kind(code: str, template_arguments: tuple[str, ...]) -> str | None:
     code = code.lstrip("KV")
+    if code[0] == "T":  # T_ is the first template argument, T0_ the second
+        number = code[1:-1]
+        index = int(number, 36) + 1 if number else 0
+        return _kind(template_arguments[index], ()) if index < len(template_arguments) else None
     return "pointer" if code[0] == "P" else _BUILTINS.get(code)
 
 
-def _skip_encoding_name(text: str, at: int) -> tuple[int, bool]:
-    """Past ``4axpy``, ``N2ns4axpyE`` or either with template arguments; whether the last part had some."""
+def _skip_encoding_name(text: str, at: int) -> tuple[int, tuple[str, ...]]:
+    """Past ``4axpy``, ``N2ns4axpyE`` or either with template arguments; and those of the last part."""
     if text[at] != "N":
         at = _skip_source_name(text, at)
-        is_template = text[at : at + 1] == "I"
-        return (_skip_until_e(text, at + 1) if is_template else at), is_template
+        return _template_arguments(text, at) if text[at : at + 1] == "I" else (at, ())
     at += 1
-    is_template = False
+    arguments: tuple[str, ...] = ()
     while text[at] != "E":
-        is_template = text[at] == "I"
-        at = _skip_until_e(text, at + 1) if is_template else _skip_name_part(text, at)
-    return at + 1, is_template
+        at, arguments = _template_arguments(text, at) if text[at] == "I" else (_skip_name_part(text, at), ())
+    return at + 1, arguments
 
 
 def _skip_source_name(text: str, at: int) -> int:
@@ -92,16 +94,20 @@ def _skip_substitution(text: str, at: int) -> int:
     return text.index("_", at) + 1
 
 
-def _skip_until_e(text: str, at: int) -> int:
-    """Past template arguments (types and literals) up to and with their E."""
+def _template_arguments(text: str, at: int) -> tuple[int, tuple[str, ...]]:
+    """Past ``I...E`` (a pack is ``J...E``), and the codes in between: types, and literals as ``Li4E``."""
+    at += 1
+    codes = []
     while text[at] != "E":
+        start = at
         if text[at] == "L":
             at = text.index("E", _skip_type(text, at + 1)) + 1
-        elif text[at] in "IJ":
-            at = _skip_until_e(text, at + 1)
+        elif text[at] == "J":
+            at, _ = _template_arguments(text, at)
         else:
             at = _skip_type(text, at)
-    return at + 1
+        codes.append(text[start:at])
+    return at + 1, tuple(codes)
 
 
 def _skip_type(text: str, at: int) -> int:
@@ -120,4 +126,4 @@ def _skip_type(text: str, at: int) -> int:
     if code == "N":
         return _skip_encoding_name(text, at)[0]
     end = _skip_name_part(text, at)
-    return _skip_until_e(text, end + 1) if text[end : end + 1] == "I" else end
+    return _template_arguments(text, end)[0] if text[end : end + 1] == "I" else end

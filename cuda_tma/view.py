@@ -79,7 +79,7 @@ class StridedMemoryView(_CoreView):
     def _exported(self) -> ExportedTensor:
         """What the view shows; set by the DLPack constructors, else read off the view itself."""
         exported = describe_tensor(self.shape, self.strides, np.dtype(super().dtype).name, self.ptr)
-        exported.keep(self.exporting_obj, device_id=self.device_id)  # not self: a cycle would outlive its last user
+        exported.keep(self.exporting_obj)  # not self: a cycle would outlive its last user
         return exported
 
     @property

@@ -1,0 +1,8 @@
+"""``python -m cuda_tma`` is ``cuda-tma``."""
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

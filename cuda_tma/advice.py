@@ -1,0 +1,153 @@
+"""What the driver accepts and users regret: the warnings of ``check(params, warnings=True)``, a table like RULES."""
+
+from __future__ import annotations
+
+from math import prod
+
+from .enums import TensorMapInterleave as I
+from .enums import TensorMapSwizzle as S
+from .params import Im2colParams, Im2colWideParams, TiledParams
+from .predicates import MAX_DOCUMENTED_DIM, SPAN_BYTES, Finding, Found, TensorMap
+from .rules import Rule
+
+__all__ = ["WARNINGS"]
+
+_LARGE_CLASS_BYTES = 128 * 1024  # CU_TENSOR_MAP_ALLOC_CLASS_LARGE: how far out-of-bounds address generation may reach
+
+
+def _extents_bytes(m: TensorMap) -> list[int]:
+    """Bytes from the first to past the last byte of dimension 0, of dimensions 0 and 1, ..."""
+    spans = [m.p.global_dim[0] * m.bits // 8]
+    for dim, stride in zip(m.p.global_dim[1:], m.p.global_strides, strict=False):
+        spans.append(spans[-1] + (dim - 1) * stride)
+    return spans
+
+
+def _documented_dim(m: TensorMap) -> Found:
+    wrong = [(i, d) for i, d in enumerate(m.p.global_dim) if MAX_DOCUMENTED_DIM < d <= 2**32]
+    return [Finding(i, d, "at most 2^31, as CUDA 13.5 documents", MAX_DOCUMENTED_DIM) for i, d in wrong]
+
+
+def _small_tensor(m: TensorMap) -> Found:
+    if m.compute_capability < (10, 0) or not m.p.global_dim:
+        return ()
+    extent = _extents_bytes(m)[-1]
+    if extent >= _LARGE_CLASS_BYTES:
+        return ()
+    need = (
+        f"in an allocation of {_LARGE_CLASS_BYTES} bytes or more (the tensor ends after {extent}), or a load may fault"
+    )
+    fix = "Use the SMALL allocation class, or a larger allocation."
+    return (Finding(None, m.p.global_address, need, fix=fix),)
+
+
+def _store_row(m: TensorMap) -> Found:
+    row_bits = m.p.global_dim[0] * m.bits if m.p.global_dim else 0
+    if row_bits % 128 == 0:
+        return ()
+    need = "a whole number of 16 bytes for stores and reductions: the last 16 bytes of a row are written in part"
+    return (Finding(0, m.p.global_dim[0], need),)
+
+
+def _narrow_row(m: TensorMap) -> Found:
+    row = m.p.global_dim[0] * m.bits // 8 if m.p.global_dim and m.bits else 16
+    return (
+        (Finding(0, m.p.global_dim[0], f"16 bytes or more: a row is {row}, and the rest is fill"),) if row < 16 else ()
+    )
+
+
+def _overlap(m: TensorMap) -> Found:
+    """Sorted by stride, each dimension begins after the end of the smaller ones."""
+    if not m.p.global_dim:
+        return ()
+    end, found = m.p.global_dim[0] * m.bits // 8, []
+    outer = zip(m.p.global_strides, m.p.global_dim[1:], range(len(m.p.global_strides)), strict=False)
+    for stride, dim, i in sorted(outer):
+        if dim > 1 and stride < end:
+            found.append(Finding(i, stride, f"at least {end}, or indices share memory and stores race"))
+        end += (dim - 1) * stride
+    return found
+
+
+def _box_beyond_tensor(m: TensorMap) -> Found:
+    return [
+        Finding(i, box, f"at most the tensor's extent, {dim}: the rest of the box is fill")
+        for i, (box, dim) in enumerate(zip(m.p.box_dim, m.p.global_dim, strict=False))
+        if box > dim
+    ]
+
+
+def _wide_span(m: TensorMap) -> Found:
+    span = SPAN_BYTES.get(m.p.swizzle, 0)
+    if m.p.interleave or m.bits < 8 or m.inner_bytes >= span:
+        return ()
+    need = (
+        f"{span * 8 // m.bits if m.bits else span}: a row of {m.inner_bytes} bytes takes the whole span of {span} bytes"
+    )
+    return (Finding(0 if m.tiled else None, m.inner, need + " in shared memory"),)
+
+
+def _transfer_size(m: TensorMap) -> Found:
+    box, steps = m.p.box_dim, m.p.element_strides
+    if 0 in steps or all(step == 1 for step in steps):
+        return ()
+    first = 0 if m.p.interleave else 1  # without interleave the first element stride is ignored
+    extents = [*box[:first], *(-(-b // e) for b, e in zip(box[first:], steps[first:], strict=False))]
+    delivered, naive = prod(extents), prod(box)
+    if delivered == naive:
+        return ()
+    unit = f"{delivered * m.bits // 8} bytes, not the {naive * m.bits // 8} of the whole box"
+    return (Finding(None, steps, f"reckoned with in expect_tx: a load delivers {unit}"),)
+
+
+def _ignored_element_stride(m: TensorMap) -> Found:
+    steps = m.p.element_strides
+    if m.p.interleave or not steps or steps[0] == 1:
+        return ()
+    return (Finding(0, steps[0], "1 without an interleaved layout: a load ignores it", 1),)
+
+
+def _interleave_swizzle(m: TensorMap) -> Found:
+    if m.p.interleave != I.INTERLEAVE_32B or m.p.swizzle == S.SWIZZLE_32B:
+        return ()
+    return (Finding(None, m.p.swizzle, "1 (32B) with INTERLEAVE_32B", int(S.SWIZZLE_32B)),)
+
+
+_TILED = (TiledParams,)
+_PIXELS = (Im2colParams, Im2colWideParams)
+_API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
+_OBSERVED = "observed: driver 580, sm_90"
+
+# fmt: off
+WARNINGS = (
+    Rule("small_tensor", "global_address",
+         "from compute capability 10.0 on: its memory is 128 KiB or more, unless the allocation class is SMALL",
+         "CUDA 13.5 driver API, cuTensorMapSetAllocationClass (documented, not verified on hardware)", _small_tensor,
+         severity="warning"),
+    Rule("global_dim_documented", "global_dim",
+         "each at most 2^31", _API + "globalDim", _documented_dim, severity="warning"),
+    Rule("global_dim_store", "global_dim",
+         "the innermost is a whole number of 16 bytes, if the map is used for stores",
+         "PTX ISA 9.0, tensors in global memory", _store_row, severity="warning"),
+    Rule("global_dim_narrow", "global_dim",
+         "the innermost is 16 bytes or more", _OBSERVED, _narrow_row, severity="warning"),
+    Rule("global_strides_overlap", "global_strides",
+         "no two indices share memory (a stride of 0 repeats a row on purpose)", _API + "globalStrides", _overlap,
+         severity="warning"),
+    Rule("box_dim_beyond_tensor", "box_dim",
+         "each at most the tensor's extent", _OBSERVED, _box_beyond_tensor, _TILED, "warning"),
+    Rule("box_dim_narrow", "box_dim",
+         "the innermost fills the swizzle span, or shared memory has gaps", _OBSERVED, _wide_span, _TILED, "warning"),
+    Rule("channels_per_pixel_narrow", "channels_per_pixel",
+         "fills the swizzle span, or shared memory has gaps", _OBSERVED, _wide_span, _PIXELS, "warning"),
+    Rule("element_strides_transfer", "element_strides",
+         "a load delivers ceil(box_dim / element_strides) elements: give expect_tx that product", _OBSERVED,
+         _transfer_size, _TILED, "warning"),
+    Rule("element_strides_ignored", "element_strides",
+         "the innermost is 1 without an interleaved layout", _API + "elementStrides", _ignored_element_stride,
+         severity="warning"),
+    Rule("interleave_swizzle", "swizzle",
+         "32B with INTERLEAVE_32B", _API + "swizzle; the driver accepts others (" + _OBSERVED + ")",
+         _interleave_swizzle, severity="warning"),
+)
+# fmt: on

@@ -1,0 +1,225 @@
+"""Where two tensor maps differ: each field with both values in words, its bytes, and what it does to a load.
+
+The bytes are compared, through the table of :mod:`cuda_tma.codec`; so also what a parameter cannot say is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .codec import (
+    BEYOND_PARAMS,
+    DESCRIPTOR_BYTES,
+    IM2COL,
+    MAX_RANK,
+    RANK,
+    SWIZZLE_REPEAT_BYTES,
+    TRANSFER_BYTES,
+    Field,
+    Piece,
+    decode,
+    encode,
+    fields,
+    stored_value,
+)
+from .enums import TensorMapDataType, TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+from .errors import TensorMapError
+from .params import Im2colParams, Params
+
+__all__ = ["FieldDifference", "diff", "words_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """One field in which two tensor maps differ.
+
+    Attributes
+    ----------
+    field : str
+        The driver's parameter, with its index in driver order: ``"global_strides[1]"``; or what else the bits are.
+    a, b : str
+        Both values in words; ``"absent"`` where the map's rank or mode has no such field.
+    byte_offsets : tuple of int
+        The bytes of the field that differ.
+    meaning : str
+        What the difference does to a load.
+    read_by_load : bool
+        False where no load reads the field.
+    """
+
+    field: str
+    a: str
+    b: str
+    byte_offsets: tuple[int, ...]
+    meaning: str
+    read_by_load: bool = True
+
+    def __str__(self) -> str:
+        where = ", ".join(map(str, self.byte_offsets))
+        return f"{self.field}: {self.a} against {self.b} (byte {where}): {self.meaning}"
+
+
+def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
+    """The fields in which two tensor maps differ, in the order of the driver's arguments.
+
+    Parameters
+    ----------
+    a, b : params, bytes-like, or an object with ``__bytes__``
+        The maps; descriptors may come from anybody.
+
+    Returns
+    -------
+    tuple of FieldDifference
+        Empty if the 128 bytes are equal.
+
+    Raises
+    ------
+    TensorMapError
+        If either is no tensor map.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from cuda_tma.params import TiledParams
+    >>> p = TiledParams(data_type=7, global_address=0, global_dim=(64, 64), global_strides=(256,), box_dim=(32, 32),
+    ...                 element_strides=(1, 1), swizzle=3)
+    >>> for d in diff(p, replace(p, swizzle=0)):
+    ...     print(d.field, "|", d.a, "|", d.b, "|", d.byte_offsets, "|", d.read_by_load)
+    swizzle | 128B | NONE | (9,) | True
+    swizzle_repeat_bytes | 1024 | 16 | (72, 73) | False
+    """
+    left, right = _bytes(a), _bytes(b)
+    maps = _Pair(left, right, decode(left), decode(right))
+    known = [d for field in maps.table() if (d := maps.compare(field))]
+    return tuple(known + maps.unknown())
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, Params):
+        return encode(value)
+    if isinstance(value, (int, str, list, tuple)):
+        raise TensorMapError(f"a {type(value).__name__} is no tensor map; pass params, 128 bytes or a descriptor")
+    try:
+        return bytes(value)
+    except TypeError:
+        raise TensorMapError(
+            f"a {type(value).__name__} is no tensor map; pass params, 128 bytes or a descriptor"
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two maps, as bytes and as params."""
+
+    left: bytes
+    right: bytes
+    p: Params
+    q: Params
+
+    def table(self) -> list[Field]:
+        """The fields of both maps: those of the left one, then those that the right one alone has."""
+        table = [IM2COL, RANK, *_full_table(self.p)]
+        table += [f for f in _full_table(self.q) if f not in table]
+        return [*table, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS]
+
+    def compare(self, field: Field) -> FieldDifference | None:
+        offsets = self.differing(field)
+        if not offsets:
+            return None
+        a, b = (words_of(field, raw, p) for raw, p in ((self.left, self.p), (self.right, self.q)))
+        if a == b == "absent":
+            return None
+        meaning = _MEANINGS[field.name]
+        if "absent" in (a, b):
+            meaning = f"lost in {'a' if a == 'absent' else 'b'}: {meaning}"
+        if not field.read_by_load:
+            meaning += "; a load does not read it"
+        return FieldDifference(field.label, a, b, offsets, meaning, field.read_by_load)
+
+    def differing(self, field: Field) -> tuple[int, ...]:
+        """The bytes in which the bits of one field differ."""
+        delta = int.from_bytes(self.left, "little") ^ int.from_bytes(self.right, "little")
+        mine = delta & sum(((1 << width) - 1) << (32 * word + low) for word, low, width in field.pieces)
+        return tuple(i for i, byte in enumerate(mine.to_bytes(DESCRIPTOR_BYTES, "little")) if byte)
+
+    def unknown(self) -> list[FieldDifference]:
+        """Bits that no field owns, word by word."""
+        owned = [0] * 32
+        for f in self.table():
+            if "absent" not in (words_of(f, self.left, self.p), words_of(f, self.right, self.q)) or self.compare(f):
+                for word, low, width in f.pieces:
+                    owned[word] |= ((1 << width) - 1) << low
+        found = []
+        for word, mask in enumerate(owned):
+            whole = Field(f"word {word}", (Piece(word, 0, 32),))
+            a, b = (stored_value(raw, whole) & ~mask for raw in (self.left, self.right))
+            if a != b:
+                offsets = tuple(4 * word + i for i in range(4) if (a ^ b) >> 8 * i & 0xFF)
+                found.append(FieldDifference(f"unknown bits of word {word}", f"{a:#x}", f"{b:#x}", offsets, _UNKNOWN))
+        return found
+
+
+def _full_table(p: Params) -> tuple[Field, ...]:
+    """The fields of the map's mode for every rank: those beyond its own are zero, unless somebody wrote there."""
+    rank = p.rank if isinstance(p, Im2colParams) else MAX_RANK  # im2col corners have another layout in each rank
+    return fields(type(p), rank)
+
+
+def words_of(field: Field, raw: bytes, params: Params) -> str:
+    """The value of one field in words, ``"absent"`` if the map's mode or rank has no such field.
+
+    >>> from cuda_tma.params import TiledParams
+    >>> p = TiledParams(data_type=9, global_address=0, global_dim=(64,), global_strides=(), box_dim=(64,),
+    ...                 element_strides=(1,))
+    >>> words_of(fields(TiledParams, 1)[0], encode(p), p)
+    'BFLOAT16'
+    """
+    if field is IM2COL:
+        return "im2col" if isinstance(params, Im2colParams) else "tiled"
+    if field is RANK:
+        return str(params.rank)
+    if field.name in ("transfer_bytes", "swizzle_repeat_bytes") or field in BEYOND_PARAMS:
+        stored = stored_value(raw, field)
+        return ("SMALL", "LARGE")[stored] if field.name == "allocation_class" else str(stored)
+    if field not in fields(type(params), params.rank):
+        return "absent"
+    value = getattr(params, field.name)
+    value = value if field.index is None else value[field.index]
+    if field.name in _ENUMS:
+        return _ENUMS[field.name](value).short_name
+    return f"{value:#x}" if field.name == "global_address" else f"{value}{_UNITS.get(field.name, '')}"
+
+
+_ENUMS: dict[str, Any] = {
+    "data_type": TensorMapDataType,
+    "interleave": TensorMapInterleave,
+    "swizzle": TensorMapSwizzle,
+    "l2_promotion": TensorMapL2Promotion,
+    "oob_fill": TensorMapOOBFill,
+}
+_UNITS = {"global_strides": " bytes"}
+_UNKNOWN = "no field is known there; what it does to a load is not known"
+_MEANINGS = {
+    "im2col": "a load takes pixels in convolution order instead of a box, or the reverse; the wrong instruction faults",
+    "rank": "an instruction of the other rank faults, and the coordinates of the lost dimensions are ignored",
+    "data_type": "elements have another size or conversion: coordinates, the box and the fill mean other bytes",
+    "global_address": "the load reads another tensor, or another part of it",
+    "global_dim": "the edge beyond which a load fills is elsewhere: wrong bytes are read or valid ones are lost",
+    "global_strides": "every index but 0 of this dimension is read from another address",
+    "box_dim": "a load delivers another number of elements: expect_tx and the layout in shared memory change",
+    "pixel_box_lower_corner": "the pixels begin elsewhere, relative to the tensor's first",
+    "pixel_box_upper_corner": "the pixels end elsewhere, relative to the tensor's last",
+    "channels_per_pixel": "a load delivers another number of channels: expect_tx and shared memory change",
+    "pixels_per_column": "a load delivers another number of pixels: expect_tx and shared memory change",
+    "element_strides": "a load visits other elements along this dimension, and another number of them",
+    "interleave": "memory is read in other slices, and coordinates mean other bytes",
+    "swizzle": "the bytes arrive at other places in shared memory",
+    "l2_promotion": "L2 fetches another size: the bytes are the same, the speed may not be",
+    "oob_fill": "elements out of bounds are zero instead of NaN, or the reverse",
+    "transfer_bytes": "the driver's own note of the transfer size",
+    "swizzle_repeat_bytes": "the driver's own note of the period of the swizzle pattern",
+    "bit 1 of word 2": "unknown; CuTe DSL sets it, and its maps work",
+    "allocation_class": "out-of-bounds address generation may reach 128 KiB (LARGE) instead of 4 KiB (SMALL) "
+    "from compute capability 10.0 on; in a smaller allocation it may fault (documented, not verified on hardware)",
+}

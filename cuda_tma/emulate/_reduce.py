@@ -1,0 +1,178 @@
+"""Shared memory combined into global memory: ``cp.reduce.async.bulk.tensor``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..enums import TensorMapDataType as T
+from ..errors import TensorMapError
+from ..params import Params
+from ._store import source
+from ._traversal import visit
+
+__all__ = ["REDUCTIONS", "reduce"]
+
+_Operation = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (in memory, from shared memory) -> in memory
+
+
+def _increment(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    return np.where(old >= limit, 0, old + 1)
+
+
+def _decrement(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    return np.where((old == 0) | (old > limit), limit, old - 1)
+
+
+def _nan_is_canonical(result: np.ndarray) -> np.ndarray:
+    """NaN results have all bits but the sign set (PTX ISA 9.0, 9.7.3 and 9.7.4)."""
+    bits = result.view(f"<u{result.itemsize}")
+    return np.where(np.isnan(result), bits.dtype.type(np.iinfo(bits.dtype).max >> 1), bits).view(result.dtype)
+
+
+def _add_float(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _nan_is_canonical(old + new)
+
+
+def _flushed(values: np.ndarray) -> np.ndarray:
+    """Subnormals to zeros of the same sign."""
+    return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
+
+
+def _add_float_ftz(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    return _flushed(_add_float(_flushed(old), _flushed(new))).astype(np.float32)
+
+
+def _bfloat16_as_float(bits: np.ndarray) -> np.ndarray:
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def _bfloat16_from_float(values: np.ndarray) -> np.ndarray:
+    """Round float32 to bfloat16, ties to even. Sums of two bfloat16 lose nothing by the step through float32."""
+    bits = values.view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), 0x7FFF, rounded).astype(np.uint16)
+
+
+def _add_bfloat16(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _bfloat16_from_float(_bfloat16_as_float(old) + _bfloat16_as_float(new))
+
+
+def _pick_float16(nan_above: int, pick: Callable) -> _Operation:
+    """min or max of 16-bit floats by their bit patterns: -0 is less than +0, and a number wins over a NaN."""
+
+    def operation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+        keys = [np.where(x >> 15, 0xFFFF - x.astype(np.int32), 0x8000 + x.astype(np.int32)) for x in (old, new)]
+        is_nan = [(x & 0x7FFF) > nan_above for x in (old, new)]
+        chosen = np.where(pick(*keys) == keys[0], old, new)
+        chosen = np.where(is_nan[0], new, np.where(is_nan[1], old, chosen))
+        return np.where(is_nan[0] & is_nan[1], np.uint16(0x7FFF), chosen).astype(np.uint16)
+
+    return operation
+
+
+_UNSIGNED = {T.UINT32: "<u4", T.INT32: "<u4", T.UINT64: "<u8", T.INT64: "<u8"}
+_ORDERED = {T.UINT32: "<u4", T.INT32: "<i4", T.UINT64: "<u8", T.INT64: "<i8"}
+
+
+def _each(types: dict[T, str], operation: _Operation) -> dict[T, tuple[str, _Operation]]:
+    return {data_type: (dtype, operation) for data_type, dtype in types.items()}
+
+
+_FLOAT16_INFINITY, _BFLOAT16_INFINITY = 0x7C00, 0x7F80
+
+# operation: {data type: (dtype in which to compute, function)}.
+# Source: PTX ISA 9.0, cp.reduce.async.bulk.tensor, valid combinations of .redOp and element type. Addition of s64 is
+# not among them.
+REDUCTIONS: dict[str, dict[T, tuple[str, _Operation]]] = {
+    "add": {
+        **_each({t: _UNSIGNED[t] for t in (T.UINT32, T.INT32, T.UINT64)}, np.add),
+        T.FLOAT16: ("<f2", _add_float),
+        T.BFLOAT16: ("<u2", _add_bfloat16),
+        T.FLOAT32: ("<f4", _add_float),
+        T.FLOAT32_FTZ: ("<f4", _add_float_ftz),
+    },
+    "min": {
+        **_each(_ORDERED, np.minimum),
+        T.FLOAT16: ("<u2", _pick_float16(_FLOAT16_INFINITY, np.minimum)),
+        T.BFLOAT16: ("<u2", _pick_float16(_BFLOAT16_INFINITY, np.minimum)),
+    },
+    "max": {
+        **_each(_ORDERED, np.maximum),
+        T.FLOAT16: ("<u2", _pick_float16(_FLOAT16_INFINITY, np.maximum)),
+        T.BFLOAT16: ("<u2", _pick_float16(_BFLOAT16_INFINITY, np.maximum)),
+    },
+    "inc": {T.UINT32: ("<u4", _increment)},
+    "dec": {T.UINT32: ("<u4", _decrement)},
+    "and": _each(_UNSIGNED, np.bitwise_and),
+    "or": _each(_UNSIGNED, np.bitwise_or),
+    "xor": _each(_UNSIGNED, np.bitwise_xor),
+}
+
+
+def reduce(
+    params: Params,
+    memory: np.ndarray,
+    smem: np.ndarray,
+    coordinates: Sequence[int],
+    op: str,
+    base_address: int = 0,
+) -> int:
+    """Emulate one TMA reduction: combine shared memory into `memory`, in place (as documented, not verified).
+
+    Parameters
+    ----------
+    params, memory, smem, coordinates, base_address
+        As in :func:`cuda_tma.emulate.store`.
+    op : {"add", "min", "max", "inc", "dec", "and", "or", "xor"}
+        The data types of each are the keys of ``REDUCTIONS[op]``. ``inc`` and ``dec`` count in the range from 0 to the
+        value in shared memory. Additions of floats round to nearest even; only FLOAT32_FTZ flushes subnormals.
+
+    Returns
+    -------
+    int
+        Bytes combined; elements outside the tensor are left alone.
+
+    Raises
+    ------
+    TensorMapError
+        If the hardware has no such reduction for the data type.
+    TensorMapFault
+        As in :func:`cuda_tma.emulate.load`.
+
+    Examples
+    --------
+    >>> from cuda_tma.params import TiledParams
+    >>> params = TiledParams(data_type=T.INT32, global_address=0, global_dim=(4,), global_strides=(), box_dim=(4,),
+    ...                      element_strides=(1,))
+    >>> memory = np.array([1, -2, 3, -4], np.int32)
+    >>> reduce(params, memory.view(np.uint8), np.zeros(4, np.int32).view(np.uint8), (0,), "max")
+    16
+    >>> memory.tolist()
+    [1, 0, 3, 0]
+    """
+    dtype, operation = _reduction(op, params.data_type)
+    window, values = source(params, memory, smem, visit(params, coordinates), base_address)
+    new = np.ascontiguousarray(values).view(dtype)
+    if not window.overlap():
+        window.write(np.ascontiguousarray(operation(window.read().view(dtype), new), dtype).view(np.uint8))
+        return values.size
+    for number, run in enumerate(new):  # one after the other, so that every element of a shared byte counts
+        place = window.alone(number)
+        place[...] = np.ascontiguousarray(operation(place.copy().view(dtype), run), dtype).view(np.uint8)
+    return values.size
+
+
+def _reduction(op: str, data_type: int) -> tuple[str, _Operation]:
+    if op not in REDUCTIONS:
+        raise TensorMapError(f"op={op!r} is no TMA reduction; choose one of {', '.join(map(repr, REDUCTIONS))}")
+    if data_type not in REDUCTIONS[op]:
+        legal = ", ".join(t.short_name for t in REDUCTIONS[op])
+        raise TensorMapError(
+            f"op={op!r} has no reduction of data_type {T(data_type).short_name} "
+            f"(PTX ISA, cp.reduce.async.bulk.tensor); use one of {legal}"
+        )
+    return REDUCTIONS[op][T(data_type)]

@@ -1,0 +1,238 @@
+"""Which bytes of global memory an instruction visits, and in which order.
+
+Every instruction visits *runs*: contiguous bytes of global memory that are contiguous in shared memory too. Without
+interleave a run is a row of the box (dimension 0); with interleave it is one slice of 16 or 32 bytes, and dimension 0
+is stepped through like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+
+import numpy as np
+
+from ..data_type import element_bits
+from ..enums import TensorMapIm2ColWideMode
+from ..errors import TensorMapError
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ..swizzle import box_extents, pixels, slice_bytes
+from ._faults import check_alignment, check_count, check_start_in_box
+
+__all__ = ["Traversal", "tensor_index", "visit", "visit_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """The runs that one instruction visits, in the order in which shared memory holds them.
+
+    Attributes
+    ----------
+    addresses : numpy.ndarray of int64
+        Where each run starts, in bytes from ``global_address``; anything, for runs outside the tensor.
+    inside : numpy.ndarray of bool
+        Whether the run lies inside the tensor in all dimensions but that along the run.
+    run_bytes : int
+        Length of every run.
+    first_byte, last_byte : int
+        The part of each run that is inside the tensor: bytes [first_byte, last_byte); empty if last <= first.
+    """
+
+    addresses: np.ndarray
+    inside: np.ndarray
+    run_bytes: int
+    first_byte: int
+    last_byte: int
+
+
+def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> Traversal:
+    """The traversal of one instruction; see :func:`cuda_tma.emulate.load` for the arguments."""
+    check_count("coordinates", coordinates, params.rank, "one for each dimension, innermost first")
+    check_alignment(params, coordinates[0])
+    if isinstance(params, TiledParams):
+        check_count("offsets", offsets, 0, "a tiled access has none")
+        return _tiled(params, coordinates)
+    return _pixels(params, _pixel_positions(params, coordinates, offsets))
+
+
+def tensor_index(
+    params: Params, index: Sequence[int], coordinates: Sequence[int], offsets: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """Where in the tensor an element of shared memory comes from, or goes to, in driver order.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+    index : sequence of int
+        An element of the box, innermost first, as :func:`cuda_tma.swizzle.smem_index` gives it.
+    coordinates, offsets : sequence of int
+        Of the instruction.
+
+    Returns
+    -------
+    tuple of int
+        May lie outside ``global_dim``: such elements are filled, or not stored.
+
+    Examples
+    --------
+    >>> params = TiledParams(data_type=0, global_address=0, global_dim=(64, 64), global_strides=(64,),
+    ...                      box_dim=(16, 8), element_strides=(1, 4))
+    >>> tensor_index(params, (3, 1), coordinates=(16, 8))
+    (19, 12)
+    """
+    if isinstance(params, TiledParams):
+        steps = params.element_strides if params.interleave else (1, *params.element_strides[1:])
+        return tuple(c + i * step for c, i, step in zip(coordinates, index, steps, strict=True))
+    at = [
+        int(position if np.ndim(position) == 0 else position[index[-1]])
+        for position in _pixel_positions(params, coordinates, offsets)
+    ]
+    channel = 0 if params.interleave else index[0]
+    return (at[0] + channel, *at[1:])
+
+
+def visit_rows(params: Params, column: int, rows: Sequence[int]) -> Traversal:
+    """Separate rows of a matrix, as ``tile::gather4`` and ``tile::scatter4`` do (documented only).
+
+    Source: PTX ISA 9.0, 5.5.3.4: four bounding boxes, each one row long, with a common column.
+    """
+    if not isinstance(params, TiledParams) or params.rank != 2 or params.box_dim[1] != 1 or params.interleave:
+        raise TensorMapError(
+            "gather4 and scatter4 need a tiled tensor map of rank 2 whose box is one row, box_dim=(columns, 1), "
+            f"without interleave; got {params}"
+        )
+    check_alignment(params, column)
+    chosen = np.asarray(rows, np.int64)
+    inside = (chosen >= 0) & (chosen < params.global_dim[1])
+    return Traversal(chosen * params.global_strides[0] + _bytes_along(params, column), inside, *_run(params, column))
+
+
+def _bytes_along(params: Params, elements: int) -> int:
+    """Bytes of that many elements of dimension 0; slices, when interleaved."""
+    return elements * (slice_bytes(params) * 8 or element_bits(params.data_type)) // 8
+
+
+def _run(params: Params, innermost: int) -> tuple[int, int, int]:
+    """(run_bytes, first_byte, last_byte) of a run that starts at that coordinate of dimension 0."""
+    if params.interleave:
+        return slice_bytes(params), 0, slice_bytes(params)
+    length = box_extents(params)[0]
+    first, last = max(0, -innermost), min(length, params.global_dim[0] - innermost)
+    return _bytes_along(params, length), _bytes_along(params, first), _bytes_along(params, last)
+
+
+def _origin(params: Params, coordinates: Sequence[int]) -> int:
+    outer = zip(coordinates[1:], params.global_strides, strict=True)
+    return _bytes_along(params, coordinates[0]) + sum(c * stride for c, stride in outer)
+
+
+def _inside(params: Params, dimension: int, position: np.ndarray) -> np.ndarray:
+    return (position >= 0) & (position < params.global_dim[dimension])
+
+
+@lru_cache(maxsize=1024)
+def _steps(params: TiledParams) -> tuple[tuple[int, np.ndarray], ...]:
+    """(dimension, elements from the start) for each dimension that is stepped through from run to run."""
+    extents = box_extents(params)
+    stepped = range(0 if params.interleave else 1, params.rank)
+    return tuple((d, params.element_strides[d] * np.arange(extents[d], dtype=np.int64)) for d in stepped)
+
+
+@lru_cache(maxsize=1024)
+def _relative_addresses(params: TiledParams) -> np.ndarray:
+    strides = (_bytes_along(params, 1), *params.global_strides)
+    vectors = [steps * strides[d] for d, steps in _steps(params)]
+    return reduce(lambda inner, outer: np.add.outer(outer, inner).ravel(), vectors, np.zeros(1, np.int64))
+
+
+def _tiled(params: TiledParams, coordinates: Sequence[int]) -> Traversal:
+    bounds = [_inside(params, d, coordinates[d] + steps) for d, steps in _steps(params)]
+    inside = reduce(lambda inner, outer: np.logical_and.outer(outer, inner).ravel(), bounds, np.ones(1, bool))
+    addresses = _relative_addresses(params) + _origin(params, coordinates)
+    return Traversal(addresses, inside, *_run(params, coordinates[0]))
+
+
+def _wheel(ticks: np.ndarray, start: int, lower: int, upper: int, step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of one wheel of an odometer after so many ticks, and the ticks that it passes on to the next wheel.
+
+    The wheel starts at `start`, steps up to `upper` (inclusive), and then starts over at `lower`.
+    """
+    first_turn, turn = (upper - start) // step + 1, (upper - lower) // step + 1
+    after = ticks - first_turn
+    wrapped = after >= 0
+    positions = np.where(wrapped, lower + after % turn * step, start + ticks * step)
+    return positions, np.where(wrapped, 1 + after // turn, 0)
+
+
+def _pixel_positions(params: Params, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
+    """For each dimension the position of every pixel, or a constant."""
+    if isinstance(params, Im2colParams):
+        offsets = offsets or (0,) * (params.rank - 2)
+        check_count("offsets", offsets, params.rank - 2, "one for each spatial dimension, W first")
+        return _im2col(params, coordinates, offsets)
+    assert isinstance(params, Im2colWideParams)
+    offsets = offsets or (0, 0)
+    check_count("offsets", offsets, 2, "(wHalo, wOffset)")
+    return _im2col_wide(params, coordinates, *offsets)
+
+
+def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
+    """Pixels in the order W, H, D, N, wrapping at the pixel box; offsets shift the pixels, not the box.
+
+    Dimensions are (C, W, H, D, N), and (W, H, D, slice of C, N) when interleaved (observed: driver 580, sm_90). Steps
+    of C and N are not strided (PTX ISA 9.0, 5.5.4.2: traversal strides apply to D, H and W).
+    """
+    first = 0 if params.interleave else 1
+    ticks = np.arange(params.pixels_per_column, dtype=np.int64)
+    position: list = list(coordinates)
+    corners = zip(params.pixel_box_lower_corner, params.pixel_box_upper_corner, strict=True)
+    for k, (lower, upper_corner) in enumerate(corners):
+        d = first + k
+        upper = params.global_dim[d] - 1 + upper_corner
+        check_start_in_box(f"coordinates[{d}]", coordinates[d], lower, upper)
+        wheel, ticks = _wheel(ticks, coordinates[d], lower, upper, params.element_strides[d])
+        position[d] = wheel + offsets[k]
+    position[-1] = coordinates[-1] + ticks
+    return position
+
+
+def _pixels(params: Params, position: list) -> Traversal:
+    """A run for each pixel; `position` is from :func:`_pixel_positions`."""
+    bounds = [_inside(params, d, np.asarray(position[d])) for d in range(0 if params.interleave else 1, params.rank)]
+    inside = reduce(np.logical_and, bounds)
+    addresses = np.asarray(_origin(params, position), np.int64)
+    innermost = 0 if params.interleave else position[0]
+    return Traversal(addresses, inside, *_run(params, innermost))
+
+
+_W128_BLOCK = 32  # im2col::w::128 loads a halo after every 32 pixels (PTX ISA 9.0, 5.5.5.3)
+
+
+def _im2col_wide(params: Im2colWideParams, coordinates: Sequence[int], halo: int, offset: int) -> list:
+    """Pixels along W, then the next image, D and H constant (documented only: PTX ISA 9.0, 5.5.5).
+
+    A halo continues along W behind the pixels before it, without wrapping; after every 32 pixels in mode W128. The
+    start may lie left of the pixel box.
+    """
+    if params.interleave:
+        raise TensorMapError(f"interleave={params.interleave}: im2col-wide has no interleaved layouts; use NONE")
+    start, step = coordinates[1], params.element_strides[1]
+    lower = params.pixel_box_lower_corner_width
+    upper = params.global_dim[1] - 1 + params.pixel_box_upper_corner_width
+    check_start_in_box("coordinates[1]", start, min(lower, start), upper)
+    ticks = np.arange(pixels(params), dtype=np.int64)
+    wheel, images = _wheel(ticks, start, lower, upper, step)
+    block = _W128_BLOCK if params.mode == TensorMapIm2ColWideMode.W128 else max(1, len(ticks))
+    position: list = list(coordinates)
+    position[1] = _with_halo(wheel, block, halo, step) + offset
+    position[-1] = coordinates[-1] + _with_halo(images, block, halo, 0)
+    return position
+
+
+def _with_halo(values: np.ndarray, block: int, halo: int, step: int) -> np.ndarray:
+    """Append `halo` values to every block, continuing its last value by `step`."""
+    blocks = values.reshape(math.ceil(len(values) / block), -1)
+    tail = blocks[:, -1:] + step * np.arange(1, halo + 1)
+    return np.concatenate([blocks, tail], axis=1).ravel()

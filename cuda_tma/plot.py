@@ -1,0 +1,283 @@
+"""Pictures of a tensor map: where a tile lies in shared memory, its banks, and its box in the tensor.
+
+Needs matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or a new one, and returns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .emulate import tensor_index
+from .enums import TensorMapDataType as T
+from .enums import TensorMapInterleave, TensorMapSwizzle
+from .errors import TensorMapError
+from .params import Params, TiledParams
+from .swizzle import bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["banks", "box", "tile"]
+
+_LINE_BYTES = 128
+_CHUNK_BYTES = 16
+_WORD_BYTES = 4
+_MOST_LINES = 32  # a swizzle repeats within 8 lines; more would only shrink the labels
+_COLORS = "viridis"  # even in brightness, and safe for colour-blind readers
+_GAP_COLOR = "0.93"
+_MARK_COLOR = "#d55e00"  # vermilion of the Okabe-Ito palette
+
+
+def _new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
+    if figure is not None:
+        return figure
+    from matplotlib.figure import Figure as NewFigure
+
+    return NewFigure(figsize=size, layout="constrained")
+
+
+def _lines(params: Params) -> int:
+    return min(_MOST_LINES, -(-smem_bytes(params) // _LINE_BYTES))
+
+
+def _title(params: Params) -> str:
+    extents = " x ".join(map(str, box_extents(params)))
+    swizzle = TensorMapSwizzle(params.swizzle).short_name
+    interleave = TensorMapInterleave(params.interleave)
+    layout = f", interleave {interleave.short_name}" if interleave else ""
+    return f"{T(params.data_type).short_name} box {extents}, swizzle {swizzle}{layout}"
+
+
+def _shown(params: Params) -> str:
+    lines = -(-smem_bytes(params) // _LINE_BYTES)
+    return "" if lines <= _MOST_LINES else f" (first {_MOST_LINES} of {lines} lines)"
+
+
+def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
+    """For every `step` bytes of each line of 128: the element that starts there or covers it, or None."""
+    return [
+        [
+            smem_index(params, offset) if offset < smem_bytes(params) else None
+            for offset in range(line * _LINE_BYTES, (line + 1) * _LINE_BYTES, step)
+        ]
+        for line in range(_lines(params))
+    ]
+
+
+def _row_number(params: Params, index: tuple[int, ...]) -> int:
+    """Number of an element's row within the box (of its slice, when interleaved)."""
+    extents, number = box_extents(params), 0
+    start = 0 if params.interleave else 1
+    for i, n in zip(reversed(index[start:]), reversed(extents[start:]), strict=True):
+        number = number * n + i
+    return number
+
+
+def _row_grid(params: Params, elements: list) -> np.ndarray:
+    """Row numbers, NaN in gaps."""
+    return np.array([[np.nan if e is None else _row_number(params, e) for e in line] for line in elements])
+
+
+def _draw_grid(axes: Any, grid: np.ndarray) -> Any:
+    import matplotlib
+
+    colors = matplotlib.colormaps[_COLORS].with_extremes(bad=_GAP_COLOR)
+    largest = max(1.0, np.nanmax(grid))
+    image = axes.imshow(np.ma.masked_invalid(grid), cmap=colors, vmin=0, vmax=largest, aspect="auto")
+    axes.set_xticks(np.arange(grid.shape[1]) - 0.5, minor=True)
+    axes.set_yticks(np.arange(grid.shape[0]) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=0.6)
+    axes.tick_params(which="both", length=0)
+    every = max(1, grid.shape[0] // 8)
+    axes.set_yticks(
+        range(0, grid.shape[0], every), [str(line * _LINE_BYTES) for line in range(0, grid.shape[0], every)]
+    )
+    axes.set_ylabel("byte offset")
+    return image
+
+
+def tile(
+    params: Params,
+    coordinates: Sequence[int] = (),
+    offsets: Sequence[int] = (),
+    *,
+    figure: Figure | None = None,
+) -> Figure:
+    """Which elements of the tensor land where in shared memory, coloured by row of the box; out of bounds is hatched.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+    coordinates, offsets : sequence of int, optional
+        Of the load, innermost first (default: the tensor's origin).
+    figure : matplotlib.figure.Figure, optional
+        To draw into.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Shared memory in lines of 128 bytes. A cell is 16 bytes, labelled with the tensor index of its first element.
+
+    Examples
+    --------
+    >>> params = TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(64, 64), global_strides=(128,),
+    ...                      box_dim=(64, 8), element_strides=(1, 1), swizzle=3)
+    >>> tile(params).axes[0].get_title()
+    'BFLOAT16 box 64 x 8, swizzle 128B'
+    """
+    coordinates = tuple(coordinates) or (0,) * params.rank
+    elements = _elements(params, _CHUNK_BYTES)
+    figure = _new_figure((9, 1.9 + 0.3 * len(elements)), figure)
+    axes = figure.subplots()
+    grid = _row_grid(params, elements)
+    image = _draw_grid(axes, grid)
+    for line, chunks in enumerate(elements):
+        for chunk, index in enumerate(chunks):
+            if index is not None:
+                at = tensor_index(params, index, coordinates, offsets)
+                _label_chunk(
+                    axes, (chunk, line), at, params.global_dim, dark=grid[line, chunk] < 0.6 * image.get_clim()[1]
+                )
+    axes.set_xticks(range(8), [str(chunk * _CHUNK_BYTES) for chunk in range(8)])
+    axes.set_xlabel("byte within the line of 128; labels: tensor index of the first element, innermost first")
+    axes.set_title(_title(params) + _shown(params))
+    _draw_key(figure, image, [axes], "slice of the box" if params.interleave else "row of the box")
+    return figure
+
+
+def _label_chunk(axes: Any, place: tuple[int, int], at: tuple[int, ...], dims: Sequence[int], *, dark: bool) -> None:
+    from matplotlib.patches import Rectangle
+
+    outside = not all(0 <= i < n for i, n in zip(at, dims, strict=True))
+    if outside:
+        corner = (place[0] - 0.5, place[1] - 0.5)
+        axes.add_patch(Rectangle(corner, 1, 1, facecolor="white", edgecolor="0.45", hatch="////", linewidth=0))
+    text = "fill" if outside else ", ".join(map(str, at))
+    background = {"facecolor": "white", "edgecolor": "none", "pad": 1} if outside else None
+    color = "black" if outside or not dark else "white"
+    axes.text(*place, text, ha="center", va="center", fontsize=7, color=color, bbox=background)
+
+
+def banks(params: Params, access: str = "column", *, figure: Figure | None = None) -> Figure:
+    """Shared memory as 32 banks, without and with the swizzle; the words of a warp's worst read are marked.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+    access : {"row", "column", "ldmatrix"}
+        As in :func:`cuda_tma.swizzle.bank_conflicts`.
+    figure : matplotlib.figure.Figure, optional
+        To draw into.
+
+    Examples
+    --------
+    >>> params = TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
+    ...                      box_dim=(32, 32), element_strides=(1, 1), swizzle=3)
+    >>> [axes.get_title() for axes in banks(params).axes[:2]]
+    ['swizzle NONE: column read is 32-way', 'swizzle 128B: column read is 4-way']
+    """
+    compared = [params] if not params.swizzle else [replace(params, swizzle=0), params]
+    figure = _new_figure((6.5 * len(compared), 2 + 0.14 * max(map(_lines, compared))), figure)
+    panels = np.atleast_1d(figure.subplots(1, len(compared)))
+    for axes, shown in zip(panels, compared, strict=True):
+        image = _draw_grid(axes, _row_grid(shown, _elements(shown, _WORD_BYTES)))
+        _mark_words(axes, worst_read(shown, access))
+        axes.set_xticks(range(0, 32, 4), [str(bank) for bank in range(0, 32, 4)])
+        axes.set_xlabel("bank (4 bytes)" + _shown(shown))
+        ways = bank_conflicts(shown, access)
+        conflict = f"{ways}-way" if ways > 1 else "free of conflicts"
+        axes.set_title(f"swizzle {TensorMapSwizzle(shown.swizzle).short_name}: {access} read is {conflict}")
+    _draw_key(figure, image, list(panels), "slice of the box" if params.interleave else "row of the box")
+    return figure
+
+
+def _draw_key(figure: Figure, image: Any, beside: list, label: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    figure.colorbar(image, ax=beside, label=label, pad=0.02, ticks=MaxNLocator(integer=True, nbins=6))
+
+
+def _mark_words(axes: Any, words: np.ndarray) -> None:
+    lines, columns = words // 32, words % 32
+    seen = lines < _MOST_LINES
+    axes.plot(columns[seen], lines[seen], "s", markersize=4, markerfacecolor=_MARK_COLOR, markeredgecolor="white")
+
+
+def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
+    """The tensor, the box, and the elements visited, in dimensions 0 and 1; other dimensions at the box's start.
+
+    Parameters
+    ----------
+    params : TiledParams
+        Without interleave.
+    coordinates : sequence of int, optional
+        Of the load, innermost first (default: the tensor's origin).
+    figure : matplotlib.figure.Figure, optional
+        To draw into.
+
+    Examples
+    --------
+    >>> params = TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 48), global_strides=(256,),
+    ...                      box_dim=(16, 8), element_strides=(1, 2))
+    >>> box(params, (56, 4)).axes[0].get_title()
+    'FLOAT32 box 16 x 4, swizzle NONE: 32 of 64 elements inside'
+    """
+    if not isinstance(params, TiledParams) or params.interleave:
+        raise TensorMapError(f"plot.box draws tiled tensor maps without interleave, not {params}; use plot.tile")
+    coordinates = tuple(coordinates) or (0,) * params.rank
+    dims, extents, start, step = (_first_two(v) for v in (params.global_dim, params.box_dim, coordinates, (1, 1)))
+    step = (1, params.element_strides[1]) if params.rank > 1 else step
+    start = start if params.rank > 1 else (start[0], 0)
+    figure = _new_figure((7, 5), figure)
+    axes = figure.subplots()
+    _draw_rectangles(axes, dims, extents, start)
+    inside = _draw_visited(axes, dims, extents, start, step)
+    total = extents[0] * -(-extents[1] // step[1])
+    _frame(axes, dims, extents, start)
+    rest = "".join(f", dimension {d} at {c}" for d, c in enumerate(coordinates) if d > 1)
+    axes.set_title(f"{_title(params)}: {inside} of {total} elements inside{rest}", fontsize=10)
+    return figure
+
+
+def _first_two(values: Sequence[int]) -> tuple[int, int]:
+    return values[0], values[1] if len(values) > 1 else 1
+
+
+def _draw_rectangles(axes: Any, dims: tuple[int, int], extents: tuple[int, int], start: tuple[int, int]) -> None:
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(
+        Rectangle(start, *extents, facecolor="white", edgecolor="0.5", hatch="////", linewidth=0, label="fill")
+    )
+    axes.add_patch(Rectangle((0, 0), *dims, facecolor="#cfe3f1", edgecolor="#0072b2", linewidth=1.5, label="tensor"))
+    axes.add_patch(Rectangle(start, *extents, fill=False, edgecolor=_MARK_COLOR, linewidth=2, label="box"))
+
+
+def _draw_visited(
+    axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], step: Sequence[int]
+) -> int:
+    """Draw one line for each visited row, from left to right, and return how many elements are inside."""
+    left, right = max(0, start[0]), min(dims[0], start[0] + extents[0])
+    rows = [r for r in range(start[1], start[1] + extents[1], step[1]) if 0 <= r < dims[1]]
+    if right <= left:
+        return 0
+    for number, r in enumerate(rows):
+        label = "visited, row by row" if number == 0 else None
+        axes.plot([left, right], [r + 0.5, r + 0.5], color="#0072b2", linewidth=1, solid_capstyle="butt", label=label)
+    return (right - left) * len(rows)
+
+
+def _frame(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int]) -> None:
+    spans = [(min(0, s), max(n, s + e)) for s, e, n in zip(start, extents, dims, strict=True)]
+    margins = [0.05 * (high - low) + 0.5 for low, high in spans]
+    axes.set_xlim(spans[0][0] - margins[0], spans[0][1] + margins[0])
+    axes.set_ylim(spans[1][1] + margins[1], spans[1][0] - margins[1])
+    axes.set_xlabel("dimension 0 (innermost), elements")
+    axes.set_ylabel("dimension 1, elements")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4, frameon=False)

@@ -1,0 +1,51 @@
+"""Where an element of a box lies in shared memory: swizzle, footprint, alignment and bank conflicts.
+
+A load lays its box out in rows: dimension 0 is contiguous, and each row starts on a multiple of the swizzle span, so
+that a row narrower than the span leaves a gap. Then the swizzle permutes chunks (*atoms*) inside every span, by XOR-ing
+address bits; it moves no byte out of its span and is its own inverse. With an interleaved layout the unit of dimension
+0 is a *slice* of 16 or 32 bytes, and slices are packed without gaps.
+
+Sources: PTX ISA 9.0, 5.5.6 "Interleave layout" and 5.5.7 "Swizzling Modes"; every rule for the element types, swizzles
+and interleaves of compute capability 9.0 was confirmed byte for byte on hardware (observed: driver 580, sm_90), except
+interleaved layouts with a swizzle that is not their usual one (16B with none, 32B with 32B). The ``128B_ATOM_*``
+swizzles and the packed types are as documented, not verified on hardware.
+"""
+
+from ._banks import bank_conflicts, worst_read
+from ._layout import (
+    box_extents,
+    group_bytes,
+    linear_offset,
+    pixels,
+    rows,
+    slice_bytes,
+    smem_alignment,
+    smem_bytes,
+    smem_index,
+    smem_layout,
+    smem_offset,
+    tx_bytes,
+    unit_bytes,
+)
+from ._pattern import SwizzlePattern, pattern, swizzle_offset
+
+__all__ = [
+    "SwizzlePattern",
+    "bank_conflicts",
+    "box_extents",
+    "group_bytes",
+    "linear_offset",
+    "pattern",
+    "pixels",
+    "rows",
+    "slice_bytes",
+    "smem_alignment",
+    "smem_bytes",
+    "smem_index",
+    "smem_layout",
+    "smem_offset",
+    "swizzle_offset",
+    "tx_bytes",
+    "unit_bytes",
+    "worst_read",
+]

@@ -1,0 +1,290 @@
+"""Where an element of a box lies, and how much shared memory the box takes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+from ..data_type import element_bits
+from ..enums import TensorMapDataType as T
+from ..enums import TensorMapIm2ColWideMode
+from ..enums import TensorMapSwizzle as S
+from ..errors import TensorMapError
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ._pattern import pattern, swizzle_offset
+
+__all__ = [
+    "box_extents",
+    "group_bytes",
+    "linear_offset",
+    "pixels",
+    "rows",
+    "slice_bytes",
+    "smem_alignment",
+    "smem_bytes",
+    "smem_index",
+    "smem_layout",
+    "smem_offset",
+    "tx_bytes",
+    "unit_bytes",
+]
+
+_SLICE_BYTES = (0, 16, 32)  # indexed by TensorMapInterleave; 0: not interleaved
+
+# (bytes of data, bytes taken in shared memory) for 16 packed elements.
+# Source: cuda.h, CUDA 13.5, cuTensorMapEncodeTiled.
+_GROUP_ELEMENTS = 16
+_GROUP_BYTES = {
+    T.PACKED_16U4_ALIGN8B: (8, 8),
+    T.PACKED_16U4_ALIGN16B: (8, 16),
+    T.PACKED_16U6_ALIGN16B: (12, 16),
+}
+
+_W128_PIXELS = 128  # im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1)
+
+
+def slice_bytes(params: Params) -> int:
+    """Bytes of one slice of channels of an interleaved layout; 0 without interleave."""
+    return _SLICE_BYTES[params.interleave]
+
+
+def group_bytes(params: Params) -> tuple[int, int] | None:
+    """Bytes of data, and taken in shared memory, by 16 packed elements; None for types of whole bytes."""
+    return _GROUP_BYTES.get(T(params.data_type))
+
+
+def pixels(params: Im2colParams | Im2colWideParams) -> int:
+    """Pixels of one im2col load, without a halo."""
+    if isinstance(params, Im2colWideParams) and params.mode == TensorMapIm2ColWideMode.W128:
+        return _W128_PIXELS
+    return params.pixels_per_column
+
+
+def box_extents(params: Params) -> tuple[int, ...]:
+    """Elements delivered per dimension of shared memory, innermost first.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+
+    Returns
+    -------
+    tuple of int
+        Tiled: one extent for each dimension, in driver order, ``ceil(box_dim / element_stride)``; dimension 0 is not
+        strided unless interleaved. Interleaved: extents count slices of 16 or 32 bytes in dimension 0, and the
+        dimension of channel slices (``rank - 2``) delivers one slice, whatever its box is (observed: driver 580,
+        sm_90). Im2col: (channels, pixels), or (pixels,) slices when interleaved.
+
+    Examples
+    --------
+    >>> box_extents(TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
+    ...                         box_dim=(8, 7), element_strides=(2, 2)))
+    (8, 4)
+    """
+    if isinstance(params, Im2colParams | Im2colWideParams):
+        return (pixels(params),) if params.interleave else (params.channels_per_pixel, pixels(params))
+    assert isinstance(params, TiledParams)
+    extents = [-(-box // step) for box, step in zip(params.box_dim, params.element_strides, strict=True)]
+    if params.interleave:
+        extents[-2] = 1
+    else:
+        extents[0] = params.box_dim[0]
+    return tuple(extents)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Shared memory as rows: what of a row is data, and how far apart rows start. All in bytes."""
+
+    count: int
+    data_bytes: int  # delivered by a load
+    taken_bytes: int  # data, plus the gaps inside packed groups
+    pitch_bytes: int
+
+
+@lru_cache(maxsize=1024)
+def rows(params: Params) -> _Rows:
+    """The rows of one box in shared memory; an interleaved box is one packed row."""
+    extents = box_extents(params)
+    span = pattern(params.swizzle).span_bytes
+    if params.interleave:
+        count, data = 1, math.prod(extents) * slice_bytes(params)
+    else:
+        count, data = math.prod(extents[1:]), extents[0] * element_bits(params.data_type) // 8
+    group = group_bytes(params)
+    taken = data // group[0] * group[1] if group else data
+    return _Rows(count, data, taken, -(-taken // span) * span)
+
+
+def tx_bytes(params: Params) -> int:
+    """Bytes that one load delivers: the number to give to ``mbarrier.expect_tx``.
+
+    Elements filled because they lie out of bounds count; gaps between rows do not. Packed types count their data
+    without the gaps of ``ALIGN16B`` (not verified on hardware). A halo of im2col-wide is not included.
+
+    >>> tx_bytes(TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
+    ...                      box_dim=(64, 64), element_strides=(1, 1), swizzle=S.SWIZZLE_128B))
+    8192
+    """
+    return rows(params).count * rows(params).data_bytes
+
+
+def smem_bytes(params: Params) -> int:
+    """Bytes of shared memory that one box takes, gaps between rows included.
+
+    >>> smem_bytes(TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
+    ...                        box_dim=(4, 8), element_strides=(1, 1), swizzle=S.SWIZZLE_128B))
+    1024
+    """
+    return rows(params).count * rows(params).pitch_bytes
+
+
+def smem_alignment(params: Params) -> int:
+    """Alignment in bytes of the destination in shared memory with which the offsets of this module hold.
+
+    The hardware takes any multiple of 128, but a swizzle follows address bits, so that below this alignment
+    (256, 512 or 1024 bytes) the pattern starts in its middle.
+    """
+    return pattern(params.swizzle).alignment_bytes
+
+
+def linear_offset(params: Params, index: Sequence[int]) -> int:
+    """Byte offset of an element before swizzling; `index` as in :func:`smem_offset`."""
+    extents = box_extents(params)
+    if len(index) != len(extents) or not all(0 <= i < n for i, n in zip(index, extents, strict=True)):
+        raise TensorMapError(
+            f"index={tuple(index)} is outside the box: shared memory holds {extents} elements, innermost first; "
+            "give one index for each, from 0 on"
+        )
+    row = 0
+    for i, n in zip(reversed(index[1:]), reversed(extents[1:]), strict=True):
+        row = row * n + i
+    if params.interleave:
+        return (row * extents[0] + index[0]) * slice_bytes(params)
+    return row * rows(params).pitch_bytes + _offset_in_row(params, index[0])
+
+
+def _offset_in_row(params: Params, element: int) -> int:
+    group = group_bytes(params)
+    if group is None:
+        return element * element_bits(params.data_type) // 8
+    number, rest = divmod(element, _GROUP_ELEMENTS)
+    return number * group[1] + rest * element_bits(params.data_type) // 8
+
+
+def smem_offset(params: Params, index: Sequence[int]) -> int:
+    """Byte offset in shared memory of an element of the box, swizzled.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+    index : sequence of int
+        One index for each of :func:`box_extents`, innermost first: elements delivered, not coordinates of the tensor.
+
+    Returns
+    -------
+    int
+        Bytes from a destination aligned to :func:`smem_alignment`; of a packed element, the byte with its first bit.
+
+    Raises
+    ------
+    TensorMapError
+        If `index` is outside the box.
+
+    Examples
+    --------
+    >>> p = TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
+    ...                 box_dim=(64, 64), element_strides=(1, 1), swizzle=S.SWIZZLE_128B)
+    >>> smem_offset(p, (0, 3)), smem_index(p, 432)
+    (432, (0, 3))
+    """
+    return swizzle_offset(params.swizzle, linear_offset(params, index))
+
+
+def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
+    """The element that covers a byte of shared memory, or None in a gap: the inverse of :func:`smem_offset`.
+
+    Raises
+    ------
+    TensorMapError
+        If `offset` is outside the box's footprint.
+    """
+    if not 0 <= offset < smem_bytes(params):
+        raise TensorMapError(
+            f"offset={offset} is outside shared memory: this box takes bytes 0 to {smem_bytes(params) - 1}"
+        )
+    row, byte = divmod(int(swizzle_offset(params.swizzle, offset)), rows(params).pitch_bytes)
+    element = _element_at(params, byte)
+    if element is None:
+        return None
+    extents = box_extents(params)
+    if params.interleave:
+        row, element = divmod(element, extents[0])
+    index = [element]
+    for n in extents[1:]:
+        row, i = divmod(row, n)
+        index.append(i)
+    return tuple(index)
+
+
+def _element_at(params: Params, byte: int) -> int | None:
+    """Element of a row that covers a byte of it (a slice, when interleaved)."""
+    if byte >= rows(params).taken_bytes:
+        return None
+    if params.interleave:
+        return byte // slice_bytes(params)
+    bits = element_bits(params.data_type)
+    group = group_bytes(params)
+    if group is None:
+        return byte * 8 // bits
+    number, rest = divmod(byte, group[1])
+    return None if rest >= group[0] else number * _GROUP_ELEMENTS + rest * 8 // bits
+
+
+def unit_bytes(params: Params) -> int:
+    """Bytes of one element of shared memory; 1 for packed elements."""
+    return max(1, element_bits(params.data_type) // 8)
+
+
+def smem_layout(params: Params) -> Any:
+    """The same mapping as a CuTe layout: index (innermost first, see :func:`box_extents`) to offset in elements.
+
+    Needs the library ``tensor-layouts`` (the extra ``cuda-tma[layout]``).
+
+    Returns
+    -------
+    tensor_layouts.Layout or tensor_layouts.ComposedLayout
+        ``layout(i0, i1, ...) * element_bytes == smem_offset(params, (i0, i1, ...))``. Interleaved: one mode more, in
+        front, counts the elements of a slice.
+
+    Raises
+    ------
+    TensorMapError
+        For types and swizzles that move parts of elements, which a layout cannot say.
+    """
+    from tensor_layouts import Layout, Swizzle, compose
+
+    if group_bytes(params) is not None:
+        raise TensorMapError(
+            f"data_type={T(params.data_type).short_name} has elements of less than a byte, which a CuTe layout cannot "
+            "address; describe the box with data_type UINT8"
+        )
+    unit = unit_bytes(params)
+    extents = (slice_bytes(params) // unit,) * bool(params.interleave) + box_extents(params)
+    row_pitch = extents[0] if params.interleave else rows(params).pitch_bytes // unit
+    strides = (1, *accumulate(extents[1:-1], operator.mul, initial=row_pitch))
+    layout = Layout(extents, strides[: len(extents)])
+    for from_bit, to_bit, bits in pattern(params.swizzle).xors:
+        base = to_bit - int(math.log2(unit))
+        if base < 0:
+            raise TensorMapError(
+                f"swizzle={S(params.swizzle).short_name} moves parts of elements of {unit} bytes, which a CuTe layout "
+                "cannot say; use smem_offset"
+            )
+        layout = compose(Swizzle(bits, base, from_bit - to_bit), layout)
+    return layout

@@ -1,0 +1,268 @@
+"""For tests of kernels, without a GPU: what a load must give, element by element, and random legal tensor maps.
+
+    def test_my_tile():
+        expected = cuda_tma.emulate.load(descriptor.params, memory, coordinates=(column, row))
+        assert_tile_equal(descriptor.params, shared_memory_of_my_kernel, expected, coordinates=(column, row))
+
+The strategies need Hypothesis; the rest does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .data_type import element_bits, is_floating
+from .emulate import Tile, tensor_index
+from .enums import TensorMapDataType as T
+from .enums import TensorMapSwizzle as S
+from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .swizzle import box_extents, pattern, slice_bytes, smem_index, unit_bytes
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+__all__ = [
+    "assert_tile_equal",
+    "im2col_params",
+    "load_cases",
+    "params_from_recording",
+    "tiled_params",
+    "view_bytes",
+]
+
+
+def assert_tile_equal(
+    params: Params,
+    actual: Any,
+    expected: Tile,
+    coordinates: Sequence[int] = (),
+    offsets: Sequence[int] = (),
+) -> None:
+    """Fail at the first delivered element that differs, named in the tensor's coordinates.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+        The tensor map of the load.
+    actual : array
+        Shared memory from the destination on, of any dtype: as many bytes as the box takes, or more.
+    expected : Tile
+        From :func:`cuda_tma.emulate.load`. Bytes that a load does not deliver are not compared.
+    coordinates, offsets : sequence of int, optional
+        Of the load; without them the message gives the place in the box alone.
+
+    Raises
+    ------
+    AssertionError
+        With the element's index in box and tensor (driver order, innermost first), its byte offset, and both values.
+    """
+    found = np.ascontiguousarray(actual).reshape(-1).view(np.uint8)
+    size = expected.smem.size
+    if found.size < size:
+        raise AssertionError(f"actual holds {found.size} bytes; the box takes {size} bytes of shared memory")
+    different = np.flatnonzero((found[:size] != expected.smem) & expected.written)
+    if different.size == 0:
+        return
+    places = {offset: smem_index(params, int(offset)) for offset in _one_byte_an_element(params, different)}
+    offset, index = min(places.items(), key=lambda item: (item[1] or ())[::-1])
+    where = f"box index {index}"
+    if coordinates:
+        where += f", tensor index {tensor_index(params, index or (), coordinates, offsets)}"
+    raise AssertionError(
+        f"{different.size} of {expected.tx_bytes} delivered bytes differ, first at {where} (innermost first), shared-"
+        f"memory byte {offset}: {_value(params, found, offset)} instead of {_value(params, expected.smem, offset)}"
+    )
+
+
+_DTYPES = {
+    T.UINT16: "<u2",
+    T.UINT32: "<u4",
+    T.INT32: "<i4",
+    T.UINT64: "<u8",
+    T.INT64: "<i8",
+    T.FLOAT16: "<f2",
+    T.FLOAT32: "<f4",
+    T.FLOAT64: "<f8",
+    T.FLOAT32_FTZ: "<f4",
+    T.TFLOAT32: "<f4",
+    T.TFLOAT32_FTZ: "<f4",
+}
+
+
+def _one_byte_an_element(params: Params, offsets: np.ndarray) -> np.ndarray:
+    size = min(unit_bytes(params), pattern(params.swizzle).atom_bytes if params.swizzle else 8)
+    return np.unique(offsets // size * size)
+
+
+def _value(params: Params, smem: np.ndarray, offset: int) -> str:
+    raw = smem[offset : offset + unit_bytes(params)].tobytes()
+    text = f"0x{raw[::-1].hex()}"
+    if T(params.data_type) in _DTYPES:
+        text = f"{np.frombuffer(raw, _DTYPES[T(params.data_type)])[0]} ({text})"
+    elif params.data_type == T.BFLOAT16:
+        text = f"{np.frombuffer(bytes(2) + raw, '<f4')[0]} ({text})"
+    return text
+
+
+def view_bytes(array: np.ndarray) -> np.ndarray:
+    """The memory of a contiguous array as the 1-D uint8 array that the emulator takes; no copy.
+
+    >>> view_bytes(np.zeros((2, 3), np.float32)).shape
+    (24,)
+    """
+    if not array.flags.c_contiguous:
+        raise ValueError("array is not contiguous in memory; pass the array that it is a view of")
+    return array.reshape(-1).view(np.uint8)
+
+
+def params_from_recording(recorded: Mapping[str, Any]) -> TiledParams | Im2colParams | Im2colWideParams:
+    """Parameters from JSON of the recorders in ``tools/``; arrays may be padded, ``global_offset`` is an address."""
+    rank = recorded["rank"]
+    lengths = {
+        "global_dim": rank,
+        "global_strides": rank - 1,
+        "box_dim": rank,
+        "element_strides": rank,
+        "pixel_box_lower_corner": rank - 2,
+        "pixel_box_upper_corner": rank - 2,
+    }
+    kind: Any = {"tiled": TiledParams, "im2col": Im2colParams, "im2col_wide": Im2colWideParams}[recorded["kind"]]
+    fields = {"global_address": recorded.get("global_offset", 0)} | dict(recorded)
+    fields = {name: value for name, value in fields.items() if name in kind.__dataclass_fields__}
+    return kind(**{name: tuple(v[: lengths[name]]) if name in lengths else v for name, v in fields.items()})
+
+
+def _draw_common(draw: DrawFn, data_types: Sequence[T], rank: int) -> dict[str, Any]:
+    from hypothesis import strategies as st
+
+    data_type = draw(st.sampled_from(data_types))
+    dims = tuple(draw(st.integers(1, 24)) for _ in range(rank))
+    nan = is_floating(data_type) and draw(st.booleans())
+    steps = tuple(draw(st.sampled_from((1, 1, 1, 2, 3, 8))) for _ in range(rank))
+    return {
+        "data_type": data_type,
+        "global_address": 256,
+        "global_dim": dims,
+        "element_strides": steps,
+        "oob_fill": int(nan),
+    }
+
+
+def _draw_strides(draw: DrawFn, inner_bytes: int, dims: Sequence[int], multiple: int) -> tuple[int, ...]:
+    from hypothesis import strategies as st
+
+    strides: list[int] = []
+    for extent in dims[:-1]:
+        size = strides[-1] * extent if strides else inner_bytes * extent
+        strides.append((-(-size // multiple) + draw(st.integers(0, 2))) * multiple)
+    return tuple(strides)
+
+
+_WHOLE_BYTE_TYPES = tuple(t for t in T if element_bits(t) >= 8)
+_SM90_SWIZZLES = (S.NONE, S.SWIZZLE_32B, S.SWIZZLE_64B, S.SWIZZLE_128B)
+
+
+def tiled_params(
+    *, data_types: Sequence[T] = _WHOLE_BYTE_TYPES, interleaves: Sequence[int] = (0, 0, 1, 2), min_rank: int = 1
+) -> SearchStrategy[TiledParams]:
+    """Hypothesis strategy for small tiled tensor maps that compute capability 9.0 accepts.
+
+    Tensors start at address 256 and stay below a few megabytes; boxes are small enough for shared memory.
+    """
+    from hypothesis import strategies as st
+
+    @st.composite
+    def build(draw: DrawFn) -> TiledParams:
+        interleave = draw(st.sampled_from(interleaves))
+        rank = draw(st.integers(max(min_rank, 3 if interleave else 1), 5))
+        common = _draw_common(draw, data_types, rank)
+        unit = element_bits(common["data_type"]) // 8
+        slice_size = 16 * interleave
+        swizzle = (0, 0, 1)[interleave] if interleave else draw(st.sampled_from(_SM90_SWIZZLES))
+        span = slice_size or (pattern(swizzle).span_bytes if swizzle else 64)
+        inner = draw(st.integers(1, span // 16)) * 16 // unit
+        box = (inner, *(draw(st.integers(1, 4)) for _ in range(rank - 1)))
+        strides = _draw_strides(draw, slice_size or unit, common["global_dim"], 32 if interleave == 2 else 16)
+        return TiledParams(**common, global_strides=strides, box_dim=box, interleave=interleave, swizzle=swizzle)
+
+    return build()
+
+
+def im2col_params(*, data_types: Sequence[T] = _WHOLE_BYTE_TYPES) -> SearchStrategy[Im2colParams]:
+    """Hypothesis strategy for small im2col tensor maps, without interleave, that compute capability 9.0 accepts."""
+    from hypothesis import strategies as st
+
+    @st.composite
+    def build(draw: DrawFn) -> Im2colParams:
+        rank = draw(st.integers(3, 5))
+        common = _draw_common(draw, data_types, rank)
+        unit = element_bits(common["data_type"]) // 8
+        swizzle = draw(st.sampled_from(_SM90_SWIZZLES))
+        span = pattern(swizzle).span_bytes if swizzle else 64
+        lower = tuple(draw(st.integers(-3, 0)) for _ in range(rank - 2))
+        least = [max(-3, low + 1 - dim) for low, dim in zip(lower, common["global_dim"][1:-1], strict=True)]
+        upper = tuple(draw(st.integers(n, 2)) for n in least)
+        return Im2colParams(
+            **common,
+            global_strides=_draw_strides(draw, unit, common["global_dim"], 16),
+            pixel_box_lower_corner=lower,
+            pixel_box_upper_corner=upper,
+            channels_per_pixel=draw(st.integers(1, span // 16)) * 16 // unit,
+            pixels_per_column=draw(st.integers(1, 24)),
+            swizzle=swizzle,
+        )
+
+    return build()
+
+
+def load_cases(
+    params: SearchStrategy | None = None,
+) -> SearchStrategy[tuple[Params, np.ndarray, tuple[int, ...], tuple[int, ...]]]:
+    """Hypothesis strategy for (params, memory, coordinates, offsets) of loads that do not fault.
+
+    Memory is random bytes from address 0 to the end of the tensor; coordinates reach outside on every side.
+    """
+    from hypothesis import strategies as st
+
+    @st.composite
+    def build(draw: DrawFn) -> tuple:
+        chosen = draw(params if params is not None else st.one_of(tiled_params(), im2col_params()))
+        memory = np.random.default_rng(draw(st.integers(0, 2**16))).integers(0, 256, _end(chosen), np.uint8)
+        if isinstance(chosen, Im2colParams):
+            offsets = tuple(draw(st.integers(0, 4)) for _ in range(chosen.rank - 2))
+            return chosen, memory, _draw_start(draw, chosen), offsets
+        return chosen, memory, _draw_coordinates(draw, chosen), ()
+
+    return build()
+
+
+def _end(params: Params) -> int:
+    """Address behind the tensor's last byte."""
+    unit = slice_bytes(params) or unit_bytes(params)
+    last = sum((n - 1) * stride for n, stride in zip(params.global_dim[1:], params.global_strides, strict=True))
+    return params.global_address + last + params.global_dim[0] * unit
+
+
+def _aligned(params: Params, coordinate: int) -> int:
+    multiple = 1 if params.interleave else max(1, 128 // element_bits(params.data_type))
+    return coordinate // multiple * multiple
+
+
+def _draw_coordinates(draw: DrawFn, params: Params) -> tuple[int, ...]:
+    from hypothesis import strategies as st
+
+    extents = [*box_extents(params), *(4,) * params.rank][: params.rank]
+    coordinates = [draw(st.integers(-n, dim)) for n, dim in zip(extents, params.global_dim, strict=True)]
+    return (_aligned(params, coordinates[0]), *coordinates[1:])
+
+
+def _draw_start(draw: DrawFn, params: Im2colParams) -> tuple[int, ...]:
+    from hypothesis import strategies as st
+
+    spatial = zip(params.pixel_box_lower_corner, params.pixel_box_upper_corner, params.global_dim[1:-1], strict=True)
+    start = [draw(st.integers(lower, dim - 1 + upper)) for lower, upper, dim in spatial]
+    channel = _aligned(params, draw(st.integers(-16, params.global_dim[0])))
+    return (channel, *start, draw(st.integers(-1, params.global_dim[-1])))

@@ -1,0 +1,64 @@
+"""One descriptor for many tensors of the same form: replace_address, and what it refuses.
+
+Re-aiming a descriptor is for tensors that come and go, such as the batches of a loop. Only the address changes, so the
+new tensor must agree with the old one in everything else; where it does not, the descriptor stays as it was.
+"""
+
+import torch
+from cuda.core import LaunchConfig, Program, ProgramOptions
+
+import cuda_tma
+
+TARGETS = ("sm_90a", "sm_100a", "sm_120a")
+SOURCE = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+
+// One block sums one 32 x 32 tile; the tiles' sums add up to the sum of the matrix.
+extern "C" __global__ void sum(const __grid_constant__ TensorMap map, unsigned long long* total) {
+    __shared__ alignas(128) int tile[32][32];
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(sizeof(tile));
+        load(tile, map, full, Coordinates{32 * blockIdx.x, 32 * blockIdx.y});
+    }
+    __syncthreads();
+    full.wait(0);
+    unsigned long long column = 0;
+    for (int row = 0; row < 32; ++row) column += tile[row][threadIdx.x];
+    atomicAdd(total, column);
+}
+"""
+
+
+def main():
+    device = cuda_tma.Device()
+    device.set_current()
+    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
+    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("sum")
+
+    batches = [torch.randint(1000, (256, 256), dtype=torch.int32, device="cuda") for _ in range(5)]
+    totals = torch.zeros(len(batches), dtype=torch.int64, device="cuda")
+    descriptor = device.create_tensor_map(batches[0], box_dim=(32, 32))
+    for index, batch in enumerate(batches):
+        descriptor.replace_address(batch)  # a launch takes its copy of the 128 bytes: no need to wait for the last one
+        config = LaunchConfig(grid=(8, 8), block=32)
+        cuda_tma.launch(device.default_stream, config, kernel, descriptor, totals[index:])
+    assert totals.tolist() == [int(batch.sum()) for batch in batches]
+
+    before = bytes(descriptor)
+    for impostor in (torch.zeros(16, device="cuda"), batches[0].float(), batches[0].T, batches[0][::2]):
+        try:
+            descriptor.replace_address(impostor)
+        except cuda_tma.TensorMapError as error:
+            print(f"refused: {error}")
+        else:
+            raise AssertionError(f"a tensor of shape {tuple(impostor.shape)}, {impostor.dtype} was accepted")
+    assert bytes(descriptor) == before
+    print(f"ok: {len(batches)} tensors through one descriptor, 4 others refused")
+
+
+if __name__ == "__main__":
+    main()

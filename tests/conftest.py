@@ -1,0 +1,45 @@
+"""A fake driver and fake device tensors, for the tests that need no GPU."""
+
+import pytest
+from hypothesis import settings
+
+from cuda_tma import _driver
+from cuda_tma._dlpack import describe_tensor
+
+from .fake_driver import FakeDriver
+
+settings.register_profile("no deadline", deadline=None)  # the machines that run this are shared
+settings.load_profile("no deadline")
+
+
+class DeviceTensor:
+    """A tensor on a device that is not there: shape, strides and an address, through DLPack."""
+
+    def __init__(self, shape, strides=None, dtype="float32", address=1 << 32, device_id=0):
+        self.layout = shape, strides, dtype, address
+        self.device_id = device_id
+        self.asked = []
+
+    def __dlpack_device__(self):
+        return 2, self.device_id
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        self.asked.append((stream, max_version))
+        exported = describe_tensor(*self.layout)
+        exported.keep(self.layout, self.device_id)
+        return exported.capsule()
+
+
+@pytest.fixture
+def driver():
+    """The fake driver, in the real one's place for one test."""
+    before = _driver.snapshot()
+    fake = FakeDriver()
+    fake.install()
+    yield fake
+    _driver.restore(before)
+
+
+@pytest.fixture
+def device_tensor():
+    return DeviceTensor

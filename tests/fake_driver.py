@@ -1,0 +1,137 @@
+"""A stand-in for the CUDA driver, so that the extension modules run where there is no GPU.
+
+Its encoder is the package's own: it accepts what ``check`` accepts and writes what ``encode`` writes, both of which are
+held to recordings of the real driver. Its memory is a list of address ranges.
+"""
+
+import ctypes
+from dataclasses import dataclass, field
+
+import cuda_tma
+from cuda_tma import _driver
+
+INVALID_VALUE = 1
+u32, u64, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+
+SIGNATURES = {
+    "cuTensorMapEncodeTiled": (pointer, u32, u32, u64, *[pointer] * 4, u32, u32, u32, u32),
+    "cuTensorMapReplaceAddress": (pointer, u64),
+    "cuCtxGetCurrent": (ctypes.POINTER(u64),),
+    "cuCtxGetDevice": (ctypes.POINTER(ctypes.c_int),),
+    "cuDeviceGetAttribute": (ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_int),
+    "cuPointerGetAttribute": (pointer, ctypes.c_int, u64),
+    "cuStreamGetCtx": (u64, ctypes.POINTER(u64)),
+    "cuLaunchKernelEx": (pointer, u64, ctypes.POINTER(u64), pointer),
+    "cuGetErrorName": (ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)),
+    "cuKernelGetParamInfo": (u64, ctypes.c_size_t, ctypes.POINTER(u64), ctypes.POINTER(u64)),
+    "cuKernelGetName": (ctypes.POINTER(ctypes.c_char_p), u64),
+}
+
+
+@dataclass
+class Launch:
+    """What cuLaunchKernelEx was given: the bytes of each argument, and the configuration."""
+
+    function: int
+    arguments: list[bytes]
+    grid: tuple
+    block: tuple
+    shared_mem_bytes: int
+    stream: int
+    attributes: dict
+
+
+@dataclass
+class FakeDriver:
+    """The state that the entry points read, and what was launched."""
+
+    context: int = 0xC0DE
+    stream_context: int = 0xC0DE
+    device: int = 0
+    pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute knows
+    kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
+    launches: list = field(default_factory=list)
+    encoded: int = 0
+
+    def install(self):
+        """Put this driver in the real one's place."""
+        self._functions = {  # kept: ctypes functions die with their Python object
+            name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(getattr(self, name)) for name, types in SIGNATURES.items()
+        }
+        _driver.install({name: ctypes.cast(f, pointer).value for name, f in self._functions.items()})
+
+    def cuTensorMapEncodeTiled(self, target, data_type, rank, address, dims, strides, box, steps, *enums):
+        if not self.context:
+            return 201
+        array = lambda kind, at, count: tuple((kind * count).from_address(at))  # noqa: E731
+        params = cuda_tma.TiledParams(
+            data_type=data_type, global_address=address, global_dim=array(u64, dims, rank),
+            global_strides=array(u64, strides, rank - 1), box_dim=array(u32, box, rank),
+            element_strides=array(u32, steps, rank), interleave=enums[0], swizzle=enums[1], l2_promotion=enums[2],
+            oob_fill=enums[3],
+        )  # fmt: skip
+        if cuda_tma.check(params):
+            return INVALID_VALUE
+        ctypes.memmove(target, cuda_tma.encode(params), 128)
+        self.encoded += 1
+        return 0
+
+    def cuTensorMapReplaceAddress(self, target, address):
+        ctypes.memmove(target, address.to_bytes(8, "little"), 8)
+        return 0
+
+    def cuCtxGetCurrent(self, out):
+        out[0] = self.context
+        return 0
+
+    def cuCtxGetDevice(self, out):
+        out[0] = self.device
+        return 0
+
+    def cuDeviceGetAttribute(self, out, attribute, device):
+        out[0] = {75: 9, 76: 0}[attribute]  # compute capability, major and minor
+        return 0
+
+    def cuPointerGetAttribute(self, out, attribute, address):
+        if not any(low <= address < high for low, high in self.pinned):
+            return INVALID_VALUE
+        u32.from_address(out).value = {2: 1, 8: 0, 9: 0}[attribute]
+        return 0
+
+    def cuStreamGetCtx(self, stream, out):
+        out[0] = self.stream_context
+        return 0
+
+    def cuKernelGetParamInfo(self, function, index, offset, size):
+        sizes = self.kernels[function][1]
+        if index >= len(sizes):
+            return INVALID_VALUE
+        at = 0
+        for each in sizes[: index + 1]:
+            alignment = min(each, 128 if each == 128 else 8)
+            at = -(-at // alignment) * alignment
+            offset[0], size[0] = at, each
+            at += each
+        return 0
+
+    def cuKernelGetName(self, out, function):
+        self._name = ctypes.create_string_buffer(self.kernels[function][0].encode())
+        out[0] = ctypes.cast(self._name, ctypes.c_char_p)
+        return 0
+
+    def cuGetErrorName(self, result, out):
+        self._error = ctypes.create_string_buffer({1: b"CUDA_ERROR_INVALID_VALUE"}.get(result, b"CUDA_ERROR_UNKNOWN"))
+        out[0] = ctypes.cast(self._error, ctypes.c_char_p)
+        return 0
+
+    def cuLaunchKernelEx(self, config, function, arguments, _extra):
+        words = (u32 * 7).from_address(config)
+        stream, attributes, count = (u64 * 3).from_address(config + 32)
+        found = {}
+        for index in range(count & 0xFFFFFFFF):
+            at = attributes + 72 * index
+            found[u32.from_address(at).value] = tuple((u32 * 3).from_address(at + 8))
+        sizes = self.kernels[function][1]
+        values = [ctypes.string_at(arguments[index], size) for index, size in enumerate(sizes)]
+        self.launches.append(Launch(function, values, tuple(words[:3]), tuple(words[3:6]), words[6], stream, found))
+        return INVALID_VALUE if words[3] > 1024 else 0

@@ -1,0 +1,142 @@
+"""The codec against the driver's own bytes, and encode and decode against each other."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cuda_tma.codec import BEYOND_PARAMS, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, decode, encode, fields, stored_value
+from cuda_tma.enums import TensorMapSwizzle
+from cuda_tma.errors import TensorMapError
+from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
+
+from .descriptors import LEGAL, LEGAL_IM2COL, accepted, golden, legal_params
+
+
+def test_encode_gives_the_drivers_bytes():
+    differing = [(p, raw.hex()) for p, took, raw, _ in golden() if took and encode(p) != raw]
+    assert differing == []
+    assert sum(took for _, took, _, _ in golden()) > 1000
+
+
+def test_decode_gives_the_params_back():
+    rows = [(p, raw) for p, took, raw, kind in golden() if took and kind != "im2col_wide"]
+    assert [p for p, raw in rows if decode(raw) != p] == []
+
+
+def test_im2col_wide_comes_back_as_the_im2col_map_with_the_same_bytes():
+    rows = [(p, raw) for p, took, raw, kind in golden() if took and kind == "im2col_wide"]
+    assert rows
+    for params, raw in rows:
+        got = decode(raw)
+        zeros = (0,) * (params.rank - 3)
+        assert isinstance(params, Im2colWideParams) and isinstance(got, Im2colParams)
+        assert got.pixel_box_lower_corner == (params.pixel_box_lower_corner_width, *zeros)
+        assert got.pixel_box_upper_corner == (params.pixel_box_upper_corner_width, *zeros)
+        assert encode(got) == raw
+
+
+@given(legal_params())
+def test_legal_params_round_trip(params):
+    assume(accepted(params))
+    assert decode(encode(params)) == params
+
+
+@given(legal_params(compute_capability=(10, 0)))
+def test_legal_params_of_later_devices_round_trip(params):
+    assume(accepted(params, (10, 0)))
+    assert decode(encode(params, compute_capability=(10, 0))) == params
+
+
+@given(st.binary(min_size=128, max_size=128))
+def test_any_128_bytes_decode_or_are_refused(raw):
+    try:
+        params = decode(raw)
+    except TensorMapError as error:
+        assert "rank" in str(error) or "stands for nothing" in str(error)
+    else:
+        assert encode(params) == raw
+
+
+@given(st.lists(st.integers(0, 1023), max_size=6), st.sampled_from([LEGAL, LEGAL_IM2COL]))
+def test_a_few_flipped_bits_are_never_lost(bits, params):
+    raw = int.from_bytes(encode(params), "little")
+    for bit in bits:
+        raw ^= 1 << bit
+    raw = raw.to_bytes(128, "little")
+    try:
+        assert encode(decode(raw)) == raw
+    except TensorMapError as error:
+        assert "rank" in str(error) or "stands for nothing" in str(error)
+
+
+def test_what_the_table_does_not_know_is_kept_by_word():
+    raw = bytearray(encode(LEGAL))
+    raw[10] |= 0x20  # the allocation class
+    raw[64:68] = bytes(4)  # the transfer size, as CuTe DSL leaves it
+    size = 32 * 16 * 2 * 4
+    assert decode(raw) == replace(LEGAL, unexplained=((2, 1 << 21), (16, size)))
+    assert encode(decode(raw)) == raw
+
+
+@pytest.mark.parametrize("mode,rank", [(TiledParams, r) for r in range(1, 6)] + [(Im2colParams, r) for r in (3, 4, 5)])
+def test_no_bit_belongs_to_two_fields(mode, rank):
+    table = (*fields(mode, rank), TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS)
+    bits = [(w, b) for f in table for w, low, width in f.pieces for b in range(low, low + width)]
+    assert len(bits) == len(set(bits))
+
+
+def test_the_public_sm120_case_has_the_drivers_bytes():
+    params = TiledParams(
+        data_type=14,
+        global_address=0,
+        global_dim=(128, 128, 1),
+        global_strides=(64, 8192),
+        box_dim=(128, 128, 1),
+        element_strides=(1, 1, 1),
+        swizzle=3,
+        l2_promotion=2,
+    )
+    raw = encode(params, compute_capability=(12, 0))
+    assert {i: raw[i] for i in (8, 9, 17, 73)} == {8: 0x20, 9: 0x66, 17: 0x02, 73: 0x04}
+
+
+@pytest.mark.parametrize("swizzle,atom", [(3, 0), (4, 1), (5, 2), (6, 3)])
+def test_the_atom_is_where_tensormap_replace_writes_it(swizzle, atom):
+    word = int.from_bytes(encode(replace(LEGAL, swizzle=swizzle))[8:12], "little")
+    assert (word >> 13 & 3, word >> 19 & 3) == (3, atom)
+    assert decode(encode(replace(LEGAL, swizzle=swizzle))).swizzle == TensorMapSwizzle(swizzle)
+
+
+def test_the_stored_transfer_size_rounds_down():
+    raw = encode(replace(LEGAL, box_dim=(32, 16, 2), element_strides=(1, 5, 1)))
+    assert stored_value(raw, TRANSFER_BYTES) == 32 * (16 // 5) * 2 * 4
+
+
+@pytest.mark.parametrize(
+    "change,message",
+    [
+        ({"global_dim": (1,) * 6}, "rank 6 has no place"),
+        ({"global_dim": ()}, "rank 0 has no place"),
+        ({"data_type": 16}, "data_type=16 has no code in a tensor map; choose 0 to 15"),
+        ({"interleave": 3}, "interleave=3 has no code"),
+        ({"swizzle": -1}, "swizzle=-1 has no code"),
+        ({"box_dim": (32,)}, "box_dim=(32,) has too few values for rank 3"),
+        ({"element_strides": (1, 0, 1)}, "element_strides=(1, 0, 1) has a zero; each must be 1 to 8"),
+    ],
+)
+def test_encode_names_what_has_no_place(change, message):
+    with pytest.raises(TensorMapError, match="^.*" + message.replace("(", r"\(").replace(")", r"\)")):
+        encode(replace(LEGAL, **change))
+
+
+@pytest.mark.parametrize("raw", [b"", bytes(127), bytes(129), "text", 128, None])
+def test_decode_refuses_what_is_not_128_bytes(raw):
+    with pytest.raises(TensorMapError, match="a tensor map is 128 bytes"):
+        decode(raw)
+
+
+def test_decode_takes_any_buffer():
+    raw = encode(LEGAL)
+    assert decode(bytearray(raw)) == decode(memoryview(raw)) == LEGAL

@@ -1,0 +1,80 @@
+"""Every kernel of the examples and of the demo compiles to machine code for each target that it declares."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import cuda_tma
+
+from .test_header import cubin
+
+ROOT = Path(__file__).parent.parent
+SCRIPTS = [*sorted((ROOT / "examples").glob("*.py")), ROOT / "cuda_tma" / "demo.py"]
+
+
+def kernels():
+    """(source, target) for each script that has a kernel, read without importing what only a GPU needs."""
+    for script in SCRIPTS:
+        values = constants(script)
+        for target in values.get("TARGETS", ()):
+            yield pytest.param(values["SOURCE"], target, id=f"{script.stem}-{target}")
+
+
+def constants(script: Path) -> dict[str, object]:
+    """A script's literal assignments, SOURCE and TARGETS among them."""
+    return literals(script.read_text())
+
+
+def literals(text: str) -> dict[str, object]:
+    found = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+    return found
+
+
+@pytest.mark.parametrize(("source", "target"), list(kernels()))
+def test_kernel_compiles(source, target):
+    assert cubin(source, target).startswith(b"\x7fELF")
+
+
+def test_no_kernel_is_overlooked():
+    """A script that includes the header declares SOURCE and TARGETS as literals, so that the test above sees them."""
+    with_kernel = {script.stem for script in SCRIPTS if "#include <cuda_tma/" in script.read_text()}
+    assert {"tiled_load", "replace_address", "fp8_tiles", "demo"} <= with_kernel
+    for script in SCRIPTS:
+        if script.stem in with_kernel:
+            assert {"SOURCE", "TARGETS"} <= constants(script).keys(), script.name
+
+
+@pytest.mark.parametrize(
+    "script", [script for script in SCRIPTS if script.parent.name == "examples"], ids=lambda s: s.stem
+)
+def test_importing_an_example_runs_nothing(script):
+    """What an example does, it does under its main guard."""
+    statements = ast.parse(script.read_text()).body
+    assert not [node for node in statements if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    assert isinstance(statements[-1], ast.If)
+    assert ast.unparse(statements[-1].test) == "__name__ == '__main__'"
+
+
+def test_readme_example():
+    """The README's program is Python, its kernel compiles, and the names that it uses are public."""
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert cubin(literals(program)["SOURCE"], "sm_90a").startswith(b"\x7fELF")
+    for name in set(re.findall(r"\bcuda_tma\.(\w+)", program.replace("cuda_tma/tma.cuh", ""))):
+        assert callable(getattr(cuda_tma, name)), name
+
+
+def test_readme_links():
+    """Every file that the README points to exists."""
+    targets = re.findall(r"\]\((?!http)([^)]+)\)", (ROOT / "README.md").read_text())
+    assert len(targets) >= 6
+    assert [target for target in targets if not (ROOT / target).is_file()] == []

@@ -1,0 +1,181 @@
+"""launch() on a driver that is not there: what reaches cuLaunchKernelEx, byte for byte."""
+
+import ctypes
+import struct
+
+import numpy as np
+import pytest
+from cuda import core
+
+import cuda_tma
+from cuda_tma import TensorMapError
+
+HANDLES = iter(range(0x1000, 1 << 30, 16))
+
+
+class ForeignStream:
+    def __init__(self, handle=0x77):
+        self.handle = handle
+
+    def __cuda_stream__(self):
+        return 0, self.handle
+
+
+CONFIG = core.LaunchConfig(grid=(2, 3, 4), block=(5, 6, 7), shmem_size=99)
+
+
+@pytest.fixture
+def launch(driver):
+    """launch(name, sizes, *args) -> what the driver was given."""
+
+    def launch(name, sizes, *args, stream=None, config=CONFIG):
+        handle = next(HANDLES)
+        driver.kernels[handle] = (name, sizes)
+        cuda_tma.launch(stream or ForeignStream(), config, core.Kernel.from_handle(handle), *args)
+        return driver.launches[-1]
+
+    return launch
+
+
+class Pair(ctypes.Structure):
+    _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_double))
+
+
+PACKED = [
+    (5, 1, b"\5"), (-5, 1, b"\xfb"), (255, 1, b"\xff"), (-2, 2, b"\xfe\xff"), (7, 4, b"\7\0\0\0"), (-1, 8, b"\xff" * 8),
+    (2**64 - 1, 8, b"\xff" * 8), (1.5, 4, struct.pack("f", 1.5)), (1.5, 8, struct.pack("d", 1.5)), (True, 1, b"\1"),
+    (False, 1, b"\0"), (1 + 2j, 8, struct.pack("ff", 1, 2)), (1 + 2j, 16, struct.pack("dd", 1, 2)),
+    (np.int8(-1), 1, b"\xff"), (np.uint16(513), 2, b"\1\2"), (np.float16(1), 2, b"\x00\x3c"),
+    (np.float32(1.5), 4, struct.pack("f", 1.5)), (np.float64(1.5), 8, struct.pack("d", 1.5)), (np.bool_(True), 1, b"\1"),
+    (np.complex64(1 + 2j), 8, struct.pack("ff", 1, 2)), (ctypes.c_int(-3), 4, struct.pack("i", -3)),
+    (ctypes.c_uint8(200), 1, b"\xc8"), (ctypes.c_double(2), 8, struct.pack("d", 2)), (ctypes.c_bool(True), 1, b"\1"),
+    (ctypes.c_void_p(0x1234), 8, struct.pack("Q", 0x1234)), (Pair(1, 2.0), 16, bytes(Pair(1, 2.0))),
+    (np.array((1, 2.0), np.dtype([("a", "i4"), ("b", "f8")], align=True))[()], 16, bytes(Pair(1, 2.0))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "size", "wanted"), PACKED)
+def test_a_value_takes_the_parameters_size(launch, value, size, wanted):
+    packed = launch("k", [size], value).arguments[0]
+    mask = b"\xff\xff\xff\xff\0\0\0\0" + b"\xff" * 8 if size == 16 and not isinstance(value, complex) else b"\xff" * 16
+    assert bytes(a & m for a, m in zip(packed, mask)) == bytes(a & m for a, m in zip(wanted, mask))  # noqa: B905
+
+
+def test_the_configuration_reaches_the_driver(launch):
+    given = launch("k", [])
+    assert (given.grid, given.block, given.shared_mem_bytes) == ((2, 3, 4), (5, 6, 7), 99)
+    assert (given.stream, given.attributes, given.arguments) == (0x77, {}, [])
+    # Set one by one: given them in its constructor, cuda.core asks the device.
+    config = core.LaunchConfig(grid=(2, 3, 1), block=32)
+    config.cluster = (2, 1, 1)
+    clustered = launch("k", [], config=config)
+    assert (clustered.grid, clustered.attributes) == ((4, 3, 1), {4: (2, 1, 1)})
+    config.cluster, config.is_cooperative = None, True
+    assert launch("k", [], config=config).attributes == {2: (1, 0, 0)}
+    assert launch("k", [], config={"grid": 2, "block": 32}).grid == (2, 1, 1)
+
+
+def test_programmatic_stream_serialization(launch):
+    config = core.LaunchConfig(grid=1, block=32)
+    if not hasattr(config, "programmatic_stream_serialization"):
+        pytest.skip("cuda.core before 1.2 has no programmatic_stream_serialization")
+    config.programmatic_stream_serialization = True
+    assert launch("k", [], config=config).attributes == {6: (1, 0, 0)}
+
+
+def test_a_changed_configuration_is_read_again(launch):
+    config = core.LaunchConfig(grid=1, block=32)
+    assert launch("k", [], config=config).grid == (1, 1, 1)
+    config.grid = (9, 1, 1)
+    assert launch("k", [], config=config).grid == (9, 1, 1)
+
+
+def test_arguments_lie_where_the_kernel_reads_them(launch, device_tensor):
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    given = launch("k", [1, 128, 4, 8], 3, descriptor, 2.0, device_tensor((8,), address=0xABC0))
+    assert given.arguments == [b"\3", bytes(descriptor), struct.pack("f", 2.0), struct.pack("Q", 0xABC0)]
+
+
+MISTAKES = [
+    ("k", [4, 8], (1,), TypeError, "kernel k takes 2 arguments, and 1 were given"),
+    ("k", [4], (1, 2), TypeError, "takes 1 arguments, and 2 were given"),
+    ("k", [128], (5,), TypeError, "argument 0 of kernel k: the parameter takes 128 bytes, and the int 5 .*Descriptor"),
+    ("k", [12], (5,), TypeError, "takes 12 bytes, and the int 5 was given"),
+    ("k", [4], (2**32,), OverflowError, "4294967296 does not fit .* 4 bytes, which hold -2147483648 to 4294967295"),
+    ("k", [1], (-129,), OverflowError, "-129 does not fit"),
+    ("k", [8], (2**64,), OverflowError, "does not fit"),
+    ("k", [4], (True,), TypeError, r"the bool True \(1 byte\) was given; pass int\(True\)"),
+    ("k", [2], (1.0,), TypeError, r"float 1.0 was given; pass numpy.float16\(value\) for a half"),
+    ("k", [4], (np.float64(1),), TypeError, r"np.float64\(1.0\) \(float64, 8 bytes\)"),
+    ("k", [4], (1 + 2j,), TypeError, r"the complex \(1\+2j\)"),
+    ("k", [16], (ctypes.c_int(1),), TypeError, r"c_int, 4 bytes"),
+    ("k", [8], ("text",), TypeError, "argument 0 .*a str was given .*neither __dlpack__ nor"),
+    ("k", [8], (np.zeros(4),), TypeError, "argument 0 .*host memory"),
+    ("_Z1kf", [4], (1,), TypeError, r"takes a float of 4 bytes, and the int 1 was given; pass 1\.0"),
+    ("_Z1ki", [4], (1.0,), TypeError, "takes a integer of 4 bytes, and the float 1.0"),
+    ("_Z1kb", [1], (1,), TypeError, r"takes a bool of 1 bytes, and the int 1 was given; pass bool\(1\)"),
+    ("_Z1ki", [4], (np.float32(1),), TypeError, "takes a integer of 4 bytes"),
+    ("_Z1kf", [4], (ctypes.c_int(1),), TypeError, "takes a float of 4 bytes"),
+    ("_Z1kPf", [8], (1.0,), TypeError, "takes a pointer of 8 bytes"),
+    ("_Z1kd", [8], (np.zeros(1),), TypeError, "argument 0"),
+]
+
+
+@pytest.mark.parametrize(("name", "sizes", "args", "error", "message"), MISTAKES)
+def test_mistakes_are_named_and_nothing_is_launched(launch, driver, name, sizes, args, error, message):
+    with pytest.raises(error, match=message):
+        launch(name, sizes, *args)
+    assert driver.launches == []
+    assert launch("k", [4], 1).arguments == [b"\1\0\0\0"]
+
+
+def test_a_descriptor_and_a_pointer_are_not_confused(launch, device_tensor):
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    with pytest.raises(TypeError, match="declare the parameter as const __grid_constant__ CUtensorMap, by value"):
+        launch("k", [8], descriptor)
+    with pytest.raises(TypeError, match="address of a DeviceTensor .* a parameter of 128 bytes takes a TensorMapDesc"):
+        launch("k", [128], device_tensor((4,)))
+
+
+def test_kinds_that_agree_are_taken(launch, device_tensor):
+    given = launch("_Z1kPfifb", [8, 4, 4, 1], device_tensor((4,), address=0x40), 2, 0.5, True)
+    assert given.arguments == [struct.pack("Q", 0x40), struct.pack("i", 2), struct.pack("f", 0.5), b"\1"]
+
+
+def test_a_descriptor_of_another_context(launch, driver, device_tensor):
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    driver.stream_context, driver.device = 0xBEEF, 1
+    with pytest.raises(TensorMapError, match=r"made on device 0 in context 0xc0de.*in context 0xbeef \(current device 1\)"):
+        launch("k", [128], descriptor)
+    assert driver.launches == []
+
+
+def test_streams(launch, driver):
+    class WithAttribute:
+        __cuda_stream__ = (0, 0x99)
+
+    class Builder:
+        stream = ForeignStream(0x55)
+
+    assert launch("k", [], stream=WithAttribute()).stream == 0x99
+    assert launch("k", [], stream=Builder()).stream == 0x55
+    assert launch("k", [], stream=ForeignStream(0)).stream == 0
+    with pytest.raises(TypeError, match="stream is a str; launch takes a cuda.core.Stream"):
+        launch("k", [], stream="0")
+
+    class Newer:
+        __cuda_stream__ = (1, 0x99)
+
+    with pytest.raises(ValueError, match="of version 1; version 0 is known"):
+        launch("k", [], stream=Newer())
+
+
+def test_what_is_no_kernel(driver):
+    with pytest.raises(TypeError, match="kernel is a str; launch takes a cuda.core.Kernel"):
+        cuda_tma.launch(ForeignStream(), CONFIG, "kernel")
+
+
+def test_a_refused_launch_is_named(launch):
+    with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch k with LaunchConfig") as e:
+        launch("k", [], config=core.LaunchConfig(grid=1, block=2048))
+    assert type(e.value).__name__ == "CUDAError"

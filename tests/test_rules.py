@@ -1,0 +1,215 @@
+"""The rules against the driver's verdicts, each rule alone, and the page that documents them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cuda_tma.advice import WARNINGS
+from cuda_tma.params import Im2colWideParams
+from cuda_tma.rules import RULES, check, markdown
+
+from .descriptors import LEGAL, LEGAL_IM2COL, accepted, golden, legal_params
+
+LEGAL_WIDE = Im2colWideParams(
+    data_type=9,
+    global_address=4096,
+    global_dim=(64, 48, 40),
+    global_strides=(128, 6144),
+    pixel_box_lower_corner_width=-1,
+    pixel_box_upper_corner_width=1,
+    channels_per_pixel=64,
+    pixels_per_column=100,
+    element_strides=(1, 1, 1),
+    swizzle=3,
+)
+PLAIN = replace(LEGAL, swizzle=0)
+SMALL_BOX = replace(PLAIN, box_dim=(4, 1, 1))
+ONE_PIXEL = replace(LEGAL_IM2COL, pixels_per_column=1)
+FEW_CHANNELS = replace(LEGAL_IM2COL, channels_per_pixel=8)
+PACKED = replace(LEGAL, data_type=14, global_dim=(128, 48, 40), box_dim=(128, 16, 2), global_strides=(64, 3072))
+PACKED_IM2COL = replace(LEGAL_IM2COL, data_type=14, global_dim=(128, 48, 40, 8), channels_per_pixel=128)
+
+
+def test_check_gives_the_drivers_verdict():
+    rows = [(p, took) for p, took, _, kind in golden() if kind != "im2col_wide"]
+    assert [(p, check(p)) for p, took in rows if took and check(p)] == [], "false refusal"
+    assert [p for p, took in rows if not took and not check(p)] == [], "false accept"
+    assert len({v.rule for p, took in rows if not took for v in check(p)}) >= 23
+
+
+def test_what_the_tests_start_from_is_legal():
+    assert check(LEGAL) == check(PLAIN) == check(LEGAL_IM2COL) == ()
+    assert check(LEGAL_WIDE, (10, 0)) == check(PACKED, (10, 0)) == check(PACKED_IM2COL, (10, 0)) == ()
+
+
+def put(name, values, index=None, base=LEGAL):
+    """A strategy of changes of one argument, or of one element of it."""
+    if index is None:
+        return st.fixed_dictionaries({name: values})
+    whole = getattr(base, name)
+    return values.map(lambda value: {name: (*whole[:index], value, *whole[index + 1 :])})
+
+
+ints = st.integers
+RANK_2 = {
+    "global_dim": (64, 48),
+    "global_strides": (128,),
+    "element_strides": (1, 1),
+    "pixel_box_lower_corner": (),
+    "pixel_box_upper_corner": (),
+}
+# fmt: off
+SINGLE = [  # rule, index, legal params, changes that break the rule and no other, compute capability
+    ("data_type", None, PLAIN, put("data_type", ints(16, 99)), (9, 0)),
+    ("data_type", None, PACKED, put("swizzle", st.just(3)), (9, 0)),
+    ("rank", None, LEGAL_IM2COL, st.just(RANK_2), (9, 0)),
+    ("array_length", None, PLAIN, put("box_dim", st.just((32, 16))), (9, 0)),
+    ("global_address_range", None, PLAIN, put("global_address", ints(2**60, 2**62).map(lambda n: n * 32)), (9, 0)),
+    ("global_address_alignment", None, PLAIN, put("global_address", ints(0, 2**40).filter(lambda n: n % 16)), (9, 0)),
+    ("global_dim_range", 1, PLAIN, put("global_dim", st.just(0) | ints(2**32 + 1, 2**40), 1), (9, 0)),
+    ("global_dim_packed", 0, PACKED, put("global_dim", ints(1, 2**20).filter(lambda n: n % 128), 0, PACKED), (10, 0)),
+    ("global_strides_alignment", 1, PLAIN, put("global_strides", ints(1, 2**39).filter(lambda n: n % 16), 1), (9, 0)),
+    ("global_strides_range", 1, PLAIN, put("global_strides", ints(2**36, 2**50).map(lambda n: n * 16), 1), (9, 0)),
+    ("box_dim_range", 2, PLAIN, put("box_dim", st.just(0) | st.just(-1), 2), (9, 0)),
+    ("box_dim_range", 1, SMALL_BOX, put("box_dim", ints(257, 5000), 1, SMALL_BOX), (9, 0)),
+    ("box_dim_multiple", 0, PLAIN, put("box_dim", ints(1, 255).filter(lambda n: n % 4), 0), (9, 0)),
+    ("box_dim_packed", 0, PACKED, put("box_dim", st.sampled_from((32, 64, 192)), 0, PACKED), (10, 0)),
+    ("box_dim_span", 0, LEGAL, put("box_dim", ints(9, 64).map(lambda n: 4 * n), 0), (9, 0)),
+    ("box_dim_bytes", None, PLAIN, put("box_dim", ints(29, 256).map(lambda n: (64, 32, n))), (9, 0)),
+    ("pixel_box_lower_corner_range", 1, LEGAL_IM2COL,
+     put("pixel_box_lower_corner", ints(-9999, -129), 1, LEGAL_IM2COL), (9, 0)),
+    ("pixel_box_upper_corner_range", 0, LEGAL_IM2COL,
+     put("pixel_box_upper_corner", ints(128, 9999), 0, LEGAL_IM2COL), (9, 0)),
+    ("pixel_box_lower_corner_range", None, LEGAL_WIDE,
+     put("pixel_box_lower_corner_width", ints(-99999, -32769)), (10, 0)),
+    ("pixel_box_upper_corner_range", None, LEGAL_WIDE,
+     put("pixel_box_upper_corner_width", ints(32768, 99999)), (10, 0)),
+    ("pixel_box_empty", 0, LEGAL_IM2COL, put("pixel_box_upper_corner", ints(-128, -49), 0, LEGAL_IM2COL), (9, 0)),
+    ("pixel_box_empty", None, LEGAL_WIDE, put("pixel_box_upper_corner_width", ints(-32768, -49)), (10, 0)),
+    ("channels_per_pixel_range", None, ONE_PIXEL,
+     put("channels_per_pixel", st.just(0) | ints(33, 99).map(lambda n: 8 * n)), (9, 0)),
+    ("channels_per_pixel_multiple", None, LEGAL_IM2COL,
+     put("channels_per_pixel", ints(1, 255).filter(lambda n: n % 8)), (9, 0)),
+    ("channels_per_pixel_packed", None, PACKED_IM2COL,
+     put("channels_per_pixel", st.sampled_from((32, 64, 192))), (10, 0)),
+    ("channels_per_pixel_span", None, replace(LEGAL_IM2COL, swizzle=3),
+     put("channels_per_pixel", ints(9, 32).map(lambda n: 8 * n)), (9, 0)),
+    ("pixels_per_column_range", None, FEW_CHANNELS, put("pixels_per_column", st.just(0) | ints(1025, 9999)), (9, 0)),
+    ("pixels_per_column_bytes", None, replace(LEGAL_IM2COL, channels_per_pixel=256),
+     put("pixels_per_column", ints(457, 1024)), (9, 0)),
+    ("element_strides_range", 2, PLAIN, put("element_strides", st.just(0) | ints(9, 999), 2), (9, 0)),
+    ("interleave", None, PLAIN, put("interleave", ints(3, 99)), (9, 0)),
+    ("interleave_packed", None, replace(PACKED, data_type=15), put("interleave", ints(1, 2)), (10, 0)),
+    ("mode", None, LEGAL_WIDE, put("mode", ints(2, 9)), (10, 0)),
+    ("swizzle", None, PLAIN, put("swizzle", ints(4, 99)), (9, 0)),
+    ("swizzle", None, PLAIN, put("swizzle", ints(7, 99)), (10, 0)),
+    ("swizzle_packed", None, PACKED, put("swizzle", st.sampled_from((1, 2, 5, 6))), (10, 0)),
+    ("swizzle_wide", None, replace(LEGAL_WIDE, channels_per_pixel=8),
+     put("swizzle", st.sampled_from((0, 1, 5, 6))), (10, 0)),
+    ("l2_promotion", None, PLAIN, put("l2_promotion", ints(4, 99)), (9, 0)),
+    ("oob_fill", None, PLAIN, put("oob_fill", ints(2, 99)), (9, 0)),
+    ("oob_fill_data_type", None, replace(PLAIN, data_type=2), put("oob_fill", st.just(1)), (9, 0)),
+    ("compute_capability", None, PLAIN, st.just({}), (8, 9)),
+    ("compute_capability", None, LEGAL_WIDE, st.just({}), (9, 0)),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    "rule,index,base,changes,capability", SINGLE, ids=[f"{s[0]}-{i}" for i, s in enumerate(SINGLE)]
+)
+@given(data=st.data())
+def test_one_broken_constraint_is_named_and_nothing_else(rule, index, base, changes, capability, data):
+    change = data.draw(changes)
+    found = check(replace(base, **change), capability)
+    assert [(v.rule, v.index) for v in found] == [(rule, index)]
+    (row,) = [r for r in RULES if r.name == rule and type(base) in r.modes]
+    assert (found[0].parameter, found[0].source, found[0].severity) == (row.parameter, row.source, "error")
+
+
+def test_every_rule_is_broken_once():
+    assert {rule.name for rule in RULES} == {rule for rule, *_ in SINGLE}
+
+
+@pytest.mark.parametrize("rule,index,base,changes,capability", [s for s in SINGLE if s[1] is not None])
+@given(data=st.data())
+def test_the_nearest_legal_value_is_legal(rule, index, base, changes, capability, data):
+    wrong = replace(base, **data.draw(changes))
+    (violation,) = check(wrong, capability)
+    assume(violation.nearest is not None)
+    values = getattr(wrong, violation.parameter)
+    mended = replace(wrong, **{violation.parameter: (*values[:index], violation.nearest, *values[index + 1 :])})
+    assert rule not in [v.rule for v in check(mended, capability)]
+
+
+@given(legal_params(), st.integers(0, 3))
+def test_all_violations_are_reported_in_the_order_of_the_arguments(params, fill):
+    assume(accepted(params) and params.rank > 1)
+    strides = tuple(s + 8 for s in params.global_strides)
+    wrong = replace(params, global_address=params.global_address + 4, global_strides=strides, l2_promotion=9)
+    assert [(v.rule, v.index) for v in check(wrong)] == [
+        ("global_address_alignment", None),
+        *(("global_strides_alignment", i) for i in range(params.rank - 1)),
+        ("l2_promotion", None),
+    ]
+
+
+def test_the_message_is_in_the_drivers_terms():
+    (violation,) = check(replace(PLAIN, global_strides=(6932, 443648)))
+    assert violation.message == "global_strides[0]=6932 must be a multiple of 16. Use 6944."
+    assert violation.source == "CUDA 13.5 driver API, cuTensorMapEncode*: globalStrides"
+
+
+def test_interleaved_im2col_pairs_the_corners_as_the_driver_does():
+    """Observed: with an interleaved layout the extent of W is taken from global_dim[0]."""
+    interleaved = replace(LEGAL_IM2COL, interleave=1, global_dim=(8, 48, 40, 8), pixel_box_upper_corner=(-9, 3))
+    (violation,) = check(interleaved)
+    assert (violation.rule, violation.index, violation.nearest) == ("pixel_box_empty", 0, -8)
+    assert check(replace(interleaved, interleave=0)) == ()
+
+
+WARNED = [
+    ("small_tensor", LEGAL, {}, (10, 0)),
+    ("global_dim_documented", LEGAL, {"global_dim": (64, 2**32, 40)}, (9, 0)),
+    ("global_dim_store", LEGAL, {"global_dim": (63, 48, 40)}, (9, 0)),
+    ("global_dim_narrow", LEGAL, {"global_dim": (3, 48, 40)}, (9, 0)),
+    ("global_strides_overlap", LEGAL, {"global_strides": (128, 12288)}, (9, 0)),
+    ("box_dim_beyond_tensor", LEGAL, {"box_dim": (32, 16, 41)}, (9, 0)),
+    ("box_dim_narrow", LEGAL, {"box_dim": (16, 16, 2)}, (9, 0)),
+    ("channels_per_pixel_narrow", LEGAL_IM2COL, {"swizzle": 3, "channels_per_pixel": 32}, (9, 0)),
+    ("element_strides_transfer", LEGAL, {"element_strides": (1, 3, 1)}, (9, 0)),
+    ("element_strides_ignored", LEGAL, {"element_strides": (2, 1, 1)}, (9, 0)),
+    ("interleave_swizzle", LEGAL, {"interleave": 2, "swizzle": 0}, (9, 0)),
+]
+
+
+@pytest.mark.parametrize("rule,base,change,capability", WARNED, ids=[w[0] for w in WARNED])
+def test_a_warning_is_given_only_when_asked_for(rule, base, change, capability):
+    params = replace(base, **change)
+    assert check(params, capability) == ()
+    found = check(params, capability, warnings=True)
+    assert rule in [v.rule for v in found] and {v.severity for v in found} == {"warning"}
+    assert rule not in [v.rule for v in check(base, (9, 0), warnings=True)]
+
+
+def test_every_warning_is_given_once():
+    assert {rule.name for rule in WARNINGS} == {rule for rule, *_ in WARNED}
+
+
+def test_expect_tx_of_strided_boxes_is_the_ceiling():
+    (violation,) = check(replace(LEGAL, element_strides=(1, 3, 1)), warnings=True)
+    assert f"a load delivers {32 * 6 * 2 * 4} bytes, not the {32 * 16 * 2 * 4}" in violation.message
+
+
+def test_the_page_of_rules_is_current():
+    page = Path(__file__).parent.parent / "docs" / "rules.md"
+    assert page.read_text() == markdown(), "run: python tools/write_rules.py"
+
+
+def test_what_is_not_verified_says_so():
+    for rule in RULES:
+        if rule.name.endswith("_packed") or rule.name in ("mode", "swizzle_wide"):
+            assert "documented, not verified on hardware" in rule.source

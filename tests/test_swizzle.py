@@ -1,0 +1,229 @@
+"""Shared memory: the permutation of every swizzle, footprints, offsets and back, and bank conflicts."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuda_tma import swizzle
+from cuda_tma.enums import TensorMapDataType as T
+from cuda_tma.enums import TensorMapSwizzle as S
+from cuda_tma.errors import TensorMapError
+from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
+from cuda_tma.testing import im2col_params, tiled_params
+
+ANY_PARAMS = st.one_of(tiled_params(), im2col_params())
+
+
+MATRIX = TiledParams(
+    data_type=T.BFLOAT16,
+    global_address=0,
+    global_dim=(512, 512),
+    global_strides=(4096,),
+    box_dim=(8, 8),
+    element_strides=(1, 1),
+)
+INTERLEAVED = TiledParams(
+    data_type=T.FLOAT64,
+    global_address=0,
+    global_dim=(6, 8, 18, 11),
+    global_strides=(64, 512, 9216),
+    box_dim=(4, 2, 2, 5),
+    element_strides=(1, 1, 1, 1),
+    interleave=2,
+    swizzle=1,
+)
+
+
+def matrix(box, data_type=T.BFLOAT16, **changes):
+    return dataclasses.replace(MATRIX, box_dim=box, data_type=data_type, **changes)
+
+
+# Rows of 16-byte chunks, as the tables of PTX ISA 5.5.7 print them: which chunk of the row lies in each place.
+TABLES = {
+    S.NONE: ["01234567"],
+    S.SWIZZLE_32B: ["01234567", "10325476"],
+    S.SWIZZLE_64B: ["01234567", "10325476", "23016745", "32107654"],
+    S.SWIZZLE_128B: [
+        *("01234567", "10325476", "23016745", "32107654"),
+        *("45670123", "54761032", "67452301", "76543210"),
+    ],
+    S.SWIZZLE_128B_ATOM_32B: ["01234567", "23016745", "45670123", "67452301"],
+    S.SWIZZLE_128B_ATOM_32B_FLIP_8B: ["01234567", "23016745", "45670123", "67452301"],
+    S.SWIZZLE_128B_ATOM_64B: ["01234567", "45670123"],
+}
+
+
+@pytest.mark.parametrize("mode", TABLES, ids=lambda mode: mode.short_name)
+def test_chunks_lie_as_the_isa_prints_them(mode):
+    for line, table_row in zip(range(16), itertools.cycle(TABLES[mode])):
+        places = [swizzle.swizzle_offset(mode, line * 128 + place * 16) for place in range(8)]
+        assert [(p - line * 128) // 16 for p in places] == [int(chunk) for chunk in table_row]
+
+
+@pytest.mark.parametrize("mode", S, ids=lambda mode: mode.short_name)
+def test_the_permutation_is_its_own_inverse_and_repeats(mode):
+    pattern = swizzle.pattern(mode)
+    offsets = np.arange(4096)
+    moved = swizzle.swizzle_offset(mode, offsets)
+    assert (swizzle.swizzle_offset(mode, moved) == offsets).all()
+    assert sorted(moved) == list(offsets)
+    assert (moved // pattern.span_bytes == offsets // pattern.span_bytes).all()
+    assert (moved[: -pattern.repeat_bytes] + pattern.repeat_bytes == moved[pattern.repeat_bytes :]).all()
+    assert (moved % pattern.atom_bytes == offsets % pattern.atom_bytes).all()
+
+
+def test_flip_swaps_halves_of_every_other_line():
+    plain = swizzle.swizzle_offset(S.SWIZZLE_128B_ATOM_32B, np.arange(512))
+    flipped = swizzle.swizzle_offset(S.SWIZZLE_128B_ATOM_32B_FLIP_8B, np.arange(512))
+    odd_line = (np.arange(512) // 128) % 2
+    assert (flipped == plain ^ (odd_line * 8)).all()
+
+
+@pytest.mark.parametrize(
+    ("mode", "alignment"),
+    [("NONE", 128), ("32B", 256), ("64B", 512), ("128B", 1024), ("128B_ATOM_32B", 1024), ("128B_ATOM_64B", 1024)],
+)
+def test_alignment(mode, alignment):
+    params = matrix((8, 8), swizzle=S.parse(mode, "swizzle"))
+    assert swizzle.smem_alignment(params) == alignment
+    assert alignment % swizzle.pattern(params.swizzle).repeat_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("params", "extents", "tx", "smem"),
+    [
+        (matrix((64, 64), swizzle=3), (64, 64), 8192, 8192),
+        (matrix((8, 64), swizzle=3), (8, 64), 1024, 8192),  # 16 of every 128 bytes
+        (matrix((8, 64), swizzle=1), (8, 64), 1024, 2048),
+        (matrix((8, 7), element_strides=(8, 2)), (8, 4), 64, 64),
+        (INTERLEAVED, (4, 2, 1, 5), 1280, 1280),
+        (matrix((128, 2), T.PACKED_16U4_ALIGN8B), (128, 2), 128, 128),
+        (matrix((128, 2), T.PACKED_16U4_ALIGN16B), (128, 2), 128, 256),
+        (matrix((128, 2), T.PACKED_16U6_ALIGN16B), (128, 2), 192, 256),
+    ],
+)
+def test_footprint(params, extents, tx, smem):
+    assert swizzle.box_extents(params) == extents
+    assert (swizzle.tx_bytes(params), swizzle.smem_bytes(params)) == (tx, smem)
+
+
+def test_footprint_of_im2col():
+    common = {
+        "data_type": T.FLOAT16,
+        "global_address": 0,
+        "global_dim": (64, 9, 9, 2),
+        "global_strides": (128, 1152, 10368),
+        "element_strides": (1, 1, 1, 1),
+        "channels_per_pixel": 16,
+        "pixels_per_column": 5,
+        "swizzle": 3,
+    }
+    params = Im2colParams(**common, pixel_box_lower_corner=(0, 0), pixel_box_upper_corner=(0, 0))
+    assert swizzle.box_extents(params) == (16, 5)
+    assert (swizzle.tx_bytes(params), swizzle.smem_bytes(params)) == (160, 640)
+    wide = Im2colWideParams(**common, pixel_box_lower_corner_width=0, pixel_box_upper_corner_width=0, mode=1)
+    assert swizzle.box_extents(wide) == (16, 128)  # W128 ignores pixels_per_column
+
+
+@given(ANY_PARAMS)
+def test_offset_and_index_are_inverse_over_the_whole_footprint(params):
+    extents = swizzle.box_extents(params)
+    unit = swizzle.slice_bytes(params) or swizzle.tx_bytes(params) // math.prod(extents)
+    seen = {}
+    for index in itertools.islice(itertools.product(*map(range, extents)), 64):
+        offset = swizzle.smem_offset(params, index)
+        assert swizzle.smem_index(params, offset) == index
+        seen.setdefault(offset, index)
+        assert offset % min(unit, 16) == 0
+    assert len(seen) == min(64, math.prod(extents))
+
+
+@given(ANY_PARAMS, st.data())
+def test_every_byte_is_an_element_or_a_gap(params, data):
+    offset = data.draw(st.integers(0, swizzle.smem_bytes(params) - 1))
+    index = swizzle.smem_index(params, offset)
+    if index is not None:
+        unit = swizzle.slice_bytes(params) or swizzle.rows(params).data_bytes // swizzle.box_extents(params)[0]
+        start = swizzle.linear_offset(params, index)
+        assert start <= swizzle.swizzle_offset(params.swizzle, offset) < start + unit
+
+
+@pytest.mark.parametrize("data_type", [T.PACKED_16U4_ALIGN8B, T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B])
+def test_packed_elements_are_found_again(data_type):
+    params = matrix((128, 3), data_type, swizzle=3)
+    for index in itertools.product(range(0, 128, 4), range(3)):
+        assert swizzle.smem_index(params, swizzle.smem_offset(params, index)) == index
+    gaps = [offset for offset in range(swizzle.smem_bytes(params)) if swizzle.smem_index(params, offset) is None]
+    assert len(gaps) == swizzle.smem_bytes(params) - swizzle.tx_bytes(params)
+
+
+def test_refusals_name_the_box():
+    with pytest.raises(TensorMapError, match=r"index=\(8, 0\) is outside the box: .* \(8, 4\)"):
+        swizzle.smem_offset(matrix((8, 4)), (8, 0))
+    with pytest.raises(TensorMapError, match=r"offset=64 is outside .* 0 to 63"):
+        swizzle.smem_index(matrix((8, 4)), 64)
+    with pytest.raises(
+        TensorMapError, match="access='diagonal' is not known; choose one of 'row', 'column', 'ldmatrix'"
+    ):
+        swizzle.bank_conflicts(matrix((8, 4)), "diagonal")
+
+
+# Ways by hand: rows of 128 bytes put a column into one bank; of 8 rows with 16-byte chunks, the swizzle spreads all.
+@pytest.mark.parametrize(
+    ("params", "row", "column", "ldmatrix"),
+    [
+        (matrix((32, 32), T.FLOAT32), 1, 32, 8),
+        (matrix((32, 32), T.FLOAT32, swizzle=3), 1, 4, 1),
+        (matrix((64, 64)), 1, 32, 8),
+        (matrix((64, 64), swizzle=3), 1, 4, 1),
+        (matrix((32, 64), swizzle=2), 1, 4, 1),
+        (matrix((16, 64), swizzle=1), 1, 4, 1),
+        (matrix((16, 64)), 1, 8, 2),  # rows of 32 bytes: every fourth row in the same bank
+        (matrix((16, 32), T.FLOAT64), 1, 16, 8),  # 16 lanes at a time
+        (matrix((8, 64), swizzle=3), 1, 4, 1),
+        (matrix((64, 64), swizzle=S.SWIZZLE_128B_ATOM_64B), 1, 16, 4),
+    ],
+)
+def test_bank_conflicts(params, row, column, ldmatrix):
+    assert [swizzle.bank_conflicts(params, a) for a in ("row", "column", "ldmatrix")] == [row, column, ldmatrix]
+
+
+@given(ANY_PARAMS)
+def test_cute_layout_is_the_same_mapping(params):
+    pytest.importorskip("tensor_layouts")
+    layout = swizzle.smem_layout(params)
+    unit = _BYTES[params.data_type]
+    for index in itertools.islice(itertools.product(*map(range, swizzle.box_extents(params))), 64):
+        if params.interleave:  # the first mode counts the elements of a slice; 16-byte chunks of it may be swapped
+            slice_start = swizzle.linear_offset(params, index)
+            for channel in range(swizzle.slice_bytes(params) // unit):
+                expected = swizzle.swizzle_offset(params.swizzle, slice_start + channel * unit)
+                assert layout(channel, *index) * unit == expected
+        else:
+            assert layout(*index) * unit == swizzle.smem_offset(params, index)
+
+
+_BYTES = {t: (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)[t] for t in T if t < 13}
+
+
+@pytest.mark.parametrize("mode", [m for m in S if m != S.SWIZZLE_128B_ATOM_32B_FLIP_8B], ids=lambda m: m.short_name)
+@pytest.mark.parametrize("data_type", [T.UINT8, T.BFLOAT16, T.FLOAT32, T.FLOAT64])
+def test_cute_layout_at_every_index_of_a_full_tile(mode, data_type):
+    pytest.importorskip("tensor_layouts")
+    unit = _BYTES[data_type]
+    span = swizzle.pattern(mode).span_bytes if mode else 48
+    params = matrix((span // unit, 16), data_type, swizzle=mode)
+    layout = swizzle.smem_layout(params)
+    for index in itertools.product(*map(range, swizzle.box_extents(params))):
+        assert layout(*index) * unit == swizzle.smem_offset(params, index)
+
+
+def test_cute_layout_says_what_it_cannot():
+    pytest.importorskip("tensor_layouts")
+    with pytest.raises(TensorMapError, match="16U4_ALIGN8B has elements of less than a byte"):
+        swizzle.smem_layout(matrix((128, 2), T.PACKED_16U4_ALIGN8B))
