@@ -6,6 +6,8 @@ ml_dtypes, torch and JAX share.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .enums import TensorMapDataType as T
@@ -115,7 +117,7 @@ def data_type_of(dtype_name: str) -> T:
     return _DTYPES[dtype_name][1]
 
 
-def dtype_name(dtype_like: object) -> str:
+def dtype_name(dtype_like: Any) -> str:
     """The shared spelling of a NumPy, ml_dtypes, torch or JAX dtype, or of its name.
 
     >>> dtype_name("float32"), dtype_name(np.float32), dtype_name(np.dtype(">i4").newbyteorder("="))

@@ -6,6 +6,7 @@ from types import GetSetDescriptorType, MemberDescriptorType
 
 from cuda.core import Device as _CoreDevice
 
+from ._tensor_map import TensorMapDescriptor
 from .errors import TensorMapError
 from .view import create_tensor_map
 
@@ -47,7 +48,7 @@ class Device(_CoreDevice):
         """All devices of the machine, in ordinal order."""
         return tuple(cls(int(device)) for device in _CoreDevice.get_all_devices())
 
-    def create_tensor_map(self, tensor, options=None, **keywords):
+    def create_tensor_map(self, tensor, options=None, **keywords) -> TensorMapDescriptor:
         """Make a descriptor of a tensor on this device, which must be the current one.
 
         See :func:`cuda_tma.create_tensor_map`.

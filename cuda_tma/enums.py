@@ -61,7 +61,7 @@ class _DriverEnum(enum.IntEnum):
         if isinstance(value, str):
             member = _by_name(cls).get(value.upper())
         elif isinstance(value, int) and not isinstance(value, bool):
-            member = cls._value2member_map_.get(int(value))
+            member = next((m for m in cls if m == value), None)
         else:
             raise TypeError(
                 f"{argument} takes a {cls.__name__}, its driver value or its name, not {type(value).__name__} {value!r}"

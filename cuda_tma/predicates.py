@@ -136,6 +136,8 @@ def rank(m: TensorMap) -> Found:
 
 def lengths(m: TensorMap) -> Found:
     rank = len(m.p.global_dim)
+    if m.tiled and len(m.p.box_dim) == len(m.p.element_strides) == rank == len(m.p.global_strides) + 1:
+        return ()
     corners = ("pixel_box_lower_corner", "pixel_box_upper_corner") if isinstance(m.p, Im2colParams) else ()
     names = ("global_strides", "box_dim" if m.tiled else "element_strides", "element_strides", *corners)
     needs = [max(need, 0) for need in (rank - 1, rank, rank, rank - 2, rank - 2)]
@@ -147,7 +149,12 @@ def lengths(m: TensorMap) -> Found:
     ]
 
 
-def _aligned(values: Iterable[int], unit: int) -> Found:
+def _aligned(values: Sequence[int], unit: int) -> Found:
+    for v in values:
+        if v % unit:
+            break
+    else:
+        return ()
     return [Finding(i, v, f"a multiple of {unit}", -(-v // unit) * unit) for i, v in enumerate(values) if v % unit]
 
 
@@ -165,6 +172,9 @@ def stride_alignment(m: TensorMap) -> Found:
 
 
 def stride_range(m: TensorMap) -> Found:
+    strides = m.p.global_strides
+    if not strides or (min(strides) >= 0 and max(strides) < 1 << 40):
+        return ()
     most = (1 << 40) - m.align_bytes
     wrong = [(i, v) for i, v in enumerate(m.p.global_strides) if not 0 <= v < 1 << 40]
     return [Finding(i, v, "from 0 to less than 2^40", most if v > 0 else None) for i, v in wrong]

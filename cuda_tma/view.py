@@ -15,7 +15,7 @@ from .options import as_options
 __all__ = ["StridedMemoryView", "create_tensor_map"]
 
 
-def create_tensor_map(tensor, options=None, **keywords):
+def create_tensor_map(tensor, options=None, **keywords) -> _tensor_map.TensorMapDescriptor:
     """Make a descriptor of a tensor in the current CUDA context.
 
     Parameters
@@ -111,7 +111,7 @@ class StridedMemoryView(_CoreView):
         swizzle=None,
         l2_promotion=None,
         oob_fill=None,
-    ):
+    ) -> _tensor_map.TensorMapDescriptor:
         """Make a descriptor of this view. The arguments are those of :class:`TensorMapOptions`, or `options` alone.
 
         Returns

@@ -15,6 +15,17 @@ REFUSED_PER_RULE = 60  # of each rule, mode and index: rows that break it and no
 ACCEPTED_PER_KIND = 2  # of each mode, data type, rank, interleave and swizzle
 
 
+def exact(row):
+    """The row with its arrays cut to the rank, or filled with zeros: what the driver saw."""
+    rank = row["params"]["rank"]
+    short = {"global_strides": 1, "pixel_box_lower_corner": 2, "pixel_box_upper_corner": 2}
+    params = {
+        name: (value + [0] * rank)[: max(rank - short.get(name, 0), 0)] if isinstance(value, list) else value
+        for name, value in row["params"].items()
+    }
+    return row | {"params": params}
+
+
 def kind_of(row):
     """(what the row shows, how many of that are wanted)."""
     p = row["params"]
@@ -38,7 +49,7 @@ def select(rows):
 
 def main(source, target):
     with gzip.open(source, "rt") as lines:
-        chosen = list(select(map(json.loads, lines)))
+        chosen = list(select(exact(json.loads(line)) for line in lines))
     text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in chosen)
     with open(target, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed:
         packed.write(text.encode())

@@ -1,0 +1,104 @@
+"""Differences between descriptors: which field, in words, in which bytes, and whether a load sees it."""
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuda_tma.codec import decode, encode
+from cuda_tma.diff import diff
+from cuda_tma.errors import TensorMapError
+
+from .descriptors import LEGAL, LEGAL_IM2COL, golden
+
+_PATH = Path(__file__).parent.parent / "examples" / "explain_sm120.py"
+_SPEC = importlib.util.spec_from_file_location("explain_sm120", _PATH)
+example = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(example)
+
+
+def test_the_public_sm120_case_is_explained():
+    found = [
+        (d.field, d.a, d.b, d.byte_offsets, d.read_by_load) for d in diff(example.compiler_descriptor(), example.DRIVER)
+    ]
+    assert found == [
+        ("rank", "2", "3", (8,), True),
+        ("data_type", "16U4_ALIGN8B", "16U4_ALIGN16B", (8, 9), True),
+        ("global_strides[1]", "absent", "8192 bytes", (17,), True),
+        ("swizzle", "NONE", "128B", (9,), True),
+        ("swizzle_repeat_bytes", "0", "1024", (73,), False),
+        ("bit 1 of word 2", "1", "0", (8,), False),
+    ]
+    lost = diff(example.compiler_descriptor(), example.DRIVER)[2]
+    assert lost.meaning.startswith("lost in a: every index but 0 of this dimension is read from another address")
+
+
+def test_equal_maps_do_not_differ():
+    class Descriptor:
+        def __bytes__(self):
+            return encode(LEGAL)
+
+    for same in (LEGAL, encode(LEGAL), bytearray(encode(LEGAL)), memoryview(encode(LEGAL)), Descriptor()):
+        assert diff(LEGAL, same) == ()
+
+
+@pytest.mark.parametrize(
+    "change,field,a,b,offsets",
+    [
+        ({"global_address": 8192}, "global_address", "0x1000", "0x2000", (1,)),
+        ({"global_dim": (64, 47, 40)}, "global_dim[1]", "48", "47", (36,)),
+        ({"global_strides": (256, 2**36)}, "global_strides[1]", "12288 bytes", "68719476736 bytes", (17, 28)),
+        ({"l2_promotion": 3}, "l2_promotion", "NONE", "256B", (10,)),
+        ({"oob_fill": 1}, "oob_fill", "NONE", "NAN_REQUEST_ZERO_FMA", (9,)),
+        ({"data_type": 12}, "data_type", "FLOAT32", "TFLOAT32_FTZ", (8, 9, 10)),
+        ({"interleave": 1}, "interleave", "NONE", "16B", (9,)),
+    ],
+)
+def test_one_changed_parameter_is_one_field(change, field, a, b, offsets):
+    (found,) = diff(LEGAL, replace(LEGAL, **change))
+    assert (found.field, found.a, found.b, found.read_by_load) == (field, a, b, True)
+    assert set(found.byte_offsets) <= set(range(128)) and found.byte_offsets == offsets
+
+
+def test_modes_are_told_apart():
+    fields = [d.field for d in diff(LEGAL_IM2COL, replace(LEGAL_IM2COL, swizzle=3))]
+    assert fields == ["swizzle", "swizzle_repeat_bytes"]
+    found = {d.field: (d.a, d.b) for d in diff(LEGAL, LEGAL_IM2COL)}
+    assert found["im2col"] == ("tiled", "im2col") and found["rank"] == ("3", "4")
+    assert found["pixels_per_column"] == ("absent", "100")
+
+
+def test_what_no_table_knows_is_reported_by_word():
+    raw = bytearray(encode(LEGAL))
+    raw[100] = 7
+    (found,) = diff(LEGAL, raw)
+    assert (found.field, found.a, found.b, found.byte_offsets) == ("unknown bits of word 25", "0x0", "0x7", (100,))
+    raw = bytearray(encode(LEGAL))
+    raw[10] |= 0x20
+    (found,) = diff(LEGAL, raw)
+    assert (found.field, found.a, found.b, found.byte_offsets) == ("allocation_class", "SMALL", "LARGE", (10,))
+
+
+@given(st.lists(st.integers(0, 1023), min_size=1, max_size=5, unique=True), st.integers(0, 2**20))
+def test_every_byte_that_differs_is_reported_and_no_other(bits, seed):
+    rows = [raw for _, took, raw, _ in golden() if took]
+    raw = rows[seed % len(rows)]
+    other = int.from_bytes(raw, "little")
+    for bit in bits:
+        other ^= 1 << bit
+    other = other.to_bytes(128, "little")
+    try:
+        decode(other)
+    except TensorMapError:
+        return
+    reported = {offset for d in diff(raw, other) for offset in d.byte_offsets}
+    assert reported == {i for i in range(128) if raw[i] != other[i]}
+
+
+@pytest.mark.parametrize("wrong", [128, "00" * 128, [0] * 128, None, object()])
+def test_what_is_no_tensor_map_is_refused(wrong):
+    with pytest.raises(TensorMapError, match="is no tensor map; pass params, 128 bytes or a descriptor"):
+        diff(LEGAL, wrong)
