@@ -3,11 +3,15 @@
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-MODULES = ("_driver", "_dlpack", "_tensor_map", "_kernel_arg")
+EXTENSIONS = Extension(
+    "cuda_tma.*",
+    ["cuda_tma/*.pyx"],
+    extra_compile_args=["-O2", "-g0", "-w"],  # -w: the C is Cython's, and so would be the warnings
+)
 
 setup(
     ext_modules=cythonize(
-        [Extension(f"cuda_tma.{name}", [f"cuda_tma/{name}.pyx"], extra_compile_args=["-O2", "-g0"]) for name in MODULES],
+        EXTENSIONS,
         build_dir="build/cython",  # the generated C stays out of the package
         compiler_directives={"language_level": 3, "embedsignature": True},
     )

@@ -2,6 +2,9 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+cdef enum:
+    INLINE_NDIM = 5  # what a tensor map can have
+
 cdef enum:  # DLDeviceType
     kDLCPU = 1
     kDLCUDA = 2
@@ -40,22 +43,27 @@ cdef struct DLPackExchangeAPI:
     void* managed_tensor_allocator
     int (*managed_tensor_from_py_object_no_sync)(void*, DLManagedTensorVersioned**) except? -1
     void* managed_tensor_to_py_object_no_sync
-    void* dltensor_from_py_object_no_sync
+    int (*dltensor_from_py_object_no_sync)(void*, DLTensor*) except? -1
     void* current_work_stream
 
 
 cdef class ExportedTensor:
     """What a tensor says of itself, with the references that keep its memory alive."""
 
-    cdef DLTensor layout               # a copy; shape and strides point into whichever of the three below is set
-    cdef DLManagedTensorVersioned* versioned   # owned: released through its deleter
-    cdef DLManagedTensor* unversioned          # owned: likewise, from exporters before DLPack 1.0
-    cdef int64_t* values                       # owned: shape then strides, where no DLPack object holds them
-    cdef readonly object source        # the tensor; a descriptor's `tensor`, and whom is_stale() asks
-    cdef object storage                # torch: the storage. The exporter holds the TensorImpl, whose storage
-                                       # `x.data = y` and `x.set_(y)` swap and free under it
+    cdef DLTensor layout                         # a copy; shape and strides point into one of the next four
+    cdef DLManagedTensorVersioned* versioned     # owned: released through its deleter
+    cdef DLManagedTensor* unversioned            # owned: likewise, from exporters before DLPack 1.0
+    cdef int64_t* values                         # owned: shape then strides, where no DLPack object holds them
+    cdef int64_t inline_values[2 * INLINE_NDIM]  # likewise, for torch
+
+    cdef readonly object source   # the tensor; a descriptor's `tensor`
+    cdef uint64_t source_address  # where its elements were, for has_moved(); 0 where it cannot be asked
+    cdef object kept              # the view or Buffer through which it was given
+    cdef object storage           # torch: what owns the memory
 
     cdef uint64_t address(self) noexcept
+    cdef uint32_t dtype_key(self) noexcept
+    cdef bint has_moved(self) except -1
     cdef tuple shape_tuple(self)
     cdef tuple strides_tuple(self)
 

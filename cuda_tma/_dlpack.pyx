@@ -8,10 +8,13 @@ import sys
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName
-from libc.stdint cimport int64_t, uint64_t, uintptr_t
-from libc.string cimport memset
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
+from libc.string cimport memcpy, memset
 
 import numpy as np
+from cuda.core import Buffer
+from cuda.core.utils import StridedMemoryView as CoreView
 
 from .data_type import DLPACK_NAMES
 from .errors import TensorMapError
@@ -19,8 +22,10 @@ from .errors import TensorMapError
 DLPACK_VERSION = (1, 3)
 
 cdef enum:
+    OPAQUE_CODE = 3        # what a view without a dtype shows
     FIRST_NARROW_CODE = 7  # the fp8, fp6 and fp4 types
-    MAX_NDIM = 64  # NumPy's; nothing that we read has more
+    FLAG_IS_COPIED = 2
+    MAX_NDIM = 64          # NumPy's; nothing that we read has more
 
 
 cdef class ExportedTensor:
@@ -36,6 +41,18 @@ cdef class ExportedTensor:
 
     cdef uint64_t address(self) noexcept:
         return <uint64_t><uintptr_t>self.layout.data + self.layout.byte_offset
+
+    cdef uint32_t dtype_key(self) noexcept:
+        return self.layout.code | <uint32_t>self.layout.bits << 8 | <uint32_t>self.layout.lanes << 16
+
+    cdef bint has_moved(self) except -1:
+        """Whether the tensor's elements are elsewhere than they were, or cannot be found any more."""
+        if self.source_address == 0:
+            return False
+        try:
+            return export(self.source).address() != self.source_address
+        except Exception:
+            return True
 
     cdef tuple shape_tuple(self):
         return tuple([self.layout.shape[dim] for dim in range(self.layout.ndim)])
@@ -76,17 +93,7 @@ cdef class ExportedTensor:
     @property
     def dtype_name(self):
         """The name of the element type, e.g. ``"float8_e4m3fn"``."""
-        dtype = self.dlpack_dtype
-        if dtype not in DLPACK_NAMES:
-            raise TensorMapError("the tensor's DLPack dtype (code, bits, lanes) = {} is not one that TMA can move; "
-                                 "view the tensor as an unsigned integer type of its size".format(dtype))
-        return DLPACK_NAMES[dtype]
-
-    def keep(self, source, int device_id=-1):
-        """Own `source`, whose memory this describes: on that CUDA device, or wherever the driver says it is (-1)."""
-        self.source = source
-        self.layout.device_type = kDLCUDA if device_id >= 0 else 0
-        self.layout.device_id = device_id
+        return dtype_name_of(self.dtype_key())
 
     def capsule(self):
         """A DLPack capsule of the same memory, which keeps this object alive.
@@ -111,11 +118,6 @@ cdef class ExportedTensor:
         return capsule
 
 
-cdef extern from "Python.h":
-    void Py_INCREF(object)
-    void Py_DECREF(object)
-
-
 cdef void _release_exported(DLManagedTensorVersioned* managed) noexcept with gil:
     Py_DECREF(<object>managed.manager_ctx)
     PyMem_Free(managed)
@@ -128,16 +130,33 @@ cdef void _delete_unused_capsule(object capsule) noexcept:
         managed.deleter(managed)
 
 
+def dtype_name_of(uint32_t key):
+    """The name of a DLPack dtype, given as ``code | bits << 8 | lanes << 16``."""
+    dtype = key & 0xFF, key >> 8 & 0xFF, key >> 16
+    if dtype[0] == OPAQUE_CODE:
+        return f"untyped ({dtype[1] // 8}-byte elements)"
+    return DLPACK_NAMES.get(dtype, "DLPack (code, bits, lanes) {}".format(dtype))
+
+
+# ---- who exports ----
+
 cdef class _Exporter:
     """What is known of a tensor type: its exchange table, and whose it is."""
 
     cdef DLPackExchangeAPI* api
     cdef bint is_torch
-    cdef bint is_view       # our StridedMemoryView, which holds its export
-    cdef bint is_core_view  # cuda.core's, which holds no more than the tensor that it views
+    cdef bint is_view      # our StridedMemoryView, which holds its export
+    cdef bint is_borrower  # cuda.core's view and Buffer, which show memory that another object may own
 
 
 cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
+cdef object _view_type = None
+
+
+def register_view(view_type):
+    """Tell this module of our StridedMemoryView, which is built upon it."""
+    global _view_type
+    _view_type = view_type
 
 
 cdef _Exporter _exporter_of(object tensor_type):
@@ -146,8 +165,8 @@ cdef _Exporter _exporter_of(object tensor_type):
         exporter = _Exporter()
         torch = sys.modules.get("torch")
         exporter.is_torch = torch is not None and issubclass(tensor_type, torch.Tensor)
-        exporter.is_view = hasattr(tensor_type, "_exported")
-        exporter.is_core_view = hasattr(tensor_type, "exporting_obj")
+        exporter.is_view = _view_type is not None and issubclass(tensor_type, _view_type)
+        exporter.is_borrower = issubclass(tensor_type, (CoreView, Buffer))
         exporter.api = _exchange_api(tensor_type)
         _exporters[tensor_type] = exporter
     return exporter
@@ -175,9 +194,6 @@ cdef ExportedTensor export(object tensor):
     if exporter.is_view:
         return tensor._exported
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
-    exported.source = tensor
-    if exporter.is_core_view and _exporter_of(type(tensor.exporting_obj)).is_torch:
-        exported.storage = tensor.exporting_obj.untyped_storage()
     if exporter.is_torch:
         _adopt_torch(exported, tensor, exporter)
     elif exporter.api != NULL:
@@ -191,7 +207,25 @@ cdef ExportedTensor export(object tensor):
             f"a {type(tensor).__module__}.{type(tensor).__qualname__} is not a tensor: it has neither __dlpack__ nor "
             "__cuda_array_interface__. Pass a torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer or a view of one"
         )
+    exported.source = tensor
+    exported.source_address = exported.address()
+    if exporter.is_borrower:
+        _own_what_is_behind(exported, tensor)
     return exported
+
+
+cdef int _own_what_is_behind(ExportedTensor exported, object borrower) except -1:
+    """Make the tensor behind a view or Buffer the source: its memory is the one to keep, and its address may change."""
+    cdef ExportedTensor origin
+    source = borrower
+    while source is not None and _exporter_of(type(source)).is_borrower:
+        exported.kept = exported.source = source
+        source = source.exporting_obj if isinstance(source, CoreView) else getattr(source, "owner", None)
+    exported.kept = borrower
+    if hasattr(source, "__dlpack__") or hasattr(source, "__cuda_array_interface__"):
+        origin = export(source)
+        exported.source, exported.source_address, exported.storage = source, origin.address(), origin.storage
+    return 0
 
 
 def export_tensor(tensor):
@@ -199,17 +233,21 @@ def export_tensor(tensor):
     return export(tensor)
 
 
-def describe_tensor(shape, strides=None, dtype="float32", address=0):
-    """An :class:`ExportedTensor` of plain values and no memory, for tools that need no GPU.
+def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize=None, borrower=None, device_id=-1):
+    """An :class:`ExportedTensor` of plain values; of no memory, unless `borrower` is given.
 
     Parameters
     ----------
     shape, strides : sequence of int
         In tensor order; strides in elements, C-contiguous if None.
-    dtype : str
-        A dtype's name.
+    dtype : str or None
+        A dtype's name. None: elements of `itemsize` bytes, of which no more is known.
     address : int
         Address of the first element.
+    borrower : object, optional
+        Whose memory this is; what is behind it is kept alive.
+    device_id : int
+        The CUDA device that the memory is on; -1 asks the driver.
 
     Examples
     --------
@@ -218,30 +256,62 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0):
     """
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     codes = {name: dlpack for dlpack, name in DLPACK_NAMES.items()}
+    if dtype is None:
+        codes[None] = OPAQUE_CODE, 8 * itemsize, 1
     if dtype not in codes:
         raise TensorMapError(f"dtype={dtype!r} is not one that TMA can move; choose one of {', '.join(codes)}")
     exported.layout.code, exported.layout.bits, exported.layout.lanes = codes[dtype]
     exported.layout.data = <void*><uintptr_t>address
-    exported.layout.device_type = kDLCUDA
+    exported.layout.device_type = kDLCUDA if device_id >= 0 else 0
+    exported.layout.device_id = device_id
     _set_values(exported, tuple(shape), None if strides is None else tuple(strides))
+    exported.source = exported.kept = borrower
+    if borrower is not None:
+        _own_what_is_behind(exported, borrower)
     return exported
 
 
+# ---- the ways to read ----
+
 cdef int _adopt_torch(ExportedTensor exported, object tensor, _Exporter exporter) except -1:
-    if tensor.is_conj() or tensor.is_neg():
-        bit, resolve = ("conjugate", "resolve_conj") if tensor.is_conj() else ("negative", "resolve_neg")
+    """torch: the storage owns the memory, so no managed tensor is needed beside it.
+
+    A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
+    """
+    if tensor.is_neg() or (tensor.is_complex() and tensor.is_conj()):
+        bit, resolve = ("negative", "resolve_neg") if tensor.is_neg() else ("conjugate", "resolve_conj")
         raise TensorMapError(f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it "
                              f"shows. Pass tensor.{resolve}()")
     exported.storage = tensor.untyped_storage()
-    if exporter.api != NULL:
+    if exporter.api == NULL:
+        return _adopt_capsule(exported, _dlpack_capsule(tensor.detach()))
+    if exporter.api.dltensor_from_py_object_no_sync == NULL:
         return _adopt_exchange(exported, tensor, exporter.api)
-    return _adopt_capsule(exported, _dlpack_capsule(tensor.detach()))
+    exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, &exported.layout)
+    if exported.layout.ndim > INLINE_NDIM:
+        return _adopt_exchange(exported, tensor, exporter.api)
+    # The tensor owns its shape and strides, and may change them.
+    memcpy(exported.inline_values, exported.layout.shape, exported.layout.ndim * sizeof(int64_t))
+    exported.layout.shape = exported.inline_values
+    if exported.layout.strides != NULL:
+        memcpy(exported.inline_values + INLINE_NDIM, exported.layout.strides, exported.layout.ndim * sizeof(int64_t))
+        exported.layout.strides = exported.inline_values + INLINE_NDIM
+    return 0
 
 
 cdef int _adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1:
     api.managed_tensor_from_py_object_no_sync(<void*>tensor, &exported.versioned)
     if exported.versioned == NULL:
         raise TensorMapError(f"{type(tensor).__name__} refused to export itself through DLPack, with no reason given")
+    return _adopt_versioned(exported)
+
+
+cdef int _adopt_versioned(ExportedTensor exported) except -1:
+    if exported.versioned.major != 1:
+        raise TensorMapError(f"the tensor exports DLPack {exported.versioned.major}; this reads DLPack 1")
+    if exported.versioned.flags & FLAG_IS_COPIED:
+        raise TensorMapError("the tensor exports a copy of itself, and a map of that would not show the tensor; "
+                             "pass one whose memory can be exported as it is")
     exported.layout = exported.versioned.dl_tensor
     return 0
 
@@ -272,13 +342,10 @@ cdef int _adopt_capsule(ExportedTensor exported, object capsule) except -1:
     if PyCapsule_IsValid(capsule, b"dltensor_versioned"):
         exported.versioned = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, b"dltensor_versioned")
         PyCapsule_SetName(capsule, b"used_dltensor_versioned")
-        if exported.versioned.major != 1:
-            raise TensorMapError(f"the tensor exports DLPack {exported.versioned.major}; this reads DLPack 1")
-        exported.layout = exported.versioned.dl_tensor
-    else:
-        exported.unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, b"dltensor")
-        PyCapsule_SetName(capsule, b"used_dltensor")
-        exported.layout = exported.unversioned.dl_tensor
+        return _adopt_versioned(exported)
+    exported.unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, b"dltensor")
+    PyCapsule_SetName(capsule, b"used_dltensor")
+    exported.layout = exported.unversioned.dl_tensor
     return 0
 
 
@@ -293,17 +360,17 @@ cdef int _adopt_array_interface(ExportedTensor exported, object interface) excep
     if interface.get("mask") is not None:
         raise TensorMapError("the tensor has a mask, which TMA cannot honour; pass its data")
     strides_bytes = interface.get("strides")
+    strides = None
     if strides_bytes is not None:
-        misfit = [stride for stride in strides_bytes if stride % dtype.itemsize]
-        if misfit:
+        if any(stride % dtype.itemsize for stride in strides_bytes):
             raise TensorMapError(f"strides {tuple(strides_bytes)} bytes are not multiples of the element size "
                                  f"{dtype.itemsize} bytes; copy the tensor")
-        strides_bytes = tuple(stride // dtype.itemsize for stride in strides_bytes)
+        strides = tuple(stride // dtype.itemsize for stride in strides_bytes)
     exported.layout.code = _KIND_CODES[dtype.kind]
     exported.layout.bits = dtype.itemsize * 8
     exported.layout.lanes = 1
     exported.layout.data = <void*><uintptr_t>interface["data"][0]
-    return _set_values(exported, tuple(interface["shape"]), strides_bytes)
+    return _set_values(exported, tuple(interface["shape"]), strides)
 
 
 cdef int _set_values(ExportedTensor exported, tuple shape, tuple strides) except -1:
@@ -315,10 +382,10 @@ cdef int _set_values(ExportedTensor exported, tuple shape, tuple strides) except
         raise MemoryError
     exported.layout.ndim = <int>ndim
     exported.layout.shape = exported.values
-    for dim in range(ndim):
-        exported.values[dim] = shape[dim]
-    if strides is not None:
-        exported.layout.strides = exported.values + MAX_NDIM
-        for dim in range(ndim):
-            exported.layout.strides[dim] = strides[dim]
+    exported.layout.strides = exported.values + MAX_NDIM
+    elements = 1
+    for dim in reversed(range(ndim)):
+        exported.layout.shape[dim] = shape[dim]
+        exported.layout.strides[dim] = elements if strides is None else strides[dim]
+        elements *= shape[dim]
     return 0

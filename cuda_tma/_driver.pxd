@@ -4,7 +4,7 @@ Nothing here needs cuda.h: the structures below are part of the driver's stable 
 Source: cuda.h, CUDA 13.5 (the same layout since CUDA 11.8).
 """
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport uint32_t, uint64_t
 
 ctypedef int CUresult
 ctypedef void* CUcontext
@@ -35,15 +35,19 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
         uint32_t, uint32_t, uint32_t, uint32_t) noexcept nogil
     CUresult (*cuTensorMapReplaceAddress)(void*, void*) noexcept nogil
     CUresult (*cuCtxGetCurrent)(CUcontext*) noexcept nogil
+    CUresult (*cuCtxPushCurrent)(CUcontext) noexcept nogil
+    CUresult (*cuCtxPopCurrent)(CUcontext*) noexcept nogil
     CUresult (*cuCtxGetDevice)(int*) noexcept nogil
     CUresult (*cuDeviceGetAttribute)(int*, int, int) noexcept nogil
     CUresult (*cuPointerGetAttribute)(void*, int, uint64_t) noexcept nogil
     CUresult (*cuStreamGetCtx)(CUstream, CUcontext*) noexcept nogil
     CUresult (*cuLaunchKernelEx)(const LaunchConfigC*, CUfunction, void**, void**) noexcept nogil
     CUresult (*cuGetErrorName)(CUresult, const char**) noexcept nogil
+    CUresult (*cuStreamGetGreenCtx)(CUstream, void**) noexcept nogil
     CUresult (*cuKernelGetParamInfo)(CUfunction, size_t, size_t*, size_t*) noexcept nogil
     CUresult (*cuKernelGetName)(const char**, CUfunction) noexcept nogil
 
 cdef Driver driver
 cdef int ensure_driver() except -1
 cdef str error_name(CUresult result)
+cdef int require_success(CUresult result, str call) except -1

@@ -6,22 +6,27 @@ libcuda or needs cuda.h, and a machine with no driver can import the package.
 
 from libc.stdint cimport uintptr_t
 
+from cuda.core._utils.cuda_utils import CUDAError
+
 # Entry point: the CUDA version whose signature we use, in the order of struct Driver. An older driver lacks the
-# last two (CUDA 12.4 and 12.3); launches are then not checked against the kernel's parameters.
+# last three (CUDA 12.4): descriptors can be made with driver 525, and launches ask for 550.
 _ENTRY_POINTS = {
     "cuTensorMapEncodeTiled": 12000,
     "cuTensorMapReplaceAddress": 12000,
     "cuCtxGetCurrent": 4000,
+    "cuCtxPushCurrent": 4000,
+    "cuCtxPopCurrent": 4000,
     "cuCtxGetDevice": 2000,
     "cuDeviceGetAttribute": 2000,
     "cuPointerGetAttribute": 4000,
     "cuStreamGetCtx": 9020,
     "cuLaunchKernelEx": 11060,
     "cuGetErrorName": 6000,
+    "cuStreamGetGreenCtx": 12040,
     "cuKernelGetParamInfo": 12040,
     "cuKernelGetName": 12030,
 }
-_OPTIONAL = ("cuKernelGetParamInfo", "cuKernelGetName")
+_OPTIONAL = ("cuStreamGetGreenCtx", "cuKernelGetParamInfo", "cuKernelGetName")
 
 cdef bint _is_loaded = False
 
@@ -86,3 +91,10 @@ cdef str error_name(CUresult result):
     if driver.cuGetErrorName == NULL or driver.cuGetErrorName(result, &name) != CUDA_SUCCESS or name == NULL:
         return f"CUDA error {result}"
     return name.decode()
+
+
+cdef int require_success(CUresult result, str call) except -1:
+    """Raise for an error that no argument explains."""
+    if result != CUDA_SUCCESS:
+        raise CUDAError(f"{call} failed with {error_name(result)}")
+    return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from .enums import TensorMapAllocationClass as A
 from .enums import TensorMapInterleave as I
 from .enums import TensorMapSwizzle as S
 from .params import Im2colParams, Im2colWideParams, TiledParams
@@ -37,8 +38,9 @@ def _small_tensor(m: TensorMap) -> Found:
     need = (
         f"in an allocation of {_LARGE_CLASS_BYTES} bytes or more (the tensor ends after {extent}), or a load may fault"
     )
-    fix = "Use the SMALL allocation class, or a larger allocation."
-    return (Finding(None, m.p.global_address, need, fix=fix),)
+    large = m.p.allocation_class == A.LARGE
+    fix = "Use the SMALL allocation class" if large else "Have the driver set SMALL (CUDA 13.5; earlier ones choose)"
+    return (Finding(None, m.p.global_address, need, fix=fix + ", or a larger allocation."),)
 
 
 def _store_row(m: TensorMap) -> Found:
@@ -121,7 +123,7 @@ _OBSERVED = "observed: driver 580, sm_90"
 # fmt: off
 WARNINGS = (
     Rule("small_tensor", "global_address",
-         "from compute capability 10.0 on: its memory is 128 KiB or more, unless the allocation class is SMALL",
+         "from compute capability 10.0 on: its memory is 128 KiB or more, unless the driver set the class SMALL",
          "CUDA 13.5 driver API, cuTensorMapSetAllocationClass (documented, not verified on hardware)", _small_tensor,
          severity="warning"),
     Rule("global_dim_documented", "global_dim",

@@ -1,7 +1,7 @@
-"""``cuda-tma``: check, decode and compare tensor maps on a machine without a GPU.
+"""``cuda-tma``: check, decode, compare and draw tensor maps on a machine without a GPU.
 
-Exit status: 0 if the map is accepted, was decoded, or both are equal; 1 if it is refused, or they differ; 2 if the
-input is no tensor map or the command line is wrong.
+Exit status: 0 if the map is accepted, was decoded or drawn, or both are equal; 1 if it is refused, or they differ; 2 if
+the input is no tensor map or the command line is wrong.
 """
 
 from __future__ import annotations
@@ -12,31 +12,30 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from itertools import accumulate
-from operator import mul
+from dataclasses import asdict, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
-from .codec import decode, encode, fields
-from .data_type import element_bits, parse_data_type
+from ._arguments import tiled_params
+from ._dlpack import describe_tensor
+from .codec import decode, encode
+from .data_type import parse_data_type
 from .diff import diff, words_of
-from .enums import TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+from .enums import TensorMapAllocationClass
 from .errors import TensorMapError
 from .explain import sentence
-from .params import Im2colParams, Params, TiledParams
+from .fields import fields
+from .info import facts
+from .options import TensorMapOptions
+from .params import Im2colParams, Params
 from .rules import check
 
 __all__ = ["main"]
 
 # commands that live in their own modules: each has main(argv)
 _ELSEWHERE = {"demo": "cuda_tma.demo"}
-_ENUM_OPTIONS = {
-    "interleave": TensorMapInterleave,
-    "swizzle": TensorMapSwizzle,
-    "l2_promotion": TensorMapL2Promotion,
-    "oob_fill": TensorMapOOBFill,
-}
+_ENUM_OPTIONS = ("interleave", "swizzle", "l2_promotion", "oob_fill")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         return arguments.run(arguments)
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"cuda-tma: {error}", file=sys.stderr)
         return 2
 
@@ -70,7 +69,7 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json({"accepted": not errors, "violations": [asdict(v) | {"message": v.message} for v in found]})
     else:
-        name = arguments.dtype or parse_data_type(params.data_type).short_name
+        name = arguments.dtype if arguments.map is None else parse_data_type(params.data_type).short_name
         for number, violation in enumerate(found, 1):
             print(f"{number}. {violation.severity}: {sentence(params, violation, name)}")
         count = f"refused: {len(errors)} rule{'s' * (len(errors) > 1)} broken"
@@ -108,6 +107,47 @@ def _diff(arguments: argparse.Namespace) -> int:
     return bool(found)
 
 
+def _plot(arguments: argparse.Namespace) -> int:
+    from . import plot  # the only command that needs matplotlib
+
+    params = _params(arguments)
+    coordinates = tuple(reversed(arguments.at or (0,) * params.rank))
+    if len(coordinates) != params.rank:
+        raise TensorMapError(f"--at has {len(coordinates)} values and the map has rank {params.rank}")
+    try:
+        if arguments.picture == "banks":
+            figure = plot.banks(params, arguments.access)
+        else:
+            figure = getattr(plot, arguments.picture)(params, coordinates)
+    except ImportError as error:
+        raise ImportError(f"pictures need matplotlib ({error}): pip install cuda-tma[plot]") from None
+    figure.savefig(arguments.output, dpi=150)
+    print(f"wrote {arguments.output}")
+    return 0
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    found = facts()
+    if arguments.json:
+        _print_json(found)
+        return 0
+    rows = [(name, version or "not installed") for name, version in found["versions"].items()]
+    rows.append(("device header", found["include_path"]))
+    driver = found["driver"]
+    if "missing" in driver:
+        rows.append(("driver", "none: all but making and launching maps works"))
+        rows.append(("why none", driver["missing"]))
+    else:
+        rows.append(("driver", f"for CUDA {driver['cuda_version']}"))
+        rows += [(purpose, "yes" if there else "no") for purpose, there in driver["functions"].items()]
+    for number, device in enumerate(found["devices"]):
+        capability = "{}.{}".format(*device["compute_capability"])
+        tma = "has TMA" if device["has_tma"] else "has no TMA, which came with 9.0"
+        rows.append((f"device {number}", f"{device['name']}, compute capability {capability}: {tma}"))
+    _print_table("", ("what", "here"), rows)
+    return 0
+
+
 # --- input ------------------------------------------------------------------------------------------------------------
 
 
@@ -132,25 +172,15 @@ def _params(arguments: argparse.Namespace) -> Params:
 
 
 def _params_of_shape(a: argparse.Namespace) -> Params:
-    """From options in tensor order to params in driver order."""
-    data_type = parse_data_type(a.dtype or "float32")
-    bits = element_bits(data_type)
-    strides = a.strides or tuple(accumulate((1, *a.shape[:0:-1]), mul))[::-1]
-    if len(strides) != len(a.shape) or strides[-1] != 1:
-        raise TensorMapError(f"strides={strides} must have one value for each dimension, in elements, and end in 1")
-    common: dict[str, Any] = {name: enum.parse(getattr(a, name), name) for name, enum in _ENUM_OPTIONS.items()}
-    common |= {
-        "data_type": data_type,
-        "global_address": a.address,
-        "global_dim": a.shape[::-1],
-        "global_strides": tuple(s * bits // 8 for s in strides[-2::-1]),
-        "element_strides": (a.element_strides or (1,) * len(a.shape))[::-1],
-    }
-    plain: dict[str, Any] = {
-        name: int(value) if name in {*_ENUM_OPTIONS, "data_type"} else value for name, value in common.items()
-    }
+    """From options in tensor order to params in driver order, as the package itself goes."""
+    tensor = describe_tensor(a.shape, a.strides, a.dtype, a.address)
+    enums = {name: getattr(a, name) for name in _ENUM_OPTIONS}
+    box_dim = a.box or (1,) * len(a.shape)
+    tiled = tiled_params(tensor, TensorMapOptions(box_dim, a.element_strides, a.data_type, **enums))
+    chosen = TensorMapAllocationClass.parse(a.allocation_class, "allocation_class")
+    tiled = replace(tiled, allocation_class=int(chosen))
     if a.box is not None:
-        return TiledParams(box_dim=a.box[::-1], **plain)
+        return tiled
     if None in (a.lower_corner, a.upper_corner, a.channels_per_pixel, a.pixels_per_column):
         raise TensorMapError("give --box, or for im2col --lower-corner, --upper-corner, --channels and --pixels")
     return Im2colParams(
@@ -158,7 +188,7 @@ def _params_of_shape(a: argparse.Namespace) -> Params:
         pixel_box_upper_corner=a.upper_corner[::-1],
         channels_per_pixel=a.channels_per_pixel,
         pixels_per_column=a.pixels_per_column,
-        **plain,
+        **{f.name: getattr(tiled, f.name) for f in dataclass_fields(Params)},
     )
 
 
@@ -175,22 +205,32 @@ def _capability(text: str) -> tuple[int, int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cuda-tma", description="Tensor maps (the 128-byte CUtensorMap), explained.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, run, text in (
-        ("check", _check, "what the driver would refuse in a map, and the remedy"),
-        ("decode", _decode, "what a map says; with --shape, also its 128 bytes"),
-    ):
-        command = _command(commands, name, run, text)
-        command.add_argument("map", nargs="?", help="256 hex digits, a file, or - for standard input")
-        _add_shape_options(command)
-    checker = commands.choices["check"]
+    checker = _command(commands, "check", _check, "what the driver would refuse in a map, and the remedy")
+    _add_map(checker)
     checker.add_argument("--compute-capability", type=_capability, default=(9, 0), metavar="9.0")
     checker.add_argument("--warnings", action="store_true", help="also what is accepted and regretted")
+    _add_map(_command(commands, "decode", _decode, "what a map says; with --shape, also its 128 bytes"))
     command = _command(commands, "diff", _diff, "where two maps differ, and what that does to a load")
     command.add_argument("a", help="256 hex digits, a file, or - for standard input")
     command.add_argument("b")
+    _command(commands, "info", _info, "versions, driver and devices of this machine")
+    _add_plot(commands)
     for name in _ELSEWHERE:
         commands.add_parser(name, help=f"see cuda-tma {name} --help")
     return parser
+
+
+def _add_plot(commands: Any) -> None:
+    text = "draw a tile in shared memory, its banks, or its box in the tensor"
+    command = commands.add_parser("plot", help=text, description=text)
+    command.set_defaults(run=_plot)
+    command.add_argument("picture", choices=("tile", "banks", "box"))
+    _add_map(command)
+    command.add_argument(
+        "--at", type=_sizes, metavar="0x0", help="where the load starts, in tensor order; as --at=-1x0"
+    )
+    command.add_argument("--access", choices=("row", "column", "ldmatrix"), default="column", help="of banks")
+    command.add_argument("--output", type=Path, required=True, metavar="FILE", help="PNG, SVG or PDF, by its name")
 
 
 def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
@@ -200,10 +240,13 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
     return command
 
 
-def _add_shape_options(command: argparse.ArgumentParser) -> None:
+def _add_map(command: argparse.ArgumentParser) -> None:
+    """The two ways to give a map: its bytes, or the tensor and the options that make it."""
+    command.add_argument("map", nargs="?", help="256 hex digits, a file, or - for standard input")
     group = command.add_argument_group("a map from a tensor, in its own order")
     group.add_argument("--shape", type=_sizes, metavar="128x1733")
-    group.add_argument("--dtype", help="a dtype (float32) or a driver's data type (TFLOAT32); float32 if not given")
+    group.add_argument("--dtype", default="float32", help="of the tensor; float32 if not given")
+    group.add_argument("--data-type", metavar="TFLOAT32", help="how the engine reads it; follows from the dtype")
     group.add_argument("--strides", type=_sizes, metavar="1736x1", help="in elements; contiguous if not given")
     group.add_argument("--address", type=lambda text: int(text, 0), default=0)
     group.add_argument("--box", type=_sizes, metavar="32x32")
@@ -214,6 +257,7 @@ def _add_shape_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--pixels", type=int, dest="pixels_per_column")
     for name in _ENUM_OPTIONS:
         group.add_argument(f"--{name.replace('_', '-')}", default="NONE")
+    group.add_argument("--allocation-class", default="SMALL", metavar="LARGE", help="from compute capability 10.0 on")
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -1,19 +1,13 @@
-"""The 128 bytes of a ``CUtensorMap`` as one table of fields, from which both :func:`encode` and :func:`decode` work.
+"""Parameters to 128 bytes and back: :func:`encode` and :func:`decode`, both from the table in :mod:`cuda_tma.fields`.
 
-The descriptor is 32 little-endian words of 32 bits. A :class:`Field` says in which bits a parameter is, and how its
-value is stored there: less a bias, in a unit, or as a code. Fields of dimensions beyond the rank are zero.
-
-Sources of the table. Words and bits: observed, driver 580, sm_90 (60,000 recorded calls of the three encoders). Codes
-of the packed data types and the bits of the swizzle atom: the instructions that ptxas 13.0 emits for
-``tensormap.replace`` (``.elemtype``, ``.swizzle_atomicity``), sm_100a and sm_120a; for 16U4_ALIGN16B also a public
-bug report (NVIDIA/cutlass, issue 3236). Not verified on hardware.
+They are verified against 60,000 recorded calls of the driver's three encoders (driver 580, sm_90).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from math import prod
 from operator import attrgetter
@@ -21,165 +15,12 @@ from typing import NamedTuple, cast
 
 from .data_type import element_bits
 from .errors import TensorMapError
+from .fields import DESCRIPTOR_BYTES, IM2COL, RANK, SWIZZLE_CODES, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 
-__all__ = ["DESCRIPTOR_BYTES", "Field", "Piece", "decode", "encode", "fields", "stored_value"]
+__all__ = ["decode", "encode", "stored_value"]
 
-DESCRIPTOR_BYTES = 128
-MAX_RANK = 5
 _WORDS = struct.Struct("<32I")
-
-
-class Piece(NamedTuple):
-    """A run of bits in one 32-bit word: `width` bits from bit `low` (0 is the least significant)."""
-
-    word: int
-    low: int
-    width: int
-
-
-@dataclass(frozen=True)
-class Field:
-    """Where one number is, and how it is stored: ``codes[value]``, or ``(value - bias) / unit``.
-
-    Attributes
-    ----------
-    name : str
-        The parameter, as in :class:`cuda_tma.TiledParams`; or ``im2col``, ``rank``, or the name of a derived number.
-    pieces : tuple of Piece
-        The stored number's bits, least significant piece first.
-    index : int or None
-        Which element of an array parameter, in driver order.
-    bias, unit : int
-        How the value is stored; `unit` is a power of two.
-    signed : bool
-        Whether the stored number is in two's complement.
-    codes : tuple of int
-        The stored number of each value, where there is no formula.
-    read_by_load : bool
-        False for what the driver writes and no load reads.
-    """
-
-    name: str
-    pieces: tuple[Piece, ...]
-    index: int | None = None
-    bias: int = 0
-    unit: int = 1
-    signed: bool = False
-    codes: tuple[int, ...] = ()
-    read_by_load: bool = True
-
-    @property
-    def label(self) -> str:
-        """The name with its index: ``global_dim[0]``."""
-        return self.name if self.index is None else f"{self.name}[{self.index}]"
-
-    @property
-    def byte_offsets(self) -> tuple[int, ...]:
-        """The bytes of the descriptor that the field touches.
-
-        >>> Field("oob_fill", (Piece(2, 15, 1),)).byte_offsets
-        (9,)
-        """
-        touched = {4 * w + bit // 8 for w, low, width in self.pieces for bit in range(low, low + width)}
-        return tuple(sorted(touched))
-
-
-# stored element format, bits 0-3; bit 4: round to TFLOAT32. In the order of TensorMapDataType.
-_DATA_TYPE_CODES = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7 | 16, 8 | 16, 11, 12, 13)
-# span (none, 32, 64, 128 bytes), bits 0-1; atom (16, 32, 32 flipped, 64 bytes), bits 2-3; bit 4: a 96-byte span,
-# which no TensorMapSwizzle names. In the order of TensorMapSwizzle.
-_SWIZZLE_CODES = (0, 1, 2, 3, 3 | 1 << 2, 3 | 2 << 2, 3 | 3 << 2)
-
-IM2COL = Field("im2col", (Piece(2, 0, 1),))
-RANK = Field("rank", (Piece(2, 4, 3),), bias=1)
-
-_TENSOR = (
-    Field("data_type", (Piece(2, 7, 4), Piece(2, 16, 1)), codes=_DATA_TYPE_CODES),
-    Field("global_address", (Piece(0, 0, 32), Piece(1, 0, 32))),
-    *(Field("global_dim", (Piece(8 + i, 0, 32),), i, bias=1) for i in range(5)),
-    *(Field("global_strides", (Piece(3 + i, 0, 32), Piece(7, 4 * i, 4)), i, unit=16) for i in range(4)),
-)
-_TRAVERSAL = (
-    *(Field("element_strides", (Piece(13, 3 * i, 3),), i, bias=1) for i in range(5)),
-    Field("interleave", (Piece(2, 11, 2),), codes=(0, 1, 2)),
-    Field("swizzle", (Piece(2, 13, 2), Piece(2, 19, 2), Piece(2, 22, 1)), codes=_SWIZZLE_CODES),
-    Field("l2_promotion", (Piece(2, 17, 2),)),
-    Field("oob_fill", (Piece(2, 15, 1),)),
-)
-_BOX = (
-    Field("box_dim", (Piece(13, 24, 8),), 0, bias=1),
-    *(Field("box_dim", (Piece(14, 8 * i, 8),), i + 1, bias=1) for i in range(4)),
-)
-_PIXELS = (
-    Field("channels_per_pixel", (Piece(13, 24, 8),), bias=1),
-    Field("pixels_per_column", (Piece(15, 0, 10),), bias=1),
-)
-# rank: bits of one corner offset. The lower corner is in the lower half of word 14, the upper one in the upper half.
-_CORNER_BITS = {3: 16, 4: 8, 5: 5}
-
-
-def _corners(rank: int) -> tuple[Field, ...]:
-    width = _CORNER_BITS[rank]
-    halves = (("pixel_box_lower_corner", 0), ("pixel_box_upper_corner", 16))
-    return tuple(
-        Field(name, (Piece(14, low + width * i, width),), i, signed=True)
-        for name, low in halves
-        for i in range(rank - 2)
-    )
-
-
-def _corner_widths(rank: int) -> tuple[Field, ...]:
-    """Im2col wide has the W offsets alone: the others stay zero, so that its bytes are those of a plain im2col map."""
-    return tuple(Field(f"{f.name}_width", f.pieces, signed=True) for f in _corners(rank) if f.index == 0)
-
-
-# What the driver computes from the parameters and stores besides them. No load reads either of the two: CuTe DSL 4.8.1
-# leaves both zero, and its maps work.
-TRANSFER_BYTES = Field("transfer_bytes", (Piece(16, 0, 32),), read_by_load=False)
-SWIZZLE_REPEAT_BYTES = Field("swizzle_repeat_bytes", (Piece(18, 0, 32),), read_by_load=False)
-
-# Bits with a known meaning that is no parameter of an encoder: decode leaves them in `unexplained`, diff names them.
-BEYOND_PARAMS = (
-    Field("bit 1 of word 2", (Piece(2, 1, 1),), read_by_load=False),
-    Field("allocation_class", (Piece(2, 21, 1),)),
-)
-
-_MIN_RANK = {TiledParams: 1, Im2colParams: 3, Im2colWideParams: 3}
-
-
-def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
-    """The fields that hold the parameters of a mode and rank, in the order of the driver's arguments.
-
-    Parameters
-    ----------
-    mode : type
-        ``TiledParams``, ``Im2colParams`` or ``Im2colWideParams``.
-    rank : int
-        1 to 5; 3 to 5 for the im2col modes.
-
-    Raises
-    ------
-    TensorMapError
-        If the mode has no such rank.
-
-    Examples
-    --------
-    >>> [f.label for f in fields(TiledParams, 1)][:3]
-    ['data_type', 'global_address', 'global_dim[0]']
-    """
-    if mode not in _MIN_RANK:
-        raise TensorMapError(f"params must be TiledParams, Im2colParams or Im2colWideParams, not {mode.__name__}")
-    if not _MIN_RANK[mode] <= rank <= MAX_RANK:
-        raise TensorMapError(
-            f"rank {rank} has no place in a tensor map; {mode.__name__} has rank {_MIN_RANK[mode]} to 5"
-        )
-    if mode is TiledParams:
-        shape: tuple[Field, ...] = _BOX
-    else:
-        shape = (_corners(rank) if mode is Im2colParams else _corner_widths(rank)) + _PIXELS
-    count = {"global_strides": rank - 1}
-    return tuple(f for f in _TENSOR + shape + _TRAVERSAL if f.index is None or f.index < count.get(f.name, rank))
 
 
 class _Step(NamedTuple):
@@ -199,18 +40,13 @@ def _step(field: Field) -> _Step:
         pieces.append((word, low, (1 << width) - 1, below))
         below += width
     return _Step(
-        codes=dict(enumerate(field.codes)),
-        values={code: value for value, code in enumerate(field.codes)},
+        codes={value: code for value, code in enumerate(field.codes) if code is not None},
+        values={code: value for value, code in enumerate(field.codes) if code is not None},
         bias=field.bias,
         shift=field.unit.bit_length() - 1,
         sign=1 << (below - 1) if field.signed else 0,
         pieces=tuple(pieces),
     )
-
-
-def _mask(some: Iterable[Field]) -> int:
-    """The bits of the descriptor, as one number of 1024 bits, that the fields own."""
-    return sum(((1 << width) - 1) << (32 * word + low) for f in some for word, low, width in f.pieces)
 
 
 class _Layout:
@@ -233,7 +69,7 @@ class _Layout:
         # word 2 before the other fields are written to it
         self.head = (mode is not TiledParams) | (rank - RANK.bias) << RANK.pieces[0].low
         derived = (IM2COL, RANK, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES)
-        self.unclaimed = ~_mask((*table, *derived)) & ((1 << 8 * DESCRIPTOR_BYTES) - 1)
+        self.unclaimed = ~sum(f.mask for f in (*table, *derived)) & ((1 << 8 * DESCRIPTOR_BYTES) - 1)
 
 
 _layout = cast("Callable[[type, int], _Layout]", cache(_Layout))
@@ -241,7 +77,7 @@ _layout = cast("Callable[[type, int], _Layout]", cache(_Layout))
 
 # bytes of shared memory after which the pattern repeats: it depends on the span alone
 _SWIZZLE_REPEAT_BYTES: dict[int, int] = {
-    value: (16, 256, 512, 1024)[code & 3] for value, code in enumerate(_SWIZZLE_CODES)
+    value: (16, 256, 512, 1024)[code & 3] for value, code in enumerate(SWIZZLE_CODES)
 }
 
 
@@ -269,8 +105,8 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
     params : TiledParams, Im2colParams or Im2colWideParams
         In driver order. Arrays longer than the rank are cut.
     compute_capability : (int, int)
-        The device. The bytes depend on it nowhere that is known; they are verified on 9.0 alone. From 10.0 on the
-        allocation class is SMALL (bit 21 of word 2 is clear), and where im2col wide keeps its `mode` is not known.
+        The device. The bytes depend on it nowhere that is known; they are verified on 9.0 alone. Where im2col wide
+        keeps its `mode` from 10.0 on is not known, nor corners of rank 4 and 5 that a plain im2col map has no room for.
 
     Returns
     -------
@@ -280,8 +116,8 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
     Raises
     ------
     TensorMapError
-        If a value has no place in the descriptor: the rank, the data type, the interleave or the swizzle is none of
-        the driver's, or an array is too short.
+        If a value has no place in the descriptor: the rank or an enum's value is none of the driver's, or AUTO, or an
+        array is too short.
 
     Examples
     --------
@@ -316,9 +152,10 @@ def _unencodable(params: Params) -> TensorMapError:
         value = getattr(params, field.name)
         if field.index is not None and field.index >= len(value):
             return TensorMapError(f"{field.name}={value!r} has too few values for rank {params.rank}")
-        if field.codes and value not in range(len(field.codes)):
+        legal = [v for v, code in enumerate(field.codes) if code is not None]
+        if legal and value not in legal:
             return TensorMapError(
-                f"{field.name}={value!r} has no code in a tensor map; choose 0 to {len(field.codes) - 1}"
+                f"{field.name}={value!r} has no code in a tensor map; choose {legal[0]} to {legal[-1]}"
             )
     return TensorMapError(f"element_strides={params.element_strides!r} has a zero; each must be 1 to 8")
 
@@ -335,8 +172,7 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
     -------
     TiledParams or Im2colParams
         In driver order. What the table cannot explain is in `unexplained`, so that ``encode(decode(raw)) == raw``.
-        An im2col wide map comes back as the :class:`Im2colParams` that has the same bytes (corners of zero beyond W):
-        its `mode` is nowhere in them (observed: driver 580, sm_90).
+        An im2col wide map comes back as the :class:`Im2colParams` that has the same bytes (corners of zero beyond W).
 
     Raises
     ------
@@ -352,16 +188,14 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
     rank = (head >> RANK.pieces[0].low & 7) + RANK.bias
     layout = _layout(Im2colParams if head & 1 else TiledParams, rank)
     values = []
-    for step in layout.steps:
+    for _, meanings, bias, shift, sign, pieces in layout.steps:
         stored = 0
-        for word, low, mask, below in step.pieces:
+        for word, low, mask, below in pieces:
             stored |= (words[word] >> low & mask) << below
-        if step.values:
-            values.append(step.values.get(stored))
+        if meanings:
+            values.append(meanings.get(stored))
         else:
-            values.append(
-                ((stored ^ step.sign) - step.sign << step.shift) + step.bias
-            )  # of two's complement where signed
+            values.append((((stored ^ sign) - sign) << shift) + bias)  # two's complement where signed
     arguments: dict[str, object] = dict(zip(layout.names, values, strict=False))
     end = len(layout.names)
     for name, length in layout.lengths.items():

@@ -111,8 +111,9 @@ def data_type_of(dtype_name: str) -> T:
         )
     if dtype_name not in _DTYPES:
         raise TensorMapError(
-            f"dtype {dtype_name} has no tensor-map data type (TMA moves elements of 1, 2, 4 or 8 bytes); "
-            "view the tensor as a smaller type, e.g. complex128 as float64 with twice the columns"
+            f"the elements are {dtype_name}, from which no tensor-map data type follows. TMA moves elements of 1, 2, 4 or "
+            "8 bytes: pass data_type= to say what they are, or view the tensor as another dtype (complex128 as float64 "
+            "with twice the columns)"
         )
     return _DTYPES[dtype_name][1]
 

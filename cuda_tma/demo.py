@@ -19,16 +19,17 @@ import numpy as np
 from cuda.core import LaunchConfig, LegacyPinnedMemoryResource, Program, ProgramOptions
 
 from . import emulate
+from ._arguments import tiled_params
 from ._dlpack import export_tensor
-from ._kernel_arg import launch
-from ._tensor_map import tiled_params
+from ._launch import launch
+from ._tensor_map import create_tensor_map
 from .device import Device
 from .enums import TensorMapDataType
 from .include_path import include_path
 from .options import TensorMapOptions
 from .params import TiledParams
 from .swizzle import tx_bytes
-from .view import StridedMemoryView, create_tensor_map
+from .view import StridedMemoryView
 
 __all__ = ["main"]
 

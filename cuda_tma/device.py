@@ -7,8 +7,8 @@ from types import GetSetDescriptorType, MemberDescriptorType
 from cuda.core import Device as _CoreDevice
 
 from ._tensor_map import TensorMapDescriptor
+from ._tensor_map import create_tensor_map
 from .errors import TensorMapError
-from .view import create_tensor_map
 
 __all__ = ["Device"]
 

@@ -1,14 +1,26 @@
 """Where two tensor maps differ: each field with both values in words, its bytes, and what it does to a load.
 
-The bytes are compared, through the table of :mod:`cuda_tma.codec`; so also what a parameter cannot say is found.
+The bytes are compared, through the table of :mod:`cuda_tma.fields`; so also what a parameter cannot say is found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from .codec import (
+from .codec import decode, encode, stored_value
+from .enums import (
+    TensorMapAllocationClass,
+    TensorMapDataType,
+    TensorMapInterleave,
+    TensorMapL2Promotion,
+    TensorMapOOBFill,
+    TensorMapSwizzle,
+)
+from .errors import TensorMapError
+from .fields import (
     BEYOND_PARAMS,
     DESCRIPTOR_BYTES,
     IM2COL,
@@ -18,13 +30,8 @@ from .codec import (
     TRANSFER_BYTES,
     Field,
     Piece,
-    decode,
-    encode,
     fields,
-    stored_value,
 )
-from .enums import TensorMapDataType, TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
-from .errors import TensorMapError
 from .params import Im2colParams, Params
 
 __all__ = ["FieldDifference", "diff", "words_of"]
@@ -57,7 +64,8 @@ class FieldDifference:
 
     def __str__(self) -> str:
         where = ", ".join(map(str, self.byte_offsets))
-        return f"{self.field}: {self.a} against {self.b} (byte {where}): {self.meaning}"
+        byte = "byte" if len(self.byte_offsets) == 1 else "bytes"
+        return f"{self.field}: {self.a} against {self.b} ({byte} {where}): {self.meaning}"
 
 
 def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
@@ -91,8 +99,8 @@ def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
     """
     left, right = _bytes(a), _bytes(b)
     maps = _Pair(left, right, decode(left), decode(right))
-    known = [d for field in maps.table() if (d := maps.compare(field))]
-    return tuple(known + maps.unknown())
+    found = {field: difference for field in maps.table() if (difference := maps.compare(field))}
+    return (*found.values(), *maps.unknown(found))
 
 
 def _bytes(value: Any) -> bytes:
@@ -117,6 +125,11 @@ class _Pair:
     p: Params
     q: Params
 
+    @cached_property
+    def delta(self) -> int:
+        """The bits that differ."""
+        return int.from_bytes(self.left, "little") ^ int.from_bytes(self.right, "little")
+
     def table(self) -> list[Field]:
         """The fields of both maps: those of the left one, then those that the right one alone has."""
         table = [IM2COL, RANK, *_full_table(self.p)]
@@ -124,7 +137,7 @@ class _Pair:
         return [*table, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS]
 
     def compare(self, field: Field) -> FieldDifference | None:
-        offsets = self.differing(field)
+        offsets = _bytes_in(self.delta & field.mask)
         if not offsets:
             return None
         a, b = (words_of(field, raw, p) for raw, p in ((self.left, self.p), (self.right, self.q)))
@@ -137,27 +150,27 @@ class _Pair:
             meaning += "; a load does not read it"
         return FieldDifference(field.label, a, b, offsets, meaning, field.read_by_load)
 
-    def differing(self, field: Field) -> tuple[int, ...]:
-        """The bytes in which the bits of one field differ."""
-        delta = int.from_bytes(self.left, "little") ^ int.from_bytes(self.right, "little")
-        mine = delta & sum(((1 << width) - 1) << (32 * word + low) for word, low, width in field.pieces)
-        return tuple(i for i, byte in enumerate(mine.to_bytes(DESCRIPTOR_BYTES, "little")) if byte)
-
-    def unknown(self) -> list[FieldDifference]:
-        """Bits that no field owns, word by word."""
-        owned = [0] * 32
-        for f in self.table():
-            if "absent" not in (words_of(f, self.left, self.p), words_of(f, self.right, self.q)) or self.compare(f):
-                for word, low, width in f.pieces:
-                    owned[word] |= ((1 << width) - 1) << low
+    def unknown(self, reported: Iterable[Field]) -> list[FieldDifference]:
+        """The differing bits that no reported field explains, word by word."""
+        rest = self.delta
+        for field in reported:
+            rest &= ~field.mask
         found = []
-        for word, mask in enumerate(owned):
-            whole = Field(f"word {word}", (Piece(word, 0, 32),))
-            a, b = (stored_value(raw, whole) & ~mask for raw in (self.left, self.right))
-            if a != b:
-                offsets = tuple(4 * word + i for i in range(4) if (a ^ b) >> 8 * i & 0xFF)
-                found.append(FieldDifference(f"unknown bits of word {word}", f"{a:#x}", f"{b:#x}", offsets, _UNKNOWN))
+        for word in range(DESCRIPTOR_BYTES // 4):
+            bits = Field(f"unknown bits of word {word}", (Piece(word, 0, 32),))
+            if offsets := _bytes_in(rest & bits.mask):
+                a, b = (f"{stored_value(raw, bits) & rest >> 32 * word:#x}" for raw in (self.left, self.right))
+                found.append(FieldDifference(bits.name, a, b, offsets, _UNKNOWN))
         return found
+
+
+def _bytes_in(bits: int) -> tuple[int, ...]:
+    """The bytes of a descriptor in which any of the bits is.
+
+    >>> _bytes_in(0x300 | 1 << 1023)
+    (1, 127)
+    """
+    return tuple(i for i, byte in enumerate(bits.to_bytes(DESCRIPTOR_BYTES, "little")) if byte) if bits else ()
 
 
 def _full_table(p: Params) -> tuple[Field, ...]:
@@ -179,9 +192,8 @@ def words_of(field: Field, raw: bytes, params: Params) -> str:
         return "im2col" if isinstance(params, Im2colParams) else "tiled"
     if field is RANK:
         return str(params.rank)
-    if field.name in ("transfer_bytes", "swizzle_repeat_bytes") or field in BEYOND_PARAMS:
-        stored = stored_value(raw, field)
-        return ("SMALL", "LARGE")[stored] if field.name == "allocation_class" else str(stored)
+    if field in (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS):
+        return str(stored_value(raw, field))
     if field not in fields(type(params), params.rank):
         return "absent"
     value = getattr(params, field.name)
@@ -197,6 +209,7 @@ _ENUMS: dict[str, Any] = {
     "swizzle": TensorMapSwizzle,
     "l2_promotion": TensorMapL2Promotion,
     "oob_fill": TensorMapOOBFill,
+    "allocation_class": TensorMapAllocationClass,
 }
 _UNITS = {"global_strides": " bytes"}
 _UNKNOWN = "no field is known there; what it does to a load is not known"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 
 __all__ = [
+    "TensorMapAllocationClass",
     "TensorMapDataType",
     "TensorMapIm2ColWideMode",
     "TensorMapInterleave",
@@ -144,3 +145,17 @@ class TensorMapIm2ColWideMode(_DriverEnum):
 
     W = 0
     W128 = 1
+
+
+class TensorMapAllocationClass(_DriverEnum):
+    """``CUtensorMapAllocClass``: how far beyond the tensor the engine may form addresses out of bounds.
+
+    From compute capability 10.0 and CUDA 13.5 on; documented, not verified on hardware. SMALL (4 KiB) is always safe.
+    LARGE (128 KiB) is faster, and needs memory of
+    ``CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`` bytes or more around the tensor's first. AUTO asks the
+    driver to choose: a map holds SMALL or LARGE, never AUTO.
+    """
+
+    AUTO = 0
+    SMALL = 1
+    LARGE = 2

@@ -10,7 +10,14 @@ from dataclasses import fields
 from typing import Any
 
 from .data_type import element_bits
-from .enums import TensorMapDataType, TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+from .enums import (
+    TensorMapAllocationClass,
+    TensorMapDataType,
+    TensorMapInterleave,
+    TensorMapL2Promotion,
+    TensorMapOOBFill,
+    TensorMapSwizzle,
+)
 from .errors import TensorMapError
 from .params import Params
 from .rules import Violation
@@ -23,6 +30,7 @@ _ENUMS: dict[str, Any] = {
     "swizzle": TensorMapSwizzle,
     "l2_promotion": TensorMapL2Promotion,
     "oob_fill": TensorMapOOBFill,
+    "allocation_class": TensorMapAllocationClass,
 }
 # the driver's dimension that an array's index 0 is of: a stride's, and a corner's (which has no C)
 _FIRST_DIMENSION = {"global_strides": 1, "pixel_box_lower_corner": 1, "pixel_box_upper_corner": 1}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 from .data_type import parse_data_type
 from .enums import TensorMapDataType, TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+from .params import TiledParams
 
 __all__ = ["TensorMapOptions"]
 
@@ -23,8 +24,14 @@ _ENUMS = {
 }
 
 
+class _Compiled:
+    """The same values as C arrays, which _arguments puts here at first use: options never change, so neither do they."""
+
+    __slots__ = ("_compiled",)
+
+
 @dataclass(frozen=True, slots=True)
-class TensorMapOptions:
+class TensorMapOptions(_Compiled):
     """Options of a tiled tensor map. Checked and normalised here, once, so that using them costs nothing.
 
     Parameters
@@ -59,9 +66,6 @@ class TensorMapOptions:
     swizzle: TensorMapSwizzle = TensorMapSwizzle.NONE
     l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
     oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
-    # The same values as C arrays, filled in by _tensor_map at first use. Nothing here ever changes, so neither do they.
-    _compiled: object = field(default=None, init=False, repr=False, compare=False)
-
     def __post_init__(self):
         put = object.__setattr__
         put(self, "box_dim", _int_tuple("box_dim", self.box_dim))
@@ -73,7 +77,21 @@ class TensorMapOptions:
             put(self, name, enum_type.parse(getattr(self, name), name))
 
 
-_NAMES = tuple(f.name for f in fields(TensorMapOptions) if f.init)
+    @classmethod
+    def from_params(cls, params: TiledParams) -> TensorMapOptions:
+        """The options, in tensor order, that would make these parameters."""
+        return cls(
+            box_dim=params.box_dim[::-1],
+            element_strides=params.element_strides[::-1],
+            data_type=params.data_type,
+            interleave=params.interleave,
+            swizzle=params.swizzle,
+            l2_promotion=params.l2_promotion,
+            oob_fill=params.oob_fill,
+        )
+
+
+_NAMES = tuple(f.name for f in fields(TensorMapOptions))
 
 
 def as_options(box_dim=None, options=None, **keywords) -> TensorMapOptions:

@@ -32,6 +32,9 @@ class Params:
         Steps in elements between the elements that a load visits, for each dimension.
     interleave, swizzle, l2_promotion, oob_fill : int
         Values of the enums of those names.
+    allocation_class : int
+        A ``TensorMapAllocationClass`` value: 1 (SMALL) or 2 (LARGE), as ``cuTensorMapSetAllocationClass`` sets it after
+        encoding. A map cannot hold 0 (AUTO), which is only asked for. Documented, not verified on hardware.
     unexplained : tuple of (int, int)
         (word index, XOR mask) of the 32-bit words in which decoded bytes differ from what these parameters encode to;
         empty for anything that the driver made.
@@ -46,6 +49,7 @@ class Params:
     swizzle: int = 0
     l2_promotion: int = 0
     oob_fill: int = 0
+    allocation_class: int = 1
     unexplained: tuple[tuple[int, int], ...] = ()
 
     @property

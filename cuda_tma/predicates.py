@@ -10,16 +10,18 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .codec import MAX_RANK, stored_transfer_bytes
+from .codec import stored_transfer_bytes
 from .data_type import element_bits, is_floating
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
+from .fields import MAX_RANK
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 MAX_TRANSFER_BYTES = 228 * 1024
 MAX_DOCUMENTED_DIM = 2**31
+_LAST_DATA_TYPE, _LAST_SWIZZLE = int(max(T)), int(max(S))
 SPAN_BYTES = {S.SWIZZLE_32B: 32, S.SWIZZLE_64B: 64} | {s: 128 for s in S if s >= S.SWIZZLE_128B}
-_CORNER_LIMIT = {3: 32768, 4: 128, 5: 16}  # by rank; offsets are in [-limit, limit)
+CORNER_LIMIT = {3: 32768, 4: 128, 5: 16}  # by rank; offsets are in [-limit, limit)
 _INNER_UNIT = {4: 32, 6: 64, 8: 16, 16: 8, 32: 4, 64: 2}  # by bits of an element: the fewest elements in whole 16 bytes
 _DIM_UNIT = {T.PACKED_16U4_ALIGN8B: 2, T.PACKED_16U4_ALIGN16B: 128, T.PACKED_16U6_ALIGN16B: 128}
 _ALIGN16B = (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
@@ -63,7 +65,7 @@ def tensor_map(params: Params, compute_capability: tuple[int, int]) -> TensorMap
     """What the rules read, put together once."""
     p: Any = params
     tiled = isinstance(p, TiledParams)
-    bits = element_bits(p.data_type) if 0 <= p.data_type <= max(T) else 0
+    bits = element_bits(p.data_type) if 0 <= p.data_type <= _LAST_DATA_TYPE else 0
     align_bytes = 32 if p.interleave == 2 or p.data_type in _ALIGN16B else 16
     inner = p.channels_per_pixel if not tiled else p.box_dim[0] if p.box_dim else 0
     return TensorMap(p, compute_capability, tiled, bits, align_bytes, inner)
@@ -118,7 +120,7 @@ def compute_capability(m: TensorMap) -> Found:
 
 def data_type(m: TensorMap) -> Found:
     if not m.bits:
-        return (Finding(None, m.p.data_type, f"0 to {max(T)}"),)
+        return (Finding(None, m.p.data_type, f"0 to {_LAST_DATA_TYPE}"),)
     if m.p.data_type > T.TFLOAT32_FTZ and m.compute_capability < (10, 0):
         fix = "Use 0 (UINT8) and count bytes."
         return (Finding(None, m.p.data_type, "0 to 12 before compute capability 10.0", fix=fix),)
@@ -182,7 +184,7 @@ def stride_range(m: TensorMap) -> Found:
 
 def corner(parameter: str) -> Find:
     """Each offset fits in the bits that the rank leaves it."""
-    by_rank = {rank: within(parameter, -limit, limit - 1) for rank, limit in _CORNER_LIMIT.items()}
+    by_rank = {rank: within(parameter, -limit, limit - 1) for rank, limit in CORNER_LIMIT.items()}
 
     def find(m: TensorMap) -> Found:
         fits = by_rank.get(len(m.p.global_dim))
@@ -258,13 +260,13 @@ def swizzle(m: TensorMap) -> Found:
     if 0 <= value <= S.SWIZZLE_128B:
         return ()
     old = m.compute_capability < (10, 0)
-    if not old and value <= max(S) and value > 0:
+    if not old and value <= _LAST_SWIZZLE and value > 0:
         return ()
     return (Finding(None, value, f"0 to {3 if old else 6}" + (" before compute capability 10.0" if old else "")),)
 
 
 def wide_swizzle(m: TensorMap) -> Found:
-    if m.p.swizzle in _WIDE_SWIZZLES or not 0 <= m.p.swizzle <= max(S):
+    if m.p.swizzle in _WIDE_SWIZZLES or not 0 <= m.p.swizzle <= _LAST_SWIZZLE:
         return ()
     return (Finding(None, m.p.swizzle, f"{listed(_WIDE_SWIZZLES)} for im2col wide"),)
 
@@ -272,10 +274,12 @@ def wide_swizzle(m: TensorMap) -> Found:
 def packed_swizzle(m: TensorMap) -> Found:
     table = _PACKED_WIDE_SWIZZLES if isinstance(m.p, Im2colWideParams) else _PACKED_SWIZZLES
     legal = table.get(m.p.data_type)
-    known = m.p.swizzle in (_WIDE_SWIZZLES if table is _PACKED_WIDE_SWIZZLES else range(max(S) + 1))
-    if legal and known and m.p.swizzle not in legal:
-        return (Finding(None, m.p.swizzle, f"{listed(legal)} for {T(m.p.data_type).short_name}"),)
-    return ()
+    if legal is None or m.p.swizzle in legal:
+        return ()
+    known = _WIDE_SWIZZLES if table is _PACKED_WIDE_SWIZZLES else range(_LAST_SWIZZLE + 1)
+    if m.p.swizzle not in known:  # which the rule of all data types says
+        return ()
+    return (Finding(None, m.p.swizzle, f"{listed(legal)} for {T(m.p.data_type).short_name}"),)
 
 
 def nan_fill(m: TensorMap) -> Found:

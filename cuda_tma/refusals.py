@@ -23,16 +23,24 @@ def rank(shape: tuple[int, ...]) -> TensorMapError:
 
 def empty(shape: tuple[int, ...]) -> TensorMapError:
     """Every extent is at least 1 (cuTensorMapEncodeTiled, globalDim)."""
-    dim = shape.index(0)
+    dim = next(dim for dim, extent in enumerate(shape) if extent < 1)
     return TensorMapError(
-        f"dimension {dim} of shape {shape} has extent 0; a tensor map needs at least 1 element in every dimension"
+        f"dimension {dim} of shape {shape} has extent {shape[dim]}; a tensor map needs at least 1 element in every dimension"
     )
 
 
-def option_length(name: str, values: tuple[int, ...], shape: tuple[int, ...]) -> TensorMapError:
-    """One value for each dimension."""
+def option_lengths(box_dim: tuple[int, ...], element_strides: tuple[int, ...]) -> TensorMapError:
+    """One value for each dimension in both."""
     return TensorMapError(
-        f"{name}={values} has {len(values)} values for a tensor of rank {len(shape)} (shape {shape}); "
+        f"element_strides={element_strides} has {len(element_strides)} values and box_dim={box_dim} has {len(box_dim)}; "
+        "give both one for each dimension, in tensor order"
+    )
+
+
+def option_length(box_dim: tuple[int, ...], shape: tuple[int, ...]) -> TensorMapError:
+    """One value for each dimension of the tensor."""
+    return TensorMapError(
+        f"box_dim={box_dim} has {len(box_dim)} values for a tensor of rank {len(shape)} (shape {shape}); "
         f"give one for each dimension, in tensor order"
     )
 
@@ -66,6 +74,13 @@ def negative_stride(dim: int, strides: tuple[int, ...]) -> TensorMapError:
     return TensorMapError(
         f"dimension {dim} has stride {strides[dim]} elements (strides {strides}); TMA has no negative strides. "
         "Pass the tensor before it was flipped, or a contiguous copy"
+    )
+
+
+def stride_range(dim: int, strides: tuple[int, ...]) -> TensorMapError:
+    """Strides are less than 2^40 bytes (cuTensorMapEncodeTiled, globalStrides)."""
+    return TensorMapError(
+        f"dimension {dim} has stride {strides[dim]} elements (strides {strides}); TMA needs less than 2^40 bytes"
     )
 
 
@@ -139,8 +154,26 @@ def replacement(what: str, new: object, old: object) -> TensorMapError:
     )
 
 
-def replacement_alignment(address: int, alignment: int) -> TensorMapError:
+def no_memory() -> TensorMapError:
+    """Address 0: a wrapper or fake tensor, or one whose storage was resized to nothing."""
+    return TensorMapError(
+        "the tensor has no memory of its own (address 0): it is a wrapper or fake tensor, or its storage was freed. "
+        "Pass the tensor that holds the elements"
+    )
+
+
+def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
+    """A map adopted with a tensor is a map of that tensor."""
+    return TensorMapError(
+        f"the tensor map begins at {map_address:#x} and the tensor at {tensor_address:#x}; pass the tensor (or the slice "
+        "of it) that the map was made for, or none"
+    )
+
+
+def replacement_address(address: int, alignment: int) -> TensorMapError:
     """cuTensorMapReplaceAddress, globalAddress."""
+    if not 0 < address < 2**64:
+        return TensorMapError(f"address {address} is no 64-bit device address; pass one above 0 and below 2^64")
     return TensorMapError(
         f"address {address:#x} is not a multiple of {alignment} bytes, which the descriptor needs; "
         f"the nearest lower one is {address - address % alignment:#x}"

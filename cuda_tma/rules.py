@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import predicates as find
-from .enums import TensorMapInterleave
+from .enums import TensorMapAllocationClass, TensorMapInterleave
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 __all__ = ["RULES", "Rule", "Violation", "check", "markdown"]
@@ -112,6 +112,8 @@ _IM2COL_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2col: "
 _WIDE_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2colWide: "
 _OBSERVED = "observed: driver 580, sm_90"
 _UNVERIFIED = " (documented, not verified on hardware)"
+
+_CLASSES = (TensorMapAllocationClass.SMALL, TensorMapAllocationClass.LARGE)
 
 # fmt: off
 RULES = (
@@ -211,6 +213,10 @@ RULES = (
          "NONE or NAN", _API + "oobFill", find.member("oob_fill", range(2), "0 (NONE) or 1 (NAN)")),
     Rule("oob_fill_data_type", "oob_fill",
          "NAN for a floating-point data type alone", _API + "oobFill", find.nan_fill),
+    Rule("allocation_class", "allocation_class",
+         "SMALL or LARGE: AUTO is asked of the driver, and a map holds what it chose",
+         "CUDA 13.5 driver API, cuTensorMapSetAllocationClass" + _UNVERIFIED,
+         find.member("allocation_class", _CLASSES, find.listed(_CLASSES))),
 )
 # fmt: on
 

@@ -19,7 +19,7 @@ from .emulate import Tile, tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
-from .swizzle import box_extents, pattern, slice_bytes, smem_index, unit_bytes
+from .swizzle import box_extents, chunk_elements, pattern, slice_bytes, smem_index, unit_bytes
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
@@ -29,6 +29,7 @@ __all__ = [
     "im2col_params",
     "load_cases",
     "params_from_recording",
+    "store_cases",
     "tiled_params",
     "view_bytes",
 ]
@@ -118,28 +119,44 @@ def view_bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
+_KINDS = {"tiled": TiledParams, "im2col": Im2colParams, "im2col_wide": Im2colWideParams}
+_SHORTER_THAN_RANK = {"global_strides": 1, "pixel_box_lower_corner": 2, "pixel_box_upper_corner": 2}
+
+
 def params_from_recording(recorded: Mapping[str, Any]) -> TiledParams | Im2colParams | Im2colWideParams:
-    """Parameters from JSON of the recorders in ``tools/``; arrays may be padded, ``global_offset`` is an address."""
-    rank = recorded["rank"]
-    lengths = {
-        "global_dim": rank,
-        "global_strides": rank - 1,
-        "box_dim": rank,
-        "element_strides": rank,
-        "pixel_box_lower_corner": rank - 2,
-        "pixel_box_upper_corner": rank - 2,
-    }
-    kind: Any = {"tiled": TiledParams, "im2col": Im2colParams, "im2col_wide": Im2colWideParams}[recorded["kind"]]
+    """Parameters from JSON of the recorders in ``tools/``.
+
+    ``kind`` names the class, and ``global_offset`` is an address. Of every array the driver reads the first ``rank``
+    entries (``rank - 1`` strides, ``rank - 2`` corners): longer arrays are cut, and shorter ones continue with zeros.
+
+    >>> recorded = {"kind": "tiled", "data_type": 7, "rank": 2, "global_offset": 32, "global_dim": [4, 5, 0, 0, 0],
+    ...             "global_strides": [16, 0, 0, 0], "box_dim": [4], "element_strides": [1, 1]}
+    >>> params = params_from_recording(recorded)
+    >>> params.global_address, params.global_dim, params.global_strides, params.box_dim
+    (32, (4, 5), (16,), (4, 0))
+    """
+    kind: Any = _KINDS[recorded["kind"]]
+
+    def as_the_driver_reads(name: str, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        length = max(0, recorded["rank"] - _SHORTER_THAN_RANK.get(name, 0))
+        return tuple(value[:length]) + (0,) * (length - len(value))
+
     fields = {"global_address": recorded.get("global_offset", 0)} | dict(recorded)
-    fields = {name: value for name, value in fields.items() if name in kind.__dataclass_fields__}
-    return kind(**{name: tuple(v[: lengths[name]]) if name in lengths else v for name, v in fields.items()})
+    return kind(
+        **{name: as_the_driver_reads(name, v) for name, v in fields.items() if name in kind.__dataclass_fields__}
+    )
+
+
+_LARGEST_DIM = (0, 300, 80, 24, 12, 7)  # indexed by rank: every tensor, with the padding of its strides, is below 1 MB
 
 
 def _draw_common(draw: DrawFn, data_types: Sequence[T], rank: int) -> dict[str, Any]:
     from hypothesis import strategies as st
 
     data_type = draw(st.sampled_from(data_types))
-    dims = tuple(draw(st.integers(1, 24)) for _ in range(rank))
+    dims = tuple(draw(st.integers(1, _LARGEST_DIM[rank])) for _ in range(rank))
     nan = is_floating(data_type) and draw(st.booleans())
     steps = tuple(draw(st.sampled_from((1, 1, 1, 2, 3, 8))) for _ in range(rank))
     return {
@@ -170,7 +187,7 @@ def tiled_params(
 ) -> SearchStrategy[TiledParams]:
     """Hypothesis strategy for small tiled tensor maps that compute capability 9.0 accepts.
 
-    Tensors start at address 256 and stay below a few megabytes; boxes are small enough for shared memory.
+    Tensors start at address 256 and stay below a megabyte; boxes are small enough for shared memory.
     """
     from hypothesis import strategies as st
 
@@ -191,8 +208,11 @@ def tiled_params(
     return build()
 
 
-def im2col_params(*, data_types: Sequence[T] = _WHOLE_BYTE_TYPES) -> SearchStrategy[Im2colParams]:
-    """Hypothesis strategy for small im2col tensor maps, without interleave, that compute capability 9.0 accepts."""
+def im2col_params(*, data_types: Sequence[T] = _WHOLE_BYTE_TYPES, inside: bool = False) -> SearchStrategy[Im2colParams]:
+    """Hypothesis strategy for small im2col tensor maps, without interleave, that compute capability 9.0 accepts.
+
+    `inside`: the pixel box stays inside the tensor, as stores need it.
+    """
     from hypothesis import strategies as st
 
     @st.composite
@@ -202,9 +222,10 @@ def im2col_params(*, data_types: Sequence[T] = _WHOLE_BYTE_TYPES) -> SearchStrat
         unit = element_bits(common["data_type"]) // 8
         swizzle = draw(st.sampled_from(_SM90_SWIZZLES))
         span = pattern(swizzle).span_bytes if swizzle else 64
-        lower = tuple(draw(st.integers(-3, 0)) for _ in range(rank - 2))
-        least = [max(-3, low + 1 - dim) for low, dim in zip(lower, common["global_dim"][1:-1], strict=True)]
-        upper = tuple(draw(st.integers(n, 2)) for n in least)
+        spatial = common["global_dim"][1:-1]
+        lower = tuple(draw(st.integers(0, min(2, dim - 1)) if inside else st.integers(-3, 0)) for dim in spatial)
+        least = [max(-3, low + 1 - dim) for low, dim in zip(lower, spatial, strict=True)]
+        upper = tuple(draw(st.integers(n, 0 if inside else 2)) for n in least)
         return Im2colParams(
             **common,
             global_strides=_draw_strides(draw, unit, common["global_dim"], 16),
@@ -230,13 +251,38 @@ def load_cases(
     @st.composite
     def build(draw: DrawFn) -> tuple:
         chosen = draw(params if params is not None else st.one_of(tiled_params(), im2col_params()))
-        memory = np.random.default_rng(draw(st.integers(0, 2**16))).integers(0, 256, _end(chosen), np.uint8)
+        memory = _draw_memory(draw, chosen)
         if isinstance(chosen, Im2colParams):
             offsets = tuple(draw(st.integers(0, 4)) for _ in range(chosen.rank - 2))
             return chosen, memory, _draw_start(draw, chosen), offsets
         return chosen, memory, _draw_coordinates(draw, chosen), ()
 
     return build()
+
+
+def store_cases(
+    params: SearchStrategy | None = None,
+) -> SearchStrategy[tuple[Params, np.ndarray, tuple[int, ...]]]:
+    """Hypothesis strategy for (params, memory, coordinates) of stores and reductions that do not fault.
+
+    As :func:`load_cases`, but no coordinate is negative, and no pixel box reaches outside the tensor.
+    """
+    from hypothesis import strategies as st
+
+    @st.composite
+    def build(draw: DrawFn) -> tuple:
+        chosen = draw(params if params is not None else st.one_of(tiled_params(), im2col_params(inside=True)))
+        memory = _draw_memory(draw, chosen)
+        start = _draw_start if isinstance(chosen, Im2colParams) else _draw_coordinates
+        return chosen, memory, tuple(max(0, coordinate) for coordinate in start(draw, chosen))
+
+    return build()
+
+
+def _draw_memory(draw: DrawFn, params: Params) -> np.ndarray:
+    from hypothesis import strategies as st
+
+    return np.random.default_rng(draw(st.integers(0, 2**16))).integers(0, 256, _end(params), np.uint8)
 
 
 def _end(params: Params) -> int:
@@ -247,7 +293,7 @@ def _end(params: Params) -> int:
 
 
 def _aligned(params: Params, coordinate: int) -> int:
-    multiple = 1 if params.interleave else max(1, 128 // element_bits(params.data_type))
+    multiple = 1 if params.interleave else chunk_elements(params.data_type)
     return coordinate // multiple * multiple
 
 

@@ -1,42 +1,19 @@
-"""The doors: every way from a tensor to a descriptor."""
+"""StridedMemoryView: cuda.core's view of any tensor, with the dtypes that it lacks and the way to a descriptor."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 
-import numpy as np
+from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as _CoreView
 
-from . import _tensor_map
-from ._dlpack import ExportedTensor, describe_tensor, export_tensor
+from ._dlpack import ExportedTensor, describe_tensor, export_tensor, register_view
+from ._tensor_map import as_tensor_map
 from .data_type import numpy_dtype
-from .options import as_options
+from .errors import TensorMapError
 
-__all__ = ["StridedMemoryView", "create_tensor_map"]
-
-
-def create_tensor_map(tensor, options=None, **keywords) -> _tensor_map.TensorMapDescriptor:
-    """Make a descriptor of a tensor in the current CUDA context.
-
-    Parameters
-    ----------
-    tensor : tensor or view
-        A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
-        on the current device or in pinned or managed memory.
-    options : TensorMapOptions, cuda.core.TensorMapDescriptorOptions or mapping, optional
-    **keywords
-        Fields of :class:`TensorMapOptions`, instead of `options`.
-
-    Returns
-    -------
-    TensorMapDescriptor
-
-    Raises
-    ------
-    TensorMapError
-        If the tensor or the options cannot make a map, with every reason and its remedy.
-    """
-    return _tensor_map.create(export_tensor(tensor), as_options(keywords.pop("box_dim", None), options, **keywords))
+__all__ = ["StridedMemoryView"]
 
 
 class StridedMemoryView(_CoreView):
@@ -68,19 +45,38 @@ class StridedMemoryView(_CoreView):
             return cls.from_dlpack(obj, stream_ptr)
         return super().from_any_interface(obj, stream_ptr)
 
+    @classmethod
+    def from_cuda_array_interface(cls, obj, stream_ptr=None):
+        """Create a view through ``__cuda_array_interface__``. torch's lacks dtypes and ownership: it goes by DLPack."""
+        if hasattr(obj, "untyped_storage"):
+            return cls.from_dlpack(obj, stream_ptr)
+        return super().from_cuda_array_interface(obj, stream_ptr)
+
     def view(self, layout=None, dtype=None):
         """Create a new view with another layout or dtype. See cuda.core's documentation."""
         core = super().view(layout, dtype)
+        itemsize = core._layout.itemsize
+        strides = core.strides or _contiguous_strides(core.shape)
+        span = 1 + sum((extent - 1) * stride for extent, stride in zip(core.shape, strides, strict=True))
+        memory = Buffer.from_handle(core.ptr, span * itemsize, owner=core.exporting_obj)
         return type(self).from_buffer(
-            core.exporting_obj, core.shape, core.strides, dtype=core.dtype, is_readonly=core.readonly
+            memory, core.shape, strides, itemsize=itemsize, dtype=core.dtype, is_readonly=core.readonly
         )
 
     @cached_property
     def _exported(self) -> ExportedTensor:
         """What the view shows; set by the DLPack constructors, else read off the view itself."""
-        exported = describe_tensor(self.shape, self.strides, np.dtype(super().dtype).name, self.ptr)
-        exported.keep(self.exporting_obj)  # not self: a cycle would outlive its last user
-        return exported
+        dtype = super().dtype
+        if dtype is not None and not dtype.isnative:
+            raise TensorMapError(f"the view's dtype {dtype.str} is not in native byte order; TMA moves native elements")
+        return describe_tensor(
+            self.shape,
+            self.strides,
+            None if dtype is None else dtype.name,
+            self.ptr,
+            itemsize=self._layout.itemsize,
+            borrower=self.exporting_obj,  # not self: a cycle would outlive its last user
+        )
 
     @property
     def exporting_obj(self):
@@ -100,42 +96,15 @@ class StridedMemoryView(_CoreView):
         """DLPack's (code, bits, lanes), which tells apart what `dtype` cannot."""
         return self._exported.dlpack_dtype
 
-    def as_tensor_map(
-        self,
-        box_dim=None,
-        *,
-        options=None,
-        element_strides=None,
-        data_type=None,
-        interleave=None,
-        swizzle=None,
-        l2_promotion=None,
-        oob_fill=None,
-    ) -> _tensor_map.TensorMapDescriptor:
-        """Make a descriptor of this view. The arguments are those of :class:`TensorMapOptions`, or `options` alone.
+    as_tensor_map = as_tensor_map
 
-        Returns
-        -------
-        TensorMapDescriptor
 
-        Raises
-        ------
-        TensorMapError
-            If the view or the options cannot make a map, with every reason and its remedy.
-        """
-        return _tensor_map.create(
-            self._exported,
-            as_options(
-                box_dim,
-                options,
-                element_strides=element_strides,
-                data_type=data_type,
-                interleave=interleave,
-                swizzle=swizzle,
-                l2_promotion=l2_promotion,
-                oob_fill=oob_fill,
-            ),
-        )
+register_view(StridedMemoryView)
+
+
+def _contiguous_strides(shape):
+    """Strides in elements of a C-contiguous tensor."""
+    return tuple(prod(shape[dim + 1 :]) for dim in range(len(shape)))
 
 
 class _Reexport:

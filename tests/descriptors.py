@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from cuda_tma.data_type import element_bits
-from cuda_tma.params import Im2colParams, TiledParams
+from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
 from cuda_tma.rules import check
 from cuda_tma.testing import params_from_recording
 
@@ -56,38 +56,75 @@ def golden():
 _UNITS = {data_type: 128 // element_bits(data_type) for data_type in range(14)} | {14: 128, 15: 128}
 
 
-@st.composite
-def legal_params(draw, compute_capability=(9, 0)):
-    """Tiled and im2col params over the whole range of every field, of which those that `check` refuses are dropped."""
-    data_type = draw(st.sampled_from(range(16 if compute_capability >= (10, 0) else 13)))
-    im2col = draw(st.booleans())
-    rank = draw(st.integers(3 if im2col else 1, 5))
-    array = lambda low, high, count: tuple(draw(st.integers(low, high)) for _ in range(count))  # noqa: E731
-    unit = _UNITS[data_type]
-    inner = unit if data_type >= 14 else unit * draw(st.integers(1, 256 // unit))
-    common = {
+_TRANSFER_BITS = 228 * 1024 * 8
+# bytes of a row at most, by swizzle; corners are in [-limit, limit), by rank
+_SPANS = {0: 2048, 1: 32, 2: 64} | dict.fromkeys((3, 4, 5, 6), 128)
+_CORNER_LIMIT = {3: 32768, 4: 128, 5: 16}
+
+
+def _draw_array(draw, low, high, count):
+    return tuple(draw(st.integers(low, high)) for _ in range(count))
+
+
+def _draw_common(draw, rank, data_type, swizzle, interleaves):
+    return {
         "data_type": data_type,
         "global_address": 32 * draw(st.integers(0, 2**59 - 1)),
-        "global_dim": (128 * draw(st.integers(1, 2**25)), *array(1, 2**31 - 70000, rank - 1)),
-        "global_strides": tuple(32 * n for n in array(0, 2**35 - 1, rank - 1)),
-        "element_strides": array(1, 8, rank),
-        "interleave": draw(st.integers(0, 2)) if rank >= 3 and data_type < 15 else 0,
-        "swizzle": draw(st.sampled_from((0, 3, 4) if data_type >= 13 else range(4))),
+        "global_dim": (128 * draw(st.integers(1, 2**23)), *_draw_array(draw, 1, 2**31 - 70000, rank - 1)),
+        "global_strides": tuple(32 * n for n in _draw_array(draw, 0, 2**35 - 1, rank - 1)),
+        "element_strides": _draw_array(draw, 1, 8, rank),
+        "interleave": draw(st.sampled_from(interleaves)),
+        "swizzle": swizzle,
         "l2_promotion": draw(st.integers(0, 3)),
         "oob_fill": int(6 <= data_type <= 12 and draw(st.booleans())),
+        "allocation_class": draw(st.integers(1, 2)),
     }
-    if not im2col:
-        params = TiledParams(box_dim=(inner, *array(1, 9, rank - 1)), **common)
-    else:
-        limit = {3: 32768, 4: 128, 5: 16}[rank]
-        params = Im2colParams(
-            pixel_box_lower_corner=array(-limit, limit - 1, rank - 2),
-            pixel_box_upper_corner=array(-limit, limit - 1, rank - 2),
-            channels_per_pixel=inner,
-            pixels_per_column=draw(st.integers(1, 110)),
-            **common,
-        )
-    return params
+
+
+def _draw_row(draw, data_type, swizzle, interleave):
+    """Elements in a row of the box."""
+    unit = _UNITS[data_type]
+    span = _SPANS[0 if interleave else swizzle] * 8 // element_bits(data_type)
+    return unit if data_type >= 14 else unit * draw(st.integers(1, max(1, min(256, span) // unit)))
+
+
+def _draw_pixels(draw, common):
+    channels = _draw_row(draw, common["data_type"], common["swizzle"], common["interleave"])
+    room = _TRANSFER_BITS // element_bits(common["data_type"]) // channels
+    return {"channels_per_pixel": channels, "pixels_per_column": draw(st.integers(1, min(1024, room)))}
+
+
+@st.composite
+def legal_params(draw, compute_capability=(9, 0)):
+    """Tiled and im2col params over the whole range of every field; `accepted` drops the few that `check` refuses."""
+    later = compute_capability >= (10, 0)
+    data_type = draw(st.sampled_from(range(16 if later else 13)))
+    swizzle = draw(st.sampled_from((0, 3, 4) if data_type >= 13 else range(7 if later else 4)))
+    if draw(st.booleans()):
+        rank = draw(st.integers(3, 5))
+        common = _draw_common(draw, rank, data_type, swizzle, (0, 1, 2) if data_type < 15 else (0,))
+        limit = _CORNER_LIMIT[rank]
+        lower, upper = (_draw_array(draw, -limit, limit - 1, rank - 2) for _ in range(2))
+        corners = {"pixel_box_lower_corner": lower, "pixel_box_upper_corner": upper}
+        return Im2colParams(**common, **corners, **_draw_pixels(draw, common))
+    rank = draw(st.integers(1, 5))
+    common = _draw_common(draw, rank, data_type, swizzle, (0, 1, 2) if rank >= 3 and data_type < 15 else (0,))
+    box = [_draw_row(draw, data_type, swizzle, common["interleave"])]
+    room = _TRANSFER_BITS // element_bits(data_type) // box[0]
+    for _ in range(rank - 1):
+        box.append(draw(st.integers(1, min(256, room))))
+        room //= box[-1]
+    return TiledParams(box_dim=tuple(box), **common)
+
+
+@st.composite
+def legal_wide_params(draw):
+    """Im2col wide params of compute capability 10.0, with corners in the range of the plain im2col map."""
+    rank, data_type = draw(st.integers(3, 5)), draw(st.sampled_from(range(16)))
+    common = _draw_common(draw, rank, data_type, draw(st.sampled_from((3, 4))), (0, 1, 2) if data_type < 15 else (0,))
+    lower, upper = sorted(_draw_array(draw, -_CORNER_LIMIT[rank], _CORNER_LIMIT[rank] - 1, 2))
+    corners = {"pixel_box_lower_corner_width": lower, "pixel_box_upper_corner_width": upper}
+    return Im2colWideParams(**common, **corners, **_draw_pixels(draw, common), mode=draw(st.integers(0, 1)))
 
 
 def accepted(params, compute_capability=(9, 0)):

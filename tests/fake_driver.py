@@ -17,6 +17,9 @@ SIGNATURES = {
     "cuTensorMapEncodeTiled": (pointer, u32, u32, u64, *[pointer] * 4, u32, u32, u32, u32),
     "cuTensorMapReplaceAddress": (pointer, u64),
     "cuCtxGetCurrent": (ctypes.POINTER(u64),),
+    "cuCtxPushCurrent": (u64,),
+    "cuCtxPopCurrent": (ctypes.POINTER(u64),),
+    "cuStreamGetGreenCtx": (u64, ctypes.POINTER(u64)),
     "cuCtxGetDevice": (ctypes.POINTER(ctypes.c_int),),
     "cuDeviceGetAttribute": (ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_int),
     "cuPointerGetAttribute": (pointer, ctypes.c_int, u64),
@@ -48,6 +51,11 @@ class FakeDriver:
     context: int = 0xC0DE
     stream_context: int = 0xC0DE
     device: int = 0
+    devices: dict = field(default_factory=dict)  # context: its device
+    pointer_error: int = 0  # what cuPointerGetAttribute answers, if not 0
+    parameter_error: int = 0  # likewise cuKernelGetParamInfo
+    green: int = 0  # the green context of every stream
+    stack: list = field(default_factory=list)
     pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute knows
     kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
     launches: list = field(default_factory=list)
@@ -84,6 +92,19 @@ class FakeDriver:
         out[0] = self.context
         return 0
 
+    def cuCtxPushCurrent(self, context):
+        self.stack.append((self.context, self.device))
+        self.context, self.device = context, self.devices.get(context, self.device)
+        return 0
+
+    def cuCtxPopCurrent(self, out):
+        self.context, self.device = self.stack.pop()
+        return 0
+
+    def cuStreamGetGreenCtx(self, stream, out):
+        out[0] = self.green
+        return 0
+
     def cuCtxGetDevice(self, out):
         out[0] = self.device
         return 0
@@ -93,6 +114,8 @@ class FakeDriver:
         return 0
 
     def cuPointerGetAttribute(self, out, attribute, address):
+        if self.pointer_error:
+            return self.pointer_error
         if not any(low <= address < high for low, high in self.pinned):
             return INVALID_VALUE
         u32.from_address(out).value = {2: 1, 8: 0, 9: 0}[attribute]
@@ -104,6 +127,8 @@ class FakeDriver:
 
     def cuKernelGetParamInfo(self, function, index, offset, size):
         sizes = self.kernels[function][1]
+        if self.parameter_error:
+            return self.parameter_error
         if index >= len(sizes):
             return INVALID_VALUE
         at = 0

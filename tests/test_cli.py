@@ -93,6 +93,25 @@ def test_strides_are_in_elements_and_tensor_order(capsys):
     assert status == 0 and json.loads(out)["global_strides"] == [6944]
 
 
+def test_the_data_type_may_differ_from_the_dtype(capsys):
+    status, out, _ = run(capsys, "decode", "--json", *LEGAL_SHAPE, "--data-type", "TFLOAT32")
+    assert status == 0 and json.loads(out)["descriptor"] == encode(replace(LEGAL, data_type=11)).hex()
+    status, out, _ = run(capsys, "decode", *WRONG_SHAPE[:2], "--box", "32x32", "--dtype", "int8")
+    assert status == 0 and "data_type           UINT8" in out
+
+
+def test_packed_elements_are_counted_as_the_package_counts_them(capsys):
+    options = ["--shape", "4x64", "--dtype", "float4_e2m1fn_x2", "--data-type", "16U4_ALIGN8B", "--box", "4x32"]
+    status, out, _ = run(capsys, "decode", "--json", *options)
+    answer = json.loads(out)
+    assert status == 0 and (answer["global_dim"], answer["global_strides"]) == ([128, 4], [64])
+
+
+def test_the_allocation_class(capsys):
+    status, out, _ = run(capsys, "decode", "--json", *LEGAL_SHAPE, "--allocation-class", "LARGE")
+    assert status == 0 and json.loads(out)["descriptor"] == encode(replace(LEGAL, allocation_class=2)).hex()
+
+
 def test_diff(capsys):
     other = encode(replace(LEGAL, l2_promotion=2)).hex()
     assert run(capsys, "diff", HEX, HEX) == (0, "equal\n", "")
@@ -110,9 +129,12 @@ def test_diff(capsys):
         (["check"], "give either a descriptor"),
         (["check", HEX, "--shape", "4"], "give either a descriptor"),
         (["check", "--shape", "4x4"], "give --box"),
-        (["check", "--shape", "4x4", "--box", "4x4", "--strides", "1x4"], "end in 1"),
+        (["check", "--shape", "4x4", "--box", "4x4", "--strides", "1x4"], "dimension 1, the innermost, has stride 4"),
         (["check", "--shape", "4x4", "--box", "4x4", "--swizzle", "96B"], 'choose one of "NONE", "32B"'),
-        (["check", "--shape", "4x4", "--box", "4x4", "--dtype", "complex128"], "has no tensor-map data type"),
+        (["check", "--shape", "4x4", "--box", "4x4", "--dtype", "complex128"], "complex128 as float64"),
+        (["check", "--shape", "4x4", "--box", "4x4", "--dtype", "TFLOAT32"], "dtype='TFLOAT32' is not one"),
+        (["check", "--shape", "4x4", "--box", "4x4", "--allocation-class", "HUGE"], '"AUTO", "SMALL", "LARGE"'),
+        (["plot", "tile", HEX, "--at", "1x2", "--output", "no.png"], "--at has 2 values and the map has rank 3"),
     ],
 )
 def test_trouble_is_status_2_on_standard_error(capsys, arguments, message):
@@ -135,3 +157,67 @@ def test_rich_on_a_terminal_says_the_same(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     status, out, _ = run(capsys, "decode", HEX)
     assert status == 0 and "global_dim[1]" in out and "│" in out
+
+
+PICTURES = {"tile": "BFLOAT16 box 64 x 8", "banks": "column read is", "box": "512 of 512 elements inside"}
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_plot_writes_a_picture(capsys, tmp_path, monkeypatch, picture):
+    matplotlib = pytest.importorskip("matplotlib")
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")  # keeps text as text
+    path = tmp_path / "picture.svg"
+    options = ["--shape", "128x1024", "--dtype", "bfloat16", "--box", "8x64", "--swizzle", "128B", "--at", "16x64"]
+    assert run(capsys, "plot", picture, *options, "--output", path) == (0, f"wrote {path}\n", "")
+    assert PICTURES[picture] in path.read_text()
+
+
+def test_plot_starts_where_it_is_told(capsys, tmp_path, monkeypatch):
+    plot = pytest.importorskip("cuda_tma.plot")
+    seen = []
+    figure = SimpleNamespace(savefig=lambda *_, **__: None)
+    monkeypatch.setattr(plot, "tile", lambda *arguments: seen.append(arguments) or figure)
+    assert run(capsys, "plot", "tile", HEX, "--at=-1x2x32", "--output", tmp_path / "t.png")[0] == 0
+    assert run(capsys, "plot", "tile", HEX, "--output", tmp_path / "t.png")[0] == 0
+    assert seen == [(LEGAL, (32, 2, -1)), (LEGAL, (0, 0, 0))]
+
+
+def test_plot_without_matplotlib_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    status, out, err = run(capsys, "plot", "tile", HEX, "--output", "no.png")
+    assert (status, out) == (2, "") and "pip install cuda-tma[plot]" in err
+
+
+def test_info_without_a_driver(capsys, monkeypatch):
+    monkeypatch.setattr(cli, "facts", lambda: FACTS | {"driver": {"missing": "no libcuda"}, "devices": []})
+    status, out, _ = run(capsys, "info")
+    assert status == 0
+    assert "cuda-tma       9.9" in out and "rich           not installed" in out and "device header  /inc" in out
+    assert "driver         none: all but making and launching maps works" in out and "no libcuda" in out
+
+
+def test_info_with_devices(capsys, monkeypatch):
+    monkeypatch.setattr(cli, "facts", lambda: FACTS)
+    status, out, _ = run(capsys, "info")
+    assert status == 0
+    assert "driver            for CUDA 13.0" in out and "allocation class  no" in out
+    assert "device 0          H200, compute capability 9.0: has TMA\n" in out
+    assert "device 1          A100, compute capability 8.0: has no TMA, which came with 9.0\n" in out
+    status, out, _ = run(capsys, "info", "--json")
+    assert status == 0 and json.loads(out)["devices"][0] == {
+        "name": "H200",
+        "compute_capability": [9, 0],
+        "has_tma": True,
+    }
+
+
+FACTS = {
+    "versions": {"cuda-tma": "9.9", "rich": None},
+    "include_path": "/inc",
+    "driver": {"cuda_version": "13.0", "functions": {"allocation class": False}},
+    "devices": [
+        {"name": "H200", "compute_capability": (9, 0), "has_tma": True},
+        {"name": "A100", "compute_capability": (8, 0), "has_tma": False},
+    ],
+}

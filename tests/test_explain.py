@@ -47,6 +47,7 @@ def test_the_row_that_everybody_gets_wrong():
             "pixel_box_lower_corner[1] is -129; TMA needs -128 to 127",
         ),
         (LEGAL_IM2COL, {"channels_per_pixel": 9}, "channels_per_pixel is 9 (18 bytes)"),
+        (PLAIN, {"allocation_class": 0}, 'allocation_class is 0 ("AUTO"); TMA needs one of 1 (SMALL), 2 (LARGE)'),
     ],
 )
 def test_sentences(base, change, expected):

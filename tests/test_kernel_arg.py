@@ -50,6 +50,7 @@ PACKED = [
     (np.complex64(1 + 2j), 8, struct.pack("ff", 1, 2)), (ctypes.c_int(-3), 4, struct.pack("i", -3)),
     (ctypes.c_uint8(200), 1, b"\xc8"), (ctypes.c_double(2), 8, struct.pack("d", 2)), (ctypes.c_bool(True), 1, b"\1"),
     (ctypes.c_void_p(0x1234), 8, struct.pack("Q", 0x1234)), (Pair(1, 2.0), 16, bytes(Pair(1, 2.0))),
+    (float("inf"), 4, struct.pack("f", float("inf"))), (-np.float32(0), 4, b"\0\0\0\x80"),
     (np.array((1, 2.0), np.dtype([("a", "i4"), ("b", "f8")], align=True))[()], 16, bytes(Pair(1, 2.0))),
 ]  # fmt: skip
 
@@ -105,18 +106,24 @@ MISTAKES = [
     ("k", [1], (-129,), OverflowError, "-129 does not fit"),
     ("k", [8], (2**64,), OverflowError, "does not fit"),
     ("k", [4], (True,), TypeError, r"the bool True \(1 byte\) was given; pass int\(True\)"),
-    ("k", [2], (1.0,), TypeError, r"float 1.0 was given; pass numpy.float16\(value\) for a half"),
-    ("k", [4], (np.float64(1),), TypeError, r"np.float64\(1.0\) \(float64, 8 bytes\)"),
+    ("k", [2], (1.0,), TypeError, r"float 1.0 was given; pass numpy.float16\(value\) or"),
+    ("k", [4], (np.float64(1),), TypeError, r"1\.0\)? \(float64, 8 bytes\)"),
     ("k", [4], (1 + 2j,), TypeError, r"the complex \(1\+2j\)"),
     ("k", [16], (ctypes.c_int(1),), TypeError, r"c_int, 4 bytes"),
     ("k", [8], ("text",), TypeError, "argument 0 .*a str was given .*neither __dlpack__ nor"),
     ("k", [8], (np.zeros(4),), TypeError, "argument 0 .*host memory"),
     ("_Z1kf", [4], (1,), TypeError, r"takes a float of 4 bytes, and the int 1 was given; pass 1\.0"),
-    ("_Z1ki", [4], (1.0,), TypeError, "takes a integer of 4 bytes, and the float 1.0"),
-    ("_Z1kb", [1], (1,), TypeError, r"takes a bool of 1 bytes, and the int 1 was given; pass bool\(1\)"),
-    ("_Z1ki", [4], (np.float32(1),), TypeError, "takes a integer of 4 bytes"),
+    ("_Z1ki", [4], (1.0,), TypeError, "takes an integer of 4 bytes, and the float 1.0"),
+    ("_Z1kb", [1], (1,), TypeError, r"takes a bool of 1 byte, and the int 1 was given; pass bool\(1\)"),
+    ("_Z1ki", [4], (np.float32(1),), TypeError, "takes an integer of 4 bytes"),
     ("_Z1kf", [4], (ctypes.c_int(1),), TypeError, "takes a float of 4 bytes"),
     ("_Z1kPf", [8], (1.0,), TypeError, "takes a pointer of 8 bytes"),
+    ("_Z1kb", [1], (np.int8(5),), TypeError, "takes a bool of 1 byte"),
+    ("_Z1k6__half", [2], (1,), TypeError, "takes a float of 2 bytes"),
+    ("k", [8], (np.str_("ab"),), TypeError, "argument 0 .*a str_ was given"),
+    ("k", [8], (np.datetime64("2026-01-01"),), TypeError, "argument 0 .*a datetime64 was given"),
+    ("k", [8], (np.array([object()]),), TypeError, "argument 0 .*a ndarray was given"),
+    ("k", [4], (1e300,), OverflowError, "argument 0 of kernel k: 1e\\+300 does not fit a float"),
     ("_Z1kd", [8], (np.zeros(1),), TypeError, "argument 0"),
 ]
 
@@ -144,10 +151,12 @@ def test_kinds_that_agree_are_taken(launch, device_tensor):
 
 def test_a_descriptor_of_another_context(launch, driver, device_tensor):
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
-    driver.stream_context, driver.device = 0xBEEF, 1
-    with pytest.raises(TensorMapError, match=r"made on device 0 in context 0xc0de.*in context 0xbeef \(current device 1\)"):
+    driver.stream_context, driver.devices = 0xBEEF, {0xBEEF: 1}
+    with pytest.raises(TensorMapError, match=r"made on device 0 in context 0xc0de.*on device 1 in context 0xbeef"):
         launch("k", [128], descriptor)
-    assert driver.launches == []
+    assert driver.launches == [] and driver.context == 0xC0DE
+    driver.green = 0x6EE  # a stream of a green context of the descriptor's own
+    assert launch("k", [128], descriptor).arguments == [bytes(descriptor)]
 
 
 def test_streams(launch, driver):
@@ -179,3 +188,69 @@ def test_a_refused_launch_is_named(launch):
     with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch k with LaunchConfig") as e:
         launch("k", [], config=core.LaunchConfig(grid=1, block=2048))
     assert type(e.value).__name__ == "CUDAError"
+
+
+def test_a_descriptor_is_packed_by_value(launch, driver, device_tensor):
+    """What a later argument does to it does not count."""
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    before = bytes(descriptor)
+
+    class Meddler(device_tensor):
+        def __dlpack__(self, **keywords):
+            descriptor.replace_address(1 << 40)
+            return super().__dlpack__(**keywords)
+
+    assert launch("k", [128, 8], descriptor, Meddler((4,))).arguments[0] == before != bytes(descriptor)
+
+
+def test_an_error_while_reading_the_parameters_is_not_kept(driver):
+    kernel = core.Kernel.from_handle(next(HANDLES))
+    driver.kernels[int(kernel.handle)] = ("k", [4])
+    driver.parameter_error = 700
+    with pytest.raises(Exception, match="cuKernelGetParamInfo failed"):
+        cuda_tma.launch(ForeignStream(), CONFIG, kernel, 1)
+    driver.parameter_error = 0
+    cuda_tma.launch(ForeignStream(), CONFIG, kernel, 1)
+    assert driver.launches[-1].arguments == [b"\1\0\0\0"]
+
+
+def test_many_and_large_arguments(launch):
+    sizes = [4] * 100 + [2000]
+    structure = np.zeros((), np.dtype((np.void, 2000)))[()]
+    assert launch("k", sizes, *range(100), structure).arguments[99] == b"c\0\0\0"
+
+
+def test_a_kernel_that_goes_is_forgotten(driver):
+    """Another may get its handle and its address."""
+    handle = next(HANDLES)
+    for sizes in ([4], [8, 8]):
+        driver.kernels[handle] = ("k", sizes)
+        kernel = core.Kernel.from_handle(handle)
+        cuda_tma.launch(ForeignStream(), CONFIG, kernel, *[1] * len(sizes))
+        assert [len(argument) for argument in driver.launches[-1].arguments] == sizes
+        del kernel
+
+
+def test_a_prepared_launch_only_launches(driver, device_tensor):
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [128, 4])
+    maps = [cuda_tma.create_tensor_map(device_tensor((64, 128), address=1 << n), box_dim=(16, 32)) for n in (32, 33)]
+    config = core.LaunchConfig(grid=3, block=32)
+    prepared = cuda_tma.prepare(core.Kernel.from_handle(handle), config, maps[0], 7)
+    prepared(ForeignStream())
+    prepared[0], prepared[-1] = maps[1], 8
+    prepared(ForeignStream(0x99))
+    first, second = driver.launches
+    assert first.arguments == [bytes(maps[0]), b"\7\0\0\0"] and first.grid == (3, 1, 1)
+    assert second.arguments == [bytes(maps[1]), b"\x08\0\0\0"] and second.stream == 0x99
+    assert len(prepared) == 2 and prepared[0] is maps[1] and prepared[1] == 8
+    with pytest.raises(TypeError, match="argument 1"):
+        prepared[1] = 1.5j
+    with pytest.raises(IndexError):
+        prepared[2] = 0
+    assert prepared[1] == 8
+    driver.stream_context = 0xBEEF
+    with pytest.raises(TensorMapError, match="made on device 0"):
+        prepared(ForeignStream())
+    with pytest.raises(TypeError, match="takes 2 arguments, and 1 were given"):
+        cuda_tma.prepare(core.Kernel.from_handle(handle), config, maps[0])

@@ -18,8 +18,23 @@ DECLARATIONS = [
     ("template <bool B, typename T, typename U> void k(U a, T b) {}\ntemplate void k<true, int, bool>(bool, int);",
      ("bool", "integer")),
     ("template <typename T> struct V { T x; };\nvoid k(V<float> a, V<V<int>> b, double c) {}", (None, None, "float")),
-    # M* the second time is a substitution (S0_), which is not looked up: nothing is checked there.
-    ("struct M {}; void k(M a, M* b, M* c, M d, int e)", (None, "pointer", None, None, "integer")),
+    ("struct M {}; void k(M a, M* b, M* c, M d, int e)", (None, "pointer", "pointer", None, "integer")),
+    ("template <typename T> void k(T a, T b, T* c, const T* d) {}\ntemplate void k(float, float, float*, const float*);",
+     ("float", "float", "pointer", "pointer")),
+    ("namespace n { template <typename T, typename U> void k(U a, T b, T c, U d) {}\n"
+     "template void k<int, float>(float, int, int, float); }", ("float", "integer", "integer", "float")),
+    ("template <typename T, int N> void k(T (*a)[N], T b) {}\ntemplate void k<float, 3>(float (*)[3], float);",
+     ("pointer", "float")),
+    ("__attribute__((used)) static void k(float a)", ("float",)),
+    ("namespace { __attribute__((used)) void k(float a) {} }", ("float",)),
+    ("template <typename T> struct V { T x; };\ntemplate <typename T> void k(T const a, V<T> b, T c) {}\n"
+     "template void k(float, V<float>, float);", ("float", None, "float")),
+    ("struct __half { short x; }; struct __nv_bfloat16 { short x; };\nvoid k(__half a, __nv_bfloat16 b, __half* c)",
+     ("float", "float", "pointer")),
+    ("void k(__int128 a, float b, _Complex float c, long double d)", (None, "float", None, None)),
+    ("namespace n { struct A {}; struct B { struct C {}; }; }\n"
+     "void k(n::A a, n::B::C b, const n::B* c, n::B::C* d, float e, n::A* f)",
+     (None, None, "pointer", "pointer", "float", "pointer")),
     ("enum E { x }; void k(E a, int b)", (None, "integer")),
 ]  # fmt: skip
 

@@ -66,7 +66,7 @@ def test_a_torch_dtype_is_read_by_its_name():
 def test_data_type_mistakes_are_named():
     with pytest.raises(ValueError, match="data_type='float7' is neither a dtype nor"):
         TensorMapOptions((8,), data_type="float7")
-    with pytest.raises(ValueError, match="complex128 has no tensor-map data type"):
+    with pytest.raises(ValueError, match="the elements are complex128, from which no tensor-map data type follows"):
         TensorMapOptions((8,), data_type=np.complex128)
 
 

@@ -112,6 +112,7 @@ SINGLE = [  # rule, index, legal params, changes that break the rule and no othe
     ("l2_promotion", None, PLAIN, put("l2_promotion", ints(4, 99)), (9, 0)),
     ("oob_fill", None, PLAIN, put("oob_fill", ints(2, 99)), (9, 0)),
     ("oob_fill_data_type", None, replace(PLAIN, data_type=2), put("oob_fill", st.just(1)), (9, 0)),
+    ("allocation_class", None, PLAIN, put("allocation_class", st.just(0) | ints(3, 99)), (10, 0)),
     ("compute_capability", None, PLAIN, st.just({}), (8, 9)),
     ("compute_capability", None, LEGAL_WIDE, st.just({}), (9, 0)),
 ]
@@ -128,6 +129,40 @@ def test_one_broken_constraint_is_named_and_nothing_else(rule, index, base, chan
     assert [(v.rule, v.index) for v in found] == [(rule, index)]
     (row,) = [r for r in RULES if r.name == rule and type(base) in r.modes]
     assert (found[0].parameter, found[0].source, found[0].severity) == (row.parameter, row.source, "error")
+
+
+# Changes that break one rule whatever the legal params are: (rule, argument, illegal values of it or of an element).
+# fmt: off
+BREAKS = [
+    ("data_type", "data_type", st.integers(17, 99)),
+    ("global_address_alignment", "global_address", st.integers(0, 2**50).map(lambda n: 16 * n + 8)),
+    ("global_dim_range", "global_dim", st.just(0) | st.integers(2**25 + 1, 2**30).map(lambda n: 128 * n)),
+    ("global_strides_alignment", "global_strides", st.integers(0, 2**35).map(lambda n: 16 * n + 4)),
+    ("global_strides_range", "global_strides", st.integers(2**35, 2**45).map(lambda n: 32 * n)),
+    ("box_dim_range", "box_dim", st.just(0)),
+    ("pixel_box_lower_corner_range", "pixel_box_lower_corner", st.integers(-40000, -32769)),
+    ("pixel_box_upper_corner_range", "pixel_box_upper_corner", st.integers(32768, 40000)),
+    ("channels_per_pixel_range", "channels_per_pixel", st.just(0)),
+    ("pixels_per_column_range", "pixels_per_column", st.just(0)),
+    ("element_strides_range", "element_strides", st.just(0) | st.integers(9, 99)),
+    ("swizzle", "swizzle", st.integers(7, 99)),
+    ("l2_promotion", "l2_promotion", st.integers(4, 99)),
+    ("oob_fill", "oob_fill", st.integers(2, 99)),
+    ("allocation_class", "allocation_class", st.just(0) | st.integers(3, 99)),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("rule,name,values", BREAKS, ids=[b[0] for b in BREAKS])
+@given(params=legal_params(), data=st.data())
+def test_one_broken_constraint_of_any_legal_map_is_named_and_nothing_else(rule, name, values, params, data):
+    assume(getattr(params, name, ()) != () and accepted(params))
+    old, new, index = getattr(params, name), data.draw(values), None
+    if isinstance(old, tuple):
+        index = data.draw(st.integers(0, len(old) - 1))
+        new = (*old[:index], new, *old[index + 1 :])
+    found = check(replace(params, **{name: new}))
+    assert [(v.rule, v.parameter, v.index) for v in found] == [(rule, name, index)]
 
 
 def test_every_rule_is_broken_once():
@@ -199,6 +234,14 @@ def test_every_warning_is_given_once():
     assert {rule.name for rule in WARNINGS} == {rule for rule, *_ in WARNED}
 
 
+@pytest.mark.parametrize("allocation_class,fix", [(1, "Have the driver set SMALL"), (2, "Use the SMALL allocation")])
+def test_a_small_tensor_of_later_devices_needs_the_small_class(allocation_class, fix):
+    small = replace(LEGAL, global_dim=(64, 48, 2), allocation_class=allocation_class)
+    (violation,) = check(small, (10, 0), warnings=True)
+    assert violation.rule == "small_tensor" and violation.fix.startswith(fix)
+    assert f"(the tensor ends after {12288 + 47 * 256 + 256})" in violation.message
+
+
 def test_expect_tx_of_strided_boxes_is_the_ceiling():
     (violation,) = check(replace(LEGAL, element_strides=(1, 3, 1)), warnings=True)
     assert f"a load delivers {32 * 6 * 2 * 4} bytes, not the {32 * 16 * 2 * 4}" in violation.message
@@ -211,5 +254,5 @@ def test_the_page_of_rules_is_current():
 
 def test_what_is_not_verified_says_so():
     for rule in RULES:
-        if rule.name.endswith("_packed") or rule.name in ("mode", "swizzle_wide"):
+        if rule.name.endswith("_packed") or rule.name in ("mode", "swizzle_wide", "allocation_class"):
             assert "documented, not verified on hardware" in rule.source

@@ -1,6 +1,10 @@
 """The descriptor, on a driver that is not there: see fake_driver."""
 
+import copy
+import ctypes
+import dataclasses
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -11,7 +15,7 @@ from hypothesis import strategies as st
 import cuda_tma
 from cuda_tma import TensorMapDescriptor, TensorMapError, TensorMapOptions, TiledParams
 from cuda_tma._dlpack import describe_tensor
-from cuda_tma._tensor_map import tiled_params
+from cuda_tma._arguments import tiled_params
 
 
 def params_of(shape, strides=None, dtype="float32", **options):
@@ -69,6 +73,8 @@ def test_broadcast_dimensions_are_kept():
         ((4, 8), (0, 0), "dimension 1, the innermost, has stride 0"),
         ((4, 8), (-8, 1), "dimension 0 has stride -8"),
         ((4, 8), (8, -1), "dimension 1, the innermost, has stride -1"),
+        ((4, 8), (2**61, 1), "dimension 0 has stride 2305843009213693952 .* less than 2\\^40 bytes"),
+        ((4, -8), None, "dimension 1 of shape .* has extent -8"),
     ],
 )
 def test_tensors_that_cannot_be_described(shape, strides, message):
@@ -79,7 +85,7 @@ def test_tensors_that_cannot_be_described(shape, strides, message):
 def test_options_that_do_not_fit_the_tensor():
     with pytest.raises(TensorMapError, match=r"box_dim=\(4,\) has 1 values for a tensor of rank 2"):
         params_of((8, 8), box_dim=(4,))
-    with pytest.raises(TensorMapError, match=r"element_strides=\(1,\) has 1 values"):
+    with pytest.raises(TensorMapError, match=r"element_strides=\(1,\) has 1 values and box_dim"):
         params_of((8, 8), box_dim=(4, 4), element_strides=(1,))
     with pytest.raises(TensorMapError, match=r"box_dim\[1\]=-4 does not fit"):
         params_of((8, 8), box_dim=(4, -4))
@@ -205,12 +211,12 @@ def test_a_refused_replacement_changes_nothing(driver, device_tensor, other, mes
     assert descriptor.params.global_address == 1 << 32
 
 
-@pytest.mark.parametrize("address", [-16, 2**64, 8])
+@pytest.mark.parametrize("address", [-16, 0, False, 2**64, 8])
 def test_a_refused_integer_address_changes_nothing(driver, device_tensor, address):
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
     before = bytes(descriptor)
-    with pytest.raises(TensorMapError, match="not a multiple of 16 bytes|does not fit"):
+    with pytest.raises(TensorMapError, match="not a multiple of 16 bytes|no 64-bit device address"):
         descriptor.replace_address(address)
     assert bytes(descriptor) == before and descriptor.tensor is tensor
 
@@ -260,3 +266,138 @@ def test_a_descriptor_owns_its_tensor_and_lets_go(driver, device_tensor):
         assert reference() is None  # without the collector: there is no cycle
     finally:
         gc.enable()
+
+
+def test_a_tensor_without_memory_is_refused(driver, device_tensor):
+    with pytest.raises(TensorMapError, match=r"no memory of its own \(address 0\)"):
+        cuda_tma.create_tensor_map(device_tensor((64, 128), address=0), box_dim=(16, 32))
+
+
+def test_a_copy_is_refused(driver, device_tensor):
+    class Copier(device_tensor):
+        def __dlpack__(self, **keywords):
+            capsule = super().__dlpack__(**keywords)
+            get = ctypes.pythonapi.PyCapsule_GetPointer
+            get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+            ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value |= 2  # IS_COPIED
+            return capsule
+
+    with pytest.raises(TensorMapError, match="exports a copy of itself"):
+        cuda_tma.create_tensor_map(Copier((64, 128)), box_dim=(16, 32))
+
+
+def test_a_foreign_class_may_have_any_attribute(driver, device_tensor):
+    class Foreign(device_tensor):
+        _exported = 3
+        exporting_obj = 4
+
+    tensor = Foreign((64, 128))
+    assert cuda_tma.create_tensor_map(tensor, box_dim=(16, 32)).tensor is tensor
+
+
+def test_dtypes_without_a_name(driver):
+    class Complex32:
+        __cuda_array_interface__ = {"shape": (64, 128), "typestr": "<c8", "data": (1 << 32, False), "version": 3}
+
+    driver.pinned = ((1 << 32, 1 << 33),)
+    descriptor = cuda_tma.create_tensor_map(Complex32(), box_dim=(16, 32))
+    assert "complex64 as UINT64 (64, 128)" in repr(descriptor)
+    untyped = describe_tensor((64, 128), None, None, itemsize=4)
+    with pytest.raises(TensorMapError, match=r"untyped \(4-byte elements\), from which no .* pass data_type="):
+        tiled_params(untyped, TensorMapOptions((16, 32)))
+    params = tiled_params(untyped, TensorMapOptions((16, 32), data_type="float32"))
+    assert (params.data_type, params.global_strides) == (7, (512,))
+
+
+def test_array_interface_mistakes(driver):
+    class Array:
+        def __init__(self, **changes):
+            self.__cuda_array_interface__ = {
+                "shape": (64, 128), "typestr": "<f4", "data": (1 << 32, False), "version": 3, **changes
+            }  # fmt: skip
+
+    for changes, message in [
+        ({"typestr": ">f4"}, "not a native number type"),
+        ({"typestr": "|V4"}, "not a native number type"),
+        ({"strides": (510, 4)}, "not multiples of the element size 4"),
+        ({"strides": (512,)}, "do not describe one tensor"),
+        ({"mask": object()}, "has a mask"),
+    ]:
+        with pytest.raises(TensorMapError, match=message):
+            cuda_tma.create_tensor_map(Array(**changes), box_dim=(16, 32))
+
+
+def test_an_exported_capsule_always_has_strides():
+    """DLPack 1.2 and later leave them out for no tensor."""
+    array = np.from_dlpack(_Capsule(describe_tensor((3, 4), None, "float32", _HOST.ctypes.data)))
+    assert array.strides == (16, 4) and array[2, 3] == 11
+
+
+_HOST = np.arange(12, dtype=np.float32)
+
+
+class _Capsule:
+    def __init__(self, exported):
+        self.exported = exported
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **_):
+        exported = describe_tensor(self.exported.shape, None, "float32", self.exported.data_pointer)
+        capsule = exported.capsule()
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        ctypes.c_int32.from_address(get(capsule, b"dltensor_versioned") + 40).value = 1  # device_type: the CPU
+        return capsule
+
+
+def test_a_descriptor_made_elsewhere_is_adopted(driver, device_tensor):
+    tensor = device_tensor((64, 128))
+    made = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32), swizzle="128B")
+    adopted = TensorMapDescriptor.from_bytes(bytes(made), tensor)
+    assert adopted == made and adopted.params == made.params and adopted.tensor is tensor
+    assert adopted.context == driver.context and adopted.tx_bytes == 2048
+    other = device_tensor((64, 128), address=1 << 33)
+    adopted.replace_address(other)
+    assert adopted == cuda_tma.create_tensor_map(other, box_dim=(16, 32), swizzle="128B")
+    with pytest.raises(TensorMapError, match=r"shape is \(64, 64\)"):
+        adopted.replace_address(device_tensor((64, 64)))
+    assert TensorMapDescriptor.from_bytes(bytearray(bytes(made))).tensor is None
+    assert repr(TensorMapDescriptor.from_bytes(bytes(made))) == repr(made)
+
+
+def test_adoption_keeps_bits_that_nobody_explains(driver, device_tensor):
+    raw = bytearray(bytes(cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))))
+    raw[100] = 0x5A
+    adopted = TensorMapDescriptor.from_bytes(raw)
+    assert bytes(adopted) == raw and adopted.params.unexplained == ((25, 0x5A),)
+
+
+def test_adoption_refuses_what_is_no_map(driver, device_tensor):
+    made = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    with pytest.raises(TensorMapError, match="128 bytes, not 127"):
+        TensorMapDescriptor.from_bytes(bytes(made)[:127])
+    with pytest.raises(TensorMapError, match="begins at 0x100000000 and the tensor at 0x200000000"):
+        TensorMapDescriptor.from_bytes(bytes(made), device_tensor((64, 128), address=1 << 33))
+    illegal = dataclasses.replace(made.params, box_dim=(33, 16))
+    with pytest.raises(TensorMapError, match="33"):
+        TensorMapDescriptor.from_bytes(cuda_tma.encode(illegal))
+
+
+def test_options_travel(driver, device_tensor):
+    options = TensorMapOptions((16, 32), swizzle="128B")
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), options)  # compiles the options
+    for other in (pickle.loads(pickle.dumps(options)), copy.deepcopy(options), TensorMapOptions(**dataclasses.asdict(options))):
+        assert other == options
+        assert cuda_tma.create_tensor_map(device_tensor((64, 128)), other) == descriptor
+    assert TensorMapOptions.from_params(descriptor.params) == dataclasses.replace(
+        options, element_strides=(1, 1), data_type="FLOAT32"
+    )
+
+
+def test_errors_of_the_driver_are_not_explained_away(driver, device_tensor):
+    driver.pointer_error = 700
+    with pytest.raises(Exception, match="cuPointerGetAttribute failed with CUDA_ERROR_UNKNOWN") as error:
+        cuda_tma.create_tensor_map(np.zeros((64, 128), np.float32), box_dim=(16, 32))
+    assert type(error.value).__name__ == "CUDAError"

@@ -1,242 +1,123 @@
 """Record what TMA stores and reductions do to global memory, on a GPU of compute capability 9.0 or later.
 
-    python tools/record_stores.py record stores.jsonl.gz [--cases 1500] [--seconds 240] [--seed 1]
-    python tools/record_stores.py compare stores.jsonl.gz        # the emulator against the recordings; needs no GPU
+    python tools/record_stores.py stores.jsonl.gz [--cases 1500] [--rare 20] [--seconds 240] [--seed 1]
+    python tools/replay_stores.py stores.jsonl.gz        # the emulator against the recordings; needs no GPU
 
 Needs ``cuda.bindings`` and NVRTC, and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). Each
-row of the output holds ``params`` (driver order, ``global_offset`` in place of the address), ``coordinates``, ``op``
-("store" or a reduction), ``smem_seed``, ``tiny``, and one of
+row of the output is a case of ``store_cases.py`` and one of
 
 - ``memory_sha256`` of all global memory afterwards, ``changed_bytes``, and for small changes ``changed``: base64 of
-  zlib of int32 offsets and then the new bytes;
+  zlib of int32 offsets and then the new bytes; a load's shared memory is copied to the start of global memory;
 - ``fault``: the CUDA error that ended the context;
 - ``refused``: the error of the driver's encoder.
 
-Global memory and shared memory are `content(seed, size, tiny)`, so that every row can be replayed. Cases with a
-documented outcome come first, then the ones that may fault (unaligned and negative coordinates, undocumented types,
-im2col boxes outside the tensor). Cases run in a worker process; one that a fault ends is replaced, and goes on behind
-the case that killed it. Cases that the emulator expects to fault are kept rare, since each costs a process.
+Cases run in a worker process; one that a fault ends is replaced, and goes on behind the case that killed it.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import ctypes
-import gzip
-import hashlib
 import json
 import subprocess
 import sys
 import tempfile
 import time
-import zlib
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from recordings import write
+from replay_stores import MEMORY_BYTES, MEMORY_SEED, content, summary
+from store_cases import OPS, SMEM_LIMIT_BYTES, cases
 
-from cuda_tma import emulate
-from cuda_tma.data_type import element_bits
-from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.errors import TensorMapError, TensorMapFault
 from cuda_tma.params import Im2colParams
-from cuda_tma.swizzle import smem_bytes
+from cuda_tma.swizzle import smem_bytes, tx_bytes
 from cuda_tma.testing import params_from_recording
 
-MEMORY_BYTES = 1 << 20
-MEMORY_SEED = 12345
-SMEM_LIMIT_BYTES = 64 << 10
-SMALL_CHANGE_BYTES = 256
-OPS = ("store", *emulate.REDUCTIONS)
-SM90_TYPES = tuple(t for t in T if t <= T.TFLOAT32_FTZ)
+# Kernels ------------------------------------------------------------------------------------------------------------
 
+_HEADER = """
+struct alignas(64) TensorMap { unsigned char bytes[128]; };
+using u32 = unsigned;
 
-def content(seed: int, size: int, tiny: bool) -> np.ndarray:
-    """Random bytes; `tiny` clears exponents, so that floats of 2 and 4 bytes are around the subnormal range."""
-    data = np.random.Generator(np.random.PCG64(seed)).integers(0, 256, size, dtype=np.uint8)
-    if tiny:
-        data[1::2] &= 0x80
-    return data
-
-
-# Cases --------------------------------------------------------------------------------------------------------------
-
-
-def _strides(rng, inner_bytes: int, dims: list[int], multiple: int) -> list[int]:
-    strides: list[int] = []
-    for extent in dims[:-1]:
-        size = strides[-1] * extent if strides else inner_bytes * extent
-        strides.append((-(-size // multiple) + int(rng.integers(0, 3))) * multiple)
-    return strides
-
-
-def _common(rng, data_type: T, rank: int, largest: int) -> dict:
-    strided = rng.random() < 0.3
-    return {
-        "data_type": int(data_type),
-        "rank": rank,
-        "global_offset": 1024 * int(rng.integers(0, 8)),
-        "global_dim": [int(rng.integers(1, largest)) for _ in range(rank)],
-        "element_strides": [int(rng.choice([1, 2, 3])) if strided else 1 for _ in range(rank)],
-        "l2_promotion": int(rng.integers(0, 4)),
-        "oob_fill": 0,
-    }
-
-
-def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
-    """Random tiled parameters; not `usual`: an interleave with a swizzle that is not its own."""
-    interleave = int(rng.choice([0, 0, 0, 1, 2])) if usual else 1
-    rank = int(rng.integers(3 if interleave else 1, 6))
-    p = _common(rng, data_type, rank, {1: 300, 2: 80, 3: 24, 4: 12, 5: 8}[rank])
-    unit = element_bits(data_type) // 8
-    swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave] if usual else int(rng.integers(1, 4))
-    span = 16 * interleave or (256, 32, 64, 128)[swizzle]
-    inner = min(256, int(rng.integers(1, span // 16 + 1)) * 16 // unit)
-    strides = _strides(rng, 16 * interleave or unit, p["global_dim"], 32 if interleave == 2 else 16)
-    box = [inner, *(int(rng.integers(1, {2: 33, 3: 9, 4: 5, 5: 4}[rank])) for _ in range(rank - 1))]
-    return p | {
-        "kind": "tiled",
-        "global_strides": strides,
-        "box_dim": box,
-        "interleave": interleave,
-        "swizzle": swizzle,
-    }
-
-
-def im2col(rng, data_type: T, *, inside: bool = True) -> dict:
-    """Random im2col parameters; `inside`: the pixel box stays in the tensor, as PTX ISA asks of stores."""
-    rank = int(rng.integers(3, 6))
-    p = _common(rng, data_type, rank, {3: 24, 4: 12, 5: 8}[rank])
-    unit = element_bits(data_type) // 8
-    swizzle = int(rng.integers(0, 4))
-    span = (128, 32, 64, 128)[swizzle]
-    least = 0 if inside else -2
-    lower = [int(rng.integers(least, 1 + min(2, n - 1))) for n in p["global_dim"][1:-1]]
-    upper = [
-        int(rng.integers(max(-2, low + 1 - n), 1 - least)) for low, n in zip(lower, p["global_dim"][1:-1], strict=True)
-    ]
-    return p | {
-        "kind": "im2col",
-        "global_strides": _strides(rng, unit, p["global_dim"], 16),
-        "pixel_box_lower_corner": lower,
-        "pixel_box_upper_corner": upper,
-        "channels_per_pixel": int(rng.integers(1, span // 16 + 1)) * 16 // unit,
-        "pixels_per_column": int(rng.integers(1, 64)),
-        "interleave": 0,
-        "swizzle": swizzle,
-    }
-
-
-def start(rng, p: dict, *, negative: bool = False, aligned: bool = True) -> list[int]:
-    """Coordinates at which the box is at least partly inside the tensor, or just beyond it."""
-    least = -3 if negative else 0
-    at = [n if rng.random() < 0.05 else int(rng.integers(least, n)) for n in p["global_dim"]]
-    if aligned and not p["interleave"]:
-        multiple = 128 // element_bits(p["data_type"])
-        at[0] = at[0] // multiple * multiple
-    if p["kind"] == "im2col":
-        corners = zip(p["pixel_box_lower_corner"], p["pixel_box_upper_corner"], p["global_dim"][1:-1], strict=True)
-        at[1:-1] = [int(rng.integers(low, n + up)) for low, up, n in corners]
-    return at
-
-
-def _safe(rng) -> dict:
-    op = str(rng.choice(OPS, p=[0.4, *[0.6 / (len(OPS) - 1)] * (len(OPS) - 1)]))
-    types = SM90_TYPES if op == "store" else tuple(emulate.REDUCTIONS[op])
-    p = (tiled if rng.random() < 0.7 else im2col)(rng, T(int(rng.choice(types))))
-    return {"params": p, "coordinates": start(rng, p), "op": op}
-
-
-def _risky(rng, number: int) -> dict:
-    """One case of each kind in turn that hardware may answer with a fault, or with nothing documented."""
-    data_type = T(int(rng.choice(SM90_TYPES)))
-    kind = number % 6
-    if kind == 0:
-        p = tiled(rng, data_type)
-        return {"params": p, "coordinates": start(rng, p, negative=True), "op": "store"}
-    if kind == 1:
-        p = im2col(rng, data_type, inside=False)
-        return {"params": p, "coordinates": start(rng, p), "op": "store"}
-    if kind == 2:
-        p = tiled(rng, data_type, usual=False)
-        return {"params": p, "coordinates": start(rng, p), "op": "store"}
-    if kind == 3:
-        p = tiled(rng, data_type)
-        return {"params": p, "coordinates": start(rng, p, aligned=False), "op": "store"}
-    if kind == 4:
-        p = tiled(rng, T.UINT32)
-        return {"params": p, "coordinates": start(rng, p, negative=True), "op": "add"}
-    undocumented = [(op, t) for op in emulate.REDUCTIONS for t in SM90_TYPES if t not in emulate.REDUCTIONS[op]]
-    op, data_type = undocumented[number // 6 % len(undocumented)]
-    p = tiled(rng, data_type)
-    return {"params": p, "coordinates": start(rng, p), "op": op}
-
-
-def fits(case: dict) -> bool:
-    """Whether tensor and box fit the recorder's memory and shared memory."""
-    p = params_from_recording(case["params"])
-    unit = 16 * p.interleave or element_bits(p.data_type) // 8
-    last = sum((n - 1) * s for n, s in zip(p.global_dim[1:], p.global_strides, strict=True)) + p.global_dim[0] * unit
-    return p.global_address + last <= MEMORY_BYTES and smem_bytes(p) <= SMEM_LIMIT_BYTES
-
-
-def expected_to_fault(case: dict) -> bool:
-    p = params_from_recording(case["params"])
-    try:
-        emulate.store(p, np.zeros(MEMORY_BYTES, np.uint8), np.zeros(smem_bytes(p), np.uint8), case["coordinates"])
-    except TensorMapFault:
-        return True
-    return False
-
-
-def cases(count: int, seed: int) -> list[dict]:
-    rng = np.random.Generator(np.random.PCG64(seed))
-    safe = [case for case in (_safe(rng) for _ in range(2 * count)) if fits(case) and not expected_to_fault(case)]
-    risky = [case for case in (_risky(rng, n) for n in range(count // 3)) if fits(case)]
-    faults = [case for case in risky if expected_to_fault(case)]
-    chosen = safe[:count] + [case for case in risky if case not in faults] + faults[:5]
-    return [case | {"smem_seed": n, "tiny": n % 3 == 0 and case["op"] == "add"} for n, case in enumerate(chosen)]
-
-
-# Device -------------------------------------------------------------------------------------------------------------
-
+__device__ u32 address(const void* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
+__device__ void copy(unsigned char* to, const unsigned char* from, u32 size) {
+    for (u32 i = threadIdx.x; i < size; i += blockDim.x) to[i] = from[i];
+    __syncthreads();
+}
+__device__ bool completed(u32 barrier) {
+    u32 done;
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(barrier) : "memory");
+    return done;
+}
+"""
 _KERNEL = """
-extern "C" __global__ void {name}(const __grid_constant__ TensorMap map, const unsigned char* source, unsigned size,
-                                  int c0, int c1, int c2, int c3, int c4) {{
+extern "C" __global__ void NAME(const __grid_constant__ TensorMap map, const unsigned char* source, u32 size,
+                                unsigned char* memory, u32 tx_bytes, int c0, int c1, int c2, int c3, int c4) {
     extern __shared__ unsigned char raw[];
-    unsigned base = (static_cast<unsigned>(__cvta_generic_to_shared(raw)) + 1023u) & ~1023u;
-    unsigned char* smem = raw + (base - static_cast<unsigned>(__cvta_generic_to_shared(raw)));
-    for (unsigned i = threadIdx.x; i < size; i += blockDim.x) smem[i] = source[i];
+    __shared__ alignas(8) unsigned long long storage;
+    unsigned char* smem = raw + (0u - address(raw)) % 1024;
+    const u32 box = address(smem), barrier = address(&storage);
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(barrier) : "memory");
+    copy(smem, source, size);
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
-    if (threadIdx.x == 0) {{
-        asm volatile("{instruction} [%0, {{{operands}}}], [%6];"
-                     :: "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4), "r"(base) : "memory");
+BODY}
+"""
+_STORE = """
+    if (threadIdx.x == 0) {
+        asm volatile("INSTRUCTION [%0, {COORDINATES}], [%6];"
+                     :: "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4), "r"(box) : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-    }}
-}}
+    }
 """
+_LOAD = """
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                     :: "r"(barrier), "r"(tx_bytes) : "memory");
+        asm volatile("INSTRUCTION [%6], [%0, {COORDINATES}], [%7]OFFSETS;" :: "l"(&map), "r"(c0), "r"(c1), "r"(c2),
+                     "r"(c3), "r"(c4), "r"(box), "r"(barrier), "h"(static_cast<unsigned short>(0)) : "memory");
+    }
+    for (int i = 0; !completed(barrier); ++i)
+        if (i == 100000) __trap();
+    copy(memory, smem, size);
+"""
+_RANKS = {"tiled": range(1, 6), "im2col": range(3, 6)}
 
 
 def kernel_name(kind: str, rank: int, op: str) -> str:
     return f"{kind}_{rank}d_{op}"
 
 
+def _instruction(kind: str, rank: int, op: str) -> str:
+    mode = "tile" if kind == "tiled" else "im2col"
+    if op == "load":
+        return f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes"
+    mode = mode.replace("im2col", "im2col_no_offs")
+    if op == "store":
+        return f"cp.async.bulk.tensor.{rank}d.global.shared::cta.{mode}.bulk_group"
+    return f"cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.{mode}.bulk_group"
+
+
 def _kernel(kind: str, rank: int, op: str) -> str:
-    mode = {"tiled": "tile", "im2col": "im2col_no_offs"}[kind]
-    copy = "cp" if op == "store" else "cp.reduce"
-    reduction = "" if op == "store" else f".{op}"
-    instruction = f"{copy}.async.bulk.tensor.{rank}d.global.shared::cta{reduction}.{mode}.bulk_group"
-    operands = ", ".join(f"%{1 + d}" for d in range(rank))
-    return _KERNEL.format(name=kernel_name(kind, rank, op), instruction=instruction, operands=operands)
+    words = {
+        "BODY": _LOAD if op == "load" else _STORE,
+        "NAME": kernel_name(kind, rank, op),
+        "INSTRUCTION": _instruction(kind, rank, op),
+        "COORDINATES": ", ".join(f"%{1 + d}" for d in range(rank)),
+        "OFFSETS": f", {{{', '.join(['%8'] * (rank - 2))}}}" if kind == "im2col" else "",
+    }
+    text = _KERNEL
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text
 
 
 def source_code() -> str:
-    variants = [("tiled", rank) for rank in range(1, 6)] + [("im2col", rank) for rank in range(3, 6)]
-    header = "struct alignas(64) TensorMap { unsigned char bytes[128]; };\n"
-    return header + "".join(_kernel(kind, rank, op) for kind, rank in variants for op in OPS)
+    return _HEADER + "".join(_kernel(kind, rank, op) for kind, ranks in _RANKS.items() for rank in ranks for op in OPS)
 
 
 def compiled(architecture: str = "sm_90") -> bytes:
@@ -253,6 +134,9 @@ def compiled(architecture: str = "sm_90") -> bytes:
     cubin = bytes(nvrtc.nvrtcGetCUBINSize(program)[1])
     nvrtc.nvrtcGetCUBIN(program, cubin)
     return cubin
+
+
+# Device -------------------------------------------------------------------------------------------------------------
 
 
 class CudaError(Exception):
@@ -302,8 +186,10 @@ class Device:
             encoded = call(d.cuTensorMapEncodeTiled(*head, box, steps, *tail))
         return ctypes.string_at(int(encoded.getPtr()), 128)
 
-    def run(self, name: str, tensor_map: bytes, smem: np.ndarray, coordinates: list[int], memory: np.ndarray):
-        """Global memory after the kernel; `memory` is what it holds before."""
+    def run(
+        self, name: str, tensor_map: bytes, tx: int, smem: np.ndarray, coordinates: list[int], memory: np.ndarray
+    ) -> np.ndarray:
+        """Global memory after the kernel; `memory` is what it holds before, `smem` what shared memory does."""
         d = self.driver
         call(d.cuMemcpyHtoD(self.memory, memory.ctypes.data, memory.nbytes))
         call(d.cuMemcpyHtoD(self.source, smem.ctypes.data, smem.nbytes))
@@ -315,8 +201,10 @@ class Device:
             ctypes.create_string_buffer(tensor_map, 128),
             ctypes.c_void_p(int(self.source)),
             ctypes.c_uint(smem.nbytes),
+            ctypes.c_void_p(int(self.memory)),
+            ctypes.c_uint(tx),
+            *(ctypes.c_int(c) for c in [*coordinates, 0, 0, 0, 0][:5]),
         ]
-        values += [ctypes.c_int(c) for c in [*coordinates, 0, 0, 0, 0][:5]]
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         call(d.cuLaunchKernel(kernel, 1, 1, 1, 128, 1, 1, shared_bytes, 0, ctypes.addressof(pointers), 0))
         call(d.cuCtxSynchronize())
@@ -325,24 +213,20 @@ class Device:
         return after
 
 
-def observe(device: Device, case: dict, memory: np.ndarray) -> dict:
+def observe(device: Device, case: dict) -> dict:
     params = params_from_recording(case["params"])
     try:
         tensor_map = device.encode(params)
     except CudaError as error:
         return {"refused": str(error)}
     name = kernel_name(case["params"]["kind"], params.rank, case["op"])
-    smem = content(case["smem_seed"], smem_bytes(params), case["tiny"])
-    return summary(memory, device.run(name, tensor_map, smem, case["coordinates"], memory))
-
-
-def summary(before: np.ndarray, after: np.ndarray) -> dict:
-    changed = np.flatnonzero(before != after)
-    row = {"memory_sha256": hashlib.sha256(after.tobytes()).hexdigest(), "changed_bytes": int(changed.size)}
-    if changed.size <= SMALL_CHANGE_BYTES:
-        payload = changed.astype("<i4").tobytes() + after[changed].tobytes()
-        row["changed"] = base64.b64encode(zlib.compress(payload)).decode()
-    return row
+    memory = content(case["values"], MEMORY_SEED, MEMORY_BYTES)
+    smem = content(case["values"], case["smem_seed"], smem_bytes(params))
+    try:
+        after = device.run(name, tensor_map, tx_bytes(params), smem, case["coordinates"], memory)
+    except CudaError as error:
+        return {"fault": str(error)}
+    return summary(memory, after)
 
 
 # Processes ----------------------------------------------------------------------------------------------------------
@@ -352,107 +236,55 @@ def work(cubin_path: str, cases_path: str, first: int, deadline: float) -> None:
     """Run cases from number `first` on, one line of JSON each; end at the first fault, after its line."""
     todo = json.loads(Path(cases_path).read_text())
     device = Device(Path(cubin_path).read_bytes())
-    memories = {tiny: content(MEMORY_SEED, MEMORY_BYTES, tiny) for tiny in (False, True)}
     for case in todo[first:]:
         if time.time() > deadline:
             return
-        try:
-            seen = observe(device, case, memories[case["tiny"]])
-        except CudaError as error:
-            seen = {"fault": str(error)}
+        seen = observe(device, case)
         print(json.dumps(case | seen), flush=True)
         if "fault" in seen:
             return
 
 
-def record(path: str, count: int, seconds: float, seed: int) -> None:
+def _worked(command: list[str], deadline: float) -> list[dict]:
+    """The rows of one worker; of a case that never ends, what came before it."""
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        lines, messages = worker.communicate(timeout=max(1, deadline - time.time() + 20))
+    except subprocess.TimeoutExpired:
+        worker.kill()
+        lines, messages = worker.communicate()
+    if not lines and time.time() < deadline:
+        raise RuntimeError(f"the worker recorded nothing:\n{messages}")
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def record(path: str, todo: list[dict], seconds: float) -> None:
     deadline = time.time() + seconds
-    todo = cases(count, seed)
     rows: list[dict] = []
     with tempfile.TemporaryDirectory() as folder:
         cubin, listed = Path(folder, "stores.cubin"), Path(folder, "cases.json")
         cubin.write_bytes(compiled())
         listed.write_text(json.dumps(todo))
         while len(rows) < len(todo) and time.time() < deadline:
-            command = [sys.executable, __file__, "work", str(cubin), str(listed), str(len(rows)), str(deadline)]
-            worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            try:
-                lines, messages = worker.communicate(timeout=deadline - time.time() + 20)
-            except subprocess.TimeoutExpired:  # a case that never ends: keep what came before it
-                worker.kill()
-                lines, messages = worker.communicate()
-            fresh = [json.loads(line) for line in lines.splitlines()]
-            if not fresh and time.time() < deadline:
-                raise RuntimeError(f"the worker recorded nothing:\n{messages}")
-            rows += fresh
-    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
-    Path(path).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+            work_arguments = [str(cubin), str(listed), str(len(rows)), str(deadline)]
+            rows += _worked([sys.executable, __file__, "work", *work_arguments], deadline)
+    write(path, rows)
     outcome = Counter(row.get("fault") or row.get("refused") or "recorded" for row in rows)
     print(f"{len(rows)} of {len(todo)} cases, {dict(outcome)}, {Path(path).stat().st_size} bytes")
 
 
-# Comparison ---------------------------------------------------------------------------------------------------------
-
-
-def replay(row: dict) -> dict:
-    """What the emulator makes of a recorded case, in the recording's terms."""
-    params = params_from_recording(row["params"])
-    before = content(MEMORY_SEED, MEMORY_BYTES, row["tiny"])
-    after = before.copy()
-    smem = content(row["smem_seed"], smem_bytes(params), row["tiny"])
-    try:
-        if row["op"] == "store":
-            emulate.store(params, after, smem, row["coordinates"])
-        else:
-            emulate.reduce(params, after, smem, row["coordinates"], row["op"])
-    except TensorMapFault as fault:
-        return {"fault": fault.cuda_error}
-    except TensorMapError:
-        return {"undocumented": True}
-    return summary(before, after)
-
-
-def verdict(row: dict) -> str:
-    if "refused" in row:
-        return "refused by the driver"
-    made = replay(row)
-    if "undocumented" in made:
-        return f"undocumented: hardware {'faults' if 'fault' in row else 'accepts'}"
-    if row.get("fault") != made.get("fault"):
-        return f"DIFFERS: hardware {row.get('fault', 'accepts')}, emulator {made.get('fault', 'accepts')}"
-    return "agrees" if row.get("memory_sha256") == made.get("memory_sha256") else "DIFFERS in memory"
-
-
-def compare(path: str) -> None:
-    with gzip.open(path, "rt") as lines:
-        rows = [json.loads(line) for line in lines]
-    counts = Counter(
-        (row["params"]["kind"], row["op"], T(row["params"]["data_type"]).name, verdict(row)) for row in rows
-    )
-    for key, number in sorted(counts.items(), key=lambda item: (item[0][3], item[0])):
-        print(f"{number:5d}  {' '.join(key)}")
-    print(Counter(key[3].split(":")[0] for key in counts.elements()))
-
-
 def main() -> None:
+    if sys.argv[1:2] == ["work"]:
+        cubin, listed, first, deadline = sys.argv[2:]
+        return work(cubin, listed, int(first), float(deadline))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    recorder = commands.add_parser("record")
-    recorder.add_argument("path")
-    recorder.add_argument("--cases", type=int, default=1500)
-    recorder.add_argument("--seconds", type=float, default=240)
-    recorder.add_argument("--seed", type=int, default=1)
-    commands.add_parser("compare").add_argument("path")
-    worker = commands.add_parser("work")
-    for name, kind in (("cubin", str), ("cases", str), ("first", int), ("deadline", float)):
-        worker.add_argument(name, type=kind)
+    parser.add_argument("path")
+    parser.add_argument("--cases", type=int, default=1500, help="documented ones")
+    parser.add_argument("--rare", type=int, default=20, help="of each kind that may fault")
+    parser.add_argument("--seconds", type=float, default=240)
+    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    if given.command == "record":
-        record(given.path, given.cases, given.seconds, given.seed)
-    elif given.command == "compare":
-        compare(given.path)
-    else:
-        work(given.cubin, given.cases, given.first, given.deadline)
+    return record(given.path, cases(given.cases, given.rare, given.seed), given.seconds)
 
 
 if __name__ == "__main__":

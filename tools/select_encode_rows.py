@@ -3,10 +3,10 @@
 python tools/select_encode_rows.py RECORDING.jsonl.gz tests/data/encode_sm90.jsonl.gz
 """
 
-import gzip
-import json
 import sys
 from collections import Counter
+
+from recordings import read, write
 
 from cuda_tma.rules import check
 from cuda_tma.testing import params_from_recording
@@ -17,13 +17,9 @@ ACCEPTED_PER_KIND = 2  # of each mode, data type, rank, interleave and swizzle
 
 def exact(row):
     """The row with its arrays cut to the rank, or filled with zeros: what the driver saw."""
-    rank = row["params"]["rank"]
-    short = {"global_strides": 1, "pixel_box_lower_corner": 2, "pixel_box_upper_corner": 2}
-    params = {
-        name: (value + [0] * rank)[: max(rank - short.get(name, 0), 0)] if isinstance(value, list) else value
-        for name, value in row["params"].items()
-    }
-    return row | {"params": params}
+    seen = params_from_recording(row["params"])
+    arrays = {name: list(getattr(seen, name)) for name, value in row["params"].items() if isinstance(value, list)}
+    return row | {"params": row["params"] | arrays}
 
 
 def kind_of(row):
@@ -31,7 +27,7 @@ def kind_of(row):
     p = row["params"]
     if row["result"] == 0:
         return (p["kind"], p["data_type"], p["rank"], p["interleave"], p["swizzle"]), ACCEPTED_PER_KIND
-    broken = check(params_from_recording(p))
+    broken = check(params_from_recording(p), tuple(row.get("compute_capability", (9, 0))))
     if p["kind"] == "im2col_wide" or len(broken) != 1:
         return (p["kind"], "several"), REFUSED_PER_RULE
     return (p["kind"], broken[0].rule, broken[0].index), REFUSED_PER_RULE
@@ -48,12 +44,9 @@ def select(rows):
 
 
 def main(source, target):
-    with gzip.open(source, "rt") as lines:
-        chosen = list(select(exact(json.loads(line)) for line in lines))
-    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in chosen)
-    with open(target, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed:
-        packed.write(text.encode())
-    print(f"{len(chosen)} rows, {sum(row['result'] == 0 for row in chosen)} of them accepted")
+    rows = list(select(map(exact, read(source))))
+    write(target, rows)
+    print(f"{len(rows)} rows, {sum(row['result'] == 0 for row in rows)} of them accepted")
 
 
 if __name__ == "__main__":

@@ -4,23 +4,21 @@
 
 A recording is one TMA load on hardware: parameters in driver order, coordinates, and either the SHA-256 of the shared
 memory and of its written mask, or the CUDA error that ended the context. Recordings are grouped by what can differ
-(kind, data type, rank, swizzle, interleave, fill, strided or not, fault), and the smallest of each group are kept,
+(kind, data type, rank, swizzle, interleave, fill, strided or not, fault), and the smallest of each group is kept,
 without their payloads. Interleaved tiled recordings whose window was smaller than the load are left out: what they
 show is the recorder's limit.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import sys
-from collections import defaultdict
 from pathlib import Path
+
+from recordings import first_of_each, read, write
 
 from cuda_tma.swizzle import smem_bytes
 from cuda_tma.testing import params_from_recording
 
-ROWS_A_GROUP = 1
 KEPT = ("params", "coordinates", "offsets", "fault", "window_bytes", "smem_sha256", "written_mask_sha256")
 
 
@@ -40,10 +38,7 @@ def shows_hardware(row: dict) -> bool:
 
 
 def select(rows: list[dict]) -> list[dict]:
-    groups = defaultdict(list)
-    for row in filter(shows_hardware, rows):
-        groups[group(row)].append(row)
-    chosen = [row for members in groups.values() for row in sorted(members, key=size)[:ROWS_A_GROUP]]
+    chosen = first_of_each(group, sorted(filter(shows_hardware, rows), key=size))
     return [{key: row[key] for key in KEPT if key in row} for row in chosen]
 
 
@@ -52,10 +47,8 @@ def size(row: dict) -> int:
 
 
 def main(source: str, target: str) -> None:
-    with gzip.open(source, "rt") as lines:
-        rows = select([json.loads(line) for line in lines])
-    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
-    Path(target).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    rows = select(read(source))
+    write(target, rows)
     print(f"{len(rows)} rows, {Path(target).stat().st_size} bytes")
 
 

@@ -1,8 +1,11 @@
-"""Write ``docs/rules.md`` from the tables of rules and warnings."""
+"""Write the generated pages of ``docs/``: the rules and warnings, and the fields of the 128 bytes."""
 
 from pathlib import Path
 
-from cuda_tma.rules import markdown
+from cuda_tma import fields, rules
+
+PAGES = {"rules.md": rules.markdown, "fields.md": fields.markdown}
 
 if __name__ == "__main__":
-    Path(__file__).parent.parent.joinpath("docs", "rules.md").write_text(markdown())
+    for name, markdown in PAGES.items():
+        Path(__file__).parent.parent.joinpath("docs", name).write_text(markdown())

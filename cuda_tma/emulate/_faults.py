@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..data_type import element_bits
+import numpy as np
+
 from ..enums import TensorMapDataType as T
 from ..errors import TensorMapError, TensorMapFault
-from ..params import Params
+from ..params import Im2colParams, Params
+from ..swizzle import chunk_elements
 
-__all__ = ["check_alignment", "check_count", "check_reachable", "check_start_in_box"]
-
-_ALIGNMENT_BYTES = 16
-_PACKED_ALIGN16B_ELEMENTS = 128  # PTX ISA 9.0, "Restriction on Tensor Copy instructions"
+__all__ = [
+    "check_alignment",
+    "check_bytes",
+    "check_count",
+    "check_not_negative",
+    "check_pixel_box_inside",
+    "check_reachable",
+    "check_start_in_box",
+]
 
 
 def check_count(name: str, values: Sequence[int], count: int, meaning: str) -> None:
@@ -21,20 +28,27 @@ def check_count(name: str, values: Sequence[int], count: int, meaning: str) -> N
         raise TensorMapError(f"{name}={tuple(values)} has {len(values)} values, and needs {count}: {meaning}")
 
 
-def _coordinate_multiple(params: Params) -> int:
-    """Elements of which the innermost coordinate must be a multiple."""
-    if params.data_type in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B):
-        return _PACKED_ALIGN16B_ELEMENTS
-    return max(1, _ALIGNMENT_BYTES * 8 // element_bits(params.data_type))
+def check_bytes(name: str, array: object, meaning: str) -> None:
+    """Refuse anything but a 1-D uint8 array."""
+    if isinstance(array, np.ndarray):
+        if array.dtype == np.uint8 and array.ndim == 1:
+            return
+        given = f"an array of {array.ndim} dimensions of {array.dtype}"
+    else:
+        given = f"a {type(array).__name__}"
+    raise TensorMapError(
+        f"{name} is {given}; give {meaning} as a 1-D uint8 array, e.g. array.reshape(-1).view(numpy.uint8)"
+    )
 
 
 def check_alignment(params: Params, innermost: int) -> None:
     """Fault on an innermost coordinate whose byte offset is not a multiple of 16.
 
-    Observed: driver 580, sm_90, tiled without interleave. Interleaved layouts have no such rule: their innermost
-    coordinate counts slices of 16 or 32 bytes. Packed types: documented only.
+    Observed: driver 580, sm_90, loads without interleave; taken to hold for stores, where no recording starts
+    unaligned. Interleaved layouts have no such rule: their innermost coordinate counts slices of 16 or 32 bytes.
+    Packed types: documented only.
     """
-    multiple = _coordinate_multiple(params)
+    multiple = chunk_elements(params.data_type)
     if params.interleave or innermost % multiple == 0:
         return
     below = innermost // multiple * multiple
@@ -58,6 +72,37 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
         "(pixel_box_lower_corner to global_dim - 1 + pixel_box_upper_corner); start inside, and shift with offsets",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION",
     )
+
+
+def check_not_negative(coordinates: Sequence[int]) -> None:
+    """Fault on a negative coordinate of a store or reduction; a load may have one.
+
+    Observed: driver 580, sm_90, tiled, in every dimension and with every interleave; taken to hold for im2col.
+    """
+    for d, coordinate in enumerate(coordinates):
+        if coordinate < 0:
+            raise TensorMapFault(
+                f"coordinates[{d}]={coordinate} is negative: only a load may start before the tensor; store a tile "
+                "that starts inside it (elements behind its end are skipped)",
+                "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+            )
+
+
+def check_pixel_box_inside(params: Params) -> None:
+    """Fault on a store or reduction through a pixel box that reaches outside the tensor, whatever pixels it visits.
+
+    Observed: driver 580, sm_90, stores without interleave, for lower and for upper corners.
+    """
+    if not isinstance(params, Im2colParams):
+        return
+    for name, sign in (("pixel_box_lower_corner", 1), ("pixel_box_upper_corner", -1)):
+        for d, corner in enumerate(getattr(params, name)):
+            if sign * corner < 0:
+                raise TensorMapFault(
+                    f"{name}[{d}]={corner} lies outside the tensor: only a load may do that; store through a tensor "
+                    "map whose lower corners are 0 or more, and upper corners 0 or less",
+                    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+                )
 
 
 def check_reachable(first: int, last: int, size: int) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..errors import TensorMapError
 from ..params import Params
-from ..swizzle import group_bytes, pattern, rows, swizzle_offset
-from ._faults import check_reachable
+from ..swizzle import CHUNK_BYTES, group_bytes, pattern, rows, swizzle_offset
+from ._faults import check_bytes, check_reachable
 from ._traversal import Traversal
 
 __all__ = ["Window", "delivered_mask", "from_smem", "to_smem"]
@@ -33,11 +33,7 @@ class Window:
     """
 
     def __init__(self, memory: np.ndarray, start: int, traversal: Traversal):
-        if not isinstance(memory, np.ndarray) or memory.dtype != np.uint8 or memory.ndim != 1:
-            raise TensorMapError(
-                f"memory is {_describe(memory)}; give the bytes of global memory as a 1-D uint8 array, "
-                "e.g. array.reshape(-1).view(numpy.uint8)"
-            )
+        check_bytes("memory", memory, "the bytes of global memory")
         self.part = slice(traversal.first_byte, max(traversal.first_byte, traversal.last_byte))
         length = self.part.stop - self.part.start
         self.inside = traversal.inside if length else np.zeros_like(traversal.inside)
@@ -65,12 +61,6 @@ class Window:
         return self._runs[self._starts[run]]
 
 
-def _describe(memory: object) -> str:
-    if isinstance(memory, np.ndarray):
-        return f"an array of {memory.ndim} dimensions of {memory.dtype}"
-    return f"a {type(memory).__name__}"
-
-
 @lru_cache(maxsize=256)
 def _chunk_order(swizzle: int, size: int) -> np.ndarray | None:
     """For each chunk of `size` bytes of swizzled memory, the chunk of linear memory that it holds."""
@@ -81,7 +71,7 @@ def _chunk_order(swizzle: int, size: int) -> np.ndarray | None:
 
 
 def _chunk_bytes(swizzle: int) -> int:
-    return min(16, pattern(swizzle).atom_bytes)
+    return min(CHUNK_BYTES, pattern(swizzle).atom_bytes)
 
 
 def _permuted(params: Params, image: np.ndarray) -> np.ndarray:
@@ -119,11 +109,9 @@ def to_smem(params: Params, data: np.ndarray, fill: int) -> np.ndarray:
 def from_smem(params: Params, smem: np.ndarray, count: int) -> np.ndarray:
     """The data of `count` rows, from their shared-memory image: the inverse of :func:`to_smem`."""
     size = count * rows(params).pitch_bytes
-    if not isinstance(smem, np.ndarray) or smem.dtype != np.uint8 or smem.ndim != 1 or smem.size < size:
-        raise TensorMapError(
-            f"smem is {_describe(smem)}, {getattr(smem, 'size', 0)} long; "
-            f"give shared memory as a 1-D uint8 array of at least {size} bytes"
-        )
+    check_bytes("smem", smem, "shared memory from the source address on")
+    if smem.size < size:
+        raise TensorMapError(f"smem has {smem.size} bytes; the box takes {size} bytes of shared memory: give them all")
     image = _permuted(params, np.ascontiguousarray(smem[:size])).reshape(count, -1)
     return _data_of(params, image).reshape(count, rows(params).data_bytes)
 

@@ -181,8 +181,9 @@ def _pixel_positions(params: Params, coordinates: Sequence[int], offsets: Sequen
 def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
     """Pixels in the order W, H, D, N, wrapping at the pixel box; offsets shift the pixels, not the box.
 
-    Dimensions are (C, W, H, D, N), and (W, H, D, slice of C, N) when interleaved (observed: driver 580, sm_90). Steps
-    of C and N are not strided (PTX ISA 9.0, 5.5.4.2: traversal strides apply to D, H and W).
+    Dimensions are (C, W, H, D, N), and (W, H, D, slice of C, N) when interleaved. The step of N is strided like those
+    of D, H and W, although PTX ISA 9.0, 5.5.4.2 names only these; C is not (all observed: driver 580, sm_90; the step
+    of N on stores, and taken to hold for loads, of which no recording has one).
     """
     first = 0 if params.interleave else 1
     ticks = np.arange(params.pixels_per_column, dtype=np.int64)
@@ -194,7 +195,7 @@ def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[
         check_start_in_box(f"coordinates[{d}]", coordinates[d], lower, upper)
         wheel, ticks = _wheel(ticks, coordinates[d], lower, upper, params.element_strides[d])
         position[d] = wheel + offsets[k]
-    position[-1] = coordinates[-1] + ticks
+    position[-1] = coordinates[-1] + ticks * params.element_strides[-1]
     return position
 
 

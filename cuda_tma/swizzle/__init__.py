@@ -13,7 +13,9 @@ swizzles and the packed types are as documented, not verified on hardware.
 
 from ._banks import bank_conflicts, worst_read
 from ._layout import (
+    CHUNK_BYTES,
     box_extents,
+    chunk_elements,
     group_bytes,
     linear_offset,
     pixels,
@@ -30,9 +32,11 @@ from ._layout import (
 from ._pattern import SwizzlePattern, pattern, swizzle_offset
 
 __all__ = [
+    "CHUNK_BYTES",
     "SwizzlePattern",
     "bank_conflicts",
     "box_extents",
+    "chunk_elements",
     "group_bytes",
     "linear_offset",
     "pattern",

@@ -19,7 +19,9 @@ from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ._pattern import pattern, swizzle_offset
 
 __all__ = [
+    "CHUNK_BYTES",
     "box_extents",
+    "chunk_elements",
     "group_bytes",
     "linear_offset",
     "pixels",
@@ -34,6 +36,8 @@ __all__ = [
     "unit_bytes",
 ]
 
+CHUNK_BYTES = 16  # what the engine moves between global and shared memory at a time
+
 _SLICE_BYTES = (0, 16, 32)  # indexed by TensorMapInterleave; 0: not interleaved
 
 # (bytes of data, bytes taken in shared memory) for 16 packed elements.
@@ -45,7 +49,19 @@ _GROUP_BYTES = {
     T.PACKED_16U6_ALIGN16B: (12, 16),
 }
 
+_ALIGN16B_ELEMENTS = 128  # PTX ISA 9.0, "Restriction on Tensor Copy instructions"
 _W128_PIXELS = 128  # im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1)
+
+
+def chunk_elements(data_type: int) -> int:
+    """Elements of which a row of the box, and without interleave the innermost coordinate, must be a multiple.
+
+    >>> chunk_elements(T.BFLOAT16), chunk_elements(T.PACKED_16U4_ALIGN8B), chunk_elements(T.PACKED_16U4_ALIGN16B)
+    (8, 32, 128)
+    """
+    if data_type in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B):
+        return _ALIGN16B_ELEMENTS
+    return CHUNK_BYTES * 8 // element_bits(data_type)
 
 
 def slice_bytes(params: Params) -> int:

@@ -108,6 +108,36 @@ def test_a_buffer_and_a_view_of_it(device, stream):
     assert view.view(dtype=np.dtype(np.int32)).as_tensor_map((16, 32)).params.data_type == 3
 
 
+def test_a_view_of_a_view_keeps_its_offset(device, stream):
+    buffer = device.allocate(64 * 128 * 4, stream=stream)
+    stream.sync()
+    view = cuda_tma.StridedMemoryView.from_buffer(buffer, (64, 128), dtype=np.dtype(np.float32))
+    layout = view._layout.to_dense()[8:, 32:]
+    part = view.view(layout)
+    assert part.ptr == view.ptr + 8 * 512 + 32 * 4
+    params = part.as_tensor_map((16, 32)).params
+    assert (params.global_address, params.global_dim, params.global_strides) == (part.ptr, (96, 56), (512,))
+
+
+def test_a_view_without_a_dtype_asks_for_one(device, stream):
+    buffer = device.allocate(64 * 128 * 4, stream=stream)
+    stream.sync()
+    view = cuda_tma.StridedMemoryView.from_buffer(buffer, (64, 128), itemsize=4)
+    with pytest.raises(TensorMapError, match=r"untyped \(4-byte elements\).*pass data_type="):
+        view.as_tensor_map((16, 32))
+    params = view.as_tensor_map((16, 32), data_type="float32").params
+    assert (params.data_type, params.global_dim, params.global_strides) == (7, (128, 64), (512,))
+
+
+def test_torch_through_its_array_interface_is_still_owned(device):
+    x = matrix(device)
+    view = cuda_tma.StridedMemoryView.from_cuda_array_interface(x, stream_ptr=-1)
+    descriptor = view.view(dtype=np.dtype(np.int32)).as_tensor_map((16, 32))
+    assert descriptor.tensor is x and not descriptor.is_stale()
+    x.data = torch.zeros_like(x)
+    assert descriptor.is_stale()
+
+
 def test_every_inherited_constructor(device):
     x = matrix(device)
     View = cuda_tma.StridedMemoryView

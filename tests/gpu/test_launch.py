@@ -189,7 +189,7 @@ def test_a_descriptor_of_another_context_is_refused(kernel, stream, device):
     finally:
         driver.cuCtxPopCurrent()
     out = torch.zeros(16, dtype=torch.uint64, device="cuda")
-    with pytest.raises(cuda_tma.TensorMapError, match="made on device 0 in context 0x.*the launch is in context 0x"):
+    with pytest.raises(cuda_tma.TensorMapError, match="made on device 0 in context 0x.*the launch is on device 0 in context 0x"):
         cuda_tma.launch(stream, CONFIG, kernel("put_map"), descriptor, out)
     driver.cuCtxDestroy(other)
     assert put(kernel("put_float"), stream, "float", 2.0, "float32") == 2.0
@@ -257,3 +257,49 @@ def test_every_launch_config_field(kernel, stream):
     stream.sync()
     with pytest.raises(Exception, match=r"CUDA_ERROR_INVALID_VALUE: the driver refused to launch nothing"):
         cuda_tma.launch(stream, core.LaunchConfig(grid=1, block=2048), kernel("nothing"))
+
+
+def test_a_prepared_launch(kernel, stream):
+    tensors = [torch.zeros(64, 128, device="cuda") for _ in range(2)]
+    maps = [cuda_tma.create_tensor_map(x, box_dim=(16, 32)) for x in tensors]
+    out = torch.zeros(16, dtype=torch.uint64, device="cuda")
+    torch.cuda.synchronize()
+    prepared = cuda_tma.prepare(kernel("put_map"), CONFIG, maps[0], out)
+    for descriptor in (*maps, maps[0]):
+        prepared[0] = descriptor
+        prepared(stream)
+        stream.sync()
+        assert out.cpu().numpy().tobytes() == bytes(descriptor)
+
+
+def test_an_adopted_descriptor(kernel, stream):
+    x = torch.zeros(64, 128, device="cuda")
+    made = cuda_tma.create_tensor_map(x, box_dim=(16, 32))
+    adopted = cuda_tma.TensorMapDescriptor.from_bytes(bytes(made), x)
+    out = torch.zeros(16, dtype=torch.uint64, device="cuda")
+    torch.cuda.synchronize()
+    cuda_tma.launch(stream, CONFIG, kernel("put_map"), adopted, out)
+    stream.sync()
+    assert out.cpu().numpy().tobytes() == bytes(made) and adopted.tensor is x
+
+
+def test_a_stream_of_a_green_context(kernel, device):
+    """It is the primary context's memory: a descriptor made there is launched."""
+    from cuda.bindings import driver
+
+    def check(result):
+        assert result[0] == driver.CUresult.CUDA_SUCCESS, result
+        return result[1] if len(result) == 2 else result[1:]
+
+    resource = check(driver.cuDeviceGetDevResource(0, driver.CUdevResourceType.CU_DEV_RESOURCE_TYPE_SM))
+    description = check(driver.cuDevResourceGenerateDesc([resource], 1))
+    green = check(driver.cuGreenCtxCreate(description, 0, driver.CUgreenCtxCreate_flags.CU_GREEN_CTX_DEFAULT_STREAM))
+    handle = check(driver.cuGreenCtxStreamCreate(green, driver.CUstream_flags.CU_STREAM_NON_BLOCKING, 0))
+    x = torch.zeros(64, 128, device="cuda")
+    descriptor = cuda_tma.create_tensor_map(x, box_dim=(16, 32))
+    out = torch.zeros(16, dtype=torch.uint64, device="cuda")
+    torch.cuda.synchronize()
+    stream = core.Stream.from_handle(int(handle))
+    cuda_tma.launch(stream, CONFIG, kernel("put_map"), descriptor, out)
+    stream.sync()
+    assert out.cpu().numpy().tobytes() == bytes(descriptor)

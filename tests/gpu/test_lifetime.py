@@ -62,6 +62,16 @@ def test_a_plain_cuda_core_view_is_kept_alive_too(reader):
     x.data = torch.full((1024, 1024), 3.0, device="cuda")
     others = churn()
     assert first_element(reader, descriptor) == 7.0 and len(others) == 8
+    assert descriptor.is_stale()
+
+
+def test_a_tensor_that_holds_its_own_descriptor_can_be_collected(device):
+    x = torch.zeros(1024, 1024, device="cuda")
+    before = torch.cuda.memory_allocated()
+    x.descriptor = cuda_tma.create_tensor_map(x, box_dim=(4, 4))
+    del x
+    gc.collect()
+    assert torch.cuda.memory_allocated() == before - 4 * 1024 * 1024
 
 
 def test_a_storage_resized_in_place(device):

@@ -108,3 +108,13 @@ def test_conjugate_and_negative_views(device):
         cuda_tma.create_tensor_map(z.conj(), box_dim=(4, 4))
     with pytest.raises(TensorMapError, match=r"negative bit.*resolve_neg\(\)"):
         cuda_tma.create_tensor_map(z.conj().imag, box_dim=(4, 4))
+    for make in (core.utils.StridedMemoryView, cuda_tma.StridedMemoryView):
+        with pytest.raises(TensorMapError, match="negative bit"):
+            cuda_tma.create_tensor_map(make.from_dlpack(z.conj().imag, stream_ptr=-1), box_dim=(4, 4))
+
+
+def test_a_tensor_without_memory(device):
+    x = torch.zeros(64, 128, device="cuda")
+    x.untyped_storage().resize_(0)
+    with pytest.raises(TensorMapError, match=r"address 0"):
+        cuda_tma.create_tensor_map(x, box_dim=(4, 4))

@@ -1,0 +1,54 @@
+"""``python -m benchmarks [SUITE ...] [--output DIR]``: every suite that can run here, as Markdown tables."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import benchmarks
+
+from .timing import Table, machine, markdown
+
+_NOT_SUITES = ("__main__", "timing")
+LEAST_REPEATS = 15
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    names = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in _NOT_SUITES)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{', '.join(names)}; all if not given")
+    parser.add_argument("--repeats", type=int, default=LEAST_REPEATS, help=f"{LEAST_REPEATS} or more")
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="also write SUITE.md, and SUITE.json with each repeat"
+    )
+    given = parser.parse_args(argv)
+    if given.repeats < LEAST_REPEATS or not set(given.suites) <= set(names):
+        parser.error(f"suites are {', '.join(names)}; --repeats is {LEAST_REPEATS} or more")
+    print(f"# Benchmarks\n\n{machine()}\n")
+    for name in given.suites or names:
+        run(name, given.repeats, given.output)
+
+
+def run(name: str, repeats: int, output: Path | None) -> None:
+    """Print one suite's tables, or why there are none; with `output`, write them too."""
+    suite = importlib.import_module(f"benchmarks.{name}")
+    if reason := suite.unavailable():
+        print(f"`{name}` was not run: {reason}\n")
+        return
+    tables: list[Table] = suite.tables(repeats)
+    text = "\n".join(map(markdown, tables))
+    print(text, flush=True)
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / f"{name}.md").write_text(f"{machine()}\n\n{text}")
+        content = {"machine": machine(), "tables": [asdict(table) for table in tables]}
+        (output / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

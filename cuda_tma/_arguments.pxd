@@ -1,0 +1,36 @@
+"""From a tensor and options to what the driver's encoders take, in driver order."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from ._dlpack cimport ExportedTensor
+from ._driver cimport CUresult
+
+cdef enum:
+    MAX_RANK = 5
+
+
+cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that two can be compared whole
+    uint64_t global_address
+    uint64_t global_dim[MAX_RANK]
+    uint64_t global_strides[MAX_RANK]
+    uint32_t data_type
+    uint32_t rank
+    uint32_t alignment_bytes  # of the address
+
+
+cdef class CompiledOptions:
+    """The options' part, compiled once from the (frozen) options that hold it."""
+
+    cdef int rank
+    cdef int data_type  # -1: follows from the tensor's dtype
+    cdef uint32_t interleave, swizzle, l2_promotion, oob_fill
+    cdef uint32_t box_dim[MAX_RANK]
+    cdef uint32_t element_strides[MAX_RANK]
+
+    cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept
+
+
+cdef CompiledOptions compiled(object options)
+cdef int describe(ExportedTensor tensor, object options, CompiledOptions values, TensorArguments* out) except -1
+cdef int arguments_of(object params, TensorArguments* out) except -1
+cdef object params_of(TensorArguments* tensor, CompiledOptions values)

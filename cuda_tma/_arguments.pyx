@@ -1,0 +1,213 @@
+"""The one way from (tensor, options) to driver order: index 0 innermost, strides in bytes.
+
+Both parts are C values, so that making a descriptor touches no Python object between the tensor and the driver.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
+from libc.string cimport memset
+
+from ._dlpack cimport DLTensor, ExportedTensor
+from ._driver cimport CUresult, driver
+
+from . import refusals
+from .data_type import DLPACK_NAMES, data_type_of, element_bits
+from .enums import TensorMapDataType
+from .params import TiledParams
+
+# data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
+cdef enum:
+    CODES = 32
+    ASK = 255  # no type follows from the dtype: data_type_of() says why
+cdef int64_t MAX_STRIDE = 1 << 40  # in elements: in bytes, none that large is legal
+cdef unsigned char _INFERRED[CODES][4]
+cdef unsigned char _ELEMENT_BITS[16]
+cdef bint _ALIGNS_TO_16_BYTES[16]
+memset(_INFERRED, ASK, sizeof(_INFERRED))
+for _code, _bits, _lanes in DLPACK_NAMES:
+    if _lanes == 1 and _bits <= 64:
+        _INFERRED[_code][_bits.bit_length() - 4] = data_type_of(DLPACK_NAMES[_code, _bits, _lanes])
+for _data_type in TensorMapDataType:
+    _ELEMENT_BITS[<int>_data_type] = element_bits(_data_type)
+    _ALIGNS_TO_16_BYTES[<int>_data_type] = _data_type.name.endswith("ALIGN16B")
+
+
+cdef inline int driver_index(int rank, int dim) noexcept:
+    """The driver counts dimensions from the innermost, tensors from the outermost."""
+    return rank - 1 - dim
+
+
+cdef class CompiledOptions:
+    cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept:
+        return driver.cuTensorMapEncodeTiled(
+            target, tensor.data_type, tensor.rank, <void*><uintptr_t>tensor.global_address, tensor.global_dim,
+            tensor.global_strides, self.box_dim, self.element_strides, self.interleave, self.swizzle,
+            self.l2_promotion, self.oob_fill)
+
+
+cdef CompiledOptions compiled(object options):
+    """The options' C values, made at first use. Options never change, so neither do these."""
+    try:
+        return options._compiled
+    except AttributeError:
+        values = _compile(options)
+        object.__setattr__(options, "_compiled", values)
+        return values
+
+
+cdef CompiledOptions _compile(object options):
+    cdef CompiledOptions values = CompiledOptions.__new__(CompiledOptions)
+    rank = len(options.box_dim)
+    element_strides = options.element_strides or (1,) * rank
+    values.rank = rank
+    if len(element_strides) != rank:
+        raise refusals.option_lengths(options.box_dim, element_strides)
+    if options.interleave == 0 and rank and element_strides[rank - 1] != 1:
+        raise refusals.innermost_element_stride(element_strides)
+    for dim in range(rank if rank <= MAX_RANK else 0):  # a larger rank fits no tensor that describe() lets through
+        values.box_dim[driver_index(rank, dim)] = _uint32("box_dim", dim, options.box_dim[dim])
+        values.element_strides[driver_index(rank, dim)] = _uint32("element_strides", dim, element_strides[dim])
+    values.data_type = -1 if options.data_type is None else options.data_type
+    values.interleave = options.interleave
+    values.swizzle = options.swizzle
+    values.l2_promotion = options.l2_promotion
+    values.oob_fill = options.oob_fill
+    return values
+
+
+def _uint32(name, dim, value):
+    if not 0 <= value < 2**32:
+        raise refusals.option_range(name, dim, value)
+    return value
+
+
+cdef int describe(ExportedTensor tensor, object options, CompiledOptions values, TensorArguments* out) except -1:
+    """The tensor in driver order.
+
+    A dimension of extent 1 gets the stride that a contiguous tensor would have there, rounded up to a legal one: any
+    stride addresses it correctly, and torch keeps some that the driver refuses.
+    """
+    cdef DLTensor* layout = &tensor.layout
+    cdef int rank = layout.ndim
+    cdef int index, dim
+    cdef int64_t extent, stride
+    cdef int64_t elements = 1           # the contiguous stride of the present dimension
+    cdef uint64_t span_bytes = layout.bits * layout.lanes // 8  # from one index to the next of the present dimension
+    cdef uint64_t element_bytes = span_bytes
+
+    if rank < 1 or rank > MAX_RANK:
+        raise refusals.rank(tensor.shape)
+    if values.rank != rank:
+        raise refusals.option_length(options.box_dim, tensor.shape)
+    memset(out, 0, sizeof(TensorArguments))
+    out.data_type = resolve_data_type(tensor, values.data_type)
+    out.rank = rank
+    out.alignment_bytes = address_alignment_bytes(out.data_type, values.interleave)
+    out.global_address = tensor.address()
+    for index in range(rank):
+        dim = driver_index(rank, index)
+        extent = layout.shape[dim]
+        stride = elements if layout.strides == NULL else layout.strides[dim]
+        if extent < 2:
+            if extent < 1:
+                raise refusals.empty(tensor.shape)
+            span_bytes = span_bytes if index == 0 else (span_bytes + 31) // 32 * 32
+        elif index == 0 and stride != 1:
+            raise refusals.innermost_stride(tensor.shape, tensor.strides)
+        elif stride < 0:
+            raise refusals.negative_stride(dim, tensor.strides)
+        elif index > 0 and stride >= MAX_STRIDE:
+            raise refusals.stride_range(dim, tensor.strides)
+        else:
+            span_bytes = <uint64_t>stride * element_bytes
+        if index > 0:
+            out.global_strides[index - 1] = span_bytes
+        out.global_dim[index] = extent
+        span_bytes *= extent
+        elements *= extent
+    if _ELEMENT_BITS[out.data_type] < 8:
+        _count_packed_elements(out)
+    return 0
+
+
+cdef int resolve_data_type(ExportedTensor tensor, int requested) except -1:
+    """The data type: the one asked for, if its elements are the tensor's; else the one that follows from the dtype."""
+    cdef DLTensor* layout = &tensor.layout
+    cdef uint32_t storage_bits = layout.bits * layout.lanes
+    cdef uint32_t index
+    if requested >= 0:
+        if storage_bits != (8 if _ELEMENT_BITS[requested] < 8 else _ELEMENT_BITS[requested]):
+            raise refusals.element_size(requested, tensor.dtype_name, storage_bits)
+        return requested
+    if layout.lanes == 1 and layout.code < CODES and storage_bits in (8, 16, 32, 64):
+        index = 0 if storage_bits == 8 else 1 if storage_bits == 16 else 2 if storage_bits == 32 else 3
+        if _INFERRED[layout.code][index] != ASK:
+            return _INFERRED[layout.code][index]
+    return data_type_of(tensor.dtype_name)
+
+
+cdef int _count_packed_elements(TensorArguments* tensor) except -1:
+    """A packed type counts its own elements along the innermost dimension, which the tensor holds as bytes."""
+    cdef uint64_t bits = tensor.global_dim[0] * 8
+    if bits % _ELEMENT_BITS[tensor.data_type]:
+        raise refusals.packed_extent(tensor.data_type, tensor.global_dim[0])
+    tensor.global_dim[0] = bits // _ELEMENT_BITS[tensor.data_type]
+    return 0
+
+
+cdef uint32_t address_alignment_bytes(uint32_t data_type, uint32_t interleave) noexcept:
+    """cuTensorMapEncodeTiled, globalAddress: 32 with INTERLEAVE_32B and the types that align to 16 bytes, else 16."""
+    return 32 if interleave == 2 or _ALIGNS_TO_16_BYTES[data_type] else 16
+
+
+cdef int arguments_of(object params, TensorArguments* out) except -1:
+    """The tensor's part of parameters that are in driver order already."""
+    memset(out, 0, sizeof(TensorArguments))
+    out.data_type = params.data_type
+    out.rank = params.rank
+    out.alignment_bytes = address_alignment_bytes(params.data_type, params.interleave)
+    out.global_address = params.global_address
+    for index, extent in enumerate(params.global_dim):
+        out.global_dim[index] = extent
+    for index, stride in enumerate(params.global_strides):
+        out.global_strides[index] = stride
+    return 0
+
+
+cdef object params_of(TensorArguments* tensor, CompiledOptions values):
+    rank = tensor.rank
+    return TiledParams(
+        data_type=tensor.data_type,
+        global_address=tensor.global_address,
+        global_dim=tuple([tensor.global_dim[index] for index in range(rank)]),
+        global_strides=tuple([tensor.global_strides[index] for index in range(rank - 1)]),
+        box_dim=tuple([values.box_dim[index] for index in range(rank)]),
+        element_strides=tuple([values.element_strides[index] for index in range(rank)]),
+        interleave=values.interleave,
+        swizzle=values.swizzle,
+        l2_promotion=values.l2_promotion,
+        oob_fill=values.oob_fill,
+    )
+
+
+def tiled_params(ExportedTensor tensor, options):
+    """The parameters that a tensor and options make, without asking the driver.
+
+    Parameters
+    ----------
+    tensor : ExportedTensor
+        From ``describe_tensor`` or ``export_tensor``.
+    options : TensorMapOptions
+
+    Returns
+    -------
+    TiledParams
+
+    Raises
+    ------
+    TensorMapError
+        If the tensor cannot be described: see ``refusals``.
+    """
+    cdef TensorArguments arguments
+    cdef CompiledOptions values = compiled(options)
+    describe(tensor, options, values, &arguments)
+    return params_of(&arguments, values)

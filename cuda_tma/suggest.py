@@ -1,0 +1,224 @@
+"""Which swizzle and which box for a tile, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .data_type import element_bits, parse_data_type
+from .enums import TensorMapDataType as T
+from .enums import TensorMapSwizzle
+from .errors import TensorMapError
+from .options import TensorMapOptions
+from .params import TiledParams
+from .rules import check
+from .swizzle import (
+    CHUNK_BYTES,
+    bank_conflicts,
+    chunk_elements,
+    pattern,
+    rows,
+    smem_alignment,
+    smem_bytes,
+    tx_bytes,
+)
+
+__all__ = ["Suggestion", "suggest"]
+
+_SMEM_LIMIT_BYTES = 227 * 1024  # what one block can have on compute capability 9.0 and 10.0
+_LARGEST_BOX_DIM = 256
+_PROBED_ROWS = 64  # every pattern of bank conflicts shows in so many rows
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A tensor map's options for a tile.
+
+    Attributes
+    ----------
+    options : TensorMapOptions
+        With `box_dim`, `data_type` and `swizzle`, in tensor order.
+    loads : tuple of int
+        How many boxes cover the tile along each dimension, in tensor order.
+    reasons : tuple of str
+        Why this swizzle, why this box, and what it takes.
+    """
+
+    options: TensorMapOptions
+    loads: tuple[int, ...]
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        box, swizzle = self.options.box_dim, self.options.swizzle.short_name
+        return "\n".join([f"box_dim={box}, swizzle={swizzle!r}", *(f"- {reason}" for reason in self.reasons)])
+
+
+def suggest(
+    shape: Sequence[int],
+    dtype: Any,
+    *,
+    access: str = "ldmatrix",
+    smem_limit_bytes: int = _SMEM_LIMIT_BYTES,
+    compute_capability: tuple[int, int] = (9, 0),
+) -> Suggestion:
+    """The swizzle and the largest legal box for a tile.
+
+    Of the swizzles that the driver accepts, the one with the fewest bank conflicts; of these, the one with the fewest
+    loads, then with the least shared memory, then with the widest rows, then the simplest.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        The tile that the kernel works on, in elements and in tensor order (the last dimension is contiguous).
+    dtype : TensorMapDataType, dtype or str
+        As :class:`cuda_tma.TensorMapOptions` takes it for ``data_type``.
+    access : {"ldmatrix", "column", "row"}
+        How a warp reads the tile; see :func:`cuda_tma.swizzle.bank_conflicts`.
+    smem_limit_bytes : int
+        Shared memory that one box may take.
+    compute_capability : (int, int)
+        The device.
+
+    Raises
+    ------
+    TensorMapError
+        If `shape` has not 1 to 5 positive extents, or no box is legal.
+
+    Examples
+    --------
+    >>> print(suggest((128, 128), "bfloat16"))
+    box_dim=(128, 64), swizzle='128B'
+    - swizzle='128B': ldmatrix reads are free of bank conflicts (ways: NONE 8, 32B 1, 64B 1, 128B 1), in 2 loads
+    - shape[1]=128 takes 2 loads of 64: a row is at most the span of the swizzle, 128 bytes
+    - one load delivers 16384 bytes (expect_tx) into 16384 bytes of shared memory, aligned to 1024
+    """
+    if not 1 <= len(shape) <= 5 or min(shape) < 1:
+        raise TensorMapError(f"shape={tuple(shape)} is no tile: give 1 to 5 extents, all of them 1 or more")
+    data_type = parse_data_type(dtype)
+    plans = list(_plans(tuple(shape), data_type, access, smem_limit_bytes, compute_capability))
+    if not plans:
+        raise TensorMapError(
+            f"no box of data_type {data_type.short_name} for shape={tuple(shape)} is legal on compute capability "
+            f"{compute_capability[0]}.{compute_capability[1]} within smem_limit_bytes={smem_limit_bytes}; choose "
+            "another type (UINT8 moves any bytes), or a smaller tile"
+        )
+    best = min(plans, key=_Plan.cost)
+    options = TensorMapOptions(best.params.box_dim[::-1], data_type=data_type, swizzle=best.swizzle)
+    return Suggestion(options, best.loads, (_why_swizzle(best, plans, access), *_why_box(best, shape), _takes(best)))
+
+
+# Plans --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """One swizzle with its largest box."""
+
+    params: TiledParams
+    loads: tuple[int, ...]  # in tensor order
+    ways: int  # of bank conflicts
+
+    @property
+    def swizzle(self) -> TensorMapSwizzle:
+        return TensorMapSwizzle(self.params.swizzle)
+
+    def cost(self) -> tuple[int, ...]:
+        count = math.prod(self.loads)
+        return self.ways, count, count * smem_bytes(self.params), -self.params.box_dim[0], self.params.swizzle
+
+
+def _plans(
+    shape: tuple[int, ...], data_type: T, access: str, smem_limit_bytes: int, compute_capability: tuple[int, int]
+) -> Iterator[_Plan]:
+    for swizzle in TensorMapSwizzle:
+        params, loads = _largest_box(shape, data_type, swizzle, smem_limit_bytes)
+        if smem_bytes(params) <= smem_limit_bytes and not check(params, compute_capability):
+            yield _Plan(params, loads, bank_conflicts(_few_rows(params), access))
+
+
+def _largest_box(
+    shape: tuple[int, ...], data_type: T, swizzle: TensorMapSwizzle, smem_limit_bytes: int
+) -> tuple[TiledParams, tuple[int, ...]]:
+    """Rows as wide as they may be, and as many as fit: outer dimensions are cut evenly, the outermost first."""
+    *outer, inner = shape
+    multiple = chunk_elements(data_type)
+    width = min(-(-inner // multiple) * multiple, _widest_row(data_type, swizzle))
+    cuts = [-(-n // _LARGEST_BOX_DIM) for n in outer]
+    while True:
+        lengths = [-(-n // cut) for n, cut in zip(outer, cuts, strict=True)]
+        params = _map(shape, (*lengths, width), data_type, swizzle)
+        longer = [d for d, n in enumerate(lengths) if n > 1]
+        if smem_bytes(params) <= smem_limit_bytes or not longer:
+            return params, (*cuts, -(-inner // width))
+        cuts[longer[0]] += 1
+
+
+def _widest_row(data_type: T, swizzle: int) -> int:
+    """Elements of the widest row: what the span of the swizzle holds, or what a box may be wide."""
+    if not swizzle:
+        return _LARGEST_BOX_DIM
+    widest = (_LARGEST_BOX_DIM,)  # of any type a whole number of bytes
+    taken_bytes = rows(_map(widest, widest, data_type, swizzle)).taken_bytes
+    return min(_LARGEST_BOX_DIM, _LARGEST_BOX_DIM * pattern(swizzle).span_bytes // taken_bytes)
+
+
+def _map(shape: Sequence[int], box_dim: Sequence[int], data_type: T, swizzle: int) -> TiledParams:
+    """A map of a tensor as large as the tile, with padded rows."""
+    multiple = 2 * chunk_elements(data_type)
+    width = -(-shape[-1] // multiple) * multiple
+    extents = (width, *reversed(shape[:-1]))
+    row_bytes = width * element_bits(data_type) // 8
+    return TiledParams(
+        data_type=data_type,
+        global_address=0,
+        global_dim=extents,
+        global_strides=tuple(row_bytes * math.prod(extents[1:d]) for d in range(1, len(extents))),
+        box_dim=tuple(reversed(box_dim)),
+        element_strides=(1,) * len(extents),
+        swizzle=swizzle,
+    )
+
+
+def _few_rows(params: TiledParams) -> TiledParams:
+    """A map with the same rows, but not all of them, and all in one dimension."""
+    width, *outer = params.box_dim
+    probed = [min(_PROBED_ROWS, math.prod(outer)), *(1 for _ in outer)]
+    return replace(params, box_dim=(width, *probed[: len(outer)]))
+
+
+# Reasons ------------------------------------------------------------------------------------------------------------
+
+
+def _why_swizzle(best: _Plan, plans: Sequence[_Plan], access: str) -> str:
+    ways = ", ".join(f"{plan.swizzle.short_name} {plan.ways}" for plan in plans)
+    found = "are free of bank conflicts" if best.ways == 1 else f"conflict {best.ways} ways, the fewest possible"
+    count = math.prod(best.loads)
+    loads = f"{count} load{'s' * (count > 1)}"
+    return f"swizzle={best.swizzle.short_name!r}: {access} reads {found} (ways: {ways}), in {loads}"
+
+
+def _why_box(best: _Plan, shape: Sequence[int]) -> Iterator[str]:
+    for d, (n, count, box) in enumerate(zip(shape, best.loads, best.params.box_dim[::-1], strict=True)):
+        if count > 1:
+            beyond = f", {count * box - n} beyond the tile" if count * box > n else ""
+            yield f"shape[{d}]={n} takes {count} loads of {box}{beyond}: {_limit(best, d, n)}"
+        elif box > n:
+            yield f"shape[{d}]={n} is not a whole number of {CHUNK_BYTES} bytes: the box takes {box} elements"
+
+
+def _limit(best: _Plan, dimension: int, extent: int) -> str:
+    if dimension == len(best.loads) - 1 and best.swizzle:
+        return f"a row is at most the span of the swizzle, {pattern(best.swizzle).span_bytes} bytes"
+    if best.loads[dimension] == -(-extent // _LARGEST_BOX_DIM):
+        return f"a box is at most {_LARGEST_BOX_DIM} long"
+    return "a longer box does not fit into shared memory"
+
+
+def _takes(best: _Plan) -> str:
+    p = best.params
+    return (
+        f"one load delivers {tx_bytes(p)} bytes (expect_tx) into {smem_bytes(p)} bytes of shared memory, aligned to "
+        f"{smem_alignment(p)}"
+    )

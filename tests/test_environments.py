@@ -1,0 +1,200 @@
+"""The package as it is delivered: one wheel, in environments made for it.
+
+This needs the package index and a C compiler, and takes a minute or two: ``-m "not slow"`` leaves it out.
+"""
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parent.parent
+
+# The one wheel runs beside the oldest and newest cuda-bindings 12.9 and 13, and the oldest and newest cuda-core 1.
+# cuda-core 1.0.0 does not import beside cuda-bindings 13.0.0 to 13.1.0 (cuDevSmResourceSplit is not there yet).
+PEERS = {
+    "bindings 12.9.0, core 1.0.0": ("cuda-bindings==12.9.0", "cuda-core==1.0.0", "numpy==1.26.*"),
+    "last bindings 12, core 1.0.0": ("cuda-bindings==12.*", "cuda-core==1.0.0"),
+    "last bindings 12, last core 1": ("cuda-bindings==12.*", "cuda-core==1.*"),
+    "bindings 13.0.0, last core 1": ("cuda-bindings==13.0.0", "cuda-core==1.*"),
+    "bindings 13.1.1, core 1.0.0": ("cuda-bindings==13.1.1", "cuda-core==1.0.0"),
+    "last bindings 13, last core 1": ("cuda-bindings==13.*", "cuda-core==1.*"),
+}
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
+OTHER_PYTHONS = [version for version in ("3.10", "3.11", "3.12", "3.13") if version != RUNNING]
+
+# Those that run on the fake driver, and of those that need no more than NumPy the quick ones, with the doctests.
+EXTENSION_TESTS = ("test_tensor_map.py", "test_kernel_arg.py", "test_options.py")
+PURE_TESTS = ("test_codec.py", "test_explain.py", "test_diff.py", "test_swizzle.py")
+DOCTESTS = ("--doctest-modules", "--ignore-glob=*/plot.py", "--pyargs", "cuda_tma")
+RUNNERS = ("pytest", "hypothesis", "ml_dtypes")
+
+PROBE = """
+import json, sys
+sys.modules |= {"ml_dtypes": None, "rich": None, "matplotlib": None}  # as if not installed
+import numpy, cuda_tma
+array = numpy.zeros((8, 8), numpy.float32)
+try:
+    cuda_tma.create_tensor_map(array, box_dim=(4, 4))
+except Exception as error:
+    message = f"{type(error).__name__}: {error}"
+print(json.dumps({"file": cuda_tma.__file__, "message": message}))
+"""
+
+# Where a compiler or Python could find CUDA, or this source tree, behind the test's back.
+HIDDEN = {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "PYTHONPATH", "CFLAGS", "LDFLAGS"}
+ENVIRON = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+
+
+def run(*command, **keywords):
+    """The command's output; its errors too if it fails."""
+    result = subprocess.run(command, capture_output=True, text=True, env=ENVIRON, **keywords)
+    assert result.returncode == 0, f"{' '.join(map(str, command))}\n{result.stdout[-5000:]}\n{result.stderr[-5000:]}"
+    return result.stdout
+
+
+def pip(python, *arguments):
+    """This environment's pip, at work for another Python: that one need not have a pip."""
+    return run(sys.executable, "-m", "pip", "--python", python, *arguments)
+
+
+def find_python(version):
+    """Another Python's executable, or None. PYENV_VERSION is for pyenv's shims, which ask for a choice."""
+    try:
+        command = [f"python{version}", "-c", "import sys; print(sys.executable)"]
+        result = subprocess.run(command, capture_output=True, text=True, env=ENVIRON | {"PYENV_VERSION": version})
+    except FileNotFoundError:
+        return None
+    return result.stdout.strip() if result.returncode == 0 else None
+
+
+def has_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def build_wheel(python, folder):
+    """Build from a clean copy of what the package is built from: nothing left over from earlier builds is packed."""
+    sources = folder / "sources"
+    shutil.copytree(ROOT / "cuda_tma", sources / "cuda_tma", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy2(ROOT / name, sources)
+    pip(python, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sources)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def make_environment(python, folder, *requirements):
+    run(python, "-m", "venv", "--without-pip", folder)
+    own = folder / "bin" / "python"
+    pip(own, "install", "--quiet", "--no-compile", *requirements)
+    return own
+
+
+def try_wheel(python, folder, wheel, peers, modules, *options):
+    """Install the wheel and its peers, ask it a few things, and run test modules on it.
+
+    Returns
+    -------
+    dict
+        What PROBE found, and the last line of pytest.
+    """
+    own = make_environment(python, folder, wheel, *peers, *RUNNERS)
+    found = json.loads(run(own, "-c", PROBE, cwd=folder))
+    found["check"] = subprocess.run(
+        [own, "-m", "cuda_tma", "check", "--shape", "128x1733", "--box", "32x32"],
+        capture_output=True, text=True, env=ENVIRON, cwd=folder,
+    ).stdout  # fmt: skip
+    for name in ("tests", "examples", "docs"):  # what the tests read lies beside them
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("gpu", "__pycache__"))
+    report = run(own, "-m", "pytest", "-q", *[f"tests/{module}" for module in modules], *options, cwd=folder)
+    return found | {"report": report.splitlines()[-1]}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def wheel(pool, tmp_path_factory):
+    """A future of the wheel that the running Python builds."""
+    return pool.submit(build_wheel, sys.executable, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def trials(request, pool, wheel, tmp_path_factory):
+    """Every trial that was asked for, begun at once: name to a future of what :func:`try_wheel` returns."""
+    wanted = {item.callspec.id for item in request.session.items if "trials" in getattr(item, "fixturenames", ())}
+
+    def try_python(python):
+        folder = tmp_path_factory.mktemp("python")
+        own_wheel = build_wheel(python, folder)
+        return try_wheel(python, folder / "venv", own_wheel, (), EXTENSION_TESTS + PURE_TESTS, *DOCTESTS)
+
+    def try_peers(peers):
+        return try_wheel(sys.executable, tmp_path_factory.mktemp("peers"), wheel.result(), peers, EXTENSION_TESTS)
+
+    pythons = {version: find_python(version) for version in OTHER_PYTHONS if version in wanted}
+    return {version: pool.submit(try_python, python) for version, python in pythons.items() if python} | {
+        name: pool.submit(try_peers, peers) for name, peers in PEERS.items() if name in wanted
+    }
+
+
+def require_sound(found):
+    assert "site-packages" in found["file"]
+    assert "1736" in found["check"] and "refused: 1 rule broken" in found["check"]
+    assert re.fullmatch(r"\d+ passed.*", found["report"]) and "failed" not in found["report"]
+    if not has_driver():
+        assert re.match("RuntimeError: no NVIDIA driver was found, and making .* a tensor map", found["message"])
+
+
+@pytest.mark.parametrize("version", OTHER_PYTHONS)
+def test_another_python(trials, version):
+    if version not in trials:
+        pytest.skip(f"no Python {version} was found on this machine")
+    require_sound(trials[version].result())
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_one_wheel_for_all_peers(trials, name):
+    require_sound(trials[name].result())
+
+
+def test_what_the_wheel_holds(wheel):
+    names = zipfile.ZipFile(wheel.result()).namelist()
+    package = {name.removeprefix("cuda_tma/") for name in names if name.startswith("cuda_tma/")}
+    extensions = {name.partition(".")[0] for name in package if name.endswith(".so")}
+    assert extensions == {path.stem for path in (ROOT / "cuda_tma").glob("*.pyx")}
+    assert {path.name for path in (ROOT / "cuda_tma").glob("*.pyi")} <= package
+    assert {"py.typed", "include/cuda_tma/tma.cuh"} <= package
+    assert {Path(name).suffix for name in package} == {".py", ".pyi", ".so", ".typed", ".cuh"}
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"cuda_tma"}
+
+
+def test_the_wheel_needs_no_cuda_library(wheel):
+    with zipfile.ZipFile(wheel.result()) as packed:
+        for name in packed.namelist():
+            if name.endswith(".so"):
+                assert not re.search(rb"lib(cuda|cudart|nvrtc)\.so", packed.read(name)), name
+
+
+def test_building_needs_no_cuda_header():
+    included = set()
+    for path in (ROOT / "cuda_tma").glob("*.p[yx][xd]"):
+        included |= set(re.findall(r'cdef extern from "([^"]*)"', path.read_text()))
+    assert included == {"Python.h"}

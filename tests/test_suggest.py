@@ -1,0 +1,118 @@
+"""Suggestions: legal, covering the tile, as large as may be, and with reasons that are true."""
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuda_tma.data_type import element_bits
+from cuda_tma.enums import TensorMapDataType as T
+from cuda_tma.enums import TensorMapSwizzle as S
+from cuda_tma.errors import TensorMapError
+from cuda_tma.params import TiledParams
+from cuda_tma.rules import check
+from cuda_tma.suggest import suggest
+from cuda_tma.swizzle import bank_conflicts, smem_bytes
+
+SM90_TYPES = [t for t in T if t <= T.TFLOAT32_FTZ]
+
+
+def params_of(options):
+    """A map of a large tensor with these options."""
+    rank = len(options.box_dim)
+    return TiledParams(
+        data_type=options.data_type,
+        global_address=0,
+        global_dim=(1024,) * rank,
+        global_strides=(8192,) * (rank - 1),
+        box_dim=options.box_dim[::-1],
+        element_strides=(1,) * rank,
+        swizzle=options.swizzle,
+    )
+
+
+@settings(max_examples=60)
+@given(
+    st.one_of(*(st.tuples(*[st.integers(1, n)] * rank) for rank, n in ((1, 600), (2, 600), (3, 40), (5, 6)))),
+    st.sampled_from(SM90_TYPES),
+    st.sampled_from(["ldmatrix", "column", "row"]),
+)
+def test_boxes_are_legal_and_cover_the_tile(shape, data_type, access):
+    found = suggest(shape, data_type, access=access)
+    params = params_of(found.options)
+    assert check(params) == ()
+    assert smem_bytes(params) <= 227 * 1024
+    for n, count, box in zip(shape, found.loads, found.options.box_dim, strict=True):
+        assert (count - 1) * box < n <= count * box
+    assert f"{smem_bytes(params)} bytes of shared memory" in found.reasons[-1]
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(SM90_TYPES))
+def test_no_other_swizzle_conflicts_less(rows, columns, data_type):
+    found = suggest((rows, columns), data_type)
+    best = bank_conflicts(params_of(found.options), "ldmatrix")
+    unit = element_bits(data_type) // 8
+    for swizzle, span in ((S.NONE, 256 * unit), (S.SWIZZLE_32B, 32), (S.SWIZZLE_64B, 64), (S.SWIZZLE_128B, 128)):
+        width = min(span, -(-columns * unit // 16) * 16) // unit
+        options = dataclasses.replace(found.options, swizzle=swizzle, box_dim=(found.options.box_dim[0], width))
+        assert best <= bank_conflicts(params_of(options), "ldmatrix")
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "box", "swizzle", "loads"),
+    [
+        ((128, 64), "bfloat16", (128, 64), S.SWIZZLE_128B, (1, 1)),
+        ((128, 128), "bfloat16", (128, 64), S.SWIZZLE_128B, (1, 2)),
+        ((64, 32), "float16", (64, 32), S.SWIZZLE_64B, (1, 1)),
+        ((64, 8), "float32", (64, 8), S.SWIZZLE_32B, (1, 1)),
+        ((64, 4), "float32", (64, 4), S.NONE, (1, 1)),
+        ((64, 1, 64), "bfloat16", (64, 1, 64), S.SWIZZLE_128B, (1, 1, 1)),
+        ((512, 16), "uint8", (256, 16), S.NONE, (2, 1)),
+        ((300, 64), "bfloat16", (150, 64), S.SWIZZLE_128B, (2, 1)),
+        ((4, 64, 64, 64), "float32", (1, 22, 64, 32), S.SWIZZLE_128B, (4, 3, 1, 2)),
+    ],
+)
+def test_by_hand(shape, dtype, box, swizzle, loads):
+    found = suggest(shape, dtype)
+    assert (found.options.box_dim, found.options.swizzle, found.loads) == (box, swizzle, loads)
+
+
+def test_reasons():
+    assert suggest((257, 33), "float32").reasons == (
+        "swizzle='NONE': ldmatrix reads are free of bank conflicts (ways: NONE 1, 32B 1, 64B 1, 128B 1), in 2 loads",
+        "shape[0]=257 takes 2 loads of 129, 1 beyond the tile: a box is at most 256 long",
+        "shape[1]=33 is not a whole number of 16 bytes: the box takes 36 elements",
+        "one load delivers 18576 bytes (expect_tx) into 18576 bytes of shared memory, aligned to 128",
+    )
+    column = suggest((128, 32), "float32", access="column", smem_limit_bytes=8192)
+    assert column.reasons[:2] == (
+        "swizzle='128B': column reads conflict 4 ways, the fewest possible (ways: NONE 32, 32B 4, 64B 4, 128B 4), "
+        "in 2 loads",
+        "shape[0]=128 takes 2 loads of 64: a longer box does not fit into shared memory",
+    )
+
+
+@pytest.mark.parametrize(("data_type", "width"), [(13, 256), (14, 128), (15, 128)])
+def test_packed_types_where_the_device_has_them(data_type, width):
+    found = suggest((64, 256), T(data_type), compute_capability=(10, 0))
+    assert found.options.box_dim == (64, width)
+    assert found.options.swizzle == S.SWIZZLE_128B
+    assert math.prod(found.loads) == 256 // width
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (((), "float32"), {}, r"shape=\(\) is no tile: give 1 to 5 extents"),
+        (((8, 0), "float32"), {}, r"shape=\(8, 0\) is no tile"),
+        (((8, 8), "16U4_ALIGN16B"), {}, r"no box of data_type 16U4_ALIGN16B for shape=\(8, 8\) .* capability 9\.0 "),
+        (((8, 8), "float32"), {"smem_limit_bytes": 8}, "within smem_limit_bytes=8; choose .* a smaller tile"),
+        (((8, 8), "float32"), {"access": "diagonal"}, "access='diagonal' is not known"),
+    ],
+)
+def test_refusals(arguments, options, message):
+    with pytest.raises(TensorMapError, match=message):
+        suggest(*arguments, **options)
