@@ -22,6 +22,7 @@ from .errors import TensorMapError
 DLPACK_VERSION = (1, 3)
 
 cdef enum:
+    COMPLEX_CODE = 5
     OPAQUE_CODE = 3        # what a view without a dtype shows
     FIRST_NARROW_CODE = 7  # the fp8, fp6 and fp4 types
     FLAG_IS_COPIED = 2
@@ -150,13 +151,15 @@ cdef class _Exporter:
 
 
 cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
-cdef object _view_type = None
+cdef tuple _borrowers = (CoreView, Buffer)
+cdef tuple _views = ()
 
 
-def register_view(view_type):
-    """Tell this module of our StridedMemoryView, which is built upon it."""
-    global _view_type
-    _view_type = view_type
+def register_view(view_type, reexport_type):
+    """Tell this module of our StridedMemoryView and of what it gives to cuda.core, which are built upon it."""
+    global _borrowers, _views
+    _views = (view_type,)
+    _borrowers = (CoreView, Buffer, reexport_type)
 
 
 cdef _Exporter _exporter_of(object tensor_type):
@@ -165,8 +168,8 @@ cdef _Exporter _exporter_of(object tensor_type):
         exporter = _Exporter()
         torch = sys.modules.get("torch")
         exporter.is_torch = torch is not None and issubclass(tensor_type, torch.Tensor)
-        exporter.is_view = _view_type is not None and issubclass(tensor_type, _view_type)
-        exporter.is_borrower = issubclass(tensor_type, (CoreView, Buffer))
+        exporter.is_view = issubclass(tensor_type, _views)
+        exporter.is_borrower = issubclass(tensor_type, _borrowers)
         exporter.api = _exchange_api(tensor_type)
         _exporters[tensor_type] = exporter
     return exporter
@@ -192,7 +195,11 @@ cdef ExportedTensor export(object tensor):
     """
     cdef _Exporter exporter = _exporter_of(type(tensor))
     if exporter.is_view:
-        return tensor._exported
+        try:
+            return tensor._exported
+        except AttributeError:
+            tensor._exported = tensor._describe()
+            return tensor._exported
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     if exporter.is_torch:
         _adopt_torch(exported, tensor, exporter)
@@ -220,7 +227,7 @@ cdef int _own_what_is_behind(ExportedTensor exported, object borrower) except -1
     source = borrower
     while source is not None and _exporter_of(type(source)).is_borrower:
         exported.kept = exported.source = source
-        source = source.exporting_obj if isinstance(source, CoreView) else getattr(source, "owner", None)
+        source = getattr(source, "owner" if isinstance(source, Buffer) else "exporting_obj", None)
     exported.kept = borrower
     if hasattr(source, "__dlpack__") or hasattr(source, "__cuda_array_interface__"):
         origin = export(source)
@@ -278,11 +285,21 @@ cdef int _adopt_torch(ExportedTensor exported, object tensor, _Exporter exporter
 
     A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
     """
-    if tensor.is_neg() or (tensor.is_complex() and tensor.is_conj()):
-        bit, resolve = ("negative", "resolve_neg") if tensor.is_neg() else ("conjugate", "resolve_conj")
-        raise TensorMapError(f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it "
-                             f"shows. Pass tensor.{resolve}()")
+    _read_torch(exported, tensor, exporter)
+    if tensor.is_neg():
+        raise _lazy_view("negative", "resolve_neg")
+    if exported.layout.code == COMPLEX_CODE and tensor.is_conj():
+        raise _lazy_view("conjugate", "resolve_conj")
     exported.storage = tensor.untyped_storage()
+    return 0
+
+
+def _lazy_view(bit, resolve):
+    return TensorMapError(f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it shows. "
+                          f"Pass tensor.{resolve}()")
+
+
+cdef int _read_torch(ExportedTensor exported, object tensor, _Exporter exporter) except -1:
     if exporter.api == NULL:
         return _adopt_capsule(exported, _dlpack_capsule(tensor.detach()))
     if exporter.api.dltensor_from_py_object_no_sync == NULL:

@@ -2,16 +2,28 @@
 
 from ._driver cimport CUfunction
 
+cdef enum Kind:  # what a parameter takes
+    ANY = 0  # the kernel's name does not tell
+    INTEGER
+    FLOAT
+    BOOL
+    POINTER
+
+
+cdef struct Parameter:
+    size_t offset
+    size_t size
+    Kind kind
+
+
 cdef class Signature:
     """A kernel's parameters: where each lies in the parameter block, its size, and its kind where its name tells."""
 
     cdef CUfunction function
     cdef readonly str name
-    cdef readonly tuple kinds  # one for each parameter: "integer", "float", "bool", "pointer" or None
     cdef Py_ssize_t count
     cdef size_t block_bytes
-    cdef size_t* offsets
-    cdef size_t* sizes
+    cdef Parameter* parameters
     cdef object reference      # weak: its callback drops this from the cache when the kernel goes
     cdef object configuration  # what the kernel was last launched with: see _launch.pyx
 

@@ -6,9 +6,12 @@ Python float for a ``float`` parameter (which arrives as 0.0) all launch without
 
 import ctypes
 import weakref
+from functools import partial
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.object cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
@@ -37,65 +40,73 @@ except ImportError:
         """A cuda.core without descriptors of its own: nothing is an instance."""
 
 _CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
-_CTYPES_KINDS = {"f": "float", "d": "float", "?": "bool", "P": "pointer", "z": "pointer", "Z": "pointer"}
-_INT_RANGES = {size: (-(2 ** (8 * size - 1)), 2 ** (8 * size)) for size in (1, 2, 4, 8)}  # signed or unsigned
-_NUMPY_KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "bool", "c": None, "V": None}
+_KINDS = {None: ANY, "integer": INTEGER, "float": FLOAT, "bool": BOOL, "pointer": POINTER}
+_CTYPES_KINDS = {"f": FLOAT, "d": FLOAT, "?": BOOL, "P": POINTER, "z": POINTER, "Z": POINTER}
+_NUMPY_KINDS = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "b": BOOL, "c": ANY, "V": ANY}
 
 
 cdef class Signature:
     def __dealloc__(self):
-        PyMem_Free(self.offsets)
-        PyMem_Free(self.sizes)
+        PyMem_Free(self.parameters)
 
 
 cdef dict _signatures = {}  # id(kernel): Signature, for as long as the kernel lives
+cdef PyObject* _last_kernel = NULL  # borrowed; the one that was launched last is found at once
+cdef Signature _last_signature = None
 
 
 cdef Signature signature_of(object kernel):
-    key = id(kernel)
-    cdef Signature signature = _signatures.get(key)
+    global _last_kernel, _last_signature
+    if <PyObject*>kernel == _last_kernel:
+        return _last_signature
+    cdef Signature signature = _signatures.get(id(kernel))
     if signature is None:
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel is a {type(kernel).__name__}; launch takes a cuda.core.Kernel "
                             "(ObjectCode.get_kernel)")
         signature = _read_signature(kernel)
-        signature.reference = weakref.ref(kernel, lambda _: _signatures.pop(key, None))
-        _signatures[key] = signature
+        signature.reference = weakref.ref(kernel, partial(_forget, id(kernel)))
+        _signatures[id(kernel)] = signature
+    _last_kernel, _last_signature = <PyObject*>kernel, signature
     return signature
+
+
+def _forget(key, _):
+    """A kernel is gone: another may get its address."""
+    global _last_kernel
+    _signatures.pop(key, None)
+    _last_kernel = NULL
 
 
 cdef Signature _read_signature(object kernel):
     cdef Signature signature = Signature.__new__(Signature)
     cdef const char* name = NULL
-    cdef size_t offset, size
-    cdef Py_ssize_t index
+    cdef Parameter* parameter
     cdef CUresult result
     signature.function = <CUfunction><uintptr_t>int(kernel.handle)
     if driver.cuKernelGetParamInfo == NULL:
         raise RuntimeError("launch checks arguments against the kernel's parameters, which needs driver 550 "
                            "(CUDA 12.4) or later")
     while True:
-        result = driver.cuKernelGetParamInfo(signature.function, signature.count, &offset, &size)
+        signature.parameters = <Parameter*>PyMem_Realloc(
+            signature.parameters, (signature.count + 1) * sizeof(Parameter))
+        if signature.parameters == NULL:
+            raise MemoryError
+        parameter = &signature.parameters[signature.count]
+        result = driver.cuKernelGetParamInfo(
+            signature.function, signature.count, &parameter.offset, &parameter.size)
         if result == CUDA_ERROR_INVALID_VALUE:  # one past the last
             break
         require_success(result, "cuKernelGetParamInfo")
+        parameter.kind = ANY
+        signature.block_bytes = parameter.offset + parameter.size
         signature.count += 1
-    signature.offsets = <size_t*>PyMem_Malloc((signature.count + 1) * sizeof(size_t))
-    signature.sizes = <size_t*>PyMem_Malloc((signature.count + 1) * sizeof(size_t))
-    if signature.offsets == NULL or signature.sizes == NULL:
-        raise MemoryError
-    for index in range(signature.count):
-        result = driver.cuKernelGetParamInfo(
-            signature.function, index, &signature.offsets[index], &signature.sizes[index])
-        require_success(result, "cuKernelGetParamInfo")
-        signature.block_bytes = signature.offsets[index] + signature.sizes[index]
     if driver.cuKernelGetName != NULL and driver.cuKernelGetName(&name, signature.function) == CUDA_SUCCESS:
         signature.name = name.decode()
         kinds = parameter_kinds(signature.name)
         if kinds is not None and len(kinds) == signature.count:
-            signature.kinds = kinds
-    if signature.kinds is None:
-        signature.kinds = (None,) * signature.count
+            for index, kind in enumerate(kinds):
+                signature.parameters[index].kind = _KINDS[kind]
     return signature
 
 
@@ -104,13 +115,13 @@ cdef str _where(Signature signature, Py_ssize_t index):
 
 
 cdef object _mismatch(Signature signature, Py_ssize_t index, str given, str remedy=""):
-    size = signature.sizes[index]
-    kind = signature.kinds[index]
-    wanted = f"{'an' if kind == 'integer' else 'a'} {kind} of " if kind else ""
-    if size == MAP_BYTES and not remedy:
+    cdef Parameter* parameter = &signature.parameters[index]
+    (kind,) = [name for name, kind in _KINDS.items() if kind == parameter.kind]
+    wanted = f"{'an' if parameter.kind == INTEGER else 'a'} {kind} of " if kind else ""
+    if parameter.size == MAP_BYTES and not remedy:
         remedy = "; a parameter of 128 bytes takes a TensorMapDescriptor"
-    return TypeError(f"{_where(signature, index)}: the parameter takes {wanted}{size} byte{'s' if size > 1 else ''}, "
-                     f"and {given} was given{remedy}")
+    return TypeError(f"{_where(signature, index)}: the parameter takes {wanted}{parameter.size} "
+                     f"byte{'s' if parameter.size > 1 else ''}, and {given} was given{remedy}")
 
 
 cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
@@ -149,7 +160,7 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
 
 
 cdef int _require_map_parameter(Signature signature, Py_ssize_t index, object value) except -1:
-    if signature.sizes[index] != MAP_BYTES:
+    if signature.parameters[index].size != MAP_BYTES:
         raise _mismatch(signature, index, f"a {type(value).__name__} (128 bytes)",
                         "; declare the parameter as const __grid_constant__ CUtensorMap, by value")
     return 0
@@ -157,58 +168,62 @@ cdef int _require_map_parameter(Signature signature, Py_ssize_t index, object va
 
 cdef int _pack_int(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
     """An int takes the parameter's own size; its value must fit it, signed or unsigned."""
-    cdef size_t size = signature.sizes[index]
-    cdef object kind = signature.kinds[index]
-    cdef uint64_t bits
-    if size not in _INT_RANGES or kind == "float" or kind == "bool":
+    cdef size_t size = signature.parameters[index].size
+    cdef Kind kind = signature.parameters[index].kind
+    cdef int overflow = 0
+    cdef long long bits
+    if (size != 8 and size != 4 and size != 1 and size != 2) or kind == FLOAT or kind == BOOL:
         raise _mismatch(signature, index, f"the int {value}",
-                        f"; pass {value}.0" if kind == "float" else f"; pass bool({value})" if kind == "bool" else "")
-    lowest, beyond = _INT_RANGES[size]
-    if not lowest <= value < beyond:
+                        f"; pass {value}.0" if kind == FLOAT else f"; pass bool({value})" if kind == BOOL else "")
+    bits = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow > 0 and size == 8 and value < 2**64:
+        bits = <long long>PyLong_AsUnsignedLongLong(value)
+    elif overflow or (size < 8 and not -(1LL << (8 * size - 1)) <= bits < (1LL << (8 * size))):
+        lowest, beyond = -(2 ** (8 * <object>size - 1)), 2 ** (8 * <object>size)
         raise OverflowError(f"{_where(signature, index)}: {value} does not fit the parameter's {size} bytes, which hold "
                             f"{lowest} to {beyond - 1}")
-    bits = value & 0xFFFFFFFFFFFFFFFF
     memcpy(slot, &bits, size)  # little-endian, as CUDA's hosts are
     return 0
 
 
 cdef int _pack_bool(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
-    if signature.sizes[index] != 1 or signature.kinds[index] in ("float", "pointer"):
+    cdef Kind kind = signature.parameters[index].kind
+    if signature.parameters[index].size != 1 or kind == FLOAT or kind == POINTER:
         raise _mismatch(signature, index, f"the bool {value} (1 byte)", f"; pass int({value})")
-    slot[0] = value
+    slot[0] = value is True
     return 0
 
 
 cdef int _pack_float(Signature signature, Py_ssize_t index, double value, unsigned char* slot) except -1:
     cdef float single = <float>value
-    cdef size_t size = signature.sizes[index]
-    kind = signature.kinds[index]
-    if size not in (4, 8) or (kind is not None and kind != "float"):
+    cdef size_t size = signature.parameters[index].size
+    cdef Kind kind = signature.parameters[index].kind
+    if (size != 4 and size != 8) or (kind != ANY and kind != FLOAT):
         raise _mismatch(signature, index, f"the float {value}",
                         "; pass numpy.float16(value) or ml_dtypes.bfloat16(value)" if size == 2 else "")
-    if size == 4:
-        if isfinite(value) and not isfinite(single):
-            raise OverflowError(f"{_where(signature, index)}: {value} does not fit a float")
-        memcpy(slot, &single, 4)
-    else:
+    if size == 8:
         memcpy(slot, &value, 8)
+        return 0
+    if isfinite(value) and not isfinite(single):
+        raise OverflowError(f"{_where(signature, index)}: {value} does not fit a float")
+    memcpy(slot, &single, 4)
     return 0
 
 
 cdef int _pack_complex(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
-    cdef size_t size = signature.sizes[index]
-    if size not in (8, 16) or signature.kinds[index] is not None:
+    cdef size_t size = signature.parameters[index].size
+    if (size != 8 and size != 16) or signature.parameters[index].kind != ANY:
         raise _mismatch(signature, index, f"the complex {value}")
-    return _pack_bytes(signature, index, np.complex64(value) if size == 8 else np.complex128(value), None, slot)
+    return _pack_bytes(signature, index, np.complex64(value) if size == 8 else np.complex128(value), ANY, slot)
 
 
-cdef int _pack_bytes(Signature signature, Py_ssize_t index, object value, object kind, unsigned char* slot) except -1:
+cdef int _pack_bytes(Signature signature, Py_ssize_t index, object value, Kind kind, unsigned char* slot) except -1:
     """A numpy scalar (structured ones too) or a ctypes value: its bytes, which must be as many as the parameter's."""
     cdef Py_buffer buffer
-    wanted = signature.kinds[index]
+    cdef Parameter* parameter = &signature.parameters[index]
     PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE)
     try:
-        if buffer.len != <Py_ssize_t>signature.sizes[index] or not _kinds_agree(kind, wanted):
+        if <size_t>buffer.len != parameter.size or not _kinds_agree(kind, parameter.kind):
             raise _mismatch(signature, index, f"{value!r} ({type(value).__name__}, {buffer.len} bytes)")
         memcpy(slot, buffer.buf, buffer.len)
     finally:
@@ -216,22 +231,23 @@ cdef int _pack_bytes(Signature signature, Py_ssize_t index, object value, object
     return 0
 
 
-def _kinds_agree(given, wanted):
+cdef bint _kinds_agree(Kind given, Kind wanted) noexcept:
     """Integers and pointers of the right size stand for each other; a float and a bool for their own kind alone."""
-    own = ("float", "bool")
-    return given is None or wanted is None or given == wanted or (given not in own and wanted not in own)
+    cdef bint own = given == FLOAT or given == BOOL or wanted == FLOAT or wanted == BOOL
+    return given == ANY or wanted == ANY or given == wanted or not own
 
 
-def _ctypes_kind(value):
+cdef Kind _ctypes_kind(object value):
     code = getattr(value, "_type_", None)
-    if not isinstance(code, str):
-        return None if not isinstance(value, ctypes._Pointer) else "pointer"
-    return _CTYPES_KINDS.get(code, "integer")
+    if isinstance(code, str):
+        return _CTYPES_KINDS.get(code, INTEGER)
+    return POINTER if isinstance(value, ctypes._Pointer) else ANY
 
 
 cdef int _pack_pointer(
         Signature signature, Py_ssize_t index, object value, uint64_t address, unsigned char* slot) except -1:
-    if signature.sizes[index] != 8 or signature.kinds[index] not in (None, "pointer", "integer"):
+    cdef Kind kind = signature.parameters[index].kind
+    if signature.parameters[index].size != 8 or kind == FLOAT or kind == BOOL:
         raise _mismatch(signature, index, f"the address of a {type(value).__name__} (8 bytes)")
     memcpy(slot, &address, 8)
     return 0

@@ -5,6 +5,7 @@ the first two, by the values of the fields for the third, since a LaunchConfig c
 """
 
 import weakref
+from functools import partial
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
@@ -82,26 +83,38 @@ cdef class KnownStream:
 
 
 cdef dict _streams = {}  # id(stream): KnownStream
+cdef PyObject* _last_stream = NULL  # borrowed; the one that was launched on last is found at once
+cdef KnownStream _last_known = None
 
 
 cdef KnownStream known_stream(object stream):
+    global _last_stream, _last_known
+    if <PyObject*>stream == _last_stream:
+        return _last_known
     cdef KnownStream known = _streams.get(id(stream))
     if known is None:
         known = KnownStream.__new__(KnownStream)
         known.handle = <CUstream><uintptr_t>int(stream.handle)
         if <uintptr_t>known.handle > 2:  # 0, 1 and 2 are the default streams
             driver.cuStreamGetCtx(known.handle, &known.context)
-        key = id(stream)
-        known.reference = weakref.ref(stream, lambda _: _streams.pop(key, None))
-        _streams[key] = known
+        known.reference = weakref.ref(stream, partial(_forget, id(stream)))
+        _streams[id(stream)] = known
+    _last_stream, _last_known = <PyObject*>stream, known
     return known
+
+
+def _forget(key, _):
+    """A stream is gone: another may get its address."""
+    global _last_stream
+    _streams.pop(key, None)
+    _last_stream = NULL
 
 
 cdef CUstream stream_handle(object stream, CUcontext* context) except? NULL:
     """The handle of a Stream, a GraphBuilder, or anything with ``__cuda_stream__``; and its context, if it is known."""
     cdef KnownStream known
     context[0] = NULL
-    if isinstance(stream, Stream):
+    if type(stream) is Stream or isinstance(stream, Stream):
         if _is_closed(stream):
             raise ValueError("the stream is closed; launch on an open one (Device().create_stream()). cuda.core before 1.2 "
                              "shows the null stream so, too: there pass cuda.core.LEGACY_DEFAULT_STREAM")
@@ -145,7 +158,7 @@ cdef Configuration configuration_of(object config, Signature signature):
     Tuples are compared by identity, which is enough: a field that was set anew is another tuple, or an equal one.
     """
     cdef Configuration last = signature.configuration
-    if not isinstance(config, LaunchConfig):
+    if type(config) is not LaunchConfig and not isinstance(config, LaunchConfig):
         config = LaunchConfig(**config)
     grid, block, cluster = GRID.of(config), BLOCK.of(config), CLUSTER.of(config)
     shmem_size = SHMEM_SIZE.of(config)
@@ -262,21 +275,21 @@ cdef int _pack_all(Signature signature, tuple args, unsigned char* block, void**
     if len(args) != signature.count:
         raise TypeError(f"kernel {signature.name or '?'} takes {signature.count} arguments, and {len(args)} were given")
     for index in range(signature.count):
-        pointers[index] = block + signature.offsets[index]
-        pack(signature, index, args[index], block + signature.offsets[index])
+        pointers[index] = block + signature.parameters[index].offset
+        pack(signature, index, args[index], <unsigned char*>pointers[index])
     return 0
 
 
-cdef int _require_contexts(object args, CUstream stream, CUcontext context) except -1:
+cdef int _require_contexts(tuple args, CUstream stream, CUcontext context) except -1:
     """Refuse a descriptor of another context than the stream's (the current one, for a default stream)."""
     cdef TensorMapDescriptor descriptor
     cdef Py_ssize_t index
-    for index, value in enumerate(args):
-        if type(value) is not TensorMapDescriptor:
+    for index in range(len(args)):
+        if type(args[index]) is not TensorMapDescriptor:
             continue
         if context == NULL and driver.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS:
             return 0  # the launch will say what is wrong with the stream
-        descriptor = value
+        descriptor = <TensorMapDescriptor>args[index]
         if context != descriptor._context and not _is_green(stream):
             raise TensorMapError(
                 f"argument {index}: the descriptor was made on device {descriptor._device_id} in context "
@@ -320,7 +333,7 @@ cdef class PreparedLaunch:
     cdef Signature signature
     cdef Configuration configuration
     cdef object kernel, config
-    cdef list arguments
+    cdef tuple arguments
     cdef unsigned char* block
     cdef void** pointers
 
@@ -334,7 +347,7 @@ cdef class PreparedLaunch:
         if self.block == NULL or self.pointers == NULL:
             raise MemoryError
         _pack_all(self.signature, args, self.block, self.pointers)
-        self.arguments = list(args)
+        self.arguments = args
 
     def __dealloc__(self):
         PyMem_Free(self.block)
@@ -348,8 +361,8 @@ cdef class PreparedLaunch:
 
     def __setitem__(self, index, value):
         cdef Py_ssize_t at = range(self.signature.count)[index]  # a negative index counts from the end
-        pack(self.signature, at, value, self.block + self.signature.offsets[at])
-        self.arguments[at] = value
+        pack(self.signature, at, value, self.block + self.signature.parameters[at].offset)
+        self.arguments = (*self.arguments[:at], value, *self.arguments[at + 1:])
 
     def __call__(self, stream):
         """Launch on `stream`, with the arguments as they were packed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import prod
 
 from cuda.core import Buffer
@@ -21,6 +20,8 @@ class StridedMemoryView(_CoreView):
 
     It is made as cuda.core's is: ``from_any_interface(tensor, stream_ptr=-1)`` and the other constructors.
     """
+
+    __slots__ = ("_exported",)  # an ExportedTensor: set by the DLPack constructors, else by export() at first use
 
     def __init__(self, obj=None, stream_ptr=None):
         if obj is None or not hasattr(obj, "__dlpack__"):
@@ -63,9 +64,8 @@ class StridedMemoryView(_CoreView):
             memory, core.shape, strides, itemsize=itemsize, dtype=core.dtype, is_readonly=core.readonly
         )
 
-    @cached_property
-    def _exported(self) -> ExportedTensor:
-        """What the view shows; set by the DLPack constructors, else read off the view itself."""
+    def _describe(self) -> ExportedTensor:
+        """What the view shows, read off the view itself."""
         dtype = super().dtype
         if dtype is not None and not dtype.isnative:
             raise TensorMapError(f"the view's dtype {dtype.str} is not in native byte order; TMA moves native elements")
@@ -82,7 +82,7 @@ class StridedMemoryView(_CoreView):
     def exporting_obj(self):
         """The tensor that is viewed."""
         source = super().exporting_obj
-        return source.tensor if isinstance(source, _Reexport) else source
+        return source.exporting_obj if isinstance(source, _Reexport) else source
 
     @property
     def dtype(self):
@@ -94,12 +94,9 @@ class StridedMemoryView(_CoreView):
     @property
     def dlpack_dtype(self) -> tuple[int, int, int]:
         """DLPack's (code, bits, lanes), which tells apart what `dtype` cannot."""
-        return self._exported.dlpack_dtype
+        return export_tensor(self).dlpack_dtype
 
     as_tensor_map = as_tensor_map
-
-
-register_view(StridedMemoryView)
 
 
 def _contiguous_strides(shape):
@@ -111,7 +108,7 @@ class _Reexport:
     """What cuda.core's constructor is given in a tensor's place: the same memory, in a dtype that it can read."""
 
     def __init__(self, tensor):
-        self.tensor = tensor
+        self.exporting_obj = tensor
         self.exported = export_tensor(tensor)
 
     def __dlpack_device__(self):
@@ -120,6 +117,11 @@ class _Reexport:
     def __dlpack__(self, *, stream=None, max_version=None, **_):
         if stream not in (None, -1):
             # Asking the tensor to order itself before the stream; the capsule itself is not wanted.
-            tensor = self.tensor.detach() if getattr(self.tensor, "requires_grad", False) else self.tensor
+            tensor = self.exporting_obj
+            if getattr(tensor, "requires_grad", False):
+                tensor = tensor.detach()
             tensor.__dlpack__(stream=stream)
         return self.exported.capsule()
+
+
+register_view(StridedMemoryView, _Reexport)

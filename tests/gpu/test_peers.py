@@ -48,8 +48,9 @@ def test_replacing_the_address_by_another_shape_and_dtype(device):
         descriptor.replace_address(torch.zeros(256, 256))
     with pytest.raises(TensorMapError, match="multiple of 16 bytes"):
         descriptor.replace_address(descriptor.params.global_address + 4)
-    with pytest.raises(TensorMapError, match="multiple of 16 bytes"):
-        descriptor.replace_address(-16)
+    for address in (-16, 0, 2**64):
+        with pytest.raises(TensorMapError, match="no 64-bit device address"):
+            descriptor.replace_address(address)
     assert (bytes(descriptor), descriptor.params, descriptor.tensor) == before
 
 
@@ -108,6 +109,8 @@ def test_conjugate_and_negative_views(device):
         cuda_tma.create_tensor_map(z.conj(), box_dim=(4, 4))
     with pytest.raises(TensorMapError, match=r"negative bit.*resolve_neg\(\)"):
         cuda_tma.create_tensor_map(z.conj().imag, box_dim=(4, 4))
+    with pytest.raises(TensorMapError, match="negative bit"):
+        cuda_tma.create_tensor_map(torch._neg_view(torch.zeros(8, 8, device="cuda")), box_dim=(4, 4))
     for make in (core.utils.StridedMemoryView, cuda_tma.StridedMemoryView):
         with pytest.raises(TensorMapError, match="negative bit"):
             cuda_tma.create_tensor_map(make.from_dlpack(z.conj().imag, stream_ptr=-1), box_dim=(4, 4))
