@@ -9,14 +9,14 @@ from .enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from .params import Params
+from .params import TiledParams
 
 @final
 class TensorMapDescriptor:
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     @property
-    def params(self) -> Params: ...
+    def params(self) -> TiledParams | Any: ...  # of the other modes: only what from_bytes adopted
     @property
     def tensor(self) -> Any: ...
     @property

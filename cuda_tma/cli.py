@@ -22,7 +22,7 @@ from ._dlpack import describe_tensor
 from .codec import decode, encode
 from .data_type import parse_data_type
 from .diff import diff, words_of
-from .enums import TensorMapAllocationClass
+from .enums import PARAMETER_ENUMS, TensorMapAllocationClass
 from .errors import TensorMapError
 from .explain import sentence
 from .fields import fields
@@ -256,8 +256,14 @@ def _add_map(command: argparse.ArgumentParser) -> None:
     group.add_argument("--channels", type=int, dest="channels_per_pixel")
     group.add_argument("--pixels", type=int, dest="pixels_per_column")
     for name in _ENUM_OPTIONS:
-        group.add_argument(f"--{name.replace('_', '-')}", default="NONE")
-    group.add_argument("--allocation-class", default="SMALL", metavar="LARGE", help="from compute capability 10.0 on")
+        default, *others = (member.short_name for member in PARAMETER_ENUMS[name])
+        _add_choice(group, name, default, others)
+    _add_choice(group, "allocation_class", "SMALL", ["LARGE"])
+
+
+def _add_choice(group: Any, name: str, default: str, others: Iterable[str]) -> None:
+    option = f"--{name.replace('_', '-')}"
+    group.add_argument(option, default=default, metavar=default, help=f"or {', '.join(others)}")
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

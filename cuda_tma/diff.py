@@ -11,14 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from .codec import decode, encode, stored_value
-from .enums import (
-    TensorMapAllocationClass,
-    TensorMapDataType,
-    TensorMapInterleave,
-    TensorMapL2Promotion,
-    TensorMapOOBFill,
-    TensorMapSwizzle,
-)
+from .enums import PARAMETER_ENUMS
 from .errors import TensorMapError
 from .fields import (
     BEYOND_PARAMS,
@@ -198,19 +191,11 @@ def words_of(field: Field, raw: bytes, params: Params) -> str:
         return "absent"
     value = getattr(params, field.name)
     value = value if field.index is None else value[field.index]
-    if field.name in _ENUMS:
-        return _ENUMS[field.name](value).short_name
+    if field.name in PARAMETER_ENUMS:
+        return PARAMETER_ENUMS[field.name](value).short_name
     return f"{value:#x}" if field.name == "global_address" else f"{value}{_UNITS.get(field.name, '')}"
 
 
-_ENUMS: dict[str, Any] = {
-    "data_type": TensorMapDataType,
-    "interleave": TensorMapInterleave,
-    "swizzle": TensorMapSwizzle,
-    "l2_promotion": TensorMapL2Promotion,
-    "oob_fill": TensorMapOOBFill,
-    "allocation_class": TensorMapAllocationClass,
-}
 _UNITS = {"global_strides": " bytes"}
 _UNKNOWN = "no field is known there; what it does to a load is not known"
 _MEANINGS = {

@@ -159,3 +159,14 @@ class TensorMapAllocationClass(_DriverEnum):
     AUTO = 0
     SMALL = 1
     LARGE = 2
+
+
+# the parameters that hold values of these enums
+PARAMETER_ENUMS: dict[str, type[_DriverEnum]] = {
+    "data_type": TensorMapDataType,
+    "interleave": TensorMapInterleave,
+    "swizzle": TensorMapSwizzle,
+    "l2_promotion": TensorMapL2Promotion,
+    "oob_fill": TensorMapOOBFill,
+    "allocation_class": TensorMapAllocationClass,
+}

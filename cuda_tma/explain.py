@@ -10,28 +10,13 @@ from dataclasses import fields
 from typing import Any
 
 from .data_type import element_bits
-from .enums import (
-    TensorMapAllocationClass,
-    TensorMapDataType,
-    TensorMapInterleave,
-    TensorMapL2Promotion,
-    TensorMapOOBFill,
-    TensorMapSwizzle,
-)
+from .enums import PARAMETER_ENUMS, TensorMapDataType
 from .errors import TensorMapError
 from .params import Params
 from .rules import Violation
 
 __all__ = ["refusal", "sentence"]
 
-_ENUMS: dict[str, Any] = {
-    "data_type": TensorMapDataType,
-    "interleave": TensorMapInterleave,
-    "swizzle": TensorMapSwizzle,
-    "l2_promotion": TensorMapL2Promotion,
-    "oob_fill": TensorMapOOBFill,
-    "allocation_class": TensorMapAllocationClass,
-}
 # the driver's dimension that an array's index 0 is of: a stride's, and a corner's (which has no C)
 _FIRST_DIMENSION = {"global_strides": 1, "pixel_box_lower_corner": 1, "pixel_box_upper_corner": 1}
 _SPATIAL = ("pixel_box_lower_corner", "pixel_box_upper_corner")
@@ -192,7 +177,7 @@ def _bytes_of_row(t: _Terms, v: Violation) -> str:
 
 def _enum_name(parameter: str, value: Any) -> str:
     """``3 ("128B")`` for a driver value of an enum, the value itself for anything else."""
-    enum = _ENUMS.get(parameter)
+    enum = PARAMETER_ENUMS.get(parameter)
     if enum is None or value not in _values(enum):
         return str(value)
     short = enum(value).short_name

@@ -2,17 +2,19 @@
 
 import gzip
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
 from cuda_tma.data_type import element_bits
-from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
+from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
 from cuda_tma.rules import check
 from cuda_tma.testing import params_from_recording
 
-_GOLDEN = Path(__file__).parent / "data" / "encode_sm90.jsonl.gz"
+_DATA = Path(__file__).parent / "data"
 
 LEGAL = TiledParams(
     data_type=7,
@@ -36,20 +38,37 @@ LEGAL_IM2COL = Im2colParams(
 )
 
 
+class Recorded(NamedTuple):
+    """One call of a driver's encoder."""
+
+    params: Params
+    accepted: bool
+    raw: bytes  # empty if it was refused
+    compute_capability: tuple[int, int]
+
+    @property
+    def is_judged(self):
+        """Driver 580 accepts im2col wide maps on 9.0, which has no such mode: its verdicts on them teach nothing."""
+        return self.compute_capability >= (10, 0) or not isinstance(self.params, Im2colWideParams)
+
+
 @cache
 def golden():
-    """(params, whether the driver accepted them, the driver's bytes or None, mode)."""
-    with gzip.open(_GOLDEN, "rt") as lines:
-        rows = [json.loads(line) for line in lines]
-    return [
-        (
-            params_from_recording(r["params"]),
-            r["result"] == 0,
-            bytes.fromhex(r["descriptor"] or ""),
-            r["params"]["kind"],
-        )
-        for r in rows
-    ]
+    """The recorded calls of all architectures: see ``tools/record_encodes.py``."""
+    return [_recorded(row) for path in sorted(_DATA.glob("encode_sm*.jsonl.gz")) for row in _rows(path)]
+
+
+def _rows(path):
+    with gzip.open(path, "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _recorded(row):
+    params = params_from_recording(row["params"])
+    if "allocation_class" in row:
+        params = replace(params, allocation_class=row["allocation_class"]["effective"])
+    raw = bytes.fromhex(row["descriptor"] or "")
+    return Recorded(params, row["result"] == 0, raw, tuple(row.get("compute_capability", (9, 0))))
 
 
 # number of elements of a whole 16 bytes, or what the packed types demand

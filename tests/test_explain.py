@@ -72,7 +72,7 @@ def test_a_refusal_that_no_rule_explains_says_so_with_all_arguments():
 
 @given(st.integers(0, 2**30))
 def test_any_refused_recording_can_be_told(seed):
-    rows = [p for p, took, _, _ in golden() if not took]
+    rows = [row.params for row in golden() if not row.accepted]
     params = rows[seed % len(rows)]
     violations = check(params, warnings=True)
     text = str(refusal(params, violations))

@@ -34,10 +34,10 @@ PACKED_IM2COL = replace(LEGAL_IM2COL, data_type=14, global_dim=(128, 48, 40, 8),
 
 
 def test_check_gives_the_drivers_verdict():
-    rows = [(p, took) for p, took, _, kind in golden() if kind != "im2col_wide"]
-    assert [(p, check(p)) for p, took in rows if took and check(p)] == [], "false refusal"
-    assert [p for p, took in rows if not took and not check(p)] == [], "false accept"
-    assert len({v.rule for p, took in rows if not took for v in check(p)}) >= 23
+    rows = [(row, check(row.params, row.compute_capability)) for row in golden() if row.is_judged]
+    assert [(row, broken) for row, broken in rows if row.accepted and broken] == [], "false refusal"
+    assert [row for row, broken in rows if not row.accepted and not broken] == [], "false accept"
+    assert len({v.rule for row, broken in rows if not row.accepted for v in broken}) >= 23
 
 
 def test_what_the_tests_start_from_is_legal():
