@@ -1,6 +1,7 @@
 """cuda_tma: TMA tensor maps for cuda.core."""
 
 from . import emulate
+from ._array import TensorMapArray, create_tensor_maps
 from ._launch import PreparedLaunch, launch, prepare
 from ._tensor_map import TensorMapDescriptor, create_tensor_map
 from .codec import decode, encode

@@ -23,6 +23,7 @@ cdef class CompiledOptions:
 
     cdef int rank
     cdef int data_type  # -1: follows from the tensor's dtype
+    cdef int allocation_class  # -1: SMALL, where the driver can set it
     cdef uint32_t interleave, swizzle, l2_promotion, oob_fill
     cdef uint32_t box_dim[MAX_RANK]
     cdef uint32_t element_strides[MAX_RANK]

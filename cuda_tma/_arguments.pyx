@@ -67,6 +67,7 @@ cdef CompiledOptions _compile(object options):
         values.box_dim[driver_index(rank, dim)] = _uint32("box_dim", dim, options.box_dim[dim])
         values.element_strides[driver_index(rank, dim)] = _uint32("element_strides", dim, element_strides[dim])
     values.data_type = -1 if options.data_type is None else options.data_type
+    values.allocation_class = -1 if options.allocation_class is None else options.allocation_class
     values.interleave = options.interleave
     values.swizzle = options.swizzle
     values.l2_promotion = options.l2_promotion

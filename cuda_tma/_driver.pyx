@@ -9,7 +9,7 @@ from libc.stdint cimport uintptr_t
 from cuda.core._utils.cuda_utils import CUDAError
 
 # Entry point: the CUDA version whose signature we use, in the order of struct Driver. An older driver lacks the
-# last three (CUDA 12.4): descriptors can be made with driver 525, and launches ask for 550.
+# optional ones: descriptors can be made with driver 525 (CUDA 12.0), and launches ask for 550 (CUDA 12.4).
 _ENTRY_POINTS = {
     "cuTensorMapEncodeTiled": 12000,
     "cuTensorMapReplaceAddress": 12000,
@@ -20,13 +20,15 @@ _ENTRY_POINTS = {
     "cuDeviceGetAttribute": 2000,
     "cuPointerGetAttribute": 4000,
     "cuStreamGetCtx": 9020,
+    "cuMemcpyHtoDAsync": 3020,
     "cuLaunchKernelEx": 11060,
     "cuGetErrorName": 6000,
+    "cuTensorMapSetAllocationClass": 13050,
     "cuStreamGetGreenCtx": 12040,
     "cuKernelGetParamInfo": 12040,
     "cuKernelGetName": 12030,
 }
-_OPTIONAL = ("cuStreamGetGreenCtx", "cuKernelGetParamInfo", "cuKernelGetName")
+_OPTIONAL = ("cuTensorMapSetAllocationClass", "cuStreamGetGreenCtx", "cuKernelGetParamInfo", "cuKernelGetName")
 
 cdef bint _is_loaded = False
 

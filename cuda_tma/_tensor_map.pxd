@@ -27,3 +27,7 @@ cdef class TensorMapDescriptor:
 
 
 cdef int require_gpu_memory(uint64_t address, int device_id) except -1
+cdef int require_access(ExportedTensor tensor, int device_id) except -1
+cdef int enter_context(CUcontext* context, int* device_id) except -1
+cdef int encode(
+    void* target, ExportedTensor tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1

@@ -20,15 +20,16 @@ from .explain import refusal
 from .options import TensorMapOptions, as_options
 from .params import TiledParams
 from .rules import check
-from .swizzle import smem_alignment, smem_bytes, tx_bytes
+from .swizzle import smem_alignment, smem_bytes, smem_layout, tx_bytes
 
-cdef enum:  # CUdevice_attribute, CUpointer_attribute and CUmemorytype
+cdef enum:  # values of CUdevice_attribute, CUpointer_attribute and CUmemorytype
     COMPUTE_CAPABILITY_MAJOR = 75
     COMPUTE_CAPABILITY_MINOR = 76
     POINTER_MEMORY_TYPE = 2
     POINTER_IS_MANAGED = 8
     POINTER_DEVICE_ORDINAL = 9
     MEMORYTYPE_HOST = 1
+    SMALL = 1  # CUtensorMapAllocClass
 
 
 cdef int require_access(ExportedTensor tensor, int device_id) except -1:
@@ -144,6 +145,19 @@ cdef class TensorMapDescriptor:
         """Alignment in bytes that the destination in shared memory needs."""
         return smem_alignment(self.params)
 
+    def smem_layout(self):
+        """Where each element of the box lies in shared memory, as a CuTe layout (needs ``tensor-layouts``).
+
+        See :func:`cuda_tma.swizzle.smem_layout`.
+        """
+        return smem_layout(self.params)
+
+    def _repr_html_(self):
+        """For notebooks: every parameter in words, and shared memory as banks."""
+        from .html import descriptor_html  # here, since it may draw
+
+        return descriptor_html(self.params, repr(self))
+
     @staticmethod
     def from_bytes(raw, tensor=None):
         """Adopt a tensor map made elsewhere (CUTLASS, Triton, CuTe DSL), for the current context.
@@ -168,7 +182,7 @@ cdef class TensorMapDescriptor:
         cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
         cdef bytes data = bytes(raw)
         params = decode(data)
-        _enter_context(descriptor)
+        enter_context(&descriptor._context, &descriptor._device_id)
         violations = check(params, compute_capability=_compute_capability(descriptor._device_id))
         if violations:
             raise refusal(params, violations)
@@ -284,7 +298,7 @@ cdef class TensorMapDescriptor:
 
 def create_tensor_map(
         tensor, options=None, *, box_dim=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
-        l2_promotion=None, oob_fill=None):
+        l2_promotion=None, oob_fill=None, allocation_class=None):
     """Make a descriptor of a tensor in the current CUDA context.
 
     Parameters
@@ -293,7 +307,7 @@ def create_tensor_map(
         A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
         on the current device or in pinned or managed memory.
     options : TensorMapOptions, cuda.core.TensorMapDescriptorOptions or mapping, optional
-    box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+    box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class
         Fields of :class:`TensorMapOptions`, instead of `options`.
 
     Returns
@@ -308,21 +322,37 @@ def create_tensor_map(
         If there is no NVIDIA driver.
     """
     if type(options) is not TensorMapOptions or not (
-        box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill is None
+        box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
+        is allocation_class is None
     ):
         options = as_options(
             box_dim, options, element_strides=element_strides, data_type=data_type, interleave=interleave,
-            swizzle=swizzle, l2_promotion=l2_promotion, oob_fill=oob_fill)
+            swizzle=swizzle, l2_promotion=l2_promotion, oob_fill=oob_fill, allocation_class=allocation_class)
     return create(export(tensor), options)
 
 
 def as_tensor_map(
         self, box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
-        l2_promotion=None, oob_fill=None):
+        l2_promotion=None, oob_fill=None, allocation_class=None):
     """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
     return create_tensor_map(
         self, options, box_dim=box_dim, element_strides=element_strides, data_type=data_type, interleave=interleave,
-        swizzle=swizzle, l2_promotion=l2_promotion, oob_fill=oob_fill)
+        swizzle=swizzle, l2_promotion=l2_promotion, oob_fill=oob_fill, allocation_class=allocation_class)
+
+
+cdef int encode(
+        void* target, ExportedTensor tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1:
+    """Have the driver write the 128 bytes, or explain why it does not."""
+    cdef CUresult result = values.encode(target, arguments)
+    if result != CUDA_SUCCESS:
+        raise _driver_refusal(result, params_of(arguments, values), tensor.dtype_name, device_id)
+    if driver.cuTensorMapSetAllocationClass != NULL:
+        result = driver.cuTensorMapSetAllocationClass(
+            target, SMALL if values.allocation_class < 0 else values.allocation_class, NULL)
+        require_success(result, "cuTensorMapSetAllocationClass")
+    elif values.allocation_class >= 0:
+        raise refusals.allocation_class(values.allocation_class)
+    return 0
 
 
 cdef TensorMapDescriptor create(ExportedTensor tensor, object options):
@@ -331,22 +361,19 @@ cdef TensorMapDescriptor create(ExportedTensor tensor, object options):
     cdef CompiledOptions values = compiled(options)
     cdef CUresult result
     describe(tensor, options, values, &descriptor._arguments)
-    _enter_context(descriptor)
+    enter_context(&descriptor._context, &descriptor._device_id)
     require_access(tensor, descriptor._device_id)
-    result = values.encode(descriptor.map(), &descriptor._arguments)
-    if result != CUDA_SUCCESS:
-        raise _driver_refusal(
-            result, params_of(&descriptor._arguments, values), tensor.dtype_name, descriptor._device_id)
+    encode(descriptor.map(), tensor, values, &descriptor._arguments, descriptor._device_id)
     descriptor._dtype = tensor.dtype_key()
     descriptor._exported = tensor
     descriptor._options = options
     return descriptor
 
 
-cdef int _enter_context(TensorMapDescriptor descriptor) except -1:
-    """Record the context and device in which the descriptor is made."""
+cdef int enter_context(CUcontext* context, int* device_id) except -1:
+    """The context and device in which a map is made."""
     ensure_driver()
-    if driver.cuCtxGetCurrent(&descriptor._context) != CUDA_SUCCESS or descriptor._context == NULL:
+    if driver.cuCtxGetCurrent(context) != CUDA_SUCCESS or context[0] == NULL:
         raise refusals.no_context()
-    require_success(driver.cuCtxGetDevice(&descriptor._device_id), "cuCtxGetDevice")
+    require_success(driver.cuCtxGetDevice(device_id), "cuCtxGetDevice")
     return 0

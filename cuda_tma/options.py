@@ -11,7 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from .data_type import parse_data_type
-from .enums import TensorMapDataType, TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+from .enums import (
+    TensorMapAllocationClass,
+    TensorMapDataType,
+    TensorMapInterleave,
+    TensorMapL2Promotion,
+    TensorMapOOBFill,
+    TensorMapSwizzle,
+)
 from .params import TiledParams
 
 __all__ = ["TensorMapOptions"]
@@ -47,6 +54,9 @@ class TensorMapOptions(_Compiled):
         ``"128B"`` is ``TensorMapSwizzle.SWIZZLE_128B``, and likewise for the others.
     l2_promotion : TensorMapL2Promotion or str
     oob_fill : TensorMapOOBFill or str
+    allocation_class : TensorMapAllocationClass or str, optional
+        Compute capability 10.0 and later, with a driver of CUDA 13.5 or later: how far beyond the tensor the engine may
+        prefetch. If None, SMALL where the driver can set it. Documented, not verified on hardware.
 
     Raises
     ------
@@ -66,6 +76,7 @@ class TensorMapOptions(_Compiled):
     swizzle: TensorMapSwizzle = TensorMapSwizzle.NONE
     l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
     oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
+    allocation_class: TensorMapAllocationClass | None = None
     def __post_init__(self):
         put = object.__setattr__
         put(self, "box_dim", _int_tuple("box_dim", self.box_dim))
@@ -73,6 +84,8 @@ class TensorMapOptions(_Compiled):
             put(self, "element_strides", _int_tuple("element_strides", self.element_strides))
         if self.data_type is not None:
             put(self, "data_type", parse_data_type(self.data_type))
+        if self.allocation_class is not None:
+            put(self, "allocation_class", TensorMapAllocationClass.parse(self.allocation_class, "allocation_class"))
         for name, enum_type in _ENUMS.items():
             put(self, name, enum_type.parse(getattr(self, name), name))
 

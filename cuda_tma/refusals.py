@@ -7,7 +7,7 @@ Shapes and strides are in tensor order; strides are in elements.
 from __future__ import annotations
 
 from .data_type import element_bits, is_packed
-from .enums import TensorMapDataType
+from .enums import TensorMapAllocationClass, TensorMapDataType
 from .errors import TensorMapError
 
 
@@ -154,6 +154,15 @@ def replacement(what: str, new: object, old: object) -> TensorMapError:
     )
 
 
+def allocation_class(value: int) -> TensorMapError:
+    """CUDA 13.5 driver API, cuTensorMapSetAllocationClass."""
+    name = TensorMapAllocationClass(value).short_name
+    return TensorMapError(
+        f'allocation_class="{name}" needs a driver with cuTensorMapSetAllocationClass (CUDA 13.5), and this one has none; '
+        "leave it out"
+    )
+
+
 def no_memory() -> TensorMapError:
     """Address 0: a wrapper or fake tensor, or one whose storage was resized to nothing."""
     return TensorMapError(
@@ -168,6 +177,11 @@ def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
         f"the tensor map begins at {map_address:#x} and the tensor at {tensor_address:#x}; pass the tensor (or the slice "
         "of it) that the map was made for, or none"
     )
+
+
+def address_list(shape: tuple[int, ...], dtype: object, count: int) -> TensorMapError:
+    """One integer for each map."""
+    return TensorMapError(f"addresses has shape {shape} and dtype {dtype}; give {count} integers, one for each tensor map")
 
 
 def replacement_address(address: int, alignment: int) -> TensorMapError:

@@ -19,11 +19,13 @@ SIGNATURES = {
     "cuCtxGetCurrent": (ctypes.POINTER(u64),),
     "cuCtxPushCurrent": (u64,),
     "cuCtxPopCurrent": (ctypes.POINTER(u64),),
+    "cuTensorMapSetAllocationClass": (u64, u32, pointer),
     "cuStreamGetGreenCtx": (u64, ctypes.POINTER(u64)),
     "cuCtxGetDevice": (ctypes.POINTER(ctypes.c_int),),
     "cuDeviceGetAttribute": (ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_int),
     "cuPointerGetAttribute": (pointer, ctypes.c_int, u64),
     "cuStreamGetCtx": (u64, ctypes.POINTER(u64)),
+    "cuMemcpyHtoDAsync": (u64, pointer, ctypes.c_size_t, u64),
     "cuLaunchKernelEx": (pointer, u64, ctypes.POINTER(u64), pointer),
     "cuGetErrorName": (ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)),
     "cuKernelGetParamInfo": (u64, ctypes.c_size_t, ctypes.POINTER(u64), ctypes.POINTER(u64)),
@@ -59,12 +61,14 @@ class FakeDriver:
     pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute knows
     kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
     launches: list = field(default_factory=list)
+    copies: list = field(default_factory=list)
     encoded: int = 0
 
-    def install(self):
-        """Put this driver in the real one's place."""
+    def install(self, without=()):
+        """Put this driver in the real one's place, less some of its entry points."""
         self._functions = {  # kept: ctypes functions die with their Python object
             name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(getattr(self, name)) for name, types in SIGNATURES.items()
+            if name not in without
         }
         _driver.install({name: ctypes.cast(f, pointer).value for name, f in self._functions.items()})
 
@@ -101,6 +105,11 @@ class FakeDriver:
         self.context, self.device = self.stack.pop()
         return 0
 
+    def cuTensorMapSetAllocationClass(self, target, allocation_class, out):
+        word = u32.from_address(target + 8)
+        word.value = word.value & ~(1 << 21) | (allocation_class == 2) << 21
+        return 0
+
     def cuStreamGetGreenCtx(self, stream, out):
         out[0] = self.green
         return 0
@@ -123,6 +132,10 @@ class FakeDriver:
 
     def cuStreamGetCtx(self, stream, out):
         out[0] = self.stream_context
+        return 0
+
+    def cuMemcpyHtoDAsync(self, target, source, size, stream):
+        self.copies.append((target, ctypes.string_at(source, size), stream))
         return 0
 
     def cuKernelGetParamInfo(self, function, index, offset, size):

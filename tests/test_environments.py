@@ -90,7 +90,7 @@ def build_wheel(python, folder):
     """Build from a clean copy of what the package is built from: nothing left over from earlier builds is packed."""
     sources = folder / "sources"
     shutil.copytree(ROOT / "cuda_tma", sources / "cuda_tma", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, sources)
     pip(python, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sources)
     (wheel,) = folder.glob("*.whl")

@@ -329,6 +329,7 @@ def test_array_interface_mistakes(driver):
 
 def test_an_exported_capsule_always_has_strides():
     """DLPack 1.2 and later leave them out for no tensor."""
+    pytest.importorskip("numpy", minversion="2.1")  # the first to read capsules of DLPack 1
     array = np.from_dlpack(_Capsule(describe_tensor((3, 4), None, "float32", _HOST.ctypes.data)))
     assert array.strides == (16, 4) and array[2, 3] == 11
 
@@ -401,3 +402,13 @@ def test_errors_of_the_driver_are_not_explained_away(driver, device_tensor):
     with pytest.raises(Exception, match="cuPointerGetAttribute failed with CUDA_ERROR_UNKNOWN") as error:
         cuda_tma.create_tensor_map(np.zeros((64, 128), np.float32), box_dim=(16, 32))
     assert type(error.value).__name__ == "CUDAError"
+
+
+def test_allocation_class(driver, device_tensor):
+    tensor = device_tensor((64, 128))
+    make = lambda **keywords: cuda_tma.create_tensor_map(tensor, box_dim=(16, 32), **keywords).params.allocation_class  # noqa: E731
+    assert (make(), make(allocation_class="SMALL"), make(allocation_class="LARGE")) == (1, 1, 2)
+    driver.install(without=["cuTensorMapSetAllocationClass"])
+    assert make() == 1
+    with pytest.raises(TensorMapError, match='allocation_class="LARGE" needs a driver with cuTensorMapSetAllocationClass'):
+        make(allocation_class="LARGE")

@@ -1,0 +1,228 @@
+"""TensorMapArray: many tensor maps in one aligned block, for kernels that index them (grouped GEMM, MoE)."""
+
+cimport cython
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport uint32_t, uint64_t, uintptr_t
+from libc.string cimport memcpy
+
+from ._arguments cimport CompiledOptions, TensorArguments, compiled, describe
+from ._dlpack cimport ExportedTensor, export
+from ._driver cimport CUcontext, driver, require_success
+from ._launch cimport stream_handle
+from ._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, encode, enter_context, require_access
+
+import numpy as np
+from cuda.core import Device as CoreDevice
+
+from . import refusals
+from .options import as_options
+
+
+@cython.final
+cdef class TensorMapArray:
+    """Tensor maps side by side, 128 bytes each, in one block of host memory that is aligned to 128 bytes.
+
+    Made by :func:`cuda_tma.create_tensor_maps`. ``array[i]`` is a :class:`TensorMapDescriptor` with a copy of map i;
+    ``array.upload(stream)`` copies them all to device memory, for a kernel with a ``const TensorMap*`` parameter.
+    """
+
+    cdef unsigned char* _memory
+    cdef unsigned char* _maps    # the first aligned address in _memory
+    cdef Py_ssize_t _count
+    cdef uint64_t _alignment_bytes
+    cdef CUcontext _context
+    cdef int _device_id
+    cdef object _options
+    cdef list _exported          # owners, one a map; or one for all, whose addresses were given as integers
+
+    def __init__(self):
+        raise TypeError("make a TensorMapArray with cuda_tma.create_tensor_maps(tensors, options)")
+
+    def __dealloc__(self):
+        PyMem_Free(self._memory)
+
+    def __len__(self):
+        return self._count
+
+    @property
+    def address(self):
+        """Host address of the first map, a multiple of 128."""
+        return <uintptr_t>self._maps
+
+    @property
+    def nbytes(self):
+        """128 times the number of maps."""
+        return self._count * MAP_BYTES
+
+    def __getitem__(self, index):
+        cdef Py_ssize_t at = range(self._count)[index]  # a negative index counts from the end
+        descriptor = TensorMapDescriptor.from_bytes((<const char*>self._maps)[at * MAP_BYTES:(at + 1) * MAP_BYTES])
+        if len(self._exported) == self._count:
+            (<TensorMapDescriptor>descriptor)._exported = self._exported[at]
+        return descriptor
+
+    def __bytes__(self):
+        return (<const char*>self._maps)[:self._count * MAP_BYTES]
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        if flags & PyBUF_WRITABLE:
+            raise BufferError("a TensorMapArray is read-only; replace_addresses changes it")
+        buffer.buf = self._maps
+        buffer.obj = self
+        buffer.len = self._count * MAP_BYTES
+        buffer.readonly = 1
+        buffer.itemsize = 1
+        buffer.format = <char*>b"B" if flags & PyBUF_FORMAT else NULL
+        buffer.ndim = 1
+        buffer.shape = &buffer.len if flags & PyBUF_ND else <Py_ssize_t*>NULL
+        buffer.strides = &buffer.itemsize if flags & PyBUF_STRIDES == PyBUF_STRIDES else <Py_ssize_t*>NULL
+        buffer.suboffsets = NULL
+        buffer.internal = NULL
+
+    def replace_addresses(self, addresses):
+        """Point every map at another address. Only the alignment is checked, and nothing is kept alive.
+
+        Parameters
+        ----------
+        addresses : sequence or array of int, shape (len(array),)
+            Device addresses.
+
+        Raises
+        ------
+        TensorMapError
+            If their number differs or one is not aligned. The maps are then as they were.
+        """
+        cdef const uint64_t[::1] values = _address_array(addresses, self._count, self._alignment_bytes)
+        _put_addresses(self._maps, values)
+        self._exported = []
+
+    def upload(self, stream):
+        """Copy the maps to device memory in one transfer.
+
+        Parameters
+        ----------
+        stream : Stream, or object with ``__cuda_stream__``
+            Kernels that are launched on it later see the maps.
+
+        Returns
+        -------
+        cuda.core.Buffer
+            ``nbytes`` bytes; pass it to :func:`cuda_tma.launch` as the ``const TensorMap*`` argument. It does not follow
+            later changes of this array.
+        """
+        cdef CUcontext context
+        cdef uintptr_t target
+        cdef void* handle = stream_handle(stream, &context)
+        buffer = CoreDevice(self._device_id).allocate(self._count * MAP_BYTES, stream=stream)
+        target = int(buffer.handle)
+        require_success(
+            driver.cuMemcpyHtoDAsync(target, self._maps, self._count * MAP_BYTES, handle), "cuMemcpyHtoDAsync")
+        return buffer
+
+
+def create_tensor_maps(tensors, options, *, addresses=None):
+    """Make many descriptors with the same options at once, in the current CUDA context.
+
+    Parameters
+    ----------
+    tensors : sequence of tensors, or one tensor
+        Each is described by its own map, and kept alive. With `addresses`, one tensor, whose geometry they all have.
+    options : TensorMapOptions, cuda.core.TensorMapDescriptorOptions or mapping
+    addresses : sequence or array of int, optional
+        Device addresses of tensors like `tensors`: its map is encoded once and given each of them. Only their alignment
+        is checked, and nothing but `tensors` is kept alive.
+
+    Returns
+    -------
+    TensorMapArray
+
+    Raises
+    ------
+    TensorMapError
+        If one of the tensors or the options cannot make a map.
+
+    Examples
+    --------
+    ::
+
+        maps = cuda_tma.create_tensor_maps(weights, cuda_tma.TensorMapOptions((64, 64), swizzle="128B"))
+        on_device = maps.upload(stream)
+        cuda_tma.launch(stream, config, kernel, on_device, len(maps))
+    """
+    options = as_options(options=options)
+    if addresses is None:
+        return _of_tensors(list(tensors), options)
+    return _of_addresses(tensors, options, addresses)
+
+
+cdef TensorMapArray _of_tensors(list tensors, object options):
+    cdef CompiledOptions values = compiled(options)
+    cdef TensorMapArray array = _allocate(len(tensors), options)
+    cdef TensorArguments arguments
+    cdef ExportedTensor exported
+    cdef Py_ssize_t index
+    for index in range(array._count):
+        exported = export(tensors[index])
+        describe(exported, options, values, &arguments)
+        require_access(exported, array._device_id)
+        encode(array._maps + index * MAP_BYTES, exported, values, &arguments, array._device_id)
+        array._alignment_bytes = max(array._alignment_bytes, arguments.alignment_bytes)
+        array._exported.append(exported)
+    return array
+
+
+cdef TensorMapArray _of_addresses(object tensor, object options, object addresses):
+    cdef CompiledOptions values = compiled(options)
+    cdef TensorMapArray array
+    cdef TensorArguments arguments
+    cdef ExportedTensor exported = export(tensor)
+    cdef const uint64_t[::1] checked
+    cdef Py_ssize_t index
+    describe(exported, options, values, &arguments)
+    checked = _address_array(addresses, len(addresses), arguments.alignment_bytes)
+    array = _allocate(len(addresses), options)
+    array._alignment_bytes = arguments.alignment_bytes
+    array._exported.append(exported)
+    require_access(exported, array._device_id)
+    if array._count:
+        encode(array._maps, exported, values, &arguments, array._device_id)
+    for index in range(1, array._count):
+        memcpy(array._maps + index * MAP_BYTES, array._maps, MAP_BYTES)
+    _put_addresses(array._maps, checked)
+    return array
+
+
+cdef TensorMapArray _allocate(Py_ssize_t count, object options):
+    cdef TensorMapArray array = TensorMapArray.__new__(TensorMapArray)
+    array._memory = <unsigned char*>PyMem_Malloc(count * MAP_BYTES + MAP_ALIGNMENT)
+    if array._memory == NULL:
+        raise MemoryError
+    array._maps = <unsigned char*>((<uintptr_t>array._memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
+    array._count = count
+    array._alignment_bytes = 16
+    array._options = options
+    array._exported = []
+    enter_context(&array._context, &array._device_id)
+    return array
+
+
+def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
+    """The addresses as contiguous uint64, all of them legal."""
+    given = np.asarray(addresses)
+    if given.shape != (count,) or (given.dtype.kind not in "iu" and count):
+        raise refusals.address_list(given.shape, given.dtype, count)
+    values = np.ascontiguousarray(given, dtype=np.uint64)
+    illegal = np.flatnonzero((values % alignment_bytes != 0) | (given <= 0))
+    if illegal.size:
+        raise refusals.replacement_address(int(given[illegal[0]]), alignment_bytes)
+    return values
+
+
+cdef int _put_addresses(unsigned char* maps, const uint64_t[::1] addresses) except -1:
+    cdef Py_ssize_t index
+    for index in range(addresses.shape[0]):
+        require_success(
+            driver.cuTensorMapReplaceAddress(maps + index * MAP_BYTES, <void*><uintptr_t>addresses[index]),
+            "cuTensorMapReplaceAddress")
+    return 0
