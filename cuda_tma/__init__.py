@@ -1,4 +1,4 @@
-"""cuda_tma: TMA tensor maps for cuda.core."""
+"""cuda_tma: TMA tensor maps for cuda.core. These are the public names."""
 
 from . import emulate
 from ._array import TensorMapArray, create_tensor_maps
@@ -7,11 +7,54 @@ from ._tensor_map import TensorMapDescriptor, create_tensor_map
 from .codec import decode, encode
 from .device import Device
 from .diff import FieldDifference, diff
-from .enums import *  # noqa: F403
-from .errors import *  # noqa: F403
+from .enums import (
+    TensorMapAllocationClass,
+    TensorMapDataType,
+    TensorMapIm2ColWideMode,
+    TensorMapInterleave,
+    TensorMapL2Promotion,
+    TensorMapOOBFill,
+    TensorMapSwizzle,
+)
+from .errors import TensorMapError, TensorMapFault
 from .include_path import include_path
-from .options import *  # noqa: F403
-from .params import *  # noqa: F403
+from .options import TensorMapOptions
+from .params import Im2colParams, Im2colWideParams, TiledParams
 from .rules import Violation, check
 from .suggest import Suggestion, suggest
-from .view import *  # noqa: F403
+from .view import StridedMemoryView
+
+__all__ = [
+    "Device",
+    "FieldDifference",
+    "Im2colParams",
+    "Im2colWideParams",
+    "PreparedLaunch",
+    "StridedMemoryView",
+    "Suggestion",
+    "TensorMapAllocationClass",
+    "TensorMapArray",
+    "TensorMapDataType",
+    "TensorMapDescriptor",
+    "TensorMapError",
+    "TensorMapFault",
+    "TensorMapIm2ColWideMode",
+    "TensorMapInterleave",
+    "TensorMapL2Promotion",
+    "TensorMapOOBFill",
+    "TensorMapOptions",
+    "TensorMapSwizzle",
+    "TiledParams",
+    "Violation",
+    "check",
+    "create_tensor_map",
+    "create_tensor_maps",
+    "decode",
+    "diff",
+    "emulate",
+    "encode",
+    "include_path",
+    "launch",
+    "prepare",
+    "suggest",
+]

@@ -21,5 +21,8 @@ class TensorMapArray:
     def upload(self, stream: Any) -> Buffer: ...
 
 def create_tensor_maps(
-    tensors: Sequence[object] | object, options: TensorMapOptions | Mapping[str, Any] | object, *, addresses: object = None
+    tensors: Sequence[object] | object,
+    options: TensorMapOptions | Mapping[str, Any] | object,
+    *,
+    addresses: object = None,
 ) -> TensorMapArray: ...

@@ -3,7 +3,7 @@
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdint cimport uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from ._arguments cimport CompiledOptions, TensorArguments, compiled, describe
@@ -108,8 +108,8 @@ cdef class TensorMapArray:
         Returns
         -------
         cuda.core.Buffer
-            ``nbytes`` bytes; pass it to :func:`cuda_tma.launch` as the ``const TensorMap*`` argument. It does not follow
-            later changes of this array.
+            ``nbytes`` bytes; pass it to :func:`cuda_tma.launch` as the ``const TensorMap*`` argument. It does not
+            follow later changes of this array.
         """
         cdef CUcontext context
         cdef uintptr_t target

@@ -295,8 +295,8 @@ cdef int _adopt_torch(ExportedTensor exported, object tensor, _Exporter exporter
 
 
 def _lazy_view(bit, resolve):
-    return TensorMapError(f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it shows. "
-                          f"Pass tensor.{resolve}()")
+    return TensorMapError(f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it "
+                          f"shows. Pass tensor.{resolve}()")
 
 
 cdef int _read_torch(ExportedTensor exported, object tensor, _Exporter exporter) except -1:
@@ -373,7 +373,8 @@ cdef int _adopt_array_interface(ExportedTensor exported, object interface) excep
     """``__cuda_array_interface__``, version 2 or 3. Source: Numba's documentation of the protocol."""
     dtype = np.dtype(interface["typestr"])
     if dtype.kind not in _KIND_CODES or not dtype.isnative:
-        raise TensorMapError(f"the tensor's typestr {interface['typestr']!r} is not a native number type, which TMA needs")
+        raise TensorMapError(f"the tensor's typestr {interface['typestr']!r} is not a native number type, which "
+                             "TMA needs")
     if interface.get("mask") is not None:
         raise TensorMapError("the tensor has a mask, which TMA cannot honour; pass its data")
     strides_bytes = interface.get("strides")

@@ -12,7 +12,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uintptr_t
 
 from ._driver cimport (
-    CUDA_SUCCESS, CUcontext, CUfunction, CUresult, CUstream, LaunchAttribute, LaunchConfigC, driver, ensure_driver,
+    CUDA_SUCCESS, CUcontext, CUresult, CUstream, LaunchAttribute, LaunchConfigC, driver, ensure_driver,
     error_name)
 from ._kernel_arg cimport Signature, pack, signature_of
 from ._tensor_map cimport TensorMapDescriptor
@@ -116,8 +116,8 @@ cdef CUstream stream_handle(object stream, CUcontext* context) except? NULL:
     context[0] = NULL
     if type(stream) is Stream or isinstance(stream, Stream):
         if _is_closed(stream):
-            raise ValueError("the stream is closed; launch on an open one (Device().create_stream()). cuda.core before 1.2 "
-                             "shows the null stream so, too: there pass cuda.core.LEGACY_DEFAULT_STREAM")
+            raise ValueError("the stream is closed; launch on an open one (Device().create_stream()). cuda.core before "
+                             "1.2 shows the null stream so, too: there pass cuda.core.LEGACY_DEFAULT_STREAM")
         known = known_stream(stream)
         context[0] = known.context
         return known.handle
@@ -129,12 +129,12 @@ cdef CUstream stream_handle(object stream, CUcontext* context) except? NULL:
         return <CUstream><uintptr_t>int(handle)
     if hasattr(stream, "stream"):  # a GraphBuilder captures on a stream of its own
         return stream_handle(stream.stream, context)
-    raise TypeError(f"stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an object "
-                    "with __cuda_stream__")
+    raise TypeError(f"stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an "
+                    "object with __cuda_stream__")
 
 
 cdef bint _is_closed(object stream) except -1:
-    """Whether a Stream was closed. cuda.core before 1.2 has no is_closed; a closed stream's handle is then None or 0."""
+    """Whether a Stream was closed. cuda.core before 1.2 lacks is_closed; a closed stream's handle is then None or 0."""
     closed = IS_CLOSED.of(stream)
     if closed is not None:
         return closed
@@ -294,7 +294,7 @@ cdef int _require_contexts(tuple args, CUstream stream, CUcontext context) excep
             raise TensorMapError(
                 f"argument {index}: the descriptor was made on device {descriptor._device_id} in context "
                 f"{<uintptr_t>descriptor._context:#x}, and the launch is on device {_device_of(context)} in context "
-                f"{<uintptr_t>context:#x}; a tensor map is valid in its own context. Make one with that context current")
+                f"{<uintptr_t>context:#x}; a tensor map is valid in its own context. Make one with that one current")
     return 0
 
 

@@ -137,7 +137,7 @@ cdef class TensorMapDescriptor:
 
     @property
     def smem_bytes(self):
-        """Bytes of shared memory that one load needs; with a swizzle more than :attr:`tx_bytes` where rows are padded."""
+        """Bytes of shared memory that one load needs: more than :attr:`tx_bytes` where a swizzle pads rows."""
         return smem_bytes(self.params)
 
     @property
@@ -341,7 +341,8 @@ def as_tensor_map(
 
 
 cdef int encode(
-        void* target, ExportedTensor tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1:
+        void* target, ExportedTensor tensor, CompiledOptions values, TensorArguments* arguments,
+        int device_id) except -1:
     """Have the driver write the 128 bytes, or explain why it does not."""
     cdef CUresult result = values.encode(target, arguments)
     if result != CUDA_SUCCESS:
@@ -359,7 +360,6 @@ cdef TensorMapDescriptor create(ExportedTensor tensor, object options):
     """Make a descriptor in the current context."""
     cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
     cdef CompiledOptions values = compiled(options)
-    cdef CUresult result
     describe(tensor, options, values, &descriptor._arguments)
     enter_context(&descriptor._context, &descriptor._device_id)
     require_access(tensor, descriptor._device_id)

@@ -45,9 +45,9 @@ def _small_tensor(m: TensorMap) -> Found:
 
 def _store_row(m: TensorMap) -> Found:
     row_bits = m.p.global_dim[0] * m.bits if m.p.global_dim else 0
-    if row_bits % 128 == 0:
+    if m.p.interleave or row_bits % 128 == 0:
         return ()
-    need = "a whole number of 16 bytes for stores and reductions: the last 16 bytes of a row are written in part"
+    need = "a whole number of 16 bytes for stores and reductions: these also overwrite what follows a row's end"
     return (Finding(0, m.p.global_dim[0], need),)
 
 
@@ -129,8 +129,9 @@ WARNINGS = (
     Rule("global_dim_documented", "global_dim",
          "each at most 2^31", _API + "globalDim", _documented_dim, severity="warning"),
     Rule("global_dim_store", "global_dim",
-         "the innermost is a whole number of 16 bytes, if the map is used for stores",
-         "PTX ISA 9.0, tensors in global memory", _store_row, severity="warning"),
+         "the innermost is a whole number of 16 bytes without an interleaved layout, if the map is used for stores or "
+         "reductions: these write whole chunks of 16 bytes, past the end of a row", _OBSERVED, _store_row,
+         severity="warning"),
     Rule("global_dim_narrow", "global_dim",
          "the innermost is 16 bytes or more", _OBSERVED, _narrow_row, severity="warning"),
     Rule("global_strides_overlap", "global_strides",

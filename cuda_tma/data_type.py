@@ -105,15 +105,16 @@ def data_type_of(dtype_name: str) -> T:
         raise TensorMapError(
             "a float4_e2m1fn_x2 tensor can be moved in three ways; pass data_type= to choose one: "
             '"UINT8" (each byte, two elements, as it is; box_dim and coordinates count bytes), '
-            '"16U4_ALIGN8B" (16 elements in 8 bytes of shared memory, no gaps; box_dim and coordinates count 4-bit elements), '
+            '"16U4_ALIGN8B" (16 elements in 8 bytes of shared memory, no gaps; box_dim and coordinates count 4-bit '
+            "elements), "
             '"16U4_ALIGN16B" (16 elements in 8 bytes, then a gap of 8 bytes, as the tensor cores of compute capability '
             "10 read them beside fp8; box_dim and coordinates count 4-bit elements)"
         )
     if dtype_name not in _DTYPES:
         raise TensorMapError(
-            f"the elements are {dtype_name}, from which no tensor-map data type follows. TMA moves elements of 1, 2, 4 or "
-            "8 bytes: pass data_type= to say what they are, or view the tensor as another dtype (complex128 as float64 "
-            "with twice the columns)"
+            f"the elements are {dtype_name}, from which no tensor-map data type follows. TMA moves elements of 1, 2, 4 "
+            "or 8 bytes: pass data_type= to say what they are, or view the tensor as another dtype (complex128 as "
+            "float64 with twice the columns)"
         )
     return _DTYPES[dtype_name][1]
 
@@ -134,7 +135,7 @@ def dtype_name(dtype_like: Any) -> str:
     except TypeError:
         raise TensorMapError(
             f"data_type={dtype_like!r} is neither a dtype nor a TensorMapDataType; "
-            f'choose a dtype, or one of {", ".join(m.short_name for m in T)}'
+            f"choose a dtype, or one of {', '.join(m.short_name for m in T)}"
         ) from None
 
 

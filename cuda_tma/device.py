@@ -6,8 +6,7 @@ from types import GetSetDescriptorType, MemberDescriptorType
 
 from cuda.core import Device as _CoreDevice
 
-from ._tensor_map import TensorMapDescriptor
-from ._tensor_map import create_tensor_map
+from ._tensor_map import TensorMapDescriptor, create_tensor_map
 from .errors import TensorMapError
 
 __all__ = ["Device"]

@@ -32,7 +32,7 @@ _ENUMS = {
 
 
 class _Compiled:
-    """The same values as C arrays, which _arguments puts here at first use: options never change, so neither do they."""
+    """The same values as C arrays. _arguments puts them here at first use: options never change, so neither do they."""
 
     __slots__ = ("_compiled",)
 
@@ -77,6 +77,7 @@ class TensorMapOptions(_Compiled):
     l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
     oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
     allocation_class: TensorMapAllocationClass | None = None
+
     def __post_init__(self):
         put = object.__setattr__
         put(self, "box_dim", _int_tuple("box_dim", self.box_dim))
@@ -89,18 +90,12 @@ class TensorMapOptions(_Compiled):
         for name, enum_type in _ENUMS.items():
             put(self, name, enum_type.parse(getattr(self, name), name))
 
-
     @classmethod
     def from_params(cls, params: TiledParams) -> TensorMapOptions:
         """The options, in tensor order, that would make these parameters."""
+        names = ("data_type", *_ENUMS)
         return cls(
-            box_dim=params.box_dim[::-1],
-            element_strides=params.element_strides[::-1],
-            data_type=params.data_type,
-            interleave=params.interleave,
-            swizzle=params.swizzle,
-            l2_promotion=params.l2_promotion,
-            oob_fill=params.oob_fill,
+            params.box_dim[::-1], params.element_strides[::-1], **{name: getattr(params, name) for name in names}
         )
 
 

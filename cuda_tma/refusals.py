@@ -25,15 +25,15 @@ def empty(shape: tuple[int, ...]) -> TensorMapError:
     """Every extent is at least 1 (cuTensorMapEncodeTiled, globalDim)."""
     dim = next(dim for dim, extent in enumerate(shape) if extent < 1)
     return TensorMapError(
-        f"dimension {dim} of shape {shape} has extent {shape[dim]}; a tensor map needs at least 1 element in every dimension"
+        f"dimension {dim} of shape {shape} has extent {shape[dim]}; a tensor map needs 1 element or more in each"
     )
 
 
 def option_lengths(box_dim: tuple[int, ...], element_strides: tuple[int, ...]) -> TensorMapError:
     """One value for each dimension in both."""
     return TensorMapError(
-        f"element_strides={element_strides} has {len(element_strides)} values and box_dim={box_dim} has {len(box_dim)}; "
-        "give both one for each dimension, in tensor order"
+        f"element_strides={element_strides} has {len(element_strides)} values and box_dim={box_dim} has {len(box_dim)}"
+        "; give both one for each dimension, in tensor order"
     )
 
 
@@ -61,7 +61,8 @@ def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor
     if contiguous:
         order = [dim for dim in range(last + 1) if dim != contiguous[-1]] + [contiguous[-1]]
         return TensorMapError(
-            text + f"Dimension {contiguous[-1]} is contiguous: pass tensor.permute{tuple(order)} (tensor.T of a matrix), "
+            text
+            + f"Dimension {contiguous[-1]} is contiguous: pass tensor.permute{tuple(order)} (tensor.T of a matrix), "
             "with box_dim in the same order, or tensor.contiguous()"
         )
     return TensorMapError(
@@ -90,12 +91,12 @@ def element_size(data_type: int, dtype: str, dtype_bits: int) -> TensorMapError:
     bits = element_bits(data_type)
     if is_packed(data_type):
         return TensorMapError(
-            f"data_type={name} packs {bits}-bit elements into bytes, and the tensor's elements are {dtype}, {dtype_bits} "
-            "bits; packed types take storage of 1-byte elements: pass tensor.view(uint8)"
+            f"data_type={name} packs {bits}-bit elements into bytes, and the tensor's elements are {dtype}, "
+            f"{dtype_bits} bits; packed types take storage of 1-byte elements: pass tensor.view(uint8)"
         )
     return TensorMapError(
         f"data_type={name} has {bits}-bit elements and the tensor's are {dtype}, {dtype_bits} bits; every extent and "
-        f"stride would be wrong. Choose a data type of {dtype_bits} bits, or view the tensor as {bits}-bit elements first"
+        f"stride would be wrong. Choose a data type of {dtype_bits} bits, or view the tensor as {bits}-bit elements"
     )
 
 
@@ -149,8 +150,8 @@ def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError
 def replacement(what: str, new: object, old: object) -> TensorMapError:
     """replace_address changes the address alone, so everything else must be the same."""
     return TensorMapError(
-        f"the tensor's {what} is {new}, and the descriptor was made for {old}; replace_address keeps everything but the "
-        "address. Make a new descriptor"
+        f"the tensor's {what} is {new}, and the descriptor was made for {old}; replace_address keeps everything "
+        "but the address. Make a new descriptor"
     )
 
 
@@ -158,8 +159,8 @@ def allocation_class(value: int) -> TensorMapError:
     """CUDA 13.5 driver API, cuTensorMapSetAllocationClass."""
     name = TensorMapAllocationClass(value).short_name
     return TensorMapError(
-        f'allocation_class="{name}" needs a driver with cuTensorMapSetAllocationClass (CUDA 13.5), and this one has none; '
-        "leave it out"
+        f'allocation_class="{name}" needs a driver with cuTensorMapSetAllocationClass (CUDA 13.5), and this one has '
+        "none; leave it out"
     )
 
 
@@ -174,14 +175,16 @@ def no_memory() -> TensorMapError:
 def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
     """A map adopted with a tensor is a map of that tensor."""
     return TensorMapError(
-        f"the tensor map begins at {map_address:#x} and the tensor at {tensor_address:#x}; pass the tensor (or the slice "
-        "of it) that the map was made for, or none"
+        f"the tensor map begins at {map_address:#x} and the tensor at {tensor_address:#x}; pass the tensor (or the "
+        "slice of it) that the map was made for, or none"
     )
 
 
 def address_list(shape: tuple[int, ...], dtype: object, count: int) -> TensorMapError:
     """One integer for each map."""
-    return TensorMapError(f"addresses has shape {shape} and dtype {dtype}; give {count} integers, one for each tensor map")
+    return TensorMapError(
+        f"addresses has shape {shape} and dtype {dtype}; give {count} integers, one for each tensor map"
+    )
 
 
 def replacement_address(address: int, alignment: int) -> TensorMapError:

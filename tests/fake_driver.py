@@ -67,7 +67,8 @@ class FakeDriver:
     def install(self, without=()):
         """Put this driver in the real one's place, less some of its entry points."""
         self._functions = {  # kept: ctypes functions die with their Python object
-            name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(getattr(self, name)) for name, types in SIGNATURES.items()
+            name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(getattr(self, name))
+            for name, types in SIGNATURES.items()
             if name not in without
         }
         _driver.install({name: ctypes.cast(f, pointer).value for name, f in self._functions.items()})

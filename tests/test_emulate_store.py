@@ -281,13 +281,17 @@ def test_reductions_by_hand(op, data_type, dtype, old, new, expected):
 
 
 def patterns(text, dtype):
-    """Eight elements or four, from hexadecimal bit patterns."""
+    """Elements from hexadecimal bit patterns, repeated to fill 16 bytes."""
     values = [int(word, 16) for word in text.split()]
     return np.array(values * (8 // len(values) if dtype == "<u2" else 1), dtype)
 
 
-# Half an ulp ties to even; infinity - infinity is the one NaN; only the FTZ type flushes subnormals; a number wins over
-# a NaN; -0 is less than +0.
+_NANS = "7ff0000000000001 fff8000000000002"
+_TWO_NANS = "fff0000000000001 fff8000000000000"  # of two that from shared memory; infinity - infinity as documented
+
+
+# Half an ulp ties to even; infinity - infinity is the one NaN; only the FTZ types flush subnormals; a FLOAT64 NaN stays
+# as it is; a number wins over a NaN; -0 is less than +0.
 @pytest.mark.parametrize(
     ("op", "data_type", "dtype", "old", "new", "expected"),
     [
@@ -296,6 +300,10 @@ def patterns(text, dtype):
         ("add", T.FLOAT32, "<u4", "3f800000 1 7f800000 3", "3f800000 1 ff800000 0", "40000000 2 7fffffff 3"),
         ("add", T.TFLOAT32, "<u4", "3f800001 1 7f800001 3", "3f800000 1 3f800000 0", "40000000 2 7fffffff 3"),
         ("add", T.FLOAT32_FTZ, "<u4", "3f800000 1 80000001 3", "3f800000 1 80000001 0", "40000000 0 80000000 0"),
+        ("add", T.TFLOAT32_FTZ, "<u4", "3f800000 1 7f800000 3", "3f800000 1 ff800000 0", "40000000 0 7fffffff 0"),
+        ("add", T.FLOAT64, "<u8", "1 3ff0000000000000", "2 bff0000000000000", "3 0"),
+        ("add", T.FLOAT64, "<u8", "7ff0000000000001 fff0000000000000", "1 fff8000000000002", _NANS),
+        ("add", T.FLOAT64, "<u8", "7ff8000000000000 7ff0000000000000", "fff0000000000001 fff0000000000000", _TWO_NANS),
         ("min", T.FLOAT16, "<u2", "0000 7e00 bc00 fe00", "8000 3c00 c000 7e01", "8000 3c00 c000 7fff"),
         ("max", T.BFLOAT16, "<u2", "0000 7fc0 bf80 4000", "8000 ff80 c000 7f80", "0000 ff80 bf80 7f80"),
     ],

@@ -46,7 +46,8 @@ PACKED = [
     (2**64 - 1, 8, b"\xff" * 8), (1.5, 4, struct.pack("f", 1.5)), (1.5, 8, struct.pack("d", 1.5)), (True, 1, b"\1"),
     (False, 1, b"\0"), (1 + 2j, 8, struct.pack("ff", 1, 2)), (1 + 2j, 16, struct.pack("dd", 1, 2)),
     (np.int8(-1), 1, b"\xff"), (np.uint16(513), 2, b"\1\2"), (np.float16(1), 2, b"\x00\x3c"),
-    (np.float32(1.5), 4, struct.pack("f", 1.5)), (np.float64(1.5), 8, struct.pack("d", 1.5)), (np.bool_(True), 1, b"\1"),
+    (np.float32(1.5), 4, struct.pack("f", 1.5)), (np.float64(1.5), 8, struct.pack("d", 1.5)),
+    (np.bool_(True), 1, b"\1"),
     (np.complex64(1 + 2j), 8, struct.pack("ff", 1, 2)), (ctypes.c_int(-3), 4, struct.pack("i", -3)),
     (ctypes.c_uint8(200), 1, b"\xc8"), (ctypes.c_double(2), 8, struct.pack("d", 2)), (ctypes.c_bool(True), 1, b"\1"),
     (ctypes.c_void_p(0x1234), 8, struct.pack("Q", 0x1234)), (Pair(1, 2.0), 16, bytes(Pair(1, 2.0))),
@@ -185,7 +186,9 @@ def test_what_is_no_kernel(driver):
 
 
 def test_a_refused_launch_is_named(launch):
-    with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch k with LaunchConfig") as e:
+    with pytest.raises(
+        Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch k with LaunchConfig"
+    ) as e:
         launch("k", [], config=core.LaunchConfig(grid=1, block=2048))
     assert type(e.value).__name__ == "CUDAError"
 

@@ -19,7 +19,8 @@ DECLARATIONS = [
      ("bool", "integer")),
     ("template <typename T> struct V { T x; };\nvoid k(V<float> a, V<V<int>> b, double c) {}", (None, None, "float")),
     ("struct M {}; void k(M a, M* b, M* c, M d, int e)", (None, "pointer", "pointer", None, "integer")),
-    ("template <typename T> void k(T a, T b, T* c, const T* d) {}\ntemplate void k(float, float, float*, const float*);",
+    ("template <typename T> void k(T a, T b, T* c, const T* d) {}\n"
+     "template void k(float, float, float*, const float*);",
      ("float", "float", "pointer", "pointer")),
     ("namespace n { template <typename T, typename U> void k(U a, T b, T c, U d) {}\n"
      "template void k<int, float>(float, int, int, float); }", ("float", "integer", "integer", "float")),

@@ -27,7 +27,9 @@ def test_every_spelling_of_an_enum(value):
 )
 def test_every_member_by_short_name_full_name_and_value(enum):
     for member in enum:
-        assert enum.parse(member.short_name, "x") is enum.parse(member.name, "x") is enum.parse(int(member), "x") is member
+        assert (
+            enum.parse(member.short_name, "x") is enum.parse(member.name, "x") is enum.parse(int(member), "x") is member
+        )
 
 
 def test_enum_mistakes_are_named():

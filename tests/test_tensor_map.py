@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import cuda_tma
 from cuda_tma import TensorMapDescriptor, TensorMapError, TensorMapOptions, TiledParams
-from cuda_tma._dlpack import describe_tensor
 from cuda_tma._arguments import tiled_params
+from cuda_tma._dlpack import describe_tensor
 
 
 def params_of(shape, strides=None, dtype="float32", **options):
@@ -163,7 +163,9 @@ def test_repr_says_how_a_type_is_moved(driver, device_tensor):
 
 
 def test_equality_is_by_content(driver, device_tensor):
-    make = lambda **keywords: cuda_tma.create_tensor_map(device_tensor((64, 128), **keywords), box_dim=(16, 32))  # noqa: E731
+    def make(**keywords):
+        return cuda_tma.create_tensor_map(device_tensor((64, 128), **keywords), box_dim=(16, 32))
+
     assert make() == make() and make() != make(address=1 << 33) and make() != bytes(make())
     with pytest.raises(TypeError, match="unhashable"):
         hash(make())
@@ -296,11 +298,11 @@ def test_a_foreign_class_may_have_any_attribute(driver, device_tensor):
 
 
 def test_dtypes_without_a_name(driver):
-    class Complex32:
-        __cuda_array_interface__ = {"shape": (64, 128), "typestr": "<c8", "data": (1 << 32, False), "version": 3}
+    class Complex64:
+        __cuda_array_interface__ = {"shape": (64, 128), "typestr": "<c8", "data": (1 << 32, False), "version": 3}  # noqa: RUF012
 
     driver.pinned = ((1 << 32, 1 << 33),)
-    descriptor = cuda_tma.create_tensor_map(Complex32(), box_dim=(16, 32))
+    descriptor = cuda_tma.create_tensor_map(Complex64(), box_dim=(16, 32))
     assert "complex64 as UINT64 (64, 128)" in repr(descriptor)
     untyped = describe_tensor((64, 128), None, None, itemsize=4)
     with pytest.raises(TensorMapError, match=r"untyped \(4-byte elements\), from which no .* pass data_type="):
@@ -389,7 +391,11 @@ def test_adoption_refuses_what_is_no_map(driver, device_tensor):
 def test_options_travel(driver, device_tensor):
     options = TensorMapOptions((16, 32), swizzle="128B")
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), options)  # compiles the options
-    for other in (pickle.loads(pickle.dumps(options)), copy.deepcopy(options), TensorMapOptions(**dataclasses.asdict(options))):
+    for other in (
+        pickle.loads(pickle.dumps(options)),
+        copy.deepcopy(options),
+        TensorMapOptions(**dataclasses.asdict(options)),
+    ):
         assert other == options
         assert cuda_tma.create_tensor_map(device_tensor((64, 128)), other) == descriptor
     assert TensorMapOptions.from_params(descriptor.params) == dataclasses.replace(
@@ -406,9 +412,14 @@ def test_errors_of_the_driver_are_not_explained_away(driver, device_tensor):
 
 def test_allocation_class(driver, device_tensor):
     tensor = device_tensor((64, 128))
-    make = lambda **keywords: cuda_tma.create_tensor_map(tensor, box_dim=(16, 32), **keywords).params.allocation_class  # noqa: E731
+
+    def make(**keywords):
+        return cuda_tma.create_tensor_map(tensor, box_dim=(16, 32), **keywords).params.allocation_class
+
     assert (make(), make(allocation_class="SMALL"), make(allocation_class="LARGE")) == (1, 1, 2)
     driver.install(without=["cuTensorMapSetAllocationClass"])
     assert make() == 1
-    with pytest.raises(TensorMapError, match='allocation_class="LARGE" needs a driver with cuTensorMapSetAllocationClass'):
+    with pytest.raises(
+        TensorMapError, match='allocation_class="LARGE" needs a driver with cuTensorMapSetAllocationClass'
+    ):
         make(allocation_class="LARGE")

@@ -44,9 +44,8 @@ def check_bytes(name: str, array: object, meaning: str) -> None:
 def check_alignment(params: Params, innermost: int) -> None:
     """Fault on an innermost coordinate whose byte offset is not a multiple of 16.
 
-    Observed: driver 580, sm_90, loads without interleave; taken to hold for stores, where no recording starts
-    unaligned. Interleaved layouts have no such rule: their innermost coordinate counts slices of 16 or 32 bytes.
-    Packed types: documented only.
+    Observed: driver 580, sm_90, loads, stores and reductions, tiled and im2col. Interleaved layouts have no such rule:
+    their innermost coordinate counts slices of 16 or 32 bytes. Packed types: documented only.
     """
     multiple = chunk_elements(params.data_type)
     if params.interleave or innermost % multiple == 0:
@@ -62,8 +61,8 @@ def check_alignment(params: Params, innermost: int) -> None:
 def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
     """Fault on an im2col start outside the pixel box, offsets not included.
 
-    Observed: driver 580, sm_90, for the interleaved layouts; taken to hold without interleave, where no recording
-    starts outside. ``upper`` is inclusive.
+    Observed: driver 580, sm_90, for loads through interleaved layouts, and for stores and reductions without
+    interleave that start behind the box; taken to hold for the rest. ``upper`` is inclusive.
     """
     if lower <= start <= upper:
         return
@@ -77,7 +76,8 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
 def check_not_negative(coordinates: Sequence[int]) -> None:
     """Fault on a negative coordinate of a store or reduction; a load may have one.
 
-    Observed: driver 580, sm_90, tiled, in every dimension and with every interleave; taken to hold for im2col.
+    Observed: driver 580, sm_90, tiled with every interleave and im2col without, in every dimension; taken to hold for
+    interleaved im2col.
     """
     for d, coordinate in enumerate(coordinates):
         if coordinate < 0:
@@ -91,7 +91,8 @@ def check_not_negative(coordinates: Sequence[int]) -> None:
 def check_pixel_box_inside(params: Params) -> None:
     """Fault on a store or reduction through a pixel box that reaches outside the tensor, whatever pixels it visits.
 
-    Observed: driver 580, sm_90, stores without interleave, for lower and for upper corners.
+    Observed: driver 580, sm_90, stores and reductions without interleave, for lower and for upper corners; taken to
+    hold for interleaved layouts.
     """
     if not isinstance(params, Im2colParams):
         return

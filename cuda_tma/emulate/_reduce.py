@@ -36,6 +36,17 @@ def _add_float(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         return _nan_is_canonical(old + new)
 
 
+_FLOAT64_NAN = np.uint64(0xFFF8_0000_0000_0000)  # of infinity - infinity: CUDART_NAN, CUDA 13.0, math_constants.h
+
+
+def _add_float64(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """A NaN passes unchanged, signalling ones too; of two, that from shared memory."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = old.view("<f8") + new.view("<f8")
+        nans = [np.isnan(x.view("<f8")) for x in (new, old)]
+    return np.select([*nans, np.isnan(total)], [new, old, _FLOAT64_NAN], total.view("<u8"))
+
+
 def _flushed(values: np.ndarray) -> np.ndarray:
     """Subnormals to zeros of the same sign."""
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
@@ -84,16 +95,16 @@ def _each(types: dict[T, str], operation: _Operation) -> dict[T, tuple[str, _Ope
 
 _FLOAT16_INFINITY, _BFLOAT16_INFINITY = 0x7C00, 0x7F80
 
-# operation: {data type: (dtype in which to compute, function)}. Every pair was recorded, and for 47 of the 71 that are
-# not here a fault, sums and bits of INT64 among them (observed: driver 580, sm_90). Sums of TFLOAT32 are those of
-# FLOAT32, not rounded to TFLOAT32; that its FTZ twin flushes subnormals is by analogy: its recording changed nothing.
+# operation: {data type: (dtype in which to compute, function)}. Every pair was recorded, and for each of the 71 that
+# are not here a fault, sums and bits of INT64 among them. Sums of TFLOAT32 are those of FLOAT32, not rounded to
+# TFLOAT32, and its FTZ twin flushes as FLOAT32_FTZ does (all observed: driver 580, sm_90).
 REDUCTIONS: dict[str, dict[T, tuple[str, _Operation]]] = {
     "add": {
         **_each(_BITS, np.add),
         T.FLOAT16: ("<f2", _add_float),
         T.BFLOAT16: ("<u2", _add_bfloat16),
         T.FLOAT32: ("<f4", _add_float),
-        T.FLOAT64: ("<f8", _add_float),
+        T.FLOAT64: ("<u8", _add_float64),
         T.FLOAT32_FTZ: ("<f4", _add_float_ftz),
         T.TFLOAT32: ("<f4", _add_float),
         T.TFLOAT32_FTZ: ("<f4", _add_float_ftz),
@@ -148,11 +159,13 @@ def reduce(
 
     Notes
     -----
-    Additions of floats round to nearest even, with one NaN (all bits but the sign set); of them only FLOAT32_FTZ
-    flushes subnormals, to zeros of the same sign. ``min`` and ``max`` take a number over a NaN. Elements outside the
-    tensor are left alone, except those behind a row's end in its last 16 bytes, as in :func:`cuda_tma.emulate.store`
-    (all observed: driver 580, sm_90). Written as documented, since no recording has them: -0 is less than +0, and the
-    NaNs of infinity - infinity and of FLOAT64.
+    Additions of floats round to nearest even. Types of 16 and 32 bits have one NaN (all bits but the sign set), and so
+    has infinity - infinity (recorded for BFLOAT16, TFLOAT32 and its FTZ twin; taken to hold for the others); FLOAT64
+    returns the NaN that it was given, payload and signalling bit unchanged. Only the FTZ types flush subnormals,
+    operands and sums, to zeros of the same sign. ``min`` and ``max`` take a number over a NaN, and -0 is less than +0.
+    Elements outside the tensor are left alone, except those behind a row's end in its last 16 bytes, as in
+    :func:`cuda_tma.emulate.store` (all observed: driver 580, sm_90). Of two FLOAT64 NaNs that of shared memory wins, as
+    in the two recordings that have such a pair; in FLOAT64 infinity - infinity was not recorded.
 
     Examples
     --------

@@ -182,8 +182,8 @@ def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[
     """Pixels in the order W, H, D, N, wrapping at the pixel box; offsets shift the pixels, not the box.
 
     Dimensions are (C, W, H, D, N), and (W, H, D, slice of C, N) when interleaved. The step of N is strided like those
-    of D, H and W, although PTX ISA 9.0, 5.5.4.2 names only these; C is not (all observed: driver 580, sm_90; the step
-    of N on stores, and taken to hold for loads, of which no recording has one).
+    of D, H and W, although PTX ISA 9.0, 5.5.4.2 names only these; C is not (all observed: driver 580, sm_90, on
+    loads, stores and reductions).
     """
     first = 0 if params.interleave else 1
     ticks = np.arange(params.pixels_per_column, dtype=np.int64)

@@ -140,13 +140,23 @@ def test_everything_that_is_a_pointer(kernel, stream, device, library):
 MISTAKES = {
     "one too many": ("put_float", lambda x, m: (1.0, x, 3), TypeError, "takes 2 arguments, and 3 were given"),
     "one too few": ("put_float", lambda x, m: (1.0,), TypeError, "takes 2 arguments, and 1 were given"),
-    "a map for a pointer": ("put_float", lambda x, m: (1.0, m), TypeError, "argument 1 .*__grid_constant__ CUtensorMap"),
+    "a map for a pointer": (
+        "put_float",
+        lambda x, m: (1.0, m),
+        TypeError,
+        "argument 1 .*__grid_constant__ CUtensorMap",
+    ),
     "a pointer for a map": ("put_map", lambda x, m: (x, x), TypeError, "argument 0 .*128 bytes.*TensorMapDescriptor"),
     "an int for a map": ("put_map", lambda x, m: (5, x), TypeError, "argument 0 .*TensorMapDescriptor"),
     "an int for a float": ("put<float>", lambda x, m: (1, x), TypeError, r"argument 0 .*float.*pass 1\.0"),
     "a float for an int": ("put<int>", lambda x, m: (1.0, x), TypeError, "argument 0 .*integer of 4 bytes.*float 1.0"),
     "a bool for an int": ("put<int>", lambda x, m: (True, x), TypeError, r"argument 0 .*pass int\(True\)"),
-    "too large": ("put<int>", lambda x, m: (2**32, x), OverflowError, "4294967296 does not fit the parameter's 4 bytes"),
+    "too large": (
+        "put<int>",
+        lambda x, m: (2**32, x),
+        OverflowError,
+        "4294967296 does not fit the parameter's 4 bytes",
+    ),
     "too small": ("put<int>", lambda x, m: (-(2**31) - 1, x), OverflowError, "does not fit"),
     "double for float": ("put<float>", lambda x, m: (np.float64(1), x), TypeError, "argument 0 .*float64, 8 bytes"),
     "float bits for int": ("put<int>", lambda x, m: (np.float32(1), x), TypeError, "argument 0 .*integer"),
@@ -189,7 +199,9 @@ def test_a_descriptor_of_another_context_is_refused(kernel, stream, device):
     finally:
         driver.cuCtxPopCurrent()
     out = torch.zeros(16, dtype=torch.uint64, device="cuda")
-    with pytest.raises(cuda_tma.TensorMapError, match="made on device 0 in context 0x.*the launch is on device 0 in context 0x"):
+    with pytest.raises(
+        cuda_tma.TensorMapError, match="made on device 0 in context 0x.*the launch is on device 0 in context 0x"
+    ):
         cuda_tma.launch(stream, CONFIG, kernel("put_map"), descriptor, out)
     driver.cuCtxDestroy(other)
     assert put(kernel("put_float"), stream, "float", 2.0, "float32") == 2.0

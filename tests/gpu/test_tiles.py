@@ -48,7 +48,7 @@ def tfloat32(bits):
 
 
 def random_view(rng, library, dtype_name, rank, inner_unit):
-    """A random view of random bytes: sliced, stepped, permuted or broadcast outside. (tensor, its elements in NumPy)."""
+    """A random view of random bytes, sliced, stepped, permuted or broadcast: (tensor, its elements in NumPy)."""
     itemsize = np.dtype(np.uint8 if dtype_name.startswith("float4") else _numpy_name(dtype_name)).itemsize
     shape = [int(rng.integers(1, 12)) for _ in range(rank - 1)]
     stored_inner = inner_unit * int(rng.integers(1, 10))
