@@ -11,7 +11,7 @@ ARGS ?=
 
 CYTHON := $(wildcard cuda_tma/*.pyx cuda_tma/*.pxd)
 stubs := $(subst /,.,$(basename $(wildcard cuda_tma/*.pyi)))
-absent := cuda_tma._tensor_map.TensorMapDescriptor.__buffer__ # Python has it from 3.12 on; type checkers always want it
+absent := 'cuda_tma\..*\.__buffer__' # Python has it from 3.12 on; type checkers always want it
 
 ifeq ($(VENV),)
 built := build-in-place
@@ -43,6 +43,7 @@ bench: $(built)
 
 docs: $(built)
 	$(python) tools/write_rules.py
+	$(python) tools/draw_docs.py
 
 clean:
 	rm -rf build dist *.egg-info cuda_tma/*.so $(VENV)

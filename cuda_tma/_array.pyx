@@ -1,7 +1,6 @@
 """TensorMapArray: many tensor maps in one aligned block, for kernels that index them (grouped GEMM, MoE)."""
 
 cimport cython
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
@@ -10,7 +9,8 @@ from ._arguments cimport CompiledOptions, TensorArguments, compiled, describe
 from ._dlpack cimport ExportedTensor, export
 from ._driver cimport CUcontext, driver, require_success
 from ._launch cimport stream_handle
-from ._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, encode, enter_context, require_access
+from ._tensor_map cimport (
+    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, encode, enter_context, fill_buffer, require_access)
 
 import numpy as np
 from cuda.core import Device as CoreDevice
@@ -66,19 +66,7 @@ cdef class TensorMapArray:
         return (<const char*>self._maps)[:self._count * MAP_BYTES]
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        if flags & PyBUF_WRITABLE:
-            raise BufferError("a TensorMapArray is read-only; replace_addresses changes it")
-        buffer.buf = self._maps
-        buffer.obj = self
-        buffer.len = self._count * MAP_BYTES
-        buffer.readonly = 1
-        buffer.itemsize = 1
-        buffer.format = <char*>b"B" if flags & PyBUF_FORMAT else NULL
-        buffer.ndim = 1
-        buffer.shape = &buffer.len if flags & PyBUF_ND else <Py_ssize_t*>NULL
-        buffer.strides = &buffer.itemsize if flags & PyBUF_STRIDES == PyBUF_STRIDES else <Py_ssize_t*>NULL
-        buffer.suboffsets = NULL
-        buffer.internal = NULL
+        fill_buffer(buffer, self, self._maps, self._count * MAP_BYTES, flags)
 
     def replace_addresses(self, addresses):
         """Point every map at another address. Only the alignment is checked, and nothing is kept alive.

@@ -16,6 +16,7 @@ import numpy as np
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as CoreView
 
+from . import refusals
 from .data_type import DLPACK_NAMES
 from .errors import TensorMapError
 
@@ -210,10 +211,7 @@ cdef ExportedTensor export(object tensor):
     elif hasattr(tensor, "__cuda_array_interface__"):
         _adopt_array_interface(exported, tensor.__cuda_array_interface__)
     else:
-        raise TensorMapError(
-            f"a {type(tensor).__module__}.{type(tensor).__qualname__} is not a tensor: it has neither __dlpack__ nor "
-            "__cuda_array_interface__. Pass a torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer or a view of one"
-        )
+        raise refusals.no_tensor(tensor)
     exported.source = tensor
     exported.source_address = exported.address()
     if exporter.is_borrower:
@@ -287,16 +285,11 @@ cdef int _adopt_torch(ExportedTensor exported, object tensor, _Exporter exporter
     """
     _read_torch(exported, tensor, exporter)
     if tensor.is_neg():
-        raise _lazy_view("negative", "resolve_neg")
+        raise refusals.lazy_view("negative", "resolve_neg")
     if exported.layout.code == COMPLEX_CODE and tensor.is_conj():
-        raise _lazy_view("conjugate", "resolve_conj")
+        raise refusals.lazy_view("conjugate", "resolve_conj")
     exported.storage = tensor.untyped_storage()
     return 0
-
-
-def _lazy_view(bit, resolve):
-    return TensorMapError(f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it "
-                          f"shows. Pass tensor.{resolve}()")
 
 
 cdef int _read_torch(ExportedTensor exported, object tensor, _Exporter exporter) except -1:
@@ -327,8 +320,7 @@ cdef int _adopt_versioned(ExportedTensor exported) except -1:
     if exported.versioned.major != 1:
         raise TensorMapError(f"the tensor exports DLPack {exported.versioned.major}; this reads DLPack 1")
     if exported.versioned.flags & FLAG_IS_COPIED:
-        raise TensorMapError("the tensor exports a copy of itself, and a map of that would not show the tensor; "
-                             "pass one whose memory can be exported as it is")
+        raise refusals.copied()
     exported.layout = exported.versioned.dl_tensor
     return 0
 
@@ -373,16 +365,14 @@ cdef int _adopt_array_interface(ExportedTensor exported, object interface) excep
     """``__cuda_array_interface__``, version 2 or 3. Source: Numba's documentation of the protocol."""
     dtype = np.dtype(interface["typestr"])
     if dtype.kind not in _KIND_CODES or not dtype.isnative:
-        raise TensorMapError(f"the tensor's typestr {interface['typestr']!r} is not a native number type, which "
-                             "TMA needs")
+        raise refusals.typestr(interface["typestr"])
     if interface.get("mask") is not None:
-        raise TensorMapError("the tensor has a mask, which TMA cannot honour; pass its data")
+        raise refusals.mask()
     strides_bytes = interface.get("strides")
     strides = None
     if strides_bytes is not None:
         if any(stride % dtype.itemsize for stride in strides_bytes):
-            raise TensorMapError(f"strides {tuple(strides_bytes)} bytes are not multiples of the element size "
-                                 f"{dtype.itemsize} bytes; copy the tensor")
+            raise refusals.byte_strides(tuple(strides_bytes), dtype.itemsize)
         strides = tuple(stride // dtype.itemsize for stride in strides_bytes)
     exported.layout.code = _KIND_CODES[dtype.kind]
     exported.layout.bits = dtype.itemsize * 8

@@ -24,7 +24,6 @@ cdef class Signature:
     cdef Py_ssize_t count
     cdef size_t block_bytes
     cdef Parameter* parameters
-    cdef object reference      # weak: its callback drops this from the cache when the kernel goes
     cdef object configuration  # what the kernel was last launched with: see _launch.pyx
 
 cdef Signature signature_of(object kernel)

@@ -5,13 +5,10 @@ Python float for a ``float`` parameter (which arrives as 0.0) all launch without
 """
 
 import ctypes
-import weakref
-from functools import partial
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from cpython.object cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
@@ -19,6 +16,7 @@ from libc.string cimport memcpy
 from ._dlpack cimport ExportedTensor, export, kDLCPU
 from ._driver cimport CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUfunction, CUresult, driver, require_success
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor, require_gpu_memory
+from ._weak_cache cimport WeakCache
 
 import numpy as np
 from cuda.core import Buffer, Kernel
@@ -50,32 +48,18 @@ cdef class Signature:
         PyMem_Free(self.parameters)
 
 
-cdef dict _signatures = {}  # id(kernel): Signature, for as long as the kernel lives
-cdef PyObject* _last_kernel = NULL  # borrowed; the one that was launched last is found at once
-cdef Signature _last_signature = None
+cdef WeakCache _signatures = WeakCache()  # Kernel: Signature
 
 
 cdef Signature signature_of(object kernel):
-    global _last_kernel, _last_signature
-    if <PyObject*>kernel == _last_kernel:
-        return _last_signature
-    cdef Signature signature = _signatures.get(id(kernel))
+    cdef Signature signature = _signatures.get(kernel)
     if signature is None:
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel is a {type(kernel).__name__}; launch takes a cuda.core.Kernel "
                             "(ObjectCode.get_kernel)")
         signature = _read_signature(kernel)
-        signature.reference = weakref.ref(kernel, partial(_forget, id(kernel)))
-        _signatures[id(kernel)] = signature
-    _last_kernel, _last_signature = <PyObject*>kernel, signature
+        _signatures.put(kernel, signature)
     return signature
-
-
-def _forget(key, _):
-    """A kernel is gone: another may get its address."""
-    global _last_kernel
-    _signatures.pop(key, None)
-    _last_kernel = NULL
 
 
 cdef Signature _read_signature(object kernel):

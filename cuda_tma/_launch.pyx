@@ -4,9 +4,6 @@ What a launch needs to know of a kernel, a stream and a configuration is looked 
 the first two, by the values of the fields for the third, since a LaunchConfig can be changed.
 """
 
-import weakref
-from functools import partial
-
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uintptr_t
@@ -16,6 +13,7 @@ from ._driver cimport (
     error_name)
 from ._kernel_arg cimport Signature, pack, signature_of
 from ._tensor_map cimport TensorMapDescriptor
+from ._weak_cache cimport WeakCache
 
 from cuda.core import LaunchConfig, Stream
 from cuda.core._utils.cuda_utils import CUDAError
@@ -79,35 +77,20 @@ cdef class KnownStream:
 
     cdef CUstream handle
     cdef CUcontext context  # NULL: the default streams', which is whichever context is current
-    cdef object reference
 
 
-cdef dict _streams = {}  # id(stream): KnownStream
-cdef PyObject* _last_stream = NULL  # borrowed; the one that was launched on last is found at once
-cdef KnownStream _last_known = None
+cdef WeakCache _streams = WeakCache()  # Stream: KnownStream
 
 
 cdef KnownStream known_stream(object stream):
-    global _last_stream, _last_known
-    if <PyObject*>stream == _last_stream:
-        return _last_known
-    cdef KnownStream known = _streams.get(id(stream))
+    cdef KnownStream known = _streams.get(stream)
     if known is None:
         known = KnownStream.__new__(KnownStream)
         known.handle = <CUstream><uintptr_t>int(stream.handle)
         if <uintptr_t>known.handle > 2:  # 0, 1 and 2 are the default streams
             driver.cuStreamGetCtx(known.handle, &known.context)
-        known.reference = weakref.ref(stream, partial(_forget, id(stream)))
-        _streams[id(stream)] = known
-    _last_stream, _last_known = <PyObject*>stream, known
+        _streams.put(stream, known)
     return known
-
-
-def _forget(key, _):
-    """A stream is gone: another may get its address."""
-    global _last_stream
-    _streams.pop(key, None)
-    _last_stream = NULL
 
 
 cdef CUstream stream_handle(object stream, CUcontext* context) except? NULL:

@@ -31,3 +31,4 @@ cdef int require_access(ExportedTensor tensor, int device_id) except -1
 cdef int enter_context(CUcontext* context, int* device_id) except -1
 cdef int encode(
     void* target, ExportedTensor tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1
+cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1

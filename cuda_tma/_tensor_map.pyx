@@ -67,6 +67,24 @@ cdef int require_gpu_memory(uint64_t address, int device_id) except -1:
     return 0
 
 
+cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1:
+    """A read-only view of bytes that `owner` holds (PEP 3118)."""
+    if flags & PyBUF_WRITABLE:
+        raise BufferError(f"a {type(owner).__name__} is read-only; it has a method that replaces addresses")
+    buffer.buf = data
+    buffer.obj = owner
+    buffer.len = size_bytes
+    buffer.readonly = 1
+    buffer.itemsize = 1
+    buffer.format = <char*>b"B" if flags & PyBUF_FORMAT else NULL
+    buffer.ndim = 1
+    buffer.shape = &buffer.len if flags & PyBUF_ND else <Py_ssize_t*>NULL
+    buffer.strides = &buffer.itemsize if flags & PyBUF_STRIDES == PyBUF_STRIDES else <Py_ssize_t*>NULL
+    buffer.suboffsets = NULL
+    buffer.internal = NULL
+    return 0
+
+
 cdef object _driver_refusal(CUresult result, object params, str dtype_name, int device_id):
     """What to say when the driver refused. Off the hot path: the rules are asked only now."""
     if result == CUDA_ERROR_INVALID_CONTEXT:
@@ -263,19 +281,7 @@ cdef class TensorMapDescriptor:
         return tuple([self._arguments.global_dim[index] for index in range(self._arguments.rank)])[::-1]
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        if flags & PyBUF_WRITABLE:
-            raise BufferError("a TensorMapDescriptor is read-only; replace_address changes it")
-        buffer.buf = self.map()
-        buffer.obj = self
-        buffer.len = MAP_BYTES
-        buffer.readonly = 1
-        buffer.itemsize = 1
-        buffer.format = <char*>b"B" if flags & PyBUF_FORMAT else NULL
-        buffer.ndim = 1
-        buffer.shape = &buffer.len if flags & PyBUF_ND else <Py_ssize_t*>NULL
-        buffer.strides = &buffer.itemsize if flags & PyBUF_STRIDES == PyBUF_STRIDES else <Py_ssize_t*>NULL
-        buffer.suboffsets = NULL
-        buffer.internal = NULL
+        fill_buffer(buffer, self, self.map(), MAP_BYTES, flags)
 
     def __bytes__(self):
         return (<const char*>self.map())[:MAP_BYTES]

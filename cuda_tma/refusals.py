@@ -11,6 +11,48 @@ from .enums import TensorMapAllocationClass, TensorMapDataType
 from .errors import TensorMapError
 
 
+def no_tensor(value: object) -> TensorMapError:
+    """One of the protocols is needed."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return TensorMapError(
+        f"a {name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__. Pass a torch, CuPy, JAX or "
+        "numba-cuda array, a cuda.core Buffer or a view of one"
+    )
+
+
+def lazy_view(bit: str, resolve: str) -> TensorMapError:
+    """torch exports such views unmarked."""
+    return TensorMapError(
+        f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it shows. "
+        f"Pass tensor.{resolve}()"
+    )
+
+
+def copied() -> TensorMapError:
+    """DLPACK_FLAG_BITMASK_IS_COPIED."""
+    return TensorMapError(
+        "the tensor exports a copy of itself, and a map of that would not show the tensor; pass one whose memory can "
+        "be exported as it is"
+    )
+
+
+def typestr(value: str) -> TensorMapError:
+    """__cuda_array_interface__, typestr."""
+    return TensorMapError(f"the tensor's typestr {value!r} is not a native number type, which TMA needs")
+
+
+def mask() -> TensorMapError:
+    """__cuda_array_interface__, mask."""
+    return TensorMapError("the tensor has a mask, which TMA cannot honour; pass its data")
+
+
+def byte_strides(strides_bytes: tuple[int, ...], itemsize: int) -> TensorMapError:
+    """__cuda_array_interface__, strides."""
+    return TensorMapError(
+        f"strides {strides_bytes} bytes are not multiples of the element size {itemsize} bytes; copy the tensor"
+    )
+
+
 def rank(shape: tuple[int, ...]) -> TensorMapError:
     """A tensor map has 1 to 5 dimensions (CUDA driver API, cuTensorMapEncodeTiled, tensorRank)."""
     if not shape:
