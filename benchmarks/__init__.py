@@ -1,7 +1,10 @@
 """Benchmarks. ``python -m benchmarks`` runs every suite that can run on this machine.
 
-A suite is a module of this package with two functions:
+A suite is a module of this package with these functions:
 
 - ``unavailable()``: why it cannot run here, in words; empty if it can;
-- ``tables(repeats)``: the measured :class:`benchmarks.timing.Table` objects.
+- ``tables(repeats)``: what was measured, as :class:`benchmarks.timing.Table` or
+  :class:`benchmarks.comparison.Comparison` objects;
+
+and, if it has more to say, ``machine()`` (what it ran on, in a line) and ``draw(tables, path)`` (an SVG).
 """

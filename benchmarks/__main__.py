@@ -12,9 +12,9 @@ from pathlib import Path
 
 import benchmarks
 
-from .timing import Table, machine, markdown
+from . import comparison, timing
 
-_NOT_SUITES = ("__main__", "timing")
+_NOT_SUITES = ("__main__", "comparison", "timing")
 LEAST_REPEATS = 15
 
 
@@ -24,12 +24,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{', '.join(names)}; all if not given")
     parser.add_argument("--repeats", type=int, default=LEAST_REPEATS, help=f"{LEAST_REPEATS} or more")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="also write SUITE.md, and SUITE.json with each repeat"
+        "--output", type=Path, metavar="DIR", help="also write SUITE.md, SUITE.json with each repeat, and SUITE.svg"
     )
     given = parser.parse_args(argv)
     if given.repeats < LEAST_REPEATS or not set(given.suites) <= set(names):
         parser.error(f"suites are {', '.join(names)}; --repeats is {LEAST_REPEATS} or more")
-    print(f"# Benchmarks\n\n{machine()}\n")
+    print("# Benchmarks\n")
     for name in given.suites or names:
         run(name, given.repeats, given.output)
 
@@ -40,14 +40,26 @@ def run(name: str, repeats: int, output: Path | None) -> None:
     if reason := suite.unavailable():
         print(f"`{name}` was not run: {reason}\n")
         return
-    tables: list[Table] = suite.tables(repeats)
+    machine = getattr(suite, "machine", timing.machine)()
+    print(f"{machine}\n", flush=True)
+    tables = suite.tables(repeats)
     text = "\n".join(map(markdown, tables))
     print(text, flush=True)
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        (output / f"{name}.md").write_text(f"{machine()}\n\n{text}")
-        content = {"machine": machine(), "tables": [asdict(table) for table in tables]}
-        (output / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
+    if output is None:
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    (output / f"{name}.md").write_text(f"{machine}\n\n{text}")
+    content = {"machine": machine, "tables": [asdict(table) for table in tables]}
+    (output / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
+    if hasattr(suite, "draw"):
+        try:
+            suite.draw(tables, output / f"{name}.svg")
+        except ImportError as error:
+            print(f"{name}.svg was not drawn: {error}")
+
+
+def markdown(table: timing.Table | comparison.Comparison) -> str:
+    return timing.markdown(table) if isinstance(table, timing.Table) else comparison.markdown(table)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def tables(repeats: int) -> list[Table]:
     return [
         Table("Without a GPU: rules, codec and diff", measure(knowledge, repeats), ("All maps are legal ones.",)),
         Table("Without a GPU: from a tensor to params", measure(reading_cases(), repeats)),
-        Table("Without a GPU: the emulator", measure([emulator_case()], repeats)),
+        Table("Without a GPU: the emulator", measure([emulator_case(), sweep_case()], repeats)),
     ]
 
 
@@ -86,4 +86,25 @@ def emulator_case() -> Case:
     return Case(
         "`emulate.load`, a 64 x 64 tile of bf16 with the 128-byte swizzle",
         lambda: emulate.load(params, memory, (64, 32)),
+        goal_us=200,
     )
+
+
+def sweep_case() -> Case:
+    """Every tile of a large matrix once."""
+    size, rows, columns = 4096, 128, 32
+    params = TiledParams(
+        data_type=7,
+        global_address=0,
+        global_dim=(size, size),
+        global_strides=(4 * size,),
+        box_dim=(columns, rows),
+        element_strides=(1, 1),
+    )
+    memory = np.zeros(4 * size * size, np.uint8)
+
+    def sweep() -> int:
+        starts = ((c, r) for r in range(0, size, rows) for c in range(0, size, columns))
+        return sum(emulate.load(params, memory, start).tx_bytes for start in starts)
+
+    return Case(f"`emulate.load`, all {size} x {size} of fp32 in {rows} x {columns} tiles", sweep, goal_us=10e6)

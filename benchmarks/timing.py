@@ -129,12 +129,16 @@ def markdown(table: Table) -> str:
     for t in table.timings:
         low, high = t.quartiles_us
         goal = [f"< {t.goal_us:g}" if t.goal_us is not None else ""] if goals else []
-        rows.append([t.name, _three_digits(t.median_us), f"{_three_digits(low)} to {_three_digits(high)}", *goal])
+        rows.append([t.name, three_digits(t.median_us), f"{three_digits(low)} to {three_digits(high)}", *goal])
     lines = [f"## {table.title}", "", *("| " + " | ".join(row) + " |" for row in rows)]
     return "\n".join([*lines, *(f"\n{note}" for note in table.notes)]) + "\n"
 
 
-def _three_digits(number: float) -> str:
+def three_digits(number: float) -> str:
+    """
+    >>> three_digits(1234.5), three_digits(0.125)
+    ('1230', '0.125')
+    """
     return f"{float(f'{number:.3g}'):g}"
 
 

@@ -3,6 +3,7 @@ from typing import Any, ClassVar, final
 
 from .device import Device
 from .enums import (
+    TensorMapAllocationClass,
     TensorMapDataType,
     TensorMapInterleave,
     TensorMapL2Promotion,
@@ -50,6 +51,7 @@ def create_tensor_map(
     swizzle: TensorMapSwizzle | str | int | None = None,
     l2_promotion: TensorMapL2Promotion | str | int | None = None,
     oob_fill: TensorMapOOBFill | str | int | None = None,
+    allocation_class: TensorMapAllocationClass | str | int | None = None,
 ) -> TensorMapDescriptor: ...
 def as_tensor_map(
     self: Any,
@@ -62,4 +64,5 @@ def as_tensor_map(
     swizzle: TensorMapSwizzle | str | int | None = None,
     l2_promotion: TensorMapL2Promotion | str | int | None = None,
     oob_fill: TensorMapOOBFill | str | int | None = None,
+    allocation_class: TensorMapAllocationClass | str | int | None = None,
 ) -> TensorMapDescriptor: ...

@@ -7,8 +7,9 @@ The field names, order and defaults are those of cuda.core's ``TensorMapDescript
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from .data_type import parse_data_type
 from .enums import (
@@ -97,6 +98,17 @@ class TensorMapOptions(_Compiled):
         return cls(
             params.box_dim[::-1], params.element_strides[::-1], **{name: getattr(params, name) for name in names}
         )
+
+    @classmethod
+    def suggest(cls, shape: Sequence[int], dtype: Any, **keywords: Any) -> TensorMapOptions:
+        """The swizzle and the largest legal box for a tile: the options of :func:`cuda_tma.suggest`, without reasons.
+
+        >>> TensorMapOptions.suggest((128, 128), "bfloat16").box_dim
+        (128, 64)
+        """
+        from .suggest import suggest  # which makes options
+
+        return suggest(shape, dtype, **keywords).options
 
 
 _NAMES = tuple(f.name for f in fields(TensorMapOptions))

@@ -54,7 +54,7 @@ def _title(params: Params) -> str:
 
 def _shown(params: Params) -> str:
     lines = -(-smem_bytes(params) // _LINE_BYTES)
-    return "" if lines <= _MOST_LINES else f" (first {_MOST_LINES} of {lines} lines)"
+    return "" if lines <= _MOST_LINES else f"first {_MOST_LINES} of {lines} lines"
 
 
 def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
@@ -140,11 +140,11 @@ def tile(
             if index is not None:
                 at = tensor_index(params, index, coordinates, offsets)
                 _label_chunk(
-                    axes, (chunk, line), at, params.global_dim, dark=grid[line, chunk] < 0.6 * image.get_clim()[1]
+                    axes, (chunk, line), at, params.global_dim, dark=grid[line, chunk] < 0.45 * image.get_clim()[1]
                 )
     axes.set_xticks(range(8), [str(chunk * _CHUNK_BYTES) for chunk in range(8)])
     axes.set_xlabel("byte within the line of 128; labels: tensor index of the first element, innermost first")
-    axes.set_title(_title(params) + _shown(params))
+    axes.set_title("; ".join(filter(None, [_title(params), _shown(params)])))
     _draw_key(figure, image, [axes], "slice of the box" if params.interleave else "row of the box")
     return figure
 
@@ -155,9 +155,9 @@ def _label_chunk(axes: Any, place: tuple[int, int], at: tuple[int, ...], dims: S
     outside = not all(0 <= i < n for i, n in zip(at, dims, strict=True))
     if outside:
         corner = (place[0] - 0.5, place[1] - 0.5)
-        axes.add_patch(Rectangle(corner, 1, 1, facecolor="white", edgecolor="0.45", hatch="////", linewidth=0))
+        axes.add_patch(Rectangle(corner, 1, 1, facecolor="white", edgecolor="0.7", hatch="////", linewidth=0))
     text = "fill" if outside else ", ".join(map(str, at))
-    background = {"facecolor": "white", "edgecolor": "none", "pad": 1} if outside else None
+    background = {"facecolor": "white", "edgecolor": "none", "pad": 2} if outside else None
     color = "black" if outside or not dark else "white"
     axes.text(*place, text, ha="center", va="center", fontsize=7, color=color, bbox=background)
 
@@ -181,17 +181,18 @@ def banks(params: Params, access: str = "column", *, figure: Figure | None = Non
     ['swizzle NONE: column read is 32-way', 'swizzle 128B: column read is 4-way']
     """
     compared = [params] if not params.swizzle else [replace(params, swizzle=0), params]
-    figure = _new_figure((6.5 * len(compared), 2 + 0.14 * max(map(_lines, compared))), figure)
+    figure = _new_figure((6.5 * len(compared), 2.3 + 0.14 * max(map(_lines, compared))), figure)
     panels = np.atleast_1d(figure.subplots(1, len(compared)))
     for axes, shown in zip(panels, compared, strict=True):
         image = _draw_grid(axes, _row_grid(shown, _elements(shown, _WORD_BYTES)))
         _mark_words(axes, worst_read(shown, access))
         axes.set_xticks(range(0, 32, 4), [str(bank) for bank in range(0, 32, 4)])
-        axes.set_xlabel("bank (4 bytes)" + _shown(shown))
+        axes.set_xlabel("; ".join(filter(None, ["bank (4 bytes)", _shown(shown)])))
         ways = bank_conflicts(shown, access)
         conflict = f"{ways}-way" if ways > 1 else "free of conflicts"
         axes.set_title(f"swizzle {TensorMapSwizzle(shown.swizzle).short_name}: {access} read is {conflict}")
     _draw_key(figure, image, list(panels), "slice of the box" if params.interleave else "row of the box")
+    figure.legend(handles=panels[0].lines[:1], loc="outside lower center", frameon=False)
     return figure
 
 
@@ -204,7 +205,9 @@ def _draw_key(figure: Figure, image: Any, beside: list, label: str) -> None:
 def _mark_words(axes: Any, words: np.ndarray) -> None:
     lines, columns = words // 32, words % 32
     seen = lines < _MOST_LINES
-    axes.plot(columns[seen], lines[seen], "s", markersize=4, markerfacecolor=_MARK_COLOR, markeredgecolor="white")
+    label = "4-byte word of one read by a warp"
+    colors = {"markerfacecolor": _MARK_COLOR, "markeredgecolor": "black"}
+    axes.plot(columns[seen], lines[seen], "s", markersize=5.5, markeredgewidth=0.6, label=label, **colors)
 
 
 def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
@@ -229,55 +232,71 @@ def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure 
     if not isinstance(params, TiledParams) or params.interleave:
         raise TensorMapError(f"plot.box draws tiled tensor maps without interleave, not {params}; use plot.tile")
     coordinates = tuple(coordinates) or (0,) * params.rank
-    dims, extents, start, step = (_first_two(v) for v in (params.global_dim, params.box_dim, coordinates, (1, 1)))
-    step = (1, params.element_strides[1]) if params.rank > 1 else step
-    start = start if params.rank > 1 else (start[0], 0)
+    dims, extents, start = _plane(params.global_dim, 1), _plane(params.box_dim, 1), _plane(coordinates, 0)
+    step = _plane(params.element_strides, 1)[1]
     figure = _new_figure((7, 5), figure)
     axes = figure.subplots()
     _draw_rectangles(axes, dims, extents, start)
     inside = _draw_visited(axes, dims, extents, start, step)
-    total = extents[0] * -(-extents[1] // step[1])
-    _frame(axes, dims, extents, start)
-    rest = "".join(f", dimension {d} at {c}" for d, c in enumerate(coordinates) if d > 1)
-    axes.set_title(f"{_title(params)}: {inside} of {total} elements inside{rest}", fontsize=10)
+    _frame(axes, dims, extents, start, params.rank)
+    at = ", ".join(f"dimension {d} = {c}" for d, c in enumerate(coordinates) if d > 1)
+    slice_shown = f"\nslice at {at}" if at else ""
+    total = extents[0] * -(-extents[1] // step)
+    axes.set_title(f"{_title(params)}{slice_shown}: {inside} of {total} elements inside", fontsize=10)
     return figure
 
 
-def _first_two(values: Sequence[int]) -> tuple[int, int]:
-    return values[0], values[1] if len(values) > 1 else 1
+def _plane(values: Sequence[int], missing: int) -> tuple[int, int]:
+    """The values of dimensions 0 and 1; `missing` in a vector."""
+    return values[0], values[1] if len(values) > 1 else missing
 
 
 def _draw_rectangles(axes: Any, dims: tuple[int, int], extents: tuple[int, int], start: tuple[int, int]) -> None:
     from matplotlib.patches import Rectangle
 
-    axes.add_patch(
-        Rectangle(start, *extents, facecolor="white", edgecolor="0.5", hatch="////", linewidth=0, label="fill")
-    )
+    if any(s < 0 or s + e > n for s, e, n in zip(start, extents, dims, strict=True)):
+        hatched: Any = {"facecolor": "white", "edgecolor": "0.5", "hatch": "////"}
+        axes.add_patch(Rectangle(start, *extents, **hatched, linewidth=0, label="fill"))
     axes.add_patch(Rectangle((0, 0), *dims, facecolor="#cfe3f1", edgecolor="#0072b2", linewidth=1.5, label="tensor"))
     axes.add_patch(Rectangle(start, *extents, fill=False, edgecolor=_MARK_COLOR, linewidth=2, label="box"))
 
 
-def _draw_visited(
-    axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], step: Sequence[int]
-) -> int:
+def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], step: int) -> int:
     """Draw one line for each visited row, from left to right, and return how many elements are inside."""
     left, right = max(0, start[0]), min(dims[0], start[0] + extents[0])
-    rows = [r for r in range(start[1], start[1] + extents[1], step[1]) if 0 <= r < dims[1]]
+    rows = [r for r in range(start[1], start[1] + extents[1], step) if 0 <= r < dims[1]]
     if right <= left:
         return 0
+    width = min(1, 24 / max(1, len(rows)))
     for number, r in enumerate(rows):
         label = "visited, row by row" if number == 0 else None
-        axes.plot([left, right], [r + 0.5, r + 0.5], color="#0072b2", linewidth=1, solid_capstyle="butt", label=label)
+        line: Any = {"color": "#0072b2", "linewidth": width, "solid_capstyle": "butt", "label": label}
+        axes.plot([left, right], [r + 0.5, r + 0.5], **line)
     return (right - left) * len(rows)
 
 
-def _frame(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int]) -> None:
-    spans = [(min(0, s), max(n, s + e)) for s, e, n in zip(start, extents, dims, strict=True)]
+_ZOOM = 8  # of a tensor that many times larger than the box, only the part around the box is shown
+
+
+def _span(start: int, extent: int, dim: int) -> tuple[int, int]:
+    """From where to where a dimension is shown."""
+    low, high = min(0, start), max(dim, start + extent)
+    if high - low <= _ZOOM * extent:
+        return low, high
+    reach = (_ZOOM - 1) * extent // 2
+    return max(low, start - reach), min(high, start + extent + reach)
+
+
+def _frame(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], rank: int) -> None:
+    spans = [_span(s, e, n) for s, e, n in zip(start, extents, dims, strict=True)]
     margins = [0.05 * (high - low) + 0.5 for low, high in spans]
     axes.set_xlim(spans[0][0] - margins[0], spans[0][1] + margins[0])
     axes.set_ylim(spans[1][1] + margins[1], spans[1][0] - margins[1])
     axes.set_xlabel("dimension 0 (innermost), elements")
-    axes.set_ylabel("dimension 1, elements")
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    if rank > 1:
+        axes.set_ylabel("dimension 1, elements")
+        axes.yaxis.get_major_locator().set_params(integer=True)
+    else:
+        axes.set_yticks([])
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4, frameon=False)

@@ -1,6 +1,9 @@
 """Pictures show what the emulator says: labels, hatches, marks and titles."""
 
 import dataclasses
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,11 @@ from cuda_tma.params import TiledParams
 from cuda_tma.swizzle import smem_offset
 
 matplotlib = pytest.importorskip("matplotlib")
+
+_ROOT = Path(__file__).parent.parent
+sys.path.append(str(_ROOT / "tools"))
+
+from draw_docs import pictures  # noqa: E402
 
 from cuda_tma import plot  # noqa: E402
 
@@ -45,7 +53,7 @@ def test_out_of_bounds_is_hatched():
 
 def test_large_tiles_say_what_they_show():
     large = dataclasses.replace(PARAMS, box_dim=(64, 256))
-    assert plot.tile(large).axes[0].get_title() == "BFLOAT16 box 64 x 256, swizzle 128B (first 32 of 256 lines)"
+    assert plot.tile(large).axes[0].get_title() == "BFLOAT16 box 64 x 256, swizzle 128B; first 32 of 256 lines"
 
 
 def test_banks_mark_the_words_of_the_worst_read():
@@ -65,3 +73,40 @@ def test_box_counts_what_is_inside():
     assert len(plot.box(strided, (96, -1)).axes[0].lines) == 2
     with pytest.raises(TensorMapError, match=r"plot\.box draws tiled tensor maps without interleave"):
         plot.box(dataclasses.replace(PARAMS, interleave=1))
+
+
+def test_box_says_which_slice_it_shows():
+    deep = dataclasses.replace(
+        PARAMS, global_dim=(128, 60, 9, 9), global_strides=(256, 15360, 138240), box_dim=(64, 8, 2, 2), swizzle=0
+    )
+    deep = dataclasses.replace(deep, element_strides=(1, 1, 1, 1))
+    title = plot.box(deep, (96, -1, 3, 2)).axes[0].get_title()
+    assert title.endswith("\nslice at dimension 2 = 3, dimension 3 = 2: 224 of 512 elements inside")
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+
+
+def test_box_names_only_what_is_there():
+    assert legend(plot.box(PARAMS)) == ["tensor", "box", "visited, row by row"]
+    assert legend(plot.box(PARAMS, (96, 0)))[0] == "fill"
+    assert "visited, row by row" not in legend(plot.box(PARAMS, (128, 0)))
+
+
+@pytest.mark.parametrize(
+    ("start", "shown"), [((0, 0), (0, 288)), ((2048, 1024), (1824, 2336)), ((4032, 8), (3808, 4096))]
+)
+def test_box_shows_a_large_tensor_around_the_box(start, shown):
+    large = dataclasses.replace(PARAMS, global_dim=(4096, 4096), global_strides=(8192,))
+    low, high = plot.box(large, start).axes[0].get_xlim()
+    margin = 0.05 * (shown[1] - shown[0]) + 0.5
+    assert (low + margin, high - margin) == pytest.approx(shown)
+
+
+def test_the_page_of_pictures_shows_those_that_are_drawn():
+    shown = re.findall(r"\(images/(\w+)\.png\)", (_ROOT / "docs" / "pictures.md").read_text())
+    files = list((_ROOT / "docs" / "images").iterdir())
+    assert shown == list(pictures())
+    assert {file.name for file in files} == {f"{name}.png" for name in shown}
+    assert sum(file.stat().st_size for file in files) < 300_000

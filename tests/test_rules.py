@@ -242,6 +242,11 @@ def test_a_small_tensor_of_later_devices_needs_the_small_class(allocation_class,
     assert f"(the tensor ends after {12288 + 47 * 256 + 256})" in violation.message
 
 
+def test_a_store_through_an_interleaved_map_stays_inside_rows():
+    changes = {"interleave": 1, "swizzle": 0, "global_dim": (63, 48, 40)}
+    assert "global_dim_store" not in [v.rule for v in check(replace(LEGAL, **changes), warnings=True)]
+
+
 def test_expect_tx_of_strided_boxes_is_the_ceiling():
     (violation,) = check(replace(LEGAL, element_strides=(1, 3, 1)), warnings=True)
     assert f"a load delivers {32 * 6 * 2 * 4} bytes, not the {32 * 16 * 2 * 4}" in violation.message

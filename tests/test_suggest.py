@@ -11,6 +11,7 @@ from cuda_tma.data_type import element_bits
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.errors import TensorMapError
+from cuda_tma.options import TensorMapOptions
 from cuda_tma.params import TiledParams
 from cuda_tma.rules import check
 from cuda_tma.suggest import suggest
@@ -31,6 +32,12 @@ def params_of(options):
         element_strides=(1,) * rank,
         swizzle=options.swizzle,
     )
+
+
+def test_options_suggest_themselves():
+    expected = suggest((256, 96), "float16", access="column").options
+    assert TensorMapOptions.suggest((256, 96), "float16", access="column") == expected
+    assert (expected.box_dim, expected.swizzle) == ((256, 64), S.SWIZZLE_128B)
 
 
 @settings(max_examples=60)

@@ -64,9 +64,11 @@ def _inner(rng, data_type: T, span_bytes: int) -> int:
 
 def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
     """Random tiled parameters; not `usual`: an interleave with a swizzle that is not its own."""
-    interleave = int(rng.choice([0, 0, 0, 1, 2])) if usual else 1
+    interleave = int(rng.choice([0, 0, 0, 1, 2] if usual else [1, 2]))
     rank = int(rng.integers(3 if interleave else 1, 6))
-    swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave] if usual else int(rng.integers(1, 4))
+    swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave]
+    if not usual:
+        swizzle = int(rng.choice([s for s in range(4) if s != swizzle]))
     outer = [int(rng.integers(1, _LARGEST_BOX[rank])) for _ in range(rank - 1)]
     return _tensor(rng, data_type, rank, interleave) | {
         "kind": "tiled",
@@ -160,7 +162,7 @@ def _unaligned(rng) -> dict:
 
 def _box_outside(rng) -> dict:
     op, data_type = _any(rng)
-    return _case(rng, im2col(rng, data_type, inside=False), op)
+    return _case(rng, im2col(rng, data_type, inside=False, interleave=int(rng.choice([0, 0, 1, 2]))), op)
 
 
 def _start_outside_box(rng) -> dict:
@@ -168,8 +170,15 @@ def _start_outside_box(rng) -> dict:
     p = im2col(rng, data_type)
     at = start(rng, p)
     spatial = int(rng.integers(0, p["rank"] - 2))
-    at[1 + spatial] = _spatial(p)[spatial] + p["pixel_box_upper_corner"][spatial]
+    before, behind = p["pixel_box_lower_corner"][spatial] - 1, p["pixel_box_upper_corner"][spatial]
+    at[1 + spatial] = before if before >= 0 else _spatial(p)[spatial] + behind
     return _case(rng, p, op, at)
+
+
+def _special_sums(rng) -> dict:
+    """Infinities and NaNs against each other."""
+    data_type = T(int(rng.choice(list(FLOATS))))
+    return _case(rng, tiled(rng, data_type), "add") | {"values": FLOATS[data_type]}
 
 
 def _foreign_swizzle(rng) -> dict:
@@ -195,6 +204,7 @@ RARE: tuple[Callable[..., dict], ...] = (
     _unaligned,
     _box_outside,
     _start_outside_box,
+    _special_sums,
     _foreign_swizzle,
     _interleaved_im2col,
     _load_strided,

@@ -14,9 +14,9 @@ array([60., 61., 62., 63.,  0.,  0.,  0.,  0.], dtype=float32)
 
 `load`, `store`, `reduce` and the row-wise `gather4`, `scatter4` take parameters in driver order, and coordinates as the
 PTX instruction does: innermost first. Loads, stores and reductions through tiled and im2col tensor maps agree with
-recordings of an H200 byte for byte and fault for fault (observed: driver 580, sm_90; see ``tests/data``). Not verified
-on hardware, but written as documented: packed 4- and 6-bit types, the ``128B_ATOM_*`` swizzles, im2col-wide, `gather4`
-and `scatter4`.
+recordings of an H200 byte for byte and fault for fault (observed: driver 580, sm_90; ``tests/data`` has a selection).
+Not verified on hardware, but written as documented: packed 4- and 6-bit types, the ``128B_ATOM_*`` swizzles,
+im2col-wide, `gather4` and `scatter4`. What is taken to hold by analogy says so where it is written.
 """
 
 from ._load import Tile, gather4, load

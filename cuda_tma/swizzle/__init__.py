@@ -6,9 +6,10 @@ address bits; it moves no byte out of its span and is its own inverse. With an i
 0 is a *slice* of 16 or 32 bytes, and slices are packed without gaps.
 
 Sources: PTX ISA 9.0, 5.5.6 "Interleave layout" and 5.5.7 "Swizzling Modes"; every rule for the element types, swizzles
-and interleaves of compute capability 9.0 was confirmed byte for byte on hardware (observed: driver 580, sm_90), except
-interleaved layouts with a swizzle that is not their usual one (16B with none, 32B with 32B). The ``128B_ATOM_*``
-swizzles and the packed types are as documented, not verified on hardware.
+and interleaves of compute capability 9.0 was confirmed byte for byte by recorded loads and stores (observed: driver
+580, sm_90): interleave 16B with every swizzle (other than none: stores alone), 32B with 32B. Taken to hold: interleave
+32B with other swizzles, which the driver accepts. As documented, not verified on hardware: the ``128B_ATOM_*``
+swizzles, the packed types, and bank conflicts, which are reckoned from the banks that words lie in, not measured.
 """
 
 from ._banks import bank_conflicts, worst_read

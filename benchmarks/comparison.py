@@ -1,0 +1,324 @@
+"""Comparing short pieces of work: ours beside others and beside a floor, each with its goal.
+
+A :class:`Work` knows how to prepare a timer: a function from a number of calls to the nanoseconds of one. A work that
+cannot be prepared or run (a peer that is not installed) becomes a row that says why, and the others go on.
+
+:func:`compare` gives every work one repeat a round, in an order that rotates. Where a goal is a few per cent, two works
+are also timed in pairs, one just after the other, in alternating order: the ratio of a pair is free of slow drifts.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+import timeit
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import ceil, sqrt
+
+from .timing import rotated, three_digits
+
+Timer = Callable[[int], float]  # number of calls -> nanoseconds of one call
+
+WARM_UP_NS = 30e6
+REPEAT_NS = 10e6
+PAIRS = 400
+PAIR_CALLS = 200
+
+
+@dataclass(frozen=True)
+class Goal:
+    """At most `times` x `floor` + `plus_ns`.
+
+    Attributes
+    ----------
+    times : float
+    plus_ns : float
+        With `times` 0, an absolute goal.
+    floor : tuple of str
+        The works whose times add up to the floor; the comparison's own floor if empty.
+    paired : bool
+        Whether to measure the ratio in pairs; then `floor` is one work, and `plus_ns` is 0.
+    """
+
+    times: float = 0
+    plus_ns: float = 0
+    floor: tuple[str, ...] = ()
+    paired: bool = False
+
+    def limit_ns(self, floor_ns: float) -> float:
+        """The time to stay within.
+
+        >>> Goal(1.5, 250).limit_ns(1000)
+        1750.0
+        """
+        return self.times * floor_ns + self.plus_ns
+
+    def __str__(self) -> str:
+        factor = f"{self.times:g} × {' + '.join(self.floor) or 'floor'}" if self.times else ""
+        return "≤ " + " + ".join(filter(None, [factor, f"{self.plus_ns:g} ns" if self.plus_ns else ""]))
+
+
+@dataclass(frozen=True)
+class Work:
+    """One thing to time.
+
+    Attributes
+    ----------
+    name : str
+    prepare : callable
+        Makes a :data:`Timer`; may raise.
+    goal : Goal, optional
+    is_ours : bool
+        For the chart.
+    """
+
+    name: str
+    prepare: Callable[[], Timer]
+    goal: Goal | None = None
+    is_ours: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one work: nanoseconds of one call, one value a round; or the error that prevented it.
+
+    `ratios` are those of the pairs, if the goal asks for them.
+    """
+
+    name: str
+    samples_ns: tuple[float, ...] = ()
+    goal: Goal | None = None
+    is_ours: bool = False
+    ratios: tuple[float, ...] = ()
+    error: str = ""
+
+    @property
+    def median_ns(self) -> float:
+        return statistics.median(self.samples_ns)
+
+    @property
+    def quartiles_ns(self) -> tuple[float, float]:
+        first, _, third = statistics.quantiles(self.samples_ns, n=4)
+        return first, third
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows for the same piece of work.
+
+    Attributes
+    ----------
+    title : str
+    rows : sequence of Row
+    floor : tuple of str
+        The rows that add up to the floor.
+    notes : sequence of str
+    """
+
+    title: str
+    rows: Sequence[Row]
+    floor: tuple[str, ...]
+    notes: Sequence[str] = field(default=())
+
+    def floor_samples_ns(self, names: tuple[str, ...] = ()) -> tuple[float, ...] | None:
+        """The floor in each round; None if one of its rows was not measured."""
+        found = {row.name: row.samples_ns for row in self.rows}
+        parts = [found.get(name, ()) for name in names or self.floor]
+        return tuple(map(sum, zip(*parts, strict=True))) if all(parts) else None
+
+    def ratio(self, row: Row) -> float | None:
+        """The row's time over the floor's: the median of the rounds' ratios."""
+        floor = self.floor_samples_ns()
+        return statistics.median(_quotients(row.samples_ns, floor)) if floor and not row.error else None
+
+    def limit_ns(self, row: Row) -> float | None:
+        """The time that the row's goal allows; None if it has none, or its floor was not measured."""
+        if row.goal is None:
+            return None
+        floor = self.floor_samples_ns(row.goal.floor) if row.goal.times else (0.0,)
+        return row.goal.limit_ns(statistics.median(floor)) if floor else None
+
+    def verdict(self, row: Row) -> str:
+        """Whether the goal is met, and by what it was judged; empty where there is no goal or nothing to judge."""
+        if row.goal is None or row.error:
+            return ""
+        if row.ratios:
+            ratio, low, high = median_interval(row.ratios)
+            return f"{_yes(ratio <= row.goal.times)}: {ratio:.3f} ({low:.3f} to {high:.3f})"
+        limit_ns = self.limit_ns(row)
+        if row.goal.paired or limit_ns is None:
+            return "no floor"
+        return f"{_yes(row.median_ns <= limit_ns)}: limit {three_digits(limit_ns)} ns"
+
+
+def _quotients(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
+    return [a / b for a, b in zip(numerators, denominators, strict=True)]
+
+
+def _yes(is_met: bool) -> str:
+    return "yes" if is_met else "**no**"
+
+
+# ---- timers ----
+
+
+def python(statement: str, **names: object) -> Timer:
+    """A timer of a Python statement, compiled into the loop itself, so that no call is timed that it does not make.
+
+    >>> python("len(x)", x=[1])(1000) > 0
+    True
+    """
+    timer = timeit.Timer(statement, timer=time.perf_counter_ns, globals=names)
+    return lambda calls: timer.timeit(calls) / calls
+
+
+def queued(timer: Timer, settle: Callable[[], object], batch: int = PAIR_CALLS) -> Timer:
+    """A timer of calls that queue work elsewhere; `settle` waits for it after every `batch`, and that is not timed."""
+
+    def time_batches(calls: int) -> float:
+        total_ns = 0.0
+        for first in range(0, calls, batch):
+            size = min(batch, calls - first)
+            total_ns += timer(size) * size
+            settle()
+        return total_ns / calls
+
+    return time_batches
+
+
+def each(timer: Timer, count: int) -> Timer:
+    """A timer of one of the `count` things that a call does."""
+    return lambda calls: timer(calls) / count
+
+
+# ---- measuring ----
+
+
+def compare(
+    title: str, works: Sequence[Work], repeats: int, floor: tuple[str, ...], notes: Sequence[str] = ()
+) -> Comparison:
+    """Time all works beside each other, and in pairs those whose goals ask for it."""
+    running = [_Running(work) for work in works]
+    with _no_collection():
+        for first in range(repeats):
+            for i in rotated(len(running), first):
+                running[i].repeat()
+            gc.collect()
+        for one in running:
+            one.pair({other.work.name: other for other in running}, floor)
+    return Comparison(title, [one.row() for one in running], floor, notes)
+
+
+class _Running:
+    """A work while it is measured: its timer, warm, and what was found so far. After an error it rests."""
+
+    def __init__(self, work: Work):
+        self.work = work
+        self.samples_ns: list[float] = []
+        self.ratios: tuple[float, ...] = ()
+        self.error = ""
+        with self.noting_errors():
+            self.timer = work.prepare()
+            self.calls = calls_for(self.timer)
+
+    @contextmanager
+    def noting_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.error = (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+    def repeat(self) -> None:
+        if not self.error:
+            with self.noting_errors():
+                self.samples_ns.append(self.timer(self.calls))
+
+    def pair(self, all_running: Mapping[str, _Running], floor: tuple[str, ...]) -> None:
+        """Time it in pairs with its floor, if its goal asks for that."""
+        if self.error or self.work.goal is None or not self.work.goal.paired:
+            return
+        (name,) = self.work.goal.floor or floor
+        if name in all_running and not all_running[name].error:
+            with self.noting_errors():
+                self.ratios = paired(self.timer, all_running[name].timer)
+
+    def row(self) -> Row:
+        samples_ns = () if self.error else tuple(self.samples_ns)
+        return Row(self.work.name, samples_ns, self.work.goal, self.work.is_ours, self.ratios, self.error)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def calls_for(timer: Timer) -> int:
+    """How many calls take about :data:`REPEAT_NS`; they are made while finding out, and so warm up the work."""
+    calls, spent_ns, ns = 1, 0.0, 0.0
+    while spent_ns < WARM_UP_NS:
+        ns = max(timer(calls), 0.1)
+        spent_ns += ns * calls
+        calls = min(2 * calls, ceil(WARM_UP_NS / 3 / ns))
+    return max(1, round(REPEAT_NS / ns))
+
+
+def paired(timer: Timer, other: Timer, pairs: int = PAIRS, calls: int = PAIR_CALLS) -> tuple[float, ...]:
+    """The ratio of two timers in each of many short pairs, the first of which alternates."""
+    ratios = []
+    for pair in range(pairs):
+        if pair % 2:
+            denominator, numerator = other(calls), timer(calls)
+        else:
+            numerator, denominator = timer(calls), other(calls)
+        ratios.append(numerator / denominator)
+    return tuple(ratios)
+
+
+def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
+    """The median and its 95 % interval, from the order of the samples alone (the binomial's normal approximation).
+
+    >>> median_interval(range(1, 101))
+    (50.5, 40, 61)
+    """
+    ordered = sorted(samples)
+    reach = 1.96 * sqrt(len(ordered)) / 2
+    low = max(0, int(len(ordered) / 2 - reach) - 1)
+    high = min(len(ordered) - 1, ceil(len(ordered) / 2 + reach))
+    return statistics.median(ordered), ordered[low], ordered[high]
+
+
+# ---- showing ----
+
+
+def markdown(comparison: Comparison) -> str:
+    """A comparison as a Markdown table; the columns of goals are there if any row has one."""
+    goals = any(row.goal is not None for row in comparison.rows)
+    head = ["", "median, ns", "middle half, ns", "× floor", *(["goal", "met"] if goals else [])]
+    rows = [head, ["---", *["---:"] * 3, *(["---", "---"] if goals else [])]]
+    for row in comparison.rows:
+        goal = [str(row.goal or ""), comparison.verdict(row)] if goals else []
+        rows.append([row.name, *_figures(comparison, row), *goal])
+    lines = [f"## {comparison.title}", "", *("| " + " | ".join(cells) + " |" for cells in rows)]
+    floor = f"Floor: {' + '.join(comparison.floor)}."
+    return "\n".join([*lines, *(f"\n{note}" for note in (floor, *comparison.notes))]) + "\n"
+
+
+def _figures(comparison: Comparison, row: Row) -> list[str]:
+    if row.error:
+        return [row.error.replace("|", "\\|"), "", ""]
+    low, high = row.quartiles_ns
+    ratio = comparison.ratio(row)
+    return [
+        three_digits(row.median_ns),
+        f"{three_digits(low)} to {three_digits(high)}",
+        "" if ratio is None else f"{ratio:.3g}",
+    ]

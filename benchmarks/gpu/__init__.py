@@ -1,0 +1,63 @@
+"""What needs a GPU: making, re-addressing and launching tensor maps, beside C and every peer that is installed.
+
+``floor.c`` is the floor, ``scene`` what all rows share, ``create``, ``launch`` and ``many`` the rows themselves, and
+``chart`` the picture.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from importlib import metadata
+
+from cuda_tma import info
+
+from .. import timing
+from ..comparison import Comparison
+from .chart import draw
+
+__all__ = ["draw", "machine", "tables", "unavailable"]
+
+_PEERS = ("cuda-tma", "cuda-core", "cuda-bindings", "torch", "cupy-cuda13x", "cupy-cuda12x", "triton", "numpy")
+
+
+def unavailable() -> str:
+    found = info.facts()
+    if "missing" in found["driver"]:
+        return f"there is no NVIDIA driver ({found['driver']['missing'].splitlines()[0]})"
+    if not found["devices"]:
+        return "the driver shows no GPU"
+    first = found["devices"][0]
+    if not first["has_tma"]:
+        return f"device 0, {first['name']}, has no TMA: it needs compute capability 9.0 or later"
+    return ""
+
+
+def machine() -> str:
+    """The GPU, its driver, the host and the versions of everybody who is measured."""
+    found = info.facts()
+    names = ", ".join(device["name"] for device in found["devices"][:1]) or "no GPU"
+    versions = [f"{name} {version}" for name in _PEERS if (version := _version(name))]
+    return f"{names}; driver {_driver_version()}; {timing.machine()}; {', '.join(versions)}"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _driver_version() -> str:
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(query, capture_output=True, text=True, timeout=20).stdout.split()[0]
+    except (OSError, IndexError, subprocess.TimeoutExpired):
+        return "unknown"
+
+
+def tables(repeats: int) -> list[Comparison]:
+    from . import create, launch, many
+    from .scene import Scene
+
+    scene = Scene()
+    return [table for part in (create, launch, many) for table in part.tables(scene, repeats)]

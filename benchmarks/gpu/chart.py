@@ -1,0 +1,64 @@
+"""The comparisons as one picture: a panel each, a bar each row, and a mark at the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..comparison import Comparison, Row
+from ..timing import three_digits
+
+OURS, PEER, FLOOR, GOAL = "#76b900", "#b0b7bf", "#4a4f57", "#d1242f"
+ROW_INCHES = 0.26
+PANEL_INCHES = 0.75
+COLUMNS = 2
+
+
+def draw(comparisons: Sequence[Comparison], path: Path) -> None:
+    """Write an SVG; the same measurements give the same bytes.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    shown = [comparison for comparison in comparisons if _measured(comparison)]
+    if not shown:
+        return
+    pairs = [shown[at : at + COLUMNS] for at in range(0, len(shown), COLUMNS)]
+    heights = [PANEL_INCHES + ROW_INCHES * max(len(_measured(c)) for c in pair) for pair in pairs]
+    with matplotlib.rc_context({"svg.hashsalt": "benchmarks", "font.size": 8, "svg.fonttype": "none"}):
+        figure = Figure(figsize=(13, sum(heights)), layout="constrained")
+        panels = figure.subplots(len(pairs), COLUMNS, squeeze=False, gridspec_kw={"height_ratios": heights}).flat
+        for panel in panels[len(shown) :]:
+            panel.set_axis_off()
+        for panel, comparison in zip(panels[: len(shown)], shown, strict=True):
+            _draw_panel(panel, comparison)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _measured(comparison: Comparison) -> list[Row]:
+    return [row for row in comparison.rows if not row.error]
+
+
+def _draw_panel(panel: Any, comparison: Comparison) -> None:
+    rows = _measured(comparison)
+    panel.set_title(comparison.title, loc="left", fontweight="bold")
+    panel.set_yticks(range(len(rows)), [row.name.replace("`", "") for row in rows])
+    panel.invert_yaxis()
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_xlim(0, 1.15 * max(row.median_ns for row in rows))
+    panel.set_xlabel("nanoseconds")
+    for at, row in enumerate(rows):
+        panel.barh(at, row.median_ns, color=_color(comparison, row), height=0.7)
+        panel.text(row.median_ns, at, f" {three_digits(row.median_ns)}", va="center")
+        if (limit_ns := comparison.limit_ns(row)) is not None:
+            panel.plot([limit_ns, limit_ns], [at - 0.45, at + 0.45], color=GOAL, linewidth=1.5)
+
+
+def _color(comparison: Comparison, row: Row) -> str:
+    return OURS if row.is_ours else FLOOR if row.name in comparison.floor else PEER

@@ -1,0 +1,197 @@
+"""Descriptors one at a time: made from views, torch tensors and CuPy arrays; views; replaced addresses."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+from cuda.bindings import driver
+from cuda.core.utils import StridedMemoryView as CoreView
+
+import cuda_tma
+from cuda_tma import _dlpack
+from cuda_tma.params import TiledParams
+
+from ..comparison import Comparison, Goal, Timer, Work, compare, python
+from .floor import MAP_BYTES, map_memory
+from .scene import BOXES, Scene
+
+ENCODE = "C: cuTensorMapEncodeTiled"
+EXCHANGE = "C: torch's owning DLPack exchange"
+STORAGE = "C: untyped_storage()"
+REPLACE = "C: cuTensorMapReplaceAddress"
+CUPY_EXPORT = "CuPy: its own `__dlpack__`"
+
+
+def tables(scene: Scene, repeats: int) -> list[Comparison]:
+    return [
+        compare("Create from a view, rank 2", from_view(scene), repeats, (ENCODE,)),
+        compare("Create from a view, rank 5", from_view_of_rank_5(scene), repeats, (ENCODE,)),
+        compare("Create from a torch tensor", from_torch(scene), repeats, (EXCHANGE, STORAGE, ENCODE), [TRITON_NOTE]),
+        compare("Create from a CuPy array", from_cupy(scene), repeats, (CUPY_EXPORT,)),
+        compare("View of a torch tensor", views(scene), repeats, (EXCHANGE,)),
+        compare("Replace the address", replacements(scene), repeats, (REPLACE,)),
+    ]
+
+
+TRITON_NOTE = "Triton's `from_tensor` encodes nothing yet: that happens at every launch."
+
+
+def from_view(scene: Scene) -> list[Work]:
+    create, view, options = cuda_tma.create_tensor_map, scene.view(), scene.options()
+    return [
+        Work(ENCODE, lambda: encode_floor(scene, 2)),
+        Work("cuda_tma, options", lambda: python("create(v, o)", create=create, v=view, o=options), Goal(3), True),
+        Work("cuda_tma, `as_tensor_map(options=)`", lambda: python("v.as_tensor_map(options=o)", v=view, o=options)),
+        Work("cuda_tma, keywords", lambda: python("v.as_tensor_map(box_dim=box)", v=view, box=BOXES[2])),
+        Work(
+            "cuda.core, options",
+            lambda: python("v.as_tensor_map(options=o)", v=scene.core_view(), o=scene.core_options()),
+        ),
+        Work("cuda.core, keywords", lambda: python("v.as_tensor_map(box_dim=box)", v=scene.core_view(), box=BOXES[2])),
+        Work("cuda.bindings", lambda: bindings_encode(scene.descriptor().params)),
+    ]
+
+
+def from_view_of_rank_5(scene: Scene) -> list[Work]:
+    create, view, options = cuda_tma.create_tensor_map, scene.view(5), scene.options(5)
+    return [
+        Work(ENCODE, lambda: encode_floor(scene, 5)),
+        Work("cuda_tma, options", lambda: python("create(v, o)", create=create, v=view, o=options), Goal(3), True),
+        Work("cuda.core, keywords", lambda: python("v.as_tensor_map(box)", v=scene.core_view(5), box=BOXES[5])),
+        Work("cuda.bindings", lambda: bindings_encode(scene.descriptor(5).params)),
+    ]
+
+
+def from_torch(scene: Scene) -> list[Work]:
+    create, options = cuda_tma.create_tensor_map, scene.options()
+    by_core = "View.from_any_interface(x, stream_ptr=-1).as_tensor_map(options=o)"
+    return [
+        Work(EXCHANGE, lambda: scene.floor.exchange(scene.tensors[0])),
+        Work(STORAGE, lambda: scene.floor.method(scene.tensors[0], "untyped_storage")),
+        Work(ENCODE, lambda: encode_floor(scene, 2)),
+        Work("cuda_tma", lambda: python("create(x, o)", create=create, x=scene.tensors[0], o=options), Goal(2.5), True),
+        Work("cuda.core", lambda: python(by_core, View=CoreView, x=scene.tensors[0], o=scene.core_options())),
+        Work("Triton, `TensorDescriptor.from_tensor`", lambda: triton_descriptor(scene)),
+    ]
+
+
+def from_cupy(scene: Scene) -> list[Work]:
+    create, options = cuda_tma.create_tensor_map, scene.options()
+    by_core = "View.from_any_interface(x, stream_ptr=-1).as_tensor_map(options=o)"
+    return [
+        Work(CUPY_EXPORT, lambda: cupy_export(cupy_array())),
+        Work(
+            "cuda_tma", lambda: python("create(x, o)", create=create, x=cupy_array(), o=options), Goal(1.3, 250), True
+        ),
+        Work("cuda.core", lambda: python(by_core, View=CoreView, x=cupy_array(), o=scene.core_options())),
+    ]
+
+
+def views(scene: Scene) -> list[Work]:
+    statement, view = "View.from_any_interface(x, stream_ptr=-1)", cuda_tma.StridedMemoryView
+    export = _dlpack.export_tensor
+    return [
+        Work(EXCHANGE, lambda: scene.floor.exchange(scene.tensors[0])),
+        Work("cuda_tma, what `create` reads", lambda: python("export(x)", export=export, x=scene.tensors[0])),
+        Work("cuda_tma", lambda: python(statement, View=view, x=scene.tensors[0]), None, True),
+        Work("cuda.core", lambda: python(statement, View=CoreView, x=scene.tensors[0])),
+    ]
+
+
+def replacements(scene: Scene) -> list[Work]:
+    def ours(value: object) -> Timer:
+        return python("d.replace_address(value)", d=scene.descriptor(), value=value)
+
+    def cores(value: object) -> Timer:
+        return python("d.replace_address(value)", d=scene.core_descriptor(), value=value)
+
+    return [
+        Work(REPLACE, lambda: scene.floor.replace_address(scene.raw_map(), scene.address)),
+        Work("an empty loop of Python", lambda: python("pass")),
+        Work("cuda_tma, by an int", lambda: ours(scene.address), Goal(0, 60), True),
+        Work("cuda_tma, by a view", lambda: ours(scene.view(2, 1)), Goal(0, 100), True),
+        Work("cuda_tma, by a torch tensor", lambda: ours(scene.tensors[1]), Goal(0, 250), True),
+        Work("cuda.core, by a view", lambda: cores(scene.core_view(2, 1))),
+        Work("cuda.core, by a torch tensor", lambda: cores(scene.tensors[1])),
+        Work("cuda.bindings, by an int", lambda: bindings_replace(scene)),
+    ]
+
+
+# ---- the floor and the peers ----
+
+
+def encode_floor(scene: Scene, rank: int) -> Timer:
+    """C's encode of what ours describes; refused unless it gives the same bytes."""
+    descriptor, memory = scene.descriptor(rank), map_memory()
+    timer = scene.floor.encode(descriptor.params, memory)
+    timer(1)
+    if memory.raw != bytes(descriptor):
+        raise RuntimeError("C's bytes differ from ours: they do not describe the same tensor")
+    return timer
+
+
+def bindings_encode(params: TiledParams) -> Timer:
+    wide, narrow = driver.cuuint64_t, driver.cuuint32_t
+    arguments = (
+        driver.CUtensorMapDataType(params.data_type),
+        params.rank,
+        params.global_address,
+        [wide(value) for value in params.global_dim],
+        [wide(value) for value in params.global_strides],
+        [narrow(value) for value in params.box_dim],
+        [narrow(value) for value in params.element_strides],
+        driver.CUtensorMapInterleave(params.interleave),
+        driver.CUtensorMapSwizzle(params.swizzle),
+        driver.CUtensorMapL2promotion(params.l2_promotion),
+        driver.CUtensorMapFloatOOBfill(params.oob_fill),
+    )
+    require_success(driver.cuTensorMapEncodeTiled(*arguments))
+    names = {f"a{index}": value for index, value in enumerate(arguments)}
+    return python(f"encode({', '.join(names)})", encode=driver.cuTensorMapEncodeTiled, **names)
+
+
+def bindings_map(descriptor: cuda_tma.TensorMapDescriptor) -> driver.CUtensorMap:
+    """cuda.bindings' CUtensorMap with the bytes of ours."""
+    found = driver.CUtensorMap()
+    ctypes.memmove(found.getPtr(), bytes(descriptor), MAP_BYTES)
+    return found
+
+
+def bindings_replace(scene: Scene) -> Timer:
+    tensor_map, replace = bindings_map(scene.descriptor()), driver.cuTensorMapReplaceAddress
+    require_success(replace(tensor_map, scene.address))
+    return python("replace(m, address)", replace=replace, m=tensor_map, address=scene.address)
+
+
+def require_success(results: tuple) -> None:
+    """Raise for an error that cuda.bindings returned."""
+    if int(results[0]) != 0:
+        raise RuntimeError(f"cuda.bindings: {results[0].name}")
+
+
+def triton_descriptor(scene: Scene) -> Timer:
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return python(
+        "from_tensor(x, box)", from_tensor=TensorDescriptor.from_tensor, x=scene.tensors[0], box=list(BOXES[2])
+    )
+
+
+@functools.cache
+def cupy_array() -> object:
+    import cupy
+
+    return cupy.zeros((1024, 1024), cupy.float32)
+
+
+def cupy_export(array: object) -> Timer:
+    """The call that ours makes, too: a CuPy from before DLPack 1.0 has no max_version."""
+    for statement in ("x.__dlpack__(max_version=version, stream=-1)", "x.__dlpack__(stream=-1)"):
+        timer = python(statement, x=array, version=_dlpack.DLPACK_VERSION)
+        try:
+            timer(1)
+        except TypeError:
+            continue
+        return timer
+    raise RuntimeError("CuPy's __dlpack__ takes no stream=-1")

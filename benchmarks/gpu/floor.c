@@ -1,0 +1,122 @@
+/* The floor: what the driver and torch's DLPack export cost when C calls them and nothing else.
+
+Each function makes `count` calls and returns the nanoseconds of one; or, where a call failed, minus its error.
+Nothing of CUDA or Python is needed to compile this: libcuda is opened at run time, and the few prototypes are here
+(cuda.h, CUDA 13.5; dlpack.h, DLPack 1.3; Python's C API). Load it with ctypes.PyDLL: the GIL is held. */
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+typedef int CUresult;
+
+typedef struct {
+    uint32_t grid_dim[3], block_dim[3], shared_mem_bytes;
+    void *stream;
+    void *attributes;
+    uint32_t attribute_count;
+} LaunchConfig;
+
+typedef struct {
+    uint32_t data_type, rank;
+    void *global_address;
+    uint64_t global_dim[5], global_strides[5];
+    uint32_t box_dim[5], element_strides[5];
+    uint32_t interleave, swizzle, l2_promotion, oob_fill;
+} Tiled;
+
+typedef struct Managed {
+    uint32_t major, minor;
+    void *manager_ctx;
+    void (*deleter)(struct Managed *);
+} Managed; /* the rest is not read */
+
+typedef struct {
+    uint32_t major, minor;
+    void *previous, *managed_tensor_allocator;
+    int (*managed_tensor_from_py_object_no_sync)(void *, Managed **);
+} ExchangeAPI; /* the rest is not called */
+
+static CUresult (*encode_tiled)(void *, uint32_t, uint32_t, void *, const uint64_t *, const uint64_t *,
+                                const uint32_t *, const uint32_t *, uint32_t, uint32_t, uint32_t, uint32_t);
+static CUresult (*replace_address)(void *, void *);
+static CUresult (*launch_kernel)(const LaunchConfig *, void *, void **, void **);
+
+/* Find the driver. Returns NULL, or what went wrong. */
+const char *open_driver(const char *path) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return dlerror();
+    *(void **)&encode_tiled = dlsym(library, "cuTensorMapEncodeTiled");
+    *(void **)&replace_address = dlsym(library, "cuTensorMapReplaceAddress");
+    *(void **)&launch_kernel = dlsym(library, "cuLaunchKernelEx");
+    return encode_tiled && replace_address && launch_kernel ? NULL : "the driver lacks a function";
+}
+
+static double now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+double encode_ns(int64_t count, void *map, const Tiled *p) {
+    double begin = now_ns();
+    for (int64_t i = 0; i < count; i++) {
+        CUresult result = encode_tiled(map, p->data_type, p->rank, p->global_address, p->global_dim, p->global_strides,
+                                       p->box_dim, p->element_strides, p->interleave, p->swizzle, p->l2_promotion,
+                                       p->oob_fill);
+        if (result)
+            return -result;
+    }
+    return (now_ns() - begin) / count;
+}
+
+double replace_address_ns(int64_t count, void *map, void *global_address) {
+    double begin = now_ns();
+    for (int64_t i = 0; i < count; i++) {
+        CUresult result = replace_address(map, global_address);
+        if (result)
+            return -result;
+    }
+    return (now_ns() - begin) / count;
+}
+
+/* One block of 32 threads, no attributes. Does not wait: keep `count` well below the queue's 1024. */
+double launch_ns(int64_t count, void *kernel, void *stream, void **arguments) {
+    LaunchConfig config = {{1, 1, 1}, {32, 1, 1}, 0, stream, NULL, 0};
+    double begin = now_ns();
+    for (int64_t i = 0; i < count; i++) {
+        CUresult result = launch_kernel(&config, kernel, arguments, NULL);
+        if (result)
+            return -result;
+    }
+    return (now_ns() - begin) / count;
+}
+
+/* Export a tensor, owning its memory, and let go of it. */
+double exchange_ns(int64_t count, const ExchangeAPI *api, void *tensor) {
+    double begin = now_ns();
+    for (int64_t i = 0; i < count; i++) {
+        Managed *managed = NULL;
+        if (api->managed_tensor_from_py_object_no_sync(tensor, &managed))
+            return -1;
+        managed->deleter(managed);
+    }
+    return (now_ns() - begin) / count;
+}
+
+extern void *PyObject_VectorcallMethod(void *name, void *const *arguments, size_t count, void *keyword_names);
+extern void Py_DecRef(void *);
+
+/* Call a method without arguments, and drop what it returns: tensor.untyped_storage(). */
+double method_ns(int64_t count, void *object, void *name) {
+    double begin = now_ns();
+    for (int64_t i = 0; i < count; i++) {
+        void *found = PyObject_VectorcallMethod(name, &object, 1, NULL);
+        if (!found)
+            return -1;
+        Py_DecRef(found);
+    }
+    return (now_ns() - begin) / count;
+}

@@ -1,0 +1,135 @@
+"""``floor.c``, compiled on the spot and loaded: timers of what C alone pays."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from cuda_tma import TiledParams
+
+from ..comparison import Timer
+
+SOURCE = Path(__file__).with_name("floor.c")
+MAP_BYTES = 128
+MAP_ALIGNMENT = 128
+
+
+class Tiled(ctypes.Structure):
+    """The arguments of ``cuTensorMapEncodeTiled``, as ``floor.c`` has them."""
+
+    _fields_ = (
+        ("data_type", ctypes.c_uint32),
+        ("rank", ctypes.c_uint32),
+        ("global_address", ctypes.c_uint64),
+        ("global_dim", ctypes.c_uint64 * 5),
+        ("global_strides", ctypes.c_uint64 * 5),
+        ("box_dim", ctypes.c_uint32 * 5),
+        ("element_strides", ctypes.c_uint32 * 5),
+        ("interleave", ctypes.c_uint32),
+        ("swizzle", ctypes.c_uint32),
+        ("l2_promotion", ctypes.c_uint32),
+        ("oob_fill", ctypes.c_uint32),
+    )
+
+    @classmethod
+    def of(cls, params: TiledParams) -> Tiled:
+        found = cls()
+        for name, kind in cls._fields_:
+            value = getattr(params, name)
+            setattr(found, name, kind(*value) if isinstance(value, tuple) else int(value))
+        return found
+
+
+class Floor:
+    """The compiled library; each method makes a timer.
+
+    Parameters
+    ----------
+    driver : str
+        The CUDA driver's library, as for ``dlopen``.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no C compiler, or no such driver.
+    """
+
+    def __init__(self, driver: str = "libcuda.so.1"):
+        self._library = ctypes.PyDLL(str(compiled()))
+        for name in ("encode_ns", "replace_address_ns", "launch_ns", "exchange_ns", "method_ns"):
+            getattr(self._library, name).restype = ctypes.c_double
+        self._library.open_driver.restype = ctypes.c_char_p
+        if error := self._library.open_driver(driver.encode()):
+            raise RuntimeError(error.decode())
+
+    def encode(self, params: TiledParams, map: ctypes.Array[ctypes.c_char]) -> Timer:
+        """``cuTensorMapEncodeTiled`` of `params` into `map`."""
+        arguments = Tiled.of(params)
+        return self._timer("encode_ns", "cuTensorMapEncodeTiled", map, ctypes.byref(arguments))
+
+    def replace_address(self, map: ctypes.Array[ctypes.c_char], address: int) -> Timer:
+        """``cuTensorMapReplaceAddress``."""
+        return self._timer("replace_address_ns", "cuTensorMapReplaceAddress", map, ctypes.c_void_p(address))
+
+    def launch(self, kernel: int, stream: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData]) -> Timer:
+        """``cuLaunchKernelEx`` with arguments that lie in memory; it does not wait for the GPU."""
+        pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
+        # The timer keeps what the pointers show.
+        pointers.arguments = arguments  # type: ignore[attr-defined]
+        handles = ctypes.c_void_p(kernel), ctypes.c_void_p(stream)
+        return self._timer("launch_ns", "cuLaunchKernelEx", *handles, pointers)
+
+    def exchange(self, tensor: object) -> Timer:
+        """The owning export through the DLPack C exchange API of the tensor's type, and its deleter."""
+        capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        capsule_pointer.restype, capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        api = capsule_pointer(type(tensor).__dlpack_c_exchange_api__, b"dlpack_exchange_api")  # type: ignore[attr-defined]
+        return self._timer("exchange_ns", "the DLPack exchange", ctypes.c_void_p(api), ctypes.py_object(tensor))
+
+    def method(self, instance: object, name: str) -> Timer:
+        """A call of a method without arguments, from C."""
+        return self._timer("method_ns", name, ctypes.py_object(instance), ctypes.py_object(name))
+
+    def _timer(self, function: str, what: str, *arguments: object) -> Timer:
+        call = getattr(self._library, function)
+
+        def timer(calls: int) -> float:
+            ns = call(ctypes.c_int64(calls), *arguments)
+            if ns < 0:
+                raise RuntimeError(f"{what} failed in C with error {-ns:g}")
+            return ns
+
+        return timer
+
+
+@functools.cache
+def compiled() -> Path:
+    """The shared library, made with the C compiler that ``CC`` names, or gcc."""
+    compiler = os.environ.get("CC", "gcc")
+    if shutil.which(compiler) is None:
+        raise RuntimeError(f"no C compiler {compiler!r} for the floor: install gcc, or name another one in CC")
+    library = Path(tempfile.mkdtemp(prefix="floor-")) / "floor.so"
+    command = [compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{compiler} could not compile floor.c: {done.stderr.strip()}")
+    return library
+
+
+def map_memory() -> ctypes.Array[ctypes.c_char]:
+    """128 bytes at an address that is a multiple of 128."""
+    memory = (ctypes.c_char * (MAP_BYTES + MAP_ALIGNMENT))()
+    return (ctypes.c_char * MAP_BYTES).from_buffer(memory, -ctypes.addressof(memory) % MAP_ALIGNMENT)
+
+
+def map_copy(raw: bytes) -> ctypes.Array[ctypes.c_char]:
+    """The bytes of a map, aligned."""
+    memory = map_memory()
+    memory.raw = raw
+    return memory
