@@ -3,7 +3,7 @@
 As many CTAs as fit on the GPU stay there until the end, each of one thread: it only issues copies, so more would have
 nothing to do. A CTA owns a ring of tiles, in which loads run ahead of stores, so that both directions stay busy:
 
-    tile i - 1, i        the last two stores are reading them
+    tile i - 1, i         the last two stores are reading them
     tile i + 1 ... i + 3  the loads are filling them
 """
 
@@ -71,7 +71,6 @@ def compile_copy(device):
     """The kernel, and the number of CTAs that run at the same time."""
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
     kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("copy")
-    kernel.attributes.preferred_shared_memory_carveout = 100  # percent: a copy has no use for L1
     return kernel, device.properties.multiprocessor_count * kernel.occupancy.max_active_blocks_per_multiprocessor(1, 0)
 
 

@@ -83,7 +83,6 @@ def main():
     device.set_current()
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
     kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("gather")
-    kernel.attributes.preferred_shared_memory_carveout = 100
     ctas = device.properties.multiprocessor_count * kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)
 
     table = torch.randn(1 << 20, ROW_BYTES // 2, device="cuda", dtype=torch.bfloat16)  # 1 GiB

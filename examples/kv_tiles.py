@@ -13,6 +13,7 @@ import itertools
 import statistics
 
 import torch
+from cuda.bindings import driver
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
 import cuda_tma
@@ -134,7 +135,9 @@ def check_every_coordinate(device, kernel, dtype, d, rows, width):
     out = torch.full(expected.shape, torch.nan, device="cuda", dtype=dtype)
     box_map = device.create_tensor_map(matrix, box_dim=(rows, width), swizzle="128B")
     assert box_map.smem_bytes == rows * SPAN_BYTES and box_map.tx_bytes == rows * width * dtype.itemsize
-    config = LaunchConfig(grid=expected.shape[1::-1], block=CONSUMERS, shmem_size=box_map.smem_bytes + BARRIERS_BYTES)
+    config = LaunchConfig(
+        grid=tuple(expected.shape[1::-1]), block=CONSUMERS, shmem_size=box_map.smem_bytes + BARRIERS_BYTES
+    )
     arguments = (box_map, out, rows, width * dtype.itemsize, -width, step, -rows)
     cuda_tma.launch(device.default_stream, config, kernel, *arguments)
     assert torch.equal(out, expected), f"{dtype}, d={d}, box {rows} x {width}"
@@ -152,8 +155,9 @@ class Staging:
     def __init__(self, device, kernel, dtype, d, rows, stages, tiles=5, ctas=None):
         boxes = -(-d // 64)
         smem_bytes = stages * boxes * rows * SPAN_BYTES + BARRIERS_BYTES
-        kernel.attributes.max_dynamic_shared_size_bytes = smem_bytes
-        kernel.attributes.preferred_shared_memory_carveout = 100
+        limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES  # 48 KB unless raised
+        (error,) = driver.cuKernelSetAttribute(limit, smem_bytes, kernel.handle, device.device_id)
+        assert error == driver.CUresult.CUDA_SUCCESS, error
         threads = CONSUMERS + 32
         at_once = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, smem_bytes)
         ctas = ctas or at_once * device.properties.multiprocessor_count

@@ -92,7 +92,6 @@ def main():
     device.set_current()
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
     kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("transpose")
-    kernel.attributes.preferred_shared_memory_carveout = 100
     ctas = device.properties.multiprocessor_count * kernel.occupancy.max_active_blocks_per_multiprocessor(128, 0)
 
     for rows, columns in ((1004, 1500), (32768, 32768)):  # overhanging tiles; 4 GiB

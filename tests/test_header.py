@@ -410,4 +410,4 @@ def test_pipeline_starts_empty(statement, parity):
     """In the first round the producer waits for the phase before the first, and consumers wait for the first."""
     text = ptx(PIPELINE.format(stages=2, statements=statement))
     (register,) = re.findall(r"try_wait\.parity\S* p, \[%\w+\], (%\w+);", text)
-    assert re.findall(rf"mov\.b32\s+{register}, (\d+);", text) == [str(parity)]
+    assert re.findall(rf"mov\.[bu]32\s+{register}, (\d+);", text) == [str(parity)]
