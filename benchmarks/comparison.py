@@ -265,8 +265,11 @@ def calls_for(timer: Timer) -> int:
     """How many calls take about :data:`REPEAT_NS`; they are made while finding out, and so warm up the work."""
     calls, spent_ns, ns = 1, 0.0, 0.0
     while spent_ns < WARM_UP_NS:
-        ns = max(timer(calls), 0.1)
-        spent_ns += ns * calls
+        start_ns = time.perf_counter_ns()
+        timer(calls)  # what it returns may be the time of a part of a call
+        took_ns = time.perf_counter_ns() - start_ns
+        spent_ns += took_ns
+        ns = max(took_ns / calls, 0.1)
         calls = min(2 * calls, ceil(WARM_UP_NS / 3 / ns))
     return max(1, round(REPEAT_NS / ns))
 
