@@ -26,7 +26,7 @@ cdef class TensorMapDescriptor:
     cdef int _put_address(self, object address) except -1
 
 
-cdef int require_gpu_memory(uint64_t address, int device_id) except -1
+cdef int memory_type(uint64_t address, int* device_id) except -1
 cdef int require_access(ExportedTensor tensor, int device_id) except -1
 cdef int enter_context(CUcontext* context, int* device_id) except -1
 cdef int encode(

@@ -6,7 +6,7 @@ from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
 from ._arguments cimport CompiledOptions, TensorArguments, arguments_of, compiled, describe, params_of
-from ._dlpack cimport ExportedTensor, export, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from ._dlpack cimport DLTensor, ExportedTensor, export, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from ._driver cimport (
     CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUresult, driver, ensure_driver,
     error_name, require_success)
@@ -34,37 +34,37 @@ cdef enum:  # values of CUdevice_attribute, CUpointer_attribute and CUmemorytype
 
 cdef int require_access(ExportedTensor tensor, int device_id) except -1:
     """Refuse memory that a device cannot read. Pinned and managed memory is every device's."""
-    cdef int device_type = tensor.layout.device_type
+    cdef DLTensor* layout = &tensor.layout
     if tensor.address() == 0:
         raise refusals.no_memory()
-    if device_type == kDLCUDA:
-        if tensor.layout.device_id != device_id:
-            raise refusals.other_device(tensor.layout.device_id, device_id)
-    elif device_type == kDLCPU or device_type == 0:
-        require_gpu_memory(tensor.address(), device_id)
-    elif device_type != kDLCUDAHost and device_type != kDLCUDAManaged:
-        raise refusals.device_type(device_type)
+    if layout.device_type == kDLCPU or layout.device_type == 0:
+        # Memory stays where it is: what is found is kept, so that a view that is used again need not ask again.
+        layout.device_type = memory_type(tensor.address(), <int*>&layout.device_id)
+    if layout.device_type == kDLCUDA:
+        if layout.device_id != device_id:
+            raise refusals.other_device(layout.device_id, device_id)
+    elif layout.device_type != kDLCUDAHost and layout.device_type != kDLCUDAManaged:
+        raise refusals.device_type(layout.device_type)
     return 0
 
 
-cdef int require_gpu_memory(uint64_t address, int device_id) except -1:
+cdef int memory_type(uint64_t address, int* device_id) except -1:
     """Ask the driver whose memory it is, where the exporter did not say or called pinned memory the CPU's.
 
-    With `device_id` -1 any device's will do.
+    Returns a DLDeviceType, and for kDLCUDA the device.
     """
-    cdef unsigned int memory_type = 0, is_managed = 0
-    cdef int ordinal = -1
-    cdef CUresult result = driver.cuPointerGetAttribute(&memory_type, POINTER_MEMORY_TYPE, address)
+    cdef unsigned int kind = 0, is_managed = 0
+    cdef CUresult result = driver.cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, address)
     if result == CUDA_ERROR_INVALID_VALUE:
         raise refusals.host_memory(address)
     require_success(result, "cuPointerGetAttribute")
     require_success(driver.cuPointerGetAttribute(&is_managed, POINTER_IS_MANAGED, address), "cuPointerGetAttribute")
-    if is_managed or memory_type == MEMORYTYPE_HOST or device_id < 0:
-        return 0
-    require_success(driver.cuPointerGetAttribute(&ordinal, POINTER_DEVICE_ORDINAL, address), "cuPointerGetAttribute")
-    if ordinal != device_id:
-        raise refusals.other_device(ordinal, device_id)
-    return 0
+    if is_managed:
+        return kDLCUDAManaged
+    if kind == MEMORYTYPE_HOST:
+        return kDLCUDAHost
+    require_success(driver.cuPointerGetAttribute(device_id, POINTER_DEVICE_ORDINAL, address), "cuPointerGetAttribute")
+    return kDLCUDA
 
 
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1:

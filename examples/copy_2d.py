@@ -29,7 +29,6 @@ extern "C" __global__ void copy(const __grid_constant__ TensorMap source, const 
                                 int tiles_across, int tiles) {
     __shared__ alignas(128) float ring[STAGES][ROWS][COLUMNS];   // TMA writes to multiples of 128 bytes
     __shared__ Barrier full[STAGES];
-    const CachePolicy once = evict_first();                      // no byte is used twice: do not keep it in L2
 
     // Neighbouring CTAs take neighbouring tiles, so that all of them together walk through memory in order.
     const int mine = (tiles - 1 - int(blockIdx.x) + int(gridDim.x)) / int(gridDim.x);
@@ -41,7 +40,7 @@ extern "C" __global__ void copy(const __grid_constant__ TensorMap source, const 
         if (i >= mine) return;
         Barrier& barrier = full[i % STAGES];
         barrier.arrive_expect_tx(sizeof(ring[0]));   // the phase ends when so many bytes have arrived
-        load(ring[i % STAGES], source, barrier, place(i), once);
+        load(ring[i % STAGES], source, barrier, place(i));
     };
 
     for (Barrier& barrier : full) barrier.init(1);   // one arrival a phase: the one in start_load
@@ -54,7 +53,7 @@ extern "C" __global__ void copy(const __grid_constant__ TensorMap source, const 
         full[i % STAGES].wait(i / STAGES % 2);
 
         // No fence_proxy_async() before the store: that is for tiles that threads wrote. This one TMA wrote and reads.
-        store(target, place(i), ring[i % STAGES], once);
+        store(target, place(i), ring[i % STAGES]);
         commit_group();   // this store is a group, which can be waited for
 
         // The next load overwrites what store i - STORES reads: wait until it, and all before it, have read (_read),

@@ -97,7 +97,7 @@ def main():
     for rows, columns in ((1004, 1500), (32768, 32768)):  # overhanging tiles; 4 GiB
         source = torch.rand(rows, columns, device="cuda")
         target = torch.zeros(columns, rows, device="cuda")
-        load_map = device.create_tensor_map(source, box_dim=(ROWS, COLUMNS), swizzle="128B", l2_promotion="256B")
+        load_map = device.create_tensor_map(source, box_dim=(ROWS, COLUMNS), swizzle="128B")
         store_map = device.create_tensor_map(target, box_dim=(COLUMNS, ROWS))
         assert bank_conflicts(load_map.params, "ldmatrix") == bank_conflicts(store_map.params, "row") == 1
         # Bands are whole: in tiles outside the matrix, loads give zeros and stores are dropped.
