@@ -198,7 +198,7 @@ def _int32(value: int) -> int:
 
 
 def pixel_box(m: TensorMap) -> Found:
-    """The driver computes in 32 bits, and with an interleaved layout it pairs W with global_dim[0], not [1]."""
+    """The driver adds in 32 bits, then compares; with an interleaved layout it pairs W with global_dim[0], not [1]."""
     array = isinstance(m.p, Im2colParams)
     if array:
         corners = list(zip(m.p.pixel_box_lower_corner, m.p.pixel_box_upper_corner, strict=False))
@@ -207,7 +207,7 @@ def pixel_box(m: TensorMap) -> Found:
     first = 0 if m.p.interleave else 1
     found = []
     for i, ((lower, upper), extent) in enumerate(zip(corners, m.p.global_dim[first:], strict=False)):
-        if 1 <= extent <= 2**32 and _int32(extent + upper - lower) <= 0:
+        if 1 <= extent <= 2**32 and _int32(extent + upper) <= lower:
             where = f"global_dim[{first + i}] {extent} + upper {upper} - lower {lower}"
             nearest = lower - extent + 1 if extent < 2**31 else None
             requirement = f"such that the pixel box is not empty ({where} > 0)"

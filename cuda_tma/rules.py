@@ -170,7 +170,7 @@ RULES = (
          "-32768 to 32767", _WIDE_API + "pixelBoxUpperCornerWidth" + _UNVERIFIED,
          find.within("pixel_box_upper_corner_width", -32768, 32767), _WIDE),
     Rule("pixel_box_empty", "pixel_box_upper_corner",
-         "extent + upper - lower is more than 0 in every spatial dimension, computed in 32 bits; the extent of W is "
+         "extent + upper, in 32 bits with a sign, is more than lower in every spatial dimension; the extent of W is "
          "global_dim[1], but with an interleaved layout the driver takes global_dim[0] for it, [1] for H, [2] for D",
          _IM2COL_API + "pixelBoxUpperCorner; " + _OBSERVED, find.pixel_box, _IM2COL),
     Rule("pixel_box_empty", "pixel_box_upper_corner_width",
