@@ -16,6 +16,7 @@ import cuda_tma
 from cuda_tma import TensorMapDescriptor, TensorMapError, TensorMapOptions, TiledParams
 from cuda_tma._arguments import tiled_params
 from cuda_tma._dlpack import describe_tensor
+from cuda_tma.swizzle import smem_offset
 
 
 def params_of(shape, strides=None, dtype="float32", **options):
@@ -423,3 +424,19 @@ def test_allocation_class(driver, device_tensor):
         TensorMapError, match='allocation_class="LARGE" needs a driver with cuTensorMapSetAllocationClass'
     ):
         make(allocation_class="LARGE")
+
+
+def test_what_a_notebook_shows(driver, device_tensor):
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32), swizzle="128B")
+    page = descriptor._repr_html_()
+    assert "global_strides" in page and "512" in page and "<table" in page
+    assert repr(descriptor).replace("(", "&#40;") in page or repr(descriptor) in page
+
+
+def test_smem_layout_is_the_swizzle(driver, device_tensor):
+    pytest.importorskip("tensor_layouts")
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32), swizzle="128B")
+    layout = descriptor.smem_layout()
+    for row in range(16):
+        for column in range(32):
+            assert layout(column, row) * 4 == smem_offset(descriptor.params, (column, row))
