@@ -109,7 +109,7 @@ cdef class TensorMapDescriptor:
     and passed by value to a kernel whose parameter is ``const __grid_constant__ CUtensorMap`` by
     :func:`cuda_tma.launch`.
 
-    It owns what keeps the tensor's memory alive: the DLPack export, and for torch the storage too, so that neither
+    It owns what keeps the tensor's memory alive: the DLPack export, or for torch the storage, so that neither
     deleting the tensor nor ``x.data = ...`` frees the memory under it. One thing no owner survives is a storage that
     is resized in place (``x.untyped_storage().resize_(n)``): ask :meth:`is_stale`.
     """
@@ -247,6 +247,8 @@ cdef class TensorMapDescriptor:
 
     cdef int _require_same_tensor(self, ExportedTensor tensor) except -1:
         cdef TensorArguments other
+        if self._options is None:
+            raise refusals.adopted_im2col()
         require_access(tensor, self._device_id)
         if self._dtype != 0 and tensor.dtype_key() != self._dtype:
             raise refusals.replacement("dtype", tensor.dtype_name, dtype_name_of(self._dtype))

@@ -229,6 +229,13 @@ def address_list(shape: tuple[int, ...], dtype: object, count: int) -> TensorMap
     )
 
 
+def adopted_im2col() -> TensorMapError:
+    """An adopted im2col map has no options with which another tensor could be described and compared."""
+    return TensorMapError(
+        "the descriptor is an adopted im2col map, with which no tensor can be compared; pass the address as an int"
+    )
+
+
 def replacement_address(address: int, alignment: int) -> TensorMapError:
     """cuTensorMapReplaceAddress, globalAddress."""
     if not 0 < address < 2**64:

@@ -389,6 +389,19 @@ def test_adoption_refuses_what_is_no_map(driver, device_tensor):
         TensorMapDescriptor.from_bytes(cuda_tma.encode(illegal))
 
 
+def test_an_adopted_im2col_map_takes_integer_addresses(driver, device_tensor):
+    params = cuda_tma.Im2colParams(
+        data_type=7, global_address=1 << 32, global_dim=(64, 8, 4), global_strides=(256, 2048),
+        element_strides=(1, 1, 1), pixel_box_lower_corner=(0,), pixel_box_upper_corner=(0,), channels_per_pixel=32, pixels_per_column=8,
+    )  # fmt: skip
+    adopted = TensorMapDescriptor.from_bytes(cuda_tma.encode(params))
+    assert adopted.params == params and "im2col, rank 3" in repr(adopted)
+    with pytest.raises(TensorMapError, match="adopted im2col map.*pass the address as an int"):
+        adopted.replace_address(device_tensor((4, 8, 64)))
+    adopted.replace_address(1 << 33)
+    assert adopted.params.global_address == 1 << 33
+
+
 def test_options_travel(driver, device_tensor):
     options = TensorMapOptions((16, 32), swizzle="128B")
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), options)  # compiles the options
