@@ -391,9 +391,16 @@ def test_adoption_refuses_what_is_no_map(driver, device_tensor):
 
 def test_an_adopted_im2col_map_takes_integer_addresses(driver, device_tensor):
     params = cuda_tma.Im2colParams(
-        data_type=7, global_address=1 << 32, global_dim=(64, 8, 4), global_strides=(256, 2048),
-        element_strides=(1, 1, 1), pixel_box_lower_corner=(0,), pixel_box_upper_corner=(0,), channels_per_pixel=32, pixels_per_column=8,
-    )  # fmt: skip
+        data_type=7,
+        global_address=1 << 32,
+        global_dim=(64, 8, 4),
+        global_strides=(256, 2048),
+        element_strides=(1, 1, 1),
+        pixel_box_lower_corner=(0,),
+        pixel_box_upper_corner=(0,),
+        channels_per_pixel=32,
+        pixels_per_column=8,
+    )
     adopted = TensorMapDescriptor.from_bytes(cuda_tma.encode(params))
     assert adopted.params == params and "im2col, rank 3" in repr(adopted)
     with pytest.raises(TensorMapError, match="adopted im2col map.*pass the address as an int"):
