@@ -13,6 +13,7 @@ from typing import Any
 
 from .data_type import parse_data_type
 from .enums import (
+    PARAMETER_ENUMS,
     TensorMapAllocationClass,
     TensorMapDataType,
     TensorMapInterleave,
@@ -24,12 +25,8 @@ from .params import TiledParams
 
 __all__ = ["TensorMapOptions"]
 
-_ENUMS = {
-    "interleave": TensorMapInterleave,
-    "swizzle": TensorMapSwizzle,
-    "l2_promotion": TensorMapL2Promotion,
-    "oob_fill": TensorMapOOBFill,
-}
+# The options that are always there; data_type and allocation_class may be None.
+_ENUMS = {name: PARAMETER_ENUMS[name] for name in ("interleave", "swizzle", "l2_promotion", "oob_fill")}
 
 
 class _Compiled:
