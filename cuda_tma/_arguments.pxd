@@ -7,6 +7,7 @@ from ._driver cimport CUresult
 
 cdef enum:
     MAX_RANK = 5
+    ANY_RANK = -1  # of options that do not say how many dimensions their tensor has
 
 
 cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that two can be compared whole
@@ -19,7 +20,8 @@ cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that
 
 
 cdef class CompiledOptions:
-    """The options' part, compiled once from the (frozen) options that hold it."""
+    """The options' part, compiled once from the (frozen) options that hold it. This is a tiled map's; _im2col has
+    a subclass for each of the other modes."""
 
     cdef int rank
     cdef int data_type  # -1: follows from the tensor's dtype
@@ -29,9 +31,11 @@ cdef class CompiledOptions:
     cdef uint32_t element_strides[MAX_RANK]
 
     cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept
+    cdef object params(self, TensorArguments* tensor)
+    cdef dict common_params(self, TensorArguments* tensor)
 
 
 cdef CompiledOptions compiled(object options)
 cdef int describe(ExportedTensor tensor, object options, CompiledOptions values, TensorArguments* out) except -1
 cdef int arguments_of(object params, TensorArguments* out) except -1
-cdef object params_of(TensorArguments* tensor, CompiledOptions values)
+cdef int compile_common(CompiledOptions values, object options, int rank) except -1

@@ -58,6 +58,7 @@ cdef class TensorMapArray:
     def __getitem__(self, index):
         cdef Py_ssize_t at = range(self._count)[index]  # a negative index counts from the end
         descriptor = TensorMapDescriptor.from_bytes((<const char*>self._maps)[at * MAP_BYTES:(at + 1) * MAP_BYTES])
+        (<TensorMapDescriptor>descriptor)._options = self._options
         if len(self._exported) == self._count:
             (<TensorMapDescriptor>descriptor)._exported = self._exported[at]
         return descriptor
@@ -116,7 +117,7 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     ----------
     tensors : sequence of tensors, or one tensor
         Each is described by its own map, and kept alive. With `addresses`, one tensor, whose geometry they all have.
-    options : TensorMapOptions, cuda.core.TensorMapDescriptorOptions or mapping
+    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
     addresses : sequence or array of int, optional
         Device addresses of tensors like `tensors`: its map is encoded once and given each of them. Only their alignment
         is checked, and nothing but `tensors` is kept alive.
