@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/cache_policy.cuh: how L2 treats what a copy reads or writes.
+#pragma once
+
+namespace cuda_tma {
+
+// How L2 should treat the bytes: the last argument of every copy, made by evict_first() and the like.
+struct CachePolicy { unsigned long long bits; enum { given = true }; };
+struct NoCachePolicy { unsigned long long bits; enum { given = false }; };
+
+// createpolicy.fractional, for the whole access. ISA: "createpolicy".
+#define CUDA_TMA_CREATE_POLICY(priority) \
+    CachePolicy policy; asm("createpolicy.fractional.L2::" priority ".b64 %0, 1.0;" : "=l"(policy.bits)); return policy
+__device__ inline CachePolicy evict_first() { CUDA_TMA_CREATE_POLICY("evict_first"); }          // read once
+__device__ inline CachePolicy evict_last() { CUDA_TMA_CREATE_POLICY("evict_last"); }            // read again, by others
+__device__ inline CachePolicy evict_normal() { CUDA_TMA_CREATE_POLICY("evict_normal"); }        // as without a policy
+__device__ inline CachePolicy evict_unchanged() { CUDA_TMA_CREATE_POLICY("evict_unchanged"); }  // as the line is now
+#undef CUDA_TMA_CREATE_POLICY
+
+}  // namespace cuda_tma

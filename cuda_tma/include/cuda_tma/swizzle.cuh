@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/swizzle.cuh: where a byte of a tile lies in shared memory. Constants of the compiler; no GPU is needed.
+#pragma once
+
+namespace cuda_tma {
+
+// Driver values (CUtensorMapSwizzle) and cuda_tma's own names: swizzled<SWIZZLE_128B>(row, byte).
+enum Swizzle : int {
+    SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B,
+    SWIZZLE_128B_ATOM_32B, SWIZZLE_128B_ATOM_32B_FLIP_8B, SWIZZLE_128B_ATOM_64B,
+};
+
+// Bytes in which chunks are permuted, and which each row of a box occupies however narrow it is.
+template <Swizzle Mode>
+__host__ __device__ constexpr unsigned swizzle_span() {
+    static_assert(Mode != SWIZZLE_NONE, "without a swizzle a row is as long as the box is wide");
+    return Mode == SWIZZLE_32B ? 32 : Mode == SWIZZLE_64B ? 64 : 128;
+}
+
+// Where a byte of the plain tile lies in the swizzled one, and back: it is its own inverse. It looks at bits 7 to 9 of
+// the address, so the tile starts where they are zero: at a multiple of 1024 (32B: 256, 64B: 512).
+// ISA: "Swizzling modes".
+template <Swizzle Mode>
+__host__ __device__ constexpr unsigned swizzle(unsigned offset) {
+    const unsigned line = offset >> 7;  // 128-byte line of shared memory: all 32 banks once
+    switch (Mode) {
+        case SWIZZLE_32B: return offset ^ (line & 1) << 4;
+        case SWIZZLE_64B: return offset ^ (line & 3) << 4;
+        case SWIZZLE_128B: return offset ^ (line & 7) << 4;
+        case SWIZZLE_128B_ATOM_32B: return offset ^ (line & 3) << 5;
+        case SWIZZLE_128B_ATOM_32B_FLIP_8B: return offset ^ (line & 3) << 5 ^ (line & 1) << 3;
+        case SWIZZLE_128B_ATOM_64B: return offset ^ (line & 1) << 6;
+        default: return offset;
+    }
+}
+
+// Byte offset in shared memory of byte `byte` of row `row` of a box, for a tile that starts as swizzle() asks.
+template <Swizzle Mode>
+__host__ __device__ constexpr unsigned swizzled(unsigned row, unsigned byte) {
+    return swizzle<Mode>(row * swizzle_span<Mode>() + byte);
+}
+
+}  // namespace cuda_tma

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/target.cuh: which target of the compiler has which instruction. has_scatter4 and the like are constants for
+// a kernel to ask, and a function that needs what the target lacks says so in a static_assert.
+//
+// Asked in code for the GPU. In nvcc's pass over the host's code all is there, as the same kernels are parsed there.
+#pragma once
+
+namespace cuda_tma {
+
+// ---- sets of targets, and their names ----
+
+#if !defined(__CUDA_ARCH__)
+constexpr bool is_sm100_or_later = true;
+constexpr bool is_sm100_specific = true;
+#else
+// Is the target's name one with a or f at its end? (CUDA 12.8 defines only the second and third.)
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) || defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM101_ALL)
+constexpr bool is_specific_target = true;
+#else
+constexpr bool is_specific_target = false;
+#endif
+constexpr bool is_sm100_or_later = __CUDA_ARCH__ >= 1000;
+constexpr bool is_sm100_specific =
+    is_specific_target && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 ||
+                           __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100);
+#endif
+#define CUDA_TMA_NAME_OF_is_sm100_or_later "sm_100 or a later target"
+#define CUDA_TMA_NAME_OF_is_sm100_specific \
+    "sm_100a, sm_103a, sm_107a or sm_110a (CUDA 12: sm_101a), or one of these with f for a"
+
+// ---- the table ----
+// Observed: ptxas of CUDA 12.8, 12.9, 13.0 and 13.5; tests/test_header_targets.py asks the one at hand, for all targets
+// that it knows. Gather4 and im2col::w into .shared::cta have no multicast; into .shared::cluster they are others.
+
+#define CUDA_TMA_FEATURE(name, what, targets)                                                                      \
+    constexpr bool has_##name = targets;                                                                           \
+    template <typename Use>                                                                                        \
+    __device__ constexpr void require_##name() {                                                                   \
+        static_assert(has_##name || sizeof(Use) == 0, what " needs " CUDA_TMA_NAME_OF_##targets);                  \
+    }
+
+//               feature             what the message calls it       targets
+CUDA_TMA_FEATURE(gather4,            "tile::gather4",                is_sm100_or_later)
+CUDA_TMA_FEATURE(gather4_multicast,  "tile::gather4 with multicast", is_sm100_specific)
+CUDA_TMA_FEATURE(gather4_prefetch,   "tile::gather4 in a prefetch",  is_sm100_specific)
+CUDA_TMA_FEATURE(scatter4,           "tile::scatter4",               is_sm100_specific)
+CUDA_TMA_FEATURE(im2col_w,           "im2col::w",                    is_sm100_or_later)
+CUDA_TMA_FEATURE(im2col_w_multicast, "im2col::w with multicast",     is_sm100_specific)
+CUDA_TMA_FEATURE(im2col_w_prefetch,  "im2col::w in a prefetch",      is_sm100_specific)
+CUDA_TMA_FEATURE(im2col_w_128,       "im2col::w::128",               is_sm100_specific)
+CUDA_TMA_FEATURE(cta_group2,         "cta_group::2",                 is_sm100_specific)
+
+#undef CUDA_TMA_FEATURE
+#undef CUDA_TMA_NAME_OF_is_sm100_specific
+#undef CUDA_TMA_NAME_OF_is_sm100_or_later
+
+}  // namespace cuda_tma

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/tensor_map.cuh: the tensor map in a kernel, and places in a tensor.
+#pragma once
+
+#include <cuda_tma/barrier.cuh>
+
+namespace cuda_tma {
+
+// What the host's 128 bytes are in a kernel: take it as `const __grid_constant__ TensorMap`. Layout and alignment are
+// those of the driver's CUtensorMap (cuda.h, CUDA 13), so a kernel may name either type. ISA: "Tensor-map".
+struct alignas(128) TensorMap { unsigned long long opaque[16]; };
+static_assert(sizeof(TensorMap) == 128, "a tensor map is 128 bytes");
+
+// A CUtensorMap (or another 128-byte twin) as a TensorMap.
+template <typename Map>
+__device__ const TensorMap& as_tensor_map(const Map& map) {
+    static_assert(sizeof(Map) == sizeof(TensorMap), "a tensor map is 128 bytes");
+    return reinterpret_cast<const TensorMap&>(map);
+}
+
+// Where a box starts, innermost dimension first, in elements: Coordinates{column, row}. May lie outside the tensor.
+template <int Rank>
+struct Coordinates {
+    int value[5];
+
+    template <typename... Index>
+    __device__ constexpr explicit Coordinates(Index... index) : value{static_cast<int>(index)...} {
+        static_assert(1 <= Rank && Rank <= 5, "a tensor map has 1 to 5 dimensions");
+        static_assert(sizeof...(Index) == Rank, "one coordinate for each dimension");
+    }
+};
+template <typename... Index>
+Coordinates(Index...) -> Coordinates<sizeof...(Index)>;
+
+// Im2col: the position in the filter, innermost spatial dimension first: Offsets{s, r}. Each from 0 to 65535 in a 3-D
+// map, to 255 in a 4-D one, to 31 in a 5-D one. ISA: "im2col mode".
+template <int Count>
+struct Offsets {
+    unsigned short value[3];
+
+    template <typename... Index>
+    __device__ constexpr explicit Offsets(Index... index) : value{static_cast<unsigned short>(index)...} {
+        static_assert(1 <= Count && Count <= 3, "an im2col map has 1 to 3 spatial dimensions");
+        static_assert(sizeof...(Index) == Count, "one offset for each spatial dimension");
+    }
+};
+template <typename... Index>
+Offsets(Index...) -> Offsets<sizeof...(Index)>;
+
+// prefetch.tensormap: the 128 bytes themselves, so that the first load finds them. ISA: "prefetch, prefetchu".
+__device__ inline void prefetch_tensor_map(const TensorMap& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// fence.proxy.tensormap release: after a tensor map in global memory was changed by ordinary writes (CUDA 12.3 on) ...
+// ISA: "membar, fence".
+__device__ inline void fence_tensor_map_release() {
+    asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+}
+
+// ... acquire: by each thread that then uses it, the writer too, before the TMA unit reads it again.
+__device__ inline void fence_tensor_map_acquire(const TensorMap& map) {
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(&map) : "memory");
+}
+
+}  // namespace cuda_tma

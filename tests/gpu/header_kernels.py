@@ -1,0 +1,183 @@
+"""Kernels that do one thing each through the device header, and the memory that they do it on."""
+
+import ctypes
+import dataclasses
+import functools
+
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import LaunchConfig, Program, ProgramOptions
+
+import cuda_tma
+
+FILL = 0xA5
+WINDOW_BYTES = 40 * 1024  # of shared memory: what a kernel fills, and shows when it is done
+MEMORY_BYTES = 2**20 + 2**16
+
+HINTS = ("", ", evict_first()", ", evict_last()", ", evict_normal()", ", evict_unchanged()")
+
+PRELUDE = r"""
+#include <cuda_tma/pipeline.cuh>
+using namespace cuda_tma;
+
+// What one CTA of a cluster does. `slot` is where in the window.
+struct Place { int at[5]; unsigned short offset[3]; unsigned short cta_mask; unsigned tx_bytes; unsigned slot; };
+struct Places { Place of[4]; };
+
+// The window of shared memory, filled from `bytes`, or with a pattern, and seen so by the TMA unit.
+__device__ unsigned char* filled_window(const unsigned char* bytes, unsigned count) {
+    extern __shared__ unsigned char raw[];
+    unsigned char* window = raw + (1024 - smem_address(raw) % 1024) % 1024;
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) window[i] = bytes ? bytes[i] : 0xA5;
+    fence_proxy_async();
+    __syncthreads();
+    return window;
+}
+__device__ void show(const unsigned char* window, unsigned char* out, unsigned count) {
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) out[i] = window[i];
+}
+// A barrier that never completes should fail the test, not hang it.
+__device__ void wait_or_trap(Barrier& full, unsigned parity) {
+    for (int i = 0; i < 1000; ++i)
+        if (full.try_wait(parity, 1000000)) return;
+    __trap();
+}
+
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const __grid_constant__ Places places,
+                                  unsigned char* memory, const unsigned char* bytes, unsigned char* out,
+                                  unsigned count) {
+    const Place& p = places.of[cluster_cta_rank()];
+    __shared__ Barrier full;
+"""
+# In each, {statement} is the header's function under test, executed by one thread.
+LOAD = """
+    unsigned char* window = filled_window(nullptr, count);
+    unsigned char* tile = window + p.slot;
+    if (threadIdx.x == 0) {{
+        full.init(1);
+        fence_barrier_init();
+    }}
+    __syncthreads();   // without it compute-sanitizer's racecheck warns of the arrival
+    if (threadIdx.x == 0) full.arrive_expect_tx(p.tx_bytes);
+    cluster_sync();   // no bytes come before the barriers of all CTAs expect them
+    if (threadIdx.x == 0) {{ {statement} }}
+    wait_or_trap(full, 0);
+    show(window, out + cluster_cta_rank() * count, count);
+    cluster_sync();   // nor does a CTA end while others still write to it
+}}
+"""
+STORE = """
+    const unsigned char* tile = filled_window(bytes, count);
+    if (threadIdx.x == 0) {{
+        {statement}
+        commit_group();
+        wait_group();
+    }}
+}}
+"""
+SHAPES = {"load": LOAD, "store": STORE, "plain": "\n    {statement}\n}}\n"}
+
+
+class Place(ctypes.Structure):
+    """The same struct as above."""
+
+    _fields_ = (
+        ("at", ctypes.c_int * 5), ("offset", ctypes.c_ushort * 3), ("cta_mask", ctypes.c_ushort),
+        ("tx_bytes", ctypes.c_uint), ("slot", ctypes.c_uint),
+    )  # fmt: skip
+
+
+class Places(ctypes.Structure):
+    _fields_ = (("of", Place * 4),)
+
+
+def place(coordinates=(), offsets=(), cta_mask=0, tx_bytes=0, slot=0):
+    """Driver order, as all in this file."""
+    return Place((ctypes.c_int * 5)(*coordinates), (ctypes.c_ushort * 3)(*offsets), cta_mask, tx_bytes, slot)
+
+
+def coordinates_of(rank):
+    """C++ for the place's coordinates."""
+    return f"Coordinates{{{', '.join(f'p.at[{i}]' for i in range(rank))}}}"
+
+
+def offsets_of(rank):
+    return f"Offsets{{{', '.join(f'p.offset[{i}]' for i in range(rank - 2))}}}"
+
+
+def name_of(op):
+    """A reduction's name in the header: and, or, xor are words of C++."""
+    return f"bit_{op}" if op in ("and", "or", "xor") else op
+
+
+class Machine:
+    """A GPU, a piece of its memory, and the kernels compiled so far."""
+
+    def __init__(self, device, stream):
+        self.device, self.stream = device, stream
+        sizes = {"memory": MEMORY_BYTES, "bytes": WINDOW_BYTES, "out": 4 * WINDOW_BYTES}
+        self.buffers = {name: device.allocate(size, stream=stream) for name, size in sizes.items()}
+        self.base = int(self.buffers["memory"].handle)
+        self.nowhere = self.map(
+            cuda_tma.TiledParams(
+                data_type=0, global_address=0, global_dim=(16,), global_strides=(), box_dim=(16,), element_strides=(1,)
+            )
+        )
+        stream.sync()
+        self.kernel = functools.cache(self._compile)
+        self.launches = 0
+
+    def _compile(self, shape, statement):
+        options = ProgramOptions(
+            std="c++17",
+            arch=f"sm_{self.device.arch}a",
+            include_path=cuda_tma.include_path(),
+            lineinfo=True,  # for compute-sanitizer
+        )
+        source = PRELUDE + SHAPES[shape].format(statement=statement)
+        return Program(source, "c++", options).compile("cubin").get_kernel("kernel")
+
+    def map(self, params):
+        """The descriptor of parameters whose address 0 is the start of the memory."""
+        moved = dataclasses.replace(params, global_address=params.global_address + self.base)
+        return cuda_tma.TensorMapDescriptor.from_bytes(cuda_tma.encode(moved, compute_capability=(9, 0)))
+
+    def put(self, name, array):
+        (error,) = driver.cuMemcpyHtoD(int(self.buffers[name].handle), array.ctypes.data, array.nbytes)
+        assert not error, error
+
+    def get(self, name, count):
+        array = np.empty(count, np.uint8)
+        (error,) = driver.cuMemcpyDtoH(array.ctypes.data, int(self.buffers[name].handle), count)
+        assert not error, error
+        return array
+
+    def run(self, shape, statement, places=(), *, params=None, count=0, **config):
+        """One launch: a cluster of as many CTAs as there are places."""
+        every = Places((Place * 4)(*places))
+        if len(places) > 1:
+            config["cluster"] = len(places)
+        config = LaunchConfig(**{"grid": 1, "block": 128} | config, shmem_size=WINDOW_BYTES + 1024)  # grid: of clusters
+        cuda_tma.launch(
+            self.stream, config, self.kernel(shape, statement), self.map(params) if params else self.nowhere, every,
+            self.buffers["memory"], self.buffers["bytes"], self.buffers["out"], count,
+        )  # fmt: skip
+        self.stream.sync()
+        self.launches += 1
+
+    def load(self, statement, places, count, params=None):
+        """What each CTA's window holds afterwards: one row each."""
+        self.run("load", statement, places, params=params, count=count)
+        return self.get("out", len(places) * count).reshape(len(places), count)
+
+    def launch_pair(self, kernels, count, grid):
+        """Two launches, of which the second may begin before the first has ended."""
+        arguments = (self.nowhere, Places(), self.buffers["memory"], self.buffers["bytes"], self.buffers["out"], count)
+        for kernel, early in zip(kernels, (False, True), strict=True):
+            config = LaunchConfig(grid=grid, block=128, programmatic_stream_serialization=early)
+            cuda_tma.launch(self.stream, config, kernel, *arguments)
+        self.stream.sync()
+
+    def store(self, statement, tile, where=None, params=None):
+        self.put("bytes", tile)
+        self.run("store", statement, [where or place()], params=params, count=tile.size)

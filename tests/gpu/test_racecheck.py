@@ -1,0 +1,81 @@
+"""Does compute-sanitizer's racecheck see a wait that is missing? A kernel reads a tile before ``full.wait()``.
+
+Observed (compute-sanitizer 2025.3.1, driver 580, sm_90): of a tile that ``load_bulk`` writes it does, also where a
+second load comes before all have read the first; of a tile that ``load`` writes, through a tensor map, it does not,
+though the kernel read wrong bytes. What a store reads from shared memory it follows in neither case: a tile that is
+overwritten before ``wait_group_read``, or stored before all have written it, is not reported. So racecheck is worth
+running on loads of contiguous bytes, and on the ordinary accesses around them, alone.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="compute-sanitizer is not on PATH")
+
+CHILD = """
+import sys
+import cuda_tma
+from tests.gpu.header_kernels import Machine, place
+device = cuda_tma.Device(0)
+device.set_current()
+params = cuda_tma.TiledParams(data_type=0, global_address=0, global_dim=(64, 64), global_strides=(64,),
+                              box_dim=(64, 64), element_strides=(1, 1))
+Machine(device, device.create_stream()).run("plain", sys.argv[1], [place()], params=params)
+"""
+STATEMENT = """
+    __shared__ alignas(128) unsigned char tile[4096];
+    if (threadIdx.x == 0) {{
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(4096);
+        {load}
+    }}
+    __syncthreads();
+    {wait}
+    show(tile, out, 4096);
+    full.wait(0);   // not before the tile was read
+"""
+BULK = "load_bulk(tile, memory, 4096, full);"
+TENSOR = "load(tile, map, full, Coordinates{0, 0});"
+
+
+def hazards(*arguments):
+    """How many racecheck reports while Python runs with these arguments."""
+    command = ["compute-sanitizer", "--tool", "racecheck", sys.executable, *arguments]
+    environment = os.environ | {"CUDA_TMA_RESULTS": "off"}
+    child = subprocess.run(command, capture_output=True, text=True, env=environment)
+    summary = re.search(r"RACECHECK SUMMARY: (\d+) hazard", child.stdout)
+    if "Device not supported" in child.stdout:
+        pytest.skip("compute-sanitizer does not work on this machine")
+    assert child.returncode == 0 and summary, child.stdout + child.stderr
+    return int(summary.group(1))
+
+
+def hazards_of(load, wait):
+    return hazards("-c", CHILD, STATEMENT.format(load=load, wait=wait))
+
+
+@pytest.mark.parametrize("load", [BULK, TENSOR])
+def test_no_false_alarm(load):
+    assert hazards_of(load, "full.wait(0);") == 0
+
+
+def test_a_removed_wait_is_seen():
+    assert hazards_of(BULK, "") > 0
+
+
+@pytest.mark.xfail(strict=True, reason="racecheck does not follow writes through tensor maps")
+def test_a_removed_wait_is_seen_behind_a_tensor_map():
+    assert hazards_of(TENSOR, "") > 0
+
+
+def test_bulk_copies_have_no_hazard():
+    """All of test_header_bulk.py, which passes too."""
+    tests = Path(__file__).with_name("test_header_bulk.py")
+    assert hazards("-m", "pytest", "-p", "no:cacheprovider", str(tests)) == 0

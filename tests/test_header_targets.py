@@ -1,0 +1,262 @@
+"""sm100.cuh and the table of target.cuh: each target has exactly what ptxas lets it have, and a message says so.
+
+ptxas is asked with instructions written here, without the header, for every target from sm_90 on that NVRTC knows.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import product
+
+import pytest
+from cuda.bindings import nvrtc
+
+from .test_header import FOLDER, POLICIES, cubin, defined_in, nvcc, ptx, words
+from .test_header_instructions import operands
+
+_, ARCHITECTURES = nvrtc.nvrtcGetSupportedArchs()
+TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in ("", "a", "f") if (n, suffix) != (90, "f")]
+WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # have all of it
+
+_LOAD = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{more}"
+# feature: (its instruction, in PTX alone; the header's function that needs it)
+FEATURES = {
+    "gather4": (
+        _LOAD.format(rank=2, space="cta", mode="tile::gather4", more="") + " [%0], [%1, {%2, %2, %2, %2, %2}], [%0];",
+        "load_gather4(tile, map, full, x, {0, 1, 2, 3});",
+    ),
+    "gather4_multicast": (
+        _LOAD.format(rank=2, space="cluster", mode="tile::gather4", more=".multicast::cluster")
+        + " [%0], [%1, {%2, %2, %2, %2, %2}], [%0], %3;",
+        "load_gather4_multicast(tile, map, full, x, {0, 1, 2, 3}, 3);",
+    ),
+    "gather4_prefetch": (
+        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%1, {%2, %2, %2, %2, %2}];",
+        "prefetch_gather4(map, x, {0, 1, 2, 3});",
+    ),
+    "scatter4": (
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%1, {%2, %2, %2, %2, %2}], [%0];",
+        "store_scatter4(map, x, {0, 1, 2, 3}, tile);",
+    ),
+    "im2col_w": (
+        _LOAD.format(rank=3, space="cta", mode="im2col::w", more="") + " [%0], [%1, {%2, %2, %2}], [%0], {%3, %3};",
+        "load_im2col_w(tile, map, full, Coordinates{x, y, 0}, 1, 2);",
+    ),
+    "im2col_w_multicast": (
+        _LOAD.format(rank=3, space="cluster", mode="im2col::w", more=".multicast::cluster")
+        + " [%0], [%1, {%2, %2, %2}], [%0], {%3, %3}, %3;",
+        "load_im2col_w_multicast(tile, map, full, Coordinates{x, y, 0}, 1, 2, 3);",
+    ),
+    "im2col_w_prefetch": (
+        "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w [%1, {%2, %2, %2}], {%3, %3};",
+        "prefetch_im2col_w(map, Coordinates{x, y, 0}, 1, 2);",
+    ),
+    "im2col_w_128": (
+        _LOAD.format(rank=3, space="cta", mode="im2col::w::128", more="")
+        + " [%0], [%1, {%2, %2, %2}], [%0], {%3, %3};",
+        "load_im2col_w_128(tile, map, full, Coordinates{x, y, 0}, 1, 2);",
+    ),
+    "cta_group2": (
+        _LOAD.format(rank=1, space="cluster", mode="tile", more=".cta_group::2") + " [%0], [%1, {%2}], [%0];",
+        "cta_group2::load(tile, map, full, Coordinates{x});",
+    ),
+}
+
+_COORDINATES = {3: "x, y, 0", 4: "x, y, 0, 1", 5: "x, y, 0, 1, 2"}
+_OFFSETS = {3: "1", 4: "1, y", 5: "1, 2, 3"}
+
+
+def statements(barriers: tuple[str, ...] = ("full", "full.in_cta(0)")) -> list[str]:
+    """Every function of sm100.cuh, for every rank that it has, with and without a cache policy."""
+    rows = "x, {0, 1, y, -1}"
+    gather = [
+        *(f"load_gather4(tile, map, full, {rows}{{policy}});", f"prefetch_gather4(map, {rows}{{policy}});"),
+        f"load_gather4_multicast(tile, map, full, {rows}, 3{{policy}});",
+        f"store_scatter4(map, {rows.replace('{', 'FourRows{')}, tile{{policy}});",
+        *(f"cta_group2::load_gather4(tile, map, {barrier}, {rows}{{policy}});" for barrier in barriers),
+        *(f"cta_group2::load_gather4_multicast(tile, map, {barrier}, {rows}, 3{{policy}});" for barrier in barriers),
+    ]
+    one = [text.replace("{policy}", policy) for text, policy in product(gather, POLICIES)]
+    tiled = [
+        f"cta_group2::load{cast}(tile, map, {barrier}, Coordinates{{{at}}}{mask}{policy});"
+        for at, barrier, (cast, mask), policy in product(
+            ("x", "x, y", *_COORDINATES.values()), barriers, (("", ""), ("_multicast", ", 3")), POLICIES
+        )
+    ]
+    im2col = [
+        f"cta_group2::load_im2col{cast}(tile, map, {barrier}, Coordinates{{{_COORDINATES[rank]}}}, "
+        f"Offsets{{{_OFFSETS[rank]}}}{mask}{policy});"
+        for rank, barrier, (cast, mask), policy in product(
+            _COORDINATES, barriers, (("", ""), ("_multicast", ", 3")), POLICIES
+        )
+    ]
+    return one + tiled + im2col + _wide(barriers)
+
+
+def _wide(barriers: tuple[str, ...]) -> list[str]:
+    loads = [
+        f"{space}load_{mode}{cast}(tile, map, {barrier}, Coordinates{{{at}}}, 1, y{mask}{policy});"
+        for mode, at, (cast, mask), policy in product(
+            ("im2col_w", "im2col_w_128"), _COORDINATES.values(), (("", ""), ("_multicast", ", 3")), POLICIES
+        )
+        for space, barrier in [("", "full"), *(("cta_group2::", barrier) for barrier in barriers)]
+    ]
+    prefetches = [
+        f"prefetch_{mode}(map, Coordinates{{{at}}}, 1, y{policy});"
+        for mode, at, policy in product(("im2col_w", "im2col_w_128"), _COORDINATES.values(), POLICIES)
+    ]
+    return loads + prefetches
+
+
+def kernel(body: list[str]) -> str:
+    return f"""
+#include <cuda_tma/sm100.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, int x, unsigned y, char* out) {{
+    __shared__ alignas(128) char tile[1024];
+    __shared__ Barrier full;
+    full.init(1);
+    {" ".join(body)}
+    *out = *tile;
+}}
+"""
+
+
+@cache
+def ptxas_takes(instruction: str, target: str) -> bool:
+    source = (
+        "__global__ void kernel(unsigned a, void* map, int x, unsigned short s) { "
+        f'asm volatile("{instruction}" ::"r"(a), "l"(map), "r"(x), "h"(s) : "memory"); }}'
+    )
+    try:
+        cubin(source, target)
+    except AssertionError as refused:
+        assert "not supported on .target" in str(refused) or "requires .target" in str(refused), refused
+        return False
+    return True
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_table_is_what_ptxas_takes(target):
+    """The constants of target.cuh, the functions that need them, and ptxas agree."""
+    has = {name: ptxas_takes(instruction, target) for name, (instruction, _) in FEATURES.items()}
+    constants = [f"static_assert(has_{name} == {str(there).lower()});" for name, there in has.items()]
+    cubin(kernel([*constants, *(FEATURES[name][1] for name, there in has.items() if there)]), target)
+    for name, there in has.items():
+        if not there:
+            with pytest.raises(AssertionError, match=r"static assertion failed with .* needs sm_100") as refused:
+                cubin(kernel([FEATURES[name][1]]), target)
+            assert "ptxas" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_message_names_targets_that_have_it(name):
+    """The static_assert on sm_90a names the feature, and each target that it names has it."""
+    instruction, statement = FEATURES[name]
+    with pytest.raises(AssertionError) as refused:
+        cubin(kernel([statement]), "sm_90a")
+    what, targets = re.search(r'failed with "(.*?) needs (.*?)"', str(refused.value)).groups()
+    qualifier = re.search(r"tile::\w+4|im2col::w(?:::128)?|cta_group::2", instruction).group()
+    assert what.startswith(qualifier)
+    named = [target for target in re.findall(r"sm_\d+a?", targets) if target in TARGETS]
+    assert named
+    if "with f for a" in targets:
+        named += [target.replace("a", "f") for target in named]
+    elif "or a later target" in targets:
+        named = [target for target in TARGETS if not target.startswith("sm_90")]
+    assert {target for target in TARGETS if ptxas_takes(instruction, target)} == set(named)
+
+
+def test_table_is_whole():
+    """Each feature that the table has is asked for above, and each function needs one."""
+    rows = re.findall(r"^CUDA_TMA_FEATURE\((\w+),", (FOLDER / "target.cuh").read_text(), re.M)
+    assert rows == list(FEATURES)
+    functions = re.findall(r"^__device__ void \w+\(.*?^}", (FOLDER / "sm100.cuh").read_text(), re.M | re.S)
+    assert len(functions) == 20
+    assert all(len(re.findall(r"require_(\w+)<Policy>", text)) == 1 for text in functions)
+    assert set(re.findall(r"require_(\w+)<Policy>", "".join(functions))) == set(rows)
+
+
+def test_questions_can_be_asked():
+    """if constexpr (has_scatter4) compiles for a target that lacks it, in a template."""
+    source = kernel(["save<char>(map, tile);"]).replace(
+        'extern "C"',
+        "template <typename T> __device__ void save(const TensorMap& map, T* tile) {"
+        " if constexpr (has_scatter4) store_scatter4(map, 0, {0, 1, 2, 3}, tile);"
+        ' else store(map, Coordinates{0, 0}, tile); }\nextern "C"',
+    )
+    assert ".tile::scatter4" not in ptx(source)
+    assert ".tile::scatter4" in ptx(source, "compute_100a")
+
+
+@pytest.mark.parametrize("target", WHOLE)
+def test_everything_compiles(target):
+    assert cubin(kernel(statements()), target).startswith(b"\x7fELF")
+
+
+def test_nvcc(tmp_path):
+    """Its pass over the host's code, for which the table has everything, parses the same kernels."""
+    done = nvcc(kernel(statements()), "sm_100a", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "tile::scatter4 needs sm_100a" in nvcc(kernel([FEATURES["scatter4"][1]]), "sm_90a", tmp_path).stderr
+
+
+def test_nothing_is_left_out():
+    """Each function of sm100.cuh is named in a statement above; a wrong instruction would be refused."""
+    defined = defined_in("sm100.cuh")
+    assert len(defined) == 15  # of 20 and a constructor: those of cta_group2 have the names of others
+    assert defined <= words(statements())
+    with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
+        cubin(kernel(['asm volatile("cp.async.bulk.tensor.2d.nonsense;");']), "sm_100a")
+
+
+def test_instructions():
+    """The PTX holds exactly the documented set, each as often as it was asked for."""
+    load = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{cast}{group}"
+    modes = {"tile": range(1, 6), "tile::gather4": [2]} | dict.fromkeys(
+        ("im2col", "im2col::w", "im2col::w::128"), range(3, 6)
+    )
+    documented = {
+        load.format(rank=rank, mode=mode, cast=cast, group=group, space="cluster" if cast or group else "cta") + hint
+        for mode, ranks in modes.items()
+        for rank, cast, group, hint in product(
+            ranks, ("", ".multicast::cluster"), ("", ".cta_group::2"), ("", ".L2::cache_hint")
+        )
+        if group or mode not in ("tile", "im2col")
+    }
+    for hint in ("", ".L2::cache_hint"):
+        documented.add(f"cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group{hint}")
+        documented.add(f"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4{hint}")
+        for rank, mode in product((3, 4, 5), ("im2col::w", "im2col::w::128")):
+            documented.add(f"cp.async.bulk.prefetch.tensor.{rank}d.L2.global.{mode}{hint}")
+    asked = statements(barriers=("full",))
+    written = re.findall(r"^\s*(cp\.\S+tensor\S+)", ptx(kernel(asked), "compute_100a"), re.M)
+    assert sorted(written) == sorted(documented)
+    assert len(asked) == len(documented)
+
+
+def test_operands_keep_their_order():
+    """Column, then rows; halo, then offset; mask and policy last. The barrier of another CTA is named by mapa."""
+    source = """
+#include <cuda_tma/sm100.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void kernel(int a, int b, int c, int d, int e, unsigned short s, unsigned short t,
+                                  unsigned short m, CachePolicy policy, const TensorMap* map, void* tile,
+                                  Barrier* full) {
+    STATEMENT
+}"""
+    for statement, wanted in [
+        ("load_gather4_multicast(tile, *map, *full, a, {b, c, d, e}, m, policy);", [10, 9, 0, 1, 2, 3, 4, 11, 7, 8]),
+        (
+            "cta_group2::load_im2col_w_multicast(tile, *map, *full, Coordinates{a, b, c}, s, t, m, policy);",
+            [10, 9, 0, 1, 2, 11, 5, 6, 7, 8],
+        ),
+        ("store_scatter4(*map, a, {b, c, d, e}, tile, policy);", [9, 0, 1, 2, 3, 4, 10, 8]),
+    ]:
+        assert operands(ptx(source.replace("STATEMENT", statement), "compute_100a")) == wanted
+    text = ptx(
+        source.replace("STATEMENT", "cta_group2::load(tile, *map, full->in_cta(a), Coordinates{b});"), "compute_100a"
+    )
+    address = re.search(r"mapa\.shared::cluster\.u32 (%\w+),", text).group(1)
+    assert re.search(rf"cp\.async\.bulk\.tensor\.1d.*\[{address}\];", text)
