@@ -2,11 +2,12 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from ._dlpack cimport ExportedTensor
+from ._dlpack cimport DLTensor
 from ._driver cimport CUresult
 
 cdef enum:
     MAX_RANK = 5
+    SMALL = 1  # CUtensorMapAllocClass
 
 
 cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that two can be compared whole
@@ -21,6 +22,7 @@ cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that
 cdef class CompiledOptions:
     """The options' part, compiled once from the (frozen) options that hold it."""
 
+    cdef tuple tensor_order_box_dim  # as the user gave it, for messages
     cdef int rank
     cdef int data_type  # -1: follows from the tensor's dtype
     cdef int allocation_class  # -1: SMALL, where the driver can set it
@@ -31,7 +33,22 @@ cdef class CompiledOptions:
     cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept
 
 
-cdef CompiledOptions compiled(object options)
-cdef int describe(ExportedTensor tensor, object options, CompiledOptions values, TensorArguments* out) except -1
+cdef class Compilable:
+    """What the options classes inherit: room for their compiled values."""
+
+    cdef CompiledOptions values
+
+
+cdef CompiledOptions compile_options(object options)
+
+
+cdef inline CompiledOptions compiled(Compilable options):
+    """The options' C values, made at first use. Options never change, so neither do these."""
+    if options.values is None:
+        options.values = compile_options(options)
+    return options.values
+
+
+cdef int describe(DLTensor* tensor, CompiledOptions values, TensorArguments* out) except -1
 cdef int arguments_of(object params, TensorArguments* out) except -1
 cdef object params_of(TensorArguments* tensor, CompiledOptions values)

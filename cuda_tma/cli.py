@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ._dlpack import describe_tensor
 from .codec import decode, encode
 from .data_type import parse_data_type
 from .diff import diff, words_of
-from .enums import PARAMETER_ENUMS, TensorMapAllocationClass
+from .enums import PARAMETER_ENUMS
 from .errors import TensorMapError
 from .explain import sentence
 from .fields import fields
@@ -176,9 +176,8 @@ def _params_of_shape(a: argparse.Namespace) -> Params:
     tensor = describe_tensor(a.shape, a.strides, a.dtype, a.address)
     enums = {name: getattr(a, name) for name in _ENUM_OPTIONS}
     box_dim = a.box or (1,) * len(a.shape)
-    tiled = tiled_params(tensor, TensorMapOptions(box_dim, a.element_strides, a.data_type, **enums))
-    chosen = TensorMapAllocationClass.parse(a.allocation_class, "allocation_class")
-    tiled = replace(tiled, allocation_class=int(chosen))
+    options = TensorMapOptions(box_dim, a.element_strides, a.data_type, **enums, allocation_class=a.allocation_class)
+    tiled = tiled_params(tensor, options)
     if a.box is not None:
         return tiled
     if None in (a.lower_corner, a.upper_corner, a.channels_per_pixel, a.pixels_per_column):

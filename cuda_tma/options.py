@@ -9,8 +9,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
+from ._arguments import Compilable
 from .data_type import parse_data_type
 from .enums import (
     PARAMETER_ENUMS,
@@ -29,14 +31,8 @@ __all__ = ["TensorMapOptions"]
 _ENUMS = {name: PARAMETER_ENUMS[name] for name in ("interleave", "swizzle", "l2_promotion", "oob_fill")}
 
 
-class _Compiled:
-    """The same values as C arrays. _arguments puts them here at first use: options never change, so neither do they."""
-
-    __slots__ = ("_compiled",)
-
-
 @dataclass(frozen=True, slots=True)
-class TensorMapOptions(_Compiled):
+class TensorMapOptions(Compilable):
     """Options of a tiled tensor map. Checked and normalised here, once, so that using them costs nothing.
 
     Parameters
@@ -148,6 +144,25 @@ def as_options(box_dim=None, options=None, **keywords) -> TensorMapOptions:
             "TensorMapDescriptorOptions or a mapping"
         )
     return as_options(**{name: getattr(options, name, None) for name in _NAMES})
+
+
+def options_from(options=None, box_dim=None, *others) -> TensorMapOptions:
+    """:func:`as_options` with every keyword, in the order of the fields; the same values give the same object again.
+
+    For the calls that make one descriptor each: checking keywords takes as long as ten of them.
+    """
+    if options is None and type(box_dim) is tuple:
+        try:
+            return _remembered(tuple(map(type, box_dim)), box_dim, *others)
+        except TypeError:  # some value is not hashable, or not legal, which is said below
+            pass
+    return as_options(box_dim, options, **dict(zip(_NAMES[1:], others, strict=True)))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _remembered(_types, box_dim, *others) -> TensorMapOptions:
+    """`_types` are those of the extents: 64.0 == 64, but one of them is refused."""
+    return as_options(box_dim, **dict(zip(_NAMES[1:], others, strict=True)))
 
 
 def _int_tuple(name: str, values: Iterable[int]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from cuda.bindings import driver
 from cuda.core.utils import StridedMemoryView as CoreView
 
 import cuda_tma
-from cuda_tma import _dlpack
+from cuda_tma import _dlpack, _export
 from cuda_tma.params import TiledParams
 
 from ..comparison import Comparison, Goal, Timer, Work, compare, python
@@ -90,7 +90,7 @@ def from_cupy(scene: Scene) -> list[Work]:
 
 def views(scene: Scene) -> list[Work]:
     statement, view = "View.from_any_interface(x, stream_ptr=-1)", cuda_tma.StridedMemoryView
-    export = _dlpack.export_tensor
+    export = _export.export_tensor
     return [
         Work(EXCHANGE, lambda: scene.floor.exchange(scene.tensors[0])),
         Work("cuda_tma, what `create` reads", lambda: python("export(x)", export=export, x=scene.tensors[0])),
