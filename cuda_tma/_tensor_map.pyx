@@ -1,6 +1,7 @@
 """TensorMapDescriptor: the 128 bytes, what they describe, what keeps that alive, and where they are valid."""
 
 cimport cython
+from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
@@ -24,6 +25,19 @@ from .options import TensorMapOptions, options_from
 from .params import TiledParams
 from .rules import check
 from .swizzle import smem_alignment, smem_bytes, smem_layout, tx_bytes
+
+cdef extern from *:
+    """
+    /* Let `first` have the calls of a function, and return what had them. PEP 590. */
+    static vectorcallfunc take_calls(PyObject *function, vectorcallfunc first) {
+        vectorcallfunc before = ((PyCFunctionObject *)function)->vectorcall;
+        ((PyCFunctionObject *)function)->vectorcall = first;
+        return before;
+    }
+    """
+    ctypedef object (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*)
+    vectorcallfunc take_calls(object function, vectorcallfunc first)
+    Py_ssize_t PyVectorcall_NARGS(size_t)
 
 cdef enum:  # values of CUdevice_attribute, CUpointer_attribute and CUmemorytype
     COMPUTE_CAPABILITY_MAJOR = 75
@@ -345,6 +359,16 @@ def create_tensor_map(
         options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
 
 
+cdef vectorcallfunc _create_tensor_map = take_calls(create_tensor_map, _create_from_two)
+
+
+cdef object _create_from_two(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
+    """create_tensor_map(tensor, options), as most calls are, without a look at the eight keywords."""
+    if PyVectorcall_NARGS(count) == 2 and names == NULL and isinstance(<object>arguments[1], Compilable):
+        return _create(<object>arguments[0], <object>arguments[1])
+    return _create_tensor_map(function, arguments, count, names)
+
+
 def as_tensor_map(
         self, box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
         l2_promotion=None, oob_fill=None, allocation_class=None):
@@ -408,10 +432,23 @@ cdef uint64_t _address(object address, uint64_t alignment_bytes) except 0:
     return value
 
 
+cdef CUcontext _last_context = NULL
+cdef int _last_device = 0
+
+
 cdef int enter_context(CUcontext* context, int* device_id) except -1:
-    """The context and device in which a map is made."""
+    """The context and device in which a map is made.
+
+    The device of the last context is remembered: asking costs as much as a fifth of the driver's encode. Should a
+    context be destroyed and its handle be given to one of another device, then no worse follows than that memory is
+    judged by the old device.
+    """
+    global _last_context, _last_device
     ensure_driver()
     if driver.cuCtxGetCurrent(context) != CUDA_SUCCESS or context[0] == NULL:
         raise refusals.no_context()
-    require_success(driver.cuCtxGetDevice(device_id), "cuCtxGetDevice")
+    if context[0] != _last_context:
+        require_success(driver.cuCtxGetDevice(&_last_device), "cuCtxGetDevice")
+        _last_context = context[0]
+    device_id[0] = _last_device
     return 0
