@@ -8,6 +8,7 @@ from ._driver cimport CUresult
 cdef enum:
     MAX_RANK = 5
     SMALL = 1  # CUtensorMapAllocClass
+    ANY_RANK = -1  # of options that do not say how many dimensions their tensor has
 
 
 cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that two can be compared whole
@@ -20,9 +21,9 @@ cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that
 
 
 cdef class CompiledOptions:
-    """The options' part, compiled once from the (frozen) options that hold it."""
+    """The options' part, compiled once from the (frozen) options that hold it. This is a tiled map's; _im2col has
+    a subclass for each of the other modes."""
 
-    cdef tuple tensor_order_box_dim  # as the user gave it, for messages
     cdef int rank
     cdef int data_type  # -1: follows from the tensor's dtype
     cdef int allocation_class  # -1: SMALL, where the driver can set it
@@ -31,6 +32,8 @@ cdef class CompiledOptions:
     cdef uint32_t element_strides[MAX_RANK]
 
     cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept
+    cdef object params(self, TensorArguments* tensor)
+    cdef dict common_params(self, TensorArguments* tensor)
 
 
 cdef class Compilable:
@@ -49,6 +52,7 @@ cdef inline CompiledOptions compiled(Compilable options):
     return options.values
 
 
-cdef int describe(DLTensor* tensor, CompiledOptions values, TensorArguments* out) except -1
+cdef int describe(
+    DLTensor* tensor, Compilable options, CompiledOptions values, TensorArguments* out) except -1
 cdef int arguments_of(object params, TensorArguments* out) except -1
-cdef object params_of(TensorArguments* tensor, CompiledOptions values)
+cdef int compile_common(CompiledOptions values, object options, int rank) except -1

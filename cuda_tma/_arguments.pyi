@@ -1,10 +1,15 @@
+from typing import overload
+
 from typing_extensions import disjoint_base
 
 from ._dlpack import ExportedTensor
-from .options import TensorMapOptions
-from .params import TiledParams
+from .options import Options, TensorMapOptions
+from .params import Params, TiledParams
 
 @disjoint_base
 class Compilable: ...
 
+@overload
 def tiled_params(tensor: ExportedTensor, options: TensorMapOptions) -> TiledParams: ...
+@overload
+def tiled_params(tensor: ExportedTensor, options: Options) -> Params: ...

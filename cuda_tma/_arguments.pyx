@@ -45,6 +45,26 @@ cdef class CompiledOptions:
             tensor.global_strides, self.box_dim, self.element_strides, self.interleave, self.swizzle,
             self.l2_promotion, self.oob_fill)
 
+    cdef object params(self, TensorArguments* tensor):
+        return TiledParams(
+            box_dim=tuple([self.box_dim[index] for index in range(tensor.rank)]), **self.common_params(tensor))
+
+    cdef dict common_params(self, TensorArguments* tensor):
+        """The parameters of all modes."""
+        rank = tensor.rank
+        return {
+            "data_type": tensor.data_type,
+            "global_address": tensor.global_address,
+            "global_dim": tuple([tensor.global_dim[index] for index in range(rank)]),
+            "global_strides": tuple([tensor.global_strides[index] for index in range(rank - 1)]),
+            "element_strides": tuple([self.element_strides[index] for index in range(rank)]),
+            "interleave": self.interleave,
+            "swizzle": self.swizzle,
+            "l2_promotion": self.l2_promotion,
+            "oob_fill": self.oob_fill,
+            "allocation_class": SMALL if self.allocation_class < 0 else self.allocation_class,
+        }
+
 
 @cython.auto_pickle(False)  # the values are made again
 cdef class Compilable:
@@ -52,34 +72,48 @@ cdef class Compilable:
 
 
 cdef CompiledOptions compile_options(object options):
+    from .options import TensorMapOptions  # whose base class is above
+
+    if not isinstance(options, TensorMapOptions):
+        from ._im2col import compile_pixels  # whose values are of subclasses of this module's
+
+        return compile_pixels(options)
     cdef CompiledOptions values = CompiledOptions.__new__(CompiledOptions)
-    rank = len(options.box_dim)
-    element_strides = options.element_strides or (1,) * rank
-    values.rank = rank
-    values.tensor_order_box_dim = options.box_dim
-    if len(element_strides) != rank:
-        raise refusals.option_lengths(options.box_dim, element_strides)
-    if options.interleave == 0 and rank and element_strides[rank - 1] != 1:
+    compile_common(values, options, len(options.box_dim))
+    put_uint32(values.box_dim, "box_dim", options.box_dim, "1 to 256")
+    return values
+
+
+cdef int compile_common(CompiledOptions values, object options, int rank) except -1:
+    """The options of all modes. Those of ANY_RANK have no element strides: all are 1."""
+    element_strides = options.element_strides or (1,) * (MAX_RANK if rank == ANY_RANK else rank)
+    if len(element_strides) != rank and rank != ANY_RANK:
+        raise refusals.option_lengths(options)
+    if options.interleave == 0 and rank and element_strides[-1] != 1:
         raise refusals.innermost_element_stride(element_strides)
-    for dim in range(rank if rank <= MAX_RANK else 0):  # a larger rank fits no tensor that describe() lets through
-        values.box_dim[driver_index(rank, dim)] = _uint32("box_dim", dim, options.box_dim[dim])
-        values.element_strides[driver_index(rank, dim)] = _uint32("element_strides", dim, element_strides[dim])
+    values.rank = rank
+    put_uint32(values.element_strides, "element_strides", element_strides, "1 to 8")
     values.data_type = -1 if options.data_type is None else options.data_type
     values.allocation_class = -1 if options.allocation_class is None else options.allocation_class
     values.interleave = options.interleave
     values.swizzle = options.swizzle
     values.l2_promotion = options.l2_promotion
     values.oob_fill = options.oob_fill
-    return values
+    return 0
 
 
-def _uint32(name, dim, value):
-    if not 0 <= value < 2**32:
-        raise refusals.option_range(name, dim, value)
-    return value
+cdef int put_uint32(uint32_t* target, str name, tuple values, str legal) except -1:
+    """A value for each dimension, in driver order. More than MAX_RANK fit no tensor that describe() lets through."""
+    rank = len(values)
+    for dim in range(rank if rank <= MAX_RANK else 0):
+        if not 0 <= values[dim] < 2**32:
+            raise refusals.option_range(f"{name}[{dim}]", values[dim], "unsigned", legal)
+        target[driver_index(rank, dim)] = values[dim]
+    return 0
 
 
-cdef int describe(DLTensor* tensor, CompiledOptions values, TensorArguments* out) except -1:
+cdef int describe(
+        DLTensor* tensor, Compilable options, CompiledOptions values, TensorArguments* out) except -1:
     """The tensor in driver order.
 
     A dimension of extent 1 gets the stride that a contiguous tensor would have there, rounded up to a legal one: any
@@ -94,8 +128,8 @@ cdef int describe(DLTensor* tensor, CompiledOptions values, TensorArguments* out
 
     if rank < 1 or rank > MAX_RANK:
         raise refusals.rank(shape_of(tensor))
-    if values.rank != rank:
-        raise refusals.option_length(values.tensor_order_box_dim, shape_of(tensor))
+    if values.rank != rank and values.rank != ANY_RANK:
+        raise refusals.option_length(options, shape_of(tensor))
     memset(out, 0, sizeof(TensorArguments))
     out.data_type = resolve_data_type(tensor, values.data_type)
     out.rank = rank
@@ -170,23 +204,6 @@ cdef int arguments_of(object params, TensorArguments* out) except -1:
     return 0
 
 
-cdef object params_of(TensorArguments* tensor, CompiledOptions values):
-    rank = tensor.rank
-    return TiledParams(
-        data_type=tensor.data_type,
-        global_address=tensor.global_address,
-        global_dim=tuple([tensor.global_dim[index] for index in range(rank)]),
-        global_strides=tuple([tensor.global_strides[index] for index in range(rank - 1)]),
-        box_dim=tuple([values.box_dim[index] for index in range(rank)]),
-        element_strides=tuple([values.element_strides[index] for index in range(rank)]),
-        interleave=values.interleave,
-        swizzle=values.swizzle,
-        l2_promotion=values.l2_promotion,
-        oob_fill=values.oob_fill,
-        allocation_class=SMALL if values.allocation_class < 0 else values.allocation_class,
-    )
-
-
 def tiled_params(ExportedTensor tensor, options):
     """The parameters that a tensor and options make, without asking the driver.
 
@@ -194,11 +211,11 @@ def tiled_params(ExportedTensor tensor, options):
     ----------
     tensor : ExportedTensor
         From ``describe_tensor`` or ``export_tensor``.
-    options : TensorMapOptions
+    options : TensorMapOptions, TensorMapIm2colOptions or TensorMapIm2colWideOptions
 
     Returns
     -------
-    TiledParams
+    TiledParams, Im2colParams or Im2colWideParams
 
     Raises
     ------
@@ -207,5 +224,5 @@ def tiled_params(ExportedTensor tensor, options):
     """
     cdef TensorArguments arguments
     cdef CompiledOptions values = compiled(options)
-    describe(&tensor.layout, values, &arguments)
-    return params_of(&arguments, values)
+    describe(&tensor.layout, options, values, &arguments)
+    return values.params(&arguments)

@@ -4,7 +4,7 @@ from typing import Any, final
 from cuda.core import Buffer
 
 from ._tensor_map import TensorMapDescriptor
-from .options import TensorMapOptions
+from .options import Options
 
 @final
 class TensorMapArray:
@@ -22,7 +22,7 @@ class TensorMapArray:
 
 def create_tensor_maps(
     tensors: Sequence[object] | object,
-    options: TensorMapOptions | Mapping[str, Any] | object,
+    options: Options | Mapping[str, Any] | object,
     *,
     addresses: object = None,
 ) -> TensorMapArray: ...

@@ -34,7 +34,7 @@ cdef class TensorMapArray:
     cdef uint64_t _alignment_bytes
     cdef CUcontext _context
     cdef int _device_id
-    cdef CompiledOptions _values
+    cdef object _options
     cdef list _tensors           # one a map; or one for all, whose addresses were given as integers
     cdef list _owners            # what keeps their memory, likewise: see _export.read()
 
@@ -63,7 +63,7 @@ cdef class TensorMapArray:
         memcpy(descriptor.map(), self._maps + at * MAP_BYTES, MAP_BYTES)
         arguments_of(decode(bytes(descriptor)), &descriptor._arguments)
         descriptor._context, descriptor._device_id = self._context, self._device_id
-        descriptor._values = self._values
+        descriptor._options = self._options
         if len(self._tensors) == self._count:
             descriptor._owner = self._owners[at]
             descriptor._tensor = source_of(self._tensors[at], descriptor._owner)
@@ -123,7 +123,7 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     ----------
     tensors : sequence of tensors, or one tensor
         Each is described by its own map, and kept alive. With `addresses`, one tensor, whose geometry they all have.
-    options : TensorMapOptions, cuda.core.TensorMapDescriptorOptions or mapping
+    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
     addresses : sequence or array of int, optional
         Device addresses of tensors like `tensors`: its map is encoded once and given each of them. Only their alignment
         is checked, and nothing but `tensors` is kept alive.
@@ -153,13 +153,13 @@ def create_tensor_maps(tensors, options, *, addresses=None):
 
 cdef TensorMapArray _of_tensors(list tensors, object options):
     cdef CompiledOptions values = compiled(options)
-    cdef TensorMapArray array = _allocate(tensors, len(tensors), values)
+    cdef TensorMapArray array = _allocate(tensors, len(tensors), options)
     cdef TensorArguments arguments
     cdef Reading reading
     cdef Py_ssize_t index
     for index in range(array._count):
         owner = read(tensors[index], &reading)
-        describe(reading.tensor, values, &arguments)
+        describe(reading.tensor, options, values, &arguments)
         require_access(reading.tensor, array._device_id)
         encode(array._maps + index * MAP_BYTES, reading.tensor, values, &arguments, array._device_id)
         array._alignment_bytes = max(array._alignment_bytes, arguments.alignment_bytes)
@@ -175,9 +175,9 @@ cdef TensorMapArray _of_addresses(object tensor, object options, object addresse
     cdef const uint64_t[::1] checked
     cdef Py_ssize_t index
     owner = read(tensor, &reading)
-    describe(reading.tensor, values, &arguments)
+    describe(reading.tensor, options, values, &arguments)
     checked = _address_array(addresses, len(addresses), arguments.alignment_bytes)
-    array = _allocate([tensor], len(addresses), values)
+    array = _allocate([tensor], len(addresses), options)
     array._alignment_bytes = arguments.alignment_bytes
     array._owners.append(owner)
     require_access(reading.tensor, array._device_id)
@@ -189,7 +189,7 @@ cdef TensorMapArray _of_addresses(object tensor, object options, object addresse
     return array
 
 
-cdef TensorMapArray _allocate(list tensors, Py_ssize_t count, CompiledOptions values):
+cdef TensorMapArray _allocate(list tensors, Py_ssize_t count, object options):
     cdef TensorMapArray array = TensorMapArray.__new__(TensorMapArray)
     array._memory = <unsigned char*>PyMem_Malloc(count * MAP_BYTES + MAP_ALIGNMENT)
     if array._memory == NULL:
@@ -197,7 +197,7 @@ cdef TensorMapArray _allocate(list tensors, Py_ssize_t count, CompiledOptions va
     array._maps = <unsigned char*>((<uintptr_t>array._memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
     array._count = count
     array._alignment_bytes = 16
-    array._values = values
+    array._options = options
     array._tensors, array._owners = tensors, []
     enter_context(&array._context, &array._device_id)
     return array

@@ -15,6 +15,7 @@ cdef enum:
     CUDA_SUCCESS = 0
     CUDA_ERROR_INVALID_VALUE = 1
     CUDA_ERROR_INVALID_CONTEXT = 201
+    CUDA_ERROR_NOT_SUPPORTED = 801
 
 cdef struct LaunchAttribute:  # CUlaunchAttribute: an id, padded to 8 bytes, and a 64-byte union
     uint32_t id
@@ -33,6 +34,12 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
     CUresult (*cuTensorMapEncodeTiled)(
         void*, uint32_t, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*,
         uint32_t, uint32_t, uint32_t, uint32_t) noexcept nogil
+    CUresult (*cuTensorMapEncodeIm2col)(
+        void*, uint32_t, uint32_t, void*, const uint64_t*, const uint64_t*, const int*, const int*, uint32_t, uint32_t,
+        const uint32_t*, uint32_t, uint32_t, uint32_t, uint32_t) noexcept nogil
+    CUresult (*cuTensorMapEncodeIm2colWide)(
+        void*, uint32_t, uint32_t, void*, const uint64_t*, const uint64_t*, int, int, uint32_t, uint32_t,
+        const uint32_t*, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t) noexcept nogil
     CUresult (*cuTensorMapReplaceAddress)(void*, void*) noexcept nogil
     CUresult (*cuCtxGetCurrent)(CUcontext*) noexcept nogil
     CUresult (*cuCtxPushCurrent)(CUcontext) noexcept nogil

@@ -12,6 +12,8 @@ from cuda.core._utils.cuda_utils import CUDAError
 # optional ones: descriptors can be made with driver 525 (CUDA 12.0), and launches ask for 550 (CUDA 12.4).
 _ENTRY_POINTS = {
     "cuTensorMapEncodeTiled": 12000,
+    "cuTensorMapEncodeIm2col": 12000,
+    "cuTensorMapEncodeIm2colWide": 12080,
     "cuTensorMapReplaceAddress": 12000,
     "cuCtxGetCurrent": 4000,
     "cuCtxPushCurrent": 4000,
@@ -28,7 +30,9 @@ _ENTRY_POINTS = {
     "cuKernelGetParamInfo": 12040,
     "cuKernelGetName": 12030,
 }
-_OPTIONAL = ("cuTensorMapSetAllocationClass", "cuStreamGetGreenCtx", "cuKernelGetParamInfo", "cuKernelGetName")
+_OPTIONAL = (
+    "cuTensorMapEncodeIm2colWide", "cuTensorMapSetAllocationClass", "cuStreamGetGreenCtx", "cuKernelGetParamInfo",
+    "cuKernelGetName")
 
 cdef bint driver_is_loaded = False
 

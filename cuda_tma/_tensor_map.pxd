@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from ._arguments cimport CompiledOptions, TensorArguments
+from ._arguments cimport Compilable, CompiledOptions, TensorArguments
 from ._dlpack cimport DLTensor
 from ._driver cimport CUcontext
 
@@ -19,7 +19,7 @@ cdef class TensorMapDescriptor:
     cdef CUcontext _context
     cdef object _tensor              # None after replace_address(int)
     cdef object _owner               # keeps the tensor's memory: see _export.read()
-    cdef CompiledOptions _values     # None where an im2col map was adopted
+    cdef Compilable _options
     cdef object __weakref__
 
     cdef void* map(self) noexcept

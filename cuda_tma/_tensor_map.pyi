@@ -17,7 +17,7 @@ class TensorMapDescriptor:
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     @property
-    def params(self) -> TiledParams | Any: ...  # of the other modes: only what from_bytes adopted
+    def params(self) -> TiledParams | Any: ...  # Im2colParams, Im2colWideParams: as the options' type says
     @property
     def tensor(self) -> Any: ...
     @property

@@ -6,13 +6,12 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABL
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
-from ._arguments cimport (
-    SMALL, Compilable, CompiledOptions, TensorArguments, arguments_of, compiled, describe, params_of)
+from ._arguments cimport SMALL, Compilable, CompiledOptions, TensorArguments, arguments_of, compiled, describe
 from ._dlpack cimport (
     DLTensor, address_of, dtype_key, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged, shape_of, strides_of)
 from ._driver cimport (
-    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUresult, driver, ensure_driver,
-    error_name, require_success)
+    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS, CUcontext, CUresult,
+    driver, ensure_driver, error_name, require_success)
 from ._export cimport Reading, has_moved, read, source_of
 
 from . import refusals
@@ -21,10 +20,10 @@ from .codec import decode
 from .enums import TensorMapDataType, TensorMapSwizzle
 from .errors import TensorMapError
 from .explain import refusal
-from .options import TensorMapOptions, options_from
+from .options import TensorMapIm2colWideOptions, options_from, options_of
 from .params import TiledParams
 from .rules import check
-from .swizzle import smem_alignment, smem_bytes, smem_layout, tx_bytes
+from .swizzle import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
 
 cdef extern from *:
     """
@@ -112,8 +111,10 @@ cdef object _driver_refusal(CUresult result, object params, str dtype_name, int 
     """What to say when the driver refused. Off the hot path: the rules are asked only now."""
     if result == CUDA_ERROR_INVALID_CONTEXT:
         return refusals.no_context()
+    if result == CUDA_ERROR_NOT_SUPPORTED:
+        return refusals.no_im2col_wide()
     if result != CUDA_ERROR_INVALID_VALUE:
-        return TensorMapError(f"cuTensorMapEncodeTiled failed with {error_name(result)}, whatever the arguments")
+        return TensorMapError(f"the driver's encoder failed with {error_name(result)}, whatever the arguments")
     return refusal(params, check(params, compute_capability=_compute_capability(device_id)), dtype_name=dtype_name)
 
 
@@ -147,8 +148,11 @@ cdef class TensorMapDescriptor:
 
     @property
     def params(self):
-        """What the map says, in driver order: a :class:`TiledParams`, read off the 128 bytes."""
-        return decode(bytes(self))
+        """What the map says, in driver order, read off the 128 bytes: a :class:`TiledParams`, :class:`Im2colParams` or
+        :class:`Im2colWideParams`. (That an im2col map is a wide one, its bytes do not say: its options do.)
+        """
+        params = decode(bytes(self))
+        return self._options.widen(params) if isinstance(self._options, TensorMapIm2colWideOptions) else params
 
     @property
     def tensor(self):
@@ -237,8 +241,7 @@ cdef class TensorMapDescriptor:
             descriptor._tensor, descriptor._owner = source_of(tensor, owner), owner
         memcpy(descriptor.map(), <const char*>data, MAP_BYTES)
         arguments_of(params, &descriptor._arguments)
-        if isinstance(params, TiledParams):
-            descriptor._values = compiled(TensorMapOptions.from_params(params))
+        descriptor._options = options_of(params)
         return descriptor
 
     def is_stale(self):
@@ -275,14 +278,15 @@ cdef class TensorMapDescriptor:
 
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1:
         cdef TensorArguments other
-        if self._values is None:
-            raise refusals.adopted_im2col()
         require_access(tensor, self._device_id)
         if self._dtype != 0 and dtype_key(tensor) != self._dtype:
             raise refusals.replacement("dtype", dtype_name_of(dtype_key(tensor)), dtype_name_of(self._dtype))
         if <uint32_t>tensor.ndim != self._arguments.rank:
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
-        describe(tensor, self._values, &other)
+        describe(tensor, self._options, compiled(self._options), &other)
+        if other.data_type != self._arguments.data_type:
+            raise refusals.replacement(
+                "dtype", dtype_name_of(dtype_key(tensor)), TensorMapDataType(self._arguments.data_type).short_name)
         if memcmp(other.global_dim, self._arguments.global_dim, sizeof(other.global_dim)):
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
         if memcmp(other.global_strides, self._arguments.global_strides, sizeof(other.global_strides)):
@@ -325,8 +329,11 @@ cdef class TensorMapDescriptor:
         data_type = TensorMapDataType(params.data_type).short_name
         dtype = dtype_name_of(self._dtype) if self._dtype else data_type.lower()
         moved_as = "" if data_type.lower() == dtype else f" as {data_type}"
-        box = f"box {params.box_dim[::-1]}, " if isinstance(params, TiledParams) else ""
-        return (f"TensorMapDescriptor({mode}, rank {params.rank}, {dtype}{moved_as} {params.global_dim[::-1]}, {box}"
+        if isinstance(params, TiledParams):
+            box = f"box {params.box_dim[::-1]}"
+        else:
+            box = f"column {pixels(params)} pixels of {params.channels_per_pixel} channels"
+        return (f"TensorMapDescriptor({mode}, rank {params.rank}, {dtype}{moved_as} {params.global_dim[::-1]}, {box}, "
                 f"swizzle {TensorMapSwizzle(params.swizzle).short_name}, device {self._device_id})")
 
 
@@ -340,7 +347,8 @@ def create_tensor_map(
     tensor : tensor or view
         A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
         on the current device or in pinned or managed memory.
-    options : TensorMapOptions, cuda.core.TensorMapDescriptorOptions or mapping, optional
+    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
+        Their type picks the mode: tiled, im2col or im2col wide.
     box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class
         Fields of :class:`TensorMapOptions`, instead of `options`.
 
@@ -390,18 +398,18 @@ cdef inline object _chosen(
         options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)
 
 
-cdef TensorMapDescriptor _create(object tensor, object options):
+cdef TensorMapDescriptor _create(object tensor, Compilable options):
     cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
     cdef Reading reading
     cdef CompiledOptions values = compiled(options)
     owner = read(tensor, &reading)
-    describe(reading.tensor, values, &descriptor._arguments)
+    describe(reading.tensor, options, values, &descriptor._arguments)
     enter_context(&descriptor._context, &descriptor._device_id)
     require_access(reading.tensor, descriptor._device_id)
     encode(descriptor.map(), reading.tensor, values, &descriptor._arguments, descriptor._device_id)
     descriptor._dtype = dtype_key(reading.tensor)
     descriptor._tensor, descriptor._owner = source_of(tensor, owner), owner
-    descriptor._values = values
+    descriptor._options = options
     return descriptor
 
 
@@ -410,7 +418,7 @@ cdef int encode(
     """Have the driver write the 128 bytes, or explain why it does not."""
     cdef CUresult result = values.encode(target, arguments)
     if result != CUDA_SUCCESS:
-        raise _driver_refusal(result, params_of(arguments, values), dtype_name_of(dtype_key(tensor)), device_id)
+        raise _driver_refusal(result, values.params(arguments), dtype_name_of(dtype_key(tensor)), device_id)
     if driver.cuTensorMapSetAllocationClass != NULL:
         result = driver.cuTensorMapSetAllocationClass(
             target, SMALL if values.allocation_class < 0 else values.allocation_class, NULL)

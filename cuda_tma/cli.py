@@ -13,13 +13,13 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
 from ._arguments import tiled_params
 from ._dlpack import describe_tensor
 from .codec import decode, encode
+from .convolution import Convolution
 from .data_type import parse_data_type
 from .diff import diff, words_of
 from .enums import PARAMETER_ENUMS
@@ -27,14 +27,15 @@ from .errors import TensorMapError
 from .explain import sentence
 from .fields import fields
 from .info import facts
-from .options import TensorMapOptions
-from .params import Im2colParams, Params
+from .options import Options, TensorMapIm2colOptions, TensorMapOptions
+from .params import Params
 from .rules import check
 
 __all__ = ["main"]
 
 # commands that live in their own modules: each has main(argv)
 _ELSEWHERE = {"demo": "cuda_tma.demo"}
+_CONVOLUTION = {"kernel_size": None, "padding": "0", "stride": "1", "dilation": "1"}  # and their defaults
 _ENUM_OPTIONS = ("interleave", "swizzle", "l2_promotion", "oob_fill")
 
 
@@ -173,22 +174,30 @@ def _params(arguments: argparse.Namespace) -> Params:
 
 def _params_of_shape(a: argparse.Namespace) -> Params:
     """From options in tensor order to params in driver order, as the package itself goes."""
-    tensor = describe_tensor(a.shape, a.strides, a.dtype, a.address)
-    enums = {name: getattr(a, name) for name in _ENUM_OPTIONS}
-    box_dim = a.box or (1,) * len(a.shape)
-    options = TensorMapOptions(box_dim, a.element_strides, a.data_type, **enums, allocation_class=a.allocation_class)
-    tiled = tiled_params(tensor, options)
+    return tiled_params(describe_tensor(a.shape, a.strides, a.dtype, a.address), _options(a))
+
+
+def _options(a: argparse.Namespace) -> Options:
+    """The options of the mode whose arguments are given."""
+    enums = {name: getattr(a, name) for name in (*_ENUM_OPTIONS, "allocation_class")}
     if a.box is not None:
-        return tiled
-    if None in (a.lower_corner, a.upper_corner, a.channels_per_pixel, a.pixels_per_column):
-        raise TensorMapError("give --box, or for im2col --lower-corner, --upper-corner, --channels and --pixels")
-    return Im2colParams(
-        pixel_box_lower_corner=a.lower_corner[::-1],
-        pixel_box_upper_corner=a.upper_corner[::-1],
-        channels_per_pixel=a.channels_per_pixel,
-        pixels_per_column=a.pixels_per_column,
-        **{f.name: getattr(tiled, f.name) for f in dataclass_fields(Params)},
-    )
+        return TensorMapOptions(a.box, a.element_strides, a.data_type, **enums)
+    corners: Any = a if a.kernel_size is None else _convolution(a)
+    needed = (corners.pixel_box_lower_corner, corners.pixel_box_upper_corner, a.channels_per_pixel, a.pixels_per_column)
+    if None in needed:
+        raise TensorMapError(
+            "give --box, or for im2col --channels and --pixels, and --kernel-size or --lower-corner and --upper-corner"
+        )
+    return TensorMapIm2colOptions(*needed, corners.element_strides, a.data_type, **enums)
+
+
+def _convolution(a: argparse.Namespace) -> Convolution:
+    return Convolution(**{name: _for_each(getattr(a, name), len(a.shape) - 2) for name in _CONVOLUTION})
+
+
+def _for_each(sizes: tuple[int, ...], dimensions: int) -> tuple[int, ...]:
+    """One for each spatial dimension; one for all if there is but one."""
+    return sizes * dimensions if len(sizes) == 1 else sizes
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -250,8 +259,17 @@ def _add_map(command: argparse.ArgumentParser) -> None:
     group.add_argument("--address", type=lambda text: int(text, 0), default=0)
     group.add_argument("--box", type=_sizes, metavar="32x32")
     group.add_argument("--element-strides", type=_sizes, metavar="1x1")
-    group.add_argument("--lower-corner", type=_sizes, metavar="-1x-1", help="im2col, as --lower-corner=-1x-1")
-    group.add_argument("--upper-corner", type=_sizes, metavar="-1x-1")
+    group.add_argument(
+        "--lower-corner",
+        type=_sizes,
+        dest="pixel_box_lower_corner",
+        metavar="-1x-1",
+        help="im2col, as --lower-corner=-1x-1",
+    )
+    group.add_argument("--upper-corner", type=_sizes, dest="pixel_box_upper_corner", metavar="-1x-1")
+    group.add_argument("--kernel-size", type=_sizes, metavar="3x3", help="im2col of a convolution, for the corners")
+    for name, default in list(_CONVOLUTION.items())[1:]:
+        group.add_argument(f"--{name}", type=_sizes, default=default, metavar="1x1", help=f"its {name}, or {default}")
     group.add_argument("--channels", type=int, dest="channels_per_pixel")
     group.add_argument("--pixels", type=int, dest="pixels_per_column")
     for name in _ENUM_OPTIONS:

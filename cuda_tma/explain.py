@@ -9,17 +9,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
+from .convolution import LOAD_PATCHES, PAD_LESS, REACH_LESS
 from .data_type import element_bits
 from .enums import PARAMETER_ENUMS, TensorMapDataType
 from .errors import TensorMapError
-from .params import Params
+from .params import Params, TiledParams
 from .rules import Violation
 
 __all__ = ["refusal", "sentence"]
 
-# the driver's dimension that an array's index 0 is of: a stride's, and a corner's (which has no C)
-_FIRST_DIMENSION = {"global_strides": 1, "pixel_box_lower_corner": 1, "pixel_box_upper_corner": 1}
-_SPATIAL = ("pixel_box_lower_corner", "pixel_box_upper_corner")
+# corners, and what a convolution puts there
+_CORNERS = {
+    "pixel_box_lower_corner": "-padding",
+    "pixel_box_lower_corner_width": "-padding",
+    "pixel_box_upper_corner": "padding - (kernel_size - 1) * dilation",
+    "pixel_box_upper_corner_width": "padding - (kernel_size - 1) * dilation",
+}
+_AXES = "WHD"  # spatial dimensions, innermost first
 
 
 def refusal(
@@ -87,19 +93,30 @@ class _Terms:
 
     def __init__(self, params: Params, dtype_name: str):
         self.rank = params.rank
+        self.tiled = isinstance(params, TiledParams)
+        self.first_spatial = 0 if params.interleave else 1  # in driver order; then dimension 0 is C
         self.dtype_name = dtype_name
         known = 0 <= params.data_type <= max(TensorMapDataType)
         self.bits = element_bits(params.data_type) if known else 0
 
     def dimension(self, v: Violation) -> int:
         """The tensor's dimension that a driver's index stands for."""
-        return self.rank - 1 - (v.index or 0) - _FIRST_DIMENSION.get(v.parameter, 0)
+        first = 1 if v.parameter == "global_strides" else self.first_spatial if v.parameter in _CORNERS else 0
+        return self.rank - 1 - (v.index or 0) - first
 
     def name(self, v: Violation) -> str:
-        """The option as the user writes it: corners have no N and no C, so that their index 0 is dimension 1."""
+        """The option as the user writes it."""
         if v.index is None:
             return v.parameter
-        return f"{v.parameter}[{self.dimension(v) - (v.parameter in _SPATIAL)}]"
+        count = self.rank - 2 if v.parameter in _CORNERS else self.rank
+        return f"{v.parameter}[{count - 1 - v.index}]"
+
+    def along(self, v: Violation) -> str:
+        """``" along dimension 2, W"`` for what stands for a spatial dimension of an im2col map; else nothing."""
+        spatial = (v.index or 0) - (0 if v.parameter in _CORNERS else self.first_spatial)
+        if self.tiled or not 0 <= spatial < min(self.rank - 2, len(_AXES)):
+            return ""
+        return f" along dimension {self.dimension(v)}, {_AXES[spatial]}"
 
     def elements(self, size_bytes: int) -> str:
         """``" (1733 float32 elements)"``, or nothing where the bytes are no whole number of elements."""
@@ -132,6 +149,15 @@ def _row(t: _Terms, v: Violation) -> str:
     return f"{t.name(v)} is {v.value}{inner}"
 
 
+def _corner(t: _Terms, v: Violation) -> str:
+    return f"{t.name(v)} is {v.value} ({_CORNERS[v.parameter]}{t.along(v)})"
+
+
+def _element_stride(t: _Terms, v: Violation) -> str:
+    along = "" if isinstance(v.value, tuple) else t.along(v)
+    return _plain(t, v) + (f" (the convolution's stride{along})" if along else "")
+
+
 def _plain(t: _Terms, v: Violation) -> str:
     if isinstance(v.value, tuple):
         return f"{v.parameter} is {tuple(reversed(v.value))}"
@@ -149,11 +175,24 @@ _DESCRIBE: dict[str, Callable[[_Terms, Violation], str]] = {
     "global_strides": _stride,
     "box_dim": _row,
     "channels_per_pixel": _row,
+    "element_strides": _element_stride,
+    **dict.fromkeys(_CORNERS, _corner),
+}
+
+_REMEDY_OF_RULE = {
+    "pixel_box_lower_corner_range": f" {PAD_LESS}.",
+    "pixel_box_upper_corner_range": f" {REACH_LESS}.",
+    "pixel_box_empty": " The dilated kernel does not fit into the padded extent: pad more, or use a smaller "
+    "kernel_size or dilation.",
 }
 
 
 def _remedy(t: _Terms, v: Violation) -> str:
     """What to do about it, with a space before it; empty where nothing useful can be said."""
+    if v.rule in _REMEDY_OF_RULE:
+        return _REMEDY_OF_RULE[v.rule]
+    if v.parameter == "element_strides" and v.value != 0 and not isinstance(v.value, tuple) and t.along(v):
+        return f" {LOAD_PATCHES}."
     if v.nearest is None:
         return f" {v.fix}" if v.fix else ""
     if v.parameter == "global_strides":
@@ -167,7 +206,12 @@ def _remedy(t: _Terms, v: Violation) -> str:
         return f" Reshape the tensor to {v.nearest} dimensions."
     if v.parameter == "global_dim":
         return f" Make the extent {v.nearest}."
-    return f" Use {t.name(v)}={_enum_name(v.parameter, v.nearest)}{_bytes_of_row(t, v)}."
+    rest = ", and load the other channels from another coordinate" if _fewer_channels(v) else ""
+    return f" Use {t.name(v)}={_enum_name(v.parameter, v.nearest)}{_bytes_of_row(t, v)}{rest}."
+
+
+def _fewer_channels(v: Violation) -> bool:
+    return v.parameter == "channels_per_pixel" and v.nearest is not None and v.nearest < v.value
 
 
 def _bytes_of_row(t: _Terms, v: Violation) -> str:

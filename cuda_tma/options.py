@@ -1,38 +1,81 @@
-"""What the user asks for, in the tensor's own shape order.
+"""What the user asks for, in the tensor's own shape order; the type says which of the driver's encoders makes the map.
 
-The field names, order and defaults are those of cuda.core's ``TensorMapDescriptorOptions``, which is accepted wherever
-:class:`TensorMapOptions` is.
+The names, order and defaults of the fields are cuda.core's: those of ``TensorMapDescriptorOptions``, which is accepted
+wherever :class:`TensorMapOptions` is, and those of its im2col constructors.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar, get_args
 
 from ._arguments import Compilable
-from .data_type import parse_data_type
+from .convolution import Convolution
+from .data_type import element_bits, parse_data_type
 from .enums import (
     PARAMETER_ENUMS,
     TensorMapAllocationClass,
     TensorMapDataType,
+    TensorMapIm2ColWideMode,
     TensorMapInterleave,
     TensorMapL2Promotion,
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from .params import TiledParams
+from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .predicates import SPAN_BYTES
 
-__all__ = ["TensorMapOptions"]
+__all__ = ["TensorMapIm2colOptions", "TensorMapIm2colWideOptions", "TensorMapOptions"]
 
-# The options that are always there; data_type and allocation_class may be None.
 _ENUMS = {name: PARAMETER_ENUMS[name] for name in ("interleave", "swizzle", "l2_promotion", "oob_fill")}
+_OPTIONAL = ("element_strides", "data_type", "allocation_class")  # which may be None
+
+
+def _int_tuple(values: Iterable[int], name: str) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(value) for value in values)
+    except TypeError:
+        raise TypeError(f"{name}={values!r} is not a sequence of integers, one for each dimension") from None
+
+
+def _int(value: int, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} is not an integer") from None
+
+
+# how each field is read, by its name
+_PARSERS: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(("box_dim", "element_strides", "pixel_box_lower_corner", "pixel_box_upper_corner"), _int_tuple),
+    **dict.fromkeys(("channels_per_pixel", "pixels_per_column"), _int),
+    **dict.fromkeys(("pixel_box_lower_corner_width", "pixel_box_upper_corner_width"), _int),
+    "data_type": lambda value, _: parse_data_type(value),
+    "mode": TensorMapIm2ColWideMode.parse,
+    "allocation_class": TensorMapAllocationClass.parse,
+    **{name: enum_type.parse for name, enum_type in _ENUMS.items()},
+}
+
+
+class _Checked(Compilable):
+    """What all kinds of options share: their values are read once. The compiled values are _arguments' to put there."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
+
+    def __post_init__(self):
+        """Turn what the user wrote into tuples of ints and members of enums; refuse what is neither."""
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if value is not None or name not in _OPTIONAL:
+                object.__setattr__(self, name, _PARSERS[name](value, name))
 
 
 @dataclass(frozen=True, slots=True)
-class TensorMapOptions(Compilable):
+class TensorMapOptions(_Checked):
     """Options of a tiled tensor map. Checked and normalised here, once, so that using them costs nothing.
 
     Parameters
@@ -72,25 +115,10 @@ class TensorMapOptions(Compilable):
     oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
     allocation_class: TensorMapAllocationClass | None = None
 
-    def __post_init__(self):
-        put = object.__setattr__
-        put(self, "box_dim", _int_tuple("box_dim", self.box_dim))
-        if self.element_strides is not None:
-            put(self, "element_strides", _int_tuple("element_strides", self.element_strides))
-        if self.data_type is not None:
-            put(self, "data_type", parse_data_type(self.data_type))
-        if self.allocation_class is not None:
-            put(self, "allocation_class", TensorMapAllocationClass.parse(self.allocation_class, "allocation_class"))
-        for name, enum_type in _ENUMS.items():
-            put(self, name, enum_type.parse(getattr(self, name), name))
-
     @classmethod
     def from_params(cls, params: TiledParams) -> TensorMapOptions:
         """The options, in tensor order, that would make these parameters."""
-        names = ("data_type", *_ENUMS)
-        return cls(
-            params.box_dim[::-1], params.element_strides[::-1], **{name: getattr(params, name) for name in names}
-        )
+        return cls(params.box_dim[::-1], **_common(params))
 
     @classmethod
     def suggest(cls, shape: Sequence[int], dtype: Any, **keywords: Any) -> TensorMapOptions:
@@ -104,17 +132,204 @@ class TensorMapOptions(Compilable):
         return suggest(shape, dtype, **keywords).options
 
 
-_NAMES = tuple(f.name for f in fields(TensorMapOptions))
+@dataclass(frozen=True, slots=True)
+class TensorMapIm2colOptions(_Checked):
+    """Options of an im2col tensor map of a channels-last tensor (NWC, NHWC or NDHWC), in its own order.
+
+    :meth:`convolution` makes them from a convolution's geometry. A load delivers a column: `pixels_per_column` pixels
+    in convolution order, of each `channels_per_pixel` channels.
+
+    Parameters
+    ----------
+    pixel_box_lower_corner : sequence of int
+        Where the box of pixels begins, from the tensor's first pixel: (W,), (H, W) or (D, H, W). Of a convolution, the
+        negative padding.
+    pixel_box_upper_corner : sequence of int
+        Where it ends, from the tensor's last pixel. Of a convolution, ``padding - (kernel_size - 1) * dilation``.
+    channels_per_pixel : int
+        Elements of the innermost dimension that are loaded of each pixel.
+    pixels_per_column : int
+        Pixels of one load.
+    element_strides : sequence of int, optional
+        Steps in each dimension of the tensor; the convolution's stride in the spatial ones. All 1 if None.
+    data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class
+        As in :class:`TensorMapOptions`.
+
+    Examples
+    --------
+    >>> TensorMapIm2colOptions((-1, -1), (-1, -1), channels_per_pixel=64, pixels_per_column=128, swizzle="128B").swizzle
+    <TensorMapSwizzle.SWIZZLE_128B: 3>
+    """
+
+    pixel_box_lower_corner: tuple[int, ...]
+    pixel_box_upper_corner: tuple[int, ...]
+    channels_per_pixel: int
+    pixels_per_column: int
+    element_strides: tuple[int, ...] | None = None
+    data_type: TensorMapDataType | None = None
+    interleave: TensorMapInterleave = TensorMapInterleave.NONE
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.NONE
+    l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
+    oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
+    allocation_class: TensorMapAllocationClass | None = None
+
+    @classmethod
+    def convolution(
+        cls,
+        kernel_size: int | Sequence[int],
+        *,
+        padding: int | str | Sequence[int] | Sequence[tuple[int, int]] = 0,
+        stride: int | Sequence[int] = 1,
+        dilation: int | Sequence[int] = 1,
+        **options: Any,
+    ) -> TensorMapIm2colOptions:
+        """The options with which loads deliver a convolution's input, a column of output pixels at a time.
+
+        Parameters
+        ----------
+        kernel_size, padding, stride, dilation
+            As in :class:`cuda_tma.Convolution`, which also says what a kernel passes to the loads; 2-D if all are plain
+            ints.
+        **options
+            As in :meth:`from_convolution`.
+
+        Examples
+        --------
+        >>> options = TensorMapIm2colOptions.convolution(3, padding=2, dilation=2, data_type="bfloat16")
+        >>> options.pixel_box_lower_corner, options.pixel_box_upper_corner, options.channels_per_pixel
+        ((-2, -2), (-2, -2), 64)
+        """
+        return cls.from_convolution(Convolution(kernel_size, stride, padding, dilation), **options)
+
+    @classmethod
+    def from_convolution(
+        cls,
+        geometry: Convolution,
+        *,
+        channels_per_pixel: int | None = None,
+        pixels_per_column: int = 128,
+        data_type: Any = None,
+        swizzle: Any = "128B",
+        l2_promotion: Any = TensorMapL2Promotion.NONE,
+        allocation_class: Any = None,
+    ) -> TensorMapIm2colOptions:
+        """The same, of a geometry at hand. Padding arrives as zeros: hence there is no `oob_fill`.
+
+        Parameters
+        ----------
+        geometry : Convolution
+        channels_per_pixel : int, optional
+            If None, as many elements of `data_type` as the swizzle spans; 128 bytes of them without a swizzle.
+        pixels_per_column : int
+            Output pixels of one load.
+        data_type, swizzle, l2_promotion, allocation_class
+            As in :class:`TensorMapOptions`, but for the default of `swizzle`: the one with which tensor cores read
+            shared memory without bank conflicts.
+
+        Examples
+        --------
+        >>> geometry = Convolution((3,), stride=2)
+        >>> TensorMapIm2colOptions.from_convolution(geometry, channels_per_pixel=64).element_strides
+        (1, 2, 1)
+        """
+        pattern: Any = TensorMapSwizzle.parse(swizzle, "swizzle")
+        if channels_per_pixel is None:
+            if data_type is None:
+                raise TypeError("a convolution's options need channels_per_pixel, or data_type, from which it follows")
+            channels_per_pixel = _elements_of_span(parse_data_type(data_type), pattern)
+        return cls(
+            geometry.pixel_box_lower_corner,
+            geometry.pixel_box_upper_corner,
+            channels_per_pixel,
+            pixels_per_column,
+            geometry.element_strides,
+            data_type,
+            swizzle=pattern,
+            l2_promotion=l2_promotion,
+            allocation_class=allocation_class,
+        )
+
+    @classmethod
+    def from_params(cls, params: Im2colParams) -> TensorMapIm2colOptions:
+        """The options, in tensor order, that would make these parameters."""
+        corners = params.pixel_box_lower_corner[::-1], params.pixel_box_upper_corner[::-1]
+        return cls(*corners, params.channels_per_pixel, params.pixels_per_column, **_common(params))
 
 
-def as_options(box_dim=None, options=None, **keywords) -> TensorMapOptions:
+@dataclass(frozen=True, slots=True)
+class TensorMapIm2colWideOptions(_Checked):
+    """Options of an im2col map along W alone (compute capability 10.0 and later; not verified on hardware).
+
+    Parameters
+    ----------
+    pixel_box_lower_corner_width, pixel_box_upper_corner_width : int
+        Where the row of pixels begins and ends, from the tensor's first and last pixel along W.
+    channels_per_pixel, pixels_per_column, element_strides
+        As in :class:`TensorMapIm2colOptions`.
+    mode : TensorMapIm2ColWideMode or str
+        ``"W"``, or ``"W128"``: 128 pixels, whatever `pixels_per_column` says.
+    data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class
+        As in :class:`TensorMapOptions`, but for the default of `swizzle`, since the driver takes no NONE here.
+
+    Examples
+    --------
+    >>> TensorMapIm2colWideOptions(-1, -1, channels_per_pixel=64, pixels_per_column=64, mode="W").mode
+    <TensorMapIm2ColWideMode.W: 0>
+    """
+
+    pixel_box_lower_corner_width: int
+    pixel_box_upper_corner_width: int
+    channels_per_pixel: int
+    pixels_per_column: int
+    element_strides: tuple[int, ...] | None = None
+    data_type: TensorMapDataType | None = None
+    interleave: TensorMapInterleave = TensorMapInterleave.NONE
+    mode: TensorMapIm2ColWideMode = TensorMapIm2ColWideMode.W
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.SWIZZLE_128B
+    l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
+    oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
+    allocation_class: TensorMapAllocationClass | None = None
+
+    def widen(self, params: Im2colParams) -> Im2colWideParams:
+        """What a wide map's bytes are decoded to, with what only these options know: that it is wide, and its mode."""
+        common = {f.name: getattr(params, f.name) for f in fields(Params)}
+        own = {f.name: getattr(self, f.name) for f in fields(Im2colWideParams) if f.name not in common}
+        return Im2colWideParams(**own, **common)
+
+
+def options_of(params: Params) -> TensorMapOptions | TensorMapIm2colOptions:
+    """The options, in tensor order, that would make parameters that were decoded."""
+    if isinstance(params, TiledParams):
+        return TensorMapOptions.from_params(params)
+    assert isinstance(params, Im2colParams)  # as which a wide map is decoded, too
+    return TensorMapIm2colOptions.from_params(params)
+
+
+def _common(params: Params) -> dict[str, Any]:
+    """The options that all modes have."""
+    same = {name: getattr(params, name) for name in ("data_type", *_ENUMS)}
+    return {"element_strides": params.element_strides[::-1], **same}
+
+
+def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -> int:
+    """Elements in one span of the swizzle. Of the ALIGN16B types each takes a byte of it, gaps included."""
+    bits = 8 if data_type.name.endswith("ALIGN16B") else element_bits(data_type)
+    return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // bits
+
+
+Options = TensorMapOptions | TensorMapIm2colOptions | TensorMapIm2colWideOptions
+# what each kind of options is called; the first name tells the kinds apart
+_NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
+
+
+def as_options(box_dim=None, options=None, **keywords) -> Options:
     """Options from what ``as_tensor_map`` accepts: keywords, an options object (ours or cuda.core's), or a mapping.
 
     Parameters
     ----------
     box_dim : sequence of int, optional
-    options : TensorMapOptions, cuda.core.TensorMapDescriptorOptions or mapping, optional
-        Instead of `box_dim` and `keywords`, not beside them.
+    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
+        Instead of `box_dim` and `keywords`, not beside them. A mapping's names tell which options it stands for.
     **keywords
         Fields of :class:`TensorMapOptions`; None stands for the default.
 
@@ -126,27 +341,33 @@ def as_options(box_dim=None, options=None, **keywords) -> TensorMapOptions:
     given = {name: value for name, value in keywords.items() if value is not None}
     if options is None:
         if box_dim is None:
-            raise TypeError("a tensor map needs box_dim=(...), the tile's extents in tensor order, or options=")
+            raise TypeError(
+                "a tensor map needs box_dim=(...), the tile's extents in tensor order, or options=; im2col maps are "
+                "made with options=TensorMapIm2colOptions(...)"
+            )
         return TensorMapOptions(box_dim, **given)
     if box_dim is not None or given:
         extra = ", ".join([*(["box_dim"] if box_dim is not None else []), *given])
         raise TypeError(f"options= and {extra} were both given; put {extra} into the options")
-    if isinstance(options, TensorMapOptions):
+    if isinstance(options, get_args(Options)):
         return options
     if isinstance(options, Mapping):
-        unknown = sorted(set(options) - set(_NAMES))
+        chosen = _kind(options.__contains__) or TensorMapOptions
+        unknown = sorted(set(options) - set(_NAMES[chosen]))
         if unknown:
-            raise TypeError(f"options has no {', '.join(map(repr, unknown))}; its names are {', '.join(_NAMES)}")
-        return as_options(**options)
-    if not hasattr(options, "box_dim"):
+            names = ", ".join(_NAMES[chosen])
+            raise TypeError(f"options has no {', '.join(map(repr, unknown))}; its names are {names}")
+        return _make(chosen, options.get)
+    kind = _kind(lambda name: hasattr(options, name))
+    if kind is None:
         raise TypeError(
-            f"options is a {type(options).__name__}; it takes a TensorMapOptions, cuda.core's "
-            "TensorMapDescriptorOptions or a mapping"
+            f"options is a {type(options).__name__}; it takes a TensorMapOptions, TensorMapIm2colOptions, "
+            "TensorMapIm2colWideOptions, cuda.core's TensorMapDescriptorOptions or a mapping"
         )
-    return as_options(**{name: getattr(options, name, None) for name in _NAMES})
+    return _make(kind, lambda name: getattr(options, name, None))
 
 
-def options_from(options=None, box_dim=None, *others) -> TensorMapOptions:
+def options_from(options=None, box_dim=None, *others) -> Options:
     """:func:`as_options` with every keyword, in the order of the fields; the same values give the same object again.
 
     For the calls that make one descriptor each: checking keywords takes as long as ten of them.
@@ -156,17 +377,25 @@ def options_from(options=None, box_dim=None, *others) -> TensorMapOptions:
             return _remembered(tuple(map(type, box_dim)), box_dim, *others)
         except TypeError:  # some value is not hashable, or not legal, which is said below
             pass
-    return as_options(box_dim, options, **dict(zip(_NAMES[1:], others, strict=True)))
+    return as_options(box_dim, options, **_tiled_keywords(others))
 
 
 @lru_cache(maxsize=256, typed=True)
-def _remembered(_types, box_dim, *others) -> TensorMapOptions:
+def _remembered(_types, box_dim, *others) -> Options:
     """`_types` are those of the extents: 64.0 == 64, but one of them is refused."""
-    return as_options(box_dim, **dict(zip(_NAMES[1:], others, strict=True)))
+    return as_options(box_dim, **_tiled_keywords(others))
 
 
-def _int_tuple(name: str, values: Iterable[int]) -> tuple[int, ...]:
-    try:
-        return tuple(operator.index(value) for value in values)
-    except TypeError:
-        raise TypeError(f"{name}={values!r} is not a sequence of integers, one for each dimension") from None
+def _tiled_keywords(values: tuple) -> dict[str, Any]:
+    return dict(zip(_NAMES[TensorMapOptions][1:], values, strict=True))
+
+
+def _kind(has: Callable[[str], bool]) -> type[Options] | None:
+    """The kind of options whose first field is there."""
+    return next((kind for kind, names in _NAMES.items() if has(names[0])), None)
+
+
+def _make(kind: type[Options], get: Callable[[str], Any]) -> Options:
+    """Options from whatever holds their values by name; None stands for the default."""
+    given = {name: value for name in _NAMES[kind] if (value := get(name)) is not None}
+    return as_options(**given) if kind is TensorMapOptions else kind(**given)

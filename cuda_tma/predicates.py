@@ -208,9 +208,11 @@ def pixel_box(m: TensorMap) -> Found:
     found = []
     for i, ((lower, upper), extent) in enumerate(zip(corners, m.p.global_dim[first:], strict=False)):
         if 1 <= extent <= 2**32 and _int32(extent + upper) <= lower:
-            where = f"global_dim[{first + i}] {extent} + upper {upper} - lower {lower}"
+            where = f"global_dim[{first + i}] {extent} + upper {upper} - lower {lower} is not above 0"
             nearest = lower - extent + 1 if extent < 2**31 else None
-            requirement = f"such that the pixel box is not empty ({where} > 0)"
+            requirement = (
+                f"{'greater' if nearest is None else f'at least {nearest}'}, or the pixel box is empty ({where})"
+            )
             found.append(Finding(i if array else None, upper, requirement, nearest))
     return found
 

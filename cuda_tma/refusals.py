@@ -6,6 +6,8 @@ Shapes and strides are in tensor order; strides are in elements.
 
 from __future__ import annotations
 
+from typing import Any
+
 from .data_type import element_bits, is_packed
 from .enums import TensorMapAllocationClass, TensorMapDataType
 from .errors import TensorMapError
@@ -71,25 +73,46 @@ def empty(shape: tuple[int, ...]) -> TensorMapError:
     )
 
 
-def option_lengths(box_dim: tuple[int, ...], element_strides: tuple[int, ...]) -> TensorMapError:
-    """One value for each dimension in both."""
+# how many values the options take that say what their tensor's rank is
+_GIVE = {
+    "box_dim": "give box_dim one for each dimension",
+    "pixel_box_lower_corner": "give both corners one for each spatial dimension: (W,) for NWC, (H, W) for NHWC, "
+    "(D, H, W) for NDHWC",
+    "element_strides": "give element_strides one for each dimension",
+}
+
+
+def option_lengths(options: Any) -> TensorMapError:
+    """The options are of one rank."""
+    name = next(name for name in _GIVE if hasattr(options, name))
+    values, element_strides = getattr(options, name), options.element_strides
     return TensorMapError(
-        f"element_strides={element_strides} has {len(element_strides)} values and box_dim={box_dim} has {len(box_dim)}"
-        "; give both one for each dimension, in tensor order"
+        f"element_strides={element_strides} has {len(element_strides)} values and {name}={values} has {len(values)}; "
+        f"{_GIVE[name]}, and element_strides one for each dimension, in tensor order"
     )
 
 
-def option_length(box_dim: tuple[int, ...], shape: tuple[int, ...]) -> TensorMapError:
-    """One value for each dimension of the tensor."""
+def option_length(options: object, shape: tuple[int, ...]) -> TensorMapError:
+    """The options are of the tensor's rank."""
+    name = next(name for name in _GIVE if hasattr(options, name))
+    values = getattr(options, name)
     return TensorMapError(
-        f"box_dim={box_dim} has {len(box_dim)} values for a tensor of rank {len(shape)} (shape {shape}); "
-        f"give one for each dimension, in tensor order"
+        f"{name}={values} has {len(values)} values for a tensor of rank {len(shape)} (shape {shape}); "
+        f"{_GIVE[name]}, in tensor order"
     )
 
 
-def option_range(name: str, dim: int, value: int) -> TensorMapError:
-    """The driver's arrays are unsigned 32-bit integers: a negative value would arrive as a huge one."""
-    return TensorMapError(f"{name}[{dim}]={value} does not fit the driver's unsigned 32-bit integer; use 1 to 256")
+def corner_lengths(lower: tuple[int, ...], upper: tuple[int, ...]) -> TensorMapError:
+    """The driver takes ``rank - 2`` values of both (cuTensorMapEncodeIm2col, pixelBoxLowerCorner)."""
+    return TensorMapError(
+        f"pixel_box_lower_corner={lower} has {len(lower)} values and pixel_box_upper_corner={upper} has {len(upper)}; "
+        + _GIVE["pixel_box_lower_corner"]
+    )
+
+
+def option_range(name: str, value: int, kind: str, legal: str) -> TensorMapError:
+    """A number that would be cut to 32 bits on its way to the driver."""
+    return TensorMapError(f"{name}={value} does not fit the driver's {kind} 32-bit integer; use {legal}")
 
 
 def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> TensorMapError:
@@ -206,6 +229,14 @@ def allocation_class(value: int) -> TensorMapError:
     )
 
 
+def no_im2col_wide() -> TensorMapError:
+    """cuTensorMapEncodeIm2colWide came with CUDA 12.8."""
+    return TensorMapError(
+        "this NVIDIA driver has no cuTensorMapEncodeIm2colWide, which came with CUDA 12.8 (driver 570); use "
+        "TensorMapIm2colOptions, or a newer driver"
+    )
+
+
 def no_memory() -> TensorMapError:
     """Address 0: a wrapper or fake tensor, or one whose storage was resized to nothing."""
     return TensorMapError(
@@ -226,13 +257,6 @@ def address_list(shape: tuple[int, ...], dtype: object, count: int) -> TensorMap
     """One integer for each map."""
     return TensorMapError(
         f"addresses has shape {shape} and dtype {dtype}; give {count} integers, one for each tensor map"
-    )
-
-
-def adopted_im2col() -> TensorMapError:
-    """An adopted im2col map has no options with which another tensor could be described and compared."""
-    return TensorMapError(
-        "the descriptor is an adopted im2col map, with which no tensor can be compared; pass the address as an int"
     )
 
 

@@ -11,10 +11,29 @@ import cuda_tma
 from cuda_tma import _driver
 
 INVALID_VALUE = 1
-u32, u64, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+u32, u64, i32, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p
 
 SIGNATURES = {
     "cuTensorMapEncodeTiled": (pointer, u32, u32, u64, *[pointer] * 4, u32, u32, u32, u32),
+    "cuTensorMapEncodeIm2col": (pointer, u32, u32, u64, *[pointer] * 4, u32, u32, pointer, u32, u32, u32, u32),
+    "cuTensorMapEncodeIm2colWide": (
+        pointer,
+        u32,
+        u32,
+        u64,
+        pointer,
+        pointer,
+        i32,
+        i32,
+        u32,
+        u32,
+        pointer,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+    ),
     "cuTensorMapReplaceAddress": (pointer, u64),
     "cuCtxGetCurrent": (ctypes.POINTER(u64),),
     "cuCtxPushCurrent": (u64,),
@@ -31,6 +50,10 @@ SIGNATURES = {
     "cuKernelGetParamInfo": (u64, ctypes.c_size_t, ctypes.POINTER(u64), ctypes.POINTER(u64)),
     "cuKernelGetName": (ctypes.POINTER(ctypes.c_char_p), u64),
 }
+
+
+def _array(kind, address, count):
+    return tuple((kind * count).from_address(address))
 
 
 @dataclass
@@ -53,6 +76,7 @@ class FakeDriver:
     context: int = 0xC0DE
     stream_context: int = 0xC0DE
     device: int = 0
+    compute_capability: tuple = (9, 0)
     devices: dict = field(default_factory=dict)  # context: its device
     pointer_error: int = 0  # what cuPointerGetAttribute answers, if not 0
     parameter_error: int = 0  # likewise cuKernelGetParamInfo
@@ -74,16 +98,40 @@ class FakeDriver:
         _driver.install({name: ctypes.cast(f, pointer).value for name, f in self._functions.items()})
 
     def cuTensorMapEncodeTiled(self, target, data_type, rank, address, dims, strides, box, steps, *enums):
+        head = self._head(data_type, rank, address, dims, strides, steps, enums)
+        return self._encode(target, cuda_tma.TiledParams(**head, box_dim=_array(u32, box, rank)))
+
+    def cuTensorMapEncodeIm2col(
+        self, target, data_type, rank, address, dims, strides, lower, upper, channels, pixels, steps, *enums
+    ):
+        head = self._head(data_type, rank, address, dims, strides, steps, enums)
+        return self._encode(target, cuda_tma.Im2colParams(
+            **head, pixel_box_lower_corner=_array(i32, lower, rank - 2),
+            pixel_box_upper_corner=_array(i32, upper, rank - 2), channels_per_pixel=channels, pixels_per_column=pixels,
+        ))  # fmt: skip
+
+    def cuTensorMapEncodeIm2colWide(
+        self, target, data_type, rank, address, dims, strides, lower, upper, channels, pixels, steps, interleave, mode,
+        *enums,
+    ):  # fmt: skip
+        head = self._head(data_type, rank, address, dims, strides, steps, (interleave, *enums))
+        return self._encode(target, cuda_tma.Im2colWideParams(
+            **head, pixel_box_lower_corner_width=lower, pixel_box_upper_corner_width=upper,
+            channels_per_pixel=channels, pixels_per_column=pixels, mode=mode,
+        ))  # fmt: skip
+
+    def _head(self, data_type, rank, address, dims, strides, steps, enums):
+        """The parameters of all modes."""
+        named = dict(zip(("interleave", "swizzle", "l2_promotion", "oob_fill"), enums, strict=True))
+        return {
+            "data_type": data_type, "global_address": address, "global_dim": _array(u64, dims, rank),
+            "global_strides": _array(u64, strides, rank - 1), "element_strides": _array(u32, steps, rank), **named,
+        }  # fmt: skip
+
+    def _encode(self, target, params):
         if not self.context:
             return 201
-        array = lambda kind, at, count: tuple((kind * count).from_address(at))  # noqa: E731
-        params = cuda_tma.TiledParams(
-            data_type=data_type, global_address=address, global_dim=array(u64, dims, rank),
-            global_strides=array(u64, strides, rank - 1), box_dim=array(u32, box, rank),
-            element_strides=array(u32, steps, rank), interleave=enums[0], swizzle=enums[1], l2_promotion=enums[2],
-            oob_fill=enums[3],
-        )  # fmt: skip
-        if cuda_tma.check(params):
+        if cuda_tma.check(params, self.compute_capability):
             return INVALID_VALUE
         ctypes.memmove(target, cuda_tma.encode(params), 128)
         self.encoded += 1
@@ -120,7 +168,7 @@ class FakeDriver:
         return 0
 
     def cuDeviceGetAttribute(self, out, attribute, device):
-        out[0] = {75: 9, 76: 0}[attribute]  # compute capability, major and minor
+        out[0] = self.compute_capability[attribute - 75]
         return 0
 
     def cuPointerGetAttribute(self, out, attribute, address):

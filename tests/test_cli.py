@@ -88,6 +88,20 @@ def test_im2col_from_a_shape(capsys):
     assert status == 0 and json.loads(out)["descriptor"] == encode(LEGAL_IM2COL).hex()
 
 
+def test_im2col_of_a_convolution(capsys):
+    tensor = "--shape 8x40x48x64 --dtype bfloat16 --channels 64 --pixels 100 --swizzle 128B --oob-fill NAN"
+    by_corners = "--lower-corner=-1x-2 --upper-corner=-3x0 --element-strides 1x2x1x1"
+    for geometry in ("--kernel-size 3 --padding 1x2 --stride 2x1 --dilation 2x1", by_corners):
+        status, out, _ = run(capsys, "decode", "--json", *tensor.split(), *geometry.split())
+        answer = json.loads(out)
+        assert status == 0 and answer["pixel_box_lower_corner"] == [-2, -1] and answer["oob_fill"] == 1
+        assert (answer["pixel_box_upper_corner"], answer["element_strides"]) == ([0, -3], [1, 1, 2, 1])
+    status, _, error = run(capsys, "check", *tensor.split())
+    assert status == 2 and "give --box, or for im2col --channels and --pixels, and --kernel-size or" in error
+    status, out, _ = run(capsys, "check", *tensor.split(), "--kernel-size", "57x1")
+    assert status == 1 and "The dilated kernel does not fit into the padded extent" in out
+
+
 def test_strides_are_in_elements_and_tensor_order(capsys):
     status, out, _ = run(capsys, "decode", "--json", *WRONG_SHAPE, "--strides", "1736x1")
     assert status == 0 and json.loads(out)["global_strides"] == [6944]

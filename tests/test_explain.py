@@ -44,7 +44,36 @@ def test_the_row_that_everybody_gets_wrong():
         (
             LEGAL_IM2COL,
             {"pixel_box_lower_corner": (-129, 0)},
-            "pixel_box_lower_corner[1] is -129; TMA needs -128 to 127",
+            "pixel_box_lower_corner[1] is -129 (-padding along dimension 2, W); TMA needs -128 to 127. Use less",
+        ),
+        (
+            LEGAL_IM2COL,
+            {"pixel_box_upper_corner": (1, -140), "global_dim": (64, 48, 400, 8)},
+            "pixel_box_upper_corner[0] is -140 (padding - (kernel_size - 1) * dilation along dimension 1, H); "
+            "TMA needs -128 to 127. Use a smaller kernel_size or dilation, or split the filter",
+        ),
+        (
+            LEGAL_IM2COL,
+            {"pixel_box_upper_corner": (-49, 3)},
+            "TMA needs at least -48, or the pixel box is empty (global_dim[1] 48 + upper -49 - lower -1 is not above "
+            "0). The dilated kernel does not fit into the padded extent: pad more, or use a smaller kernel_size",
+        ),
+        (
+            replace(LEGAL_IM2COL, interleave=1, global_dim=(48, 40, 8, 2)),
+            {"pixel_box_upper_corner": (-49, 3)},
+            "pixel_box_upper_corner[1] is -49 (padding - (kernel_size - 1) * dilation along dimension 3, W)",
+        ),
+        (
+            LEGAL_IM2COL,
+            {"element_strides": (1, 1, 14, 1)},
+            "element_strides[1] is 14 (the convolution's stride along dimension 1, H); TMA needs 1 to 8. If it is the "
+            "kernel_size (patches), reshape the tensor",
+        ),
+        (LEGAL_IM2COL, {"element_strides": (1, 1, 1, 9)}, "element_strides[0] is 9; TMA needs 1 to 8. Use"),
+        (
+            LEGAL_IM2COL,
+            {"channels_per_pixel": 256, "swizzle": 3},
+            "Use channels_per_pixel=64 (128 bytes), and load the other channels from another coordinate.",
         ),
         (LEGAL_IM2COL, {"channels_per_pixel": 9}, "channels_per_pixel is 9 (18 bytes)"),
         (PLAIN, {"allocation_class": 0}, 'allocation_class is 0 ("AUTO"); TMA needs one of 1 (SMALL), 2 (LARGE)'),

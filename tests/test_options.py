@@ -1,20 +1,24 @@
 import dataclasses
+import pickle
+import types
 
 import ml_dtypes
 import numpy as np
 import pytest
 from cuda.core import TensorMapDescriptorOptions
+from cuda.core._tensor_map import TensorMapDescriptor as CoreDescriptor
 from cuda.core._tensor_map import TensorMapL2Promotion as CoreL2Promotion
 from cuda.core._tensor_map import TensorMapSwizzle as CoreSwizzle
 
 from cuda_tma.enums import (
     TensorMapDataType,
+    TensorMapIm2ColWideMode,
     TensorMapInterleave,
     TensorMapL2Promotion,
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from cuda_tma.options import TensorMapOptions, as_options
+from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, as_options
 
 
 @pytest.mark.parametrize("value", ["128B", "128b", "SWIZZLE_128B", 3, CoreSwizzle.SWIZZLE_128B, TensorMapSwizzle(3)])
@@ -109,3 +113,79 @@ def test_options_mistakes_are_named():
         as_options(options={"box": 1, "swizzel": 2})
     with pytest.raises(TypeError, match="options is a int"):
         as_options(options=3)
+
+
+# ---- im2col ----
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(TensorMapIm2colOptions, "_from_im2col"), (TensorMapIm2colWideOptions, "_from_im2col_wide")],
+)
+def test_im2col_fields_are_named_and_ordered_as_cuda_cores_arguments(ours, theirs):
+    text = getattr(CoreDescriptor, theirs).__doc__.split("\n")[0]
+    names = [part.split("=")[0] for part in text[text.index("(") + 1 : text.rindex(")")].split(", ")]
+    wanted = [name for name in names if name not in ("cls", "view", "*")]
+    assert [f.name for f in dataclasses.fields(ours)] == [*wanted, "allocation_class"]
+
+
+def test_im2col_values_are_normalised_and_frozen():
+    options = TensorMapIm2colOptions([-1, np.int64(-2)], np.array([1, 0]), np.int32(64), 128, swizzle="128b")
+    assert options == TensorMapIm2colOptions((-1, -2), (1, 0), 64, 128, swizzle=3)
+    assert type(options.channels_per_pixel) is int and type(options.pixel_box_lower_corner[1]) is int
+    assert len({options, dataclasses.replace(options), pickle.loads(pickle.dumps(options))}) == 1
+    wide = TensorMapIm2colWideOptions(-1, -1, 64, 64, mode="w128")
+    assert wide.mode is TensorMapIm2ColWideMode.W128 and wide.swizzle is TensorMapSwizzle.SWIZZLE_128B
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        options.channels_per_pixel = 1
+
+
+def test_im2col_mistakes_are_named():
+    with pytest.raises(TypeError, match="pixel_box_lower_corner=-1 is not a sequence of integers"):
+        TensorMapIm2colOptions(-1, -1, 64, 128)
+    with pytest.raises(TypeError, match="channels_per_pixel=6.5 is not an integer"):
+        TensorMapIm2colOptions((-1,), (-1,), 6.5, 128)
+    with pytest.raises(TypeError, match=r"pixel_box_upper_corner_width=\(1,\) is not an integer"):
+        TensorMapIm2colWideOptions(-1, (1,), 64, 128)
+    with pytest.raises(ValueError, match='mode=\'W64\' is not a TensorMapIm2ColWideMode; choose one of "W", "W128"'):
+        TensorMapIm2colWideOptions(-1, -1, 64, 128, mode="W64")
+
+
+def test_the_names_in_a_mapping_or_object_tell_which_options_it_is():
+    im2col = TensorMapIm2colOptions((-1, -1), (0, 0), 64, 128, swizzle="64B")
+    wide = TensorMapIm2colWideOptions(-1, 0, 64, 128, mode="W128")
+    for options in (im2col, wide):
+        assert as_options(options=options) is options
+        assert as_options(options=dataclasses.asdict(options)) == options
+        assert as_options(options=types.SimpleNamespace(**dataclasses.asdict(options))) == options
+    with pytest.raises(TypeError, match="options has no 'box'; its names are pixel_box_lower_corner, "):
+        as_options(options={**dataclasses.asdict(im2col), "box": 1})
+    with pytest.raises(TypeError, match="channels_per_pixel"):
+        as_options(options={"pixel_box_lower_corner": (0,), "pixel_box_upper_corner": (0,)})
+    with pytest.raises(TypeError, match="options= and swizzle were both given"):
+        as_options(options=im2col, swizzle="128B")
+
+
+@pytest.mark.parametrize(
+    ("data_type", "swizzle", "channels"),
+    [
+        ("bfloat16", "128B", 64), ("float32", "128B", 32), ("float8_e4m3fn", "128B", 128), ("float16", "64B", 32),
+        ("float32", "32B", 8), ("float16", "NONE", 64), ("16U4_ALIGN8B", "128B", 256), ("16U4_ALIGN16B", "128B", 128),
+        ("16U6_ALIGN16B", "128B", 128),
+    ],
+)  # fmt: skip
+def test_channels_that_fill_the_span(data_type, swizzle, channels):
+    options = TensorMapIm2colOptions.convolution(1, data_type=data_type, swizzle=swizzle)
+    assert options.channels_per_pixel == channels and options.pixels_per_column == 128
+
+
+def test_options_of_a_convolution():
+    options = TensorMapIm2colOptions.convolution(
+        (3, 5), padding=(1, 2), stride=(1, 2), dilation=(2, 1), channels_per_pixel=32, pixels_per_column=64,
+        swizzle="64B", l2_promotion="128B", allocation_class="LARGE",
+    )  # fmt: skip
+    assert options == TensorMapIm2colOptions(
+        (-1, -2), (1 - 4, 2 - 4), 32, 64, (1, 1, 2, 1), swizzle="64B", l2_promotion="128B", allocation_class="LARGE"
+    )
+    with pytest.raises(TypeError, match="need channels_per_pixel, or data_type"):
+        TensorMapIm2colOptions.convolution(3)

@@ -1,0 +1,262 @@
+"""Convolutions in the terms of an im2col tensor map: which box of pixels, which coordinates, which offsets.
+
+An im2col load walks the *pixel box* in convolution order: along W, then H, then D, then to the next image, in steps of
+``element_strides``. If the box holds the places of the filter's first tap, those are the output pixels, one for one:
+the box begins ``padding`` before the tensor, and ends where the dilated filter still fits, so that its last step is the
+last output pixel even where the stride does not divide the extent. The *offsets* of a load move all its pixels from the
+first tap to another one; what then lies outside the tensor is padding, and arrives as zeros.
+
+Here all is in tensor order (D, H, W), but what a kernel passes is not: coordinates and offsets are innermost first.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import TensorMapError
+from .predicates import CORNER_LIMIT
+
+__all__ = ["Convolution"]
+
+MAX_ELEMENT_STRIDE = 8  # CUDA driver API, cuTensorMapEncodeIm2col, elementStrides
+
+# remedies
+_SPLIT = (
+    "or split the filter, with a map for each group of taps whose corners and coordinates are moved by the offset of "
+    "the group's first tap"
+)
+PAD_LESS = f"Use less padding, {_SPLIT}"
+REACH_LESS = f"Use a smaller kernel_size or dilation, {_SPLIT}"
+LOAD_PATCHES = (
+    "If it is the kernel_size (patches), reshape the tensor and load them with a tiled map; else use a stride that "
+    "divides it, and skip output pixels"
+)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Convolution:
+    """The geometry of a convolution over a channels-last tensor: NWC, NHWC or NDHWC.
+
+    Parameters
+    ----------
+    kernel_size, stride, dilation : int or sequence of int
+        As ``torch.nn.functional.conv2d`` takes them: one for each spatial dimension, or one for all. If all are plain
+        ints, the convolution is 2-D; ``kernel_size=(3,)`` makes it 1-D, ``(3, 3, 3)`` 3-D.
+    padding : int, sequence of int, sequence of (int, int), "valid" or "same"
+        Pixels of zeros on both sides, or (before, after). ``"same"``, for a stride of 1, keeps the extents.
+
+    Attributes
+    ----------
+    kernel_size, stride, dilation : tuple of int
+    padding : tuple of (int, int)
+        (before, after) of each spatial dimension.
+
+    Raises
+    ------
+    TypeError
+        If a value is no int or sequence of ints, or their lengths differ.
+    TensorMapError
+        If a value is out of range, or an im2col map has no room for it: corners of 16 bits in a 1-D convolution, 8 in
+        a 2-D one, 5 in a 3-D one (CUDA driver API, cuTensorMapEncodeIm2col, pixelBoxLowerCorner).
+
+    Examples
+    --------
+    >>> conv = Convolution(3, padding=1, stride=2)
+    >>> conv.output_extents((56, 56))
+    (28, 28)
+    >>> conv.pixel_box_lower_corner, conv.pixel_box_upper_corner, conv.element_strides
+    ((-1, -1), (-1, -1), (1, 2, 2, 1))
+    >>> conv.coordinates((7, 0, 5), channel=64)  # of image 7, row 0, column 5 of the output
+    (64, 9, -1, 7)
+    >>> conv.offsets((0, 2))  # the filter's row 0, column 2
+    (2, 0)
+    """
+
+    kernel_size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    dilation: tuple[int, ...]
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | str | Sequence[int] | Sequence[tuple[int, int]] = 0,
+        dilation: int | Sequence[int] = 1,
+    ):
+        dims = _spatial_dims(kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
+        for name, value in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation)):
+            object.__setattr__(self, name, _each(name, value, dims, least=1))
+        object.__setattr__(self, "padding", _padding(self, padding, dims))
+        _check(self)
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """How far the last tap of the filter is from its first: ``(kernel_size - 1) * dilation``."""
+        return tuple((k - 1) * d for k, d in zip(self.kernel_size, self.dilation, strict=True))
+
+    @property
+    def pixel_box_lower_corner(self) -> tuple[int, ...]:
+        """Where the box of pixels begins, from the tensor's first pixel: ``-padding``."""
+        return tuple(-before for before, _ in self.padding)
+
+    @property
+    def pixel_box_upper_corner(self) -> tuple[int, ...]:
+        """Where it ends, from the tensor's last pixel: ``padding - (kernel_size - 1) * dilation``."""
+        return tuple(after - reach for (_, after), reach in zip(self.padding, self.reach, strict=True))
+
+    @property
+    def element_strides(self) -> tuple[int, ...]:
+        """The step in every dimension of the tensor: the stride, and 1 for images and channels."""
+        return (1, *self.stride, 1)
+
+    def output_extents(self, extents: Sequence[int]) -> tuple[int, ...]:
+        """Extents of the output (D, H, W), for those of the input.
+
+        Raises
+        ------
+        TensorMapError
+            If the dilated filter is larger than the padded input.
+
+        Examples
+        --------
+        >>> Convolution(7, stride=2, padding=3).output_extents((224, 224))
+        (112, 112)
+        """
+        extents = _each("extents", extents, len(self.kernel_size), least=1)
+        found = []
+        for i, (extent, (before, after), reach, step) in enumerate(
+            zip(extents, self.padding, self.reach, self.stride, strict=True)
+        ):
+            last = extent + before + after - reach - 1
+            if last < 0:
+                raise TensorMapError(
+                    f"extents[{i}]={extent} with a padding of {before} + {after} is {extent + before + after}, and the "
+                    f"dilated filter spans {reach + 1}: there is no output pixel. Pad more, or use a smaller "
+                    "kernel_size or dilation"
+                )
+            found.append(last // step + 1)
+        return tuple(found)
+
+    def output_pixel(self, index: int, extents: Sequence[int]) -> tuple[int, ...]:
+        """The output pixel (image, D, H, W) that is number `index` in the order in which loads deliver them.
+
+        Parameters
+        ----------
+        index : int
+            Row of the matrix that im2col makes: a column of a map begins at multiples of ``pixels_per_column``.
+        extents : sequence of int
+            Spatial extents (D, H, W) of the input.
+
+        Examples
+        --------
+        >>> conv = Convolution(3, padding=1)
+        >>> conv.coordinates(conv.output_pixel(56 * 56 + 57, (56, 56)))  # image 1, row 1, column 1
+        (0, 0, 0, 1)
+        """
+        pixel = []
+        for extent in reversed(self.output_extents(extents)):
+            index, position = divmod(index, extent)
+            pixel.append(position)
+        return (index, *reversed(pixel))
+
+    def coordinates(self, pixel: Sequence[int], channel: int = 0) -> tuple[int, ...]:
+        """What a kernel passes as the coordinates of a load: innermost first (C, W, H, D, image).
+
+        Parameters
+        ----------
+        pixel : sequence of int
+            The first output pixel of the column, (image, D, H, W) as far as there are spatial dimensions.
+        channel : int
+            The first channel; its bytes lie on a multiple of 16.
+        """
+        image, *places = _each("pixel", pixel, len(self.kernel_size) + 1)
+        steps = zip(places, self.stride, self.padding, strict=True)
+        return (channel, *reversed([place * step - before for place, step, (before, _) in steps]), image)
+
+    def offsets(self, tap: Sequence[int]) -> tuple[int, ...]:
+        """What a kernel passes as the offsets of a load: innermost first (W, H, D).
+
+        Parameters
+        ----------
+        tap : sequence of int
+            Position in the filter (D, H, W).
+        """
+        taps = _each("tap", tap, len(self.kernel_size), least=0)
+        return tuple(place * d for place, d in zip(reversed(taps), reversed(self.dilation), strict=True))
+
+
+def _spatial_dims(**arguments: Any) -> int:
+    """The length of whatever is a sequence; 2 if nothing is."""
+    lengths = {n: len(v) for n, v in arguments.items() if not isinstance(v, str) and hasattr(v, "__len__")}
+    if len(set(lengths.values())) > 1:
+        given = ", ".join(f"{name}={arguments[name]!r}" for name in lengths)
+        raise TypeError(f"{given} have different lengths; give one value for each spatial dimension, or one for all")
+    dims = next(iter(lengths.values()), 2)
+    if not 1 <= dims <= 3:
+        raise TypeError(f"{next(iter(lengths))} has {dims} values; a convolution has 1 to 3 spatial dimensions")
+    return dims
+
+
+def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[int, ...]:
+    """One int for each of `count` dimensions, none of them below `least`."""
+    try:
+        values = tuple(map(operator.index, value)) if hasattr(value, "__len__") else (operator.index(value),) * count
+    except TypeError:
+        raise TypeError(f"{name}={value!r} is neither an integer nor a sequence of integers") from None
+    if len(values) != count:
+        raise TypeError(f"{name}={value!r} has {len(values)} values, and needs {count}")
+    if min(values) < least:
+        raise TensorMapError(f"{name}={value!r} has a value below {least}; give {least} or more")
+    return values
+
+
+def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int], ...]:
+    """(before, after) of each dimension, from any spelling. "same" puts the odd pixel after, as torch does."""
+    if isinstance(value, str):
+        if value not in ("valid", "same"):
+            raise ValueError(f'padding={value!r} is neither an integer, a sequence, "valid" nor "same"')
+        if value == "same" and any(step != 1 for step in conv.stride):
+            raise TensorMapError(f'padding="same" needs a stride of 1, and stride={conv.stride}; give the pixels')
+        return tuple((reach // 2, reach - reach // 2) if value == "same" else (0, 0) for reach in conv.reach)
+    if hasattr(value, "__len__") and any(hasattr(pair, "__len__") for pair in value):
+        before, after = zip(*(_each("padding", pair, 2, least=0) for pair in value), strict=True)
+    else:
+        before = after = _each("padding", value, dims, least=0)
+    return tuple(zip(before, after, strict=True))
+
+
+# --- what an im2col map has no room for ---
+
+
+def _check(conv: Convolution) -> None:
+    """Refuse what no im2col map can say, all of it at once."""
+    limit = CORNER_LIMIT[len(conv.kernel_size) + 2]
+    broken = [
+        f"{name}={value}; an im2col map of {len(conv.kernel_size)} spatial dimensions needs {low} to {high}. {remedy}"
+        for i in range(len(conv.kernel_size))
+        for name, value, low, high, remedy in _ranges(conv, i, limit)
+        if not low <= value <= high
+    ]
+    if broken:
+        raise TensorMapError("\n".join(broken))
+
+
+def _ranges(conv: Convolution, i: int, limit: int) -> tuple[tuple[str, int, int, int, str], ...]:
+    """(what, value, least, most, remedy) in dimension `i`. Corners are in [-limit, limit).
+
+    Offsets have no sign, and as many bits as a corner (PTX ISA 9.0, cp.async.bulk.tensor, im2colInfo).
+    """
+    before, after = conv.padding[i]
+    reach, name = conv.reach[i], f"(kernel_size[{i}] - 1) * dilation[{i}]"
+    upper = after - reach
+    return (
+        (f"stride[{i}]", conv.stride[i], 1, MAX_ELEMENT_STRIDE, LOAD_PATCHES),
+        (f"padding[{i}], before,", before, 0, limit, PAD_LESS),
+        (name, reach, 0, 2 * limit - 1, REACH_LESS),
+        (f"padding[{i}], after, - {name}", upper, -limit, limit - 1, REACH_LESS if upper < 0 else PAD_LESS),
+    )

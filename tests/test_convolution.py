@@ -1,0 +1,205 @@
+"""A convolution's geometry: the columns that its im2col map loads are what unfolding its input gives."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from cuda_tma import TensorMapError, check, emulate
+from cuda_tma._arguments import tiled_params
+from cuda_tma._dlpack import describe_tensor
+from cuda_tma.convolution import Convolution
+from cuda_tma.options import TensorMapIm2colOptions
+from cuda_tma.testing import view_bytes
+
+from .convolutions import Case, random_case, random_geometry, unfold
+
+CASES = 240  # for each number of spatial dimensions
+
+
+def params_of(case):
+    return tiled_params(describe_tensor(case.elements.shape, None, case.elements.dtype.name), case.options)
+
+
+def loaded(case):
+    """The matrix that the emulator's loads make: (output pixels, taps, channels), in whole columns and chunks."""
+    params, memory, place = params_of(case), view_bytes(case.elements), case.smem_bytes()
+    assert check(params) == ()
+    matrix = np.full_like(case.expected(), 0xEE)
+    for load in case.loads():
+        smem = emulate.load(params, memory, load.coordinates, load.offsets).smem
+        column = matrix[load.row :, load.tap, load.channel :][: case.pixels_per_column, : case.channels_per_pixel]
+        column[...] = smem[place].view(matrix.dtype)
+    return matrix
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_columns_of_all_output_pixels_at_all_taps_are_the_unfolded_tensor(dims):
+    rng = np.random.default_rng(dims)
+    strides, spare = set(), 0
+    for _ in range(CASES):
+        case = random_case(rng, dims)
+        assert (loaded(case) == case.expected()).all(), case
+        strides.update(case.geometry.stride)
+        spare += any(_spare_pixels(case))
+    assert strides >= {1, 2, 3, 4} and spare > CASES // 5
+
+
+def _spare_pixels(case):
+    """By dimension, whether the stride leaves pixels over at the end."""
+    g = case.geometry
+    spans = [e + sum(p) - r - 1 for e, p, r in zip(case.extents, g.padding, g.reach, strict=True)]
+    return [span % step > 0 for span, step in zip(spans, g.stride, strict=True)]
+
+
+@pytest.mark.parametrize("change", [{"stride": 2}, {"dilation": 2}, {"padding": 0}, {"padding": ((1, 1), (2, 0))}])
+def test_another_geometry_gives_another_matrix(change):
+    """The comparison can fail: loads of one convolution are not the unfolded tensor of another."""
+    elements = np.arange(2 * 9 * 9 * 16, dtype=np.uint32).reshape(2, 9, 9, 16) + 1
+    case = Case(Convolution(3, padding=1), elements, 16, 32, "64B")
+    other = dataclasses.replace(case, geometry=Convolution(**{"kernel_size": 3, "padding": 1, **change}))
+    ours, theirs = loaded(case), other.expected()
+    assert ours.shape != theirs.shape or (ours != theirs).any()
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+def test_unfold_is_torchs(dims):
+    functional = pytest.importorskip("torch.nn.functional")
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(10 + dims)
+    compared = 0
+    while compared < 60:
+        extents, geometry = random_geometry(rng, dims)
+        if any(before != after for before, after in geometry.padding):
+            continue
+        elements = rng.integers(0, 256, (2, *extents, 3)).astype(np.float32)
+        two = lambda values, one: ((one,) * (2 - dims)) + tuple(values)  # noqa: E731  # a 1-D image is one row
+        image = torch.from_numpy(np.moveaxis(elements.reshape(2, *two(extents, 1), 3), -1, 1).copy())
+        padding = two([before for before, _ in geometry.padding], 0)
+        columns = functional.unfold(
+            image, two(geometry.kernel_size, 1), two(geometry.dilation, 1), padding, two(geometry.stride, 1)
+        )
+        wanted = columns.reshape(2, 3, -1, columns.shape[-1]).permute(0, 3, 2, 1).reshape(-1, columns.shape[1] // 3, 3)
+        assert (unfold(elements, geometry) == wanted.numpy()).all(), geometry
+        compared += 1
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("padding", [None, "same"])
+def test_unfold_times_filter_is_torchs_convolution(dims, padding):
+    torch = pytest.importorskip("torch")
+    convolve = getattr(torch.nn.functional, f"conv{dims}d")
+    rng = np.random.default_rng(20 + dims)
+    for _ in range(15):
+        extents, g = random_geometry(rng, dims)
+        if padding is not None:
+            g = Convolution(g.kernel_size, 1, padding, g.dilation)
+        elif any(before != after for before, after in g.padding):
+            continue
+        elements = rng.integers(-9, 10, (2, *extents, 3)).astype(np.float64)  # whose sums are exact
+        weights = rng.integers(-9, 10, (4, 3, *g.kernel_size)).astype(np.float64)
+        wanted = convolve(
+            torch.from_numpy(np.moveaxis(elements, -1, 1).copy()), torch.from_numpy(weights), stride=g.stride,
+            padding=padding or tuple(before for before, _ in g.padding), dilation=g.dilation,
+        ).numpy()  # fmt: skip
+        got = np.einsum("ptc,kct->pk", unfold(elements, g), weights.reshape(4, 3, -1))
+        assert wanted.shape[2:] == g.output_extents(extents)
+        assert (got == np.moveaxis(wanted, 1, -1).reshape(-1, 4)).all(), g
+
+
+def test_output_pixels_are_counted_in_the_order_of_the_tensor():
+    geometry, extents = Convolution((1, 2, 3), (1, 2, 1), 1), (2, 5, 4)
+    pixels = itertools.product(range(3), *map(range, geometry.output_extents(extents)))
+    assert [geometry.output_pixel(i, extents) for i in range(3 * 4 * 3 * 4)] == list(pixels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ({"kernel_size": 3}, Convolution((3, 3), (1, 1), ((0, 0), (0, 0)), (1, 1))),
+        ({"kernel_size": 3, "padding": 1, "stride": (2, 1)}, Convolution((3, 3), (2, 1), (1, 1), 1)),
+        ({"kernel_size": (3,), "padding": ((1, 2),)}, Convolution([np.int64(3)], 1, [[1, 2]])),
+        ({"kernel_size": 4, "padding": "same", "dilation": 3}, Convolution(4, 1, ((4, 5), (4, 5)), 3)),
+        ({"kernel_size": 4, "padding": "valid", "stride": 2}, Convolution(4, 2)),
+        ({"kernel_size": 3, "stride": (1, 2, 1)}, Convolution((3, 3, 3), (1, 2, 1))),
+    ],
+)
+def test_spellings(arguments, wanted):
+    assert Convolution(**arguments) == wanted and hash(Convolution(**arguments)) == hash(wanted)
+    assert dataclasses.replace(wanted, dilation=1).dilation == (1,) * len(wanted.kernel_size)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kernel_size": (3, 3), "stride": (1, 1, 1)}, r"stride=\(1, 1, 1\) have different lengths"),
+        ({"kernel_size": (3,) * 4}, "kernel_size has 4 values; a convolution has 1 to 3 spatial dimensions"),
+        ({"kernel_size": 3.0}, "kernel_size=3.0 is neither an integer nor a sequence of integers"),
+        ({"kernel_size": 3, "padding": ((1, 1, 1), (0, 0, 0))}, r"padding=\(1, 1, 1\) has 3 values, and needs 2"),
+    ],
+)  # fmt: skip
+def test_mistakes_of_kind(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        Convolution(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kernel_size": 0}, "kernel_size=0 has a value below 1; give 1 or more"),
+        ({"kernel_size": 3, "padding": -1}, "padding=-1 has a value below 0"),
+        ({"kernel_size": 3, "padding": "SAME"}, "padding='SAME' is neither"),
+        ({"kernel_size": 3, "padding": "same", "stride": 2}, 'padding="same" needs a stride of 1'),
+        ({"kernel_size": 14, "stride": 14}, r"stride\[0\]=14; .* needs 1 to 8. If it is the kernel_size"),
+        ({"kernel_size": (1, 300), "padding": 150}, r"padding\[1\], before,=150; .* 0 to 128. Use less padding"),
+        ({"kernel_size": (1, 300)}, r"- 1\) \* dilation\[1\]=299; .* needs 0 to 255. Use a smaller kernel"),
+        ({"kernel_size": 130}, r"padding\[0\], after, - .*=-129; .* needs -128 to 127. Use a smaller kernel"),
+        ({"kernel_size": (5, 5, 5), "dilation": 5}, "of 3 spatial dimensions needs -16 to 15"),
+    ],
+)  # fmt: skip
+def test_what_no_im2col_map_can_say(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Convolution(**arguments)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_the_limits_are_the_drivers(dims):
+    """Whatever a Convolution can be, the rules of the driver have no objection to on a tensor that is large enough."""
+    limit = {1: 32768, 2: 128, 3: 16}[dims]
+    largest = Convolution((limit + 1,) * dims, 8, 0)
+    widest = Convolution((2 * limit,) * dims, 8, (limit,) * dims)
+    for geometry in (largest, widest):
+        case = Case(geometry, np.zeros((1, *(limit + 9,) * dims, 16), np.uint8), 16, 8, "NONE")
+        assert check(params_of(case)) == ()
+    for wrong in ({"kernel_size": 2 * limit + 1, "padding": limit}, {"kernel_size": limit + 2}, {"padding": limit + 1}):
+        with pytest.raises(TensorMapError):
+            Convolution(**{"kernel_size": (1,) * dims, **{k: (v,) * dims for k, v in wrong.items()}})
+
+
+def test_a_split_filter_is_the_whole_filter():
+    """The remedy for a filter that reaches too far: two maps, the second moved by its first tap's offset."""
+    rng = np.random.default_rng(5)
+    elements = rng.integers(0, 2**32, (2, 3, 160, 4), np.uint32)
+    whole = Case(Convolution((1, 5), padding=((0, 0), (60, 60)), dilation=(1, 30)), elements, 4, 64, "NONE")
+    first_tap = 3
+    moved = whole.geometry.offsets((0, first_tap))[0]
+    lower, upper = (-60 + moved,), (60 - 4 * 30 + moved,)
+    options = TensorMapIm2colOptions((0, *lower), (0, *upper), 4, 64)
+    params = tiled_params(describe_tensor(elements.shape, None, "uint32"), options)
+    wanted = whole.expected()
+    for load in whole.loads():
+        if load.tap < first_tap:
+            continue
+        at = (load.coordinates[0], load.coordinates[1] + moved, *load.coordinates[2:])
+        tile = emulate.load(params, view_bytes(elements), at, (load.offsets[0] - moved, 0))
+        column = tile.smem.view(np.uint32).reshape(64, 4)
+        assert (column == wanted[load.row : load.row + 64, load.tap]).all()
+
+
+def test_no_output_pixel():
+    with pytest.raises(
+        TensorMapError, match=r"extents\[1\]=4 with a padding of 1 \+ 1 is 6, .* filter spans 7: there is no"
+    ):
+        Convolution(7, padding=1).output_extents((5, 4))
