@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cuda_tma import _arguments, _dlpack, check, decode, emulate, encode
+from cuda_tma import _arguments, _export, check, decode, emulate, encode
 from cuda_tma.diff import diff
 from cuda_tma.options import TensorMapOptions
 from cuda_tma.params import TiledParams
@@ -57,7 +57,7 @@ def knowledge_cases(rank: int) -> list[Case]:
 def reading_cases() -> list[Case]:
     array = np.zeros((128, 128), np.float32)
     options = TensorMapOptions(box_dim=(32, 32), swizzle="128B")
-    export_tensor, tiled_params = _dlpack.export_tensor, _arguments.tiled_params
+    export_tensor, tiled_params = _export.export_tensor, _arguments.tiled_params
     exported = export_tensor(array)
     cases = [
         Case("`export_tensor` of a NumPy array", lambda: export_tensor(array)),

@@ -5,6 +5,7 @@ from ._array import TensorMapArray, create_tensor_maps
 from ._launch import PreparedLaunch, launch, prepare
 from ._tensor_map import TensorMapDescriptor, create_tensor_map
 from .codec import decode, encode
+from .convolution import Convolution
 from .device import Device
 from .diff import FieldDifference, diff
 from .enums import (
@@ -18,13 +19,14 @@ from .enums import (
 )
 from .errors import TensorMapError, TensorMapFault
 from .include_path import include_path
-from .options import TensorMapOptions
+from .options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 from .params import Im2colParams, Im2colWideParams, TiledParams
 from .rules import Violation, check
 from .suggest import Suggestion, suggest
 from .view import StridedMemoryView
 
 __all__ = [
+    "Convolution",
     "Device",
     "FieldDifference",
     "Im2colParams",
@@ -39,6 +41,8 @@ __all__ = [
     "TensorMapError",
     "TensorMapFault",
     "TensorMapIm2ColWideMode",
+    "TensorMapIm2colOptions",
+    "TensorMapIm2colWideOptions",
     "TensorMapInterleave",
     "TensorMapL2Promotion",
     "TensorMapOOBFill",

@@ -2,11 +2,12 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from ._dlpack cimport ExportedTensor
+from ._dlpack cimport DLTensor
 from ._driver cimport CUresult
 
 cdef enum:
     MAX_RANK = 5
+    SMALL = 1  # CUtensorMapAllocClass
     ANY_RANK = -1  # of options that do not say how many dimensions their tensor has
 
 
@@ -35,7 +36,23 @@ cdef class CompiledOptions:
     cdef dict common_params(self, TensorArguments* tensor)
 
 
-cdef CompiledOptions compiled(object options)
-cdef int describe(ExportedTensor tensor, object options, CompiledOptions values, TensorArguments* out) except -1
+cdef class Compilable:
+    """What the options classes inherit: room for their compiled values."""
+
+    cdef CompiledOptions values
+
+
+cdef CompiledOptions compile_options(object options)
+
+
+cdef inline CompiledOptions compiled(Compilable options):
+    """The options' C values, made at first use. Options never change, so neither do these."""
+    if options.values is None:
+        options.values = compile_options(options)
+    return options.values
+
+
+cdef int describe(
+    DLTensor* tensor, Compilable options, CompiledOptions values, TensorArguments* out) except -1
 cdef int arguments_of(object params, TensorArguments* out) except -1
 cdef int compile_common(CompiledOptions values, object options, int rank) except -1

@@ -1,8 +1,13 @@
 from typing import overload
 
+from typing_extensions import disjoint_base
+
 from ._dlpack import ExportedTensor
 from .options import Options, TensorMapOptions
 from .params import Params, TiledParams
+
+@disjoint_base
+class Compilable: ...
 
 @overload
 def tiled_params(tensor: ExportedTensor, options: TensorMapOptions) -> TiledParams: ...

@@ -3,16 +3,17 @@
 Both parts are C values, so that making a descriptor touches no Python object between the tensor and the driver.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
-from ._dlpack cimport DLTensor, ExportedTensor
+from ._dlpack cimport DLTensor, ExportedTensor, address_of, dtype_key, shape_of, strides_of
 from ._driver cimport CUresult, driver
 
 from . import refusals
+from ._dlpack import dtype_name_of
 from .data_type import DLPACK_NAMES, data_type_of, element_bits
 from .enums import TensorMapDataType
-from .options import TensorMapOptions
 from .params import TiledParams
 
 # data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
@@ -61,20 +62,18 @@ cdef class CompiledOptions:
             "swizzle": self.swizzle,
             "l2_promotion": self.l2_promotion,
             "oob_fill": self.oob_fill,
+            "allocation_class": SMALL if self.allocation_class < 0 else self.allocation_class,
         }
 
 
-cdef CompiledOptions compiled(object options):
-    """The options' C values, made at first use. Options never change, so neither do these."""
-    try:
-        return options._compiled
-    except AttributeError:
-        values = _compile(options)
-        object.__setattr__(options, "_compiled", values)
-        return values
+@cython.auto_pickle(False)  # the values are made again
+cdef class Compilable:
+    pass
 
 
-cdef CompiledOptions _compile(object options):
+cdef CompiledOptions compile_options(object options):
+    from .options import TensorMapOptions  # whose base class is above
+
     if not isinstance(options, TensorMapOptions):
         from ._im2col import compile_pixels  # whose values are of subclasses of this module's
 
@@ -113,43 +112,43 @@ cdef int put_uint32(uint32_t* target, str name, tuple values, str legal) except 
     return 0
 
 
-cdef int describe(ExportedTensor tensor, object options, CompiledOptions values, TensorArguments* out) except -1:
+cdef int describe(
+        DLTensor* tensor, Compilable options, CompiledOptions values, TensorArguments* out) except -1:
     """The tensor in driver order.
 
     A dimension of extent 1 gets the stride that a contiguous tensor would have there, rounded up to a legal one: any
     stride addresses it correctly, and torch keeps some that the driver refuses.
     """
-    cdef DLTensor* layout = &tensor.layout
-    cdef int rank = layout.ndim
+    cdef int rank = tensor.ndim
     cdef int index, dim
     cdef int64_t extent, stride
     cdef int64_t elements = 1           # the contiguous stride of the present dimension
-    cdef uint64_t span_bytes = layout.bits * layout.lanes // 8  # from one index to the next of the present dimension
+    cdef uint64_t span_bytes = tensor.bits * tensor.lanes // 8  # from one index to the next of the present dimension
     cdef uint64_t element_bytes = span_bytes
 
     if rank < 1 or rank > MAX_RANK:
-        raise refusals.rank(tensor.shape)
+        raise refusals.rank(shape_of(tensor))
     if values.rank != rank and values.rank != ANY_RANK:
-        raise refusals.option_length(options, tensor.shape)
+        raise refusals.option_length(options, shape_of(tensor))
     memset(out, 0, sizeof(TensorArguments))
     out.data_type = resolve_data_type(tensor, values.data_type)
     out.rank = rank
     out.alignment_bytes = address_alignment_bytes(out.data_type, values.interleave)
-    out.global_address = tensor.address()
+    out.global_address = address_of(tensor)
     for index in range(rank):
         dim = driver_index(rank, index)
-        extent = layout.shape[dim]
-        stride = elements if layout.strides == NULL else layout.strides[dim]
+        extent = tensor.shape[dim]
+        stride = elements if tensor.strides == NULL else tensor.strides[dim]
         if extent < 2:
             if extent < 1:
-                raise refusals.empty(tensor.shape)
+                raise refusals.empty(shape_of(tensor))
             span_bytes = span_bytes if index == 0 else (span_bytes + 31) // 32 * 32
         elif index == 0 and stride != 1:
-            raise refusals.innermost_stride(tensor.shape, tensor.strides)
+            raise refusals.innermost_stride(shape_of(tensor), strides_of(tensor))
         elif stride < 0:
-            raise refusals.negative_stride(dim, tensor.strides)
+            raise refusals.negative_stride(dim, strides_of(tensor))
         elif index > 0 and stride >= MAX_STRIDE:
-            raise refusals.stride_range(dim, tensor.strides)
+            raise refusals.stride_range(dim, strides_of(tensor))
         else:
             span_bytes = <uint64_t>stride * element_bytes
         if index > 0:
@@ -162,20 +161,19 @@ cdef int describe(ExportedTensor tensor, object options, CompiledOptions values,
     return 0
 
 
-cdef int resolve_data_type(ExportedTensor tensor, int requested) except -1:
+cdef int resolve_data_type(DLTensor* tensor, int requested) except -1:
     """The data type: the one asked for, if its elements are the tensor's; else the one that follows from the dtype."""
-    cdef DLTensor* layout = &tensor.layout
-    cdef uint32_t storage_bits = layout.bits * layout.lanes
+    cdef uint32_t storage_bits = tensor.bits * tensor.lanes
     cdef uint32_t index
     if requested >= 0:
         if storage_bits != (8 if _ELEMENT_BITS[requested] < 8 else _ELEMENT_BITS[requested]):
-            raise refusals.element_size(requested, tensor.dtype_name, storage_bits)
+            raise refusals.element_size(requested, dtype_name_of(dtype_key(tensor)), storage_bits)
         return requested
-    if layout.lanes == 1 and layout.code < CODES and storage_bits in (8, 16, 32, 64):
+    if tensor.lanes == 1 and tensor.code < CODES and storage_bits in (8, 16, 32, 64):
         index = 0 if storage_bits == 8 else 1 if storage_bits == 16 else 2 if storage_bits == 32 else 3
-        if _INFERRED[layout.code][index] != ASK:
-            return _INFERRED[layout.code][index]
-    return data_type_of(tensor.dtype_name)
+        if _INFERRED[tensor.code][index] != ASK:
+            return _INFERRED[tensor.code][index]
+    return data_type_of(dtype_name_of(dtype_key(tensor)))
 
 
 cdef int _count_packed_elements(TensorArguments* tensor) except -1:
@@ -226,5 +224,5 @@ def tiled_params(ExportedTensor tensor, options):
     """
     cdef TensorArguments arguments
     cdef CompiledOptions values = compiled(options)
-    describe(tensor, options, values, &arguments)
+    describe(&tensor.layout, options, values, &arguments)
     return values.params(&arguments)

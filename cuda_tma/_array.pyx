@@ -5,9 +5,9 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from ._arguments cimport CompiledOptions, TensorArguments, compiled, describe
-from ._dlpack cimport ExportedTensor, export
+from ._arguments cimport CompiledOptions, TensorArguments, arguments_of, compiled, describe
 from ._driver cimport CUcontext, driver, require_success
+from ._export cimport Reading, read, source_of
 from ._launch cimport stream_handle
 from ._tensor_map cimport (
     MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, encode, enter_context, fill_buffer, require_access)
@@ -16,6 +16,7 @@ import numpy as np
 from cuda.core import Device as CoreDevice
 
 from . import refusals
+from .codec import decode
 from .options import as_options
 
 
@@ -34,7 +35,8 @@ cdef class TensorMapArray:
     cdef CUcontext _context
     cdef int _device_id
     cdef object _options
-    cdef list _exported          # owners, one a map; or one for all, whose addresses were given as integers
+    cdef list _tensors           # one a map; or one for all, whose addresses were given as integers
+    cdef list _owners            # what keeps their memory, likewise: see _export.read()
 
     def __init__(self):
         raise TypeError("make a TensorMapArray with cuda_tma.create_tensor_maps(tensors, options)")
@@ -57,10 +59,14 @@ cdef class TensorMapArray:
 
     def __getitem__(self, index):
         cdef Py_ssize_t at = range(self._count)[index]  # a negative index counts from the end
-        descriptor = TensorMapDescriptor.from_bytes((<const char*>self._maps)[at * MAP_BYTES:(at + 1) * MAP_BYTES])
-        (<TensorMapDescriptor>descriptor)._options = self._options
-        if len(self._exported) == self._count:
-            (<TensorMapDescriptor>descriptor)._exported = self._exported[at]
+        cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
+        memcpy(descriptor.map(), self._maps + at * MAP_BYTES, MAP_BYTES)
+        arguments_of(decode(bytes(descriptor)), &descriptor._arguments)
+        descriptor._context, descriptor._device_id = self._context, self._device_id
+        descriptor._options = self._options
+        if len(self._tensors) == self._count:
+            descriptor._owner = self._owners[at]
+            descriptor._tensor = source_of(self._tensors[at], descriptor._owner)
         return descriptor
 
     def __bytes__(self):
@@ -84,7 +90,7 @@ cdef class TensorMapArray:
         """
         cdef const uint64_t[::1] values = _address_array(addresses, self._count, self._alignment_bytes)
         _put_addresses(self._maps, values)
-        self._exported = []
+        self._tensors, self._owners = [], []
 
     def upload(self, stream):
         """Copy the maps to device memory in one transfer.
@@ -147,17 +153,17 @@ def create_tensor_maps(tensors, options, *, addresses=None):
 
 cdef TensorMapArray _of_tensors(list tensors, object options):
     cdef CompiledOptions values = compiled(options)
-    cdef TensorMapArray array = _allocate(len(tensors), options)
+    cdef TensorMapArray array = _allocate(tensors, len(tensors), options)
     cdef TensorArguments arguments
-    cdef ExportedTensor exported
+    cdef Reading reading
     cdef Py_ssize_t index
     for index in range(array._count):
-        exported = export(tensors[index])
-        describe(exported, options, values, &arguments)
-        require_access(exported, array._device_id)
-        encode(array._maps + index * MAP_BYTES, exported, values, &arguments, array._device_id)
+        owner = read(tensors[index], &reading)
+        describe(reading.tensor, options, values, &arguments)
+        require_access(reading.tensor, array._device_id)
+        encode(array._maps + index * MAP_BYTES, reading.tensor, values, &arguments, array._device_id)
         array._alignment_bytes = max(array._alignment_bytes, arguments.alignment_bytes)
-        array._exported.append(exported)
+        array._owners.append(owner)
     return array
 
 
@@ -165,24 +171,25 @@ cdef TensorMapArray _of_addresses(object tensor, object options, object addresse
     cdef CompiledOptions values = compiled(options)
     cdef TensorMapArray array
     cdef TensorArguments arguments
-    cdef ExportedTensor exported = export(tensor)
+    cdef Reading reading
     cdef const uint64_t[::1] checked
     cdef Py_ssize_t index
-    describe(exported, options, values, &arguments)
+    owner = read(tensor, &reading)
+    describe(reading.tensor, options, values, &arguments)
     checked = _address_array(addresses, len(addresses), arguments.alignment_bytes)
-    array = _allocate(len(addresses), options)
+    array = _allocate([tensor], len(addresses), options)
     array._alignment_bytes = arguments.alignment_bytes
-    array._exported.append(exported)
-    require_access(exported, array._device_id)
+    array._owners.append(owner)
+    require_access(reading.tensor, array._device_id)
     if array._count:
-        encode(array._maps, exported, values, &arguments, array._device_id)
+        encode(array._maps, reading.tensor, values, &arguments, array._device_id)
     for index in range(1, array._count):
         memcpy(array._maps + index * MAP_BYTES, array._maps, MAP_BYTES)
     _put_addresses(array._maps, checked)
     return array
 
 
-cdef TensorMapArray _allocate(Py_ssize_t count, object options):
+cdef TensorMapArray _allocate(list tensors, Py_ssize_t count, object options):
     cdef TensorMapArray array = TensorMapArray.__new__(TensorMapArray)
     array._memory = <unsigned char*>PyMem_Malloc(count * MAP_BYTES + MAP_ALIGNMENT)
     if array._memory == NULL:
@@ -191,7 +198,7 @@ cdef TensorMapArray _allocate(Py_ssize_t count, object options):
     array._count = count
     array._alignment_bytes = 16
     array._options = options
-    array._exported = []
+    array._tensors, array._owners = tensors, []
     enter_context(&array._context, &array._device_id)
     return array
 

@@ -1,9 +1,9 @@
 """DLPack 1.x, and what the package reads of it. Source: dlpack.h 1.3."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 
 cdef enum:
-    INLINE_NDIM = 5  # what a tensor map can have
+    INLINE_NDIM = 5  # what a tensor map can have: a tensor of more is kept whole, but not for speed
 
 cdef enum:  # DLDeviceType
     kDLCPU = 1
@@ -54,18 +54,31 @@ cdef class ExportedTensor:
     cdef DLManagedTensorVersioned* versioned     # owned: released through its deleter
     cdef DLManagedTensor* unversioned            # owned: likewise, from exporters before DLPack 1.0
     cdef int64_t* values                         # owned: shape then strides, where no DLPack object holds them
-    cdef int64_t inline_values[2 * INLINE_NDIM]  # likewise, for torch
+    cdef int64_t inline_values[2 * INLINE_NDIM]  # likewise, of few dimensions
 
     cdef readonly object source   # the tensor; a descriptor's `tensor`
-    cdef uint64_t source_address  # where its elements were, for has_moved(); 0 where it cannot be asked
+    cdef uint64_t source_address  # where its elements were; 0 where it cannot be asked again
     cdef object kept              # the view or Buffer through which it was given
-    cdef object storage           # torch: what owns the memory
-
-    cdef uint64_t address(self) noexcept
-    cdef uint32_t dtype_key(self) noexcept
-    cdef bint has_moved(self) except -1
-    cdef tuple shape_tuple(self)
-    cdef tuple strides_tuple(self)
+    cdef object owner             # what owns the memory, where that is none of these
 
 
-cdef ExportedTensor export(object tensor)
+cdef inline uint64_t address_of(DLTensor* tensor) noexcept:
+    return <uint64_t><uintptr_t>tensor.data + tensor.byte_offset
+
+
+cdef inline uint32_t dtype_key(DLTensor* tensor) noexcept:
+    """The dtype as one number, for dtype_name_of()."""
+    return tensor.code | <uint32_t>tensor.bits << 8 | <uint32_t>tensor.lanes << 16
+
+
+cdef inline void put_dtype(DLTensor* tensor, uint32_t key) noexcept:
+    tensor.code, tensor.bits, tensor.lanes = <uint8_t>key, <uint8_t>(key >> 8), <uint16_t>(key >> 16)
+
+
+cdef tuple shape_of(DLTensor* tensor)
+cdef tuple strides_of(DLTensor* tensor)
+cdef int adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1
+cdef int adopt_capsule(ExportedTensor exported, object capsule) except -1
+cdef int adopt_array_interface(ExportedTensor exported, object interface) except -1
+cdef int copy_values(ExportedTensor exported, DLTensor* tensor) except -1
+cdef object dlpack_capsule(object tensor)

@@ -1,11 +1,8 @@
-"""Reading any tensor without copying it or waiting for a stream, and owning what keeps its memory alive.
+"""ExportedTensor: what a tensor says of itself through DLPack or the CUDA array interface, and what keeps that alive."""
 
-Three ways, best first: the DLPack C exchange API (a C function on the tensor's type), ``__dlpack__``, and
-``__cuda_array_interface__``.
-"""
+from math import prod
 
-import sys
-
+cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -13,8 +10,6 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
-from cuda.core import Buffer
-from cuda.core.utils import StridedMemoryView as CoreView
 
 from . import refusals
 from .data_type import DLPACK_NAMES
@@ -23,13 +18,13 @@ from .errors import TensorMapError
 DLPACK_VERSION = (1, 3)
 
 cdef enum:
-    COMPLEX_CODE = 5
     OPAQUE_CODE = 3        # what a view without a dtype shows
     FIRST_NARROW_CODE = 7  # the fp8, fp6 and fp4 types
     FLAG_IS_COPIED = 2
     MAX_NDIM = 64          # NumPy's; nothing that we read has more
 
 
+@cython.freelist(16)
 cdef class ExportedTensor:
     def __cinit__(self):
         memset(&self.layout, 0, sizeof(self.layout))
@@ -41,46 +36,17 @@ cdef class ExportedTensor:
             self.unversioned.deleter(self.unversioned)
         PyMem_Free(self.values)
 
-    cdef uint64_t address(self) noexcept:
-        return <uint64_t><uintptr_t>self.layout.data + self.layout.byte_offset
-
-    cdef uint32_t dtype_key(self) noexcept:
-        return self.layout.code | <uint32_t>self.layout.bits << 8 | <uint32_t>self.layout.lanes << 16
-
-    cdef bint has_moved(self) except -1:
-        """Whether the tensor's elements are elsewhere than they were, or cannot be found any more."""
-        if self.source_address == 0:
-            return False
-        try:
-            return export(self.source).address() != self.source_address
-        except Exception:
-            return True
-
-    cdef tuple shape_tuple(self):
-        return tuple([self.layout.shape[dim] for dim in range(self.layout.ndim)])
-
-    cdef tuple strides_tuple(self):
-        """Strides in elements; of a C-contiguous tensor where the exporter left them out."""
-        if self.layout.strides != NULL:
-            return tuple([self.layout.strides[dim] for dim in range(self.layout.ndim)])
-        strides = []
-        stride = 1
-        for extent in reversed(self.shape_tuple()):
-            strides.insert(0, stride)
-            stride *= extent
-        return tuple(strides)
-
     @property
     def data_pointer(self):
-        return self.address()
+        return address_of(&self.layout)
 
     @property
     def shape(self):
-        return self.shape_tuple()
+        return shape_of(&self.layout)
 
     @property
     def strides(self):
-        return self.strides_tuple()
+        return strides_of(&self.layout)
 
     @property
     def dlpack_dtype(self):
@@ -95,7 +61,7 @@ cdef class ExportedTensor:
     @property
     def dtype_name(self):
         """The name of the element type, e.g. ``"float8_e4m3fn"``."""
-        return dtype_name_of(self.dtype_key())
+        return dtype_name_of(dtype_key(&self.layout))
 
     def capsule(self):
         """A DLPack capsule of the same memory, which keeps this object alive.
@@ -132,6 +98,22 @@ cdef void _delete_unused_capsule(object capsule) noexcept:
         managed.deleter(managed)
 
 
+cdef tuple shape_of(DLTensor* tensor):
+    return tuple([tensor.shape[dim] for dim in range(tensor.ndim)])
+
+
+cdef tuple strides_of(DLTensor* tensor):
+    """Strides in elements; of a C-contiguous tensor where the exporter left them out."""
+    if tensor.strides != NULL:
+        return tuple([tensor.strides[dim] for dim in range(tensor.ndim)])
+    return contiguous_strides(shape_of(tensor))
+
+
+def contiguous_strides(shape):
+    """Strides in elements of a C-contiguous tensor."""
+    return tuple(prod(shape[dim + 1:]) for dim in range(len(shape)))
+
+
 def dtype_name_of(uint32_t key):
     """The name of a DLPack dtype, given as ``code | bits << 8 | lanes << 16``."""
     dtype = key & 0xFF, key >> 8 & 0xFF, key >> 16
@@ -140,106 +122,8 @@ def dtype_name_of(uint32_t key):
     return DLPACK_NAMES.get(dtype, "DLPack (code, bits, lanes) {}".format(dtype))
 
 
-# ---- who exports ----
-
-cdef class _Exporter:
-    """What is known of a tensor type: its exchange table, and whose it is."""
-
-    cdef DLPackExchangeAPI* api
-    cdef bint is_torch
-    cdef bint is_view      # our StridedMemoryView, which holds its export
-    cdef bint is_borrower  # cuda.core's view and Buffer, which show memory that another object may own
-
-
-cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
-cdef tuple _borrowers = (CoreView, Buffer)
-cdef tuple _views = ()
-
-
-def register_view(view_type, reexport_type):
-    """Tell this module of our StridedMemoryView and of what it gives to cuda.core, which are built upon it."""
-    global _borrowers, _views
-    _views = (view_type,)
-    _borrowers = (CoreView, Buffer, reexport_type)
-
-
-cdef _Exporter _exporter_of(object tensor_type):
-    cdef _Exporter exporter = _exporters.get(tensor_type)
-    if exporter is None:
-        exporter = _Exporter()
-        torch = sys.modules.get("torch")
-        exporter.is_torch = torch is not None and issubclass(tensor_type, torch.Tensor)
-        exporter.is_view = issubclass(tensor_type, _views)
-        exporter.is_borrower = issubclass(tensor_type, _borrowers)
-        exporter.api = _exchange_api(tensor_type)
-        _exporters[tensor_type] = exporter
-    return exporter
-
-
-cdef DLPackExchangeAPI* _exchange_api(object tensor_type) except? NULL:
-    capsule = getattr(tensor_type, "__dlpack_c_exchange_api__", None)
-    cdef DLPackExchangeAPI* api = NULL
-    if capsule is not None and PyCapsule_IsValid(capsule, b"dlpack_exchange_api"):
-        api = <DLPackExchangeAPI*>PyCapsule_GetPointer(capsule, b"dlpack_exchange_api")
-    while api != NULL and api.major != 1:
-        api = api.previous
-    return api
-
-
-cdef ExportedTensor export(object tensor):
-    """Export a tensor: torch, CuPy, JAX, numba-cuda, a cuda.core Buffer or view, or anything with one of the protocols.
-
-    Raises
-    ------
-    TensorMapError
-        If the tensor has none of the protocols, or is a conjugate or negative view, whose memory holds other values.
-    """
-    cdef _Exporter exporter = _exporter_of(type(tensor))
-    if exporter.is_view:
-        try:
-            return tensor._exported
-        except AttributeError:
-            tensor._exported = tensor._describe()
-            return tensor._exported
-    cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
-    if exporter.is_torch:
-        _adopt_torch(exported, tensor, exporter)
-    elif exporter.api != NULL:
-        _adopt_exchange(exported, tensor, exporter.api)
-    elif hasattr(tensor, "__dlpack__"):
-        _adopt_capsule(exported, _dlpack_capsule(tensor))
-    elif hasattr(tensor, "__cuda_array_interface__"):
-        _adopt_array_interface(exported, tensor.__cuda_array_interface__)
-    else:
-        raise refusals.no_tensor(tensor)
-    exported.source = tensor
-    exported.source_address = exported.address()
-    if exporter.is_borrower:
-        _own_what_is_behind(exported, tensor)
-    return exported
-
-
-cdef int _own_what_is_behind(ExportedTensor exported, object borrower) except -1:
-    """Make the tensor behind a view or Buffer the source: its memory is the one to keep, and its address may change."""
-    cdef ExportedTensor origin
-    source = borrower
-    while source is not None and _exporter_of(type(source)).is_borrower:
-        exported.kept = exported.source = source
-        source = getattr(source, "owner" if isinstance(source, Buffer) else "exporting_obj", None)
-    exported.kept = borrower
-    if hasattr(source, "__dlpack__") or hasattr(source, "__cuda_array_interface__"):
-        origin = export(source)
-        exported.source, exported.source_address, exported.storage = source, origin.address(), origin.storage
-    return 0
-
-
-def export_tensor(tensor):
-    """:func:`export`, for Python."""
-    return export(tensor)
-
-
-def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize=None, borrower=None, device_id=-1):
-    """An :class:`ExportedTensor` of plain values; of no memory, unless `borrower` is given.
+def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize=None, device_id=-1):
+    """An :class:`ExportedTensor` of plain values, which owns no memory.
 
     Parameters
     ----------
@@ -249,8 +133,6 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize
         A dtype's name. None: elements of `itemsize` bytes, of which no more is known.
     address : int
         Address of the first element.
-    borrower : object, optional
-        Whose memory this is; what is behind it is kept alive.
     device_id : int
         The CUDA device that the memory is on; -1 asks the driver.
 
@@ -269,47 +151,13 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize
     exported.layout.data = <void*><uintptr_t>address
     exported.layout.device_type = kDLCUDA if device_id >= 0 else 0
     exported.layout.device_id = device_id
-    _set_values(exported, tuple(shape), None if strides is None else tuple(strides))
-    exported.source = exported.kept = borrower
-    if borrower is not None:
-        _own_what_is_behind(exported, borrower)
+    set_values(exported, tuple(shape), None if strides is None else tuple(strides))
     return exported
 
 
 # ---- the ways to read ----
 
-cdef int _adopt_torch(ExportedTensor exported, object tensor, _Exporter exporter) except -1:
-    """torch: the storage owns the memory, so no managed tensor is needed beside it.
-
-    A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
-    """
-    _read_torch(exported, tensor, exporter)
-    if tensor.is_neg():
-        raise refusals.lazy_view("negative", "resolve_neg")
-    if exported.layout.code == COMPLEX_CODE and tensor.is_conj():
-        raise refusals.lazy_view("conjugate", "resolve_conj")
-    exported.storage = tensor.untyped_storage()
-    return 0
-
-
-cdef int _read_torch(ExportedTensor exported, object tensor, _Exporter exporter) except -1:
-    if exporter.api == NULL:
-        return _adopt_capsule(exported, _dlpack_capsule(tensor.detach()))
-    if exporter.api.dltensor_from_py_object_no_sync == NULL:
-        return _adopt_exchange(exported, tensor, exporter.api)
-    exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, &exported.layout)
-    if exported.layout.ndim > INLINE_NDIM:
-        return _adopt_exchange(exported, tensor, exporter.api)
-    # The tensor owns its shape and strides, and may change them.
-    memcpy(exported.inline_values, exported.layout.shape, exported.layout.ndim * sizeof(int64_t))
-    exported.layout.shape = exported.inline_values
-    if exported.layout.strides != NULL:
-        memcpy(exported.inline_values + INLINE_NDIM, exported.layout.strides, exported.layout.ndim * sizeof(int64_t))
-        exported.layout.strides = exported.inline_values + INLINE_NDIM
-    return 0
-
-
-cdef int _adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1:
+cdef int adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1:
     api.managed_tensor_from_py_object_no_sync(<void*>tensor, &exported.versioned)
     if exported.versioned == NULL:
         raise TensorMapError(f"{type(tensor).__name__} refused to export itself through DLPack, with no reason given")
@@ -325,7 +173,7 @@ cdef int _adopt_versioned(ExportedTensor exported) except -1:
     return 0
 
 
-def _dlpack_capsule(tensor):
+cdef object dlpack_capsule(object tensor):
     """A DLPack capsule, asked for so that the host waits for nothing.
 
     The array API standard has stream=-1 for that. NumPy takes no stream for host memory. JAX 0.11 takes -1 for the
@@ -347,7 +195,7 @@ def _versioned_capsule(tensor, **keywords):
         return tensor.__dlpack__(**keywords)
 
 
-cdef int _adopt_capsule(ExportedTensor exported, object capsule) except -1:
+cdef int adopt_capsule(ExportedTensor exported, object capsule) except -1:
     if PyCapsule_IsValid(capsule, b"dltensor_versioned"):
         exported.versioned = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, b"dltensor_versioned")
         PyCapsule_SetName(capsule, b"used_dltensor_versioned")
@@ -361,7 +209,7 @@ cdef int _adopt_capsule(ExportedTensor exported, object capsule) except -1:
 _KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kind: DLDataTypeCode
 
 
-cdef int _adopt_array_interface(ExportedTensor exported, object interface) except -1:
+cdef int adopt_array_interface(ExportedTensor exported, object interface) except -1:
     """``__cuda_array_interface__``, version 2 or 3. Source: Numba's documentation of the protocol."""
     dtype = np.dtype(interface["typestr"])
     if dtype.kind not in _KIND_CODES or not dtype.isnative:
@@ -378,22 +226,40 @@ cdef int _adopt_array_interface(ExportedTensor exported, object interface) excep
     exported.layout.bits = dtype.itemsize * 8
     exported.layout.lanes = 1
     exported.layout.data = <void*><uintptr_t>interface["data"][0]
-    return _set_values(exported, tuple(interface["shape"]), strides)
+    return set_values(exported, tuple(interface["shape"]), strides)
 
 
-cdef int _set_values(ExportedTensor exported, tuple shape, tuple strides) except -1:
+cdef int set_values(ExportedTensor exported, tuple shape, tuple strides) except -1:
     cdef Py_ssize_t ndim = len(shape)
     if ndim > MAX_NDIM or (strides is not None and len(strides) != ndim):
         raise TensorMapError(f"shape {shape} and strides {strides} do not describe one tensor")
-    exported.values = <int64_t*>PyMem_Malloc(2 * MAX_NDIM * sizeof(int64_t))
-    if exported.values == NULL:
-        raise MemoryError
+    _make_room(exported, ndim)
+    for dim, (extent, stride) in enumerate(zip(shape, contiguous_strides(shape) if strides is None else strides)):
+        exported.layout.shape[dim] = extent
+        exported.layout.strides[dim] = stride
+    return 0
+
+
+cdef int copy_values(ExportedTensor exported, DLTensor* tensor) except -1:
+    """Take a layout whose shape and strides another object holds, and may change."""
+    exported.layout = tensor[0]
+    _make_room(exported, tensor.ndim)
+    memcpy(exported.layout.shape, tensor.shape, tensor.ndim * sizeof(int64_t))
+    if tensor.strides == NULL:
+        exported.layout.strides = NULL
+    else:
+        memcpy(exported.layout.strides, tensor.strides, tensor.ndim * sizeof(int64_t))
+    return 0
+
+
+cdef int _make_room(ExportedTensor exported, Py_ssize_t ndim) except -1:
+    """Memory for shape and strides, and where they lie in it."""
+    cdef int64_t* room = exported.inline_values
+    if ndim > INLINE_NDIM:
+        room = exported.values = <int64_t*>PyMem_Malloc(2 * ndim * sizeof(int64_t))
+        if room == NULL:
+            raise MemoryError
     exported.layout.ndim = <int>ndim
-    exported.layout.shape = exported.values
-    exported.layout.strides = exported.values + MAX_NDIM
-    elements = 1
-    for dim in reversed(range(ndim)):
-        exported.layout.shape[dim] = shape[dim]
-        exported.layout.strides[dim] = elements if strides is None else strides[dim]
-        elements *= shape[dim]
+    exported.layout.shape = room
+    exported.layout.strides = room + ndim
     return 0

@@ -57,6 +57,19 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
     CUresult (*cuKernelGetName)(const char**, CUfunction) noexcept nogil
 
 cdef Driver driver
-cdef int ensure_driver() except -1
+cdef bint driver_is_loaded
+cdef int load_driver() except -1
 cdef str error_name(CUresult result)
-cdef int require_success(CUresult result, str call) except -1
+cdef object driver_error(CUresult result, str call)
+
+
+cdef inline int ensure_driver() except -1:
+    """Load the driver unless it is loaded."""
+    return 0 if driver_is_loaded else load_driver()
+
+
+cdef inline int require_success(CUresult result, str call) except -1:
+    """Raise for an error that no argument explains."""
+    if result != CUDA_SUCCESS:
+        raise driver_error(result, call)
+    return 0

@@ -34,7 +34,7 @@ _OPTIONAL = (
     "cuTensorMapEncodeIm2colWide", "cuTensorMapSetAllocationClass", "cuStreamGetGreenCtx", "cuKernelGetParamInfo",
     "cuKernelGetName")
 
-cdef bint _is_loaded = False
+cdef bint driver_is_loaded = False
 
 
 def install(addresses):
@@ -42,31 +42,29 @@ def install(addresses):
 
     Tests put a stand-in for the driver here. A name that is missing is a null pointer.
     """
-    global _is_loaded
+    global driver_is_loaded
     assert sizeof(Driver) == len(_ENTRY_POINTS) * sizeof(uintptr_t)
     for index, name in enumerate(_ENTRY_POINTS):
         (<uintptr_t*>&driver)[index] = addresses.get(name, 0)
-    _is_loaded = True
+    driver_is_loaded = True
 
 
 def snapshot():
     """The present entry points, for :func:`restore`; None if none were taken yet."""
-    if not _is_loaded:
+    if not driver_is_loaded:
         return None
     return {name: (<uintptr_t*>&driver)[index] for index, name in enumerate(_ENTRY_POINTS)}
 
 
 def restore(addresses):
     """Put back what :func:`snapshot` gave."""
-    global _is_loaded
+    global driver_is_loaded
     install(addresses or {})
-    _is_loaded = addresses is not None
+    driver_is_loaded = addresses is not None
 
 
-cdef int ensure_driver() except -1:
-    """Load the driver unless it is loaded. Costs a branch after the first call."""
-    if not _is_loaded:
-        install(_find_entry_points())
+cdef int load_driver() except -1:
+    install(_find_entry_points())
     return 0
 
 
@@ -99,8 +97,5 @@ cdef str error_name(CUresult result):
     return name.decode()
 
 
-cdef int require_success(CUresult result, str call) except -1:
-    """Raise for an error that no argument explains."""
-    if result != CUDA_SUCCESS:
-        raise CUDAError(f"{call} failed with {error_name(result)}")
-    return 0
+cdef object driver_error(CUresult result, str call):
+    return CUDAError(f"{call} failed with {error_name(result)}")

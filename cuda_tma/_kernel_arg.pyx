@@ -13,7 +13,8 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from ._dlpack cimport ExportedTensor, export, kDLCPU
+from ._dlpack cimport ExportedTensor, address_of, kDLCPU
+from ._export cimport export
 from ._driver cimport CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUfunction, CUresult, driver, require_success
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor, memory_type
 from ._weak_cache cimport WeakCache
@@ -277,9 +278,9 @@ cdef int _pack_array(Signature signature, Py_ssize_t index, object value, unsign
     try:
         exported = export(value)
         if exported.layout.device_type == kDLCPU:
-            memory_type(exported.address(), &device_id)  # raises for what is the host's alone
-        if exported.address() == 0 and 0 not in exported.shape:
+            memory_type(address_of(&exported.layout), &device_id)  # raises for what is the host's alone
+        if address_of(&exported.layout) == 0 and 0 not in exported.shape:
             raise refusals.no_memory()
     except Exception as error:
         raise _mismatch(signature, index, f"a {type(value).__name__}", f" ({error})") from error
-    return _pack_pointer(signature, index, value, exported.address(), slot)
+    return _pack_pointer(signature, index, value, address_of(&exported.layout), slot)

@@ -2,8 +2,8 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from ._arguments cimport CompiledOptions, TensorArguments
-from ._dlpack cimport ExportedTensor
+from ._arguments cimport Compilable, CompiledOptions, TensorArguments
+from ._dlpack cimport DLTensor
 from ._driver cimport CUcontext
 
 cdef enum:
@@ -17,18 +17,19 @@ cdef class TensorMapDescriptor:
     cdef uint32_t _dtype             # its DLPack dtype, likewise; 0 where the descriptor was adopted
     cdef int _device_id
     cdef CUcontext _context
-    cdef ExportedTensor _exported    # owns the memory's references; None after replace_address(int)
-    cdef object _options
+    cdef object _tensor              # None after replace_address(int)
+    cdef object _owner               # keeps the tensor's memory: see _export.read()
+    cdef Compilable _options
     cdef object __weakref__
 
     cdef void* map(self) noexcept
-    cdef int _require_same_tensor(self, ExportedTensor tensor) except -1
-    cdef int _put_address(self, object address) except -1
+    cdef int _require_same_tensor(self, DLTensor* tensor) except -1
+    cdef int _put_address(self, uint64_t address) except -1
 
 
 cdef int memory_type(uint64_t address, int* device_id) except -1
-cdef int require_access(ExportedTensor tensor, int device_id) except -1
+cdef int require_access(DLTensor* tensor, int device_id) except -1
 cdef int enter_context(CUcontext* context, int* device_id) except -1
 cdef int encode(
-    void* target, ExportedTensor tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1
+    void* target, DLTensor* tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1

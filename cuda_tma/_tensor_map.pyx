@@ -1,15 +1,18 @@
 """TensorMapDescriptor: the 128 bytes, what they describe, what keeps that alive, and where they are valid."""
 
 cimport cython
+from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
-from ._arguments cimport CompiledOptions, TensorArguments, arguments_of, compiled, describe
-from ._dlpack cimport DLTensor, ExportedTensor, export, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from ._arguments cimport SMALL, Compilable, CompiledOptions, TensorArguments, arguments_of, compiled, describe
+from ._dlpack cimport (
+    DLTensor, address_of, dtype_key, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged, shape_of, strides_of)
 from ._driver cimport (
     CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS, CUcontext, CUresult,
     driver, ensure_driver, error_name, require_success)
+from ._export cimport Reading, has_moved, read, source_of
 
 from . import refusals
 from ._dlpack import dtype_name_of
@@ -17,10 +20,23 @@ from .codec import decode
 from .enums import TensorMapDataType, TensorMapSwizzle
 from .errors import TensorMapError
 from .explain import refusal
-from .options import TensorMapIm2colWideOptions, TensorMapOptions, as_options, options_of
+from .options import TensorMapIm2colWideOptions, options_from, options_of
 from .params import TiledParams
 from .rules import check
 from .swizzle import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
+
+cdef extern from *:
+    """
+    /* Let `first` have the calls of a function, and return what had them. PEP 590. */
+    static vectorcallfunc take_calls(PyObject *function, vectorcallfunc first) {
+        vectorcallfunc before = ((PyCFunctionObject *)function)->vectorcall;
+        ((PyCFunctionObject *)function)->vectorcall = first;
+        return before;
+    }
+    """
+    ctypedef object (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*)
+    vectorcallfunc take_calls(object function, vectorcallfunc first)
+    Py_ssize_t PyVectorcall_NARGS(size_t)
 
 cdef enum:  # values of CUdevice_attribute, CUpointer_attribute and CUmemorytype
     COMPUTE_CAPABILITY_MAJOR = 75
@@ -29,22 +45,23 @@ cdef enum:  # values of CUdevice_attribute, CUpointer_attribute and CUmemorytype
     POINTER_IS_MANAGED = 8
     POINTER_DEVICE_ORDINAL = 9
     MEMORYTYPE_HOST = 1
-    SMALL = 1  # CUtensorMapAllocClass
 
 
-cdef int require_access(ExportedTensor tensor, int device_id) except -1:
+cdef int require_access(DLTensor* tensor, int device_id) except -1:
     """Refuse memory that a device cannot read. Pinned and managed memory is every device's."""
-    cdef DLTensor* layout = &tensor.layout
-    if tensor.address() == 0:
+    cdef uint64_t address = address_of(tensor)
+    if address == 0:
         raise refusals.no_memory()
-    if layout.device_type == kDLCPU or layout.device_type == 0:
+    if tensor.device_type == kDLCUDA and tensor.device_id == device_id:
+        return 0
+    if tensor.device_type == kDLCPU or tensor.device_type == 0:
         # Memory stays where it is: what is found is kept, so that a view that is used again need not ask again.
-        layout.device_type = memory_type(tensor.address(), <int*>&layout.device_id)
-    if layout.device_type == kDLCUDA:
-        if layout.device_id != device_id:
-            raise refusals.other_device(layout.device_id, device_id)
-    elif layout.device_type != kDLCUDAHost and layout.device_type != kDLCUDAManaged:
-        raise refusals.device_type(layout.device_type)
+        tensor.device_type = memory_type(address, <int*>&tensor.device_id)
+    if tensor.device_type == kDLCUDA:
+        if tensor.device_id != device_id and not _is_managed(address):
+            raise refusals.other_device(tensor.device_id, device_id)
+    elif tensor.device_type != kDLCUDAHost and tensor.device_type != kDLCUDAManaged:
+        raise refusals.device_type(tensor.device_type)
     return 0
 
 
@@ -53,18 +70,23 @@ cdef int memory_type(uint64_t address, int* device_id) except -1:
 
     Returns a DLDeviceType, and for kDLCUDA the device.
     """
-    cdef unsigned int kind = 0, is_managed = 0
+    cdef unsigned int kind = 0
     cdef CUresult result = driver.cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, address)
     if result == CUDA_ERROR_INVALID_VALUE:
         raise refusals.host_memory(address)
     require_success(result, "cuPointerGetAttribute")
-    require_success(driver.cuPointerGetAttribute(&is_managed, POINTER_IS_MANAGED, address), "cuPointerGetAttribute")
-    if is_managed:
+    if _is_managed(address):
         return kDLCUDAManaged
     if kind == MEMORYTYPE_HOST:
         return kDLCUDAHost
     require_success(driver.cuPointerGetAttribute(device_id, POINTER_DEVICE_ORDINAL, address), "cuPointerGetAttribute")
     return kDLCUDA
+
+
+cdef bint _is_managed(uint64_t address) noexcept:
+    """Whether it is managed memory, which an exporter may call one device's."""
+    cdef unsigned int is_managed = 0
+    return driver.cuPointerGetAttribute(&is_managed, POINTER_IS_MANAGED, address) == CUDA_SUCCESS and is_managed
 
 
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1:
@@ -104,6 +126,7 @@ cdef tuple _compute_capability(int device_id):
 
 
 @cython.final
+@cython.freelist(16)
 cdef class TensorMapDescriptor:
     """A tensor map: 128 bytes that tell the TMA engine where a tensor lies and which tiles to move.
 
@@ -134,7 +157,7 @@ cdef class TensorMapDescriptor:
     @property
     def tensor(self):
         """The tensor that is described and kept alive; None after ``replace_address`` with an integer."""
-        return None if self._exported is None else self._exported.source
+        return self._tensor
 
     @property
     def device(self):
@@ -203,6 +226,7 @@ cdef class TensorMapDescriptor:
             If they are no tensor map, or one that the driver would refuse to make, or one of another tensor.
         """
         cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
+        cdef Reading reading
         cdef bytes data = bytes(raw)
         params = decode(data)
         enter_context(&descriptor._context, &descriptor._device_id)
@@ -210,10 +234,11 @@ cdef class TensorMapDescriptor:
         if violations:
             raise refusal(params, violations)
         if tensor is not None:
-            descriptor._exported = export(tensor)
-            require_access(descriptor._exported, descriptor._device_id)
-            if descriptor._exported.address() != params.global_address:
-                raise refusals.adopted_address(params.global_address, descriptor._exported.address())
+            owner = read(tensor, &reading)
+            require_access(reading.tensor, descriptor._device_id)
+            if address_of(reading.tensor) != params.global_address:
+                raise refusals.adopted_address(params.global_address, address_of(reading.tensor))
+            descriptor._tensor, descriptor._owner = source_of(tensor, owner), owner
         memcpy(descriptor.map(), <const char*>data, MAP_BYTES)
         arguments_of(params, &descriptor._arguments)
         descriptor._options = options_of(params)
@@ -226,7 +251,7 @@ cdef class TensorMapDescriptor:
         it keeps alive) and after an in-place resize of the storage (which frees the memory in spite of every owner).
         False where there is no tensor to ask.
         """
-        return self._exported is not None and self._exported.has_moved()
+        return self._tensor is not None and has_moved(self._tensor, self._owner, self._arguments.global_address)
 
     def replace_address(self, tensor):
         """Point the map at another tensor of the same device, dtype, shape and strides, in place.
@@ -241,48 +266,47 @@ cdef class TensorMapDescriptor:
         TensorMapError
             If anything but the address differs. The descriptor is then as it was.
         """
+        cdef Reading reading
         if isinstance(tensor, int):
-            self._put_address(tensor)
-            self._exported = None
+            self._put_address(_address(tensor, self._arguments.alignment_bytes))
+            self._tensor = self._owner = None
             return
-        cdef ExportedTensor exported = export(tensor)
-        self._require_same_tensor(exported)
-        self._put_address(exported.address())
-        self._exported = exported
+        owner = read(tensor, &reading)
+        self._require_same_tensor(reading.tensor)
+        self._put_address(address_of(reading.tensor))
+        self._tensor, self._owner = source_of(tensor, owner), owner
 
-    cdef int _require_same_tensor(self, ExportedTensor tensor) except -1:
+    cdef int _require_same_tensor(self, DLTensor* tensor) except -1:
         cdef TensorArguments other
         require_access(tensor, self._device_id)
-        if self._dtype != 0 and tensor.dtype_key() != self._dtype:
-            raise refusals.replacement("dtype", tensor.dtype_name, dtype_name_of(self._dtype))
-        if <uint32_t>tensor.layout.ndim != self._arguments.rank:
-            raise refusals.replacement("shape", tensor.shape, self._shape())
+        if self._dtype != 0 and dtype_key(tensor) != self._dtype:
+            raise refusals.replacement("dtype", dtype_name_of(dtype_key(tensor)), dtype_name_of(self._dtype))
+        if <uint32_t>tensor.ndim != self._arguments.rank:
+            raise refusals.replacement("shape", shape_of(tensor), self._shape())
         describe(tensor, self._options, compiled(self._options), &other)
         if other.data_type != self._arguments.data_type:
             raise refusals.replacement(
-                "dtype", tensor.dtype_name, TensorMapDataType(self._arguments.data_type).short_name)
+                "dtype", dtype_name_of(dtype_key(tensor)), TensorMapDataType(self._arguments.data_type).short_name)
         if memcmp(other.global_dim, self._arguments.global_dim, sizeof(other.global_dim)):
-            raise refusals.replacement("shape", tensor.shape, self._shape())
+            raise refusals.replacement("shape", shape_of(tensor), self._shape())
         if memcmp(other.global_strides, self._arguments.global_strides, sizeof(other.global_strides)):
             old = tuple([self._arguments.global_strides[index] for index in range(other.rank - 1)])
             new = tuple([other.global_strides[index] for index in range(other.rank - 1)])
             raise refusals.replacement("strides (bytes, outermost first)", new[::-1], old[::-1])
         return 0
 
-    cdef int _put_address(self, object address) except -1:
+    cdef int _put_address(self, uint64_t address) except -1:
         cdef CUresult result
-        cdef uint64_t value, alignment = self._arguments.alignment_bytes
         cdef unsigned char before[MAP_BYTES]
-        if not 0 < address < 2**64 or address % alignment:
-            raise refusals.replacement_address(address, alignment)
+        if address % self._arguments.alignment_bytes:
+            raise refusals.replacement_address(address, self._arguments.alignment_bytes)
         ensure_driver()
-        value = address
         memcpy(before, self.map(), MAP_BYTES)
-        result = driver.cuTensorMapReplaceAddress(self.map(), <void*><uintptr_t>value)
+        result = driver.cuTensorMapReplaceAddress(self.map(), <void*><uintptr_t>address)
         if result != CUDA_SUCCESS:
             memcpy(self.map(), before, MAP_BYTES)
             require_success(result, "cuTensorMapReplaceAddress")
-        self._arguments.global_address = value
+        self._arguments.global_address = address
         return 0
 
     def _shape(self):
@@ -339,32 +363,62 @@ def create_tensor_map(
     RuntimeError
         If there is no NVIDIA driver.
     """
-    if type(options) is not TensorMapOptions or not (
-        box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
-        is allocation_class is None
-    ):
-        options = as_options(
-            box_dim, options, element_strides=element_strides, data_type=data_type, interleave=interleave,
-            swizzle=swizzle, l2_promotion=l2_promotion, oob_fill=oob_fill, allocation_class=allocation_class)
-    return create(export(tensor), options)
+    return _create(tensor, _chosen(
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
+
+
+cdef vectorcallfunc _create_tensor_map = take_calls(create_tensor_map, _create_from_two)
+
+
+cdef object _create_from_two(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
+    """create_tensor_map(tensor, options), as most calls are, without a look at the eight keywords."""
+    if PyVectorcall_NARGS(count) == 2 and names == NULL and isinstance(<object>arguments[1], Compilable):
+        return _create(<object>arguments[0], <object>arguments[1])
+    return _create_tensor_map(function, arguments, count, names)
 
 
 def as_tensor_map(
         self, box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
         l2_promotion=None, oob_fill=None, allocation_class=None):
     """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
-    return create_tensor_map(
-        self, options, box_dim=box_dim, element_strides=element_strides, data_type=data_type, interleave=interleave,
-        swizzle=swizzle, l2_promotion=l2_promotion, oob_fill=oob_fill, allocation_class=allocation_class)
+    return _create(self, _chosen(
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
+
+
+cdef inline object _chosen(
+        object options, object box_dim, object element_strides, object data_type, object interleave, object swizzle,
+        object l2_promotion, object oob_fill, object allocation_class):
+    """Our options as they are; from everything else, options."""
+    if isinstance(options, Compilable) and (
+        box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
+        is allocation_class is None
+    ):
+        return options
+    return options_from(
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)
+
+
+cdef TensorMapDescriptor _create(object tensor, Compilable options):
+    cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
+    cdef Reading reading
+    cdef CompiledOptions values = compiled(options)
+    owner = read(tensor, &reading)
+    describe(reading.tensor, options, values, &descriptor._arguments)
+    enter_context(&descriptor._context, &descriptor._device_id)
+    require_access(reading.tensor, descriptor._device_id)
+    encode(descriptor.map(), reading.tensor, values, &descriptor._arguments, descriptor._device_id)
+    descriptor._dtype = dtype_key(reading.tensor)
+    descriptor._tensor, descriptor._owner = source_of(tensor, owner), owner
+    descriptor._options = options
+    return descriptor
 
 
 cdef int encode(
-        void* target, ExportedTensor tensor, CompiledOptions values, TensorArguments* arguments,
-        int device_id) except -1:
+        void* target, DLTensor* tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1:
     """Have the driver write the 128 bytes, or explain why it does not."""
     cdef CUresult result = values.encode(target, arguments)
     if result != CUDA_SUCCESS:
-        raise _driver_refusal(result, values.params(arguments), tensor.dtype_name, device_id)
+        raise _driver_refusal(result, values.params(arguments), dtype_name_of(dtype_key(tensor)), device_id)
     if driver.cuTensorMapSetAllocationClass != NULL:
         result = driver.cuTensorMapSetAllocationClass(
             target, SMALL if values.allocation_class < 0 else values.allocation_class, NULL)
@@ -374,24 +428,35 @@ cdef int encode(
     return 0
 
 
-cdef TensorMapDescriptor create(ExportedTensor tensor, object options):
-    """Make a descriptor in the current context."""
-    cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
-    cdef CompiledOptions values = compiled(options)
-    describe(tensor, options, values, &descriptor._arguments)
-    enter_context(&descriptor._context, &descriptor._device_id)
-    require_access(tensor, descriptor._device_id)
-    encode(descriptor.map(), tensor, values, &descriptor._arguments, descriptor._device_id)
-    descriptor._dtype = tensor.dtype_key()
-    descriptor._exported = tensor
-    descriptor._options = options
-    return descriptor
+cdef uint64_t _address(object address, uint64_t alignment_bytes) except 0:
+    """An int as a device address."""
+    cdef uint64_t value = 0
+    try:
+        value = address
+    except OverflowError:
+        pass
+    if value == 0:
+        raise refusals.replacement_address(address, alignment_bytes)
+    return value
+
+
+cdef CUcontext _last_context = NULL
+cdef int _last_device = 0
 
 
 cdef int enter_context(CUcontext* context, int* device_id) except -1:
-    """The context and device in which a map is made."""
+    """The context and device in which a map is made.
+
+    The device of the last context is remembered: asking costs as much as a fifth of the driver's encode. Should a
+    context be destroyed and its handle be given to one of another device, then no worse follows than that memory is
+    judged by the old device.
+    """
+    global _last_context, _last_device
     ensure_driver()
     if driver.cuCtxGetCurrent(context) != CUDA_SUCCESS or context[0] == NULL:
         raise refusals.no_context()
-    require_success(driver.cuCtxGetDevice(device_id), "cuCtxGetDevice")
+    if context[0] != _last_context:
+        require_success(driver.cuCtxGetDevice(&_last_device), "cuCtxGetDevice")
+        _last_context = context[0]
+    device_id[0] = _last_device
     return 0

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from .codec import decode, encode
 from .convolution import Convolution
 from .data_type import parse_data_type
 from .diff import diff, words_of
-from .enums import PARAMETER_ENUMS, TensorMapAllocationClass
+from .enums import PARAMETER_ENUMS
 from .errors import TensorMapError
 from .explain import sentence
 from .fields import fields
@@ -174,14 +174,12 @@ def _params(arguments: argparse.Namespace) -> Params:
 
 def _params_of_shape(a: argparse.Namespace) -> Params:
     """From options in tensor order to params in driver order, as the package itself goes."""
-    params = tiled_params(describe_tensor(a.shape, a.strides, a.dtype, a.address), _options(a))
-    chosen = TensorMapAllocationClass.parse(a.allocation_class, "allocation_class")
-    return replace(params, allocation_class=int(chosen))
+    return tiled_params(describe_tensor(a.shape, a.strides, a.dtype, a.address), _options(a))
 
 
 def _options(a: argparse.Namespace) -> Options:
     """The options of the mode whose arguments are given."""
-    enums = {name: getattr(a, name) for name in _ENUM_OPTIONS}
+    enums = {name: getattr(a, name) for name in (*_ENUM_OPTIONS, "allocation_class")}
     if a.box is not None:
         return TensorMapOptions(a.box, a.element_strides, a.data_type, **enums)
     corners: Any = a if a.kernel_size is None else _convolution(a)

@@ -20,7 +20,7 @@ from cuda.core import LaunchConfig, LegacyPinnedMemoryResource, Program, Program
 
 from . import emulate
 from ._arguments import tiled_params
-from ._dlpack import export_tensor
+from ._export import export_tensor
 from ._launch import launch
 from ._tensor_map import create_tensor_map
 from .device import Device

@@ -9,8 +9,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, ClassVar, get_args
 
+from ._arguments import Compilable
 from .convolution import Convolution
 from .data_type import element_bits, parse_data_type
 from .enums import (
@@ -58,10 +60,10 @@ _PARSERS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
-class _Compiled:
-    """The same values as C arrays. _arguments puts them here at first use: options never change, so neither do they."""
+class _Checked(Compilable):
+    """What all kinds of options share: their values are read once. The compiled values are _arguments' to put there."""
 
-    __slots__ = ("_compiled",)
+    __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
 
     def __post_init__(self):
@@ -73,7 +75,7 @@ class _Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class TensorMapOptions(_Compiled):
+class TensorMapOptions(_Checked):
     """Options of a tiled tensor map. Checked and normalised here, once, so that using them costs nothing.
 
     Parameters
@@ -131,7 +133,7 @@ class TensorMapOptions(_Compiled):
 
 
 @dataclass(frozen=True, slots=True)
-class TensorMapIm2colOptions(_Compiled):
+class TensorMapIm2colOptions(_Checked):
     """Options of an im2col tensor map of a channels-last tensor (NWC, NHWC or NDHWC), in its own order.
 
     :meth:`convolution` makes them from a convolution's geometry. A load delivers a column: `pixels_per_column` pixels
@@ -255,7 +257,7 @@ class TensorMapIm2colOptions(_Compiled):
 
 
 @dataclass(frozen=True, slots=True)
-class TensorMapIm2colWideOptions(_Compiled):
+class TensorMapIm2colWideOptions(_Checked):
     """Options of an im2col map along W alone (compute capability 10.0 and later; not verified on hardware).
 
     Parameters
@@ -363,6 +365,29 @@ def as_options(box_dim=None, options=None, **keywords) -> Options:
             "TensorMapIm2colWideOptions, cuda.core's TensorMapDescriptorOptions or a mapping"
         )
     return _make(kind, lambda name: getattr(options, name, None))
+
+
+def options_from(options=None, box_dim=None, *others) -> Options:
+    """:func:`as_options` with every keyword, in the order of the fields; the same values give the same object again.
+
+    For the calls that make one descriptor each: checking keywords takes as long as ten of them.
+    """
+    if options is None and type(box_dim) is tuple:
+        try:
+            return _remembered(tuple(map(type, box_dim)), box_dim, *others)
+        except TypeError:  # some value is not hashable, or not legal, which is said below
+            pass
+    return as_options(box_dim, options, **_tiled_keywords(others))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _remembered(_types, box_dim, *others) -> Options:
+    """`_types` are those of the extents: 64.0 == 64, but one of them is refused."""
+    return as_options(box_dim, **_tiled_keywords(others))
+
+
+def _tiled_keywords(values: tuple) -> dict[str, Any]:
+    return dict(zip(_NAMES[TensorMapOptions][1:], values, strict=True))
 
 
 def _kind(has: Callable[[str], bool]) -> type[Options] | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as _CoreView
 
-from ._dlpack import ExportedTensor, describe_tensor, export_tensor, register_view
+from ._dlpack import ExportedTensor, contiguous_strides, describe_tensor
+from ._export import borrow, export_tensor, register_view
 from ._tensor_map import as_tensor_map
 from .data_type import numpy_dtype
 from .errors import TensorMapError
@@ -57,7 +56,7 @@ class StridedMemoryView(_CoreView):
         """Create a new view with another layout or dtype. See cuda.core's documentation."""
         core = super().view(layout, dtype)
         itemsize = core._layout.itemsize
-        strides = core.strides or _contiguous_strides(core.shape)
+        strides = core.strides or contiguous_strides(core.shape)
         span = 1 + sum((extent - 1) * stride for extent, stride in zip(core.shape, strides, strict=True))
         memory = Buffer.from_handle(core.ptr, span * itemsize, owner=core.exporting_obj)
         return type(self).from_buffer(
@@ -69,14 +68,15 @@ class StridedMemoryView(_CoreView):
         dtype = super().dtype
         if dtype is not None and not dtype.isnative:
             raise TensorMapError(f"the view's dtype {dtype.str} is not in native byte order; TMA moves native elements")
-        return describe_tensor(
+        exported = describe_tensor(
             self.shape,
             self.strides,
             None if dtype is None else dtype.name,
             self.ptr,
             itemsize=self._layout.itemsize,
-            borrower=self.exporting_obj,  # not self: a cycle would outlive its last user
         )
+        borrow(exported, self.exporting_obj)  # not self: a cycle would outlive its last user
+        return exported
 
     @property
     def exporting_obj(self):
@@ -97,11 +97,6 @@ class StridedMemoryView(_CoreView):
         return export_tensor(self).dlpack_dtype
 
     as_tensor_map = as_tensor_map
-
-
-def _contiguous_strides(shape):
-    """Strides in elements of a C-contiguous tensor."""
-    return tuple(prod(shape[dim + 1 :]) for dim in range(len(shape)))
 
 
 class _Reexport:

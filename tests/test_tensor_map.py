@@ -5,6 +5,9 @@ import ctypes
 import dataclasses
 import gc
 import pickle
+import sys
+import tracemalloc
+import types
 import weakref
 
 import numpy as np
@@ -307,6 +310,64 @@ def test_a_copy_is_refused(driver, device_tensor):
 
     with pytest.raises(TensorMapError, match="exports a copy of itself"):
         cuda_tma.create_tensor_map(Copier((64, 128)), box_dim=(16, 32))
+
+
+def test_a_descriptor_is_small(driver, device_tensor):
+    """At most 512 bytes beyond what the view holds, as Python counts them and as they are allocated."""
+    view = cuda_tma.StridedMemoryView.from_any_interface(device_tensor((64, 128)), stream_ptr=-1)
+    options = TensorMapOptions((16, 32))
+    assert sys.getsizeof(cuda_tma.create_tensor_map(view, options)) <= 512
+    keep = [None] * 1000
+    tracemalloc.start()
+    try:
+        for index in range(1000):
+            keep[index] = cuda_tma.create_tensor_map(view, options)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 128 * 1000 < held <= 512 * 1000
+
+
+def test_many_cycles_leave_nothing(driver, device_tensor):
+    view = cuda_tma.StridedMemoryView.from_any_interface(device_tensor((64, 128)), stream_ptr=-1)
+    options = TensorMapOptions((16, 32))
+    references = sys.getrefcount(view), sys.getrefcount(options)
+    for _ in range(100):
+        descriptor = cuda_tma.create_tensor_map(view, options)
+        descriptor.replace_address(view)
+        del descriptor
+    assert (sys.getrefcount(view), sys.getrefcount(options)) == references
+
+
+def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
+    """A stand-in with CuPy's attributes: __dlpack__ is asked only for what they do not tell."""
+    cupy = types.ModuleType("cupy")
+
+    class ndarray:
+        def __init__(self, array):
+            self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
+            self.data = types.SimpleNamespace(ptr=1 << 32, device_id=0)
+
+        def __dlpack_device__(self):
+            return 2, 0
+
+        def __dlpack__(self, **_):
+            raise AssertionError("__dlpack__ was asked")
+
+    cupy.ndarray = ndarray
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    host = np.zeros((64, 2, 128), np.float16)
+    for array in (host[:, 0], host, host[::2, 1, 8:]):
+        descriptor = cuda_tma.create_tensor_map(ndarray(array), box_dim=(8,) * array.ndim)
+        assert descriptor.params.global_dim == array.shape[::-1]
+        assert descriptor.params.global_strides == array.strides[-2::-1]
+        assert descriptor.params.data_type == cuda_tma.TensorMapDataType.FLOAT16
+        assert not descriptor.is_stale() and isinstance(descriptor.tensor, ndarray)
+        descriptor.tensor.data.ptr += 16
+        assert descriptor.is_stale()
+    for array in (np.zeros((4,) * 6), np.zeros((4, 4), ">f4"), np.zeros((8, 8), "f4,u2")["f0"]):
+        with pytest.raises(AssertionError, match="__dlpack__ was asked"):
+            cuda_tma.create_tensor_map(ndarray(array), box_dim=(4, 4))
 
 
 def test_a_foreign_class_may_have_any_attribute(driver, device_tensor):

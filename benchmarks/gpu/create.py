@@ -9,7 +9,7 @@ from cuda.bindings import driver
 from cuda.core.utils import StridedMemoryView as CoreView
 
 import cuda_tma
-from cuda_tma import _dlpack
+from cuda_tma import _dlpack, _export
 from cuda_tma.params import TiledParams
 
 from ..comparison import Comparison, Goal, Timer, Work, compare, python
@@ -27,7 +27,13 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
     return [
         compare("Create from a view, rank 2", from_view(scene), repeats, (ENCODE,)),
         compare("Create from a view, rank 5", from_view_of_rank_5(scene), repeats, (ENCODE,)),
-        compare("Create from a torch tensor", from_torch(scene), repeats, (EXCHANGE, STORAGE, ENCODE), [TRITON_NOTE]),
+        compare(
+            "Create from a torch tensor, float32",
+            from_torch(scene),
+            repeats,
+            (EXCHANGE, STORAGE, ENCODE),
+            [TRITON_NOTE, FLOAT_NOTE],
+        ),
         compare("Create from a CuPy array", from_cupy(scene), repeats, (CUPY_EXPORT,)),
         compare("View of a torch tensor", views(scene), repeats, (EXCHANGE,)),
         compare("Replace the address", replacements(scene), repeats, (REPLACE,)),
@@ -35,6 +41,9 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
 
 
 TRITON_NOTE = "Triton's `from_tensor` encodes nothing yet: that happens at every launch."
+
+
+FLOAT_NOTE = "float16, float32 and float64 may be the imaginary part of a conjugate, so torch's `is_neg()` is asked."
 
 
 def from_view(scene: Scene) -> list[Work]:
@@ -71,6 +80,11 @@ def from_torch(scene: Scene) -> list[Work]:
         Work(STORAGE, lambda: scene.floor.method(scene.tensors[0], "untyped_storage")),
         Work(ENCODE, lambda: encode_floor(scene, 2)),
         Work("cuda_tma", lambda: python("create(x, o)", create=create, x=scene.tensors[0], o=options), Goal(2.5), True),
+        Work(
+            "cuda_tma, bfloat16",
+            lambda: python("create(x, o)", create=create, x=scene.bfloat16_tensors[0], o=options),
+            Goal(2.5),
+        ),
         Work("cuda.core", lambda: python(by_core, View=CoreView, x=scene.tensors[0], o=scene.core_options())),
         Work("Triton, `TensorDescriptor.from_tensor`", lambda: triton_descriptor(scene)),
     ]
@@ -90,7 +104,7 @@ def from_cupy(scene: Scene) -> list[Work]:
 
 def views(scene: Scene) -> list[Work]:
     statement, view = "View.from_any_interface(x, stream_ptr=-1)", cuda_tma.StridedMemoryView
-    export = _dlpack.export_tensor
+    export = _export.export_tensor
     return [
         Work(EXCHANGE, lambda: scene.floor.exchange(scene.tensors[0])),
         Work("cuda_tma, what `create` reads", lambda: python("export(x)", export=export, x=scene.tensors[0])),
@@ -103,6 +117,10 @@ def replacements(scene: Scene) -> list[Work]:
     def ours(value: object) -> Timer:
         return python("d.replace_address(value)", d=scene.descriptor(), value=value)
 
+    def ours_bfloat16() -> Timer:
+        descriptor = cuda_tma.create_tensor_map(scene.bfloat16_tensors[0], scene.options())
+        return python("d.replace_address(value)", d=descriptor, value=scene.bfloat16_tensors[1])
+
     def cores(value: object) -> Timer:
         return python("d.replace_address(value)", d=scene.core_descriptor(), value=value)
 
@@ -112,6 +130,7 @@ def replacements(scene: Scene) -> list[Work]:
         Work("cuda_tma, by an int", lambda: ours(scene.address), Goal(0, 60), True),
         Work("cuda_tma, by a view", lambda: ours(scene.view(2, 1)), Goal(0, 100), True),
         Work("cuda_tma, by a torch tensor", lambda: ours(scene.tensors[1]), Goal(0, 250), True),
+        Work("cuda_tma, by a torch tensor, bfloat16", ours_bfloat16, Goal(0, 250)),
         Work("cuda.core, by a view", lambda: cores(scene.core_view(2, 1))),
         Work("cuda.core, by a torch tensor", lambda: cores(scene.tensors[1])),
         Work("cuda.bindings, by an int", lambda: bindings_replace(scene)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import cuda_tma
@@ -28,7 +30,12 @@ def works(scene: Scene) -> list[Work]:
         Work(REPLACE, lambda: scene.floor.replace_address(scene.raw_map(), scene.address)),
         Work("cuda_tma, one view and an array of addresses", lambda: from_addresses(scene), Goal(0, 40), True),
         Work("cuda_tma, `replace_addresses`", lambda: replacing(scene), Goal(0, 20), True),
-        Work("cuda_tma, torch tensors", lambda: from_tensors(scene), Goal(0, 200), True),
+        Work("cuda_tma, torch tensors, float32", lambda: from_tensors(scene, tensors(scene)), Goal(0, 200), True),
+        Work(
+            "cuda_tma, torch tensors, bfloat16",
+            lambda: from_tensors(scene, views(scene.bfloat16_tensors[0])),
+            Goal(0, 200),
+        ),
         Work("cuda_tma, torch tensors one at a time", lambda: one_at_a_time(scene)),
         Work("cuda_tma, `upload` (one transfer, with its allocation)", lambda: upload(scene)),
     ]
@@ -60,13 +67,17 @@ def replacing(scene: Scene) -> Timer:
 
 
 def tensors(scene: Scene) -> list[object]:
+    return views(scene.tensors[0])
+
+
+def views(tensor: Any) -> list[object]:
     """As many tensor objects; they share one storage."""
-    return [scene.tensors[0].view(SHAPES[2]) for _ in range(COUNT)]
+    return [tensor.view(SHAPES[2]) for _ in range(COUNT)]
 
 
-def from_tensors(scene: Scene) -> Timer:
+def from_tensors(scene: Scene, given: list[object]) -> Timer:
     create = cuda_tma.create_tensor_maps
-    return each(python("create(xs, o)", create=create, xs=tensors(scene), o=scene.options()), COUNT)
+    return each(python("create(xs, o)", create=create, xs=given, o=scene.options()), COUNT)
 
 
 def one_at_a_time(scene: Scene) -> Timer:

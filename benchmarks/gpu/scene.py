@@ -47,6 +47,11 @@ class Scene:
         """Two torch tensors."""
         return [self.torch.zeros(SHAPES[2], device="cuda:0") for _ in range(2)]
 
+    @cached_property
+    def bfloat16_tensors(self) -> list[Any]:
+        """The same in a type of which torch need not be asked whether its sign is to be turned."""
+        return [tensor.bfloat16() for tensor in self.tensors]
+
     def options(self, rank: int = 2) -> cuda_tma.TensorMapOptions:
         return cuda_tma.TensorMapOptions(box_dim=BOXES[rank])
 

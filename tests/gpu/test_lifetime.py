@@ -91,6 +91,22 @@ def test_memory_is_freed_with_the_descriptor(device):
     assert torch.cuda.memory_allocated() == before
 
 
+def test_a_million_descriptors_leave_memory_flat(device):
+    """And none holds more than 512 bytes beyond the tensor's view."""
+    view = cuda_tma.StridedMemoryView.from_any_interface(torch.zeros(64, 64, device="cuda"), stream_ptr=-1)
+    options = cuda_tma.TensorMapOptions((4, 4))
+
+    def cycle(count):
+        for _ in range(count):
+            cuda_tma.create_tensor_map(view, options)
+
+    cycle(1000)
+    on_device, on_host = torch.cuda.memory_allocated(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cycle(1_000_000)
+    assert torch.cuda.memory_allocated() == on_device
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - on_host < 256  # KiB
+
+
 def test_ten_thousand_cycles_leave_memory_flat(device):
     def cycle(count):
         for _ in range(count):
