@@ -2,8 +2,9 @@
 
 from . import emulate
 from ._array import TensorMapArray, create_tensor_maps
+from ._create import create_tensor_map
 from ._launch import PreparedLaunch, launch, prepare
-from ._tensor_map import TensorMapDescriptor, create_tensor_map
+from ._tensor_map import TensorMapDescriptor
 from .codec import decode, encode
 from .convolution import Convolution
 from .device import Device

@@ -6,18 +6,19 @@ from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from ._arguments cimport CompiledOptions, TensorArguments, arguments_of, compiled, describe
+from ._context cimport enter_context, require_access
+from ._create cimport encode
 from ._driver cimport CUcontext, driver, require_success
 from ._export cimport Reading, read, source_of
 from ._launch cimport stream_handle
-from ._tensor_map cimport (
-    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, encode, enter_context, fill_buffer, require_access)
+from ._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, fill_buffer
 
 import numpy as np
 from cuda.core import Device as CoreDevice
 
 from . import refusals
 from .codec import decode
-from .options import as_options
+from .keywords import as_options
 
 
 @cython.final

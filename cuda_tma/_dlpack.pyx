@@ -1,4 +1,4 @@
-"""ExportedTensor: what a tensor says of itself through DLPack or the CUDA array interface, and what keeps that alive."""
+"""ExportedTensor: what a tensor says of itself by DLPack or the CUDA array interface, and what keeps that alive."""
 
 from math import prod
 
@@ -6,7 +6,7 @@ cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 import numpy as np

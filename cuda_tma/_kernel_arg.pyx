@@ -13,10 +13,11 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
+from ._context cimport memory_type
 from ._dlpack cimport ExportedTensor, address_of, kDLCPU
 from ._export cimport export
 from ._driver cimport CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUfunction, CUresult, driver, require_success
-from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor, memory_type
+from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
 from ._weak_cache cimport WeakCache
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from ._arguments cimport Compilable, CompiledOptions, TensorArguments
+from ._arguments cimport Compilable, TensorArguments
 from ._dlpack cimport DLTensor
 from ._driver cimport CUcontext
 
@@ -27,9 +27,4 @@ cdef class TensorMapDescriptor:
     cdef int _put_address(self, uint64_t address) except -1
 
 
-cdef int memory_type(uint64_t address, int* device_id) except -1
-cdef int require_access(DLTensor* tensor, int device_id) except -1
-cdef int enter_context(CUcontext* context, int* device_id) except -1
-cdef int encode(
-    void* target, DLTensor* tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1

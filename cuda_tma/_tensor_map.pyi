@@ -1,15 +1,6 @@
-from collections.abc import Iterable
 from typing import Any, ClassVar, final
 
 from .device import Device
-from .enums import (
-    TensorMapAllocationClass,
-    TensorMapDataType,
-    TensorMapInterleave,
-    TensorMapL2Promotion,
-    TensorMapOOBFill,
-    TensorMapSwizzle,
-)
 from .params import TiledParams
 
 @final
@@ -38,31 +29,3 @@ class TensorMapDescriptor:
     def replace_address(self, tensor: object) -> None: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __bytes__(self) -> bytes: ...
-
-# An option is an enum (ours or cuda.core's), its short name or its driver value.
-def create_tensor_map(
-    tensor: object,
-    options: object = None,
-    *,
-    box_dim: Iterable[int] | None = None,
-    element_strides: Iterable[int] | None = None,
-    data_type: TensorMapDataType | Any = None,
-    interleave: TensorMapInterleave | str | int | None = None,
-    swizzle: TensorMapSwizzle | str | int | None = None,
-    l2_promotion: TensorMapL2Promotion | str | int | None = None,
-    oob_fill: TensorMapOOBFill | str | int | None = None,
-    allocation_class: TensorMapAllocationClass | str | int | None = None,
-) -> TensorMapDescriptor: ...
-def as_tensor_map(
-    self: Any,
-    box_dim: Iterable[int] | None = None,
-    *,
-    options: object = None,
-    element_strides: Iterable[int] | None = None,
-    data_type: TensorMapDataType | Any = None,
-    interleave: TensorMapInterleave | str | int | None = None,
-    swizzle: TensorMapSwizzle | str | int | None = None,
-    l2_promotion: TensorMapL2Promotion | str | int | None = None,
-    oob_fill: TensorMapOOBFill | str | int | None = None,
-    allocation_class: TensorMapAllocationClass | str | int | None = None,
-) -> TensorMapDescriptor: ...

@@ -1,92 +1,25 @@
 """TensorMapDescriptor: the 128 bytes, what they describe, what keeps that alive, and where they are valid."""
 
 cimport cython
-from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
-from libc.stdint cimport uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
-from ._arguments cimport SMALL, Compilable, CompiledOptions, TensorArguments, arguments_of, compiled, describe
-from ._dlpack cimport (
-    DLTensor, address_of, dtype_key, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged, shape_of, strides_of)
-from ._driver cimport (
-    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS, CUcontext, CUresult,
-    driver, ensure_driver, error_name, require_success)
+from ._arguments cimport TensorArguments, arguments_of, compiled, describe
+from ._context cimport compute_capability, enter_context, require_access
+from ._dlpack cimport DLTensor, address_of, dtype_key, shape_of
+from ._driver cimport CUDA_SUCCESS, CUresult, driver, ensure_driver, require_success
 from ._export cimport Reading, has_moved, read, source_of
 
 from . import refusals
 from ._dlpack import dtype_name_of
 from .codec import decode
 from .enums import TensorMapDataType, TensorMapSwizzle
-from .errors import TensorMapError
 from .explain import refusal
-from .options import TensorMapIm2colWideOptions, options_from, options_of
+from .options import TensorMapIm2colWideOptions, options_of
 from .params import TiledParams
 from .rules import check
 from .swizzle import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
-
-cdef extern from *:
-    """
-    /* Let `first` have the calls of a function, and return what had them. PEP 590. */
-    static vectorcallfunc take_calls(PyObject *function, vectorcallfunc first) {
-        vectorcallfunc before = ((PyCFunctionObject *)function)->vectorcall;
-        ((PyCFunctionObject *)function)->vectorcall = first;
-        return before;
-    }
-    """
-    ctypedef object (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*)
-    vectorcallfunc take_calls(object function, vectorcallfunc first)
-    Py_ssize_t PyVectorcall_NARGS(size_t)
-
-cdef enum:  # values of CUdevice_attribute, CUpointer_attribute and CUmemorytype
-    COMPUTE_CAPABILITY_MAJOR = 75
-    COMPUTE_CAPABILITY_MINOR = 76
-    POINTER_MEMORY_TYPE = 2
-    POINTER_IS_MANAGED = 8
-    POINTER_DEVICE_ORDINAL = 9
-    MEMORYTYPE_HOST = 1
-
-
-cdef int require_access(DLTensor* tensor, int device_id) except -1:
-    """Refuse memory that a device cannot read. Pinned and managed memory is every device's."""
-    cdef uint64_t address = address_of(tensor)
-    if address == 0:
-        raise refusals.no_memory()
-    if tensor.device_type == kDLCUDA and tensor.device_id == device_id:
-        return 0
-    if tensor.device_type == kDLCPU or tensor.device_type == 0:
-        # Memory stays where it is: what is found is kept, so that a view that is used again need not ask again.
-        tensor.device_type = memory_type(address, <int*>&tensor.device_id)
-    if tensor.device_type == kDLCUDA:
-        if tensor.device_id != device_id and not _is_managed(address):
-            raise refusals.other_device(tensor.device_id, device_id)
-    elif tensor.device_type != kDLCUDAHost and tensor.device_type != kDLCUDAManaged:
-        raise refusals.device_type(tensor.device_type)
-    return 0
-
-
-cdef int memory_type(uint64_t address, int* device_id) except -1:
-    """Ask the driver whose memory it is, where the exporter did not say or called pinned memory the CPU's.
-
-    Returns a DLDeviceType, and for kDLCUDA the device.
-    """
-    cdef unsigned int kind = 0
-    cdef CUresult result = driver.cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, address)
-    if result == CUDA_ERROR_INVALID_VALUE:
-        raise refusals.host_memory(address)
-    require_success(result, "cuPointerGetAttribute")
-    if _is_managed(address):
-        return kDLCUDAManaged
-    if kind == MEMORYTYPE_HOST:
-        return kDLCUDAHost
-    require_success(driver.cuPointerGetAttribute(device_id, POINTER_DEVICE_ORDINAL, address), "cuPointerGetAttribute")
-    return kDLCUDA
-
-
-cdef bint _is_managed(uint64_t address) noexcept:
-    """Whether it is managed memory, which an exporter may call one device's."""
-    cdef unsigned int is_managed = 0
-    return driver.cuPointerGetAttribute(&is_managed, POINTER_IS_MANAGED, address) == CUDA_SUCCESS and is_managed
 
 
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1:
@@ -105,24 +38,6 @@ cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t siz
     buffer.suboffsets = NULL
     buffer.internal = NULL
     return 0
-
-
-cdef object _driver_refusal(CUresult result, object params, str dtype_name, int device_id):
-    """What to say when the driver refused. Off the hot path: the rules are asked only now."""
-    if result == CUDA_ERROR_INVALID_CONTEXT:
-        return refusals.no_context()
-    if result == CUDA_ERROR_NOT_SUPPORTED:
-        return refusals.no_im2col_wide()
-    if result != CUDA_ERROR_INVALID_VALUE:
-        return TensorMapError(f"the driver's encoder failed with {error_name(result)}, whatever the arguments")
-    return refusal(params, check(params, compute_capability=_compute_capability(device_id)), dtype_name=dtype_name)
-
-
-cdef tuple _compute_capability(int device_id):
-    cdef int major = 0, minor = 0
-    require_success(driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device_id), "cuDeviceGetAttribute")
-    require_success(driver.cuDeviceGetAttribute(&minor, COMPUTE_CAPABILITY_MINOR, device_id), "cuDeviceGetAttribute")
-    return major, minor
 
 
 @cython.final
@@ -230,7 +145,7 @@ cdef class TensorMapDescriptor:
         cdef bytes data = bytes(raw)
         params = decode(data)
         enter_context(&descriptor._context, &descriptor._device_id)
-        violations = check(params, compute_capability=_compute_capability(descriptor._device_id))
+        violations = check(params, compute_capability=compute_capability(descriptor._device_id))
         if violations:
             raise refusal(params, violations)
         if tensor is not None:
@@ -337,97 +252,6 @@ cdef class TensorMapDescriptor:
                 f"swizzle {TensorMapSwizzle(params.swizzle).short_name}, device {self._device_id})")
 
 
-def create_tensor_map(
-        tensor, options=None, *, box_dim=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
-        l2_promotion=None, oob_fill=None, allocation_class=None):
-    """Make a descriptor of a tensor in the current CUDA context.
-
-    Parameters
-    ----------
-    tensor : tensor or view
-        A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
-        on the current device or in pinned or managed memory.
-    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Their type picks the mode: tiled, im2col or im2col wide.
-    box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class
-        Fields of :class:`TensorMapOptions`, instead of `options`.
-
-    Returns
-    -------
-    TensorMapDescriptor
-
-    Raises
-    ------
-    TensorMapError
-        If the tensor or the options cannot make a map, with every reason and its remedy.
-    RuntimeError
-        If there is no NVIDIA driver.
-    """
-    return _create(tensor, _chosen(
-        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
-
-
-cdef vectorcallfunc _create_tensor_map = take_calls(create_tensor_map, _create_from_two)
-
-
-cdef object _create_from_two(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
-    """create_tensor_map(tensor, options), as most calls are, without a look at the eight keywords."""
-    if PyVectorcall_NARGS(count) == 2 and names == NULL and isinstance(<object>arguments[1], Compilable):
-        return _create(<object>arguments[0], <object>arguments[1])
-    return _create_tensor_map(function, arguments, count, names)
-
-
-def as_tensor_map(
-        self, box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
-        l2_promotion=None, oob_fill=None, allocation_class=None):
-    """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
-    return _create(self, _chosen(
-        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
-
-
-cdef inline object _chosen(
-        object options, object box_dim, object element_strides, object data_type, object interleave, object swizzle,
-        object l2_promotion, object oob_fill, object allocation_class):
-    """Our options as they are; from everything else, options."""
-    if isinstance(options, Compilable) and (
-        box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
-        is allocation_class is None
-    ):
-        return options
-    return options_from(
-        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)
-
-
-cdef TensorMapDescriptor _create(object tensor, Compilable options):
-    cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
-    cdef Reading reading
-    cdef CompiledOptions values = compiled(options)
-    owner = read(tensor, &reading)
-    describe(reading.tensor, options, values, &descriptor._arguments)
-    enter_context(&descriptor._context, &descriptor._device_id)
-    require_access(reading.tensor, descriptor._device_id)
-    encode(descriptor.map(), reading.tensor, values, &descriptor._arguments, descriptor._device_id)
-    descriptor._dtype = dtype_key(reading.tensor)
-    descriptor._tensor, descriptor._owner = source_of(tensor, owner), owner
-    descriptor._options = options
-    return descriptor
-
-
-cdef int encode(
-        void* target, DLTensor* tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1:
-    """Have the driver write the 128 bytes, or explain why it does not."""
-    cdef CUresult result = values.encode(target, arguments)
-    if result != CUDA_SUCCESS:
-        raise _driver_refusal(result, values.params(arguments), dtype_name_of(dtype_key(tensor)), device_id)
-    if driver.cuTensorMapSetAllocationClass != NULL:
-        result = driver.cuTensorMapSetAllocationClass(
-            target, SMALL if values.allocation_class < 0 else values.allocation_class, NULL)
-        require_success(result, "cuTensorMapSetAllocationClass")
-    elif values.allocation_class >= 0:
-        raise refusals.allocation_class(values.allocation_class)
-    return 0
-
-
 cdef uint64_t _address(object address, uint64_t alignment_bytes) except 0:
     """An int as a device address."""
     cdef uint64_t value = 0
@@ -438,25 +262,3 @@ cdef uint64_t _address(object address, uint64_t alignment_bytes) except 0:
     if value == 0:
         raise refusals.replacement_address(address, alignment_bytes)
     return value
-
-
-cdef CUcontext _last_context = NULL
-cdef int _last_device = 0
-
-
-cdef int enter_context(CUcontext* context, int* device_id) except -1:
-    """The context and device in which a map is made.
-
-    The device of the last context is remembered: asking costs as much as a fifth of the driver's encode. Should a
-    context be destroyed and its handle be given to one of another device, then no worse follows than that memory is
-    judged by the old device.
-    """
-    global _last_context, _last_device
-    ensure_driver()
-    if driver.cuCtxGetCurrent(context) != CUDA_SUCCESS or context[0] == NULL:
-        raise refusals.no_context()
-    if context[0] != _last_context:
-        require_success(driver.cuCtxGetDevice(&_last_device), "cuCtxGetDevice")
-        _last_context = context[0]
-    device_id[0] = _last_device
-    return 0

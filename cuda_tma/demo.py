@@ -20,9 +20,9 @@ from cuda.core import LaunchConfig, LegacyPinnedMemoryResource, Program, Program
 
 from . import emulate
 from ._arguments import tiled_params
+from ._create import create_tensor_map
 from ._export import export_tensor
 from ._launch import launch
-from ._tensor_map import create_tensor_map
 from .device import Device
 from .enums import TensorMapDataType
 from .include_path import include_path

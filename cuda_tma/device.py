@@ -6,7 +6,8 @@ from types import GetSetDescriptorType, MemberDescriptorType
 
 from cuda.core import Device as _CoreDevice
 
-from ._tensor_map import TensorMapDescriptor, create_tensor_map
+from ._create import create_tensor_map
+from ._tensor_map import TensorMapDescriptor
 from .errors import TensorMapError
 
 __all__ = ["Device"]

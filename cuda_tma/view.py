@@ -5,9 +5,9 @@ from __future__ import annotations
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as _CoreView
 
+from ._create import as_tensor_map
 from ._dlpack import ExportedTensor, contiguous_strides, describe_tensor
 from ._export import borrow, export_tensor, register_view
-from ._tensor_map import as_tensor_map
 from .data_type import numpy_dtype
 from .errors import TensorMapError
 

@@ -18,7 +18,8 @@ from cuda_tma.enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, as_options
+from cuda_tma.keywords import as_options
+from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 
 
 @pytest.mark.parametrize("value", ["128B", "128b", "SWIZZLE_128B", 3, CoreSwizzle.SWIZZLE_128B, TensorMapSwizzle(3)])

@@ -1,0 +1,134 @@
+"""Making one descriptor, by every door; and having the driver write the 128 bytes, for all who make them."""
+
+from cpython.object cimport PyObject
+
+from ._arguments cimport SMALL, Compilable, CompiledOptions, TensorArguments, compiled, describe
+from ._context cimport compute_capability, enter_context, require_access
+from ._dlpack cimport DLTensor, dtype_key
+from ._driver cimport (
+    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS, CUresult, driver,
+    error_name, require_success)
+from ._export cimport Reading, read, source_of
+from ._tensor_map cimport TensorMapDescriptor
+
+from . import refusals
+from ._dlpack import dtype_name_of
+from .errors import TensorMapError
+from .explain import refusal
+from .keywords import options_from
+from .rules import check
+
+cdef extern from *:
+    """
+    /* Let `first` have the calls of a function, and return what had them. PEP 590. */
+    static vectorcallfunc take_calls(PyObject *function, vectorcallfunc first) {
+        vectorcallfunc before = ((PyCFunctionObject *)function)->vectorcall;
+        ((PyCFunctionObject *)function)->vectorcall = first;
+        return before;
+    }
+    """
+    ctypedef object (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*)
+    vectorcallfunc take_calls(object function, vectorcallfunc first)
+    Py_ssize_t PyVectorcall_NARGS(size_t)
+
+
+def create_tensor_map(
+        tensor, options=None, *, box_dim=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
+        l2_promotion=None, oob_fill=None, allocation_class=None):
+    """Make a descriptor of a tensor in the current CUDA context.
+
+    Parameters
+    ----------
+    tensor : tensor or view
+        A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
+        on the current device or in pinned or managed memory.
+    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
+        Their type picks the mode: tiled, im2col or im2col wide.
+    box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class
+        Fields of :class:`TensorMapOptions`, instead of `options`.
+
+    Returns
+    -------
+    TensorMapDescriptor
+
+    Raises
+    ------
+    TensorMapError
+        If the tensor or the options cannot make a map, with every reason and its remedy.
+    RuntimeError
+        If there is no NVIDIA driver.
+    """
+    return _create(tensor, _chosen(
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
+
+
+cdef vectorcallfunc _create_tensor_map = take_calls(create_tensor_map, _create_from_two)
+
+
+cdef object _create_from_two(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
+    """create_tensor_map(tensor, options), as most calls are, without a look at the eight keywords."""
+    if PyVectorcall_NARGS(count) == 2 and names == NULL and isinstance(<object>arguments[1], Compilable):
+        return _create(<object>arguments[0], <object>arguments[1])
+    return _create_tensor_map(function, arguments, count, names)
+
+
+def as_tensor_map(
+        self, box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
+        l2_promotion=None, oob_fill=None, allocation_class=None):
+    """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
+    return _create(self, _chosen(
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
+
+
+cdef inline object _chosen(
+        object options, object box_dim, object element_strides, object data_type, object interleave, object swizzle,
+        object l2_promotion, object oob_fill, object allocation_class):
+    """Our options as they are; from everything else, options."""
+    if isinstance(options, Compilable) and (
+        box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
+        is allocation_class is None
+    ):
+        return options
+    return options_from(
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)
+
+
+cdef TensorMapDescriptor _create(object tensor, Compilable options):
+    cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
+    cdef Reading reading
+    cdef CompiledOptions values = compiled(options)
+    owner = read(tensor, &reading)
+    describe(reading.tensor, options, values, &descriptor._arguments)
+    enter_context(&descriptor._context, &descriptor._device_id)
+    require_access(reading.tensor, descriptor._device_id)
+    encode(descriptor.map(), reading.tensor, values, &descriptor._arguments, descriptor._device_id)
+    descriptor._dtype = dtype_key(reading.tensor)
+    descriptor._tensor, descriptor._owner = source_of(tensor, owner), owner
+    descriptor._options = options
+    return descriptor
+
+
+cdef int encode(
+        void* target, DLTensor* tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1:
+    """Have the driver write the 128 bytes, or explain why it does not."""
+    cdef CUresult result = values.encode(target, arguments)
+    if result != CUDA_SUCCESS:
+        raise _driver_refusal(result, values.params(arguments), dtype_name_of(dtype_key(tensor)), device_id)
+    if driver.cuTensorMapSetAllocationClass != NULL:
+        result = driver.cuTensorMapSetAllocationClass(
+            target, SMALL if values.allocation_class < 0 else values.allocation_class, NULL)
+        require_success(result, "cuTensorMapSetAllocationClass")
+    elif values.allocation_class >= 0:
+        raise refusals.allocation_class(values.allocation_class)
+    return 0
+
+
+cdef object _driver_refusal(CUresult result, object params, str dtype_name, int device_id):
+    """What to say when the driver refused. Off the hot path: the rules are asked only now."""
+    if result == CUDA_ERROR_INVALID_CONTEXT:
+        return refusals.no_context()
+    if result == CUDA_ERROR_NOT_SUPPORTED:
+        return refusals.no_im2col_wide()
+    if result != CUDA_ERROR_INVALID_VALUE:
+        return TensorMapError(f"the driver's encoder failed with {error_name(result)}, whatever the arguments")
+    return refusal(params, check(params, compute_capability=compute_capability(device_id)), dtype_name=dtype_name)

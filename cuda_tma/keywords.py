@@ -1,0 +1,94 @@
+"""Options from what ``create_tensor_map`` and ``as_tensor_map`` accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any, get_args
+
+from .options import Options, TensorMapOptions
+
+__all__ = ["as_options", "options_from"]
+
+# what each kind of options is called; the first name tells the kinds apart
+_NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
+
+
+def as_options(box_dim=None, options=None, **keywords) -> Options:
+    """Options from what ``as_tensor_map`` accepts: keywords, an options object (ours or cuda.core's), or a mapping.
+
+    Parameters
+    ----------
+    box_dim : sequence of int, optional
+    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
+        Instead of `box_dim` and `keywords`, not beside them. A mapping's names tell which options it stands for.
+    **keywords
+        Fields of :class:`TensorMapOptions`; None stands for the default.
+
+    Raises
+    ------
+    TypeError
+        If both are given, neither is, or a name is unknown.
+    """
+    given = {name: value for name, value in keywords.items() if value is not None}
+    if options is None:
+        if box_dim is None:
+            raise TypeError(
+                "a tensor map needs box_dim=(...), the tile's extents in tensor order, or options=; im2col maps are "
+                "made with options=TensorMapIm2colOptions(...)"
+            )
+        return TensorMapOptions(box_dim, **given)
+    if box_dim is not None or given:
+        extra = ", ".join([*(["box_dim"] if box_dim is not None else []), *given])
+        raise TypeError(f"options= and {extra} were both given; put {extra} into the options")
+    if isinstance(options, get_args(Options)):
+        return options
+    if isinstance(options, Mapping):
+        chosen = _kind(options.__contains__) or TensorMapOptions
+        unknown = sorted(set(options) - set(_NAMES[chosen]))
+        if unknown:
+            names = ", ".join(_NAMES[chosen])
+            raise TypeError(f"options has no {', '.join(map(repr, unknown))}; its names are {names}")
+        return _make(chosen, options.get)
+    kind = _kind(lambda name: hasattr(options, name))
+    if kind is None:
+        raise TypeError(
+            f"options is a {type(options).__name__}; it takes a TensorMapOptions, TensorMapIm2colOptions, "
+            "TensorMapIm2colWideOptions, cuda.core's TensorMapDescriptorOptions or a mapping"
+        )
+    return _make(kind, lambda name: getattr(options, name, None))
+
+
+def options_from(options=None, box_dim=None, *others) -> Options:
+    """:func:`as_options` with every keyword, in the order of the fields; the same values give the same object again.
+
+    For the calls that make one descriptor each: checking keywords takes as long as ten of them.
+    """
+    if options is None and type(box_dim) is tuple:
+        try:
+            return _remembered(tuple(map(type, box_dim)), box_dim, *others)
+        except TypeError:  # some value is not hashable, or not legal, which is said below
+            pass
+    return as_options(box_dim, options, **_tiled_keywords(others))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _remembered(_types, box_dim, *others) -> Options:
+    """`_types` are those of the extents: 64.0 == 64, but one of them is refused."""
+    return as_options(box_dim, **_tiled_keywords(others))
+
+
+def _tiled_keywords(values: tuple) -> dict[str, Any]:
+    return dict(zip(_NAMES[TensorMapOptions][1:], values, strict=True))
+
+
+def _kind(has: Callable[[str], bool]) -> type[Options] | None:
+    """The kind of options whose first field is there."""
+    return next((kind for kind, names in _NAMES.items() if has(names[0])), None)
+
+
+def _make(kind: type[Options], get: Callable[[str], Any]) -> Options:
+    """Options from whatever holds their values by name; None stands for the default."""
+    given = {name: value for name in _NAMES[kind] if (value := get(name)) is not None}
+    return as_options(**given) if kind is TensorMapOptions else kind(**given)
