@@ -114,7 +114,7 @@ cdef int put_uint32(uint32_t* target, str name, tuple values, str legal) except 
 
 cdef int describe(
         DLTensor* tensor, Compilable options, CompiledOptions values, TensorArguments* out) except -1:
-    """The tensor in driver order.
+    """The tensor in driver order, into what is all zero.
 
     A dimension of extent 1 gets the stride that a contiguous tensor would have there, rounded up to a legal one: any
     stride addresses it correctly, and torch keeps some that the driver refuses.
@@ -130,7 +130,6 @@ cdef int describe(
         raise refusals.rank(shape_of(tensor))
     if values.rank != rank and values.rank != ANY_RANK:
         raise refusals.option_length(options, shape_of(tensor))
-    memset(out, 0, sizeof(TensorArguments))
     out.data_type = resolve_data_type(tensor, values.data_type)
     out.rank = rank
     out.alignment_bytes = address_alignment_bytes(out.data_type, values.interleave)
@@ -224,5 +223,6 @@ def tiled_params(ExportedTensor tensor, options):
     """
     cdef TensorArguments arguments
     cdef CompiledOptions values = compiled(options)
+    memset(&arguments, 0, sizeof(arguments))
     describe(&tensor.layout, options, values, &arguments)
     return values.params(&arguments)

@@ -3,7 +3,7 @@
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t, uintptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from ._arguments cimport CompiledOptions, TensorArguments, arguments_of, compiled, describe
 from ._context cimport enter_context, require_access
@@ -160,6 +160,7 @@ cdef TensorMapArray _of_tensors(list tensors, object options):
     cdef Py_ssize_t index
     for index in range(array._count):
         owner = read(tensors[index], &reading)
+        memset(&arguments, 0, sizeof(arguments))
         describe(reading.tensor, options, values, &arguments)
         require_access(reading.tensor, array._device_id)
         encode(array._maps + index * MAP_BYTES, reading.tensor, values, &arguments, array._device_id)
@@ -176,6 +177,7 @@ cdef TensorMapArray _of_addresses(object tensor, object options, object addresse
     cdef const uint64_t[::1] checked
     cdef Py_ssize_t index
     owner = read(tensor, &reading)
+    memset(&arguments, 0, sizeof(arguments))
     describe(reading.tensor, options, values, &arguments)
     checked = _address_array(addresses, len(addresses), arguments.alignment_bytes)
     array = _allocate([tensor], len(addresses), options)

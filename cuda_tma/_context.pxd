@@ -2,11 +2,18 @@
 
 from libc.stdint cimport uint64_t
 
-from ._dlpack cimport DLTensor
+from ._dlpack cimport DLTensor, kDLCUDA
 from ._driver cimport CUcontext
 
 
 cdef int enter_context(CUcontext* context, int* device_id) except -1
 cdef tuple compute_capability(int device_id)
-cdef int require_access(DLTensor* tensor, int device_id) except -1
+cdef int judge_access(DLTensor* tensor, int device_id) except -1
 cdef int memory_type(uint64_t address, int* device_id) except -1
+
+
+cdef inline int require_access(DLTensor* tensor, int device_id) except -1:
+    """Refuse memory that a device cannot read. Pinned and managed memory is every device's."""
+    if tensor.device_type == kDLCUDA and tensor.device_id == device_id and tensor.data != NULL:
+        return 0
+    return judge_access(tensor, device_id)

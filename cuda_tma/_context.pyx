@@ -45,13 +45,11 @@ cdef tuple compute_capability(int device_id):
     return major, minor
 
 
-cdef int require_access(DLTensor* tensor, int device_id) except -1:
-    """Refuse memory that a device cannot read. Pinned and managed memory is every device's."""
+cdef int judge_access(DLTensor* tensor, int device_id) except -1:
+    """:func:`require_access`, where it is not plain."""
     cdef uint64_t address = address_of(tensor)
     if address == 0:
         raise refusals.no_memory()
-    if tensor.device_type == kDLCUDA and tensor.device_id == device_id:
-        return 0
     if tensor.device_type == kDLCPU or tensor.device_type == 0:
         # Memory stays where it is: what is found is kept, so that a view that is used again need not ask again.
         tensor.device_type = memory_type(address, <int*>&tensor.device_id)

@@ -3,7 +3,7 @@
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from libc.stdint cimport uint64_t, uintptr_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from ._arguments cimport TensorArguments, arguments_of, compiled, describe
 from ._context cimport compute_capability, enter_context, require_access
@@ -198,6 +198,7 @@ cdef class TensorMapDescriptor:
             raise refusals.replacement("dtype", dtype_name_of(dtype_key(tensor)), dtype_name_of(self._dtype))
         if <uint32_t>tensor.ndim != self._arguments.rank:
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
+        memset(&other, 0, sizeof(other))
         describe(tensor, self._options, compiled(self._options), &other)
         if other.data_type != self._arguments.data_type:
             raise refusals.replacement(
