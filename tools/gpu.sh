@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# On a machine with a TMA-capable GPU: build the extension, run tests/gpu (which writes tests/gpu/RESULTS.md), and time.
+# On a machine with a TMA-capable GPU: build the extension, run tests/gpu (which writes tests/gpu/RESULTS.md), run what
+# the header does once more under compute-sanitizer's memcheck, and time.
 # Usage: tools/gpu.sh [output folder] [pytest arguments ...]
 #   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git
 #   CUDA_TMA_SITE    folder to install into, to be used again by later commands
@@ -15,6 +16,15 @@ python3 -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --
 for folder in tests examples benchmarks; do [ -d "$folder" ] && cp -r "$folder" "$site"; done
 status=0
 (cd "$site" && PYTHONPATH="$site:${PYTHONPATH:-}" python3 -m pytest tests/gpu -p no:cacheprovider "$@") || status=$?
+if command -v compute-sanitizer >/dev/null; then
+  # API errors are not reported: the package itself asks the driver for entry points that an older one lacks.
+  (cd "$site" && PYTHONPATH="$site:${PYTHONPATH:-}" CUDA_TMA_RESULTS=off compute-sanitizer --tool memcheck \
+    --report-api-errors no --error-exitcode 9 python3 -m pytest tests/gpu/test_header*.py tests/gpu/test_im2col.py \
+    -q -p no:cacheprovider) >"$out/memcheck.log" 2>&1 || status=$?
+  echo "- compute-sanitizer memcheck of test_header*.py and test_im2col.py:" \
+    "$(grep -E ' passed| failed' "$out/memcheck.log" | tail -1); $(grep 'ERROR SUMMARY' "$out/memcheck.log" | tail -1)" |
+    tee -a "$site/tests/gpu/RESULTS.md"
+fi
 cp "$site/tests/gpu/RESULTS.md" "$out/"
 if ls benchmarks/__main__.py >/dev/null 2>&1; then
   (cd "$site" && PYTHONPATH="$site:${PYTHONPATH:-}" python3 -m benchmarks --output "$out") || status=$?
