@@ -6,16 +6,23 @@ import argparse
 import importlib
 import json
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import benchmarks
 
 from . import comparison, timing
+from .kernels import figures
 
 _NOT_SUITES = ("__main__", "comparison", "timing")
 LEAST_REPEATS = 15
+_MARKDOWN: dict[type, Callable[[Any], str]] = {
+    timing.Table: timing.markdown,
+    comparison.Comparison: comparison.markdown,
+    figures.Figures: figures.markdown,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -58,8 +65,8 @@ def run(name: str, repeats: int, output: Path | None) -> None:
             print(f"{name}.svg was not drawn: {error}")
 
 
-def markdown(table: timing.Table | comparison.Comparison) -> str:
-    return timing.markdown(table) if isinstance(table, timing.Table) else comparison.markdown(table)
+def markdown(table: timing.Table | comparison.Comparison | figures.Figures) -> str:
+    return _MARKDOWN[type(table)](table)
 
 
 if __name__ == "__main__":

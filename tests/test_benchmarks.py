@@ -1,5 +1,6 @@
 """The benchmarks measure what they say, and print it."""
 
+import ast
 import ctypes
 import json
 import shutil
@@ -10,9 +11,11 @@ import pytest
 
 import cuda_tma
 from benchmarks import __main__ as command
-from benchmarks import comparison, gpu, host, timing
+from benchmarks import comparison, gpu, host, kernels, timing
 from benchmarks.comparison import Comparison, Goal, Row, Work
 from benchmarks.gpu import create, floor, launch, many, scene
+from benchmarks.kernels import roofline
+from benchmarks.kernels.figures import Figure, Figures
 
 
 def test_each_case_is_timed_in_each_round(monkeypatch):
@@ -374,3 +377,79 @@ def test_each_library_is_launched_with_its_arguments(monkeypatch):
     assert calls == [launched, launched, "sync"] * 2 + [prepared, prepared, "sync"]
     assert works[launch.LAUNCH].goal == Goal(1, floor=(launch.CUDA_CORE,), paired=True)
     assert works[launch.PREPARED].goal.limit_ns(1000) == 1030
+
+
+# ---- the kernels of the examples, without a GPU ----
+
+COPY = Figure("copy_2d", "4 GiB", "cuMemcpyDtoD", 2.0, 1.98, 0, 8 << 30)
+PRODUCT = Figure("gemm", "8192 cubed", "torch.matmul", 1.25, 1.5, 2 * 8192**3, 6 * 8192**2)
+
+
+def test_figures_as_markdown():
+    broken = Figure("transpose", error="element (3, 5) | is wrong")
+    lines = figures_markdown(COPY, broken, PRODUCT)
+    assert lines[0] == "## Title" and lines[-1] == "A note."
+    assert lines[4:7] == [
+        "| `copy_2d` | 4 GiB | 4.29 | 4.34 | TB/s | cuMemcpyDtoD | 99.0% |",
+        "| `transpose` | element (3, 5) \\| is wrong |  |  |  |  |  |",
+        "| `gemm` | 8192 cubed | 880 | 733 | TFLOP/s | torch.matmul | 120.0% |",
+    ]
+
+
+def figures_markdown(*figures):
+    return command.markdown(Figures("Title", figures, ("A note.",))).splitlines()
+
+
+def timed_examples():
+    return [name for _, names in kernels.TABLES.values() for name in names]
+
+
+@pytest.mark.parametrize("name", timed_examples())
+def test_each_timed_example_gives_figures(name):
+    statements = ast.parse((kernels.EXAMPLES / f"{name}.py").read_text()).body
+    (figures,) = [s for s in statements if isinstance(s, ast.FunctionDef) and s.name == "figures"]
+    assert not figures.args.args
+
+
+def test_every_example_with_figures_is_timed():
+    with_figures = {path.stem for path in kernels.EXAMPLES.glob("*.py") if "\ndef figures(" in path.read_text()}
+    assert with_figures == set(timed_examples())
+
+
+def test_an_example_that_fails_becomes_a_row(monkeypatch):
+    def figures():
+        yield COPY.case, COPY.rival, COPY.ours_ms, COPY.rival_ms, COPY.flops, COPY.moved_bytes
+        raise AssertionError("element (3, 5) is wrong\nand more")
+
+    freed = []
+    monkeypatch.setattr(kernels, "example", lambda name: type("Example", (), {"figures": staticmethod(figures)}))
+    monkeypatch.setattr(kernels, "_free_memory", lambda: freed.append(1))
+    assert list(kernels.measured("copy_2d")) == [COPY, Figure("copy_2d", error="element (3, 5) is wrong")]
+    tables = kernels.tables(15)
+    assert [len(table.measured) for table in tables] == [len(names) for _, names in kernels.TABLES.values()]
+    assert len(freed) == 1 + len(timed_examples())
+    assert ["written once" in table.notes[0] for table in tables] == [True, False]
+
+
+def test_the_kernels_say_why_they_cannot_run(monkeypatch):
+    monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: None)
+    assert kernels.unavailable().startswith("torch is not installed")
+
+
+def test_the_roofline_has_measured_ceilings(tmp_path):
+    pytest.importorskip("matplotlib")
+    broken = Figure("transpose", error="is wrong")
+    tables = [Figures("Moving", [COPY, broken]), Figures("Multiplying", [PRODUCT])]
+    for name in ("a.svg", "b.svg"):
+        kernels.draw(tables, tmp_path / name)
+    text = (tmp_path / "a.svg").read_text()
+    assert ">cuMemcpyDtoD, 4.34 TB/s</text>" in text and ">torch.matmul, 733 TFLOP/s</text>" in text
+    assert ">copy_2d: 4 GiB</text>" in text and "gemm: 8192 cubed</text>" in text and "is wrong" not in text
+    assert text == (tmp_path / "b.svg").read_text()
+
+
+def test_the_roofline_without_a_ceiling(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert roofline.best([COPY], "torch.matmul") == 0
+    kernels.draw([Figures("Nothing", [])], tmp_path / "a.svg")
+    assert "TFLOP/s</text>" in (tmp_path / "a.svg").read_text()

@@ -65,6 +65,21 @@ def test_importing_an_example_runs_nothing(script):
     assert ast.unparse(statements[-1].test) == "__name__ == '__main__'"
 
 
+@pytest.mark.parametrize("name", ["copy_2d", "transpose"])
+def test_the_examples_to_learn_from_are_short(name):
+    """They are to be read from top to bottom; and what the kernel has as constants, the host has too."""
+    text = (ROOT / "examples" / f"{name}.py").read_text()
+    assert text.count("\n") < 120
+    in_kernel = dict(re.findall(r"\b([A-Z]+) = (\d+)[,;]", literals(text)["SOURCE"]))
+    on_host = {
+        name.id: value.value
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
+        for name, value in zip(node.targets[0].elts, node.value.elts, strict=True)
+    }
+    assert on_host and on_host == {name: int(in_kernel[name]) for name in on_host}
+
+
 def test_readme_example():
     """The README's program is Python, its kernel compiles, and the names that it uses are public."""
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)

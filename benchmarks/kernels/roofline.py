@@ -1,0 +1,84 @@
+"""The figures as one picture: bars for what moves data, and a roofline for what multiplies.
+
+Both ceilings are rivals, measured in the same run: cuMemcpyDtoD is the slope, and torch.matmul at its best the roof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..gpu.chart import OURS, PEER
+from .figures import Figure, Figures
+
+SLOPE, ROOF = "cuMemcpyDtoD", "torch.matmul"
+CEILING = "#4a4f57"
+BAR_INCHES = 0.42
+
+
+def draw(tables: Sequence[Figures], path: Path) -> None:
+    """Write an SVG; the same figures give the same bytes.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    measured = [figure for table in tables for figure in table.measured]
+    moving = [figure for figure in measured if not figure.flops]
+    multiplying = [figure for figure in measured if figure.flops]
+    with matplotlib.rc_context({"svg.hashsalt": "benchmarks", "font.size": 8, "svg.fonttype": "none"}):
+        canvas = Canvas(figsize=(13, max(4.5, 1 + BAR_INCHES * len(moving))), layout="constrained")
+        bars, roofline = canvas.subplots(1, 2)
+        _draw_bars(bars, moving, best(moving, SLOPE))
+        _draw_roofline(roofline, multiplying, best(moving, SLOPE), best(multiplying, ROOF))
+        canvas.savefig(path, format="svg", metadata={"Date": None})
+
+
+def best(figures: Sequence[Figure], rival: str) -> float:
+    """The highest speed of this rival; 0 if it was not measured."""
+    return max((figure.rival_speed for figure in figures if figure.rival == rival), default=0.0)
+
+
+def _draw_bars(panel: Any, figures: Sequence[Figure], ceiling: float) -> None:
+    panel.set_title("Data moved: read and written", loc="left", fontweight="bold")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_yticks(range(len(figures)), [f"{figure.kernel}: {figure.case}" for figure in figures])
+    panel.invert_yaxis()
+    panel.set_xlabel(f"TB/s; dashed: {SLOPE} at its best")
+    for at, figure in enumerate(figures):
+        panel.barh(at - 0.19, figure.speed, height=0.36, color=OURS)
+        panel.barh(at + 0.19, figure.rival_speed, height=0.36, color=PEER)
+        panel.text(figure.speed, at - 0.19, f" {figure.speed:.2f}", va="center")
+        panel.text(figure.rival_speed, at + 0.19, f" {figure.rival_speed:.2f} {figure.rival}", va="center")
+    if ceiling:
+        panel.axvline(ceiling, color=CEILING, linestyle="--", linewidth=1)
+    panel.set_xlim(0, 1.5 * max([ceiling, *(figure.speed for figure in figures)]) or 1)
+
+
+def _draw_roofline(panel: Any, figures: Sequence[Figure], slope: float, roof: float) -> None:
+    panel.set_title("Matrices multiplied: operations for each byte that must move", loc="left", fontweight="bold")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set(xscale="log", yscale="log", xlabel="FLOP per byte", ylabel="TFLOP/s")
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter("{x:g}")
+    if slope and roof:
+        ridge = roof / slope  # TFLOP/s over TB/s
+        panel.plot([ridge / 4, ridge, ridge * 256], [roof / 4, roof, roof], color=CEILING, linewidth=1)
+        panel.text(ridge / 3.6, roof / 4, f"{SLOPE}, {slope:.2f} TB/s", va="center")
+        panel.text(ridge * 256, roof * 0.98, f"{ROOF}, {roof:.0f} TFLOP/s", ha="right", va="top")
+    numbers: dict[str, int] = {}  # of the cases: their names are longer than the points are apart
+    for figure in figures:
+        number = numbers.setdefault(f"{figure.kernel}: {figure.case}", len(numbers) + 1)
+        panel.plot(figure.intensity, figure.rival_speed, "o", color=PEER)
+        panel.plot(figure.intensity, figure.speed, "o", color=OURS)
+        panel.annotate(str(number), (figure.intensity, figure.speed), (0, 5), textcoords="offset points", ha="center")
+    for case, number in numbers.items():
+        panel.text(0.24, 0.34 - 0.035 * number, f"{number}  {case}", transform=panel.transAxes)
+    panel.plot([], [], "o", color=OURS, label="ours")
+    panel.plot([], [], "o", color=PEER, label="its rival")
+    panel.legend(loc="lower right", frameon=False)
