@@ -115,8 +115,7 @@ cdef object _launch(PyObject* module, PyObject* const* given, Py_ssize_t given_c
     cdef void* pointers[STACK_COUNT]
     if names != NULL or given_count < 3:
         return PyObject_Vectorcall(_launch_by_name, given, given_count, names)
-    if driver.cuLaunchKernelEx == NULL:
-        ensure_driver()
+    ensure_driver()
     stream = known_stream(<object>given[0])
     signature = signature_of(<object>given[2])
     if signature.block_bytes > STACK_BLOCK_BYTES or signature.count > STACK_COUNT:
