@@ -49,7 +49,8 @@ SCALAR_TYPES = (
     ctypes.c_bool,
 )
 NOTE = (
-    "One block of 32 threads of an empty kernel, no launch attributes; the stream is waited for after every 200 "
+    "One block of 32 threads of an empty kernel, no launch attributes; C launches a CUfunction unless its row says "
+    "otherwise, and holds the GIL, which all the others release. The stream is waited for after every 200 "
     "launches, which is not timed. Goals are judged by 400 pairs of 200 launches: the median ratio and its 95 % "
     "interval."
 )
