@@ -55,6 +55,8 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
     CUresult (*cuStreamGetGreenCtx)(CUstream, void**) noexcept nogil
     CUresult (*cuKernelGetParamInfo)(CUfunction, size_t, size_t*, size_t*) noexcept nogil
     CUresult (*cuKernelGetName)(const char**, CUfunction) noexcept nogil
+    CUresult (*cuKernelGetFunction)(CUfunction*, CUfunction) noexcept nogil
+    CUresult (*cuCtxGetId)(CUcontext, uint64_t*) noexcept nogil
 
 cdef Driver driver
 cdef bint driver_is_loaded

@@ -29,10 +29,12 @@ _ENTRY_POINTS = {
     "cuStreamGetGreenCtx": 12040,
     "cuKernelGetParamInfo": 12040,
     "cuKernelGetName": 12030,
+    "cuKernelGetFunction": 12000,
+    "cuCtxGetId": 12000,
 }
 _OPTIONAL = (
     "cuTensorMapEncodeIm2colWide", "cuTensorMapSetAllocationClass", "cuStreamGetGreenCtx", "cuKernelGetParamInfo",
-    "cuKernelGetName")
+    "cuKernelGetName", "cuKernelGetFunction", "cuCtxGetId")
 
 cdef bint driver_is_loaded = False
 

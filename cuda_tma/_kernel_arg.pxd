@@ -1,6 +1,10 @@
 """Packing kernel arguments into the driver's parameter block."""
 
-from ._driver cimport CUfunction
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+from ._driver cimport CUcontext, CUfunction
+from ._weak_cache cimport Known
 
 cdef enum Kind:  # what a parameter takes
     ANY = 0  # the kernel's name does not tell
@@ -16,7 +20,7 @@ cdef struct Parameter:
     Kind kind
 
 
-cdef class Signature:
+cdef class Signature(Known):
     """A kernel's parameters: where each lies in the parameter block, its size, and its kind where its name tells."""
 
     cdef CUfunction function
@@ -24,7 +28,12 @@ cdef class Signature:
     cdef Py_ssize_t count
     cdef size_t block_bytes
     cdef Parameter* parameters
-    cdef object configuration  # what the kernel was last launched with: see _launch.pyx
+    cdef object configuration  # what the kernel was last launched with: a _launch_config.Configuration
+    cdef uint64_t context_id   # the first context that it was launched in; 0 before that
+    cdef CUfunction function_in_context
 
 cdef Signature signature_of(object kernel)
 cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1
+cdef int pack_all(
+    Signature signature, PyObject* const* args, Py_ssize_t count, CUcontext context, unsigned char* block,
+    void** pointers) except -1

@@ -7,18 +7,21 @@ Python float for a ``float`` parameter (which arrives as 0.0) all launch without
 import ctypes
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_AsUnsignedLongLongMask
+from cpython.long cimport (
+    PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_AsUnsignedLongLongMask, PyLong_CheckExact)
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from ._context cimport memory_type
 from ._dlpack cimport ExportedTensor, address_of, kDLCPU
+from ._driver cimport (
+    CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, require_success)
 from ._export cimport export
-from ._driver cimport CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUfunction, CUresult, driver, require_success
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
-from ._weak_cache cimport WeakCache
+from ._weak_cache cimport Known, WeakCache, look_up
 
 import numpy as np
 from cuda.core import Buffer, Kernel
@@ -50,7 +53,7 @@ _NUMPY_NUMBERS = {
 _NUMPY_KINDS = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "b": BOOL, "c": ANY, "V": ANY}
 
 
-cdef class Signature:
+cdef class Signature(Known):
     def __dealloc__(self):
         PyMem_Free(self.parameters)
 
@@ -59,7 +62,7 @@ cdef WeakCache _signatures = WeakCache()  # Kernel: Signature
 
 
 cdef Signature signature_of(object kernel):
-    cdef Signature signature = _signatures.get(kernel)
+    cdef Signature signature = look_up(_signatures, kernel)
     if signature is None:
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel is a {type(kernel).__name__}; launch takes a cuda.core.Kernel "
@@ -113,6 +116,35 @@ cdef object _mismatch(Signature signature, Py_ssize_t index, str given, str reme
         remedy = "; a parameter of 128 bytes takes a TensorMapDescriptor"
     return TypeError(f"{_where(signature, index)}: the parameter takes {wanted}{parameter.size} "
                      f"byte{'s' if parameter.size > 1 else ''}, and {given} was given{remedy}")
+
+
+cdef int pack_all(
+        Signature signature, PyObject* const* args, Py_ssize_t count, CUcontext context, unsigned char* block,
+        void** pointers) except -1:
+    """Write all arguments to the parameter block, and where each lies to `pointers`.
+
+    Returns how many descriptors are of another context than `context`.
+    """
+    cdef Parameter* parameter = signature.parameters
+    cdef unsigned char* slot
+    cdef PyObject* value
+    cdef int strangers = 0
+    cdef Py_ssize_t index
+    if count != signature.count:
+        raise TypeError(f"kernel {signature.name or '?'} takes {signature.count} arguments, and {count} were given")
+    for index in range(count):
+        slot = block + parameter.offset
+        pointers[index] = slot
+        value = args[index]
+        if Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES:
+            memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
+            strangers += (<TensorMapDescriptor>value)._context != context
+        elif PyLong_CheckExact(<object>value):
+            _pack_int(signature, index, <object>value, slot)
+        else:
+            pack(signature, index, <object>value, slot)
+        parameter += 1
+    return strangers
 
 
 cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
@@ -175,7 +207,10 @@ cdef int _pack_int(Signature signature, Py_ssize_t index, object value, unsigned
         lowest, beyond = -(2 ** (8 * <object>size - 1)), 2 ** (8 * <object>size)
         raise OverflowError(f"{_where(signature, index)}: {value} does not fit the parameter's {size} bytes, which "
                             f"hold {lowest} to {beyond - 1}")
-    memcpy(slot, &bits, size)  # little-endian, as CUDA's hosts are
+    if size == 8:
+        memcpy(slot, &bits, 8)  # a pointer, mostly: one instruction, where a size that is not known is a call
+    else:
+        memcpy(slot, &bits, size)  # little-endian, as CUDA's hosts are
     return 0
 
 

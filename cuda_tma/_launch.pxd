@@ -1,5 +1,3 @@
 """Stream handles, for the other extension modules."""
 
-from ._driver cimport CUcontext, CUstream
-
-cdef CUstream stream_handle(object stream, CUcontext* context) except? NULL
+from ._stream cimport stream_handle

@@ -1,203 +1,71 @@
-"""launch() and prepare(): the stream, the configuration, and the driver's launch call.
+"""launch() and prepare(): arguments, context and driver call.
 
-What a launch needs to know of a kernel, a stream and a configuration is looked up once and kept: by weak reference for
-the first two, by the values of the fields for the third, since a LaunchConfig can be changed.
+What a launch needs to know of a kernel, a stream and a configuration is looked up once and kept: see _kernel_arg,
+_stream and _launch_config. What is left for every launch is to pack, to compare and to call.
 """
 
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t, uintptr_t
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
+from libc.stdint cimport uintptr_t
 
 from ._driver cimport (
-    CUDA_SUCCESS, CUcontext, CUresult, CUstream, LaunchAttribute, LaunchConfigC, driver, ensure_driver,
-    error_name)
-from ._kernel_arg cimport Signature, pack, signature_of
+    CUDA_SUCCESS, CUcontext, CUfunction, CUresult, CUstream, LaunchConfigC, driver, ensure_driver, error_name)
+from ._kernel_arg cimport Signature, pack, pack_all, signature_of
+from ._launch_config cimport Configuration, configuration_of
+from ._stream cimport KnownStream, is_open, known_stream
 from ._tensor_map cimport TensorMapDescriptor
-from ._weak_cache cimport WeakCache
+from ._vectorcall cimport (
+    METH_FASTCALL, METH_KEYWORDS, PyCFunction_NewEx, PyMethodDef, PyObject_Vectorcall, PySequence_Fast_ITEMS,
+    PyVectorcall_NARGS, accept_vectorcall, vectorcallfunc)
 
-from cuda.core import LaunchConfig, Stream
 from cuda.core._utils.cuda_utils import CUDAError
 
 from .errors import TensorMapError
 
-cdef extern from "Python.h":
-    ctypedef object (*getter)(PyObject*, void*)
-    ctypedef struct PyGetSetDef:
-        getter get
-        void* closure
-    ctypedef struct PyGetSetDescrObject:
-        PyGetSetDef* d_getset
-
-cdef enum:  # CUlaunchAttributeID
-    ATTRIBUTE_COOPERATIVE = 2
-    ATTRIBUTE_CLUSTER_DIMENSION = 4
-    ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
-
 cdef enum:
-    MAX_ATTRIBUTES = 3
     STACK_BLOCK_BYTES = 1024  # parameter blocks and counts up to these need no allocation
     STACK_COUNT = 32
 
 
-cdef class Attribute:
-    """A property of one of cuda.core's extension types, read through its own getter without a look-up by name.
-
-    Where the type has no such property (an older cuda.core), the value is `default`.
-    """
-
-    cdef object owner, name, default
-    cdef PyGetSetDef* definition
-
-    def __cinit__(self, owner, name, default=None):
-        self.owner, self.name, self.default = owner, name, default
-        descriptor = vars(owner).get(name)
-        if type(descriptor).__name__ == "getset_descriptor":
-            self.definition = (<PyGetSetDescrObject*>descriptor).d_getset
-
-    cdef object of(self, object instance):
-        if self.definition != NULL and type(instance) is self.owner:
-            return self.definition.get(<PyObject*>instance, self.definition.closure)
-        return getattr(instance, self.name, self.default)
-
-
-cdef Attribute GRID = Attribute(LaunchConfig, "grid")
-cdef Attribute BLOCK = Attribute(LaunchConfig, "block")
-cdef Attribute CLUSTER = Attribute(LaunchConfig, "cluster")
-cdef Attribute SHMEM_SIZE = Attribute(LaunchConfig, "shmem_size")
-cdef Attribute IS_COOPERATIVE = Attribute(LaunchConfig, "is_cooperative", False)
-# cuda.core 1.2 and later have these two.
-cdef Attribute PROGRAMMATIC = Attribute(LaunchConfig, "programmatic_stream_serialization", False)
-cdef Attribute IS_CLOSED = Attribute(Stream, "is_closed")
-
-
-# ---- streams ----
-
-cdef class KnownStream:
-    """A cuda.core Stream's handle and context, neither of which changes while it is open."""
-
-    cdef CUstream handle
-    cdef CUcontext context  # NULL: the default streams', which is whichever context is current
-
-
-cdef WeakCache _streams = WeakCache()  # Stream: KnownStream
-
-
-cdef KnownStream known_stream(object stream):
-    cdef KnownStream known = _streams.get(stream)
-    if known is None:
-        known = KnownStream.__new__(KnownStream)
-        known.handle = <CUstream><uintptr_t>int(stream.handle)
-        if <uintptr_t>known.handle > 2:  # 0, 1 and 2 are the default streams
-            driver.cuStreamGetCtx(known.handle, &known.context)
-        _streams.put(stream, known)
-    return known
-
-
-cdef CUstream stream_handle(object stream, CUcontext* context) except? NULL:
-    """The handle of a Stream, a GraphBuilder, or anything with ``__cuda_stream__``; and its context, if it is known."""
-    cdef KnownStream known
-    context[0] = NULL
-    if type(stream) is Stream or isinstance(stream, Stream):
-        if _is_closed(stream):
-            raise ValueError("the stream is closed; launch on an open one (Device().create_stream()). cuda.core before "
-                             "1.2 shows the null stream so, too: there pass cuda.core.LEGACY_DEFAULT_STREAM")
-        known = known_stream(stream)
-        context[0] = known.context
-        return known.handle
-    if hasattr(stream, "__cuda_stream__"):
-        protocol = stream.__cuda_stream__
-        version, handle = protocol() if callable(protocol) else protocol
-        if version != 0:
-            raise ValueError(f"the stream's __cuda_stream__ is of version {version}; version 0 is known")
-        return <CUstream><uintptr_t>int(handle)
-    if hasattr(stream, "stream"):  # a GraphBuilder captures on a stream of its own
-        return stream_handle(stream.stream, context)
-    raise TypeError(f"stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an "
-                    "object with __cuda_stream__")
-
-
-cdef bint _is_closed(object stream) except -1:
-    """Whether a Stream was closed. cuda.core before 1.2 lacks is_closed; a closed stream's handle is then None or 0."""
-    closed = IS_CLOSED.of(stream)
-    if closed is not None:
-        return closed
-    handle = stream.handle
-    return handle is None or int(handle) == 0
-
-
-# ---- configuration ----
-
-cdef class Configuration:
-    """A LaunchConfig's fields as they were read, and what the driver makes of them."""
-
-    cdef object grid, block, cluster, shmem_size, is_cooperative, programmatic
-    cdef LaunchConfigC native
-    cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
-
-
-cdef Configuration configuration_of(object config, Signature signature):
-    """The configuration for the driver; that of the kernel's last launch, if no field differs.
-
-    Tuples are compared by identity, which is enough: a field that was set anew is another tuple, or an equal one.
-    """
-    cdef Configuration last = signature.configuration
-    if type(config) is not LaunchConfig and not isinstance(config, LaunchConfig):
-        config = LaunchConfig(**config)
-    grid, block, cluster = GRID.of(config), BLOCK.of(config), CLUSTER.of(config)
-    shmem_size = SHMEM_SIZE.of(config)
-    is_cooperative, programmatic = IS_COOPERATIVE.of(config), PROGRAMMATIC.of(config)
-    if (
-        last is None or grid is not last.grid or block is not last.block or cluster is not last.cluster
-        or is_cooperative is not last.is_cooperative or programmatic is not last.programmatic
-        or (shmem_size is not last.shmem_size and shmem_size != last.shmem_size)
-    ):
-        last = Configuration.__new__(Configuration)
-        last.grid, last.block, last.cluster, last.shmem_size = grid, block, cluster, shmem_size
-        last.is_cooperative, last.programmatic = is_cooperative, programmatic
-        _fill(last)
-        signature.configuration = last
-    return last
-
-
-cdef int _fill(Configuration config) except -1:
-    cdef LaunchConfigC* native = &config.native
-    cluster = config.cluster or (1, 1, 1)
-    for axis in range(3):
-        native.grid_dim[axis] = config.grid[axis] * cluster[axis]  # LaunchConfig.grid counts clusters
-        native.block_dim[axis] = config.block[axis]
-    native.shared_mem_bytes = config.shmem_size
-    native.attributes = config.attributes
-    if config.cluster:
-        _add_attribute(config, ATTRIBUTE_CLUSTER_DIMENSION, cluster)
-    if config.is_cooperative:
-        _add_attribute(config, ATTRIBUTE_COOPERATIVE, (1,))
-    if config.programmatic:
-        _add_attribute(config, ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, (1,))
-    return 0
-
-
-cdef int _add_attribute(Configuration config, uint32_t id, tuple values) except -1:
-    cdef LaunchAttribute* attribute = &config.attributes[config.native.attribute_count]
-    attribute.id = id
-    for index, value in enumerate(values):
-        attribute.value[index] = value
-    config.native.attribute_count += 1
-    return 0
-
-
-# ---- launching ----
-
-cdef int _start(
-        Configuration configuration, CUstream stream, Signature signature, void** pointers, object config) except -1:
-    cdef LaunchConfigC mine = configuration.native  # a copy: another thread may launch with the same configuration
+cdef inline CUresult call_driver(
+        const LaunchConfigC* configured, CUstream stream, CUfunction function, void** pointers) noexcept:
+    cdef LaunchConfigC native = configured[0]  # a copy: another thread may launch with the same one on another stream
     cdef CUresult result
-    mine.stream = stream
-    with nogil:  # a full queue blocks, and what empties it may need the GIL
-        result = driver.cuLaunchKernelEx(&mine, signature.function, pointers, NULL)
-    if result != CUDA_SUCCESS:
-        raise CUDAError(f"{error_name(result)}: the driver refused to launch {signature.name or 'the kernel'} "
-                        f"with {config!r}")
+    native.stream = stream
+    # Letting the GIL go costs 66 to 70 ns (H200 host, Python 3.12), and keeping it can hang: a launch blocks while the
+    # queue is full, and the queue may wait for a host function in Python (observed: driver 580, launches behind a
+    # cuLaunchHostFunc).
+    with nogil:
+        result = driver.cuLaunchKernelEx(&native, function, pointers, NULL)
+    return result
+
+
+cdef CUfunction function_on(KnownStream stream, Signature signature) noexcept:
+    """What to launch: the kernel as it is in the first context that it is launched in, and elsewhere the kernel itself.
+
+    The driver launches the former some 40 ns sooner, since it looks the latter up every time. But a look-up by
+    cuKernelGetFunction costs about a microsecond (H200, driver 580), so there is one, and no more.
+    """
+    if stream.context_id == 0:
+        return signature.function
+    if signature.context_id == 0:
+        _enter(stream, signature)
+    return signature.function_in_context if signature.context_id == stream.context_id else signature.function
+
+
+cdef int _enter(KnownStream stream, Signature signature) noexcept:
+    cdef CUcontext popped
+    signature.function_in_context = signature.function
+    signature.context_id = stream.context_id
+    if driver.cuCtxPushCurrent(stream.context) == CUDA_SUCCESS:
+        driver.cuKernelGetFunction(&signature.function_in_context, signature.function)
+        driver.cuCtxPopCurrent(&popped)
     return 0
+
+
+cdef object _refused(CUresult result, Signature signature, object config):
+    return CUDAError(f"{error_name(result)}: the driver refused to launch {signature.name or 'the kernel'} "
+                     f"with {config!r}")
 
 
 def launch(stream, config, kernel, *args):
@@ -232,53 +100,63 @@ def launch(stream, config, kernel, *args):
     CUDAError
         If the driver refuses the launch.
     """
-    cdef CUcontext context
-    cdef CUstream handle
+    PreparedLaunch(kernel, config, *args)(stream)
+
+
+cdef object _launch_by_name = launch  # for arguments by name, and for large ones
+
+
+cdef object _launch(PyObject* module, PyObject* const* given, Py_ssize_t given_count, PyObject* names):
+    cdef KnownStream stream
     cdef Signature signature
     cdef Configuration configuration
-    cdef unsigned char stack_block[STACK_BLOCK_BYTES]
-    cdef void* stack_pointers[STACK_COUNT]
-    cdef PreparedLaunch prepared
+    cdef CUresult result
+    cdef unsigned char block[STACK_BLOCK_BYTES]
+    cdef void* pointers[STACK_COUNT]
+    if names != NULL or given_count < 3:
+        return PyObject_Vectorcall(_launch_by_name, given, given_count, names)
     ensure_driver()
-    handle = stream_handle(stream, &context)
-    signature = signature_of(kernel)
-    configuration = configuration_of(config, signature)
-    if signature.block_bytes <= STACK_BLOCK_BYTES and signature.count <= STACK_COUNT:
-        _pack_all(signature, args, stack_block, stack_pointers)
-        _require_contexts(args, handle, context)
-        _start(configuration, handle, signature, stack_pointers, config)
-    else:
-        prepared = PreparedLaunch(kernel, config, *args)
-        _require_contexts(args, handle, context)
-        _start(configuration, handle, signature, prepared.pointers, config)
+    stream = known_stream(<object>given[0])
+    signature = signature_of(<object>given[2])
+    if signature.block_bytes > STACK_BLOCK_BYTES or signature.count > STACK_COUNT:
+        return PyObject_Vectorcall(_launch_by_name, given, given_count, names)
+    configuration = configuration_of(<object>given[1], signature)
+    if pack_all(signature, &given[3], given_count - 3, stream.context, block, pointers):
+        _require_contexts(&given[3], given_count - 3, stream)
+    result = call_driver(&configuration.native, stream.handle, function_on(stream, signature), pointers)
+    if result != CUDA_SUCCESS:
+        raise _refused(result, signature, <object>given[1])
 
 
-cdef int _pack_all(Signature signature, tuple args, unsigned char* block, void** pointers) except -1:
-    cdef Py_ssize_t index
-    if len(args) != signature.count:
-        raise TypeError(f"kernel {signature.name or '?'} takes {signature.count} arguments, and {len(args)} were given")
-    for index in range(signature.count):
-        pointers[index] = block + signature.parameters[index].offset
-        pack(signature, index, args[index], <unsigned char*>pointers[index])
-    return 0
+cdef PyMethodDef LAUNCH_DEFINITION
+cdef bytes LAUNCH_DOC = launch.__doc__.replace("\n\n", "\n--\n\n", 1).encode()  # as inspect wants the signature
+LAUNCH_DEFINITION.ml_name = "launch"
+LAUNCH_DEFINITION.ml_meth = <void*>_launch
+LAUNCH_DEFINITION.ml_flags = METH_FASTCALL | METH_KEYWORDS
+LAUNCH_DEFINITION.ml_doc = LAUNCH_DOC
+launch = PyCFunction_NewEx(&LAUNCH_DEFINITION, NULL, __name__)
 
 
-cdef int _require_contexts(tuple args, CUstream stream, CUcontext context) except -1:
+cdef int _require_contexts(PyObject* const* args, Py_ssize_t count, KnownStream stream) except -1:
     """Refuse a descriptor of another context than the stream's (the current one, for a default stream)."""
-    cdef TensorMapDescriptor descriptor
+    cdef CUcontext own, context = stream.context
     cdef Py_ssize_t index
-    for index in range(len(args)):
-        if type(args[index]) is not TensorMapDescriptor:
+    if context == NULL and driver.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS:
+        return 0  # the launch will say what is wrong with the stream
+    for index in range(count):
+        if Py_TYPE(<object>args[index]) != <PyTypeObject*>TensorMapDescriptor:
             continue
-        if context == NULL and driver.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS:
-            return 0  # the launch will say what is wrong with the stream
-        descriptor = <TensorMapDescriptor>args[index]
-        if context != descriptor._context and not _is_green(stream):
-            raise TensorMapError(
-                f"argument {index}: the descriptor was made on device {descriptor._device_id} in context "
-                f"{<uintptr_t>descriptor._context:#x}, and the launch is on device {_device_of(context)} in context "
-                f"{<uintptr_t>context:#x}; a tensor map is valid in its own context. Make one with that one current")
+        own = (<TensorMapDescriptor>args[index])._context
+        if own != context and not _is_green(stream.handle):
+            raise _stranger(index, <TensorMapDescriptor>args[index], context)
     return 0
+
+
+cdef object _stranger(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontext context):
+    return TensorMapError(
+        f"argument {index}: the descriptor was made on device {descriptor._device_id} in context "
+        f"{<uintptr_t>descriptor._context:#x}, and the launch is on device {_device_of(context)} in context "
+        f"{<uintptr_t>context:#x}; a tensor map is valid in its own context. Make one with that one current")
 
 
 cdef bint _is_green(CUstream stream) noexcept:
@@ -294,6 +172,9 @@ cdef int _device_of(CUcontext context) noexcept:
         driver.cuCtxGetDevice(&device_id)
         driver.cuCtxPopCurrent(&context)
     return device_id
+
+
+cdef KnownStream NO_STREAM = KnownStream.__new__(KnownStream)  # no object is its owner
 
 
 cdef class PreparedLaunch:
@@ -313,24 +194,34 @@ cdef class PreparedLaunch:
             step(stream)
     """
 
+    cdef vectorcallfunc vectorcall
+    cdef KnownStream stream      # that it is bound to: its context is the descriptors'
+    cdef CUfunction function     # for it
+    cdef void** pointers
+    cdef LaunchConfigC native    # for it
+    cdef Configuration configuration  # owns the attributes that native points to
     cdef Signature signature
-    cdef Configuration configuration
+    cdef unsigned char* block
     cdef object kernel, config
     cdef tuple arguments
-    cdef unsigned char* block
-    cdef void** pointers
+
+    def __cinit__(self):
+        self.stream = NO_STREAM
 
     def __init__(self, kernel, config, *args):
         ensure_driver()
         self.kernel, self.config = kernel, config
         self.signature = signature_of(kernel)
         self.configuration = configuration_of(config, self.signature)
-        self.block = <unsigned char*>PyMem_Malloc(self.signature.block_bytes + 1)
-        self.pointers = <void**>PyMem_Malloc((self.signature.count + 1) * sizeof(void*))
+        self.native = self.configuration.native
+        self.block = <unsigned char*>PyMem_Realloc(self.block, self.signature.block_bytes + 1)
+        self.pointers = <void**>PyMem_Realloc(self.pointers, (self.signature.count + 1) * sizeof(void*))
         if self.block == NULL or self.pointers == NULL:
             raise MemoryError
-        _pack_all(self.signature, args, self.block, self.pointers)
+        pack_all(self.signature, PySequence_Fast_ITEMS(args), len(args), NULL, self.block, self.pointers)
         self.arguments = args
+        self.stream = NO_STREAM
+        self.vectorcall = <vectorcallfunc>_launch_prepared
 
     def __dealloc__(self):
         PyMem_Free(self.block)
@@ -346,13 +237,44 @@ cdef class PreparedLaunch:
         cdef Py_ssize_t at = range(self.signature.count)[index]  # a negative index counts from the end
         pack(self.signature, at, value, self.block + self.signature.parameters[at].offset)
         self.arguments = (*self.arguments[:at], value, *self.arguments[at + 1:])
+        self.stream = NO_STREAM  # the descriptor's context is to be compared
 
     def __call__(self, stream):
         """Launch on `stream`, with the arguments as they were packed."""
-        cdef CUcontext context
-        cdef CUstream handle = stream_handle(stream, &context)
-        _require_contexts(self.arguments, handle, context)
-        _start(self.configuration, handle, self.signature, self.pointers, self.config)
+        if self.arguments is None:
+            raise TypeError("PreparedLaunch.__init__ was not called")
+        _start_prepared(self, stream)
+
+
+cdef int _start_prepared(PreparedLaunch prepared, object stream) except -1:
+    cdef CUresult result
+    if not is_open(prepared.stream, stream):
+        _bind(prepared, stream)
+    result = call_driver(&prepared.native, prepared.native.stream, prepared.function, prepared.pointers)
+    if result != CUDA_SUCCESS:
+        raise _refused(result, prepared.signature, prepared.config)
+    return 0
+
+
+cdef int _bind(PreparedLaunch prepared, object stream) except -1:
+    """Make the next launches for a stream, if the descriptors are its context's."""
+    cdef KnownStream known = known_stream(stream)
+    _require_contexts(PySequence_Fast_ITEMS(prepared.arguments), len(prepared.arguments), known)
+    prepared.function = function_on(known, prepared.signature)
+    prepared.native.stream = known.handle
+    # A stream whose context is not known is not kept: the next launch on it may be in another.
+    prepared.stream = known if known.context != NULL else NO_STREAM
+    return 0
+
+
+cdef object _launch_prepared(PyObject* prepared, PyObject* const* given, size_t given_count, PyObject* names):
+    if names != NULL or PyVectorcall_NARGS(given_count) != 1:
+        return PyObject_Vectorcall((<object>prepared).__call__, given, given_count, names)
+    _start_prepared(<PreparedLaunch>prepared, <object>given[0])
+
+
+cdef PreparedLaunch _probe = PreparedLaunch.__new__(PreparedLaunch)
+accept_vectorcall(<PyObject*>PreparedLaunch, <char*>&_probe.vectorcall - <char*><PyObject*>_probe)
 
 
 def prepare(kernel, config, *args):

@@ -1,12 +1,35 @@
 """What is known of an object, for as long as it lives."""
 
 from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+
+cdef enum:
+    RECENT_COUNT = 64  # a power of two
+
+
+cdef class Known:
+    """What is known of one object."""
+
+    cdef PyObject* owner  # that object, borrowed; NULL once it is gone
 
 
 cdef class WeakCache:
-    cdef dict entries        # id(key): (weak reference to the key, value)
-    cdef PyObject* last_key  # borrowed: the one that was asked for last is found at once
-    cdef object last_value
+    cdef dict entries  # id(owner): (weak reference to the owner, Known)
+    # Those that were asked for last, found without the dictionary; borrowed from it, and NULL where there is none.
+    cdef PyObject* recent[RECENT_COUNT]
 
-    cdef object get(self, object key)
-    cdef int put(self, object key, object value) except -1
+    cdef object find(self, object owner)
+    cdef int put(self, object owner, Known known) except -1
+
+
+cdef inline size_t place_of(PyObject* owner) noexcept:
+    """Where an object's Known would be among the recent ones. Python's objects are 16 bytes apart or more."""
+    return (<uintptr_t>owner >> 4 ^ <uintptr_t>owner >> 10) & (RECENT_COUNT - 1)
+
+
+cdef inline object look_up(WeakCache cache, object owner):
+    """What was put for this very object, or None."""
+    cdef PyObject* known = cache.recent[place_of(<PyObject*>owner)]
+    if known != NULL and (<Known>known).owner == <PyObject*>owner:
+        return <object>known
+    return cache.find(owner)

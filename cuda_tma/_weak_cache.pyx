@@ -9,25 +9,34 @@ from functools import partial
 from cpython.object cimport PyObject
 
 
+cdef class Known:
+    pass
+
+
 cdef class WeakCache:
     def __cinit__(self):
         self.entries = {}
 
-    cdef object get(self, object key):
-        """What was put for this very object, or None."""
-        if <PyObject*>key == self.last_key:
-            return self.last_value
-        entry = self.entries.get(id(key))
+    cdef object find(self, object owner):
+        """As look_up, from the dictionary; and the next look_up finds it at once."""
+        entry = self.entries.get(id(owner))
         if entry is None:
             return None
-        self.last_key, self.last_value = <PyObject*>key, entry[1]
-        return self.last_value
+        _, known = <tuple>entry
+        self.recent[place_of(<PyObject*>owner)] = <PyObject*>known
+        return known
 
-    cdef int put(self, object key, object value) except -1:
-        self.entries[id(key)] = weakref.ref(key, partial(self._forget, id(key))), value
+    cdef int put(self, object owner, Known known) except -1:
+        self._forget(id(owner), None)
+        self.entries[id(owner)] = weakref.ref(owner, partial(self._forget, id(owner))), known
+        known.owner = <PyObject*>owner
         return 0
 
     def _forget(self, identity, _):
         """The object is gone: another may get its address."""
-        self.entries.pop(identity, None)
-        self.last_key, self.last_value = NULL, None
+        cdef size_t place = place_of(<PyObject*><uintptr_t>identity)
+        _, known = self.entries.pop(identity, (None, None))
+        if known is not None:
+            (<Known>known).owner = NULL
+        if self.recent[place] == <PyObject*>known:
+            self.recent[place] = NULL

@@ -49,6 +49,8 @@ SIGNATURES = {
     "cuGetErrorName": (ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)),
     "cuKernelGetParamInfo": (u64, ctypes.c_size_t, ctypes.POINTER(u64), ctypes.POINTER(u64)),
     "cuKernelGetName": (ctypes.POINTER(ctypes.c_char_p), u64),
+    "cuKernelGetFunction": (ctypes.POINTER(u64), u64),
+    "cuCtxGetId": (u64, ctypes.POINTER(u64)),
 }
 
 
@@ -81,6 +83,7 @@ class FakeDriver:
     pointer_error: int = 0  # what cuPointerGetAttribute answers, if not 0
     parameter_error: int = 0  # likewise cuKernelGetParamInfo
     green: int = 0  # the green context of every stream
+    context_ids: dict = field(default_factory=dict)  # context: its id, if that is not its handle
     stack: list = field(default_factory=list)
     pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute knows
     kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
@@ -204,6 +207,16 @@ class FakeDriver:
     def cuKernelGetName(self, out, function):
         self._name = ctypes.create_string_buffer(self.kernels[function][0].encode())
         out[0] = ctypes.cast(self._name, ctypes.c_char_p)
+        return 0
+
+    def cuKernelGetFunction(self, out, kernel):
+        """Kernels' handles are multiples of 16; their functions differ from them and from context to context."""
+        out[0] = kernel | self.context & 15
+        self.kernels[out[0]] = self.kernels[kernel]
+        return 0
+
+    def cuCtxGetId(self, context, out):
+        out[0] = self.context_ids.get(context, context)
         return 0
 
     def cuGetErrorName(self, result, out):

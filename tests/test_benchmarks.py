@@ -200,13 +200,19 @@ int cuLaunchKernelEx(const uint32_t *config, uint64_t kernel, uint32_t **argumen
     *arguments[1] += config[0] * config[3] + kernel;
     return extra || config[6] || *(uint64_t *)(config + 8) != 77;
 }
+int cuLaunchKernel(uint64_t kernel, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz,
+                   uint32_t bytes, uint64_t stream, uint32_t **arguments, void *extra)
+{
+    *arguments[1] += 2 * (gx * bx + kernel);
+    return extra || bytes || gy * gz * by * bz != 1 || stream != 77;
+}
 """
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory):
-    """A library with the driver's three functions, which do little."""
+    """A library with the driver's four functions, which do little."""
     folder = tmp_path_factory.mktemp("driver")
     (folder / "driver.c").write_text(STAND_IN)
     command = ["gcc", "-shared", "-fPIC", "-o", folder / "libdriver.so", folder / "driver.c"]
@@ -238,10 +244,11 @@ def test_the_floor_passes_what_python_gives(stand_in):
 
 
 @needs_gcc
-def test_the_floor_launches_with_arguments_in_memory(stand_in):
+@pytest.mark.parametrize(("by", "each"), [("cuLaunchKernel", 2 * (32 + 1000)), ("cuLaunchKernelEx", 32 + 1000)])
+def test_the_floor_launches_with_arguments_in_memory(stand_in, by, each):
     counter = ctypes.c_uint32(5)
-    timer = floor.Floor(stand_in).launch(1000, 77, [floor.map_copy(bytes(128)), counter])
-    assert timer(3) > 0 and counter.value == 5 + 3 * (32 + 1000)
+    timer = floor.Floor(stand_in).launch(1000, 77, [floor.map_copy(bytes(128)), counter], by)
+    assert timer(3) > 0 and counter.value == 5 + 3 * each
 
 
 @needs_gcc

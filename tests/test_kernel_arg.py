@@ -1,14 +1,19 @@
 """launch() on a driver that is not there: what reaches cuLaunchKernelEx, byte for byte."""
 
 import ctypes
+import inspect
 import struct
 
 import numpy as np
 import pytest
 from cuda import core
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cuda_tma
-from cuda_tma import TensorMapError
+from cuda_tma import TensorMapError, _driver
+
+from .fake_driver import FakeDriver
 
 HANDLES = iter(range(0x1000, 1 << 30, 16))
 
@@ -178,6 +183,131 @@ def test_streams(launch, driver):
 
     with pytest.raises(ValueError, match="of version 1; version 0 is known"):
         launch("k", [], stream=Newer())
+
+
+def test_the_first_contexts_function_is_launched(driver):
+    """Elsewhere, and where the context is not known, the context-free kernel is."""
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [])
+    kernel = core.Kernel.from_handle(handle)
+
+    def launched(stream):
+        cuda_tma.launch(stream, CONFIG, kernel)
+        cuda_tma.prepare(kernel, CONFIG)(stream)
+        function, again = (launch.function for launch in driver.launches[-2:])
+        assert function == again
+        return function
+
+    assert launched(ForeignStream()) == handle
+    first = core.Stream.from_handle(0x1000)
+    assert launched(first) == launched(core.Stream.from_handle(0x2000)) == handle | 0xE  # 0xC0DE's
+    driver.stream_context = 0xBEE5
+    elsewhere = core.Stream.from_handle(0x3000)
+    assert launched(elsewhere) == handle
+    driver.stream_context, driver.context_ids = 0xC0DE, {0xC0DE: 5}  # a new context at the first one's address
+    assert launched(core.Stream.from_handle(0x4000)) == handle
+    assert launched(first) == handle | 0xE and driver.context == 0xC0DE and driver.stack == []
+
+
+@pytest.mark.parametrize("missing", ["cuKernelGetFunction", "cuCtxGetId"])
+def test_a_driver_without_functions_launches_kernels(driver, missing):
+    driver.install(without=[missing])
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [])
+    cuda_tma.launch(core.Stream.from_handle(0x1000), CONFIG, core.Kernel.from_handle(handle))
+    assert driver.launches[-1].function == handle
+
+
+@given(st.lists(st.tuples(st.sampled_from(["new", "drop", "launch"]), st.integers(0, 2)), max_size=60))
+def test_streams_come_and_go(steps):
+    """Whatever streams live and died, and whichever address they had: each is launched on by its own handle."""
+    before, fake = _driver.snapshot(), FakeDriver()
+    fake.install()
+    try:
+        handle = next(HANDLES)
+        fake.kernels[handle] = ("k", [])
+        kernel = core.Kernel.from_handle(handle)
+        prepared = cuda_tma.prepare(kernel, CONFIG)
+        streams = {}  # number: (stream, handle)
+        for step, number in steps:
+            if step == "new":
+                own = next(HANDLES)
+                streams[number] = core.Stream.from_handle(own), own
+            elif step == "drop":
+                streams.pop(number, None)
+            elif number in streams:
+                stream, own = streams[number]
+                cuda_tma.launch(stream, CONFIG, kernel)
+                prepared(stream)
+                assert [launch.stream for launch in fake.launches[-2:]] == [own, own]
+                del stream
+    finally:
+        _driver.restore(before)
+
+
+def test_arguments_by_name(driver):
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [])
+    kernel = core.Kernel.from_handle(handle)
+    cuda_tma.launch(stream=ForeignStream(), config=CONFIG, kernel=kernel)
+    cuda_tma.launch(ForeignStream(), kernel=kernel, config=CONFIG)
+    cuda_tma.prepare(kernel, CONFIG)(stream=ForeignStream())
+    assert [launch.grid for launch in driver.launches] == [(2, 3, 4)] * 3
+    assert str(inspect.signature(cuda_tma.launch)) == "(stream, config, kernel, *args)"
+    for call in (
+        lambda: cuda_tma.launch(ForeignStream(), CONFIG),
+        lambda: cuda_tma.launch(ForeignStream(), CONFIG, kernel, stram=1),
+        lambda: cuda_tma.prepare(kernel, CONFIG)(),
+        lambda: cuda_tma.prepare(kernel, CONFIG)(ForeignStream(), 1),
+        lambda: cuda_tma.prepare(kernel, CONFIG)(strem=ForeignStream()),
+    ):
+        with pytest.raises(TypeError, match="argument"):
+            call()
+    assert len(driver.launches) == 3
+
+
+def test_a_subclass_may_launch_otherwise(driver):
+    class Twice(cuda_tma.PreparedLaunch):
+        def __call__(self, stream):
+            super().__call__(stream)
+            super().__call__(stream)
+
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [4])
+    twice = Twice(core.Kernel.from_handle(handle), CONFIG, 3)
+    twice(core.Stream.from_handle(0x1000))
+    twice.__init__(core.Kernel.from_handle(handle), CONFIG, 4)
+    twice(stream=core.Stream.from_handle(0x2000))
+    launched = [(launch.stream, launch.arguments[0][0]) for launch in driver.launches]
+    assert launched == [(0x1000, 3)] * 2 + [(0x2000, 4)] * 2
+    with pytest.raises(TypeError, match="__init__ was not called"):
+        cuda_tma.PreparedLaunch.__new__(cuda_tma.PreparedLaunch)(ForeignStream())
+
+
+def test_closed_and_changed_streams_of_a_prepared_launch(driver, device_tensor):
+    """What was compared for one stream is not taken for granted for another, nor for another descriptor."""
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [128])
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    prepared = cuda_tma.prepare(core.Kernel.from_handle(handle), CONFIG, descriptor)
+    here = core.Stream.from_handle(0x1000)
+    prepared(here)
+    driver.stream_context = 0xBEEF
+    elsewhere = core.Stream.from_handle(0x2000)
+    with pytest.raises(TensorMapError, match="in context 0xbeef"):
+        prepared(elsewhere)
+    prepared(here)
+    driver.context = 0xBEEF
+    prepared[0] = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    with pytest.raises(TensorMapError, match="made on device 0 in context 0xbeef"):
+        prepared(here)
+    prepared(elsewhere)
+    elsewhere.close()
+    with pytest.raises(ValueError, match="the stream is closed"):
+        prepared(elsewhere)
+    with pytest.raises(ValueError, match="the stream is closed"):
+        cuda_tma.launch(elsewhere, CONFIG, core.Kernel.from_handle(handle), prepared[0])
+    assert [launch.stream for launch in driver.launches] == [0x1000, 0x1000, 0x2000]
 
 
 def test_what_is_no_kernel(driver):

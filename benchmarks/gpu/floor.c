@@ -41,7 +41,9 @@ typedef struct {
 static CUresult (*encode_tiled)(void *, uint32_t, uint32_t, void *, const uint64_t *, const uint64_t *,
                                 const uint32_t *, const uint32_t *, uint32_t, uint32_t, uint32_t, uint32_t);
 static CUresult (*replace_address)(void *, void *);
-static CUresult (*launch_kernel)(const LaunchConfig *, void *, void **, void **);
+static CUresult (*launch_kernel)(void *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, void *,
+                                 void **, void **);
+static CUresult (*launch_kernel_ex)(const LaunchConfig *, void *, void **, void **);
 
 /* Find the driver. Returns NULL, or what went wrong. */
 const char *open_driver(const char *path) {
@@ -50,8 +52,9 @@ const char *open_driver(const char *path) {
         return dlerror();
     *(void **)&encode_tiled = dlsym(library, "cuTensorMapEncodeTiled");
     *(void **)&replace_address = dlsym(library, "cuTensorMapReplaceAddress");
-    *(void **)&launch_kernel = dlsym(library, "cuLaunchKernelEx");
-    return encode_tiled && replace_address && launch_kernel ? NULL : "the driver lacks a function";
+    *(void **)&launch_kernel = dlsym(library, "cuLaunchKernel");
+    *(void **)&launch_kernel_ex = dlsym(library, "cuLaunchKernelEx");
+    return encode_tiled && replace_address && launch_kernel && launch_kernel_ex ? NULL : "the driver lacks a function";
 }
 
 static double now_ns(void) {
@@ -83,11 +86,21 @@ double replace_address_ns(int64_t count, void *map, void *global_address) {
 }
 
 /* One block of 32 threads, no attributes. Does not wait: keep `count` well below the queue's 1024. */
-double launch_ns(int64_t count, void *kernel, void *stream, void **arguments) {
+double launch_ns(int64_t count, void *function, void *stream, void **arguments) {
+    double begin = now_ns();
+    for (int64_t i = 0; i < count; i++) {
+        CUresult result = launch_kernel(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, NULL);
+        if (result)
+            return -result;
+    }
+    return (now_ns() - begin) / count;
+}
+
+double launch_ex_ns(int64_t count, void *function, void *stream, void **arguments) {
     LaunchConfig config = {{1, 1, 1}, {32, 1, 1}, 0, stream, NULL, 0};
     double begin = now_ns();
     for (int64_t i = 0; i < count; i++) {
-        CUresult result = launch_kernel(&config, kernel, arguments, NULL);
+        CUresult result = launch_kernel_ex(&config, function, arguments, NULL);
         if (result)
             return -result;
     }

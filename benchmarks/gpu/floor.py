@@ -18,6 +18,7 @@ from ..comparison import Timer
 SOURCE = Path(__file__).with_name("floor.c")
 MAP_BYTES = 128
 MAP_ALIGNMENT = 128
+LAUNCHES = {"cuLaunchKernel": "launch_ns", "cuLaunchKernelEx": "launch_ex_ns"}
 
 
 class Tiled(ctypes.Structure):
@@ -62,7 +63,7 @@ class Floor:
 
     def __init__(self, driver: str = "libcuda.so.1"):
         self._library = ctypes.PyDLL(str(compiled()))
-        for name in ("encode_ns", "replace_address_ns", "launch_ns", "exchange_ns", "method_ns"):
+        for name in ("encode_ns", "replace_address_ns", "launch_ns", "launch_ex_ns", "exchange_ns", "method_ns"):
             getattr(self._library, name).restype = ctypes.c_double
         self._library.open_driver.restype = ctypes.c_char_p
         if error := self._library.open_driver(driver.encode()):
@@ -77,13 +78,15 @@ class Floor:
         """``cuTensorMapReplaceAddress``."""
         return self._timer("replace_address_ns", "cuTensorMapReplaceAddress", map, ctypes.c_void_p(address))
 
-    def launch(self, kernel: int, stream: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData]) -> Timer:
-        """``cuLaunchKernelEx`` with arguments that lie in memory; it does not wait for the GPU."""
+    def launch(
+        self, function: int, stream: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData], by: str
+    ) -> Timer:
+        """``cuLaunchKernel`` or ``cuLaunchKernelEx``, arguments in memory; it does not wait for the GPU."""
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         # The timer keeps what the pointers show.
         pointers.arguments = arguments  # type: ignore[attr-defined]
-        handles = ctypes.c_void_p(kernel), ctypes.c_void_p(stream)
-        return self._timer("launch_ns", "cuLaunchKernelEx", *handles, pointers)
+        handles = ctypes.c_void_p(function), ctypes.c_void_p(stream)
+        return self._timer(LAUNCHES[by], by, *handles, pointers)
 
     def exchange(self, tensor: object) -> Timer:
         """The owning export through the DLPack C exchange API of the tensor's type, and its deleter."""

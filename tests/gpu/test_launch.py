@@ -52,6 +52,11 @@ def kernel(module):
 CONFIG = core.LaunchConfig(grid=1, block=1)
 
 
+def compiled(device, name, source):
+    options = core.ProgramOptions(arch=f"sm_{device.arch}")
+    return core.Program(source, "c++", options).compile("cubin").get_kernel(name)
+
+
 def put(kernel, stream, name, value, dtype):
     out = torch.zeros(1, dtype=getattr(torch, dtype), device="cuda")
     torch.cuda.synchronize()
@@ -212,6 +217,13 @@ def test_a_closed_stream_is_refused(kernel, stream, device):
     closed.close()
     with pytest.raises(ValueError, match="stream is closed"):
         cuda_tma.launch(closed, CONFIG, kernel("nothing"))
+    own = device.create_stream()
+    prepared = cuda_tma.prepare(kernel("nothing"), CONFIG)
+    prepared(own)
+    own.sync()
+    own.close()
+    with pytest.raises(ValueError, match="stream is closed"):
+        prepared(own)
     cuda_tma.launch(stream, CONFIG, kernel("nothing"))
     stream.sync()
 
@@ -252,6 +264,62 @@ def test_a_graph(kernel, device):
     assert out.cpu().numpy().tobytes() == bytes(descriptor)
 
 
+def test_a_kernel_is_first_launched_into_a_graph(device):
+    """Finding the kernel in its context does not disturb the capture."""
+    fresh = compiled(device, "fresh", 'extern "C" __global__ void fresh(float* out) { *out = 3; }')
+    out = torch.zeros(1, device="cuda")
+    torch.cuda.synchronize()
+    builder = device.create_graph_builder().begin_building()
+    cuda_tma.launch(builder, CONFIG, fresh, out)
+    graph = builder.end_building().complete()
+    assert out.item() == 0
+    stream = device.create_stream()
+    graph.launch(stream)
+    stream.sync()
+    assert out.item() == 3
+
+
+def test_shared_memory_allowed_after_the_first_launch(device, stream):
+    """The driver allows it the kernel, and we launch what the kernel is in a context."""
+    from cuda.bindings import driver
+
+    source = """extern "C" __global__ void large(int* out) {
+        extern __shared__ int memory[]; memory[24999] = 7; *out = memory[24999]; }"""
+    large = compiled(device, "large", source)
+    out = torch.zeros(1, dtype=torch.int32, device="cuda")
+    torch.cuda.synchronize()
+    config = core.LaunchConfig(grid=1, block=1, shmem_size=100_000)
+    with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE"):
+        cuda_tma.launch(stream, config, large, out)
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    driver.cuKernelSetAttribute(attribute, 100_000, driver.CUkernel(int(large.handle)), driver.CUdevice(0))
+    cuda_tma.launch(stream, config, large, out)
+    stream.sync()
+    assert out.item() == 7
+
+
+def test_one_kernel_in_two_contexts(kernel, stream):
+    from cuda.bindings import driver
+
+    assert put(kernel("put_float"), stream, "float", 2.0, "float32") == 2.0
+    try:
+        error, other = driver.cuCtxCreate(None, 0, 0)
+    except TypeError:
+        error, other = driver.cuCtxCreate(0, 0)
+    assert error == driver.CUresult.CUDA_SUCCESS
+    try:
+        (_, handle), (_, address) = driver.cuStreamCreate(0), driver.cuMemAlloc(4)
+        cuda_tma.launch(core.Stream.from_handle(int(handle)), CONFIG, kernel("put_float"), 5.0, int(address))
+        error, copied = 0, np.zeros(1, np.float32)
+        assert driver.cuStreamSynchronize(handle) == (0,)
+        assert driver.cuMemcpyDtoH(copied.ctypes.data, address, 4) == (0,)
+    finally:
+        driver.cuCtxPopCurrent()
+        driver.cuCtxDestroy(other)
+    assert copied[0] == 5.0
+    assert put(kernel("put_float"), stream, "float", 3.0, "float32") == 3.0
+
+
 def test_every_launch_config_field(kernel, stream):
     out = torch.zeros(2, dtype=torch.int32, device="cuda")
     torch.cuda.synchronize()
@@ -279,6 +347,7 @@ def test_a_prepared_launch(kernel, stream):
     prepared = cuda_tma.prepare(kernel("put_map"), CONFIG, maps[0], out)
     for descriptor in (*maps, maps[0]):
         prepared[0] = descriptor
+        prepared(stream=stream)
         prepared(stream)
         stream.sync()
         assert out.cpu().numpy().tobytes() == bytes(descriptor)
