@@ -10,7 +10,7 @@ from ._context cimport enter_context, require_access
 from ._create cimport encode
 from ._driver cimport CUcontext, driver, require_success
 from ._export cimport Reading, read, source_of
-from ._launch cimport stream_handle
+from ._stream cimport stream_handle
 from ._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, fill_buffer
 
 import numpy as np

@@ -10,6 +10,7 @@ from ._driver cimport (
     error_name, require_success)
 from ._export cimport Reading, read, source_of
 from ._tensor_map cimport TensorMapDescriptor
+from ._vectorcall cimport PyVectorcall_NARGS, take_calls, vectorcallfunc
 
 from . import refusals
 from ._dlpack import dtype_name_of
@@ -18,18 +19,7 @@ from .explain import refusal
 from .keywords import options_from
 from .rules import check
 
-cdef extern from *:
-    """
-    /* Let `first` have the calls of a function, and return what had them. PEP 590. */
-    static vectorcallfunc take_calls(PyObject *function, vectorcallfunc first) {
-        vectorcallfunc before = ((PyCFunctionObject *)function)->vectorcall;
-        ((PyCFunctionObject *)function)->vectorcall = first;
-        return before;
-    }
-    """
-    ctypedef object (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*)
-    vectorcallfunc take_calls(object function, vectorcallfunc first)
-    Py_ssize_t PyVectorcall_NARGS(size_t)
+ctypedef object (*Calls)(PyObject*, PyObject* const*, size_t, PyObject*)
 
 
 def create_tensor_map(
@@ -62,7 +52,7 @@ def create_tensor_map(
         options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
 
 
-cdef vectorcallfunc _create_tensor_map = take_calls(create_tensor_map, _create_from_two)
+cdef Calls _create_tensor_map = <Calls>take_calls(create_tensor_map, <vectorcallfunc>_create_from_two)
 
 
 cdef object _create_from_two(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):

@@ -1,6 +1,6 @@
 """The descriptor, for the other extension modules."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 
 from ._arguments cimport Compilable, TensorArguments
 from ._dlpack cimport DLTensor
@@ -22,7 +22,9 @@ cdef class TensorMapDescriptor:
     cdef Compilable _options
     cdef object __weakref__
 
-    cdef void* map(self) noexcept
+    cdef inline void* map(self) noexcept:
+        return <void*>((<uintptr_t>self._storage + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
+
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1
     cdef int _put_address(self, uint64_t address) except -1
 

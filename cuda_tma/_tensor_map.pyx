@@ -58,9 +58,6 @@ cdef class TensorMapDescriptor:
         raise TypeError("make a TensorMapDescriptor with cuda_tma.create_tensor_map(tensor, options), "
                         "Device().create_tensor_map or StridedMemoryView.as_tensor_map")
 
-    cdef void* map(self) noexcept:
-        return <void*>((<uintptr_t>self._storage + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
-
     @property
     def params(self):
         """What the map says, in driver order, read off the 128 bytes: a :class:`TiledParams`, :class:`Im2colParams` or

@@ -82,10 +82,19 @@ def test_the_examples_to_learn_from_are_short(name):
 
 def test_readme_example():
     """The README's program is Python, its kernel compiles, and the names that it uses are public."""
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    program, *fragments = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert cubin(literals(program)["SOURCE"], "sm_90a").startswith(b"\x7fELF")
-    for name in set(re.findall(r"\bcuda_tma\.(\w+)", program.replace("cuda_tma/tma.cuh", ""))):
+    for name in set(re.findall(r"\bcuda_tma\.(\w+)", " ".join([program.replace("cuda_tma/tma.cuh", ""), *fragments]))):
         assert callable(getattr(cuda_tma, name)), name
+
+
+def test_readme_values():
+    """What the README says that a convolution's functions give, they give."""
+    conv = cuda_tma.Convolution(kernel_size=3, padding=1, stride=2)
+    said = re.findall(r"^(conv\.\S.*?)  # (\(.*?\)):", (ROOT / "README.md").read_text(), re.M)
+    assert len(said) == 3
+    for expression, value in said:
+        assert eval(expression, {"conv": conv}) == ast.literal_eval(value), expression
 
 
 def test_readme_links():
