@@ -1,7 +1,8 @@
 """Rows of a table gathered by index, as an embedding does, against torch.index_select.
 
 The tensor map's box is one row, so a load at Coordinates{0, index} fetches any row: each lane of a warp starts one. The
-rows of a tile arrive side by side, and one store writes them to the output. TMA does not look inside an element: the
+rows of a tile arrive side by side, and one store writes them to the output. Compute capability 10 has an instruction
+for four rows at a time (not run on hardware here; the tests assemble it). TMA does not look inside an element: the
 table is viewed as int64, so that one box, at most 256 elements wide, holds a row of up to 2 KB of any type.
 
 An index outside the table costs no memory access and gives a row of zeros, which is what a padding index should do.
@@ -17,7 +18,7 @@ import cuda_tma
 ROWS, ROW_BYTES = 8, 1024  # as in the kernel
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
-#include <cuda_tma/tma.cuh>
+#include <cuda_tma/sm100.cuh>
 using namespace cuda_tma;
 
 constexpr int ROWS = 8, ROW_BYTES = 1024;   // one tile, 8 KB: a lane for each row
@@ -39,8 +40,14 @@ extern "C" __global__ void gather(const __grid_constant__ TensorMap table, const
         if (i >= mine) return;
         if (leader) full[i % STAGES].arrive_expect_tx(sizeof(ring[0]));
         __syncwarp();   // bytes are announced before any arrives, and the leader has seen that the stage is free
-        // Rows may be asked for again: L2 makes room with what is stored.
-        if (lane < ROWS) load(ring[i % STAGES][lane], table, full[i % STAGES], Coordinates{0, index}, evict_last());
+        const CachePolicy keep = evict_last();   // rows may be asked for again: L2 makes room with what is stored
+        if constexpr (has_gather4) {   // one instruction for the rows of four lanes
+            const auto of = [&](int other) { return __shfl_sync(~0u, index, lane / 4 * 4 + other); };
+            const FourRows four{of(0), of(1), of(2), of(3)};
+            if (lane < ROWS && lane % 4 == 0) load_gather4(ring[i % STAGES][lane], table, full[i % STAGES], 0, four, keep);
+        } else if (lane < ROWS) {
+            load(ring[i % STAGES][lane], table, full[i % STAGES], Coordinates{0, index}, keep);
+        }
     };
 
     if (leader) {
