@@ -44,7 +44,8 @@ extern "C" __global__ void gather(const __grid_constant__ TensorMap table, const
         if constexpr (has_gather4) {   // one instruction for the rows of four lanes
             const auto of = [&](int other) { return __shfl_sync(~0u, index, lane / 4 * 4 + other); };
             const FourRows four{of(0), of(1), of(2), of(3)};
-            if (lane < ROWS && lane % 4 == 0) load_gather4(ring[i % STAGES][lane], table, full[i % STAGES], 0, four, keep);
+            if (lane < ROWS && lane % 4 == 0)
+                load_gather4(ring[i % STAGES][lane], table, full[i % STAGES], 0, four, keep);
         } else if (lane < ROWS) {
             load(ring[i % STAGES][lane], table, full[i % STAGES], Coordinates{0, index}, keep);
         }

@@ -61,8 +61,8 @@ def check_alignment(params: Params, innermost: int) -> None:
 def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
     """Fault on an im2col start outside the pixel box, offsets not included.
 
-    Observed: driver 580, sm_90, for loads through interleaved layouts, and for stores and reductions without
-    interleave that start behind the box; taken to hold for the rest. ``upper`` is inclusive.
+    Observed: driver 580, sm_90, for loads with and without interleave, and for stores and reductions without it that
+    start behind the box; taken to hold for the rest. ``upper`` is inclusive.
     """
     if lower <= start <= upper:
         return
