@@ -1,0 +1,86 @@
+"""Every form of wgmma, through the header, on tiles that TMA loaded: exact, as all sums are small integers."""
+
+from itertools import product
+
+import pytest
+from cuda.core import LaunchConfig, Program, ProgramOptions
+
+import cuda_tma
+
+from .conftest import compute_capability
+
+torch = pytest.importorskip("torch")
+
+SOURCE = r"""
+#include <cuda_tma/wgmma.cuh>
+using namespace cuda_tma;
+
+// One product of a 64 x K and an N x K matrix, where K is what a span of the swizzle holds.
+template <int N, Input Type, Major A, Major B, Swizzle Mode>
+__global__ void multiply(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map, float* out) {
+    constexpr int SPAN = swizzle_span<Mode>(), K = SPAN / 2;
+    extern __shared__ __align__(1024) char a[];
+    char* b = a + 64 * SPAN;
+    __shared__ Barrier full;
+    const auto load_tile = [&](char* tile, const TensorMap& map, Major major, int rows) {
+        if (major == Major::K) return load(tile, map, full, Coordinates{0, 0});
+        for (int row = 0; row < rows; row += K) load(tile + row * SPAN, map, full, Coordinates{row, 0});
+    };
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx((64 + N) * SPAN);
+        load_tile(a, a_map, A, 64);
+        load_tile(b, b_map, B, N);
+    }
+    __syncthreads();
+    full.wait(0);
+
+    const auto a_tile = A == Major::K ? k_major<Mode>(a) : mn_major<Mode>(a, K);
+    const auto b_tile = B == Major::K ? k_major<Mode>(b) : mn_major<Mode>(b, K);
+    float sums[N / 2];
+    wgmma_fence();
+    for (int k = 0; k < K; k += 16)
+        wgmma<Type, A, B>(sums, a_tile.advance(k * (A == Major::K ? 2 : SPAN)),
+                          b_tile.advance(k * (B == Major::K ? 2 : SPAN)), k > 0);
+    wgmma_commit();
+    wgmma_wait<0>(sums);
+    const int t = threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i)
+        out[(t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4) * N + i / 4 * 8 + t % 4 * 2 + i % 2] = sums[i];
+}
+"""
+FORMS = list(product((64, 128, 192, 256), ("bf16", "f16"), ("K", "MN"), ("K", "MN"), ("32B", "64B", "128B")))
+
+
+def name(n, element, a, b, swizzle):
+    return f"multiply<{n}, Input::{element}, Major::{a}, Major::{b}, SWIZZLE_{swizzle}>"
+
+
+@pytest.fixture(scope="module")
+def kernels(device):
+    if compute_capability()[0] != 9:
+        pytest.skip("wgmma exists on compute capability 9.0 alone")
+    options = ProgramOptions(std="c++17", arch="sm_90a", include_path=cuda_tma.include_path())
+    return Program(SOURCE, "c++", options).compile("cubin", name_expressions=tuple(name(*form) for form in FORMS))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form)))
+def test_product(device, kernels, form):
+    n, element, a_major, b_major, swizzle = form
+    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[element]
+    k = int(swizzle[:-1]) // 2
+    a, b = (torch.randint(-8, 9, (rows, k), device="cuda").to(dtype) for rows in (64, n))
+
+    def tensor_map(matrix, major):
+        if major == "K":
+            return device.create_tensor_map(matrix, box_dim=tuple(matrix.shape), swizzle=swizzle)
+        return device.create_tensor_map(matrix.T.contiguous(), box_dim=(k, k), swizzle=swizzle)
+
+    out = torch.full((64, n), torch.nan, device="cuda")
+    config = LaunchConfig(grid=1, block=128, shmem_size=(64 + n) * 2 * k)
+    maps = tensor_map(a, a_major), tensor_map(b, b_major)
+    cuda_tma.launch(device.default_stream, config, kernels.get_kernel(name(*form)), *maps, out)
+    torch.cuda.synchronize()
+    assert torch.equal(out, a.float() @ b.float().T)
