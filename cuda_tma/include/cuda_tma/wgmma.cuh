@@ -159,6 +159,12 @@ __device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1
                  ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
 }
 
+// ... .trans: the same of each matrix turned round, so that a row in memory is a column of the sums.
+__device__ inline void store_matrices_transposed(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
+}
+
 // ---- warpgroups that share a multiprocessor ----
 
 // setmaxnreg.inc, .dec: registers per thread from here on, a multiple of 8 from 24 to 256. The kernel is compiled with

@@ -1,0 +1,352 @@
+"""Many uneven matrix products in one launch, as a mixture of experts needs: tensor maps in device memory.
+
+Each expert has its own (N, K) weight tensor, wherever it lies; the tokens of all experts are rows of one packed matrix,
+those of expert 0 first, and so are the outputs:
+
+    for each expert:  output[its rows] = tokens[its rows] @ weights[expert].T
+
+That is three tensors for each expert, and 64 experts would make 192 kernel parameters of 128 bytes. So the maps lie in
+an array in device memory, filled by one upload, and the kernel picks the three that its tile needs. A map of a view of
+the packed rows ends where the view ends: loads read zeros behind an expert's last row, and stores drop them, so that no
+tile spoils the rows of the next expert.
+
+The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that the tokens, of which there may be
+1 or 2000, are the side of the tile that comes in four widths, and few tokens cost little. An expert with few tokens has
+to wait for its weights, one with many for the tensor cores: tiles of both kinds are under way at any time. Where that
+ends is plain: the 64 weights take 0.5 ms to read, and the products of 21452 tokens 1.0 ms at the 720 TFLOP/s that a
+large matrix product sustains (one H200), with all tiles full.
+"""
+
+import itertools
+import random
+import statistics
+
+import torch
+from cuda.bindings import driver
+from cuda.core import LaunchConfig, Program, ProgramOptions
+
+import cuda_tma
+
+ROWS, TOKENS, DEPTH, CTAS = 128, 256, 64, 2  # as in the kernel
+BALANCE = 100  # tokens: from about there on multiplying takes longer than reading the weights
+SMEM_BYTES = 4 * (ROWS + TOKENS) * DEPTH * 2 + 2 * 2 * 64 * 64 * 2 + 64 + 8 * 24
+SEED = 0
+TARGETS = ("sm_90a",)
+SOURCE = r"""
+#include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/wgmma.cuh>
+using namespace cuda_tma;
+using bf16 = unsigned short;
+using Box = bf16[64][64];      // what every load and store moves: 8 KB, a multiple of 1024 bytes as the swizzle asks
+
+constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights
+constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 rows of the weights each
+constexpr int BOXES = 4;       // of 64 tokens, at most, in a tile
+constexpr int STAGES = 4;      // of the ring, 6 boxes each
+constexpr int TURNS = 8;       // places for what to do; more than STAGES, so that all have read what is overwritten
+constexpr unsigned short ALL = (1 << CTAS) - 1;
+
+struct Expert { TensorMap tokens, weights, output; };
+struct alignas(16) Tile { int expert, first_row, first_token, boxes; };   // 128 * CTAS rows; 0 boxes: there is no more
+
+// A stage holds 64 elements of K: of the weights a box for each consumer, and then the tokens' boxes. If that is only
+// one, there is room for twice as much of K. Such a tile waits for the weights, and the more of them are on their way,
+// the shorter: 20 us instead of 30 (one H200).
+__device__ constexpr int depth(int boxes) { return boxes == 1 ? 2 : 1; }
+__device__ constexpr int stages_of(int boxes, int steps) { return (steps + depth(boxes) - 1) / depth(boxes); }
+
+struct Shared {
+    Box boxes[STAGES][CONSUMERS + BOXES];
+    Box out[CONSUMERS][2];     // on their way out
+    Pipeline<STAGES> ring;
+    Tile tiles[TURNS];
+    Barrier dealt[TURNS];      // a phase completes when the tile is there
+};
+
+// All clusters draw from one list, so that whoever is through first gets the next tile. The first CTA draws for all of
+// its cluster: atomicInc counts to the last tile, then to an end for each cluster, and then from 0 for the next launch.
+// It takes a while, in which the consumers have a ring full of work. Launches at the same time need a counter each.
+__device__ void deal(Shared& shared, const Tile* tiles, unsigned* drawn, int count, int turn) {
+    const unsigned number = atomicInc(drawn, count - 1);
+    load_bulk_multicast(&shared.tiles[turn], tiles + number, sizeof(Tile), shared.dealt[turn], ALL);
+}
+
+__device__ void produce(Shared& shared, const Expert* experts, const Tile* tiles, unsigned* drawn, int count,
+                        int steps) {
+    const int rank = cluster_cta_rank();
+    Stage<STAGES> at;
+    Stage<TURNS> turn;
+    for (;; turn.next()) {
+        if (rank == 0) deal(shared, tiles, drawn, count, turn.index);
+        shared.dealt[turn.index].arrive_expect_tx(sizeof(Tile));
+        shared.dealt[turn.index].wait(turn.parity);
+        const Tile tile = shared.tiles[turn.index];
+        if (tile.boxes == 0) break;
+        const TensorMap &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
+        // The TMA unit reads maps through a proxy of its own, with a cache that ordinary writes, like those of the
+        // upload, do not go through. A map that is a kernel parameter needs no fence; one in memory may be a stale
+        // copy, of what was uploaded to these addresses for an earlier launch.
+        fence_tensor_map_acquire(tokens);
+        fence_tensor_map_acquire(weights);
+        const int row = tile.first_row + 64 * CONSUMERS * rank, boxes = CONSUMERS + tile.boxes;
+        const int stages = stages_of(tile.boxes, steps);
+        for (int stage = 0; stage < stages; ++stage, at.next()) {
+            // Waits until the consumers of all CTAs have released the stage, as this CTA's share of the tokens goes to
+            // all. Others' shares may arrive before the bytes are expected: the count is then below zero for a while.
+            Barrier& full = shared.ring.acquire(at, depth(tile.boxes) * boxes * sizeof(Box));
+            for (int part = 0; part < depth(tile.boxes); ++part) {
+                Box* to = shared.boxes[at.index] + part * boxes;
+                const int k = 64 * (stage * depth(tile.boxes) + part);
+                for (int i = 0; i < CONSUMERS; ++i) load(to[i], weights, full, Coordinates{k, row + 64 * i});
+                for (int i = rank; i < tile.boxes; i += CTAS)
+                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + 64 * i}, ALL);
+            }
+        }
+    }
+}
+
+// The last tile, on its way out: a warpgroup's 64 rows of the weights, for each token. In registers, which no variable
+// can index.
+struct Output {
+    unsigned pairs[16 * BOXES];   // the sums of a thread, rounded, two in each
+    const TensorMap* map;
+    int row, token;
+    int stored = 0, boxes = 0;
+
+    template <int Count>
+    __device__ void take(const float (&sums)[Count], const TensorMap& output, const Tile& tile) {
+#pragma unroll
+        for (int i = 0; i < Count / 2; ++i) pairs[i] = bf16x2(sums[2 * i], sums[2 * i + 1]);
+        map = &output;
+        row = tile.first_row + 64 * (CONSUMERS * int(cluster_cta_rank()) + int(threadIdx.x) / 128);
+        token = tile.first_token;
+        stored = 0;
+        boxes = tile.boxes;
+        if (threadIdx.x % 128 == 0) fence_tensor_map_acquire(*map);   // as in produce(), by the thread that stores
+    }
+
+    template <int Index>
+    __device__ void store_box(Box (&buffers)[2]) const {
+        const int thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32, group = threadIdx.x / 128;
+        Box& buffer = buffers[Index % 2];
+        if (thread == 0) wait_group_read<1>();   // the store before last has read this buffer
+        named_barrier_sync(1 + group, 128);
+#pragma unroll
+        // 16 x 16 elements; the swizzle spreads the 8 rows of a matrix over all banks. Transposed: the sums have a row for
+        // each weight row, and the output a row for each token.
+        for (int i = 0; i < 4; ++i) {
+            const unsigned* m = pairs + 16 * Index + 4 * i;
+            const unsigned in_box = 16 * i + lane / 16 * 8 + lane % 8, byte = 32 * warp + lane / 8 % 2 * 16;
+            const unsigned offset = swizzled<SWIZZLE_128B>(in_box, byte);
+            store_matrices_transposed(smem_address(buffer) + offset, m[0], m[1], m[2], m[3]);
+        }
+        fence_proxy_async();                  // each thread: what it wrote is for the TMA unit ...
+        named_barrier_sync(1 + group, 128);   // ... which starts when all have written
+        if (thread == 0) {
+            store(*map, Coordinates{row, token + 64 * Index}, buffer);   // drops tokens past the expert's last
+            commit_group();
+        }
+    }
+
+    __device__ bool pending() const { return stored < boxes; }
+
+    __device__ void store_next(Box (&buffers)[2]) {
+        switch (stored) {
+            case 0: store_box<0>(buffers); break;
+            case 1: store_box<1>(buffers); break;
+            case 2: store_box<2>(buffers); break;
+            default: store_box<3>(buffers);
+        }
+        ++stored;
+    }
+};
+
+// The number of sums is part of the instruction, so there is a function for each width of a tile.
+template <int Boxes>
+__device__ void multiply(Shared& shared, const Tile& tile, const TensorMap& map, int steps, Stage<STAGES>& at,
+                         Output& output) {
+    if (tile.boxes != Boxes) {
+        if constexpr (Boxes > 1) multiply<Boxes - 1>(shared, tile, map, steps, at, output);
+        return;
+    }
+    const int half = threadIdx.x / 128;
+    const auto release = [&](int index) {   // one arrival of the warpgroup at each CTA
+        if (threadIdx.x % 128 < CTAS) release_at(shared.ring.empty[index], threadIdx.x % 128);
+    };
+    float sums[32 * Boxes] = {};
+    int before = 0;
+    for (int stage = 0; stage < stages_of(Boxes, steps); ++stage, at.next()) {
+        shared.ring.wait(at);
+        wgmma_fence();   // other instructions set the sums, or read them: output.take() did
+#pragma unroll
+        for (int part = 0; part < depth(Boxes); ++part) {
+            const Box* from = shared.boxes[at.index] + part * (CONSUMERS + Boxes);
+            const auto weights = k_major(from[half]), tokens = k_major(from[CONSUMERS]);
+#pragma unroll
+            for (int k = 0; k < 64; k += 16) wgmma(sums, weights.advance(2 * k), tokens.advance(2 * k));
+        }
+        wgmma_commit();
+        wgmma_wait<1>();   // these go on; those before are done, and their stage has been read
+        if (stage > 0) release(before);
+        before = at.index;
+        if (output.pending()) output.store_next(shared.out[half]);
+    }
+    wgmma_wait<0>(sums);
+    release(before);
+    while (output.pending()) output.store_next(shared.out[half]);   // if there were fewer stages than boxes
+    output.take(sums, map, tile);
+}
+
+__device__ void consume(Shared& shared, const Expert* experts, int steps) {
+    Output output;
+    Stage<STAGES> at;
+    for (Stage<TURNS> turn;; turn.next()) {
+        shared.dealt[turn.index].wait(turn.parity);
+        const Tile tile = shared.tiles[turn.index];
+        if (tile.boxes == 0) break;
+        multiply<BOXES>(shared, tile, experts[tile.expert].output, steps, at, output);
+    }
+    while (output.pending()) output.store_next(shared.out[threadIdx.x / 128]);   // the last of all
+    wait_group_read();   // a CTA that ends gives up its shared memory: not before the last stores have read it
+}
+
+extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+grouped_gemm(const Expert* experts, const Tile* tiles, unsigned* drawn, int count, int steps) {
+    extern __shared__ __align__(1024) char memory[];
+    Shared& shared = *reinterpret_cast<Shared*>(memory);
+    if (threadIdx.x == 0) {
+        for (Barrier& barrier : shared.dealt) barrier.init(1);   // its producer's arrival
+        shared.ring.init(CTAS * CONSUMERS);
+    }
+    cluster_sync();   // nobody uses a barrier, here or in another CTA, that is not yet initialised
+
+    if (threadIdx.x >= 128 * CONSUMERS) {
+        register_dealloc<40>();   // for the consumers: 128 sums, 64 pairs and the rest are more than 65536 / 384
+        if (threadIdx.x == 128 * CONSUMERS) produce(shared, experts, tiles, drawn, count, steps);
+    } else {
+        register_alloc<232>();
+        consume(shared, experts, steps);
+    }
+    __syncwarp();
+    cluster_sync();   // nor ends while another CTA may still write to its shared memory or arrive at its barriers
+}
+"""
+
+
+def median_ms(runs, repeats, warm_up=5):
+    """Median time of each run: in turn, in alternating order, and queued, so that the GPU never waits for Python."""
+    events = {run: [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)] for run in runs}
+    for i in range(repeats):
+        for run in runs[:: -1 if i % 2 else 1]:
+            events[run][i][0].record()
+            run()
+            events[run][i][1].record()
+    torch.cuda.synchronize()
+    return [statistics.median(begin.elapsed_time(end) for begin, end in events[run][warm_up:]) for run in runs]
+
+
+def compile_grouped_gemm(device):
+    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
+    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("grouped_gemm")
+    limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES  # 48 KB unless raised
+    (error,) = driver.cuKernelSetAttribute(limit, SMEM_BYTES, kernel.handle, device.device_id)
+    assert error == driver.CUresult.CUDA_SUCCESS, error
+    return kernel
+
+
+def tiles_of(expert, tokens, rows):
+    """(expert, first row of the weights, first token, boxes): those that share rows of the weights in turn."""
+    boxes, parts = -(-tokens // 64), -(-tokens // TOKENS)
+    cuts = [64 * (boxes * part // parts) for part in range(parts)] + [tokens]  # all about the same
+    for row in range(0, rows, ROWS * CTAS):
+        for first, last in itertools.pairwise(cuts):
+            yield expert, row, first, -(-(last - first) // 64)
+
+
+def schedule(sizes, rows):
+    """All tiles, in the order in which clusters draw them.
+
+    Experts that keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list.
+    The small tiles of both come last, so that all clusters end together.
+    """
+    by_size = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
+    kinds = [], []
+    for expert in by_size:
+        kinds[sizes[expert] < BALANCE].extend(tiles_of(expert, sizes[expert], rows))
+    placed = [((i + 0.5) / len(kind), tile) for kind in kinds for i, tile in enumerate(kind)]
+    return [tile for _, tile in sorted(placed)]
+
+
+class GroupedGemm:
+    """Random tokens for experts with these numbers of them, and the launch that multiplies them by the weights."""
+
+    def __init__(self, device, kernel, weights, sizes):
+        rows, depth = weights[0].shape
+        self.sizes = sizes
+        self.tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=torch.bfloat16)
+        self.output = self.tokens.new_full((sum(sizes), rows), torch.nan)
+        self.experts = list(zip(self.tokens.split(sizes), weights, self.output.split(sizes), strict=True))
+        options = cuda_tma.TensorMapOptions((64, 64), swizzle="128B", l2_promotion="256B")
+        maps = cuda_tma.create_tensor_maps([tensor for expert in self.experts for tensor in expert], options)
+        clusters = device.properties.multiprocessor_count // CTAS
+        tiles = schedule(sizes, rows) + clusters * [(0, 0, 0, 0)]
+        drawn = torch.zeros(1, dtype=torch.int32, device="cuda")
+        config = LaunchConfig(grid=clusters, cluster=CTAS, block=384, shmem_size=SMEM_BYTES)
+        stream = device.default_stream
+        arrays = maps.upload(stream), torch.tensor(tiles, dtype=torch.int32, device="cuda"), drawn
+        self.arguments = (stream, config, kernel, *arrays, len(tiles), -(-depth // DEPTH))
+
+    def run(self):
+        cuda_tma.launch(*self.arguments)
+
+    def loop(self):
+        """The rival: a torch.matmul for each expert, into memory that is there already."""
+        for tokens, weights, output in self.experts:
+            torch.matmul(tokens, weights.T, out=output)
+
+    def grouped_mm(self, stacked):
+        """torch's own, for weights that lie in one tensor (experts, N, K)."""
+        ends = torch.tensor(self.sizes, device="cuda").cumsum(0, dtype=torch.int32)
+        return lambda: torch._grouped_mm(self.tokens, stacked.transpose(1, 2), offs=ends)
+
+    def check(self):
+        """Every element, against fp32: half a unit in bf16 is 2**-9, and the order of sums matters a little."""
+        self.output.fill_(torch.nan)
+        self.run()
+        for tokens, weights, output in self.experts:
+            torch.testing.assert_close(output.float(), tokens.float() @ weights.float().T, rtol=2**-8, atol=2**-10)
+
+
+def figures():
+    """What was measured, checked first: (case, rival, ours_ms, rival_ms, flops, moved_bytes)."""
+    device = cuda_tma.Device()
+    device.set_current()
+    kernel = compile_grouped_gemm(device)
+
+    small = [torch.randn(512, 200, device="cuda", dtype=torch.bfloat16).div_(200**0.5) for _ in range(6)]
+    GroupedGemm(device, kernel, small, [1, 300, 64, 65, 17, 700]).check()
+
+    generator = random.Random(SEED)
+    sizes = [round(2 ** generator.uniform(0, 11)) for _ in range(64)]
+    stacked = torch.randn(64, 4096, 4096, device="cuda", dtype=torch.bfloat16).div_(64)
+    large = GroupedGemm(device, kernel, list(stacked), sizes)
+    large.check()
+
+    ours, *rivals = median_ms([large.run, large.loop, large.grouped_mm(stacked)], repeats=300)
+    flops = 2 * large.output.numel() * stacked.shape[2]
+    moved_bytes = large.tokens.nbytes + stacked.nbytes + large.output.nbytes
+    case = f"64 experts of 4096 x 4096, 1 to 2048 tokens, {sum(sizes)} in all, bf16"
+    for rival, rival_ms in zip(("a loop of torch.matmul", "torch._grouped_mm"), rivals, strict=True):
+        yield case, rival, ours, rival_ms, flops, moved_bytes
+
+
+def main():
+    for case, rival, ours_ms, rival_ms, flops, moved_bytes in figures():
+        print(
+            f"ok: {case}: {ours_ms:.3f} ms, {flops / ours_ms / 1e9:.0f} TFLOP/s and "
+            f"{moved_bytes / ours_ms / 1e9:.2f} TB/s; {rival} {rival_ms:.3f} ms, {rival_ms / ours_ms:.2f} times as long"
+        )
+
+
+if __name__ == "__main__":
+    main()
