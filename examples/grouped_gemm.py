@@ -131,9 +131,9 @@ struct Output {
         Box& buffer = buffers[Index % 2];
         if (thread == 0) wait_group_read<1>();   // the store before last has read this buffer
         named_barrier_sync(1 + group, 128);
+        // 16 x 16 elements; the swizzle spreads the 8 rows of a matrix over all banks. Transposed: the sums have a row
+        // for each row of the weights, and the output has one for each token.
 #pragma unroll
-        // 16 x 16 elements; the swizzle spreads the 8 rows of a matrix over all banks. Transposed: the sums have a row for
-        // each weight row, and the output a row for each token.
         for (int i = 0; i < 4; ++i) {
             const unsigned* m = pairs + 16 * Index + 4 * i;
             const unsigned in_box = 16 * i + lane / 16 * 8 + lane % 8, byte = 32 * warp + lane / 8 % 2 * 16;
