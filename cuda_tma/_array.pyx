@@ -36,8 +36,8 @@ cdef class TensorMapArray:
     cdef CUcontext _context
     cdef int _device_id
     cdef object _options
-    cdef list _tensors           # one a map; or one for all, whose addresses were given as integers
-    cdef list _owners            # what keeps their memory, likewise: see _export.read()
+    cdef list _tensors           # one a map; none where addresses were given as integers
+    cdef list _owners            # what keeps the memory: see _export.read()
 
     def __init__(self):
         raise TypeError("make a TensorMapArray with cuda_tma.create_tensor_maps(tensors, options)")
@@ -180,9 +180,9 @@ cdef TensorMapArray _of_addresses(object tensor, object options, object addresse
     memset(&arguments, 0, sizeof(arguments))
     describe(reading.tensor, options, values, &arguments)
     checked = _address_array(addresses, len(addresses), arguments.alignment_bytes)
-    array = _allocate([tensor], len(addresses), options)
+    array = _allocate([], len(addresses), options)  # no map is of the tensor itself
     array._alignment_bytes = arguments.alignment_bytes
-    array._owners.append(owner)
+    array._owners += [tensor, owner]
     require_access(reading.tensor, array._device_id)
     if array._count:
         encode(array._maps, reading.tensor, values, &arguments, array._device_id)

@@ -4,7 +4,7 @@ What a launch needs to know of a kernel, a stream and a configuration is looked 
 _stream and _launch_config. What is left for every launch is to pack, to compare and to call.
 """
 
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from libc.stdint cimport uintptr_t
 
@@ -177,6 +177,27 @@ cdef int _device_of(CUcontext context) noexcept:
 cdef KnownStream NO_STREAM = KnownStream.__new__(KnownStream)  # no object is its owner
 
 
+cdef class _Packed:
+    """Arguments in their parameter block, and where each lies in it."""
+
+    cdef unsigned char* block
+    cdef void** pointers
+
+    def __dealloc__(self):
+        PyMem_Free(self.block)
+        PyMem_Free(self.pointers)
+
+
+cdef _Packed _pack(Signature signature, tuple arguments):
+    cdef _Packed packed = _Packed.__new__(_Packed)
+    packed.block = <unsigned char*>PyMem_Malloc(signature.block_bytes + 1)
+    packed.pointers = <void**>PyMem_Malloc((signature.count + 1) * sizeof(void*))
+    if packed.block == NULL or packed.pointers == NULL:
+        raise MemoryError
+    pack_all(signature, PySequence_Fast_ITEMS(arguments), len(arguments), NULL, packed.block, packed.pointers)
+    return packed
+
+
 cdef class PreparedLaunch:
     """A kernel with its configuration and arguments in place: calling it with a stream only launches.
 
@@ -197,35 +218,28 @@ cdef class PreparedLaunch:
     cdef vectorcallfunc vectorcall
     cdef KnownStream stream      # that it is bound to: its context is the descriptors'
     cdef CUfunction function     # for it
-    cdef void** pointers
+    cdef _Packed packed
     cdef LaunchConfigC native    # for it
     cdef Configuration configuration  # owns the attributes that native points to
     cdef Signature signature
-    cdef unsigned char* block
     cdef object kernel, config
     cdef tuple arguments
 
     def __cinit__(self):
         self.stream = NO_STREAM
+        self.signature = Signature.__new__(Signature)  # of no parameters, until __init__ was called
 
     def __init__(self, kernel, config, *args):
         ensure_driver()
-        self.kernel, self.config = kernel, config
-        self.signature = signature_of(kernel)
-        self.configuration = configuration_of(config, self.signature)
-        self.native = self.configuration.native
-        self.block = <unsigned char*>PyMem_Realloc(self.block, self.signature.block_bytes + 1)
-        self.pointers = <void**>PyMem_Realloc(self.pointers, (self.signature.count + 1) * sizeof(void*))
-        if self.block == NULL or self.pointers == NULL:
-            raise MemoryError
-        pack_all(self.signature, PySequence_Fast_ITEMS(args), len(args), NULL, self.block, self.pointers)
-        self.arguments = args
+        cdef Signature signature = signature_of(kernel)
+        cdef Configuration configuration = configuration_of(config, signature)
+        cdef _Packed packed = _pack(signature, args)
+        # From here on nothing fails: what was prepared before stays whole until then.
+        self.kernel, self.config, self.arguments = kernel, config, args
+        self.signature, self.configuration, self.packed = signature, configuration, packed
+        self.native = configuration.native
         self.stream = NO_STREAM
         self.vectorcall = <vectorcallfunc>_launch_prepared
-
-    def __dealloc__(self):
-        PyMem_Free(self.block)
-        PyMem_Free(self.pointers)
 
     def __len__(self):
         return self.signature.count
@@ -235,7 +249,7 @@ cdef class PreparedLaunch:
 
     def __setitem__(self, index, value):
         cdef Py_ssize_t at = range(self.signature.count)[index]  # a negative index counts from the end
-        pack(self.signature, at, value, self.block + self.signature.parameters[at].offset)
+        pack(self.signature, at, value, self.packed.block + self.signature.parameters[at].offset)
         self.arguments = (*self.arguments[:at], value, *self.arguments[at + 1:])
         self.stream = NO_STREAM  # the descriptor's context is to be compared
 
@@ -248,9 +262,11 @@ cdef class PreparedLaunch:
 
 cdef int _start_prepared(PreparedLaunch prepared, object stream) except -1:
     cdef CUresult result
+    cdef _Packed packed
     if not is_open(prepared.stream, stream):
         _bind(prepared, stream)
-    result = call_driver(&prepared.native, prepared.native.stream, prepared.function, prepared.pointers)
+    packed = prepared.packed  # kept while the driver reads it
+    result = call_driver(&prepared.native, prepared.native.stream, prepared.function, packed.pointers)
     if result != CUDA_SUCCESS:
         raise _refused(result, prepared.signature, prepared.config)
     return 0

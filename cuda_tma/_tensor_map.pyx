@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
-from libc.stdint cimport uint64_t, uintptr_t
+from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy, memset
 
 from ._arguments cimport TensorArguments, arguments_of, compiled, describe
@@ -179,6 +179,8 @@ cdef class TensorMapDescriptor:
             If anything but the address differs. The descriptor is then as it was.
         """
         cdef Reading reading
+        if self._options is None:
+            self.__init__()  # says how a descriptor is made
         if isinstance(tensor, int):
             self._put_address(_address(tensor, self._arguments.alignment_bytes))
             self._tensor = self._owner = None
@@ -202,7 +204,7 @@ cdef class TensorMapDescriptor:
                 "dtype", dtype_name_of(dtype_key(tensor)), TensorMapDataType(self._arguments.data_type).short_name)
         if memcmp(other.global_dim, self._arguments.global_dim, sizeof(other.global_dim)):
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
-        if memcmp(other.global_strides, self._arguments.global_strides, sizeof(other.global_strides)):
+        if not _same_strides(&other, &self._arguments):
             old = tuple([self._arguments.global_strides[index] for index in range(other.rank - 1)])
             new = tuple([other.global_strides[index] for index in range(other.rank - 1)])
             raise refusals.replacement("strides (bytes, outermost first)", new[::-1], old[::-1])
@@ -248,6 +250,15 @@ cdef class TensorMapDescriptor:
             box = f"column {pixels(params)} pixels of {params.channels_per_pixel} channels"
         return (f"TensorMapDescriptor({mode}, rank {params.rank}, {dtype}{moved_as} {params.global_dim[::-1]}, {box}, "
                 f"swizzle {TensorMapSwizzle(params.swizzle).short_name}, device {self._device_id})")
+
+
+cdef bint _same_strides(TensorArguments* a, TensorArguments* b) noexcept:
+    """Of tensors of one shape. A dimension of extent 1 is not stepped through: an adopted map has any stride there."""
+    cdef uint32_t index
+    for index in range(1, a.rank):
+        if a.global_dim[index] > 1 and a.global_strides[index - 1] != b.global_strides[index - 1]:
+            return False
+    return True
 
 
 cdef uint64_t _address(object address, uint64_t alignment_bytes) except 0:

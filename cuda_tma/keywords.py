@@ -15,6 +15,9 @@ __all__ = ["as_options", "options_from"]
 _NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
 
 
+_INT = frozenset({int})
+
+
 def as_options(box_dim=None, options=None, **keywords) -> Options:
     """Options from what ``as_tensor_map`` accepts: keywords, an options object (ours or cuda.core's), or a mapping.
 
@@ -65,17 +68,22 @@ def options_from(options=None, box_dim=None, *others) -> Options:
 
     For the calls that make one descriptor each: checking keywords takes as long as ten of them.
     """
-    if options is None and type(box_dim) is tuple:
+    element_strides = others[0] if others else None
+    if options is None and _are_ints(box_dim) and (element_strides is None or _are_ints(element_strides)):
         try:
-            return _remembered(tuple(map(type, box_dim)), box_dim, *others)
+            return _remembered(box_dim, *others)
         except TypeError:  # some value is not hashable, or not legal, which is said below
             pass
     return as_options(box_dim, options, **_tiled_keywords(others))
 
 
+def _are_ints(values: object) -> bool:
+    """Whether they are a key: 64.0 is equal to 64 and is refused; a tensor is equal to itself and may change."""
+    return type(values) is tuple and _INT.issuperset(map(type, values))
+
+
 @lru_cache(maxsize=256, typed=True)
-def _remembered(_types, box_dim, *others) -> Options:
-    """`_types` are those of the extents: 64.0 == 64, but one of them is refused."""
+def _remembered(box_dim, *others) -> Options:
     return as_options(box_dim, **_tiled_keywords(others))
 
 

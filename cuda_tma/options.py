@@ -65,6 +65,10 @@ class _Checked(Compilable):
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
 
+    def __reduce__(self):
+        """By the fields: the compiled values are made again."""
+        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
     def __post_init__(self):
         """Turn what the user wrote into tuples of ints and members of enums; refuse what is neither."""
         for name in self.__dataclass_fields__:

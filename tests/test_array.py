@@ -60,3 +60,10 @@ def test_a_bad_tensor_among_good_ones(driver, device_tensor):
 
 def test_none_at_all(driver):
     assert bytes(cuda_tma.create_tensor_maps([], OPTIONS)) == b""
+
+
+def test_a_map_of_an_address_claims_no_tensor(driver, device_tensor):
+    """Also where there is but one: it points elsewhere than the tensor whose geometry it has."""
+    for count in (1, 2):
+        array = cuda_tma.create_tensor_maps(device_tensor((64, 128)), OPTIONS, addresses=[1 << 20] * count)
+        assert (array[0].tensor, array[0].is_stale()) == (None, False)

@@ -1,6 +1,7 @@
 """launch() on a driver that is not there: what reaches cuLaunchKernelEx, byte for byte."""
 
 import ctypes
+import dataclasses
 import inspect
 import struct
 
@@ -282,6 +283,31 @@ def test_a_subclass_may_launch_otherwise(driver):
     assert launched == [(0x1000, 3)] * 2 + [(0x2000, 4)] * 2
     with pytest.raises(TypeError, match="__init__ was not called"):
         cuda_tma.PreparedLaunch.__new__(cuda_tma.PreparedLaunch)(ForeignStream())
+
+
+@pytest.mark.parametrize(
+    ("config", "arguments"), [({"bad": 1}, ()), (CONFIG, (1,)), (CONFIG, (1, "text")), (CONFIG, ())]
+)
+def test_what_cannot_be_prepared_anew_stays_as_it_was(driver, config, arguments):
+    """The other kernel takes much more than the first one's block holds."""
+    one, other = next(HANDLES), next(HANDLES)
+    driver.kernels.update({one: ("one", [4]), other: ("other", [8] * 8000)})
+    prepared = cuda_tma.prepare(core.Kernel.from_handle(one), CONFIG, 3)
+    prepared(core.Stream.from_handle(0x1000))
+    with pytest.raises(TypeError):
+        prepared.__init__(core.Kernel.from_handle(other), config, *arguments)
+    prepared[0] = 5
+    prepared(core.Stream.from_handle(0x1000))
+    assert (len(prepared), prepared[0]) == (1, 5)
+    first, second = driver.launches
+    assert second == dataclasses.replace(first, arguments=[(5).to_bytes(4, "little")])
+
+
+def test_a_prepared_launch_of_nothing_is_empty(driver):
+    nothing = cuda_tma.PreparedLaunch.__new__(cuda_tma.PreparedLaunch)
+    assert len(nothing) == 0
+    with pytest.raises(IndexError):
+        nothing[0] = 1
 
 
 def test_closed_and_changed_streams_of_a_prepared_launch(driver, device_tensor):

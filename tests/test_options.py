@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 import pickle
 import types
@@ -18,7 +19,7 @@ from cuda_tma.enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from cuda_tma.keywords import as_options
+from cuda_tma.keywords import as_options, options_from
 from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 
 
@@ -190,3 +191,33 @@ def test_options_of_a_convolution():
     )
     with pytest.raises(TypeError, match="need channels_per_pixel, or data_type"):
         TensorMapIm2colOptions.convolution(3)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_options_are_pickled_by_every_protocol(protocol):
+    options = TensorMapOptions((64, 64), swizzle="128B", data_type="bfloat16")
+    assert pickle.loads(pickle.dumps(options, protocol)) == options == copy.deepcopy(options)
+
+
+def test_only_plain_integers_are_remembered():
+    """What is equal is not always as legal, and what may change is not a key."""
+
+    class Extent:
+        def __init__(self, value):
+            self.value = value
+
+        def __index__(self):
+            return self.value
+
+    others = (None,) * 7
+    assert options_from(None, (8, 8), *others) is options_from(None, (8, 8), *others)
+    assert options_from(None, (8, 8), (1, 1), *others[1:]).element_strides == (1, 1)
+    for wrong in ((8.0, 8), (True, 8.0)):
+        with pytest.raises(TypeError, match="not a sequence of integers"):
+            options_from(None, wrong, *others)
+    with pytest.raises(TypeError, match="not a sequence of integers"):
+        options_from(None, (8, 8), (1.0, 1.0), *others[1:])
+    extent = Extent(16)
+    assert options_from(None, (extent, 8), *others).box_dim == (16, 8)
+    extent.value = 32
+    assert options_from(None, (extent, 8), *others).box_dim == (32, 8)

@@ -370,6 +370,43 @@ def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
             cuda_tma.create_tensor_map(ndarray(array), box_dim=(4, 4))
 
 
+def test_a_library_that_is_half_imported_is_none(driver, device_tensor, monkeypatch):
+    for stand_in in (types.ModuleType("cupy"), types.SimpleNamespace(ndarray=3)):
+        monkeypatch.setitem(sys.modules, "cupy", stand_in)
+        tensor = type("Tensor", (device_tensor,), {})((64, 128))  # of a type not seen before
+        assert cuda_tma.create_tensor_map(tensor, box_dim=(16, 32)).tensor is tensor
+
+
+def test_misuse_is_refused(driver, device_tensor):
+    tensor = device_tensor((64, 128))
+    for value in (tensor, 1 << 32):
+        with pytest.raises(TypeError, match="make a TensorMapDescriptor with"):
+            TensorMapDescriptor.__new__(TensorMapDescriptor).replace_address(value)
+    view = cuda_tma.StridedMemoryView.from_dlpack(tensor, stream_ptr=-1)
+    view._exported = 5
+    with pytest.raises(TypeError, match="ExportedTensor"):
+        cuda_tma.create_tensor_map(view, box_dim=(16, 32))
+
+
+def test_an_adopted_map_takes_its_own_tensor(driver, device_tensor):
+    """Whatever stride it has where no step is made."""
+    tensor = device_tensor((4, 1, 64))
+    params = cuda_tma.create_tensor_map(tensor, box_dim=(1, 1, 8)).params
+    odd = dataclasses.replace(params, global_strides=(1024, params.global_strides[1]))
+    adopted = TensorMapDescriptor.from_bytes(cuda_tma.encode(odd), tensor)
+    adopted.replace_address(device_tensor((4, 1, 64), address=1 << 33))
+    assert adopted.params.global_address == 1 << 33
+
+
+def test_a_complex_view_may_be_negative(driver):
+    torch = pytest.importorskip("torch")
+    driver.pinned = ((0, 1 << 63),)
+    parts = torch.zeros(64, 128, dtype=torch.complex64).conj().imag
+    negative = torch.view_as_complex(parts.as_strided((64, 64, 2), (256, 2, 1), 0))
+    with pytest.raises(TensorMapError, match="negative bit"):
+        cuda_tma.create_tensor_map(negative, box_dim=(8, 8))
+
+
 def test_a_foreign_class_may_have_any_attribute(driver, device_tensor):
     class Foreign(device_tensor):
         _exported = 3

@@ -3,6 +3,7 @@
 import gc
 import resource
 
+import numpy as np
 import pytest
 
 import cuda_tma
@@ -63,6 +64,17 @@ def test_a_plain_cuda_core_view_is_kept_alive_too(reader):
     others = churn()
     assert first_element(reader, descriptor) == 7.0 and len(others) == 8
     assert descriptor.is_stale()
+
+
+def test_a_view_that_begins_inside_a_buffer(device, stream):
+    from cuda.core.utils import StridedMemoryView
+
+    buffer = device.allocate(64 * 64 * 4, stream=stream)
+    whole = StridedMemoryView.from_buffer(buffer, (64, 64), dtype=np.dtype(np.float32))
+    part = whole.view(whole._layout.sliced((slice(16, 32), slice(0, 64))))
+    descriptor = cuda_tma.create_tensor_map(part, box_dim=(8, 8))
+    assert descriptor.params.global_address == int(buffer.handle) + 16 * 64 * 4
+    assert not descriptor.is_stale()
 
 
 def test_a_tensor_that_holds_its_own_descriptor_can_be_collected(device):
