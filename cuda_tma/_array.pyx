@@ -99,7 +99,8 @@ cdef class TensorMapArray:
         Parameters
         ----------
         stream : Stream, or object with ``__cuda_stream__``
-            Kernels that are launched on it later see the maps.
+            Kernels that are launched on it later see the maps. A thread of theirs calls ``fence_tensor_map_acquire`` of
+            a map before it uses it: the TMA unit may hold an older copy of what lay there.
 
         Returns
         -------

@@ -14,11 +14,11 @@ itself, across the ends of rows and of images. `Offsets` move all of them to one
 the image reads as zero: padding needs no branch here, and neither does a tile that ends in another image.
 
 The kernel is that of gemm.py: pairs of CTAs that share the weights by multicast, and in each a thread that loads and
-two warpgroups that multiply. What mattered, in microseconds (one H200, where cuDNN takes 153 to 181, depending on how
-warm it is):
+two warpgroups that multiply. What mattered, in microseconds (one H200; cuDNN took 153 to 181 in those runs, depending
+on how warm it was; after a second of work both take about 175, see docs/benchmarks/kernels.md):
 
     190 to 167    the weights are loaded once for two CTAs
-    202 to 167    they tell each other that a stage is free by an arrival that orders nothing (release_at)
+    202 to 167    they tell each other that a stage is free by an arrival that orders nothing between CTAs
     172 to 165    a tile is stored during the multiplications of the next
 """
 
@@ -125,7 +125,7 @@ struct Output {
 __device__ void consume(Shared& shared, const TensorMap& map, int steps, int tiles) {
     const int half = threadIdx.x / 128;
     const auto buffers = shared.out[threadIdx.x / 32];
-    const auto release = [&](int index) {   // one arrival of the warpgroup at each CTA
+    const auto release = [&](int index) {   // at each CTA: one arrival for the warpgroup, whose wgmma it waited for
         if (threadIdx.x % 128 < CTAS) release_at(shared.ring.empty[index], threadIdx.x % 128);
     };
     Output output;

@@ -47,7 +47,7 @@ extern "C" __global__ void copy(const __grid_constant__ TensorMap source, const 
     };
 
     for (Barrier& barrier : full) barrier.init(1);   // one arrival a phase: the one in start_load
-    fence_barrier_init();   // a thread wrote the barriers, the TMA unit will: it must see them initialised
+    fence_barrier_init();   // a thread wrote the barriers, the TMA unit counts bytes there: it must see them first
     // No __syncthreads() here or below: there is no other thread.
 
     for (int stage = 0; stage < STAGES - STORES; ++stage) start_load(stage);

@@ -13,7 +13,7 @@ What brought it past cuBLAS, in million clock cycles at M = N = K = 8192, where 
 the tensor cores of its 132 multiprocessors would need at least 2.03, and 2.10 if each has a whole number of tiles):
 
     2.41 to 2.16    two CTAs in a cluster, with tiles one below the other, load half of their common B each, for both
-    3.58 to 2.16    they tell each other that a stage is free by an arrival that orders nothing (release_at)
+    3.58 to 2.16    they tell each other that a stage is free by an arrival that orders nothing between CTAs
     2.18 to 2.16    a tile is stored during the multiplications of the next
     2.18 to 2.16    four stages instead of three, the shared memory for C being small
 
@@ -152,7 +152,7 @@ __device__ void produce(Shared& shared, const TensorMap& a_map, const TensorMap&
 __device__ void consume(Shared& shared, const TensorMap& c_map, Tiles tiles, int k_tiles) {
     const int half = threadIdx.x / 128;
     const auto buffers = shared.c[threadIdx.x / 32];
-    const auto release = [&](int index) {   // one arrival of the warpgroup at each CTA
+    const auto release = [&](int index) {   // at each CTA: one arrival for the warpgroup, whose wgmma it waited for
         if (threadIdx.x % 128 < CLUSTER) release_at(shared.ring.empty[index], threadIdx.x % 128);
     };
     Output output;

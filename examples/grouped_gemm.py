@@ -13,7 +13,7 @@ tile spoils the rows of the next expert.
 The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that the tokens, of which there may be
 1 or 2000, are the side of the tile that comes in four widths, and few tokens cost little. An expert with few tokens has
 to wait for its weights, one with many for the tensor cores: tiles of both kinds are under way at any time. Where that
-ends is plain: the 64 weights take 0.5 ms to read, and the products of 21452 tokens 1.0 ms at the 720 TFLOP/s that a
+ends is plain: the 64 weights take 0.5 ms to read, and the products of 21452 tokens 1.0 ms at the 690 TFLOP/s that a
 large matrix product sustains (one H200), with all tiles full.
 """
 
@@ -170,7 +170,7 @@ __device__ void multiply(Shared& shared, const Tile& tile, const TensorMap& map,
         return;
     }
     const int half = threadIdx.x / 128;
-    const auto release = [&](int index) {   // one arrival of the warpgroup at each CTA
+    const auto release = [&](int index) {   // at each CTA: one arrival for the warpgroup, whose wgmma it waited for
         if (threadIdx.x % 128 < CTAS) release_at(shared.ring.empty[index], threadIdx.x % 128);
     };
     float sums[32 * Boxes] = {};

@@ -6,7 +6,7 @@ own; several share a multiprocessor, so that some load while others store; the G
 
 Why no bank is asked twice: lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, which is all 32 banks,
 so in a plain tile all lanes would meet at the same 4 banks. SWIZZLE_128B puts the 16 bytes elsewhere in each of 8
-successive rows, and 8 such lanes are served at a time. Then 32 lanes write side by side. `figures` counts both.
+successive rows, and 8 such lanes are served at a time. Then 32 lanes write side by side. `figures` asserts both.
 """
 
 import statistics

@@ -71,7 +71,7 @@ PTX_OF = {
     "fence_proxy_async();": "fence.proxy.async.shared::cta;",
     "fence_barrier_init();": "fence.mbarrier_init.release.cluster;",
     "fence_tensor_map_release();": "fence.proxy.tensormap::generic.release.gpu;",
-    "fence_tensor_map_acquire(map);": "fence.proxy.tensormap::generic.acquire.gpu",
+    "fence_tensor_map_acquire(map);": "fence.proxy.tensormap::generic.acquire.sys",
     "prefetch_tensor_map(map);": "prefetch.tensormap",
     "global[0] = elect_one();": "elect.sync",
     "global[0] = cluster_cta_rank();": "%cluster_ctarank;",
@@ -98,6 +98,19 @@ def operands(text: str) -> list[int]:
         if origin in parameter:
             parameter[target] = parameter[origin]
     return [parameter[name] for name in re.findall(r"%\w+", re.search(r"cp\.async\.bulk\.tensor.*", text).group())]
+
+
+@pytest.mark.parametrize("rank", range(1, 6))
+@pytest.mark.parametrize("call", ["load(tile, *map, *full, Coordinates{%s});", "store(*map, Coordinates{%s}, tile);"])
+def test_coordinates_keep_their_order(call, rank):
+    source = f"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void kernel(int a, int b, int c, int d, int e, const TensorMap* map, void* tile, Barrier* full) {{
+    {call % ", ".join("abcde"[:rank])}
+}}
+"""
+    assert [index for index in operands(ptx(source)) if index < 5] == list(range(rank))
 
 
 def test_operands_keep_their_order():

@@ -182,7 +182,7 @@ def load(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int
 
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
 def test_descriptors_read_what_a_load_leaves(mode):
-    """The start addresses that advance() makes reach each 16 elements of K of tiles that TMA loaded."""
+    """The start addresses, as advance() is to make them, reach each 16 elements of K of tiles that TMA loaded."""
     matrix = np.arange(128 * 256, dtype=np.uint16).reshape(128, 256)
     span = swizzle.pattern(mode).span_bytes
     elements = span // 2
@@ -210,20 +210,34 @@ def test_multiplications_stay_asynchronous(between, serialized):
     assert ("serialized" in log) == serialized
 
 
-GEMM = Path(__file__).parent.parent / "examples" / "gemm.py"
+def test_descriptors_advance():
+    """By bytes, of which the start address counts every 16th."""
+    cubin(kernel(["static_assert(MatrixDescriptor{0x40}.advance(32).bits == 0x42);"]), "sm_90a")
 
 
-def test_gemm_compiles_as_meant():
-    """The example's kernel draws no remark from ptxas: nothing serialized, spilled, or ignored (setmaxnreg)."""
-    _, log = compile_source(str(constants(GEMM)["SOURCE"]), "sm_90a")
+EXAMPLES = Path(__file__).parent.parent / "examples"
+# What an example's host part knows of the tile and the shared memory, and what that is in its kernel.
+KERNEL_HAS = {
+    "gemm": {
+        **{name: name for name in ("TILE_M", "TILE_N", "TILE_K", "CLUSTER", "PART")},
+        "THREADS": "(CONSUMERS + 1) * 128",
+        "SMEM_BYTES": "sizeof(Shared)",
+    },
+    "conv_im2col": {"PIXELS": "PIXELS", "SMEM_BYTES": "sizeof(Shared)"},
+    "grouped_gemm": {"ROWS": "64 * CONSUMERS", "TOKENS": "64 * BOXES", "CTAS": "CTAS", "SMEM_BYTES": "sizeof(Shared)"},
+}
+
+
+@pytest.mark.parametrize("example", KERNEL_HAS)
+def test_an_example_compiles_as_meant(example):
+    """Its kernel draws no remark from ptxas: nothing serialized, spilled, or ignored (setmaxnreg)."""
+    _, log = compile_source(str(constants(EXAMPLES / f"{example}.py")["SOURCE"]), "sm_90a")
     assert log == ""
 
 
-def test_gemm_host_and_kernel_agree():
-    """What the example's host part knows of the tile and the shared memory is what the kernel has."""
+@pytest.mark.parametrize(("example", "kernel_has"), KERNEL_HAS.items(), ids=KERNEL_HAS)
+def test_an_examples_host_and_kernel_agree(example, kernel_has):
     pytest.importorskip("torch")
-    host = runpy.run_path(str(GEMM))
-    kernel_has = {name: name for name in ("TILE_M", "TILE_N", "TILE_K", "CLUSTER", "PART")}
-    kernel_has |= {"THREADS": "(CONSUMERS + 1) * 128", "SMEM_BYTES": "sizeof(Shared)"}
+    host = runpy.run_path(str(EXAMPLES / f"{example}.py"))
     checks = [f"static_assert({value} == {host[name]});" for name, value in kernel_has.items()]
     cubin(host["SOURCE"] + "".join(checks), "sm_90a")

@@ -125,7 +125,8 @@ __device__ inline unsigned cluster_cta_rank() {
     return rank;
 }
 
-// barrier.cluster.arrive, barrier.cluster.wait: all threads of the cluster. ISA: "barrier.cluster".
+// barrier.cluster.arrive, barrier.cluster.wait: all threads of the cluster, each warp converged (.aligned): where it may
+// not be, __syncwarp() first. ISA: "barrier.cluster".
 __device__ inline void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
@@ -134,7 +135,8 @@ __device__ inline void cluster_sync() {
 // LaunchConfig(programmatic_stream_serialization=True). ISA: "griddepcontrol".
 __device__ inline void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// griddepcontrol.launch_dependents: the grids that depend on this one may start.
+// griddepcontrol.launch_dependents: the grids that depend on this one may start, once each of its CTAs has said so or
+// has ended.
 __device__ inline void griddepcontrol_launch_dependents() {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

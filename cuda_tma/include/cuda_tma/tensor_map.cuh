@@ -19,7 +19,8 @@ __device__ const TensorMap& as_tensor_map(const Map& map) {
     return reinterpret_cast<const TensorMap&>(map);
 }
 
-// Where a box starts, innermost dimension first, in elements: Coordinates{column, row}. May lie outside the tensor.
+// Where a box starts, innermost dimension first, in elements: Coordinates{column, row}. A load's may lie outside the
+// tensor, also before it; a store's or reduction's is never negative.
 template <int Rank>
 struct Coordinates {
     int value[5];
@@ -59,9 +60,10 @@ __device__ inline void fence_tensor_map_release() {
     asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
 }
 
-// ... acquire: by each thread that then uses it, the writer too, before the TMA unit reads it again.
+// ... acquire: by each thread that then uses it, the writer too, before the TMA unit reads it again. Of scope .sys, so
+// that it also holds for a map that the host copied there. Source: CUDA programming guide, on modified tensor maps.
 __device__ inline void fence_tensor_map_acquire(const TensorMap& map) {
-    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(&map) : "memory");
+    asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(&map) : "memory");
 }
 
 }  // namespace cuda_tma

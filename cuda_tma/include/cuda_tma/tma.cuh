@@ -60,7 +60,8 @@ __device__ void load_multicast(void* tile, const TensorMap& map, Barrier& full, 
                    "], [%8], %9", CUDA_TMA_LOAD_OPERANDS, "h"(cta_mask))
 }
 
-// ... .im2col: columns of pixels in convolution order, from the pixel at `at` moved by `offsets`.
+// ... .im2col: columns of pixels in convolution order, from the pixel at `at` moved by `offsets`. `at` lies inside the
+// box of pixels, of any image, or the instruction kills the context; `offsets` may lead out of it.
 template <int Rank, int Count, typename Policy = NoCachePolicy>
 __device__ void load_im2col(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                             Offsets<Count> offsets, Policy policy = {}) {
@@ -78,8 +79,10 @@ __device__ void load_im2col_multicast(void* tile, const TensorMap& map, Barrier&
 
 // ---- stores and reductions ----
 
-// cp.async.bulk.tensor, shared to global: starts to store `tile` as the box at `at`; what lies outside the tensor is
-// dropped. Before it: fence_proxy_async() by the writers, then a __syncthreads(). After it: commit_group(), wait_group.
+// cp.async.bulk.tensor, shared to global: starts to store `tile` as the box at `at`; what lies behind the tensor's end
+// is dropped, but for the rest of a row's last 16 bytes, which is written. A negative coordinate kills the context (both
+// observed: driver 580, sm_90). Before it: fence_proxy_async() by the writers, then a __syncthreads(). After it:
+// commit_group(), wait_group.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     CUDA_TMA_TILED("cp.async.bulk.tensor", ".global.shared::cta.tile.bulk_group", "[%6, ", "], [%7]", "l"(&map),

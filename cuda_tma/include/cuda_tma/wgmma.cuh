@@ -176,8 +176,9 @@ template <int Registers>
 __device__ void register_dealloc() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers)); }
 
 // mapa, mbarrier.arrive: at the barrier that lies at this place in another CTA of the cluster, or this one. As
-// Barrier::arrive_at(), but orders nothing that this thread wrote before: right for a stage that was only read, by
-// wgmmas waited for. With .release.cluster a GEMM took 1.65 times as long (observed: driver 580, sm_90).
+// Barrier::arrive_at(), but orders nothing for threads of other CTAs (.release.cta, the default): right for a stage
+// that was only read, by wgmmas waited for. With .release.cluster a GEMM took 1.65 times as long (observed: driver 580,
+// sm_90).
 __device__ inline void release_at(Barrier& empty, unsigned cta_rank) {
     asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
                  "  mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
