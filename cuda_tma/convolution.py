@@ -152,12 +152,19 @@ class Convolution:
         extents : sequence of int
             Spatial extents (D, H, W) of the input.
 
+        Raises
+        ------
+        ValueError
+            If `index` is negative.
+
         Examples
         --------
         >>> conv = Convolution(3, padding=1)
         >>> conv.coordinates(conv.output_pixel(56 * 56 + 57, (56, 56)))  # image 1, row 1, column 1
         (0, 0, 0, 1)
         """
+        if index < 0:
+            raise ValueError(f"index={index} is negative; output pixels are counted from 0")
         pixel = []
         for extent in reversed(self.output_extents(extents)):
             index, position = divmod(index, extent)
@@ -185,8 +192,15 @@ class Convolution:
         ----------
         tap : sequence of int
             Position in the filter (D, H, W).
+
+        Raises
+        ------
+        ValueError
+            If it lies outside the filter.
         """
         taps = _each("tap", tap, len(self.kernel_size), least=0)
+        if any(place >= size for place, size in zip(taps, self.kernel_size, strict=True)):
+            raise ValueError(f"tap={tap!r} lies outside the filter, which is {self.kernel_size}; count from 0")
         return tuple(place * d for place, d in zip(reversed(taps), reversed(self.dilation), strict=True))
 
 

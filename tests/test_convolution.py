@@ -203,3 +203,15 @@ def test_no_output_pixel():
         TensorMapError, match=r"extents\[1\]=4 with a padding of 1 \+ 1 is 6, .* filter spans 7: there is no"
     ):
         Convolution(7, padding=1).output_extents((5, 4))
+
+
+def test_pixels_and_taps_are_counted_from_0():
+    conv = Convolution((3, 5))
+    assert conv.offsets((2, 4)) == (4, 2)
+    for tap in ((3, 0), (0, 5)):
+        with pytest.raises(ValueError, match=r"lies outside the filter, which is \(3, 5\)"):
+            conv.offsets(tap)
+    with pytest.raises(ValueError):
+        conv.offsets((-1, 0))
+    with pytest.raises(ValueError, match="index=-1 is negative"):
+        conv.output_pixel(-1, (8, 8))

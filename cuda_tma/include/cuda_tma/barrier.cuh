@@ -125,8 +125,8 @@ __device__ inline unsigned cluster_cta_rank() {
     return rank;
 }
 
-// barrier.cluster.arrive, barrier.cluster.wait: all threads of the cluster, each warp converged (.aligned): where it may
-// not be, __syncwarp() first. ISA: "barrier.cluster".
+// barrier.cluster.arrive, barrier.cluster.wait: all threads of the cluster, each warp converged (.aligned): where it
+// may not be, __syncwarp() first. ISA: "barrier.cluster".
 __device__ inline void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }

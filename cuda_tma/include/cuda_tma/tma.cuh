@@ -80,8 +80,8 @@ __device__ void load_im2col_multicast(void* tile, const TensorMap& map, Barrier&
 // ---- stores and reductions ----
 
 // cp.async.bulk.tensor, shared to global: starts to store `tile` as the box at `at`; what lies behind the tensor's end
-// is dropped, but for the rest of a row's last 16 bytes, which is written. A negative coordinate kills the context (both
-// observed: driver 580, sm_90). Before it: fence_proxy_async() by the writers, then a __syncthreads(). After it:
+// is dropped, but for the rest of a row's last 16 bytes, which is written. A negative coordinate kills the context
+// (both observed: driver 580, sm_90). Before it: fence_proxy_async() by the writers, then a __syncthreads(). After it:
 // commit_group(), wait_group.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
