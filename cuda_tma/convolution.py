@@ -154,7 +154,7 @@ class Convolution:
 
         Raises
         ------
-        ValueError
+        TensorMapError
             If `index` is negative.
 
         Examples
@@ -164,7 +164,7 @@ class Convolution:
         (0, 0, 0, 1)
         """
         if index < 0:
-            raise ValueError(f"index={index} is negative; output pixels are counted from 0")
+            raise TensorMapError(f"index={index} is negative; output pixels are counted from 0")
         pixel = []
         for extent in reversed(self.output_extents(extents)):
             index, position = divmod(index, extent)
@@ -195,12 +195,12 @@ class Convolution:
 
         Raises
         ------
-        ValueError
+        TensorMapError
             If it lies outside the filter.
         """
         taps = _each("tap", tap, len(self.kernel_size), least=0)
         if any(place >= size for place, size in zip(taps, self.kernel_size, strict=True)):
-            raise ValueError(f"tap={tap!r} lies outside the filter, which is {self.kernel_size}; count from 0")
+            raise TensorMapError(f"tap={tap!r} lies outside the filter, which is {self.kernel_size}; count from 0")
         return tuple(place * d for place, d in zip(reversed(taps), reversed(self.dilation), strict=True))
 
 

@@ -209,9 +209,9 @@ def test_pixels_and_taps_are_counted_from_0():
     conv = Convolution((3, 5))
     assert conv.offsets((2, 4)) == (4, 2)
     for tap in ((3, 0), (0, 5)):
-        with pytest.raises(ValueError, match=r"lies outside the filter, which is \(3, 5\)"):
+        with pytest.raises(TensorMapError, match=r"lies outside the filter, which is \(3, 5\)"):
             conv.offsets(tap)
-    with pytest.raises(ValueError):
+    with pytest.raises(TensorMapError):
         conv.offsets((-1, 0))
-    with pytest.raises(ValueError, match="index=-1 is negative"):
+    with pytest.raises(TensorMapError, match="index=-1 is negative"):
         conv.output_pixel(-1, (8, 8))
