@@ -6,6 +6,11 @@ from ._dlpack cimport DLTensor, kDLCUDA
 from ._driver cimport CUcontext
 
 
+cdef enum:  # values of CUdevice_attribute
+    COMPUTE_CAPABILITY_MAJOR = 75
+    COMPUTE_CAPABILITY_MINOR = 76
+
+
 cdef int enter_context(CUcontext* context, int* device_id) except -1
 cdef tuple compute_capability(int device_id)
 cdef int judge_access(DLTensor* tensor, int device_id) except -1

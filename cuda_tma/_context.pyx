@@ -8,9 +8,7 @@ from ._driver cimport (
 
 from . import refusals
 
-cdef enum:  # values of CUdevice_attribute, CUpointer_attribute and CUmemorytype
-    COMPUTE_CAPABILITY_MAJOR = 75
-    COMPUTE_CAPABILITY_MINOR = 76
+cdef enum:  # values of CUpointer_attribute and CUmemorytype
     POINTER_MEMORY_TYPE = 2
     POINTER_IS_MANAGED = 8
     POINTER_DEVICE_ORDINAL = 9

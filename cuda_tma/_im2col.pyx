@@ -6,6 +6,7 @@ A module of its own, since a descriptor of a tiled map needs none of it: ``_argu
 from libc.stdint cimport uint32_t, uintptr_t
 
 from ._arguments cimport ANY_RANK, MAX_RANK, CompiledOptions, TensorArguments, compile_common
+from ._context cimport COMPUTE_CAPABILITY_MAJOR
 from ._driver cimport CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUresult, driver
 
 from . import refusals
@@ -13,7 +14,6 @@ from .options import TensorMapIm2colWideOptions
 from .params import Im2colParams, Im2colWideParams
 
 cdef enum:
-    COMPUTE_CAPABILITY_MAJOR = 75  # CUdevice_attribute
     WIDE_NEEDS_MAJOR = 10
 
 
