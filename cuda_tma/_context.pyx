@@ -36,6 +36,14 @@ cdef int enter_context(CUcontext* context, int* device_id) except -1:
     return 0
 
 
+def current_device():
+    """The ordinal of the current context's device."""
+    cdef CUcontext context
+    cdef int device_id
+    enter_context(&context, &device_id)
+    return device_id
+
+
 cdef tuple compute_capability(int device_id):
     cdef int major = 0, minor = 0
     require_success(driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device_id), "cuDeviceGetAttribute")

@@ -10,6 +10,7 @@ from .enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
+from .options import Options
 
 # An option is an enum (ours or cuda.core's), its short name or its driver value.
 def create_tensor_map(
@@ -38,3 +39,4 @@ def as_tensor_map(
     oob_fill: TensorMapOOBFill | str | int | None = None,
     allocation_class: TensorMapAllocationClass | str | int | None = None,
 ) -> TensorMapDescriptor: ...
+def options_from(options: object, keywords: tuple[Any, ...]) -> Options: ...

@@ -1,5 +1,6 @@
 """Making one descriptor, by every door; and having the driver write the 128 bytes, for all who make them."""
 
+from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 
 from ._arguments cimport SMALL, Compilable, CompiledOptions, TensorArguments, compiled, describe
@@ -16,7 +17,7 @@ from . import refusals
 from ._dlpack import dtype_name_of
 from .errors import TensorMapError
 from .explain import refusal
-from .keywords import options_from
+from .keywords import as_options
 from .rules import check
 
 ctypedef object (*Calls)(PyObject*, PyObject* const*, size_t, PyObject*)
@@ -48,40 +49,98 @@ def create_tensor_map(
     RuntimeError
         If there is no NVIDIA driver.
     """
-    return _create(tensor, _chosen(
-        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
-
-
-cdef Calls _create_tensor_map = <Calls>take_calls(create_tensor_map, <vectorcallfunc>_create_from_two)
-
-
-cdef object _create_from_two(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
-    """create_tensor_map(tensor, options), as most calls are, without a look at the eight keywords."""
-    if PyVectorcall_NARGS(count) == 2 and names == NULL and isinstance(<object>arguments[1], Compilable):
-        return _create(<object>arguments[0], <object>arguments[1])
-    return _create_tensor_map(function, arguments, count, names)
+    return _create(tensor, options_from(options, (
+        box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)))
 
 
 def as_tensor_map(
         self, box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
         l2_promotion=None, oob_fill=None, allocation_class=None):
     """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
-    return _create(self, _chosen(
-        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
+    return _create(self, options_from(options, (
+        box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)))
 
 
-cdef inline object _chosen(
-        object options, object box_dim, object element_strides, object data_type, object interleave, object swizzle,
-        object l2_promotion, object oob_fill, object allocation_class):
-    """Our options as they are; from everything else, options."""
-    if isinstance(options, Compilable) and (
-        box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
-        is allocation_class is None
+# ---- most calls, of a tensor and options alone, without a look at the other keywords ----
+
+cdef Calls _create_tensor_map = <Calls>take_calls(create_tensor_map, <vectorcallfunc>_create_from_two)
+cdef Calls _as_tensor_map = <Calls>take_calls(as_tensor_map, <vectorcallfunc>_view_as_tensor_map)
+
+
+cdef object _create_from_two(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
+    """create_tensor_map(tensor, options)"""
+    if PyVectorcall_NARGS(count) == 2 and names == NULL and isinstance(<object>arguments[1], Compilable):
+        return _create(<object>arguments[0], <object>arguments[1])
+    return _create_tensor_map(function, arguments, count, names)
+
+
+cdef object _view_as_tensor_map(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
+    """view.as_tensor_map(options=options)"""
+    if (
+        PyVectorcall_NARGS(count) == 1 and names != NULL and <tuple>names == ("options",)
+        and isinstance(<object>arguments[1], Compilable)
     ):
-        return options
-    return options_from(
-        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)
+        return _create(<object>arguments[0], <object>arguments[1])
+    return _as_tensor_map(function, arguments, count, names)
 
+
+# ---- which options ----
+
+cdef enum:
+    REMEMBERED = 256
+    KEYWORDS = 8  # box_dim, element_strides, and what is no sequence
+
+cdef dict _remembered = {}  # keywords and their types: the options made of them
+
+
+cpdef object options_from(object options, tuple keywords):
+    """Our options as they are; from everything else, options.
+
+    The same keywords give the same object again: checking them takes as long as ten descriptors.
+    """
+    if isinstance(options, Compilable) and _are_none(keywords):
+        return options
+    if options is not None or not _are_ints(keywords[0]) or not (keywords[1] is None or _are_ints(keywords[1])):
+        return _options_of(options, keywords)
+    # With types, because what is equal need not be as legal: 2.0 and 2.
+    key = (keywords, *[type(keywords[index]) for index in range(2, KEYWORDS)])
+    try:
+        found = _remembered.get(key)
+    except TypeError:  # a value is not hashable, which is said below
+        return _options_of(options, keywords)
+    if found is None:
+        found = _options_of(options, keywords)
+        if len(_remembered) >= REMEMBERED:
+            _remembered.clear()
+        _remembered[key] = found
+    return found
+
+
+cdef bint _are_none(tuple keywords) noexcept:
+    for keyword in keywords:
+        if keyword is not None:
+            return False
+    return True
+
+
+cdef bint _are_ints(object values) noexcept:
+    """Whether they are a key: 64.0 is equal to 64 and is refused; a tensor is equal to itself and may change."""
+    if type(values) is not tuple:
+        return False
+    for value in <tuple>values:
+        if not PyLong_CheckExact(value):
+            return False
+    return True
+
+
+cdef object _options_of(object options, tuple keywords):
+    box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class = keywords
+    return as_options(
+        box_dim, options, element_strides=element_strides, data_type=data_type, interleave=interleave, swizzle=swizzle,
+        l2_promotion=l2_promotion, oob_fill=oob_fill, allocation_class=allocation_class)
+
+
+# ---- making ----
 
 cdef TensorMapDescriptor _create(object tensor, Compilable options):
     cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)

@@ -63,6 +63,20 @@ cdef class ExportedTensor:
         """The name of the element type, e.g. ``"float8_e4m3fn"``."""
         return dtype_name_of(dtype_key(&self.layout))
 
+    @property
+    def exporting_obj(self):
+        """What was exported: the tensor, or the view or Buffer through which it was given."""
+        return self.source if self.kept is None else self.kept
+
+    def __dlpack_device__(self):
+        return self.dlpack_device
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        """For cuda.core's view, which is given this in the tensor's place."""
+        if stream is not None and stream != -1:
+            _order_before(stream, self.exporting_obj)
+        return self.capsule()
+
     def capsule(self):
         """A DLPack capsule of the same memory, which keeps this object alive.
 
@@ -84,6 +98,13 @@ cdef class ExportedTensor:
         capsule = PyCapsule_New(managed, b"dltensor_versioned", _delete_unused_capsule)
         Py_INCREF(self)
         return capsule
+
+
+cdef object _order_before(object stream, object tensor):
+    """Let a tensor's pending work end before a stream's next. The capsule that one gets for asking is not wanted."""
+    if getattr(tensor, "requires_grad", False):
+        tensor = tensor.detach()
+    tensor.__dlpack__(stream=stream)
 
 
 cdef void _release_exported(DLManagedTensorVersioned* managed) noexcept with gil:

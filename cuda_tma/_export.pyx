@@ -50,7 +50,7 @@ cdef enum Kind:
     TORCH
     CUPY
     VIEW      # our StridedMemoryView, which holds its export
-    BORROWER  # cuda.core's view and Buffer, which show memory that another object may own
+    BORROWER  # cuda.core's view and Buffer, and an export, which show memory that another object may own
 
 
 cdef class _Exporter:
@@ -65,17 +65,16 @@ cdef class _Exporter:
 
 cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
 cdef _Exporter _last = _Exporter()
-cdef tuple _borrowers = (CoreView, Buffer)
+cdef tuple _borrowers = (CoreView, Buffer, ExportedTensor)
 cdef tuple _views = ()
 cdef Py_ssize_t _exported_offset = 0
 
 
-def register_view(view_type, reexport_type):
-    """Tell this module of our StridedMemoryView and of what it gives to cuda.core, which are built upon it."""
-    global _borrowers, _views, _exported_offset
+def register_view(view_type):
+    """Tell this module of our StridedMemoryView, which is built upon it."""
+    global _views, _exported_offset
     _views = (view_type,)
     _exported_offset = slot_offset(view_type._exported)
-    _borrowers = (CoreView, Buffer, reexport_type)
 
 
 cdef inline _Exporter _exporter_of(object tensor):

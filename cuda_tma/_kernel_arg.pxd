@@ -35,5 +35,4 @@ cdef class Signature(Known):
 cdef Signature signature_of(object kernel)
 cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1
 cdef int pack_all(
-    Signature signature, PyObject* const* args, Py_ssize_t count, CUcontext context, unsigned char* block,
-    void** pointers) except -1
+    Signature signature, PyObject* const* args, Py_ssize_t count, CUcontext context, unsigned char* block) except -1

@@ -119,12 +119,9 @@ cdef object _mismatch(Signature signature, Py_ssize_t index, str given, str reme
 
 
 cdef int pack_all(
-        Signature signature, PyObject* const* args, Py_ssize_t count, CUcontext context, unsigned char* block,
-        void** pointers) except -1:
-    """Write all arguments to the parameter block, and where each lies to `pointers`.
-
-    Returns how many descriptors are of another context than `context`.
-    """
+        Signature signature, PyObject* const* args, Py_ssize_t count, CUcontext context,
+        unsigned char* block) except -1:
+    """Write all arguments to the parameter block, and count the descriptors of another context than `context`."""
     cdef Parameter* parameter = signature.parameters
     cdef unsigned char* slot
     cdef PyObject* value
@@ -134,7 +131,6 @@ cdef int pack_all(
         raise TypeError(f"kernel {signature.name or '?'} takes {signature.count} arguments, and {count} were given")
     for index in range(count):
         slot = block + parameter.offset
-        pointers[index] = slot
         value = args[index]
         if Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES:
             memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)

@@ -6,6 +6,7 @@ from types import GetSetDescriptorType, MemberDescriptorType
 
 from cuda.core import Device as _CoreDevice
 
+from ._context import current_device
 from ._create import create_tensor_map
 from ._tensor_map import TensorMapDescriptor
 from .errors import TensorMapError
@@ -53,11 +54,11 @@ class Device(_CoreDevice):
 
         See :func:`cuda_tma.create_tensor_map`.
         """
-        current = _CoreDevice()
-        if current != self._core:
+        own, current = self._core.device_id, current_device()
+        if current != own:
             raise TensorMapError(
-                f"Device({int(self)}).create_tensor_map was called while device {int(current)} is current; "
-                f"call Device({int(self)}).set_current() first"
+                f"Device({own}).create_tensor_map was called while device {current} is current; "
+                f"call Device({own}).set_current() first"
             )
         return create_tensor_map(tensor, options, **keywords)
 

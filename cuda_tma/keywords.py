@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any, get_args
 
 from .options import Options, TensorMapOptions
 
-__all__ = ["as_options", "options_from"]
+__all__ = ["as_options"]
 
 # what each kind of options is called; the first name tells the kinds apart
 _NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
-
-
-_INT = frozenset({int})
 
 
 def as_options(box_dim=None, options=None, **keywords) -> Options:
@@ -61,34 +57,6 @@ def as_options(box_dim=None, options=None, **keywords) -> Options:
             "TensorMapIm2colWideOptions, cuda.core's TensorMapDescriptorOptions or a mapping"
         )
     return _make(kind, lambda name: getattr(options, name, None))
-
-
-def options_from(options=None, box_dim=None, *others) -> Options:
-    """:func:`as_options` with every keyword, in the order of the fields; the same values give the same object again.
-
-    For the calls that make one descriptor each: checking keywords takes as long as ten of them.
-    """
-    element_strides = others[0] if others else None
-    if options is None and _are_ints(box_dim) and (element_strides is None or _are_ints(element_strides)):
-        try:
-            return _remembered(box_dim, *others)
-        except TypeError:  # some value is not hashable, or not legal, which is said below
-            pass
-    return as_options(box_dim, options, **_tiled_keywords(others))
-
-
-def _are_ints(values: object) -> bool:
-    """Whether they are a key: 64.0 is equal to 64 and is refused; a tensor is equal to itself and may change."""
-    return type(values) is tuple and _INT.issuperset(map(type, values))
-
-
-@lru_cache(maxsize=256, typed=True)
-def _remembered(box_dim, *others) -> Options:
-    return as_options(box_dim, **_tiled_keywords(others))
-
-
-def _tiled_keywords(values: tuple) -> dict[str, Any]:
-    return dict(zip(_NAMES[TensorMapOptions][1:], values, strict=True))
 
 
 def _kind(has: Callable[[str], bool]) -> type[Options] | None:

@@ -26,16 +26,15 @@ class StridedMemoryView(_CoreView):
         if obj is None or not hasattr(obj, "__dlpack__"):
             super().__init__(obj, stream_ptr)
         else:
-            source = _Reexport(obj)
-            super().__init__(source, stream_ptr)
-            self._exported = source.exported
+            self._exported = export_tensor(obj)
+            super().__init__(self._exported, stream_ptr)
 
     @classmethod
     def from_dlpack(cls, obj, stream_ptr=None):
         """Create a view of an object that has ``__dlpack__``. See cuda.core's documentation."""
-        source = _Reexport(obj)
-        view = super().from_dlpack(source, stream_ptr)
-        view._exported = source.exported
+        exported = export_tensor(obj)
+        view = super().from_dlpack(exported, stream_ptr)
+        view._exported = exported
         return view
 
     @classmethod
@@ -82,12 +81,12 @@ class StridedMemoryView(_CoreView):
     def exporting_obj(self):
         """The tensor that is viewed."""
         source = super().exporting_obj
-        return source.exporting_obj if isinstance(source, _Reexport) else source
+        return source.exporting_obj if isinstance(source, ExportedTensor) else source
 
     @property
     def dtype(self):
         """NumPy dtype of an element; of the narrow floats from ml_dtypes, or uint8 where that is not installed."""
-        if isinstance(super().exporting_obj, _Reexport):
+        if isinstance(super().exporting_obj, ExportedTensor):
             return numpy_dtype(self._exported.dtype_name)
         return super().dtype
 
@@ -99,24 +98,4 @@ class StridedMemoryView(_CoreView):
     as_tensor_map = as_tensor_map
 
 
-class _Reexport:
-    """What cuda.core's constructor is given in a tensor's place: the same memory, in a dtype that it can read."""
-
-    def __init__(self, tensor):
-        self.exporting_obj = tensor
-        self.exported = export_tensor(tensor)
-
-    def __dlpack_device__(self):
-        return self.exported.dlpack_device
-
-    def __dlpack__(self, *, stream=None, max_version=None, **_):
-        if stream not in (None, -1):
-            # Asking the tensor to order itself before the stream; the capsule itself is not wanted.
-            tensor = self.exporting_obj
-            if getattr(tensor, "requires_grad", False):
-                tensor = tensor.detach()
-            tensor.__dlpack__(stream=stream)
-        return self.exported.capsule()
-
-
-register_view(StridedMemoryView, _Reexport)
+register_view(StridedMemoryView)

@@ -45,7 +45,7 @@ SIGNATURES = {
     "cuPointerGetAttribute": (pointer, ctypes.c_int, u64),
     "cuStreamGetCtx": (u64, ctypes.POINTER(u64)),
     "cuMemcpyHtoDAsync": (u64, pointer, ctypes.c_size_t, u64),
-    "cuLaunchKernelEx": (pointer, u64, ctypes.POINTER(u64), pointer),
+    "cuLaunchKernelEx": (pointer, u64, pointer, pointer),
     "cuGetErrorName": (ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)),
     "cuKernelGetParamInfo": (u64, ctypes.c_size_t, ctypes.POINTER(u64), ctypes.POINTER(u64)),
     "cuKernelGetName": (ctypes.POINTER(ctypes.c_char_p), u64),
@@ -56,6 +56,16 @@ SIGNATURES = {
 
 def _array(kind, address, count):
     return tuple((kind * count).from_address(address))
+
+
+def _offsets(sizes):
+    """Where parameters of these sizes lie in their block."""
+    offsets, end = [], 0
+    for size in sizes:
+        alignment = min(size, 128 if size == 128 else 8)
+        offsets.append(-(-end // alignment) * alignment)
+        end = offsets[-1] + size
+    return offsets
 
 
 @dataclass
@@ -196,12 +206,7 @@ class FakeDriver:
             return self.parameter_error
         if index >= len(sizes):
             return INVALID_VALUE
-        at = 0
-        for each in sizes[: index + 1]:
-            alignment = min(each, 128 if each == 128 else 8)
-            at = -(-at // alignment) * alignment
-            offset[0], size[0] = at, each
-            at += each
+        offset[0], size[0] = _offsets(sizes)[index], sizes[index]
         return 0
 
     def cuKernelGetName(self, out, function):
@@ -224,14 +229,17 @@ class FakeDriver:
         out[0] = ctypes.cast(self._error, ctypes.c_char_p)
         return 0
 
-    def cuLaunchKernelEx(self, config, function, arguments, _extra):
+    def cuLaunchKernelEx(self, config, function, arguments, extra):
         words = (u32 * 7).from_address(config)
         stream, attributes, count = (u64 * 3).from_address(config + 32)
         found = {}
         for index in range(count & 0xFFFFFFFF):
             at = attributes + 72 * index
             found[u32.from_address(at).value] = tuple((u32 * 3).from_address(at + 8))
+        pointer_key, block, size_key, size, end = (u64 * 5).from_address(extra)
+        assert (arguments, pointer_key, size_key, end) == (None, 1, 2, 0)
+        memory = ctypes.string_at(block, u64.from_address(size).value)
         sizes = self.kernels[function][1]
-        values = [ctypes.string_at(arguments[index], size) for index, size in enumerate(sizes)]
+        values = [memory[at : at + each] for at, each in zip(_offsets(sizes), sizes, strict=True)]
         self.launches.append(Launch(function, values, tuple(words[:3]), tuple(words[3:6]), words[6], stream, found))
         return INVALID_VALUE if words[3] > 1024 else 0

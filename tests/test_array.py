@@ -67,3 +67,14 @@ def test_a_map_of_an_address_claims_no_tensor(driver, device_tensor):
     for count in (1, 2):
         array = cuda_tma.create_tensor_maps(device_tensor((64, 128)), OPTIONS, addresses=[1 << 20] * count)
         assert (array[0].tensor, array[0].is_stale()) == (None, False)
+
+
+def test_like_tensors_are_encoded_once(driver, device_tensor):
+    """A run of tensors that differ in the address alone: the same bytes, and refusals, as one at a time."""
+    shapes = [(64, 128)] * 5 + [(32, 128)] * 2 + [(64, 128)]
+    tensors = [device_tensor(shape, address=(1 << 33) + 4096 * n) for n, shape in enumerate(shapes)]
+    array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
+    assert driver.encoded == 3
+    assert bytes(array) == b"".join(bytes(cuda_tma.create_tensor_map(tensor, OPTIONS)) for tensor in tensors)
+    with pytest.raises(TensorMapError, match="global_address"):
+        cuda_tma.create_tensor_maps([*tensors, device_tensor((64, 128), address=(1 << 33) + 8)], OPTIONS)

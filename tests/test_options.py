@@ -11,6 +11,7 @@ from cuda.core._tensor_map import TensorMapDescriptor as CoreDescriptor
 from cuda.core._tensor_map import TensorMapL2Promotion as CoreL2Promotion
 from cuda.core._tensor_map import TensorMapSwizzle as CoreSwizzle
 
+from cuda_tma._create import options_from
 from cuda_tma.enums import (
     TensorMapDataType,
     TensorMapIm2ColWideMode,
@@ -19,7 +20,7 @@ from cuda_tma.enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from cuda_tma.keywords import as_options, options_from
+from cuda_tma.keywords import as_options
 from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 
 
@@ -209,15 +210,23 @@ def test_only_plain_integers_are_remembered():
         def __index__(self):
             return self.value
 
-    others = (None,) * 7
-    assert options_from(None, (8, 8), *others) is options_from(None, (8, 8), *others)
-    assert options_from(None, (8, 8), (1, 1), *others[1:]).element_strides == (1, 1)
+    def options(box_dim, element_strides=None, swizzle=None):
+        return options_from(None, (box_dim, element_strides, None, None, swizzle, None, None, None))
+
+    assert options((8, 8)) is options((8, 8)) is not options((8, 16))
+    assert options((8, 8), swizzle="32B") is options((8, 8), swizzle="32B") == options((8, 8), swizzle=1)
+    assert options((8, 8), (1, 1)).element_strides == (1, 1)
     for wrong in ((8.0, 8), (True, 8.0)):
         with pytest.raises(TypeError, match="not a sequence of integers"):
-            options_from(None, wrong, *others)
+            options(wrong)
     with pytest.raises(TypeError, match="not a sequence of integers"):
-        options_from(None, (8, 8), (1.0, 1.0), *others[1:])
+        options((8, 8), (1.0, 1.0))
+    for wrong in (1.0, [1]):
+        with pytest.raises((TypeError, ValueError), match="swizzle"):
+            options((8, 8), swizzle=wrong)
     extent = Extent(16)
-    assert options_from(None, (extent, 8), *others).box_dim == (16, 8)
+    assert options((extent, 8)).box_dim == (16, 8)
     extent.value = 32
-    assert options_from(None, (extent, 8), *others).box_dim == (32, 8)
+    assert options((extent, 8)).box_dim == (32, 8)
+    for n in range(600):  # more than are remembered
+        assert options((1 + n % 256, 1 + n // 256)).box_dim == (1 + n % 256, 1 + n // 256)

@@ -328,6 +328,16 @@ def test_a_descriptor_is_small(driver, device_tensor):
     assert 128 * 1000 < held <= 512 * 1000
 
 
+def test_a_device_makes_maps_while_it_is_current(driver, device_tensor):
+    device = object.__new__(cuda_tma.Device)  # its constructor asks the real driver
+    object.__setattr__(device, "_core", types.SimpleNamespace(device_id=1))
+    tensor = device_tensor((64, 128), device_id=1)
+    with pytest.raises(TensorMapError, match=r"Device\(1\).create_tensor_map was called while device 0 is current"):
+        device.create_tensor_map(tensor, box_dim=(16, 32))
+    driver.context, driver.device = 0xD1, 1
+    assert device.create_tensor_map(tensor, box_dim=(16, 32)).tensor is tensor
+
+
 def test_many_cycles_leave_nothing(driver, device_tensor):
     view = cuda_tma.StridedMemoryView.from_any_interface(device_tensor((64, 128)), stream_ptr=-1)
     options = TensorMapOptions((16, 32))

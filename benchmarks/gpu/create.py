@@ -52,6 +52,10 @@ def from_view(scene: Scene) -> list[Work]:
         Work(ENCODE, lambda: encode_floor(scene, 2)),
         Work("cuda_tma, options", lambda: python("create(v, o)", create=create, v=view, o=options), Goal(3), True),
         Work("cuda_tma, `as_tensor_map(options=)`", lambda: python("v.as_tensor_map(options=o)", v=view, o=options)),
+        Work(
+            "cuda_tma, `device.create_tensor_map`",
+            lambda: python("d.create_tensor_map(v, o)", d=scene.device, v=view, o=options),
+        ),
         Work("cuda_tma, keywords", lambda: python("v.as_tensor_map(box_dim=box)", v=view, box=BOXES[2])),
         Work(
             "cuda.core, options",
