@@ -13,6 +13,8 @@ from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from ._dlpack cimport (
     INLINE_NDIM, DLPackExchangeAPI, DLTensor, ExportedTensor, address_of, adopt_array_interface, adopt_capsule,
     adopt_exchange, copy_values, dlpack_capsule, kDLCUDA, put_dtype)
+from ._property cimport Property, own_property
+from ._property cimport read as read_property
 
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as CoreView
@@ -61,6 +63,7 @@ cdef class _Exporter:
     cdef DLPackExchangeAPI* api
     # torch: methods of the type as C functions, NULL where a subclass has replaced them.
     cdef NoArgsFunction is_neg, is_conj, untyped_storage
+    cdef Property base  # torch: of what a tensor is a view
 
 
 cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
@@ -100,6 +103,7 @@ cdef _Exporter _new_exporter(object tensor):
         exporter.is_neg = _no_args_function(tensor.is_neg)
         exporter.is_conj = _no_args_function(tensor.is_conj)
         exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
+        exporter.base = _property_of(exporter.tensor_type, "_base")
     return exporter
 
 
@@ -131,6 +135,10 @@ cdef NoArgsFunction _no_args_function(object method) except? NULL:
     if PyCFunction_Check(method) and PyCFunction_GetFlags(method) == METH_NOARGS:
         return <NoArgsFunction>PyCFunction_GetFunction(method)
     return NULL
+
+
+cdef Property _property_of(tensor_type, str name):
+    return own_property(next((base for base in tensor_type.__mro__ if name in vars(base)), tensor_type), name)
 
 
 # ---- reading ----
@@ -223,13 +231,26 @@ cdef object _torch_owner(object tensor, _Exporter exporter, DLTensor* layout):
 
     A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
     """
-    # The negative bit is that of a conjugate's imaginary part, and of what is viewed through it: floats and complex
-    # numbers. Other types are not asked (100 ns on an H200's host): only torch's private _neg_view makes such.
-    if (layout.code == FLOAT_CODE or layout.code == COMPLEX_CODE) and _call(exporter.is_neg, tensor, "is_neg"):
+    if _may_be_negative(tensor, exporter, layout) and _call(exporter.is_neg, tensor, "is_neg"):
         raise refusals.lazy_view("negative", "resolve_neg")
     if layout.code == COMPLEX_CODE and _call(exporter.is_conj, tensor, "is_conj"):
         raise refusals.lazy_view("conjugate", "resolve_conj")
     return _call(exporter.untyped_storage, tensor, "untyped_storage")
+
+
+cdef inline bint _may_be_negative(object tensor, _Exporter exporter, DLTensor* layout) except -1:
+    """Whether torch has to be asked for the negative bit, which takes as long as two maps (H200's host).
+
+    The bit is that of a conjugate's imaginary part, every second float of complex numbers, and of views of that. Such
+    floats are not side by side, unless as_strided or torch's private _neg_view made them so: then they have a base,
+    which a detached tensor has not, nor one of inference mode. No other type has the bit.
+    """
+    cdef int last = layout.ndim - 1
+    if layout.code != FLOAT_CODE:
+        return layout.code == COMPLEX_CODE
+    if last < 0 or layout.shape[last] < 2 or (layout.strides != NULL and layout.strides[last] != 1):
+        return True
+    return read_property(&exporter.base, tensor) is not None
 
 
 cdef inline object _call(NoArgsFunction function, object tensor, str name):

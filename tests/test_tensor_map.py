@@ -408,6 +408,44 @@ def test_an_adopted_map_takes_its_own_tensor(driver, device_tensor):
     assert adopted.params.global_address == 1 << 33
 
 
+NEGATIVE = {  # what still is a negative view, made of the imaginary part of a conjugate
+    "itself": lambda torch, x: x,
+    "transposed": lambda torch, x: x.t(),
+    "detached": lambda torch, x: x.detach(),
+    "data": lambda torch, x: x.data,
+    "a parameter": lambda torch, x: torch.nn.Parameter(x),
+    "pickled": lambda torch, x: pickle.loads(pickle.dumps(x)),
+    "one column": lambda torch, x: x[:, :1],
+    "flat": lambda torch, x: x.reshape(-1),
+    "of another rank": lambda torch, x: x.reshape(8, 8, 128),
+    "with a last dimension": lambda torch, x: x.unsqueeze(-1),
+    "expanded": lambda torch, x: x.unsqueeze(-1).expand(64, 128, 3),
+    "unfolded": lambda torch, x: x.unfold(1, 3, 1),
+    "diagonal": lambda torch, x: x.diagonal(),
+    "strided at will": lambda torch, x: x.as_strided((64, 128), (128, 1)),
+    "private": lambda torch, x: torch._neg_view(torch.zeros(64, 128)),
+}
+
+
+@pytest.mark.parametrize("view", NEGATIVE)
+def test_negative_views_are_refused(driver, view):
+    torch = pytest.importorskip("torch")
+    driver.pinned = ((0, 1 << 63),)
+    tensor = NEGATIVE[view](torch, torch.zeros(64, 128, dtype=torch.complex64).conj().imag)
+    assert tensor.is_neg()
+    with pytest.raises(TensorMapError, match=r"negative bit.*resolve_neg\(\)"):
+        cuda_tma.create_tensor_map(tensor, box_dim=(8,) * tensor.ndim)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_floats_that_are_not_negative(driver, dtype):
+    torch = pytest.importorskip("torch")
+    driver.pinned = ((0, 1 << 63),)
+    tensor = torch.zeros(64, 128, dtype=getattr(torch, dtype))
+    for view in (tensor, tensor[:32], tensor.detach(), torch.nn.Parameter(tensor)):
+        assert cuda_tma.create_tensor_map(view, box_dim=(8, 8)).tensor is view
+
+
 def test_a_complex_view_may_be_negative(driver):
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)

@@ -14,7 +14,7 @@ from cuda_tma.params import TiledParams
 
 from ..comparison import Comparison, Goal, Timer, Work, compare, python
 from .floor import MAP_BYTES, map_memory
-from .scene import BOXES, Scene
+from .scene import BOXES, SHAPES, Scene
 
 ENCODE = "C: cuTensorMapEncodeTiled"
 EXCHANGE = "C: torch's owning DLPack exchange"
@@ -43,7 +43,9 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
 TRITON_NOTE = "Triton's `from_tensor` encodes nothing yet: that happens at every launch."
 
 
-FLOAT_NOTE = "float16, float32 and float64 may be the imaginary part of a conjugate, so torch's `is_neg()` is asked."
+FLOAT_NOTE = (
+    "A view of float16, float32 or float64 may be the imaginary part of a conjugate, so torch's `is_neg()` is asked."
+)
 
 
 def from_view(scene: Scene) -> list[Work]:
@@ -87,6 +89,11 @@ def from_torch(scene: Scene) -> list[Work]:
         Work(
             "cuda_tma, bfloat16",
             lambda: python("create(x, o)", create=create, x=scene.bfloat16_tensors[0], o=options),
+            Goal(2.5),
+        ),
+        Work(
+            "cuda_tma, a view of another",
+            lambda: python("create(x, o)", create=create, x=scene.tensors[0].view(SHAPES[2]), o=options),
             Goal(2.5),
         ),
         Work("cuda.core", lambda: python(by_core, View=CoreView, x=scene.tensors[0], o=scene.core_options())),

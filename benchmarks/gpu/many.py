@@ -11,7 +11,7 @@ import cuda_tma
 from ..comparison import Comparison, Goal, Timer, Work, compare, each, python, queued
 from .create import ENCODE, REPLACE, encode_floor
 from .floor import MAP_BYTES
-from .scene import NBYTES, SHAPES, Scene
+from .scene import BOXES, NBYTES, SHAPES, Scene
 
 COUNT = 10_000
 COMPARED = 100  # of which the bytes are compared with individual encodes
@@ -33,9 +33,10 @@ def works(scene: Scene) -> list[Work]:
         Work("cuda_tma, torch tensors, float32", lambda: from_tensors(scene, tensors(scene)), Goal(0, 200), True),
         Work(
             "cuda_tma, torch tensors, bfloat16",
-            lambda: from_tensors(scene, views(scene.bfloat16_tensors[0])),
+            lambda: from_tensors(scene, [x.bfloat16() for x in tensors(scene)]),
             Goal(0, 200),
         ),
+        Work("cuda_tma, float32 views of one tensor", lambda: from_tensors(scene, views(scene))),
         Work("cuda_tma, torch tensors one at a time", lambda: one_at_a_time(scene)),
         Work("cuda_tma, `upload` (one transfer, with its allocation)", lambda: upload(scene)),
     ]
@@ -66,13 +67,13 @@ def replacing(scene: Scene) -> Timer:
     return each(python("array.replace_addresses(a)", array=made(scene), a=addresses(scene)), COUNT)
 
 
-def tensors(scene: Scene) -> list[object]:
-    return views(scene.tensors[0])
+def tensors(scene: Scene) -> list[Any]:
+    """Each has memory of its own."""
+    return [scene.torch.zeros(BOXES[2], device="cuda:0") for _ in range(COUNT)]
 
 
-def views(tensor: Any) -> list[object]:
-    """As many tensor objects; they share one storage."""
-    return [tensor.view(SHAPES[2]) for _ in range(COUNT)]
+def views(scene: Scene) -> list[Any]:
+    return [scene.tensors[0].view(SHAPES[2]) for _ in range(COUNT)]
 
 
 def from_tensors(scene: Scene, given: list[object]) -> Timer:

@@ -49,7 +49,7 @@ class Scene:
 
     @cached_property
     def bfloat16_tensors(self) -> list[Any]:
-        """The same in a type of which torch need not be asked whether its sign is to be turned."""
+        """The same in a type that no negative view has."""
         return [tensor.bfloat16() for tensor in self.tensors]
 
     def options(self, rank: int = 2) -> cuda_tma.TensorMapOptions:
