@@ -189,10 +189,15 @@ def device_type(device: int) -> TensorMapError:
 
 
 def other_device(tensor_device: int, current_device: int) -> TensorMapError:
-    """A tensor map is made in the current context and read there."""
+    """A tensor map is made in the current context and read there.
+
+    The driver does not say whether peer access is enabled (CU_POINTER_ATTRIBUTE_ACCESS_FLAGS is the same with and
+    without it: two H200s, driver 580), so memory of a peer is accepted as an address alone.
+    """
     return TensorMapError(
         f"the tensor is on device {tensor_device} and the current device is {current_device}; make device "
-        f"{tensor_device} current first: Device({tensor_device}).set_current()"
+        f"{tensor_device} current first: Device({tensor_device}).set_current(). To read it from device "
+        f"{current_device} through peer access, give replace_address its address as an int"
     )
 
 
