@@ -94,6 +94,12 @@ cdef _Exporter _find_exporter(object tensor):
     return exporter
 
 
+cdef bint is_of_known_type(object value) except -1:
+    """Whether it is a tensor of a library or a view, of whose type one was read before."""
+    exporter = _last if _last.tensor_type is type(value) else _exporters.get(type(value))
+    return exporter is not None and (<_Exporter>exporter).kind in (TORCH, CUPY, VIEW)
+
+
 cdef _Exporter _new_exporter(object tensor):
     cdef _Exporter exporter = _Exporter()
     exporter.tensor_type = type(tensor)

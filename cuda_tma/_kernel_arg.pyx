@@ -16,10 +16,10 @@ from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from ._context cimport memory_type
-from ._dlpack cimport ExportedTensor, address_of, kDLCPU
+from ._dlpack cimport address_of, kDLCPU, shape_of
 from ._driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, require_success)
-from ._export cimport export
+from ._export cimport Reading, is_of_known_type, read
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
 from ._weak_cache cimport Known, WeakCache, look_up
 
@@ -159,6 +159,8 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
         _pack_pointer(signature, index, value, int(value.handle), slot)
     elif value_type in _NUMPY_NUMBERS:
         _pack_number(signature, index, value, slot)
+    elif is_of_known_type(value):  # as all that is left is asked below, one type after the other
+        _pack_array(signature, index, value, slot)
     elif isinstance(value, np.generic) and value.dtype.kind in _NUMPY_KINDS:
         _pack_bytes(signature, index, value, _NUMPY_KINDS[value.dtype.kind], slot)
     elif isinstance(value, _CData):
@@ -175,6 +177,8 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
         _require_map_parameter(signature, index, value)
         holder = ParamHolder((value,))  # cuda.core's own way to the 128 bytes
         memcpy(slot, (<void**><uintptr_t>holder.ptr)[0], MAP_BYTES)
+    elif value_type.__module__.startswith("cuda.bindings") and hasattr(value, "__int__"):
+        _pack_pointer(signature, index, value, int(value), slot)  # a driver handle
     else:
         _pack_array(signature, index, value, slot)
     return 0
@@ -302,17 +306,15 @@ cdef int _pack_pointer(
 
 
 cdef int _pack_array(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
-    """An array: the address of its first element. A driver handle that is an int in disguise: that int."""
-    cdef ExportedTensor exported
+    """An array: the address of its first element."""
+    cdef Reading reading
     cdef int device_id = -1
-    if type(value).__module__.startswith("cuda.bindings") and hasattr(value, "__int__"):
-        return _pack_pointer(signature, index, value, int(value), slot)
     try:
-        exported = export(value)
-        if exported.layout.device_type == kDLCPU:
-            memory_type(address_of(&exported.layout), &device_id)  # raises for what is the host's alone
-        if address_of(&exported.layout) == 0 and 0 not in exported.shape:
+        _owner = read(value, &reading)  # keeps what was read
+        if reading.tensor.device_type == kDLCPU:
+            memory_type(address_of(reading.tensor), &device_id)  # raises for what is the host's alone
+        if address_of(reading.tensor) == 0 and 0 not in shape_of(reading.tensor):
             raise refusals.no_memory()
     except Exception as error:
         raise _mismatch(signature, index, f"a {type(value).__name__}", f" ({error})") from error
-    return _pack_pointer(signature, index, value, address_of(&exported.layout), slot)
+    return _pack_pointer(signature, index, value, address_of(reading.tensor), slot)

@@ -151,6 +151,25 @@ def test_a_descriptor_and_a_pointer_are_not_confused(launch, device_tensor):
         launch("k", [128], device_tensor((4,)))
 
 
+def test_an_array_is_its_address(launch, driver, device_tensor):
+    """Of whatever library, the first time and later; what once was no tensor still is what it is."""
+    torch = pytest.importorskip("torch")
+    driver.pinned = ((0, 1 << 63),)
+    tensor = torch.zeros(8, 4)
+    view = cuda_tma.StridedMemoryView.from_dlpack(tensor[2:], stream_ptr=-1)
+    for _ in range(2):
+        assert launch("k", [8, 8], tensor, tensor[2:]).arguments == [
+            struct.pack("Q", tensor.data_ptr()), struct.pack("Q", tensor.data_ptr() + 32)
+        ]  # fmt: skip
+        assert launch("k", [8], view).arguments == [struct.pack("Q", tensor.data_ptr() + 32)]
+        assert launch("k", [8], torch.zeros(0)).arguments == [bytes(8)]
+        with pytest.raises(TypeError, match="argument 0 .* a Tensor was given .*negative bit"):
+            launch("k", [8], torch.zeros(4, dtype=torch.complex64).conj().imag)
+        with pytest.raises(TensorMapError, match="c_int"):
+            cuda_tma.create_tensor_map(ctypes.c_int(3), box_dim=(4,))
+        assert launch("k", [4], ctypes.c_int(3)).arguments == [b"\3\0\0\0"]
+
+
 def test_kinds_that_agree_are_taken(launch, device_tensor):
     given = launch("_Z1kPfifb", [8, 4, 4, 1], device_tensor((4,), address=0x40), 2, 0.5, True)
     assert given.arguments == [struct.pack("Q", 0x40), struct.pack("i", 2), struct.pack("f", 0.5), b"\1"]

@@ -100,6 +100,7 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
 def one_map(bench: Bench) -> list[Work]:
     return [
         *with_maps(bench, "one_map", 1, Goal(1.08, paired=True)),
+        Work(f"{LAUNCH}, a torch tensor for the pointer", lambda: with_tensor(bench)),
         Work(f"{LAUNCH}, another library's stream", lambda: foreign_stream(bench)),
         Work("Triton, with a descriptor", lambda: triton(bench.scene, with_descriptor=True)),
         Work("Triton, with a pointer alone", lambda: triton(bench.scene, with_descriptor=False)),
@@ -236,6 +237,10 @@ def cupy_module(cubin: bytes) -> Any:
 def struct_scalar(raw: bytes) -> np.ndarray:
     """CuPy passes a NumPy array of size one by value, whatever its dtype."""
     return np.frombuffer(raw, dtype=np.dtype((np.void, len(raw)))).reshape(())
+
+
+def with_tensor(bench: Bench) -> Timer:
+    return ours_launch(bench, "one_map", (bench.scene.descriptor(), bench.scene.tensors[0]))
 
 
 def foreign_stream(bench: Bench) -> Timer:

@@ -110,6 +110,19 @@ def test_many_at_once_and_structures_by_value(kernel, stream):
         assert out.tolist() == [-1, 2, -3, 2**40, 0.5, 0.25, 1, 8, 8.5, 9.25]
 
 
+def test_more_parameters_than_fit_the_stack(device, stream):
+    """Beyond the 4096 bytes that parameters had before compute capability 7.0 and CUDA 12.1, too."""
+    source = """struct Large { int values[2000]; };
+        extern "C" __global__ void sum(char first, Large large, int* out) {
+            int sum = first; for (int i = 0; i < 2000; i++) sum += large.values[i]; *out = sum; }"""
+    values = (ctypes.c_int * 2000)(*range(2000))
+    out = torch.zeros(1, dtype=torch.int32, device="cuda")
+    torch.cuda.synchronize()
+    cuda_tma.launch(stream, CONFIG, compiled(device, "sum", source), 1, values, out)
+    stream.sync()
+    assert out.item() == 1 + sum(range(2000))
+
+
 def test_descriptors_by_value_ours_and_theirs(kernel, stream):
     x = torch.zeros(64, 128, device="cuda")
     ours = cuda_tma.create_tensor_map(x, box_dim=(16, 32))
