@@ -22,7 +22,8 @@ from .errors import TensorMapError, TensorMapFault
 from .include_path import include_path
 from .options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 from .params import Im2colParams, Im2colWideParams, TiledParams
-from .rules import Violation, check
+from .rule import Violation
+from .rules import check
 from .suggest import Suggestion, suggest
 from .view import StridedMemoryView
 

@@ -9,7 +9,7 @@ from .enums import TensorMapInterleave as I
 from .enums import TensorMapSwizzle as S
 from .params import Im2colParams, Im2colWideParams, TiledParams
 from .predicates import MAX_DOCUMENTED_DIM, SPAN_BYTES, Finding, Found, TensorMap
-from .rules import Rule
+from .rule import Rule
 
 __all__ = ["WARNINGS"]
 

@@ -14,7 +14,7 @@ from .data_type import element_bits
 from .enums import PARAMETER_ENUMS, TensorMapDataType
 from .errors import TensorMapError
 from .params import Params, TiledParams
-from .rules import Violation
+from .rule import Violation
 
 __all__ = ["refusal", "sentence"]
 
