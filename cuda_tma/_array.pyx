@@ -8,7 +8,7 @@ from libc.string cimport memcmp, memcpy, memset
 from ._arguments cimport CompiledOptions, TensorArguments, arguments_of, compiled, describe
 from ._context cimport enter_context, require_access
 from ._create cimport encode
-from ._driver cimport CUcontext, driver, require_success
+from ._driver cimport CUcontext, CUresult, driver, require_success
 from ._export cimport Reading, read, source_of
 from ._stream cimport stream_handle
 from ._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, fill_buffer
@@ -110,11 +110,14 @@ cdef class TensorMapArray:
         """
         cdef CUcontext context
         cdef uintptr_t target
+        cdef CUresult result
+        cdef size_t size_bytes = self._count * MAP_BYTES
         cdef void* handle = stream_handle(stream, &context)
-        buffer = CoreDevice(self._device_id).allocate(self._count * MAP_BYTES, stream=stream)
+        buffer = CoreDevice(self._device_id).allocate(size_bytes, stream=stream)
         target = int(buffer.handle)
-        require_success(
-            driver.cuMemcpyHtoDAsync(target, self._maps, self._count * MAP_BYTES, handle), "cuMemcpyHtoDAsync")
+        with nogil:  # a large copy may wait for the stream, and that for a host function in Python
+            result = driver.cuMemcpyHtoDAsync(target, self._maps, size_bytes, handle)
+        require_success(result, "cuMemcpyHtoDAsync")
         return buffer
 
 

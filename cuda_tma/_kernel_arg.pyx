@@ -87,8 +87,9 @@ cdef Signature _read_signature(object kernel):
         if signature.parameters == NULL:
             raise MemoryError
         parameter = &signature.parameters[signature.count]
-        result = driver.cuKernelGetParamInfo(
-            signature.function, signature.count, &parameter.offset, &parameter.size)
+        with nogil:  # as in _launch.enter: it may have to load the kernel
+            result = driver.cuKernelGetParamInfo(
+                signature.function, signature.count, &parameter.offset, &parameter.size)
         if result == CUDA_ERROR_INVALID_VALUE:  # one past the last
             break
         require_success(result, "cuKernelGetParamInfo")

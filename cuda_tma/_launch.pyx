@@ -61,12 +61,15 @@ cdef CUfunction function_on(KnownStream stream, Signature signature) noexcept:
 
 
 cdef int _enter(KnownStream stream, Signature signature) noexcept:
-    cdef CUcontext popped
-    signature.function_in_context = signature.function
-    signature.context_id = stream.context_id
-    if driver.cuCtxPushCurrent(stream.context) == CUDA_SUCCESS:
-        driver.cuKernelGetFunction(&signature.function_in_context, signature.function)
-        driver.cuCtxPopCurrent(&popped)
+    """Find the kernel in a stream's context. That may load it, and loading waits for the device: without the GIL, since
+    the device may wait for a host function in Python (observed: driver 580)."""
+    cdef CUcontext popped, context = stream.context
+    cdef CUfunction kernel = signature.function, function = kernel
+    with nogil:
+        if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
+            driver.cuKernelGetFunction(&function, kernel)
+            driver.cuCtxPopCurrent(&popped)
+    signature.function_in_context, signature.context_id = function, stream.context_id
     return 0
 
 

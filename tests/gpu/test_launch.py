@@ -1,6 +1,8 @@
 """launch(): every kind of argument arrives, every mistake is named, and the next launch works."""
 
 import ctypes
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -309,6 +311,49 @@ def test_shared_memory_allowed_after_the_first_launch(device, stream):
     cuda_tma.launch(stream, config, large, out)
     stream.sync()
     assert out.item() == 7
+
+
+WHILE_A_HOST_FUNCTION_RUNS = (
+    """
+import ctypes, time, cuda_tma, torch
+from cuda import core
+device = cuda_tma.Device(0)
+device.set_current()
+source = """
+    + repr("""extern "C" __global__ void fresh(unsigned char* out) {
+    unsigned char local[4000];  // of which the device must have enough before the first launch
+    for (int i = 0; i < 4000; i++) local[i] = out[i & 15];
+    int sum = 1;
+    for (int i = 0; i < 4000; i += out[3] + 1) sum += local[i * 7 % 4000];
+    out[1] = sum;
+}""")
+    + """
+kernel = core.Program(source, "c++", core.ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("fresh")
+out = torch.zeros(16, dtype=torch.uint8, device="cuda")
+torch.cuda.synchronize()
+log = []
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def host_function(_):
+    log.append("begins")
+    time.sleep(0.5)
+    log.append("ends")
+pending, other = device.create_stream(), device.create_stream()
+assert ctypes.CDLL("libcuda.so.1").cuLaunchHostFunc(ctypes.c_void_p(int(pending.handle)), host_function, None) == 0
+while not log:
+    time.sleep(0.01)
+cuda_tma.launch(other, core.LaunchConfig(grid=1, block=1), kernel, out)
+pending.sync()
+other.sync()
+print(out[1].item(), log)
+"""
+)
+
+
+def test_a_first_launch_waits_without_the_gil(device):
+    """It loads the kernel, which waits for the device, and that for a host function in Python."""
+    child = [sys.executable, "-c", WHILE_A_HOST_FUNCTION_RUNS]
+    done = subprocess.run(child, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "1 ['begins', 'ends']\n", done.stderr
 
 
 def test_one_kernel_in_two_contexts(kernel, stream):
