@@ -1,7 +1,7 @@
 """``cuda-tma``: check, decode, compare and draw tensor maps on a machine without a GPU.
 
 Exit status: 0 if the map is accepted, was decoded or drawn, or both are equal; 1 if it is refused, or they differ; 2 if
-the input is no tensor map or the command line is wrong.
+the input is no tensor map or the command line is wrong; 141 if nobody reads the output to its end, as of ``| head``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -36,6 +37,7 @@ __all__ = ["main"]
 # commands that live in their own modules: each has main(argv)
 _ELSEWHERE = {"demo": "cuda_tma.demo"}
 _CONVOLUTION = {"kernel_size": None, "padding": "0", "stride": "1", "dilation": "1"}  # and their defaults
+_UNREAD = 128 + 13  # what a shell reports of a program that SIGPIPE ended
 _ENUM_OPTIONS = ("interleave", "swizzle", "l2_promotion", "oob_fill")
 
 
@@ -57,7 +59,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return importlib.import_module(_ELSEWHERE[argv[0]]).main(argv[1:]) or 0
     arguments = _parser().parse_args(argv)
     try:
-        return arguments.run(arguments)
+        status = arguments.run(arguments)
+        sys.stdout.flush()  # here, as Python's own flush at the end complains if nobody reads any more
+        return status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
+        return _UNREAD
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"cuda-tma: {error}", file=sys.stderr)
         return 2
@@ -121,7 +128,7 @@ def _plot(arguments: argparse.Namespace) -> int:
         else:
             figure = getattr(plot, arguments.picture)(params, coordinates)
     except ImportError as error:
-        raise ImportError(f"pictures need matplotlib ({error}): pip install cuda-tma[plot]") from None
+        raise ImportError(f"pictures need matplotlib ({error}): pip install matplotlib") from None
     figure.savefig(arguments.output, dpi=150)
     print(f"wrote {arguments.output}")
     return 0

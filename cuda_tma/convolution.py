@@ -44,8 +44,9 @@ class Convolution:
     Parameters
     ----------
     kernel_size, stride, dilation : int or sequence of int
-        As ``torch.nn.functional.conv2d`` takes them: one for each spatial dimension, or one for all. If all are plain
-        ints, the convolution is 2-D; ``kernel_size=(3,)`` makes it 1-D, ``(3, 3, 3)`` 3-D.
+        As ``torch.nn.functional.conv2d`` takes them: one for each spatial dimension, or one for all. An int is what
+        ``operator.index`` takes, an array without dimensions included. If all are ints, the convolution is 2-D;
+        ``kernel_size=(3,)`` makes it 1-D, ``(3, 3, 3)`` 3-D.
     padding : int, sequence of int, sequence of (int, int), "valid" or "same"
         Pixels of zeros on both sides, or (before, after). ``"same"``, for a stride of 1, keeps the extents.
 
@@ -61,7 +62,8 @@ class Convolution:
         If a value is no int or sequence of ints, or their lengths differ.
     TensorMapError
         If a value is out of range, or an im2col map has no room for it: corners of 16 bits in a 1-D convolution, 8 in
-        a 2-D one, 5 in a 3-D one (CUDA driver API, cuTensorMapEncodeIm2col, pixelBoxLowerCorner).
+        a 2-D one, 5 in a 3-D one (CUDA driver API, cuTensorMapEncodeIm2col, pixelBoxLowerCorner). Also if padding is
+        another word, or ``"same"`` with a stride.
 
     Examples
     --------
@@ -204,9 +206,18 @@ class Convolution:
         return tuple(place * d for place, d in zip(reversed(taps), reversed(self.dilation), strict=True))
 
 
+def _is_sequence(value: Any) -> bool:
+    """Whether it has a length. Arrays without dimensions have but the method; they are one value."""
+    try:
+        len(value)
+    except TypeError:
+        return False
+    return True
+
+
 def _spatial_dims(**arguments: Any) -> int:
     """The length of whatever is a sequence; 2 if nothing is."""
-    lengths = {n: len(v) for n, v in arguments.items() if not isinstance(v, str) and hasattr(v, "__len__")}
+    lengths = {n: len(v) for n, v in arguments.items() if not isinstance(v, str) and _is_sequence(v)}
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{name}={arguments[name]!r}" for name in lengths)
         raise TypeError(f"{given} have different lengths; give one value for each spatial dimension, or one for all")
@@ -219,7 +230,7 @@ def _spatial_dims(**arguments: Any) -> int:
 def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[int, ...]:
     """One int for each of `count` dimensions, none of them below `least`."""
     try:
-        values = tuple(map(operator.index, value)) if hasattr(value, "__len__") else (operator.index(value),) * count
+        values = tuple(map(operator.index, value)) if _is_sequence(value) else (operator.index(value),) * count
     except TypeError:
         raise TypeError(f"{name}={value!r} is neither an integer nor a sequence of integers") from None
     if len(values) != count:
@@ -233,11 +244,13 @@ def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int],
     """(before, after) of each dimension, from any spelling. "same" puts the odd pixel after, as torch does."""
     if isinstance(value, str):
         if value not in ("valid", "same"):
-            raise ValueError(f'padding={value!r} is neither an integer, a sequence, "valid" nor "same"')
+            raise TensorMapError(
+                f'padding={value!r} is neither of the two words; write "valid" or "same", or give the pixels'
+            )
         if value == "same" and any(step != 1 for step in conv.stride):
             raise TensorMapError(f'padding="same" needs a stride of 1, and stride={conv.stride}; give the pixels')
         return tuple((reach // 2, reach - reach // 2) if value == "same" else (0, 0) for reach in conv.reach)
-    if hasattr(value, "__len__") and any(hasattr(pair, "__len__") for pair in value):
+    if _is_sequence(value) and any(map(_is_sequence, value)):
         before, after = zip(*(_each("padding", pair, 2, least=0) for pair in value), strict=True)
     else:
         before = after = _each("padding", value, dims, least=0)

@@ -161,6 +161,7 @@ convolution(const __grid_constant__ TensorMap image, const __grid_constant__ Ten
     extern __shared__ __align__(1024) char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     if (threadIdx.x == 0) shared.ring.init(CTAS * CONSUMERS);
+    __syncwarp();     // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
     cluster_sync();   // nobody uses a barrier, here or in the other CTA, that is not yet initialised
 
     const Window window{height, width, kernel, stride, padding, dilation, channels};

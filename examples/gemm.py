@@ -188,6 +188,7 @@ gemm(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap 
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     if (threadIdx.x == 0) shared.ring.init(CONSUMERS * CLUSTER);
     const Tiles tiles{clusters_down, across};
+    __syncwarp();     // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
     cluster_sync();   // nobody uses a barrier, here or in the other CTA, that is not yet initialised
 
     if (threadIdx.x / 128 == CONSUMERS) {

@@ -8,7 +8,7 @@ those of expert 0 first, and so are the outputs:
 That is three tensors for each expert, and 64 experts would make 192 kernel parameters of 128 bytes. So the maps lie in
 an array in device memory, filled by one upload, and the kernel picks the three that its tile needs. A map of a view of
 the packed rows ends where the view ends: loads read zeros behind an expert's last row, and stores drop them, so that no
-tile spoils the rows of the next expert.
+tile spoils the rows of the next expert. An expert that got no tokens has no maps, and no tiles ask for them.
 
 The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that the tokens, of which there may be
 1 or 2000, are the side of the tile that comes in four widths, and few tokens cost little. An expert with few tokens has
@@ -31,6 +31,7 @@ ROWS, TOKENS, DEPTH, CTAS = 128, 256, 64, 2  # as in the kernel
 BALANCE = 100  # tokens: from about there on multiplying takes longer than reading the weights
 SMEM_BYTES = 4 * (ROWS + TOKENS) * DEPTH * 2 + 2 * 2 * 64 * 64 * 2 + 64 + 8 * 24
 SEED = 0
+CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of the experts that are checked and not timed
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/pipeline.cuh>
@@ -218,6 +219,7 @@ grouped_gemm(const Expert* experts, const Tile* tiles, unsigned* drawn, int coun
         for (Barrier& barrier : shared.dealt) barrier.init(1);   // its producer's arrival
         shared.ring.init(CTAS * CONSUMERS);
     }
+    __syncwarp();     // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
     cluster_sync();   // nobody uses a barrier, here or in another CTA, that is not yet initialised
 
     if (threadIdx.x >= 128 * CONSUMERS) {
@@ -264,7 +266,7 @@ def tiles_of(expert, tokens, rows):
 
 
 def schedule(sizes, rows):
-    """All tiles, in the order in which clusters draw them.
+    """All tiles of experts with these numbers of tokens, in the order in which clusters draw them.
 
     Experts that keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list.
     The small tiles of both come last, so that all clusters end together.
@@ -285,11 +287,13 @@ class GroupedGemm:
         self.sizes = sizes
         self.tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=torch.bfloat16)
         self.output = self.tokens.new_full((sum(sizes), rows), torch.nan)
-        self.experts = list(zip(self.tokens.split(sizes), weights, self.output.split(sizes), strict=True))
+        experts = zip(self.tokens.split(sizes), weights, self.output.split(sizes), strict=True)
+        # An expert without tokens has nothing to do, and its maps would be refused: no extent of a map can be 0.
+        self.experts = [(tokens, *others) for tokens, *others in experts if len(tokens)]
         options = cuda_tma.TensorMapOptions((64, 64), swizzle="128B", l2_promotion="256B")
         maps = cuda_tma.create_tensor_maps([tensor for expert in self.experts for tensor in expert], options)
         clusters = device.properties.multiprocessor_count // CTAS
-        tiles = schedule(sizes, rows) + clusters * [(0, 0, 0, 0)]
+        tiles = schedule([len(tokens) for tokens, *_ in self.experts], rows) + clusters * [(0, 0, 0, 0)]
         drawn = torch.zeros(1, dtype=torch.int32, device="cuda")
         config = LaunchConfig(grid=clusters, cluster=CTAS, block=384, shmem_size=SMEM_BYTES)
         stream = device.default_stream
@@ -317,14 +321,19 @@ class GroupedGemm:
             torch.testing.assert_close(output.float(), tokens.float() @ weights.float().T, rtol=2**-8, atol=2**-10)
 
 
+def case(sizes, weights):
+    experts, rows, depth = weights.shape
+    return f"{experts} experts of {rows} x {depth}, {min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all, bf16"
+
+
 def figures():
     """What was measured, checked first: (case, rival, ours_ms, rival_ms, flops, moved_bytes)."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = compile_grouped_gemm(device)
 
-    small = [torch.randn(512, 200, device="cuda", dtype=torch.bfloat16).div_(200**0.5) for _ in range(6)]
-    GroupedGemm(device, kernel, small, [1, 300, 64, 65, 17, 700]).check()
+    small = [torch.randn(512, 200, device="cuda", dtype=torch.bfloat16).div_(200**0.5) for _ in CHECKED]
+    GroupedGemm(device, kernel, small, list(CHECKED)).check()
 
     generator = random.Random(SEED)
     sizes = [round(2 ** generator.uniform(0, 11)) for _ in range(64)]
@@ -335,9 +344,8 @@ def figures():
     ours, *rivals = median_ms([large.run, large.loop, large.grouped_mm(stacked)], repeats=300)
     flops = 2 * large.output.numel() * stacked.shape[2]
     moved_bytes = large.tokens.nbytes + stacked.nbytes + large.output.nbytes
-    case = f"64 experts of 4096 x 4096, 1 to 2048 tokens, {sum(sizes)} in all, bf16"
     for rival, rival_ms in zip(("a loop of torch.matmul", "torch._grouped_mm"), rivals, strict=True):
-        yield case, rival, ours, rival_ms, flops, moved_bytes
+        yield case(sizes, stacked), rival, ours, rival_ms, flops, moved_bytes
 
 
 def main():

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -200,7 +202,17 @@ def test_plot_without_matplotlib_says_what_to_install(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     status, out, err = run(capsys, "plot", "tile", HEX, "--output", "no.png")
-    assert (status, out) == (2, "") and "pip install cuda-tma[plot]" in err
+    assert (status, out) == (2, "") and "pip install matplotlib\n" in err
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_nobody_reads_ends_quietly(unbuffered):
+    """As of ``cuda-tma decode ... | head -3``: found out when a line is printed, or when all of them are flushed."""
+    command = [sys.executable, "-m", "cuda_tma", "decode", HEX]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 141)
 
 
 def test_info_without_a_driver(capsys, monkeypatch):

@@ -124,6 +124,9 @@ def test_output_pixels_are_counted_in_the_order_of_the_tensor():
         ({"kernel_size": 4, "padding": "same", "dilation": 3}, Convolution(4, 1, ((4, 5), (4, 5)), 3)),
         ({"kernel_size": 4, "padding": "valid", "stride": 2}, Convolution(4, 2)),
         ({"kernel_size": 3, "stride": (1, 2, 1)}, Convolution((3, 3, 3), (1, 2, 1))),
+        ({name: np.array(2) for name in ("kernel_size", "stride", "padding", "dilation")}, Convolution(2, 2, 2, 2)),
+        ({"kernel_size": np.array([3]), "padding": [np.array(1)]}, Convolution((3,), padding=1)),
+        ({"kernel_size": 3, "padding": [np.array([0, 1]), np.array(2)]}, Convolution(3, padding=((0, 1), (2, 2)))),
     ],
 )
 def test_spellings(arguments, wanted):
@@ -137,6 +140,7 @@ def test_spellings(arguments, wanted):
         ({"kernel_size": (3, 3), "stride": (1, 1, 1)}, r"stride=\(1, 1, 1\) have different lengths"),
         ({"kernel_size": (3,) * 4}, "kernel_size has 4 values; a convolution has 1 to 3 spatial dimensions"),
         ({"kernel_size": 3.0}, "kernel_size=3.0 is neither an integer nor a sequence of integers"),
+        ({"kernel_size": np.array(3.0)}, r"kernel_size=array\(3\.\) is neither an integer nor a sequence of integers"),
         ({"kernel_size": 3, "padding": ((1, 1, 1), (0, 0, 0))}, r"padding=\(1, 1, 1\) has 3 values, and needs 2"),
     ],
 )  # fmt: skip
@@ -150,7 +154,7 @@ def test_mistakes_of_kind(arguments, message):
     [
         ({"kernel_size": 0}, "kernel_size=0 has a value below 1; give 1 or more"),
         ({"kernel_size": 3, "padding": -1}, "padding=-1 has a value below 0"),
-        ({"kernel_size": 3, "padding": "SAME"}, "padding='SAME' is neither"),
+        ({"kernel_size": 3, "padding": "SAME"}, "padding='SAME' is neither of the two words; write"),
         ({"kernel_size": 3, "padding": "same", "stride": 2}, 'padding="same" needs a stride of 1'),
         ({"kernel_size": 14, "stride": 14}, r"stride\[0\]=14; .* needs 1 to 8. If it is the kernel_size"),
         ({"kernel_size": (1, 300), "padding": 150}, r"padding\[1\], before,=150; .* 0 to 128. Use less padding"),
@@ -160,7 +164,7 @@ def test_mistakes_of_kind(arguments, message):
     ],
 )  # fmt: skip
 def test_what_no_im2col_map_can_say(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(TensorMapError, match=message):
         Convolution(**arguments)
 
 
@@ -196,6 +200,13 @@ def test_a_split_filter_is_the_whole_filter():
         tile = emulate.load(params, view_bytes(elements), at, (load.offsets[0] - moved, 0))
         column = tile.smem.view(np.uint32).reshape(64, 4)
         assert (column == wanted[load.row : load.row + 64, load.tap]).all()
+
+
+def test_a_tensor_without_dimensions_is_an_integer():
+    """One of a single element is a sequence of one: the convolution is 1-D."""
+    tensor = pytest.importorskip("torch").tensor
+    assert Convolution(tensor(3), padding=tensor(1)) == Convolution(3, padding=1)
+    assert Convolution(tensor([3])) == Convolution((3,))
 
 
 def test_no_output_pixel():

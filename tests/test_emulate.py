@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma import emulate
+from cuda_tma import create_tensor_map, emulate
 from cuda_tma.data_type import element_bits
 from cuda_tma.emulate._load import _tfloat32
 from cuda_tma.enums import TensorMapDataType as T
@@ -150,13 +150,75 @@ def test_memory_that_is_too_short_faults():
     [
         ((MEMORY, (0,)), r"coordinates=\(0,\) has 1 values, and needs 2"),
         ((MEMORY, (0, 0), (0,)), r"offsets=\(0,\) has 1 values, and needs 0: a tiled access has none"),
-        ((MEMORY.view(np.uint16), (0, 0)), "memory is an array of 1 dimensions of uint16; give .* 1-D uint8"),
+        ((MEMORY.view(np.uint16), (0, 0)), r"memory is a numpy.ndarray of shape \(144,\) and dtype uint16; give"),
         ((b"", (0, 0)), "memory is a bytes"),
+        ((MEMORY, MEMORY), r"coordinates, a numpy.ndarray of shape \(288,\) and dtype uint8, has .* needs 2"),
+        (
+            (MEMORY, MEMORY.reshape(2, 144)),
+            r"coordinates is a numpy.ndarray of shape \(2, 144\) and .*; give 2 integers",
+        ),
+        ((MEMORY, MEMORY.tolist()), r"coordinates=\(0, 0, 1, 0, 2, 0, \.\.\.\) has 288 values, and needs 2"),
+        ((MEMORY, (0.5, 0)), r"coordinates is \(0.5, 0\); give 2 integers: one for each dimension, innermost first"),
+        ((MEMORY, None), "coordinates is None; give 2 integers"),
+        ((MEMORY, (0, 0), MEMORY), r"offsets, a numpy.ndarray of shape \(288,\) .* needs 0: a tiled access has none"),
+        ((MEMORY, (0, 0), (), "0"), "base_address is '0'; give an integer"),
+        ((MEMORY, (0, 0), (), MEMORY), r"base_address is a numpy.ndarray of shape \(288,\) .*; give an integer"),
     ],
 )
 def test_wrong_arguments(arguments, message):
     with pytest.raises(TensorMapError, match=message):
         emulate.load(MATRIX, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("params", "given"),
+    [
+        (MEMORY, r"a numpy.ndarray of shape \(288,\) and dtype uint8"),
+        (MEMORY.tolist(), r"\[0, 0, 1, 0, 2, 0, \.\.\.\]"),
+        (bytes(128), "a bytes of 128 values"),
+        (None, "None"),
+    ],
+)
+def test_what_is_no_params(params, given):
+    smem, rows = np.zeros(64, np.uint8), (0, 0, 1, 2, 3)
+    calls = [
+        lambda: emulate.load(params, MEMORY, (0, 0)),
+        lambda: emulate.gather4(params, MEMORY, rows),
+        lambda: emulate.store(params, MEMORY.copy(), smem, (0, 0)),
+        lambda: emulate.scatter4(params, MEMORY.copy(), smem, rows),
+        lambda: emulate.reduce(params, MEMORY.copy(), smem, (0, 0), "add"),
+        lambda: emulate.tensor_index(params, (0, 0), (0, 0)),
+    ]
+    for call in calls:
+        with pytest.raises(TensorMapError, match=f"params is {given}; give TiledParams, .* `.params` of a descriptor"):
+            call()
+
+
+def test_a_descriptor_is_no_params_but_has_them(driver, device_tensor):
+    descriptor = create_tensor_map(device_tensor((6, 24), dtype="uint16", address=4096), box_dim=(4, 8))
+    with pytest.raises(
+        TensorMapError, match="params is a cuda_tma.TensorMapDescriptor.*; give .*`.params` of a descriptor"
+    ):
+        emulate.load(descriptor, MEMORY, (8, 1), base_address=4096)
+    tile = emulate.load(descriptor.params, MEMORY, (8, 1), base_address=4096)
+    assert (tile.smem == emulate.load(MATRIX, MEMORY, (8, 1)).smem).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
+def test_coordinates_may_be_an_array(dtype):
+    """Of any integers: addresses are reckoned without their limits."""
+    tile = emulate.load(MATRIX, MEMORY, np.array([16, 5], dtype))
+    assert (tile.smem == emulate.load(MATRIX, MEMORY, (16, 5)).smem).all()
+    shifted = emulate.load(im2col(), pixel_memory(), np.array([0, 5, 2, 0], dtype), np.array([1, 1], dtype))
+    assert (shifted.smem == emulate.load(im2col(), pixel_memory(), (0, 5, 2, 0), (1, 1)).smem).all()
+    assert emulate.tensor_index(MATRIX, np.array([3, 2], dtype), np.array([16, 5], dtype)) == (19, 7)
+
+
+def test_an_index_has_a_value_for_each_extent():
+    with pytest.raises(TensorMapError, match=r"index=\(0,\) has 1 values, and needs 2: one for each of box_extents"):
+        emulate.tensor_index(MATRIX, (0,), (0, 0))
+    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0, 0\) has 3 values, and needs 2"):
+        emulate.tensor_index(MATRIX, (0, 0), (0, 0, 0))
 
 
 def test_speed():

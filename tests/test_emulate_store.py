@@ -1,6 +1,8 @@
 """Stores and reductions: the emulator against recordings of an H200, and against what they must be."""
 
 import dataclasses
+import itertools
+import re
 import sys
 from pathlib import Path
 
@@ -220,11 +222,42 @@ def test_load_only_maps_refuse_to_store(changes, message):
         emulate.store(dataclasses.replace(MATRIX, **changes), np.zeros(512, np.uint8), np.zeros(512, np.uint8), (0, 0))
 
 
+@pytest.mark.parametrize("swapped", list(itertools.combinations(range(5), 2)))
+def test_swapped_arguments_are_refused_in_a_few_words(swapped):
+    """By type, shape and dtype: the values of an array tell nobody which argument it was meant for."""
+    arguments = [IM2COL, np.zeros(4096, np.uint8), np.zeros(2048, np.uint8), (0, 1, 0), 16]
+    i, j = swapped
+    arguments[i], arguments[j] = arguments[j], arguments[i]
+    calls = [
+        lambda: emulate.store(*arguments),
+        lambda: emulate.reduce(*arguments[:4], "add", arguments[4]),
+    ]
+    for call in calls if swapped != (1, 2) else []:  # two arrays of bytes
+        with pytest.raises(TensorMapError) as refusal:
+            call()
+        assert len(str(refusal.value)) < 250
+        assert re.search(r"ndarray of shape \((4096|2048),\) and dtype uint8|is (16|\(0, 1, 0\));", str(refusal.value))
+
+
+@pytest.mark.parametrize(
+    ("op", "given"),
+    [
+        (np.zeros(4096, np.uint8), "op is a numpy.ndarray of shape (4096,) and dtype uint8"),
+        (["add"], "op is ['add']"),
+        (None, "op is None"),
+    ],
+)
+def test_what_is_no_operation(op, given):
+    params, memory = vector(T.UINT32, np.uint32, [0] * 4)
+    with pytest.raises(TensorMapError, match=re.escape(f"{given}; choose one of 'add', 'min'")):
+        emulate.reduce(params, memory.view(np.uint8), memory.view(np.uint8), (0,), op)
+
+
 def test_store_refuses_short_sources_and_read_only_memory():
     memory, smem = np.zeros(288, np.uint8), np.zeros(64, np.uint8)
     with pytest.raises(TensorMapError, match="smem has 63 bytes; the box takes 64"):
         emulate.store(MATRIX, memory, smem[:63], (0, 0))
-    with pytest.raises(TensorMapError, match="smem is an array of 2 dimensions of uint8; give shared memory .* 1-D"):
+    with pytest.raises(TensorMapError, match=r"smem is a numpy.ndarray of shape \(4, 16\) and dtype uint8; give"):
         emulate.store(MATRIX, memory, smem.reshape(4, 16), (0, 0))
     memory.flags.writeable = False
     with pytest.raises(TensorMapError, match=r"memory is a read-only array; .* pass a writeable copy"):

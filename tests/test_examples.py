@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import cuda_tma
+from benchmarks.kernels import example
+from cuda_tma._arguments import tiled_params
+from cuda_tma._dlpack import describe_tensor
 
 from .test_header import cubin
 
@@ -45,6 +49,16 @@ def test_kernel_compiles(source, target):
     assert cubin(source, target).startswith(b"\x7fELF")
 
 
+def test_warps_are_whole_where_a_cluster_meets():
+    """barrier.cluster is .aligned: what comes right before brings threads together that were apart."""
+    before = []
+    for script in SCRIPTS:
+        source = re.sub("//.*", "", str(constants(script).get("SOURCE", "")))
+        before += [(script.stem, statement) for statement in re.findall(r"(\S+)\s+cluster_sync\(\);", source)]
+    assert {script for script, _ in before} == {"gemm", "conv_im2col", "grouped_gemm"}
+    assert {statement for _, statement in before} <= {"__syncwarp();", "__syncthreads();"}, before
+
+
 def test_no_kernel_is_overlooked():
     """A script that includes the header declares SOURCE and TARGETS as literals, so that the test above sees them."""
     with_kernel = {script.stem for script in SCRIPTS if "#include <cuda_tma/" in script.read_text()}
@@ -78,6 +92,56 @@ def test_the_examples_to_learn_from_are_short(name):
         for name, value in zip(node.targets[0].elts, node.value.elts, strict=True)
     }
     assert on_host and on_host == {name: int(in_kernel[name]) for name in on_host}
+
+
+@pytest.fixture
+def grouped_gemm(monkeypatch):
+    """The example on host memory: its maps must be legal, and a launch multiplies tile by tile, each element once."""
+    torch = pytest.importorskip("torch")
+
+    def create_tensor_maps(tensors, options):
+        for tensor in tensors:
+            described = describe_tensor(tuple(tensor.shape), tensor.stride(), "bfloat16", tensor.data_ptr())
+            assert cuda_tma.check(tiled_params(described, options)) == ()
+        return SimpleNamespace(upload=lambda stream: tensors)
+
+    def launch(stream, config, kernel, maps, tiles, drawn, count, steps):
+        assert len(tiles) == count
+        for expert, row, token, boxes in (tile for tile in tiles.tolist() if tile[3]):
+            rows, some = slice(row, row + 256), slice(token, token + 64 * boxes)
+            tokens, weights, output = maps[3 * expert : 3 * expert + 3]
+            assert output[some, rows].isnan().all()
+            output[some, rows] = (tokens[some].float() @ weights[rows].float().T).bfloat16()
+
+    def on_host(make):
+        return lambda *args, device, **kwargs: make(*args, **kwargs)
+
+    module = example("grouped_gemm")
+    hosted = {name: on_host(getattr(torch, name)) for name in ("randn", "zeros", "tensor")}
+    fakes = {"create_tensor_maps": create_tensor_maps, "launch": launch}
+    monkeypatch.setattr(module, "torch", SimpleNamespace(**{**vars(torch), **hosted}))
+    monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
+    monkeypatch.setattr(module, "LaunchConfig", dict)
+    return module
+
+
+@pytest.mark.parametrize("sizes", [None, [0, 70, 0], [5], [0]])
+def test_an_expert_without_tokens_has_no_maps_and_no_tiles(grouped_gemm, sizes):
+    sizes = list(grouped_gemm.CHECKED) if sizes is None else sizes
+    weights = [grouped_gemm.torch.randn(512, 200, device="cuda").bfloat16() for _ in sizes]
+    device = SimpleNamespace(default_stream=None, properties=SimpleNamespace(multiprocessor_count=132))
+    grouped_gemm.GroupedGemm(device, None, weights, sizes).check()
+
+
+def test_the_checked_case_has_experts_without_tokens(grouped_gemm):
+    """First, last and between: what is numbered, is numbered right."""
+    first, *between, last = grouped_gemm.CHECKED
+    assert first == last == 0 and 0 in between and any(between)
+
+
+def test_a_case_says_what_its_sizes_are(grouped_gemm):
+    weights = grouped_gemm.torch.randn(3, 16, 8, device="cuda")
+    assert grouped_gemm.case([3, 0, 40], weights) == "3 experts of 16 x 8, 0 to 40 tokens, 43 in all, bf16"
 
 
 def test_readme_example():

@@ -11,7 +11,7 @@ from ..enums import TensorMapDataType as T
 from ..enums import TensorMapOOBFill
 from ..params import Params, TiledParams
 from ..swizzle import rows
-from ._faults import check_count
+from ._faults import integer
 from ._memory import Window, delivered_mask, to_smem
 from ._traversal import Traversal, visit, visit_rows
 
@@ -114,12 +114,11 @@ def gather4(
     >>> gather4(params, np.arange(64, dtype=np.uint8), (0, 3, 1, 4, 0)).smem.tolist()[::16]
     [48, 16, 0, 0]
     """
-    check_count("coordinates", coordinates, 5, "(column, row, row, row, row)")
-    return _deliver(params, memory, visit_rows(params, coordinates[0], coordinates[1:]), base_address, fill)
+    return _deliver(params, memory, visit_rows(params, coordinates), base_address, fill)
 
 
 def _deliver(params: Params, memory: np.ndarray, traversal: Traversal, base_address: int, fill: int) -> Tile:
-    window = Window(memory, params.global_address - base_address, traversal)
+    window = Window(memory, params.global_address - integer("base_address", base_address), traversal)
     shape = (len(traversal.addresses), traversal.run_bytes)
     part = _converted(params, window.read())
     if part.shape == shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..enums import TensorMapDataType as T
 from ..errors import TensorMapError, TensorMapFault
 from ..params import Params
+from ._faults import check_params, shown
 from ._memory import Window
 from ._store import change, visit_stored
 
@@ -153,7 +155,7 @@ def reduce(
     Raises
     ------
     TensorMapError
-        If there is no such operation, or the tensor map can only be loaded.
+        If there is no such operation; otherwise as in :func:`cuda_tma.emulate.store`.
     TensorMapFault
         As in :func:`cuda_tma.emulate.store`; also if the hardware has no such reduction for the data type.
 
@@ -178,6 +180,7 @@ def reduce(
     >>> memory.tolist()
     [1, 0, 3, 0]
     """
+    check_params(params)
     dtype, operation = _reduction(op, params.data_type)
 
     def combined(old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -196,8 +199,9 @@ def reduce(
 
 
 def _reduction(op: str, data_type: int) -> tuple[str, _Operation]:
-    if op not in REDUCTIONS:
-        raise TensorMapError(f"op={op!r} is no TMA reduction; choose one of {', '.join(map(repr, REDUCTIONS))}")
+    if not isinstance(op, str) or op not in REDUCTIONS:
+        given = f"op={reprlib.repr(op)} is no TMA reduction" if isinstance(op, str) else f"op is {shown(op)}"
+        raise TensorMapError(f"{given}; choose one of {', '.join(map(repr, REDUCTIONS))}")
     if data_type not in REDUCTIONS[op]:
         legal = ", ".join(t.short_name for t in REDUCTIONS[op])
         raise TensorMapFault(

@@ -13,7 +13,7 @@ from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
 from ..params import Params, TiledParams
 from ..swizzle import CHUNK_BYTES, rows
-from ._faults import check_bytes, check_count, check_not_negative, check_pixel_box_inside
+from ._faults import check_bytes, check_not_negative, check_pixel_box_inside, integer
 from ._memory import Window, from_smem
 from ._traversal import Traversal, visit, visit_rows
 
@@ -47,7 +47,8 @@ def store(
     Raises
     ------
     TensorMapError
-        For what can only be loaded: data type 16U4_ALIGN16B, swizzle 128B_ATOM_32B_FLIP_8B.
+        For what can only be loaded: data type 16U4_ALIGN16B, swizzle 128B_ATOM_32B_FLIP_8B. If the arguments do not fit
+        the tensor map, or `memory` is read-only.
     TensorMapFault
         As in :func:`cuda_tma.emulate.load`; also for a negative coordinate, and for a pixel box that reaches outside
         the tensor.
@@ -80,9 +81,7 @@ def scatter4(
 
     Parameters are those of :func:`store`, with the coordinates (column, row, row, row, row) and a box of one row.
     """
-    check_count("coordinates", coordinates, 5, "(column, row, row, row, row)")
-    traversal = _in_whole_chunks(visit_rows(params, coordinates[0], coordinates[1:]))
-    return change(params, memory, smem, traversal, base_address, Window.write)
+    return change(params, memory, smem, _in_whole_chunks(visit_rows(params, coordinates)), base_address, Window.write)
 
 
 def visit_stored(params: Params, coordinates: Sequence[int]) -> Traversal:
@@ -108,7 +107,7 @@ def change(
         raise TensorMapError("memory is a read-only array; a store changes it in place: pass a writeable copy")
     count = len(traversal.addresses) * traversal.run_bytes // rows(params).data_bytes
     runs = from_smem(params, smem, count).reshape(-1, traversal.run_bytes)
-    start = params.global_address - base_address
+    start = params.global_address - integer("base_address", base_address)
     with _with_whole_chunk(memory, start + _end(traversal)) as extended:
         window = Window(extended, start, traversal)
         values = runs[window.inside, window.part]

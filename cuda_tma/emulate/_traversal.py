@@ -8,7 +8,7 @@ is stepped through like any other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 
@@ -19,7 +19,7 @@ from ..enums import TensorMapIm2ColWideMode
 from ..errors import TensorMapError
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ..swizzle import box_extents, pixels, slice_bytes
-from ._faults import check_alignment, check_count, check_start_in_box
+from ._faults import check_alignment, check_params, check_start_in_box, integers
 
 __all__ = ["Traversal", "tensor_index", "visit", "visit_rows"]
 
@@ -49,12 +49,24 @@ class Traversal:
 
 def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> Traversal:
     """The traversal of one instruction; see :func:`cuda_tma.emulate.load` for the arguments."""
-    check_count("coordinates", coordinates, params.rank, "one for each dimension, innermost first")
+    check_params(params)
+    coordinates = _coordinates(params, coordinates)
     check_alignment(params, coordinates[0])
     if isinstance(params, TiledParams):
-        check_count("offsets", offsets, 0, "a tiled access has none")
+        _offsets(offsets, 0, "a tiled access has none")
         return _tiled(params, coordinates)
     return _pixels(params, _pixel_positions(params, coordinates, offsets))
+
+
+def _coordinates(params: Params, given: Sequence[int]) -> tuple[int, ...]:
+    return integers("coordinates", given, params.rank, "one for each dimension, innermost first")
+
+
+def _offsets(given: Sequence[int] | None, count: int, meaning: str) -> tuple[int, ...]:
+    """Zeros if none are given."""
+    if given is None or (isinstance(given, Sized) and not len(given)):
+        return (0,) * count
+    return integers("offsets", given, count, meaning)
 
 
 def tensor_index(
@@ -75,6 +87,11 @@ def tensor_index(
     tuple of int
         May lie outside ``global_dim``: such elements are filled, or not stored.
 
+    Raises
+    ------
+    TensorMapError
+        If the arguments do not fit the tensor map.
+
     Examples
     --------
     >>> params = TiledParams(data_type=0, global_address=0, global_dim=(64, 64), global_strides=(64,),
@@ -82,6 +99,9 @@ def tensor_index(
     >>> tensor_index(params, (3, 1), coordinates=(16, 8))
     (19, 12)
     """
+    check_params(params)
+    coordinates = _coordinates(params, coordinates)
+    index = integers("index", index, len(box_extents(params)), "one for each of box_extents, innermost first")
     if isinstance(params, TiledParams):
         steps = params.element_strides if params.interleave else (1, *params.element_strides[1:])
         return tuple(c + i * step for c, i, step in zip(coordinates, index, steps, strict=True))
@@ -93,16 +113,18 @@ def tensor_index(
     return (at[0] + channel, *at[1:])
 
 
-def visit_rows(params: Params, column: int, rows: Sequence[int]) -> Traversal:
+def visit_rows(params: Params, coordinates: Sequence[int]) -> Traversal:
     """Separate rows of a matrix, as ``tile::gather4`` and ``tile::scatter4`` do (documented only).
 
     Source: PTX ISA 9.0, 5.5.3.4: four bounding boxes, each one row long, with a common column.
     """
+    check_params(params)
     if not isinstance(params, TiledParams) or params.rank != 2 or params.box_dim[1] != 1 or params.interleave:
         raise TensorMapError(
             "gather4 and scatter4 need a tiled tensor map of rank 2 whose box is one row, box_dim=(columns, 1), "
             f"without interleave; got {params}"
         )
+    column, *rows = integers("coordinates", coordinates, 5, "(column, row, row, row, row)")
     check_alignment(params, column)
     chosen = np.asarray(rows, np.int64)
     inside = (chosen >= 0) & (chosen < params.global_dim[1])
@@ -169,13 +191,10 @@ def _wheel(ticks: np.ndarray, start: int, lower: int, upper: int, step: int) -> 
 def _pixel_positions(params: Params, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
     """For each dimension the position of every pixel, or a constant."""
     if isinstance(params, Im2colParams):
-        offsets = offsets or (0,) * (params.rank - 2)
-        check_count("offsets", offsets, params.rank - 2, "one for each spatial dimension, W first")
+        offsets = _offsets(offsets, params.rank - 2, "one for each spatial dimension, W first")
         return _im2col(params, coordinates, offsets)
     assert isinstance(params, Im2colWideParams)
-    offsets = offsets or (0, 0)
-    check_count("offsets", offsets, 2, "(wHalo, wOffset)")
-    return _im2col_wide(params, coordinates, *offsets)
+    return _im2col_wide(params, coordinates, *_offsets(offsets, 2, "(wHalo, wOffset)"))
 
 
 def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
