@@ -12,6 +12,8 @@ cdef enum:  # values of CUdevice_attribute
 
 
 cdef int enter_context(CUcontext* context, int* device_id) except -1
+cdef int device_of(CUcontext context) noexcept
+cdef bint share_memory(CUcontext one, CUcontext other) noexcept
 cdef tuple compute_capability(int device_id)
 cdef int judge_access(DLTensor* tensor, int device_id) except -1
 cdef int memory_type(uint64_t address, int* device_id) except -1

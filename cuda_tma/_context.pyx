@@ -1,6 +1,6 @@
 """Where maps are made and memory can be reached: the current context, its device, and whose memory an address is."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from ._dlpack cimport DLTensor, address_of, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from ._driver cimport (
@@ -42,6 +42,42 @@ def current_device():
     cdef int device_id
     enter_context(&context, &device_id)
     return device_id
+
+
+cdef int device_of(CUcontext context) noexcept:
+    """The ordinal of a context's device, or -1."""
+    cdef int device_id = -1
+    if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
+        driver.cuCtxGetDevice(&device_id)
+        driver.cuCtxPopCurrent(&context)
+    return device_id
+
+
+cdef bint share_memory(CUcontext one, CUcontext other) noexcept:
+    """Whether what is made in one context is valid in the other, too.
+
+    A green context is a part of a device's multiprocessors, and its memory is that of the device's primary context
+    (CUDA driver API, Green Contexts).
+    """
+    cdef int device_id = device_of(one)
+    return (device_id >= 0 and device_id == device_of(other)
+            and _is_primary_or_green(one, device_id) and _is_primary_or_green(other, device_id))
+
+
+cdef bint _is_primary_or_green(CUcontext context, int device_id) noexcept:
+    cdef CUcontext popped, primary = NULL
+    cdef void* green = NULL
+    cdef uint32_t flags
+    cdef int is_active = 0
+    if driver.cuStreamGetGreenCtx != NULL and driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
+        driver.cuStreamGetGreenCtx(NULL, &green)  # of the default stream: the current context's
+        driver.cuCtxPopCurrent(&popped)
+    if green != NULL:
+        return True
+    driver.cuDevicePrimaryCtxGetState(device_id, &flags, &is_active)
+    if is_active and driver.cuDevicePrimaryCtxRetain(&primary, device_id) == CUDA_SUCCESS:
+        driver.cuDevicePrimaryCtxRelease(device_id)
+    return context == primary
 
 
 cdef tuple compute_capability(int device_id):

@@ -57,6 +57,9 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
     CUresult (*cuKernelGetName)(const char**, CUfunction) noexcept nogil
     CUresult (*cuKernelGetFunction)(CUfunction*, CUfunction) noexcept nogil
     CUresult (*cuCtxGetId)(CUcontext, uint64_t*) noexcept nogil
+    CUresult (*cuDevicePrimaryCtxGetState)(int, uint32_t*, int*) noexcept nogil
+    CUresult (*cuDevicePrimaryCtxRetain)(CUcontext*, int) noexcept nogil
+    CUresult (*cuDevicePrimaryCtxRelease)(int) noexcept nogil
 
 cdef Driver driver
 cdef bint driver_is_loaded

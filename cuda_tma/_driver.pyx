@@ -31,6 +31,9 @@ _ENTRY_POINTS = {
     "cuKernelGetName": 12030,
     "cuKernelGetFunction": 12000,
     "cuCtxGetId": 12000,
+    "cuDevicePrimaryCtxGetState": 7000,
+    "cuDevicePrimaryCtxRetain": 7000,
+    "cuDevicePrimaryCtxRelease": 11000,
 }
 _OPTIONAL = (
     "cuTensorMapEncodeIm2colWide", "cuTensorMapSetAllocationClass", "cuStreamGetGreenCtx", "cuKernelGetParamInfo",

@@ -8,6 +8,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.object cimport PyObject, PyTypeObject, Py_SIZE, Py_TYPE
 from libc.stdint cimport uintptr_t
 
+from ._context cimport device_of, share_memory
 from ._driver cimport (
     CUDA_SUCCESS, CUcontext, CUfunction, CUresult, CUstream, LaunchConfigC, driver, ensure_driver, error_name)
 from ._kernel_arg cimport Signature, pack, pack_all, signature_of
@@ -157,31 +158,19 @@ cdef int _require_contexts(PyObject* const* args, Py_ssize_t count, KnownStream 
         if Py_TYPE(<object>args[index]) != <PyTypeObject*>TensorMapDescriptor:
             continue
         own = (<TensorMapDescriptor>args[index])._context
-        if own != context and not _is_green(stream.handle):
-            raise _stranger(index, <TensorMapDescriptor>args[index], context)
+        if own != context and own != stream.kin:
+            if not share_memory(own, context):
+                raise _stranger(index, <TensorMapDescriptor>args[index], context)
+            if stream.context != NULL:  # a default stream is of whichever context is current
+                stream.kin = own
     return 0
 
 
 cdef object _stranger(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontext context):
     return TensorMapError(
         f"argument {index}: the descriptor was made on device {descriptor._device_id} in context "
-        f"{<uintptr_t>descriptor._context:#x}, and the launch is on device {_device_of(context)} in context "
+        f"{<uintptr_t>descriptor._context:#x}, and the launch is on device {device_of(context)} in context "
         f"{<uintptr_t>context:#x}; a tensor map is valid in its own context. Make one with that one current")
-
-
-cdef bint _is_green(CUstream stream) noexcept:
-    """Whether the stream is a green context's: one of the primary context's, that has another handle."""
-    cdef void* green = NULL
-    return driver.cuStreamGetGreenCtx != NULL and (
-        driver.cuStreamGetGreenCtx(stream, &green) == CUDA_SUCCESS and green != NULL)
-
-
-cdef int _device_of(CUcontext context) noexcept:
-    cdef int device_id = -1
-    if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
-        driver.cuCtxGetDevice(&device_id)
-        driver.cuCtxPopCurrent(&context)
-    return device_id
 
 
 cdef KnownStream NO_STREAM = KnownStream.__new__(KnownStream)  # no object is its owner

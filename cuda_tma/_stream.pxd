@@ -16,6 +16,7 @@ cdef class KnownStream(Known):
     cdef Property is_closed
     cdef CUstream handle
     cdef CUcontext context     # NULL: not known, and for the default streams whichever is current
+    cdef CUcontext kin         # another that shares its memory, and was asked about last; NULL before that
     cdef uint64_t context_id   # unlike its handle, no other context gets it; 0 if it is not known
 
 

@@ -51,6 +51,9 @@ SIGNATURES = {
     "cuKernelGetName": (ctypes.POINTER(ctypes.c_char_p), u64),
     "cuKernelGetFunction": (ctypes.POINTER(u64), u64),
     "cuCtxGetId": (u64, ctypes.POINTER(u64)),
+    "cuDevicePrimaryCtxGetState": (ctypes.c_int, ctypes.POINTER(u32), ctypes.POINTER(ctypes.c_int)),
+    "cuDevicePrimaryCtxRetain": (ctypes.POINTER(u64), ctypes.c_int),
+    "cuDevicePrimaryCtxRelease": (ctypes.c_int,),
 }
 
 
@@ -92,7 +95,8 @@ class FakeDriver:
     devices: dict = field(default_factory=dict)  # context: its device
     pointer_error: int = 0  # what cuPointerGetAttribute answers, if not 0
     parameter_error: int = 0  # likewise cuKernelGetParamInfo
-    green: int = 0  # the green context of every stream
+    primary: dict = field(default_factory=lambda: {0: 0xC0DE})  # device: its primary context, if it is active
+    green: tuple = ()  # contexts that are green ones
     context_ids: dict = field(default_factory=dict)  # context: its id, if that is not its handle
     stack: list = field(default_factory=list)
     pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute knows
@@ -100,6 +104,7 @@ class FakeDriver:
     launches: list = field(default_factory=list)
     copies: list = field(default_factory=list)
     encoded: int = 0
+    retained: int = 0  # how often a primary context is
 
     def install(self, without=()):
         """Put this driver in the real one's place, less some of its entry points."""
@@ -173,7 +178,8 @@ class FakeDriver:
         return 0
 
     def cuStreamGetGreenCtx(self, stream, out):
-        out[0] = self.green
+        context = self.stream_context if stream else self.context
+        out[0] = context + 1 if context in self.green else 0
         return 0
 
     def cuCtxGetDevice(self, out):
@@ -222,6 +228,19 @@ class FakeDriver:
 
     def cuCtxGetId(self, context, out):
         out[0] = self.context_ids.get(context, context)
+        return 0
+
+    def cuDevicePrimaryCtxGetState(self, device, flags, is_active):
+        is_active[0] = device in self.primary
+        return 0
+
+    def cuDevicePrimaryCtxRetain(self, out, device):
+        out[0] = self.primary[device]
+        self.retained += 1
+        return 0
+
+    def cuDevicePrimaryCtxRelease(self, device):
+        self.retained -= 1
         return 0
 
     def cuGetErrorName(self, result, out):

@@ -181,8 +181,38 @@ def test_a_descriptor_of_another_context(launch, driver, device_tensor):
     with pytest.raises(TensorMapError, match=r"made on device 0 in context 0xc0de.*on device 1 in context 0xbeef"):
         launch("k", [128], descriptor)
     assert driver.launches == [] and driver.context == 0xC0DE
-    driver.green = 0x6EE  # a stream of a green context of the descriptor's own
-    assert launch("k", [128], descriptor).arguments == [bytes(descriptor)]
+
+
+PRIMARY, GREEN, OTHER_GREEN, OWN = 0xC0DE, 0x6EE, 0x6EF, 0xBEEF
+
+
+@pytest.mark.parametrize("made_in", [PRIMARY, GREEN, OTHER_GREEN, OWN])
+@pytest.mark.parametrize("launched_in", [PRIMARY, GREEN, OTHER_GREEN, OWN])
+@pytest.mark.parametrize("same_device", [True, False])
+def test_green_contexts_share_the_primary_contexts_memory(
+    launch, driver, device_tensor, made_in, launched_in, same_device
+):
+    driver.green = (GREEN, OTHER_GREEN)
+    driver.context, driver.stream_context = made_in, launched_in
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    driver.devices = {} if same_device else {launched_in: 1}
+    stream = core.Stream.from_handle(0x1000)
+    if made_in == launched_in or (same_device and OWN not in (made_in, launched_in)):
+        for _ in range(2):
+            assert launch("k", [128], descriptor, stream=stream).arguments == [bytes(descriptor)]
+    else:
+        with pytest.raises(TensorMapError, match=f"in context {made_in:#x}.*in context {launched_in:#x}"):
+            launch("k", [128], descriptor, stream=stream)
+    assert driver.retained == 0 and driver.stack == []
+
+
+def test_a_default_stream_is_of_the_current_context(launch, driver, device_tensor):
+    driver.green, driver.context, driver.stream_context = (GREEN,), GREEN, PRIMARY
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    assert launch("k", [128], descriptor, stream=core.LEGACY_DEFAULT_STREAM).arguments == [bytes(descriptor)]
+    driver.stream_context = OWN
+    with pytest.raises(TensorMapError, match=f"in context {GREEN:#x}.*in context {OWN:#x}"):
+        launch("k", [128], descriptor, stream=core.LEGACY_DEFAULT_STREAM)
 
 
 def test_streams(launch, driver):

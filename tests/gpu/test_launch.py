@@ -423,7 +423,7 @@ def test_an_adopted_descriptor(kernel, stream):
 
 
 def test_a_stream_of_a_green_context(kernel, device):
-    """It is the primary context's memory: a descriptor made there is launched."""
+    """Its memory is the primary context's: a descriptor made in either is launched in both."""
     from cuda.bindings import driver
 
     def check(result):
@@ -438,7 +438,20 @@ def test_a_stream_of_a_green_context(kernel, device):
     descriptor = cuda_tma.create_tensor_map(x, box_dim=(16, 32))
     out = torch.zeros(16, dtype=torch.uint64, device="cuda")
     torch.cuda.synchronize()
-    stream = core.Stream.from_handle(int(handle))
-    cuda_tma.launch(stream, CONFIG, kernel("put_map"), descriptor, out)
+    of_green = core.Stream.from_handle(int(handle))
+    assert_launched(kernel("put_map"), of_green, descriptor, out)
+    # And the other way round: made while the green context is current, launched elsewhere.
+    check(driver.cuCtxPushCurrent(check(driver.cuCtxFromGreenCtx(green))))
+    try:
+        made_in_green = cuda_tma.create_tensor_map(x, box_dim=(32, 32))
+    finally:
+        check(driver.cuCtxPopCurrent())
+    assert made_in_green.context != descriptor.context
+    for stream in (of_green, device.create_stream()):
+        assert_launched(kernel("put_map"), stream, made_in_green, out)
+
+
+def assert_launched(kernel, stream, descriptor, out):
+    cuda_tma.launch(stream, CONFIG, kernel, descriptor, out)
     stream.sync()
     assert out.cpu().numpy().tobytes() == bytes(descriptor)
