@@ -232,17 +232,18 @@ def test_older_target_is_named():
 
 
 def test_bulk_reductions_are_all_there_are():
-    """The table of bulk.cuh is what ptxas takes, for every operation and type."""
+    """The table of bulk.cuh is what ptxas takes, for every operation and type: all others are refused, one by one."""
     types = {name for names in BULK_TYPES.values() for name in names.split()}
-    for op, name in product(BULK_TYPES, sorted(types)):
-        if name not in BULK_TYPES[op].split():
-            text = (
-                f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{op.removeprefix('bit_')}.{name} [%0], [%1], 16;"
-            )
-            with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
-                cubin(kernel([f'asm("{text}" ::"l"(global), "r"(x));']), "sm_90a")
-            with pytest.raises(AssertionError, match="static assertion failed with .reduce_bulk"):
-                cubin(kernel([f"reduce_bulk<Reduction::{op}, BulkType::{name}>(global, tile, 16);"]), "sm_90a")
+    absent = [(op, name) for op, name in product(BULK_TYPES, sorted(types)) if name not in BULK_TYPES[op].split()]
+    instruction = "cp.reduce.async.bulk.global.shared::cta.bulk_group.{}.{} [%0], [%1], 16;"
+    texts = [instruction.format(op.removeprefix("bit_"), name) for op, name in absent]
+    with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors") as refused:
+        cubin(kernel([f'asm("{text}" ::"l"(global), "r"(x));' for text in texts]), "sm_90a")
+    assert len(set(re.findall(r"line (\d+); error", str(refused.value)))) == len(absent)
+    calls = [f"reduce_bulk<Reduction::{op}, BulkType::{name}>(global, tile, 16);" for op, name in absent]
+    with pytest.raises(AssertionError) as refused:
+        cubin(kernel(calls), "sm_90a")
+    assert str(refused.value).count('static assertion failed with "reduce_bulk') == len(absent)
 
 
 def test_nothing_but_machine_code_is_emitted():

@@ -15,6 +15,7 @@ from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.include_path import include_path
 from cuda_tma.params import TiledParams
 
+from .ptx_interpreter import effects, source_of, trace
 from .test_examples import constants
 from .test_header import compile_source, cubin, ptx
 
@@ -66,40 +67,66 @@ def test_nothing_is_left_out():
     assert set(found) <= used, f"not compiled by this test: {sorted(set(found) - used)}"
 
 
-def test_multiplications_are_the_documented_instructions():
-    """Each shape, type and order is the instruction that it says, with as many registers, each once and in order."""
-    text = ptx(kernel(MULTIPLICATIONS))
-    instruction = r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(\w+)\.(\w+)"
-    operands = r" \{(.*?)\}, %rd\d+, %rd\d+, p, 1, 1, (\d), (\d)"
-    written = re.findall(instruction + operands, text)
-    assert {(int(n), t, a, b) for n, t, _, _, a, b in written} == set(product(COLUMNS, ("bf16", "f16"), "01", "01"))
-    for n, t, other, registers, _, _ in written:
-        assert t == other
-        numbers = [int(register) for register in re.findall(r"%f(\d+)", registers)]
-        assert len(set(numbers)) == len(numbers) == int(n) // 2
-        assert numbers == sorted(numbers)
+PARAMETERS = {
+    "tile": "void*",
+    **dict.fromkeys("xy", "MatrixDescriptor"),
+    **dict.fromkeys(("first", "second"), "float"),
+    **dict.fromkeys(("address", "m0", "m1", "m2", "m3", "k_rows", "rank"), "unsigned"),
+    **dict.fromkeys(("number", "threads"), "int"),
+    "empty": "Barrier*",
+    "word": "unsigned*",
+    "out": "unsigned long long*",
+}
+STMATRIX = "stmatrix.sync.aligned.m8n8.x4{}.shared.b16 [address], {{m0, m1, m2, m3}}"
+PTX_OF = {
+    "wgmma_fence();": "wgmma.fence.sync.aligned",
+    "wgmma_commit();": "wgmma.commit_group.sync.aligned",
+    "wgmma_wait<3>();": "wgmma.wait_group.sync.aligned 3",
+    "float sums[64]; wgmma_wait<2>(sums);": "wgmma.wait_group.sync.aligned 2",
+    # The ISA's cvt puts its first operand in the upper half.
+    "*word = bf16x2(first, second);": "st.global.u32 [word], cvt.rn.bf16x2.f32(second, first)",
+    "*word = f16x2(first, second);": "st.global.u32 [word], cvt.rn.f16x2.f32(second, first)",
+    "store_matrices(address, m0, m1, m2, m3);": STMATRIX.format(""),
+    "store_matrices_transposed(address, m0, m1, m2, m3);": STMATRIX.format(".trans"),
+    "register_alloc<240>();": "setmaxnreg.inc.sync.aligned.u32 240",
+    "register_dealloc<24>();": "setmaxnreg.dec.sync.aligned.u32 24",
+    "release_at(*empty, rank);": (
+        "mbarrier.arrive.shared::cluster.b64 _, [mapa.shared::cluster.u32(shared(empty), rank)]"
+    ),
+    "named_barrier_sync(number, threads);": "barrier.sync number, threads",
+}
 
 
-@pytest.mark.parametrize(
-    ("statement", "instruction"),
-    [
-        ("wgmma_fence();", "wgmma.fence.sync.aligned;"),
-        ("wgmma_commit();", "wgmma.commit_group.sync.aligned;"),
-        ("wgmma_wait<3>();", "wgmma.wait_group.sync.aligned 3;"),
-        ("wgmma_wait<2>(all);", "wgmma.wait_group.sync.aligned 2;"),
-        ("x.bits = bf16x2(all[0], 2);", "cvt.rn.bf16x2.f32"),
-        ("x.bits = f16x2(all[0], 2);", "cvt.rn.f16x2.f32"),
-        ("store_matrices(0, 1, 2, 3, 4);", "stmatrix.sync.aligned.m8n8.x4.shared.b16"),
-        ("store_matrices_transposed(0, 1, 2, 3, 4);", "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
-        ("register_alloc<240>();", "setmaxnreg.inc.sync.aligned.u32 240;"),
-        ("register_dealloc<24>();", "setmaxnreg.dec.sync.aligned.u32 24;"),
-        ("__shared__ Barrier full; release_at(full, 1);", "mbarrier.arrive.shared::cluster.b64"),
-        ("named_barrier_sync(1, 64);", "barrier.sync"),
-    ],
-)
-def test_function_is_its_instruction(statement, instruction):
-    assert instruction in ptx(kernel([statement]))
-    assert instruction not in ptx(kernel([]))
+def multiplication(columns: int, call: str) -> str:
+    """A call of wgmma() on sums of which each has its index for its value."""
+    return f"float sums[{columns // 2}]; for (int i = 0; i < {columns // 2}; ++i) sums[i] = i; {call}"
+
+
+def multiplied(columns: int, rest: str, name: str = "bf16") -> str:
+    """Its instruction."""
+    sums = ", ".join(f"0f{np.float32(i).view(np.uint32):08X}" for i in range(columns // 2))
+    return f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{name}.{name} {{{sums}}}, x, y, {rest}"
+
+
+WGMMA = {
+    multiplication(n, f"wgmma<Input::{t}, Major::{a}, Major::{b}>(sums, x, y, {accumulate});"): multiplied(
+        n, f"{int(accumulate == 'true')}, 1, 1, {int(a == 'MN')}, {int(b == 'MN')}", t
+    )
+    for n, t, a, b, accumulate in product(COLUMNS, ("bf16", "f16"), ("K", "MN"), ("K", "MN"), ("true", "false"))
+} | {multiplication(64, "wgmma(sums, x, y);"): multiplied(64, "1, 1, 1, 0, 0")}
+
+
+@pytest.mark.parametrize("table", [PTX_OF, WGMMA], ids=["the rest", "wgmma"])
+def test_function_is_its_instruction(table):
+    """One function, one instruction: its name, all its operands in order, and nothing else."""
+    assert effects("wgmma.cuh", PARAMETERS, table) == table
+
+
+@pytest.mark.parametrize(("wait", "times"), [("wgmma_wait<0>(all);", 2), ("wgmma_wait<0>();", 1)])
+def test_sums_are_read_after_the_wait(wait, times):
+    """What was computed of each sum before a wait that names them is computed again after it."""
+    triple = "for (int i = 0; i < 128; ++i) out[128 + i] = 3 * all[i];"
+    assert len(re.findall(r"\bmul\.f32\b", ptx(kernel([triple, wait, triple])))) == 128 * times
 
 
 @pytest.mark.parametrize("target", ["sm_90", "sm_100a", "sm_120a"])
@@ -144,10 +171,14 @@ def test_descriptor_bits():
 def test_constants_of_the_layouts(mode):
     """The stride offset is the repeat of the swizzle, and the leading one the size of a box of so many rows of K."""
     repeat, span = swizzle.pattern(mode).repeat_bytes, swizzle.pattern(mode).span_bytes
-    text = ptx(kernel([f"x = k_major<{mode.name}>(tile); y = mn_major<{mode.name}>(tile, 64);"]))
-    constants = {int(number) & ~0x3FFF for number in re.findall(r"or\.b64\s+%rd\d+, %rd\d+, (-?\d+);", text)}
-    expected = {descriptor(mode, 0, 16, repeat), descriptor(mode, 0, 64 * span, repeat)}
-    assert expected <= {number % 2**64 for number in constants}
+    expected = {
+        f"out[0] = k_major<{mode.name}>(tile).bits;": descriptor(mode, 0x3400, 16, repeat),
+        f"out[0] = mn_major<{mode.name}>(tile, k_rows).bits;": descriptor(mode, 0x3400, 48 * span, repeat),
+    }
+    arguments = PARAMETERS | {"tile": 0x3400, "k_rows": 48}
+    lines = trace(ptx(source_of("wgmma.cuh", PARAMETERS, expected)), arguments.values())
+    stored = [int(line.split()[-1]) % 2**64 for line in lines if line.startswith("st.global")]
+    assert stored == list(expected.values())
 
 
 def read_k_major(smem: np.ndarray, mode: int, start: int, rows: int) -> np.ndarray:

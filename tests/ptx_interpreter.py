@@ -1,0 +1,165 @@
+"""One thread of a kernel, as its PTX says: what a function of the header does, where no GPU is.
+
+Registers hold integers, or the text of what is not known: arguments are given as names, and an instruction whose
+operands are names gives its own text, so that `mapa.shared::cluster.u32(shared(full), rank)` can be an operand of the
+next. Arithmetic, moves and branches are done; any other instruction is an effect, for the caller to look at.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import cache
+
+from .test_header import ptx
+
+Value = int | str
+Effect = tuple[str, tuple[Value, ...]]  # opcode, operands
+
+# By the opcode without its type.
+ARITHMETIC: dict[str, Callable[..., int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    **dict.fromkeys(("mul.lo", "mul.wide"), operator.mul),
+    **dict.fromkeys(("mad.lo", "mad.wide"), lambda a, b, c: a * b + c),
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "not": operator.invert,
+    "neg": operator.neg,
+    "selp": lambda yes, no, which: yes if which else no,
+    **{f"setp.{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+}
+# What these give depends on their operands alone, whatever they are.
+FUNCTIONS = ("mapa", "createpolicy", "cvt.rn")
+# The value is passed on, from one state space or width to another.
+COPIES = ("mov", "cvt", "ld.param")
+# Effects that also give a value, in their first operand.
+ANSWERED = ("mbarrier.try_wait", "elect.sync")
+MOST_STEPS = 10_000
+
+
+def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | None, None]:
+    """The effects of the one kernel of a PTX text, in their order; those that are answered take the value by send()."""
+    names = re.findall(r"\.param [^\n]*?(kernel_param_\d+)", text)
+    registers: dict[str, Value] = dict(zip(names, arguments, strict=True))
+    instructions, labels = _parse(text)
+    at = 0
+    for _ in range(MOST_STEPS):
+        guard, opcode, operands = instructions[at]
+        at += 1
+        if guard and bool(_number(registers[guard.lstrip("!")])) == guard.startswith("!"):
+            continue
+        if opcode in ("ret", "exit"):
+            return
+        if opcode.startswith("bra"):
+            at = labels[operands[0]]
+        elif (pure := _pure(opcode)) is not None:
+            registers[operands[0]] = pure(*(_value(operand, registers) for operand in operands[1:]))
+        elif opcode.startswith(ANSWERED):
+            answer = yield opcode, tuple(_value(operand, registers) for operand in operands[1:])
+            registers[operands[0].removeprefix("_|")] = 0 if answer is None else answer
+        else:
+            yield opcode, tuple(_value(operand, registers) for operand in operands)
+    raise AssertionError(f"the kernel does not end within {MOST_STEPS} instructions")
+
+
+@cache
+def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]:
+    """Guard, opcode and operands of each instruction, and where each label points."""
+    body = re.sub(r"//[^\n]*", "", text[text.index("\n{", text.index(".entry")) + 2 :])
+    body = re.sub(r"\[(kernel_param_\d+)\]", r"\1", body)  # the only memory whose contents are known
+    instructions: list[tuple[str, str, list[str]]] = []
+    labels: dict[str, int] = {}
+    for statement in body.split(";"):
+        while found := re.match(r"\s*(?:(\$\w+):|\}|\{(?=\s*\.reg))", statement):
+            if found[1]:
+                labels[found[1]] = len(instructions)
+            statement = statement[found.end() :]
+        for guard, opcode, operands in re.findall(r"^\s*(?:@(!?[%\w]+)\s+)?([^.\s]\S*)\s*(.*)", statement, re.S):
+            instructions.append((guard, opcode, re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|[^,\s])+", operands)))
+    return instructions, labels
+
+
+def _pure(opcode: str) -> Callable[..., Value] | None:
+    """What an opcode makes of its operands, or None if it is an effect."""
+    if opcode.startswith("cvta.to.shared"):
+        return lambda address: address if isinstance(address, int) else f"shared({address})"
+    if opcode.startswith(FUNCTIONS):
+        return lambda *operands: _text(opcode, operands)
+    if opcode.startswith(COPIES):
+        return lambda value: value
+    known = ARITHMETIC.get(opcode.rpartition(".")[0])
+    if known is None:
+        return None
+    return lambda *operands: (
+        int(known(*operands)) if all(isinstance(operand, int) for operand in operands) else _text(opcode, operands)
+    )
+
+
+def _text(opcode: str, operands: Iterable[Value]) -> str:
+    return f"{opcode}({', '.join(map(str, operands))})"
+
+
+def _value(operand: str, registers: Mapping[str, Value]) -> Value:
+    """An operand with its registers replaced; [address + offset] is added up."""
+    if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", operand):
+        return int(operand, 0)
+    if operand in registers:
+        return registers[operand]
+    found = re.fullmatch(r"\[(%\w+)\+?(-?\d*)\]", operand)
+    if found and isinstance(address := registers.get(found[1]), int):
+        return f"[{address + int(found[2] or 0)}]"
+    return re.sub(r"%?\b[A-Za-z_]\w*", lambda name: str(registers.get(name[0], name[0])), operand)
+
+
+def _number(value: Value) -> int:
+    assert isinstance(value, int), f"a branch depends on {value}"
+    return value
+
+
+def trace(text: str, arguments: Iterable[Value], answers: Iterable[Value] = ()) -> list[str]:
+    """The effects as lines of PTX; what waits or elects is told `answers`, then 1."""
+    thread, rest = execute(text, arguments), iter(answers)
+    lines: list[str] = []
+    answer: Value | None = None
+    while True:
+        try:
+            opcode, operands = thread.send(answer)
+        except StopIteration:
+            return lines
+        lines.append(f"{opcode} {', '.join(map(str, operands))}".rstrip())
+        answer = next(rest, 1) if opcode.startswith(ANSWERED) else None
+
+
+def source_of(header: str, parameters: Mapping[str, str], statements: Iterable[str]) -> str:
+    """A kernel with these parameters (name: type) that marks each statement with an effect of its own."""
+    body = "\n    ".join(
+        f'asm volatile("nanosleep.u32 {number};" ::: "memory"); {{ {statement} }}'
+        for number, statement in enumerate(statements)
+    )
+    declared = ", ".join(f"{kind} {name}" for name, kind in parameters.items())
+    return (
+        f"#include <cuda_tma/{header}>\nusing namespace cuda_tma;\n"
+        f'extern "C" __global__ void kernel({declared}) {{\n    {body}\n}}'
+    )
+
+
+def effects(
+    header: str,
+    parameters: Mapping[str, str],
+    statements: Iterable[str],
+    answers: Iterable[Value] = (),
+    target: str = "compute_90a",
+) -> dict[str, str]:
+    """For each C++ statement what it does, as PTX in which the kernel's parameters stand by their names."""
+    statements = list(statements)
+    lines = trace(ptx(source_of(header, parameters, statements), target), parameters, answers)
+    before, *blocks = re.split(r"nanosleep.u32 \d+\n?", "\n".join(lines) + "\n")
+    assert before.strip() == ""
+    return {
+        statement: "; ".join(block.strip().splitlines()) for statement, block in zip(statements, blocks, strict=True)
+    }
