@@ -12,7 +12,7 @@ cdef enum:
 
 
 cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that two can be compared whole
-    uint64_t global_address
+    uint64_t global_address       # first, so that they can be compared without it
     uint64_t global_dim[MAX_RANK]
     uint64_t global_strides[MAX_RANK]
     uint32_t data_type

@@ -143,6 +143,8 @@ cdef int describe(
                 raise refusals.empty(shape_of(tensor))
             span_bytes = span_bytes if index == 0 else (span_bytes + 31) // 32 * 32
         elif index == 0 and stride != 1:
+            if 0 in shape_of(tensor):  # whose strides NumPy makes 0
+                raise refusals.empty(shape_of(tensor))
             raise refusals.innermost_stride(shape_of(tensor), strides_of(tensor))
         elif stride < 0:
             raise refusals.negative_stride(dim, strides_of(tensor))

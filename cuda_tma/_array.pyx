@@ -5,19 +5,23 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy, memset
 
-from ._arguments cimport CompiledOptions, TensorArguments, arguments_of, compiled, describe
+from ._arguments cimport Compilable, CompiledOptions, TensorArguments, arguments_of, compiled, describe
 from ._context cimport enter_context, require_access
 from ._create cimport encode
 from ._driver cimport CUcontext, CUresult, driver, require_success
 from ._export cimport Reading, read, source_of
+from ._index cimport checked_index
 from ._stream cimport stream_handle
 from ._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, fill_buffer
+
+from collections.abc import Iterable
 
 import numpy as np
 from cuda.core import Device as CoreDevice
 
 from . import refusals
 from .codec import decode
+from .errors import TensorMapError
 from .keywords import as_options
 
 
@@ -59,7 +63,7 @@ cdef class TensorMapArray:
         return self._count * MAP_BYTES
 
     def __getitem__(self, index):
-        cdef Py_ssize_t at = range(self._count)[index]  # a negative index counts from the end
+        cdef Py_ssize_t at = checked_index(index, self._count, "maps")
         cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
         memcpy(descriptor.map(), self._maps + at * MAP_BYTES, MAP_BYTES)
         arguments_of(decode(bytes(descriptor)), &descriptor._arguments)
@@ -100,7 +104,8 @@ cdef class TensorMapArray:
         ----------
         stream : Stream, or object with ``__cuda_stream__``
             Kernels that are launched on it later see the maps. A thread of theirs calls ``fence_tensor_map_acquire`` of
-            a map before it uses it: the TMA unit may hold an older copy of what lay there.
+            a map before it uses it: the TMA unit may hold an older copy of what lay there. Where it captures a graph,
+            keep this array: every launch of the graph copies from it.
 
         Returns
         -------
@@ -152,6 +157,8 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     """
     options = as_options(options=options)
     if addresses is None:
+        if not isinstance(tensors, Iterable):
+            raise TypeError(f"tensors is a {type(tensors).__name__}; give a sequence of tensors, or addresses= beside one")
         return _of_tensors(list(tensors), options)
     return _of_addresses(tensors, options, addresses)
 
@@ -159,35 +166,45 @@ def create_tensor_maps(tensors, options, *, addresses=None):
 cdef TensorMapArray _of_tensors(list tensors, object options):
     cdef CompiledOptions values = compiled(options)
     cdef TensorMapArray array = _allocate(tensors, len(tensors), options)
-    cdef TensorArguments arguments[2]  # of this tensor and the one before, in turns
-    cdef TensorArguments* present
-    cdef unsigned char* map = array._maps
-    cdef Reading reading
-    cdef Py_ssize_t index
-    memset(arguments, 0, sizeof(arguments))
-    for index in range(array._count):
-        owner = read(tensors[index], &reading)
-        present = &arguments[index & 1]
-        memset(present, 0, sizeof(TensorArguments))
-        describe(reading.tensor, options, values, present)
-        require_access(reading.tensor, array._device_id)
-        if _differ_in_address_alone(present, &arguments[~index & 1]):
-            # A third of what encoding takes. The bytes are the same (tests/gpu/test_array.py).
-            memcpy(map, map - MAP_BYTES, MAP_BYTES)
-            _put_address(map, present.global_address)
-        else:
-            encode(map, reading.tensor, values, present, array._device_id)
-        array._alignment_bytes = max(array._alignment_bytes, present.alignment_bytes)
-        array._owners.append(owner)
-        map += MAP_BYTES
+    cdef TensorArguments encoded  # of the last map that was
+    cdef Py_ssize_t index = 0
+    memset(&encoded, 0, sizeof(encoded))
+    try:
+        for index in range(array._count):
+            array._owners.append(_put_map(array, index, tensors[index], options, values, &encoded))
+    except TensorMapError as error:
+        raise TensorMapError(f"tensors[{index}]: {error}") from error
     return array
 
 
-cdef bint _differ_in_address_alone(const TensorArguments* one, const TensorArguments* legal) noexcept:
-    """Whether arguments that the encoder took are these but for the address, which is a legal one."""
-    cdef size_t address_bytes = sizeof(one.global_address)  # it comes first
-    return one.global_address % one.alignment_bytes == 0 and not memcmp(
-        <const char*>one + address_bytes, <const char*>legal + address_bytes, sizeof(TensorArguments) - address_bytes)
+cdef object _put_map(
+        TensorMapArray array, Py_ssize_t index, object tensor, Compilable options, CompiledOptions values,
+        TensorArguments* encoded):
+    """Make the map of one tensor, and return what owns its memory."""
+    cdef unsigned char* target = array._maps + index * MAP_BYTES
+    cdef TensorArguments arguments
+    cdef Reading reading
+    owner = read(tensor, &reading)
+    memset(&arguments, 0, sizeof(arguments))
+    describe(reading.tensor, options, values, &arguments)
+    require_access(reading.tensor, array._device_id)
+    if _differ_in_address_alone(&arguments, encoded):
+        # A third of what encoding takes. The bytes are the same (tests/gpu/test_array.py).
+        memcpy(target, target - MAP_BYTES, MAP_BYTES)
+        _put_address(target, arguments.global_address)
+    else:
+        encode(target, reading.tensor, values, &arguments, array._device_id)
+        array._alignment_bytes = max(array._alignment_bytes, arguments.alignment_bytes)
+        encoded[0] = arguments
+    return owner
+
+
+cdef bint _differ_in_address_alone(const TensorArguments* arguments, const TensorArguments* encoded) noexcept:
+    """Whether these are what the encoder took, but for the address, which is a legal one."""
+    cdef size_t address_bytes = sizeof(encoded.global_address)
+    return arguments.global_address % arguments.alignment_bytes == 0 and not memcmp(
+        <const char*>arguments + address_bytes, <const char*>encoded + address_bytes,
+        sizeof(TensorArguments) - address_bytes)
 
 
 cdef TensorMapArray _of_addresses(object tensor, object options, object addresses):

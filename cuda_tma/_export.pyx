@@ -10,9 +10,11 @@ from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
+from ._context cimport memory_type
 from ._dlpack cimport (
     INLINE_NDIM, DLPackExchangeAPI, DLTensor, ExportedTensor, address_of, adopt_array_interface, adopt_capsule,
-    adopt_exchange, copy_values, dlpack_capsule, kDLCUDA, put_dtype)
+    adopt_exchange, copy_values, dlpack_capsule, kDLCPU, kDLCUDA, put_dtype)
+from ._driver cimport ensure_driver
 from ._property cimport Property, own_property
 from ._property cimport read as read_property
 
@@ -21,6 +23,7 @@ from cuda.core.utils import StridedMemoryView as CoreView
 
 from . import refusals
 from .data_type import DLPACK_NAMES
+from .errors import TensorMapError
 
 ctypedef object (*NoArgsFunction)(PyObject*, PyObject*)
 
@@ -222,7 +225,7 @@ def borrow(ExportedTensor exported, borrower):
         source = getattr(source, "owner" if isinstance(source, Buffer) else "exporting_obj", None)
     if hasattr(source, "__dlpack__") or hasattr(source, "__cuda_array_interface__"):
         origin = export(source)
-        exported.source, exported.source_address, exported.owner = source, origin.source_address, origin.owner
+        exported.source, exported.source_address, exported.owner = origin.source, origin.source_address, origin.owner
     elif exported.source_address != 0 and isinstance(exported.source, Buffer):
         exported.source_address = int(exported.source.handle)  # the view may begin inside it
 
@@ -230,6 +233,18 @@ def borrow(ExportedTensor exported, borrower):
 def export_tensor(tensor):
     """:func:`export`, for Python."""
     return export(tensor)
+
+
+def export_located(tensor):
+    """:func:`export` with the device, which a view of Buffers or of ``__cuda_array_interface__`` does not say."""
+    cdef ExportedTensor exported = export(tensor)
+    if exported.layout.device_type == 0:
+        ensure_driver()
+        try:
+            exported.layout.device_type = memory_type(address_of(&exported.layout), <int*>&exported.layout.device_id)
+        except TensorMapError:  # the driver does not know the memory
+            exported.layout.device_type, exported.layout.device_id = kDLCPU, 0
+    return exported
 
 
 cdef object _torch_owner(object tensor, _Exporter exporter, DLTensor* layout):
@@ -248,8 +263,9 @@ cdef inline bint _may_be_negative(object tensor, _Exporter exporter, DLTensor* l
     """Whether torch has to be asked for the negative bit, which takes as long as two maps (H200's host).
 
     The bit is that of a conjugate's imaginary part, every second float of complex numbers, and of views of that. Such
-    floats are not side by side, unless as_strided or torch's private _neg_view made them so: then they have a base,
-    which a detached tensor has not, nor one of inference mode. No other type has the bit.
+    floats are not side by side, unless as_strided or torch's private _neg_view made them so: then they have a base, but
+    for those that detach() or inference mode cut off from it, and these are taken for what they are not. No other type
+    has the bit.
     """
     cdef int last = layout.ndim - 1
     if layout.code != FLOAT_CODE:

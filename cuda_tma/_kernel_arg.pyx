@@ -156,7 +156,7 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
         _pack_float(signature, index, value, slot)
     elif value_type is bool:
         _pack_bool(signature, index, value, slot)
-    elif value_type is Buffer:
+    elif value_type is Buffer and int(value.handle):  # a closed one has none, which its export says
         _pack_pointer(signature, index, value, int(value.handle), slot)
     elif value_type in _NUMPY_NUMBERS:
         _pack_number(signature, index, value, slot)
@@ -178,7 +178,7 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
         _require_map_parameter(signature, index, value)
         holder = ParamHolder((value,))  # cuda.core's own way to the 128 bytes
         memcpy(slot, (<void**><uintptr_t>holder.ptr)[0], MAP_BYTES)
-    elif value_type.__module__.startswith("cuda.bindings") and hasattr(value, "__int__"):
+    elif str(value_type.__module__).startswith("cuda.bindings") and hasattr(value, "__int__"):
         _pack_pointer(signature, index, value, int(value), slot)  # a driver handle
     else:
         _pack_array(signature, index, value, slot)
@@ -199,20 +199,26 @@ cdef int _pack_int(Signature signature, Py_ssize_t index, object value, unsigned
     cdef int overflow = 0
     cdef long long bits
     if (size != 8 and size != 4 and size != 1 and size != 2) or kind == FLOAT or kind == BOOL:
-        raise _mismatch(signature, index, f"the int {value}",
-                        f"; pass {value}.0" if kind == FLOAT else f"; pass bool({value})" if kind == BOOL else "")
+        shown = _shown_int(value)
+        raise _mismatch(signature, index, f"the int {shown}",
+                        f"; pass {shown}.0" if kind == FLOAT else f"; pass bool({shown})" if kind == BOOL else "")
     bits = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow > 0 and size == 8 and value < 2**64:
         bits = <long long>PyLong_AsUnsignedLongLong(value)
     elif overflow or (size < 8 and not -(1LL << (8 * size - 1)) <= bits < (1LL << (8 * size))):
         lowest, beyond = -(2 ** (8 * <object>size - 1)), 2 ** (8 * <object>size)
-        raise OverflowError(f"{_where(signature, index)}: {value} does not fit the parameter's {size} bytes, which "
+        raise OverflowError(f"{_where(signature, index)}: {_shown_int(value)} does not fit the parameter's {size} bytes, which "
                             f"hold {lowest} to {beyond - 1}")
     if size == 8:
         memcpy(slot, &bits, 8)  # a pointer, mostly: one instruction, where a size that is not known is a call
     else:
         memcpy(slot, &bits, size)  # little-endian, as CUDA's hosts are
     return 0
+
+
+cdef object _shown_int(object value):
+    """Python writes no int of thousands of digits."""
+    return value if value.bit_length() <= 128 else f"<{value.bit_length()} bits>"
 
 
 cdef int _pack_bool(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:

@@ -4,13 +4,16 @@ What a launch needs to know of a kernel, a stream and a configuration is looked 
 _stream and _launch_config. What is left for every launch is to pack, to compare and to call.
 """
 
-from cpython.bytearray cimport PyByteArray_AS_STRING
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject, PyTypeObject, Py_SIZE, Py_TYPE
 from libc.stdint cimport uintptr_t
+from libc.string cimport memcpy
 
 from ._context cimport device_of, share_memory
 from ._driver cimport (
-    CUDA_SUCCESS, CUcontext, CUfunction, CUresult, CUstream, LaunchConfigC, driver, ensure_driver, error_name)
+    CUDA_SUCCESS, CUcontext, CUfunction, CUresult, LaunchConfigC, driver, ensure_driver, error_name)
+from ._index cimport checked_index
 from ._kernel_arg cimport Signature, pack, pack_all, signature_of
 from ._launch_config cimport Configuration, configuration_of
 from ._stream cimport KnownStream, is_open, known_stream
@@ -33,18 +36,15 @@ cdef enum:  # what tells the driver that the arguments are in their block: CU_LA
 
 
 cdef inline CUresult call_driver(
-        const LaunchConfigC* configured, CUstream stream, CUfunction function, void* block,
-        size_t block_bytes) noexcept:
-    cdef LaunchConfigC native = configured[0]  # a copy: another thread may launch with the same one on another stream
+        const LaunchConfigC* native, CUfunction function, void* block, size_t block_bytes) noexcept:
     # One block instead of a pointer to each argument: the driver takes some 20 ns less for four maps (H200 host).
     cdef void** extra = [<void*>BUFFER_POINTER, block, <void*>BUFFER_SIZE, &block_bytes, <void*>END]
     cdef CUresult result
-    native.stream = stream
     # Letting the GIL go costs 66 to 70 ns (H200 host, Python 3.12), and keeping it can hang: a launch blocks while the
     # queue is full, and the queue may wait for a host function in Python (observed: driver 580, launches behind a
     # cuLaunchHostFunc).
     with nogil:
-        result = driver.cuLaunchKernelEx(&native, function, NULL, extra)
+        result = driver.cuLaunchKernelEx(native, function, NULL, extra)
     return result
 
 
@@ -62,8 +62,11 @@ cdef CUfunction function_on(KnownStream stream, Signature signature) noexcept:
 
 
 cdef int _enter(KnownStream stream, Signature signature) noexcept:
-    """Find the kernel in a stream's context. That may load it, and loading waits for the device: without the GIL, since
-    the device may wait for a host function in Python (observed: driver 580)."""
+    """Find the kernel in a stream's context: without the GIL, as in call_driver.
+
+    It may have to load the kernel, and loading waits for the device (a kernel with local memory, driver 580: behind a
+    running host function in Python it hung).
+    """
     cdef CUcontext popped, context = stream.context
     cdef CUfunction kernel = signature.function, function = kernel
     with nogil:
@@ -121,6 +124,7 @@ cdef object _launch(PyObject* module, PyObject* const* given, Py_ssize_t given_c
     cdef KnownStream stream
     cdef Signature signature
     cdef Configuration configuration
+    cdef LaunchConfigC native
     cdef CUresult result
     cdef unsigned char block[STACK_BLOCK_BYTES]
     if names != NULL or given_count < 3:
@@ -133,8 +137,9 @@ cdef object _launch(PyObject* module, PyObject* const* given, Py_ssize_t given_c
     configuration = configuration_of(<object>given[1], signature)
     if pack_all(signature, &given[3], given_count - 3, stream.context, block):
         _require_contexts(&given[3], given_count - 3, stream)
-    result = call_driver(
-        &configuration.native, stream.handle, function_on(stream, signature), block, signature.block_bytes)
+    native = configuration.native  # a copy: another thread may launch with the same one on another stream
+    native.stream = stream.handle
+    result = call_driver(&native, function_on(stream, signature), block, signature.block_bytes)
     if result != CUDA_SUCCESS:
         raise _refused(result, signature, <object>given[1])
 
@@ -173,18 +178,66 @@ cdef object _stranger(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontex
         f"{<uintptr_t>context:#x}; a tensor map is valid in its own context. Make one with that one current")
 
 
-cdef KnownStream NO_STREAM = KnownStream.__new__(KnownStream)  # no object is its owner
+# ---- prepared launches ----
+
+@cython.final
+cdef class _Prepared:
+    """A kernel, its configuration and its arguments in their block. None of it changes: the driver may be reading it."""
+
+    cdef object kernel, config
+    cdef tuple arguments
+    cdef Signature signature
+    cdef Configuration configuration
+    cdef bytes block
 
 
-cdef bytearray _packed(Signature signature, tuple arguments):
-    """The arguments' block."""
-    cdef bytearray block = bytearray(signature.block_bytes)
-    pack_all(signature, PySequence_Fast_ITEMS(arguments), len(arguments), NULL, _bytes_of(block))
-    return block
+@cython.final
+cdef class _Bound:
+    """What was prepared, for one stream: its context is the descriptors', and the function is the kernel in it."""
+
+    cdef KnownStream stream
+    cdef CUfunction function
+    cdef bytes block
+    cdef LaunchConfigC native
+    cdef _Prepared prepared
 
 
-cdef inline unsigned char* _bytes_of(bytearray block) noexcept:
-    return <unsigned char*>PyByteArray_AS_STRING(block)
+cdef _Prepared _new_prepared(object kernel, object config, tuple arguments):
+    cdef _Prepared new = _Prepared.__new__(_Prepared)
+    new.kernel, new.config, new.arguments = kernel, config, arguments
+    new.signature = signature_of(kernel)
+    new.configuration = configuration_of(config, new.signature)
+    new.block = PyBytes_FromStringAndSize(NULL, new.signature.block_bytes)
+    pack_all(new.signature, PySequence_Fast_ITEMS(arguments), len(arguments), NULL, _bytes_of(new.block))
+    return new
+
+
+cdef bytes _packed_argument(Signature signature, Py_ssize_t index, object value):
+    cdef bytes packed = PyBytes_FromStringAndSize(NULL, signature.parameters[index].size)
+    pack(signature, index, value, _bytes_of(packed))
+    return packed
+
+
+cdef _Prepared _with_argument(_Prepared before, Py_ssize_t index, object value, bytes packed):
+    cdef _Prepared new = _Prepared.__new__(_Prepared)
+    new.kernel, new.config = before.kernel, before.config
+    new.signature, new.configuration = before.signature, before.configuration
+    new.arguments = (*before.arguments[:index], value, *before.arguments[index + 1:])
+    new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))  # never one that Python shares
+    memcpy(_bytes_of(new.block), _bytes_of(before.block), Py_SIZE(before.block))
+    memcpy(_bytes_of(new.block) + new.signature.parameters[index].offset, _bytes_of(packed), Py_SIZE(packed))
+    return new
+
+
+cdef inline unsigned char* _bytes_of(bytes block) noexcept:
+    return <unsigned char*>PyBytes_AS_STRING(block)
+
+
+cdef _Prepared NOTHING = _Prepared.__new__(_Prepared)
+NOTHING.signature = Signature.__new__(Signature)  # of no parameters
+NOTHING.arguments = ()
+cdef _Bound NOT_BOUND = _Bound.__new__(_Bound)
+NOT_BOUND.stream = KnownStream.__new__(KnownStream)  # no object is its owner
 
 
 cdef class PreparedLaunch:
@@ -192,7 +245,8 @@ cdef class PreparedLaunch:
 
     Made by :func:`prepare`, and keeps its arguments alive. ``prepared[i] = value`` packs one argument anew, checked as
     by :func:`launch`; a new descriptor is a copy of 128 bytes. A descriptor whose address was replaced is packed anew
-    by ``prepared[i] = descriptor``.
+    by ``prepared[i] = descriptor``. Threads may call it and set its arguments at once: each launch is of arguments that
+    were set together or one after the other.
 
     Examples
     --------
@@ -205,78 +259,81 @@ cdef class PreparedLaunch:
     """
 
     cdef vectorcallfunc vectorcall
-    cdef KnownStream stream      # that it is bound to: its context is the descriptors'
-    cdef CUfunction function     # for it
-    cdef bytearray block         # the arguments, packed
-    cdef LaunchConfigC native    # for it
-    cdef Configuration configuration  # owns the attributes that native points to
-    cdef Signature signature
-    cdef object kernel, config
-    cdef tuple arguments
+    cdef _Bound bound  # of what is prepared, or of nothing
+    cdef _Prepared prepared
 
     def __cinit__(self):
-        self.stream = NO_STREAM
-        self.signature = Signature.__new__(Signature)  # of no parameters, until __init__ was called
+        self.bound, self.prepared = NOT_BOUND, NOTHING
 
     def __init__(self, kernel, config, *args):
         ensure_driver()
-        cdef Signature signature = signature_of(kernel)
-        cdef Configuration configuration = configuration_of(config, signature)
-        cdef bytearray block = _packed(signature, args)
-        # From here on nothing fails: what was prepared before stays whole until then.
-        self.kernel, self.config, self.arguments = kernel, config, args
-        self.signature, self.configuration, self.block = signature, configuration, block
-        self.native = configuration.native
-        self.stream = NO_STREAM
+        _put(self, _new_prepared(kernel, config, args))
         self.vectorcall = <vectorcallfunc>_launch_prepared
 
     def __len__(self):
-        return self.signature.count
+        return self.prepared.signature.count
 
     def __getitem__(self, index):
-        return self.arguments[index]
+        return self.prepared.arguments[index]
 
     def __setitem__(self, index, value):
-        cdef Py_ssize_t at = range(self.signature.count)[index]  # a negative index counts from the end
-        pack(self.signature, at, value, _bytes_of(self.block) + self.signature.parameters[at].offset)
-        self.arguments = (*self.arguments[:at], value, *self.arguments[at + 1:])
-        self.stream = NO_STREAM  # the descriptor's context is to be compared
+        cdef Signature signature = self.prepared.signature
+        cdef Py_ssize_t at = checked_index(index, signature.count, "arguments")
+        cdef bytes packed = _packed_argument(signature, at, value)  # this may run Python, and so may other threads
+        cdef _Prepared before = None
+        cdef _Prepared new = NOTHING
+        while before is not self.prepared:
+            before = self.prepared
+            if before.signature is not signature:
+                raise RuntimeError(f"argument {at}: while it was packed, this launch was prepared anew; set it again")
+            new = _with_argument(before, at, value, packed)
+        _put(self, new)
 
     def __call__(self, stream):
         """Launch on `stream`, with the arguments as they were packed."""
-        if self.arguments is None:
+        if self.prepared is NOTHING:
             raise TypeError("PreparedLaunch.__init__ was not called")
         _start_prepared(self, stream)
 
 
-cdef int _start_prepared(PreparedLaunch prepared, object stream) except -1:
+cdef int _put(PreparedLaunch launch, _Prepared prepared) except -1:
+    # In this order: what was prepared before may end with the last line, which may run Python.
+    launch.bound = NOT_BOUND
+    launch.prepared = prepared
+    return 0
+
+
+cdef int _start_prepared(PreparedLaunch launch, object stream) except -1:
+    cdef _Bound bound = launch.bound
     cdef CUresult result
-    cdef bytearray block
-    if not is_open(prepared.stream, stream):
-        _bind(prepared, stream)
-    block = prepared.block  # kept while the driver reads it
-    result = call_driver(
-        &prepared.native, prepared.native.stream, prepared.function, _bytes_of(block), Py_SIZE(block))
+    if not is_open(bound.stream, stream):
+        bound = _bind(launch, stream)
+    result = call_driver(&bound.native, bound.function, _bytes_of(bound.block), Py_SIZE(bound.block))
     if result != CUDA_SUCCESS:
-        raise _refused(result, prepared.signature, prepared.config)
+        raise _refused(result, bound.prepared.signature, bound.prepared.config)
     return 0
 
 
-cdef int _bind(PreparedLaunch prepared, object stream) except -1:
-    """Make the next launches for a stream, if the descriptors are its context's."""
+cdef _Bound _bind(PreparedLaunch launch, object stream):
+    """What is prepared, for a stream, if the descriptors are its context's; kept for the next launch."""
+    cdef _Bound bound = _Bound.__new__(_Bound)
+    cdef _Prepared prepared = launch.prepared
     cdef KnownStream known = known_stream(stream)
+    bound.prepared, bound.block, bound.stream = prepared, prepared.block, known
+    bound.function = function_on(known, prepared.signature)
+    bound.native = prepared.configuration.native
+    bound.native.stream = known.handle
     _require_contexts(PySequence_Fast_ITEMS(prepared.arguments), len(prepared.arguments), known)
-    prepared.function = function_on(known, prepared.signature)
-    prepared.native.stream = known.handle
     # A stream whose context is not known is not kept: the next launch on it may be in another.
-    prepared.stream = known if known.context != NULL else NO_STREAM
-    return 0
+    if known.context != NULL and launch.prepared is prepared:
+        launch.bound = bound
+    return bound
 
 
-cdef object _launch_prepared(PyObject* prepared, PyObject* const* given, size_t given_count, PyObject* names):
+cdef object _launch_prepared(PyObject* launch, PyObject* const* given, size_t given_count, PyObject* names):
     if names != NULL or PyVectorcall_NARGS(given_count) != 1:
-        return PyObject_Vectorcall((<object>prepared).__call__, given, given_count, names)
-    _start_prepared(<PreparedLaunch>prepared, <object>given[0])
+        return PyObject_Vectorcall((<object>launch).__call__, given, given_count, names)
+    _start_prepared(<PreparedLaunch>launch, <object>given[0])
 
 
 cdef PreparedLaunch _probe = PreparedLaunch.__new__(PreparedLaunch)

@@ -4,7 +4,7 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
-from ._driver cimport CUcontext, CUstream, driver
+from ._driver cimport CUDA_SUCCESS, CUcontext, CUstream, driver
 from ._property cimport Property, named_property, own_property, read
 from ._weak_cache cimport Known, WeakCache, look_up
 
@@ -48,8 +48,9 @@ cdef KnownStream _meet(object stream):
     known = _with_handle(int(stream.handle))
     known.is_closed = is_closed
     if <uintptr_t>known.handle > 2:  # 0, 1 and 2 are the default streams
-        driver.cuStreamGetCtx(known.handle, &known.context)
-        if driver.cuCtxGetId != NULL and driver.cuKernelGetFunction != NULL:
+        if driver.cuStreamGetCtx(known.handle, &known.context) != CUDA_SUCCESS:
+            known.context = NULL
+        elif driver.cuCtxGetId != NULL and driver.cuKernelGetFunction != NULL:
             driver.cuCtxGetId(known.context, &known.context_id)
     _streams.put(stream, known)
     return known

@@ -58,6 +58,10 @@ cdef class TensorMapDescriptor:
         raise TypeError("make a TensorMapDescriptor with cuda_tma.create_tensor_map(tensor, options), "
                         "Device().create_tensor_map or StridedMemoryView.as_tensor_map")
 
+    def __reduce__(self):
+        raise TypeError("a TensorMapDescriptor is neither copied nor pickled: it belongs to a process and a context. "
+                        "Make another of its bytes: TensorMapDescriptor.from_bytes(bytes(descriptor), descriptor.tensor)")
+
     @property
     def params(self):
         """What the map says, in driver order, read off the 128 bytes: a :class:`TiledParams`, :class:`Im2colParams` or
@@ -139,8 +143,9 @@ cdef class TensorMapDescriptor:
         """
         cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
         cdef Reading reading
-        cdef bytes data = bytes(raw)
-        params = decode(data)
+        cdef bytes data
+        params = decode(raw)
+        data = bytes(raw)
         enter_context(&descriptor._context, &descriptor._device_id)
         violations = check(params, compute_capability=compute_capability(descriptor._device_id))
         if violations:

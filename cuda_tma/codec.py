@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 from .data_type import element_bits
 from .errors import TensorMapError
 from .fields import DESCRIPTOR_BYTES, IM2COL, RANK, SWIZZLE_CODES, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
+from .given import check_params, shown, wrong_field
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 __all__ = ["decode", "encode", "stored_value"]
@@ -116,8 +117,8 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
     Raises
     ------
     TensorMapError
-        If a value has no place in the descriptor: the rank or an enum's value is none of the driver's, or AUTO, or an
-        array is too short.
+        If a value has no place in the descriptor: the rank or an enum's value is none of the driver's, or AUTO, an
+        array is too short, or a value is no integer.
 
     Examples
     --------
@@ -126,38 +127,41 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
     >>> encode(p)[:12].hex(), decode(encode(p)) == p
     ('001000000000000090630000', True)
     """
-    layout = _layout(type(params), len(params.global_dim))
-    values = list(layout.get_scalars(params))
-    for array, length in zip(layout.get_arrays(params), layout.lengths.values(), strict=True):
-        values += array[:length]
-    words = [0] * 32
-    words[2] = layout.head
+    check_params(params)
     try:
+        layout = _layout(type(params), len(params.global_dim))
+        values = list(layout.get_scalars(params))
+        for array, length in zip(layout.get_arrays(params), layout.lengths.values(), strict=True):
+            values += array[:length]
+        words = [0] * 32
+        words[2] = layout.head
         for value, (codes, _, bias, shift, _, pieces) in zip(values, layout.steps, strict=True):
             stored = codes[value] if codes else (value - bias) >> shift
             for word, low, mask, below in pieces:
                 words[word] |= (stored >> below & mask) << low
         words[16] = stored_transfer_bytes(params) & 0xFFFFFFFF
         words[18] = _SWIZZLE_REPEAT_BYTES[params.swizzle]
-    except (KeyError, ValueError, ZeroDivisionError):
-        raise _unencodable(params) from None
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise wrong_field(params) or _unencodable(params) or error from None
     for word, mask in params.unexplained:
         words[word] ^= mask
     return _WORDS.pack(*words)
 
 
-def _unencodable(params: Params) -> TensorMapError:
-    """Why a value has no place: found only after it failed, to keep the way there short."""
+def _unencodable(params: Params) -> TensorMapError | None:
+    """Why an integer has no place: found only after it failed, to keep the way there short."""
     for field in fields(type(params), params.rank):
         value = getattr(params, field.name)
         if field.index is not None and field.index >= len(value):
-            return TensorMapError(f"{field.name}={value!r} has too few values for rank {params.rank}")
+            return TensorMapError(f"{field.name}={shown(value)} has too few values for rank {params.rank}")
         legal = [v for v, code in enumerate(field.codes) if code is not None]
         if legal and value not in legal:
             return TensorMapError(
-                f"{field.name}={value!r} has no code in a tensor map; choose {legal[0]} to {legal[-1]}"
+                f"{field.name}={shown(value)} has no code in a tensor map; choose {legal[0]} to {legal[-1]}"
             )
-    return TensorMapError(f"element_strides={params.element_strides!r} has a zero; each must be 1 to 8")
+    if 0 in params.element_strides:
+        return TensorMapError(f"element_strides={shown(params.element_strides)} has a zero; each must be 1 to 8")
+    return None
 
 
 def decode(raw: bytes | bytearray | memoryview) -> Params:
@@ -182,8 +186,10 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
     try:
         words = _WORDS.unpack(raw)
     except (struct.error, TypeError, ValueError, BufferError):
-        size = len(raw) if isinstance(raw, (bytes, bytearray)) else type(raw).__name__
-        raise TensorMapError(f"a tensor map is 128 bytes, not {size}; pass the whole CUtensorMap") from None
+        given = len(raw) if isinstance(raw, bytes | bytearray) else shown(raw)
+        raise TensorMapError(
+            f"a tensor map is 128 bytes, not {given}; pass the whole CUtensorMap, in one piece"
+        ) from None
     head = words[2]
     rank = (head >> RANK.pieces[0].low & 7) + RANK.bias
     layout = _layout(Im2colParams if head & 1 else TiledParams, rank)

@@ -296,7 +296,10 @@ def _corners(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
 
 
 def _with_progress_bar(tiles: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """The tiles, with a bar on standard error that moves in steps of 2%."""
+    """The tiles, with a bar on standard error that moves in steps of 2%; without one where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield from tiles
+        return
     shown = -1
     for done, tile in enumerate(tiles, 1):
         yield tile

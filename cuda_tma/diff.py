@@ -25,6 +25,7 @@ from .fields import (
     Piece,
     fields,
 )
+from .given import shown
 from .params import Im2colParams, Params
 
 __all__ = ["FieldDifference", "diff", "words_of"]
@@ -90,23 +91,25 @@ def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
     swizzle | 128B | NONE | (9,) | True
     swizzle_repeat_bytes | 1024 | 16 | (72, 73) | False
     """
-    left, right = _bytes(a), _bytes(b)
+    left, right = _bytes("a", a), _bytes("b", b)
     maps = _Pair(left, right, decode(left), decode(right))
     found = {field: difference for field in maps.table() if (difference := maps.compare(field))}
     return (*found.values(), *maps.unknown(found))
 
 
-def _bytes(value: Any) -> bytes:
+_NEVER_BYTES = (int, str, list, tuple)  # of which bytes() makes something, or fails in many ways
+
+
+def _bytes(name: str, value: Any) -> bytes:
     if isinstance(value, Params):
         return encode(value)
-    if isinstance(value, (int, str, list, tuple)):
-        raise TensorMapError(f"a {type(value).__name__} is no tensor map; pass params, 128 bytes or a descriptor")
     try:
-        return bytes(value)
-    except TypeError:
-        raise TensorMapError(
-            f"a {type(value).__name__} is no tensor map; pass params, 128 bytes or a descriptor"
-        ) from None
+        raw = b"" if isinstance(value, _NEVER_BYTES) else bytes(value)
+    except (TypeError, ValueError):
+        raw = b""
+    if len(raw) != DESCRIPTOR_BYTES:
+        raise TensorMapError(f"{name} is {shown(value)}; a tensor map is 128 bytes: give these, params or a descriptor")
+    return raw
 
 
 @dataclass(frozen=True)

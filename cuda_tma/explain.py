@@ -13,6 +13,7 @@ from .convolution import LOAD_PATCHES, PAD_LESS, REACH_LESS
 from .data_type import element_bits
 from .enums import PARAMETER_ENUMS, TensorMapDataType
 from .errors import TensorMapError
+from .given import check_params, shown
 from .params import Params, TiledParams
 from .rule import Violation
 
@@ -49,6 +50,11 @@ def refusal(
     TensorMapError
         With `violations` as its attribute.
 
+    Raises
+    ------
+    TensorMapError
+        The same type, with another text, if `params` or `violations` is something else.
+
     Examples
     --------
     >>> from cuda_tma.params import TiledParams
@@ -60,6 +66,9 @@ def refusal(
     1. stride of dimension 0 is 6932 bytes (1733 float32 elements); TMA needs a multiple of 16. Pad the row to 1736 \
 elements. [driver: global_strides[0]=6932]
     """
+    check_params(params)
+    if not isinstance(violations, list | tuple) or not all(isinstance(v, Violation) for v in violations):
+        raise TensorMapError(f"violations is {shown(violations)}; give what cuda_tma.check() returns")
     name = dtype_name or _enum_name("data_type", params.data_type)
     subject = f"a {name} tensor of shape {tuple(reversed(params.global_dim))}"
     if options is not None:

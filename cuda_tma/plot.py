@@ -15,6 +15,7 @@ from .emulate import tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapInterleave, TensorMapSwizzle
 from .errors import TensorMapError
+from .given import check_params, shown, tensor_coordinates
 from .params import Params, TiledParams
 from .swizzle import bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
 
@@ -33,10 +34,13 @@ _MARK_COLOR = "#d55e00"  # vermilion of the Okabe-Ito palette
 
 
 def _new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
-    if figure is not None:
-        return figure
     from matplotlib.figure import Figure as NewFigure
+    from matplotlib.figure import FigureBase
 
+    if isinstance(figure, FigureBase):
+        return figure
+    if figure is not None:
+        raise TensorMapError(f"figure is {shown(figure)}; give a matplotlib figure to draw into, or None")
     return NewFigure(figsize=size, layout="constrained")
 
 
@@ -129,7 +133,8 @@ def tile(
     >>> tile(params).axes[0].get_title()
     'BFLOAT16 box 64 x 8, swizzle 128B'
     """
-    coordinates = tuple(coordinates) or (0,) * params.rank
+    check_params(params)
+    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
     elements = _elements(params, _CHUNK_BYTES)
     figure = _new_figure((9, 1.9 + 0.3 * len(elements)), figure)
     axes = figure.subplots()
@@ -180,17 +185,18 @@ def banks(params: Params, access: str = "column", *, figure: Figure | None = Non
     >>> [axes.get_title() for axes in banks(params).axes[:2]]
     ['swizzle NONE: column read is 32-way', 'swizzle 128B: column read is 4-way']
     """
+    check_params(params)
     compared = [params] if not params.swizzle else [replace(params, swizzle=0), params]
     figure = _new_figure((6.5 * len(compared), 2.3 + 0.14 * max(map(_lines, compared))), figure)
     panels = np.atleast_1d(figure.subplots(1, len(compared)))
-    for axes, shown in zip(panels, compared, strict=True):
-        image = _draw_grid(axes, _row_grid(shown, _elements(shown, _WORD_BYTES)))
-        _mark_words(axes, worst_read(shown, access))
+    for axes, drawn in zip(panels, compared, strict=True):
+        image = _draw_grid(axes, _row_grid(drawn, _elements(drawn, _WORD_BYTES)))
+        _mark_words(axes, worst_read(drawn, access))
         axes.set_xticks(range(0, 32, 4), [str(bank) for bank in range(0, 32, 4)])
-        axes.set_xlabel("; ".join(filter(None, ["bank (4 bytes)", _shown(shown)])))
-        ways = bank_conflicts(shown, access)
+        axes.set_xlabel("; ".join(filter(None, ["bank (4 bytes)", _shown(drawn)])))
+        ways = bank_conflicts(drawn, access)
         conflict = f"{ways}-way" if ways > 1 else "free of conflicts"
-        axes.set_title(f"swizzle {TensorMapSwizzle(shown.swizzle).short_name}: {access} read is {conflict}")
+        axes.set_title(f"swizzle {TensorMapSwizzle(drawn.swizzle).short_name}: {access} read is {conflict}")
     _draw_key(figure, image, list(panels), "slice of the box" if params.interleave else "row of the box")
     figure.legend(handles=panels[0].lines[:1], loc="outside lower center", frameon=False)
     return figure
@@ -229,9 +235,11 @@ def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure 
     >>> box(params, (56, 4)).axes[0].get_title()
     'FLOAT32 box 16 x 4, swizzle NONE: 32 of 64 elements inside'
     """
+    check_params(params)
     if not isinstance(params, TiledParams) or params.interleave:
-        raise TensorMapError(f"plot.box draws tiled tensor maps without interleave, not {params}; use plot.tile")
-    coordinates = tuple(coordinates) or (0,) * params.rank
+        given = f"{shown(params)} with interleave={params.interleave}"
+        raise TensorMapError(f"plot.box draws tiled tensor maps without interleave, not {given}; use plot.tile")
+    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
     dims, extents, start = _plane(params.global_dim, 1), _plane(params.box_dim, 1), _plane(coordinates, 0)
     step = _plane(params.element_strides, 1)[1]
     figure = _new_figure((7, 5), figure)

@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from . import predicates as find
 from .advice import WARNINGS
 from .enums import TensorMapAllocationClass, TensorMapInterleave
+from .errors import TensorMapError
+from .given import check_params, shown, wrong_field
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 from .rule import ALL_MODES, Rule, Violation
 
@@ -163,6 +165,11 @@ def check(
     tuple of Violation
         Empty if the driver accepts the map.
 
+    Raises
+    ------
+    TensorMapError
+        If an argument, or a field of `params`, is of another type.
+
     Examples
     --------
     >>> p = TiledParams(data_type=7, global_address=0, global_dim=(1733, 128), global_strides=(6932,),
@@ -170,14 +177,25 @@ def check(
     >>> [str(v) for v in check(p)]
     ['global_strides[0]=6932 must be a multiple of 16. Use 6944.']
     """
-    m = find.tensor_map(params, compute_capability)
-    broken: list[Violation] = []
-    for rule in _RULES_OF[type(params)]:
-        if rule.look(m):
-            broken += rule.violations(m)
-    if warnings:
-        broken += [v for rule in WARNINGS if type(params) in rule.modes for v in rule.violations(m)]
+    check_params(params)
+    try:
+        m = find.tensor_map(params, compute_capability)
+        broken: list[Violation] = []
+        for rule in _RULES_OF[type(params)]:
+            if rule.look(m):
+                broken += rule.violations(m)
+        if warnings:
+            broken += [v for rule in WARNINGS if type(params) in rule.modes for v in rule.violations(m)]
+    except (TypeError, ValueError) as error:  # ValueError: an array is neither true nor false
+        raise wrong_field(params) or _no_capability(compute_capability) or error from None
     return tuple(broken)
+
+
+def _no_capability(given: object) -> TensorMapError | None:
+    """Why a compute capability could not be compared with another."""
+    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(number, int) for number in given):
+        return None
+    return TensorMapError(f"compute_capability is {shown(given)}; give (major, minor), as in (9, 0)")
 
 
 def markdown() -> str:

@@ -18,6 +18,8 @@ from .data_type import element_bits, is_floating
 from .emulate import Tile, tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
+from .errors import TensorMapError
+from .given import check_params, shown, tensor_coordinates
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 from .swizzle import box_extents, chunk_elements, pattern, slice_bytes, smem_index, unit_bytes
 
@@ -59,8 +61,14 @@ def assert_tile_equal(
     ------
     AssertionError
         With the element's index in box and tensor (driver order, innermost first), its byte offset, and both values.
+    TensorMapError
+        If an argument is no such thing.
     """
-    found = np.ascontiguousarray(actual).reshape(-1).view(np.uint8)
+    check_params(params)
+    if not isinstance(expected, Tile):
+        raise TensorMapError(f"expected is {shown(expected)}; give the Tile that cuda_tma.emulate.load() returns")
+    coordinates = tensor_coordinates(params, coordinates, default=())
+    found = _bytes_of(actual)
     size = expected.smem.size
     if found.size < size:
         raise AssertionError(f"actual holds {found.size} bytes; the box takes {size} bytes of shared memory")
@@ -76,6 +84,13 @@ def assert_tile_equal(
         f"{different.size} of {expected.tx_bytes} delivered bytes differ, first at {where} (innermost first), shared-"
         f"memory byte {offset}: {_value(params, found, offset)} instead of {_value(params, expected.smem, offset)}"
     )
+
+
+def _bytes_of(actual: Any) -> np.ndarray:
+    try:
+        return np.ascontiguousarray(actual).reshape(-1).view(np.uint8)
+    except (TypeError, ValueError):  # of an object that is no array, or of lists of several lengths
+        raise TensorMapError(f"actual is {shown(actual)}; give shared memory as an array in host memory") from None
 
 
 _DTYPES = {
@@ -114,8 +129,10 @@ def view_bytes(array: np.ndarray) -> np.ndarray:
     >>> view_bytes(np.zeros((2, 3), np.float32)).shape
     (24,)
     """
+    if not isinstance(array, np.ndarray):
+        raise TensorMapError(f"array is {shown(array)}; give a numpy.ndarray")
     if not array.flags.c_contiguous:
-        raise ValueError("array is not contiguous in memory; pass the array that it is a view of")
+        raise TensorMapError("array is not contiguous in memory; pass the array that it is a view of")
     return array.reshape(-1).view(np.uint8)
 
 

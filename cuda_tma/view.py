@@ -7,7 +7,7 @@ from cuda.core.utils import StridedMemoryView as _CoreView
 
 from ._create import as_tensor_map
 from ._dlpack import ExportedTensor, contiguous_strides, describe_tensor
-from ._export import borrow, export_tensor, register_view
+from ._export import borrow, export_located, export_tensor, register_view
 from .data_type import numpy_dtype
 from .errors import TensorMapError
 
@@ -26,13 +26,14 @@ class StridedMemoryView(_CoreView):
         if obj is None or not hasattr(obj, "__dlpack__"):
             super().__init__(obj, stream_ptr)
         else:
-            self._exported = export_tensor(obj)
-            super().__init__(self._exported, stream_ptr)
+            exported = export_located(obj)
+            super().__init__(exported, stream_ptr)
+            self._exported = exported
 
     @classmethod
     def from_dlpack(cls, obj, stream_ptr=None):
         """Create a view of an object that has ``__dlpack__``. See cuda.core's documentation."""
-        exported = export_tensor(obj)
+        exported = export_located(obj)
         view = super().from_dlpack(exported, stream_ptr)
         view._exported = exported
         return view
@@ -56,7 +57,10 @@ class StridedMemoryView(_CoreView):
         core = super().view(layout, dtype)
         itemsize = core._layout.itemsize
         strides = core.strides or contiguous_strides(core.shape)
-        span = 1 + sum((extent - 1) * stride for extent, stride in zip(core.shape, strides, strict=True))
+        if any(stride < 0 for stride in strides):
+            raise TensorMapError(f"view() of strides {strides}: a Buffer begins at the first element; pass a copy")
+        reach = sum((extent - 1) * stride for extent, stride in zip(core.shape, strides, strict=True))
+        span = 0 if 0 in core.shape else reach + 1
         memory = Buffer.from_handle(core.ptr, span * itemsize, owner=core.exporting_obj)
         return type(self).from_buffer(
             memory, core.shape, strides, itemsize=itemsize, dtype=core.dtype, is_readonly=core.readonly

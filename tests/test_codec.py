@@ -1,8 +1,10 @@
 """The codec against the driver's own bytes, and encode and decode against each other."""
 
+import re
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from cuda_tma.fields import TRANSFER_BYTES
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 from .descriptors import LEGAL, LEGAL_IM2COL, accepted, golden, legal_params, legal_wide_params
+from .test_given import refuses
 
 
 def test_encode_gives_the_drivers_bytes():
@@ -141,11 +144,27 @@ def test_the_stored_transfer_size_rounds_down():
         ({"allocation_class": 0}, "allocation_class=0 has no code in a tensor map; choose 1 to 2"),
         ({"box_dim": (32,)}, "box_dim=(32,) has too few values for rank 3"),
         ({"element_strides": (1, 0, 1)}, "element_strides=(1, 0, 1) has a zero; each must be 1 to 8"),
+        ({"element_strides": (1, 0) * 999}, "element_strides=(1, 0, 1, 0, 1, 0, ...) has a zero; each must be 1 to 8"),
+        ({"data_type": 10**999}, "data_type=100000000000000000...0000000000000000000 has no code in a tensor map"),
+        ({"global_dim": (64,) * 999}, "rank 999 has no place"),
+        ({"global_dim": 64}, "global_dim is 64; give a tuple of integers"),
+        (
+            {"global_strides": np.zeros((9, 99))},
+            "global_strides is a numpy.ndarray of shape (9, 99) and dtype float64; ",
+        ),
+        ({"box_dim": np.array([8, 8, 8])}, "box_dim is a numpy.ndarray of shape (3,) and dtype int64; give a tuple of"),
+        ({"box_dim": (8, 8, 0.5)}, "box_dim is (8, 8, 0.5); give a tuple of integers"),
+        ({"swizzle": [3]}, "swizzle is [3]; give an integer"),
+        ({"global_address": None}, "global_address is None; give an integer"),
     ],
 )
 def test_encode_names_what_has_no_place(change, message):
-    with pytest.raises(TensorMapError, match="^.*" + message.replace("(", r"\(").replace(")", r"\)")):
-        encode(replace(LEGAL, **change))
+    refuses(re.escape(message), encode, replace(LEGAL, **change))
+
+
+def test_encode_takes_integers_of_any_kind():
+    arrays = {name: tuple(map(np.int64, getattr(LEGAL, name))) for name in ("global_dim", "box_dim", "element_strides")}
+    assert encode(replace(LEGAL, swizzle=np.int8(LEGAL.swizzle), **arrays)) == encode(LEGAL)
 
 
 @pytest.mark.parametrize("raw", [b"", bytes(127), bytes(129), "text", 128, None])

@@ -98,7 +98,7 @@ def test_every_byte_that_differs_is_reported_and_no_other(bits, seed):
     assert reported == {i for i in range(128) if raw[i] != other[i]}
 
 
-@pytest.mark.parametrize("wrong", [128, "00" * 128, [0] * 128, None, object()])
+@pytest.mark.parametrize("wrong", [0, "00" * 128, [0] * 128, None, object(), {}, {300}, bytes(129)])
 def test_what_is_no_tensor_map_is_refused(wrong):
-    with pytest.raises(TensorMapError, match="is no tensor map; pass params, 128 bytes or a descriptor"):
+    with pytest.raises(TensorMapError, match="^b is .*; a tensor map is 128 bytes: give these, params or a descriptor"):
         diff(LEGAL, wrong)

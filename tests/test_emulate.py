@@ -170,30 +170,6 @@ def test_wrong_arguments(arguments, message):
         emulate.load(MATRIX, *arguments)
 
 
-@pytest.mark.parametrize(
-    ("params", "given"),
-    [
-        (MEMORY, r"a numpy.ndarray of shape \(288,\) and dtype uint8"),
-        (MEMORY.tolist(), r"\[0, 0, 1, 0, 2, 0, \.\.\.\]"),
-        (bytes(128), "a bytes of 128 values"),
-        (None, "None"),
-    ],
-)
-def test_what_is_no_params(params, given):
-    smem, rows = np.zeros(64, np.uint8), (0, 0, 1, 2, 3)
-    calls = [
-        lambda: emulate.load(params, MEMORY, (0, 0)),
-        lambda: emulate.gather4(params, MEMORY, rows),
-        lambda: emulate.store(params, MEMORY.copy(), smem, (0, 0)),
-        lambda: emulate.scatter4(params, MEMORY.copy(), smem, rows),
-        lambda: emulate.reduce(params, MEMORY.copy(), smem, (0, 0), "add"),
-        lambda: emulate.tensor_index(params, (0, 0), (0, 0)),
-    ]
-    for call in calls:
-        with pytest.raises(TensorMapError, match=f"params is {given}; give TiledParams, .* `.params` of a descriptor"):
-            call()
-
-
 def test_a_descriptor_is_no_params_but_has_them(driver, device_tensor):
     descriptor = create_tensor_map(device_tensor((6, 24), dtype="uint16", address=4096), box_dim=(4, 8))
     with pytest.raises(
@@ -202,6 +178,45 @@ def test_a_descriptor_is_no_params_but_has_them(driver, device_tensor):
         emulate.load(descriptor, MEMORY, (8, 1), base_address=4096)
     tile = emulate.load(descriptor.params, MEMORY, (8, 1), base_address=4096)
     assert (tile.smem == emulate.load(MATRIX, MEMORY, (8, 1)).smem).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((MEMORY, (2**31, 0)), r"coordinates=\(2147483648, 0\) has a value of more than 32 bits"),
+        ((MEMORY, (0, -(10**30))), r"coordinates=\(0, -10{15}.*\) has a value of more than 32 bits"),
+    ],
+)
+def test_coordinates_have_32_bits(arguments, message):
+    with pytest.raises(TensorMapError, match=message):
+        emulate.load(MATRIX, *arguments)
+    for coordinate in (-(2**31), 2**31 - 16):
+        assert not emulate.load(MATRIX, MEMORY, (coordinate, coordinate)).smem.any()
+
+
+@pytest.mark.parametrize("base_address", [10**30, -(10**30), 2**63, 2**62])
+def test_a_base_address_far_away_faults(base_address):
+    with pytest.raises(TensorMapFault, match="the instruction reaches bytes .* of memory, which holds 288"):
+        emulate.load(MATRIX, MEMORY, (0, 0), base_address=base_address)
+
+
+def test_a_field_of_params_that_is_no_tuple_is_named():
+    params = dataclasses.replace(MATRIX, box_dim=[8, 4])
+    for call in (
+        lambda: emulate.load(params, MEMORY, (0, 0)),
+        lambda: emulate.store(params, MEMORY.copy(), MEMORY, (0, 0)),
+        lambda: emulate.reduce(dataclasses.replace(params, data_type=T.UINT32), MEMORY, MEMORY, (0, 0), "add"),
+    ):
+        with pytest.raises(TensorMapError, match=r"^box_dim is \[8, 4\]; give a tuple of integers"):
+            call()
+
+
+def test_gather4_names_what_it_was_given():
+    params = dataclasses.replace(MATRIX, box_dim=(16,) * 999)
+    with pytest.raises(
+        TensorMapError, match=r"params is a cuda_tma.TiledParams of rank 2 with box_dim=\(16, .*\.\.\.\)"
+    ):
+        emulate.gather4(params, MEMORY, (0, 0, 1, 2, 3))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])

@@ -206,7 +206,7 @@ def test_reductions_that_kill_a_context(op, data_type, legal):
 
 def test_operations_that_do_not_exist():
     params, memory = vector(T.UINT32, np.uint32, [0] * 4)
-    with pytest.raises(TensorMapError, match="op='mul' is no TMA reduction; choose one of 'add', 'min'"):
+    with pytest.raises(TensorMapError, match="op='mul' is not known; choose one of 'add', 'min'"):
         emulate.reduce(params, memory.view(np.uint8), memory.view(np.uint8), (0,), "mul")
 
 

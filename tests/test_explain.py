@@ -12,6 +12,7 @@ from cuda_tma.options import TensorMapOptions
 from cuda_tma.rules import check
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden
+from .test_given import LARGE
 
 PLAIN = replace(LEGAL, swizzle=0)
 
@@ -90,6 +91,12 @@ def test_all_violations_are_numbered_and_kept_on_the_error():
     assert head == "no tensor map for a float32 tensor of shape (40, 48, 64) with TensorMapOptions; 3 rules are broken:"
     assert [line[:3] for line in rest] == ["1. ", "2. ", "3. "]
     assert isinstance(error, TensorMapError) and error.violations == check(wrong)
+
+
+@pytest.mark.parametrize("violations", [None, "box_dim", [None], LARGE, LARGE.tolist(), {1: 2}])
+def test_what_are_no_violations(violations):
+    with pytest.raises(TensorMapError, match=r"^violations is .*; give what cuda_tma.check\(\) returns$"):
+        raise refusal(LEGAL, violations)
 
 
 def test_a_refusal_that_no_rule_explains_says_so_with_all_arguments():

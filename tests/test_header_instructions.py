@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 
-from .ptx_interpreter import effects, trace
+from .ptx_interpreter import effects
 from .test_header import BULK_TYPES, FOLDER, REDUCTIONS, defined_in, words
 
 PARAMETERS = {
@@ -200,10 +200,3 @@ def test_what_the_hardware_says_is_returned():
     }
     answers = [answer for own, _ in said.values() for answer in own]
     assert effects("tma.cuh", PARAMETERS, said, answers=answers) == {key: text for key, (_, text) in said.items()}
-
-
-def operands(text: str) -> list[int]:
-    """The kernel's parameters, by number, that the one tensor copy of a PTX text takes, in its order."""
-    names = [f"argument{number}" for number in range(text.count(".param "))]
-    (copy,) = [line for line in trace(text, names) if ".tensor." in line]
-    return [int(number) for number in re.findall(r"argument(\d+)", copy)]

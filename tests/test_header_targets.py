@@ -13,7 +13,6 @@ import pytest
 from cuda.bindings import nvrtc
 
 from .test_header import FOLDER, POLICIES, cubin, defined_in, nvcc, ptx, words
-from .test_header_instructions import operands
 
 _, ARCHITECTURES = nvrtc.nvrtcGetSupportedArchs()
 TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in ("", "a", "f") if (n, suffix) != (90, "f")]
@@ -209,54 +208,3 @@ def test_nothing_is_left_out():
     assert defined <= words(statements())
     with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
         cubin(kernel(['asm volatile("cp.async.bulk.tensor.2d.nonsense;");']), "sm_100a")
-
-
-def test_instructions():
-    """The PTX holds exactly the documented set, each as often as it was asked for."""
-    load = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{cast}{group}"
-    modes = {"tile": range(1, 6), "tile::gather4": [2]} | dict.fromkeys(
-        ("im2col", "im2col::w", "im2col::w::128"), range(3, 6)
-    )
-    documented = {
-        load.format(rank=rank, mode=mode, cast=cast, group=group, space="cluster" if cast or group else "cta") + hint
-        for mode, ranks in modes.items()
-        for rank, cast, group, hint in product(
-            ranks, ("", ".multicast::cluster"), ("", ".cta_group::2"), ("", ".L2::cache_hint")
-        )
-        if group or mode not in ("tile", "im2col")
-    }
-    for hint in ("", ".L2::cache_hint"):
-        documented.add(f"cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group{hint}")
-        documented.add(f"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4{hint}")
-        for rank, mode in product((3, 4, 5), ("im2col::w", "im2col::w::128")):
-            documented.add(f"cp.async.bulk.prefetch.tensor.{rank}d.L2.global.{mode}{hint}")
-    asked = statements(barriers=("full",))
-    written = re.findall(r"^\s*(cp\.\S+tensor\S+)", ptx(kernel(asked), "compute_100a"), re.M)
-    assert sorted(written) == sorted(documented)
-    assert len(asked) == len(documented)
-
-
-def test_operands_keep_their_order():
-    """Column, then rows; halo, then offset; mask and policy last. The barrier of another CTA is named by mapa."""
-    source = """
-#include <cuda_tma/sm100.cuh>
-using namespace cuda_tma;
-extern "C" __global__ void kernel(int a, int b, int c, int d, int e, unsigned short s, unsigned short t,
-                                  unsigned short m, CachePolicy policy, const TensorMap* map, void* tile,
-                                  Barrier* full) {
-    STATEMENT
-}"""
-    for statement, wanted in [
-        ("load_gather4_multicast(tile, *map, *full, a, {b, c, d, e}, m, policy);", [10, 9, 0, 1, 2, 3, 4, 11, 7, 8]),
-        (
-            "cta_group2::load_im2col_w_multicast(tile, *map, *full, Coordinates{a, b, c}, s, t, m, policy);",
-            [10, 9, 0, 1, 2, 11, 5, 6, 7, 8],
-        ),
-        ("store_scatter4(*map, a, {b, c, d, e}, tile, policy);", [9, 0, 1, 2, 3, 4, 10, 8]),
-    ]:
-        assert operands(ptx(source.replace("STATEMENT", statement), "compute_100a")) == wanted
-    text = ptx(
-        source.replace("STATEMENT", "cta_group2::load(tile, *map, full->in_cta(a), Coordinates{b});"), "compute_100a"
-    )
-    address = re.search(r"mapa\.shared::cluster\.u32 (%\w+),", text).group(1)
-    assert re.search(rf"cp\.async\.bulk\.tensor\.1d.*\[{address}\];", text)

@@ -22,6 +22,8 @@ from draw_docs import pictures  # noqa: E402
 
 from cuda_tma import plot  # noqa: E402
 
+from .test_given import LARGE, LARGE_SHOWN, refuses  # noqa: E402
+
 PARAMS = TiledParams(
     data_type=T.BFLOAT16,
     global_address=0,
@@ -65,6 +67,26 @@ def test_banks_mark_the_words_of_the_worst_read():
     for axes, banks in zip(figure.axes, (4, 32), strict=False):
         assert len(np.unique(axes.lines[0].get_xdata())) == banks
         assert len(axes.lines[0].get_xdata()) == 32
+
+
+@pytest.mark.parametrize("draw", [plot.tile, plot.box])
+def test_coordinates_fit_the_tensor(draw):
+    refuses(r"coordinates=\(8,\) has 1 values, and needs 2: one for each dimension", draw, PARAMS, (8,))
+    refuses("coordinates is 8; give 2 integers", draw, PARAMS, 8)
+    refuses(f"coordinates is {LARGE_SHOWN}; give 2 integers", draw, PARAMS, LARGE)
+    title = draw(PARAMS, (0, 58)).axes[0].get_title()
+    assert draw(PARAMS, np.array([0, 58], np.uint8)).axes[0].get_title() == title
+
+
+@pytest.mark.parametrize("draw", [plot.tile, plot.banks, plot.box])
+def test_what_is_no_figure(draw):
+    for figure, shown in (("tile.png", "'tile.png'"), (LARGE, LARGE_SHOWN), (plot.Params, "the class cuda_tma.Params")):
+        message = f"figure is {shown}; give a matplotlib figure to draw into, or None"
+        refuses(message, lambda figure: draw(PARAMS, figure=figure), figure)
+    figure = matplotlib.figure.Figure()
+    assert draw(PARAMS, figure=figure) is figure and figure.axes
+    part = matplotlib.figure.Figure().subfigures()
+    assert draw(PARAMS, figure=part) is part and part.axes
 
 
 def test_box_counts_what_is_inside():

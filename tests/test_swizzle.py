@@ -16,6 +16,8 @@ from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
 from cuda_tma.testing import im2col_params, tiled_params
 
+from .test_given import LARGE, LARGE_SHOWN, refuses
+
 ANY_PARAMS = st.one_of(tiled_params(), im2col_params())
 
 
@@ -172,6 +174,107 @@ def test_refusals_name_the_box():
         TensorMapError, match="access='diagonal' is not known; choose one of 'row', 'column', 'ldmatrix'"
     ):
         swizzle.bank_conflicts(matrix((8, 4)), "diagonal")
+
+
+def test_a_box_has_no_pixels():
+    refuses("params is a cuda_tma.TiledParams; give Im2colParams or Im2colWideParams", swizzle.pixels, matrix((8, 4)))
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (LARGE, f"index is {LARGE_SHOWN}; give 2 integers: one for each of box_extents, innermost first"),
+        (LARGE.ravel(), r"index, a numpy.ndarray of shape \(70000,\) and dtype int64, has 70000 values, and needs 2"),
+        (LARGE.ravel().tolist(), r"index=\(0, 0, 0, 0, 0, 0, \.\.\.\) has 70000 values, and needs 2"),
+        ((0, 0.5), r"index is \(0, 0.5\); give 2 integers"),
+        ((0, 10**400), r"index=\(0, 1000.*\.\.\..*\) has a value of more than 32 bits"),
+        ((0, -1), r"index=\(0, -1\) is outside the box"),
+        (3, "index is 3; give 2 integers"),
+        (None, "index is None; give 2 integers"),
+    ],
+)
+def test_what_is_no_index(index, message):
+    for call in (swizzle.linear_offset, swizzle.smem_offset):
+        refuses(message, call, matrix((8, 4)), index)
+
+
+@given(ANY_PARAMS, st.data())
+def test_an_index_may_be_an_array_of_any_integers(params, data):
+    index = tuple(data.draw(st.integers(0, n - 1)) for n in swizzle.box_extents(params))
+    for dtype in (np.uint8, np.int16, np.int64):
+        if max(index) <= np.iinfo(dtype).max:
+            assert swizzle.smem_offset(params, np.array(index, dtype)) == swizzle.smem_offset(params, index)
+
+
+@pytest.mark.parametrize("offset", [LARGE, LARGE.tolist(), 0.5, "0", None])
+def test_what_is_no_offset(offset):
+    refuses("offset is .*; give an integer$", swizzle.smem_index, matrix((8, 4)), offset)
+
+
+@pytest.mark.parametrize("mode", list(S))
+@pytest.mark.parametrize(
+    ("offset", "given"),
+    [
+        (LARGE.astype(float), r"a numpy.ndarray of shape \(100, 700\) and dtype float64"),
+        ([0, 128], r"\[0, 128\]"),
+        (0.5, "0.5"),
+        (None, "None"),
+    ],
+)
+def test_offsets_are_integers_in_every_mode(mode, offset, given):
+    refuses(f"offset is {given}; give an integer, or an array of integers$", swizzle.swizzle_offset, mode, offset)
+
+
+@pytest.mark.parametrize(
+    ("value", "given"),
+    [
+        (7, "=7 is not known"),
+        (-1, "=-1 is not known"),
+        ("128B", "='128B' is not known"),
+        (None, " is None"),
+        ([3], r" is \[3\]"),
+        (LARGE, f" is {LARGE_SHOWN}"),
+    ],
+)
+def test_what_is_no_swizzle(value, given):
+    message = rf"swizzle{given}; choose one of 0 \(NONE\), 1 \(32B\), .*, 6 \(128B_ATOM_64B\)$"
+    refuses(message, swizzle.pattern, value)
+    refuses(message, swizzle.swizzle_offset, value, 0)
+    refuses(message, swizzle.smem_alignment, matrix((8, 4), swizzle=value))
+
+
+@pytest.mark.parametrize("data_type", [16, -1, None, "BFLOAT16", LARGE])
+def test_what_is_no_data_type(data_type):
+    refuses(r"data_type.* is .*; choose one of 0 \(UINT8\), 1 \(UINT16\)", swizzle.chunk_elements, data_type)
+
+
+@pytest.mark.parametrize("access", [LARGE, LARGE.tolist(), ["row"], None, 0])
+def test_what_is_no_access(access):
+    for call in (swizzle.bank_conflicts, swizzle.worst_read):
+        refuses("access.* is .*; choose one of 'row', 'column', 'ldmatrix'$", call, matrix((8, 4)), access)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"box_dim": [8, 4]}, r"box_dim is \[8, 4\]; give a tuple of integers"),
+        ({"box_dim": LARGE}, f"box_dim is {LARGE_SHOWN}; give a tuple of integers"),
+        ({"global_dim": [64, 64]}, r"global_dim is \[64, 64\]; give a tuple of integers"),
+        ({"data_type": LARGE}, f"data_type is {LARGE_SHOWN}; (give an integer|choose one of)"),
+        ({"data_type": 16}, r"data_type=16 is not known; choose one of 0 \(UINT8\), .*, 15 \(16U6_ALIGN16B\)"),
+        ({"element_strides": (1,)}, r"box_dim=\(8, 4\) and element_strides=\(1,\) make no box; give one of each for"),
+        ({"element_strides": (0, 0)}, r"box_dim=\(8, 4\) and element_strides=\(0, 0\) make no box; .* from 1 on"),
+        ({"box_dim": (16,) * 999}, r"box_dim=\(16, 16, 16, 16, 16, 16, \.\.\.\) and element_strides=\(1, 1\) make no"),
+        ({"box_dim": None}, "box_dim is None; give a tuple of integers"),
+        ({"data_type": -1}, "data_type=-1 is not known; choose one of"),
+        ({"interleave": -1}, r"interleave=-1 is not known; choose one of 0 \(NONE\), 1 \(16B\), 2 \(32B\)"),
+        ({"swizzle": 7}, r"swizzle=7 is not known; choose one of 0 \(NONE\)"),
+    ],
+)
+def test_a_field_of_params_that_makes_no_sense(change, message):
+    params = dataclasses.replace(matrix((8, 4)), **change)
+    for call in (swizzle.tx_bytes, swizzle.smem_bytes, lambda p: swizzle.bank_conflicts(p, "column")):
+        refuses(message, call, params)
 
 
 # Ways by hand: rows of 128 bytes put a column into one bank; of 8 rows with 16-byte chunks, the swizzle spreads all.

@@ -12,6 +12,8 @@ from cuda_tma.rules import check
 from cuda_tma.swizzle import smem_offset
 from cuda_tma.testing import assert_tile_equal, load_cases, params_from_recording, store_cases, view_bytes
 
+from .test_given import LARGE, LARGE_SHOWN, refuses
+
 PARAMS = TiledParams(
     data_type=T.FLOAT32,
     global_address=0,
@@ -49,7 +51,34 @@ def test_without_coordinates_the_box_index_is_enough():
         assert_tile_equal(PARAMS, TILE.smem[:16], TILE)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"expected": LARGE}, f"expected is {LARGE_SHOWN}; give the Tile that cuda_tma.emulate.load"),
+        ({"expected": TILE.smem}, r"expected is a numpy.ndarray of shape \(512,\) and dtype uint8; give the Tile"),
+        ({"expected": None}, "expected is None; give the Tile"),
+        ({"actual": TILE}, "actual is a cuda_tma.Tile; give shared memory as an array in host memory"),
+        ({"actual": None}, "actual is None; give shared memory"),
+        ({"actual": [[1, 2], [3]]}, r"actual is \[\[1, 2\], \[3\]\]; give shared memory"),
+        ({"coordinates": (1,)}, r"coordinates=\(1,\) has 1 values, and needs 2"),
+        ({"coordinates": LARGE}, f"coordinates is {LARGE_SHOWN}; give 2 integers"),
+        ({"coordinates": 3}, "coordinates is 3; give 2 integers"),
+    ],
+)
+def test_a_wrong_argument_is_no_failure_of_the_kernel(change, message):
+    arguments = {"params": PARAMS, "actual": TILE.smem, "expected": TILE} | change
+    refuses(message, lambda: assert_tile_equal(**arguments))
+
+
+def test_coordinates_may_be_an_array():
+    for coordinates in (np.array([16, 10]), [16, 10]):
+        assert_tile_equal(PARAMS, TILE.smem, TILE, coordinates)
+        with pytest.raises(AssertionError, match=r"tensor index \(16, 10\)"):
+            assert_tile_equal(PARAMS, ~TILE.smem, TILE, coordinates)
+
+
 def test_view_bytes_refuses_gaps():
+    refuses("array is None; give a numpy.ndarray", view_bytes, None)
     with pytest.raises(ValueError, match="array is not contiguous"):
         view_bytes(np.zeros((4, 4))[:, :2])
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-import reprlib
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..enums import TensorMapDataType as T
 from ..errors import TensorMapError, TensorMapFault
+from ..given import shown
 from ..params import Im2colParams, Params
 from ..swizzle import chunk_elements
 
@@ -17,62 +16,13 @@ __all__ = [
     "check_alignment",
     "check_bytes",
     "check_not_negative",
-    "check_params",
     "check_pixel_box_inside",
     "check_reachable",
     "check_start_in_box",
-    "integer",
-    "integers",
-    "shown",
 ]
 
 
 # Arguments ----------------------------------------------------------------------------------------------------------
-
-
-def shown(value: object) -> str:
-    """An argument in a few words, however large: of arrays type, shape and dtype, as the values say little.
-
-    >>> shown(np.zeros((64, 64))), shown(bytes(128)), shown(list(range(1000)))
-    ('a numpy.ndarray of shape (64, 64) and dtype float64', 'a bytes of 128 values', '[0, 1, 2, 3, 4, 5, ...]')
-    """
-    if value is None or isinstance(value, int | float | str | tuple | list):
-        return reprlib.repr(value)
-    kind = type(value)
-    package = kind.__module__.partition(".")[0]
-    name = f"a {kind.__name__}" if package == "builtins" else f"a {package}.{kind.__name__}"
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{name} of shape {tuple(value.shape)} and dtype {value.dtype}"
-    return f"{name} of {len(value)} values" if isinstance(value, Sized) else name
-
-
-def integer(name: str, value: object) -> int:
-    """The value as an int; refuses what is none."""
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TensorMapError(f"{name} is {shown(value)}; give an integer") from None
-
-
-def integers(name: str, values: Sequence[int], count: int, meaning: str) -> tuple[int, ...]:
-    """The values as ints; refuses what has other ones, or not so many."""
-    try:
-        found = tuple(map(operator.index, values))
-    except TypeError:
-        raise TensorMapError(f"{name} is {shown(values)}; give {count} integers: {meaning}") from None
-    if len(found) != count:
-        given = f"={reprlib.repr(found)}" if isinstance(values, tuple | list) else f", {shown(values)},"
-        raise TensorMapError(f"{name}{given} has {len(found)} values, and needs {count}: {meaning}")
-    return found
-
-
-def check_params(params: object) -> None:
-    """Refuse anything but parameters."""
-    if not isinstance(params, Params):
-        raise TensorMapError(
-            f"params is {shown(params)}; give TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
-            "descriptor, or what cuda_tma.decode() makes of its 128 bytes"
-        )
 
 
 def check_bytes(name: str, array: object, meaning: str) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapOOBFill
+from ..given import integer
 from ..params import Params, TiledParams
 from ..swizzle import rows
-from ._faults import integer
 from ._memory import Window, delivered_mask, to_smem
 from ._traversal import Traversal, visit, visit_rows
 

@@ -37,6 +37,8 @@ class Window:
         self.part = slice(traversal.first_byte, max(traversal.first_byte, traversal.last_byte))
         length = self.part.stop - self.part.start
         self.inside = traversal.inside if length else np.zeros_like(traversal.inside)
+        if abs(start) >= 2**62:  # beyond what NumPy adds in 64 bits
+            check_reachable(start, start + length, len(memory))
         self._starts = traversal.addresses[self.inside] + (start + self.part.start)
         if len(self._starts):
             check_reachable(int(self._starts.min()), int(self._starts.max()) + length, len(memory))

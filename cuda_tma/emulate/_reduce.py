@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..enums import TensorMapDataType as T
-from ..errors import TensorMapError, TensorMapFault
+from ..errors import TensorMapFault
+from ..given import check_params, entry
 from ..params import Params
-from ._faults import check_params, shown
 from ._memory import Window
 from ._store import change, visit_stored
 
@@ -199,13 +198,11 @@ def reduce(
 
 
 def _reduction(op: str, data_type: int) -> tuple[str, _Operation]:
-    if not isinstance(op, str) or op not in REDUCTIONS:
-        given = f"op={reprlib.repr(op)} is no TMA reduction" if isinstance(op, str) else f"op is {shown(op)}"
-        raise TensorMapError(f"{given}; choose one of {', '.join(map(repr, REDUCTIONS))}")
-    if data_type not in REDUCTIONS[op]:
-        legal = ", ".join(t.short_name for t in REDUCTIONS[op])
+    of_types = entry("op", op, REDUCTIONS)
+    if data_type not in of_types:
+        legal = ", ".join(t.short_name for t in of_types)
         raise TensorMapFault(
             f"op={op!r} has no reduction of data_type {T(data_type).short_name}; use one of {legal}",
             "CUDA_ERROR_ILLEGAL_INSTRUCTION",
         )
-    return REDUCTIONS[op][T(data_type)]
+    return of_types[T(data_type)]

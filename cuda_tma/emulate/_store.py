@@ -11,9 +11,10 @@ import numpy as np
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
+from ..given import integer
 from ..params import Params, TiledParams
 from ..swizzle import CHUNK_BYTES, rows
-from ._faults import check_bytes, check_not_negative, check_pixel_box_inside, integer
+from ._faults import check_bytes, check_not_negative, check_pixel_box_inside
 from ._memory import Window, from_smem
 from ._traversal import Traversal, visit, visit_rows
 

@@ -8,7 +8,7 @@ is stepped through like any other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 
@@ -17,9 +17,11 @@ import numpy as np
 from ..data_type import element_bits
 from ..enums import TensorMapIm2ColWideMode
 from ..errors import TensorMapError
+from ..given import check_params, integers, shown, tensor_coordinates, wrong_field
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ..swizzle import box_extents, pixels, slice_bytes
-from ._faults import check_alignment, check_params, check_start_in_box, integers
+from ..swizzle._layout import box_index
+from ._faults import check_alignment, check_start_in_box
 
 __all__ = ["Traversal", "tensor_index", "visit", "visit_rows"]
 
@@ -50,23 +52,19 @@ class Traversal:
 def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> Traversal:
     """The traversal of one instruction; see :func:`cuda_tma.emulate.load` for the arguments."""
     check_params(params)
-    coordinates = _coordinates(params, coordinates)
+    coordinates = tensor_coordinates(params, coordinates)
     check_alignment(params, coordinates[0])
     if isinstance(params, TiledParams):
         _offsets(offsets, 0, "a tiled access has none")
-        return _tiled(params, coordinates)
+        try:
+            return _tiled(params, coordinates)
+        except TypeError as error:  # what depends on params alone is kept, and so hashed
+            raise wrong_field(params) or error from None
     return _pixels(params, _pixel_positions(params, coordinates, offsets))
 
 
-def _coordinates(params: Params, given: Sequence[int]) -> tuple[int, ...]:
-    return integers("coordinates", given, params.rank, "one for each dimension, innermost first")
-
-
 def _offsets(given: Sequence[int] | None, count: int, meaning: str) -> tuple[int, ...]:
-    """Zeros if none are given."""
-    if given is None or (isinstance(given, Sized) and not len(given)):
-        return (0,) * count
-    return integers("offsets", given, count, meaning)
+    return integers("offsets", given, count, meaning, default=(0,) * count)
 
 
 def tensor_index(
@@ -100,8 +98,8 @@ def tensor_index(
     (19, 12)
     """
     check_params(params)
-    coordinates = _coordinates(params, coordinates)
-    index = integers("index", index, len(box_extents(params)), "one for each of box_extents, innermost first")
+    coordinates = tensor_coordinates(params, coordinates)
+    index = box_index(params, index)
     if isinstance(params, TiledParams):
         steps = params.element_strides if params.interleave else (1, *params.element_strides[1:])
         return tuple(c + i * step for c, i, step in zip(coordinates, index, steps, strict=True))
@@ -122,7 +120,8 @@ def visit_rows(params: Params, coordinates: Sequence[int]) -> Traversal:
     if not isinstance(params, TiledParams) or params.rank != 2 or params.box_dim[1] != 1 or params.interleave:
         raise TensorMapError(
             "gather4 and scatter4 need a tiled tensor map of rank 2 whose box is one row, box_dim=(columns, 1), "
-            f"without interleave; got {params}"
+            f"without interleave; params is {shown(params)} of rank {params.rank} with "
+            f"box_dim={shown(getattr(params, 'box_dim', None))} and interleave={shown(params.interleave)}"
         )
     column, *rows = integers("coordinates", coordinates, 5, "(column, row, row, row, row)")
     check_alignment(params, column)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..errors import TensorMapError
+from ..given import check_params, entry
 from ..params import Params
 from ._layout import box_extents, rows, slice_bytes, unit_bytes
 from ._pattern import pattern, swizzle_offset
@@ -40,7 +40,7 @@ def bank_conflicts(params: Params, access: str) -> int:
     Raises
     ------
     TensorMapError
-        If `access` is none of the three.
+        If `access` is none of the three, or `params` is no params.
 
     Examples
     --------
@@ -64,9 +64,8 @@ def worst_read(params: Params, access: str) -> np.ndarray:
     >>> worst_read(p, "column").tolist()
     [0, 32, 64, 96]
     """
-    if access not in _ACCESSES:
-        raise TensorMapError(f"access={access!r} is not known; choose one of {', '.join(map(repr, _ACCESSES))}")
-    return max(_ACCESSES[access](params), key=_ways)
+    check_params(params)
+    return max(entry("access", access, _ACCESSES)(params), key=_ways)
 
 
 def _row_starts(params: Params) -> np.ndarray:

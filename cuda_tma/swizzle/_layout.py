@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import Any, cast
 
 from ..data_type import element_bits
 from ..enums import TensorMapDataType as T
-from ..enums import TensorMapIm2ColWideMode
+from ..enums import TensorMapIm2ColWideMode, TensorMapInterleave
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
+from ..given import check_params, entry, integer, integers, shown, wrong_field
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ._pattern import pattern, swizzle_offset
 
@@ -38,7 +39,8 @@ __all__ = [
 
 CHUNK_BYTES = 16  # what the engine moves between global and shared memory at a time
 
-_SLICE_BYTES = (0, 16, 32)  # indexed by TensorMapInterleave; 0: not interleaved
+_ELEMENT_BITS = {data_type: element_bits(data_type) for data_type in T}
+_SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))  # 0: not interleaved
 
 # (bytes of data, bytes taken in shared memory) for 16 packed elements.
 # Source: cuda.h, CUDA 13.5, cuTensorMapEncodeTiled.
@@ -59,23 +61,33 @@ def chunk_elements(data_type: int) -> int:
     >>> chunk_elements(T.BFLOAT16), chunk_elements(T.PACKED_16U4_ALIGN8B), chunk_elements(T.PACKED_16U4_ALIGN16B)
     (8, 32, 128)
     """
+    bits = entry("data_type", data_type, _ELEMENT_BITS)
     if data_type in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B):
         return _ALIGN16B_ELEMENTS
-    return CHUNK_BYTES * 8 // element_bits(data_type)
+    return CHUNK_BYTES * 8 // bits
 
 
 def slice_bytes(params: Params) -> int:
     """Bytes of one slice of channels of an interleaved layout; 0 without interleave."""
-    return _SLICE_BYTES[params.interleave]
+    check_params(params)
+    return entry("interleave", params.interleave, _SLICE_BYTES)
+
+
+def _bits(params: Params) -> int:
+    """Of one element."""
+    check_params(params)
+    return entry("data_type", params.data_type, _ELEMENT_BITS)
 
 
 def group_bytes(params: Params) -> tuple[int, int] | None:
     """Bytes of data, and taken in shared memory, by 16 packed elements; None for types of whole bytes."""
-    return _GROUP_BYTES.get(T(params.data_type))
+    return _GROUP_BYTES.get(T(params.data_type)) if _bits(params) < 8 else None
 
 
 def pixels(params: Im2colParams | Im2colWideParams) -> int:
     """Pixels of one im2col load, without a halo."""
+    if not isinstance(params, Im2colParams | Im2colWideParams):
+        raise TensorMapError(f"params is {shown(params)}; give Im2colParams or Im2colWideParams: a box has no pixels")
     if isinstance(params, Im2colWideParams) and params.mode == TensorMapIm2ColWideMode.W128:
         return _W128_PIXELS
     return params.pixels_per_column
@@ -102,10 +114,16 @@ def box_extents(params: Params) -> tuple[int, ...]:
     ...                         box_dim=(8, 7), element_strides=(2, 2)))
     (8, 4)
     """
-    if isinstance(params, Im2colParams | Im2colWideParams):
-        return (pixels(params),) if params.interleave else (params.channels_per_pixel, pixels(params))
-    assert isinstance(params, TiledParams)
-    extents = [-(-box // step) for box, step in zip(params.box_dim, params.element_strides, strict=True)]
+    check_params(params)
+    if not isinstance(params, TiledParams):
+        columns = cast("Im2colParams | Im2colWideParams", params)
+        return (pixels(columns),) if params.interleave else (columns.channels_per_pixel, pixels(columns))
+    try:
+        extents = [-(-box // step) for box, step in zip(params.box_dim, params.element_strides, strict=True)]
+    except (TypeError, ValueError, ZeroDivisionError):
+        given = f"box_dim={shown(params.box_dim)} and element_strides={shown(params.element_strides)}"
+        no_box = f"{given} make no box; give one of each for each dimension, and steps from 1 on"
+        raise wrong_field(params) or TensorMapError(no_box) from None
     if params.interleave:
         extents[-2] = 1
     else:
@@ -123,15 +141,23 @@ class _Rows:
     pitch_bytes: int
 
 
-@lru_cache(maxsize=1024)
 def rows(params: Params) -> _Rows:
     """The rows of one box in shared memory; an interleaved box is one packed row."""
+    try:
+        return _rows(params)
+    except TypeError as error:
+        check_params(params)
+        raise wrong_field(params) or error from None
+
+
+@lru_cache(maxsize=1024)
+def _rows(params: Params) -> _Rows:
     extents = box_extents(params)
     span = pattern(params.swizzle).span_bytes
     if params.interleave:
         count, data = 1, math.prod(extents) * slice_bytes(params)
     else:
-        count, data = math.prod(extents[1:]), extents[0] * element_bits(params.data_type) // 8
+        count, data = math.prod(extents[1:]), extents[0] * _bits(params) // 8
     group = group_bytes(params)
     taken = data // group[0] * group[1] if group else data
     return _Rows(count, data, taken, -(-taken // span) * span)
@@ -166,15 +192,21 @@ def smem_alignment(params: Params) -> int:
     The hardware takes any multiple of 128, but a swizzle follows address bits, so that below this alignment
     (256, 512 or 1024 bytes) the pattern starts in its middle.
     """
+    check_params(params)
     return pattern(params.swizzle).alignment_bytes
+
+
+def box_index(params: Params, index: Sequence[int]) -> tuple[int, ...]:
+    """The index of an element of the box as ints, one for each of its extents; they may lie outside."""
+    return integers("index", index, len(box_extents(params)), "one for each of box_extents, innermost first")
 
 
 def linear_offset(params: Params, index: Sequence[int]) -> int:
     """Byte offset of an element before swizzling; `index` as in :func:`smem_offset`."""
-    extents = box_extents(params)
-    if len(index) != len(extents) or not all(0 <= i < n for i, n in zip(index, extents, strict=True)):
+    extents, index = box_extents(params), box_index(params, index)
+    if not all(0 <= i < n for i, n in zip(index, extents, strict=True)):
         raise TensorMapError(
-            f"index={tuple(index)} is outside the box: shared memory holds {extents} elements, innermost first; "
+            f"index={shown(index)} is outside the box: shared memory holds {extents} elements, innermost first; "
             "give one index for each, from 0 on"
         )
     row = 0
@@ -188,9 +220,9 @@ def linear_offset(params: Params, index: Sequence[int]) -> int:
 def _offset_in_row(params: Params, element: int) -> int:
     group = group_bytes(params)
     if group is None:
-        return element * element_bits(params.data_type) // 8
+        return element * _bits(params) // 8
     number, rest = divmod(element, _GROUP_ELEMENTS)
-    return number * group[1] + rest * element_bits(params.data_type) // 8
+    return number * group[1] + rest * _bits(params) // 8
 
 
 def smem_offset(params: Params, index: Sequence[int]) -> int:
@@ -210,7 +242,7 @@ def smem_offset(params: Params, index: Sequence[int]) -> int:
     Raises
     ------
     TensorMapError
-        If `index` is outside the box.
+        If `index` is outside the box, or has not one integer for each extent.
 
     Examples
     --------
@@ -219,7 +251,8 @@ def smem_offset(params: Params, index: Sequence[int]) -> int:
     >>> smem_offset(p, (0, 3)), smem_index(p, 432)
     (432, (0, 3))
     """
-    return swizzle_offset(params.swizzle, linear_offset(params, index))
+    offset = linear_offset(params, index)
+    return swizzle_offset(params.swizzle, offset)
 
 
 def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
@@ -228,13 +261,13 @@ def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
     Raises
     ------
     TensorMapError
-        If `offset` is outside the box's footprint.
+        If `offset` is outside the box's footprint, or no integer.
     """
-    if not 0 <= offset < smem_bytes(params):
+    if not 0 <= (offset := integer("offset", offset)) < smem_bytes(params):
         raise TensorMapError(
-            f"offset={offset} is outside shared memory: this box takes bytes 0 to {smem_bytes(params) - 1}"
+            f"offset={shown(offset)} is outside shared memory: this box takes bytes 0 to {smem_bytes(params) - 1}"
         )
-    row, byte = divmod(int(swizzle_offset(params.swizzle, offset)), rows(params).pitch_bytes)
+    row, byte = divmod(swizzle_offset(params.swizzle, offset), rows(params).pitch_bytes)
     element = _element_at(params, byte)
     if element is None:
         return None
@@ -254,7 +287,7 @@ def _element_at(params: Params, byte: int) -> int | None:
         return None
     if params.interleave:
         return byte // slice_bytes(params)
-    bits = element_bits(params.data_type)
+    bits = _bits(params)
     group = group_bytes(params)
     if group is None:
         return byte * 8 // bits
@@ -264,7 +297,7 @@ def _element_at(params: Params, byte: int) -> int | None:
 
 def unit_bytes(params: Params) -> int:
     """Bytes of one element of shared memory; 1 for packed elements."""
-    return max(1, element_bits(params.data_type) // 8)
+    return max(1, _bits(params) // 8)
 
 
 def smem_layout(params: Params) -> Any:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..enums import TensorMapSwizzle as S
+from ..errors import TensorMapError
+from ..given import entry, shown
 
 __all__ = ["SwizzlePattern", "pattern", "swizzle_offset"]
 
@@ -49,12 +51,12 @@ _PATTERNS = {
 
 
 def pattern(swizzle: int) -> SwizzlePattern:
-    """The pattern of a ``TensorMapSwizzle`` value.
+    """The pattern of a ``TensorMapSwizzle`` value; TensorMapError if it is none.
 
     >>> pattern(S.SWIZZLE_64B).repeat_bytes
     512
     """
-    return _PATTERNS[S(swizzle)]
+    return entry("swizzle", swizzle, _PATTERNS)
 
 
 def swizzle_offset(swizzle: int, offset: Any) -> Any:
@@ -72,12 +74,21 @@ def swizzle_offset(swizzle: int, offset: Any) -> Any:
     int or numpy.ndarray
         Bytes from the same destination.
 
+    Raises
+    ------
+    TensorMapError
+        If `swizzle` is none of the driver's, or `offset` is made of something else than integers.
+
     Examples
     --------
     >>> [swizzle_offset(S.SWIZZLE_128B, line * 128) for line in range(4)]
     [0, 144, 288, 432]
     """
-    moved = offset
-    for from_bit, to_bit, bits in pattern(swizzle).xors:
-        moved = moved ^ (((offset >> from_bit) & ((1 << bits) - 1)) << to_bit)
+    xors = pattern(swizzle).xors
+    try:
+        moved = offset ^ 0  # integers alone have bits, also where nothing is moved
+        for from_bit, to_bit, bits in xors:
+            moved = moved ^ (((offset >> from_bit) & ((1 << bits) - 1)) << to_bit)
+    except (TypeError, NotImplementedError):  # the latter by torch
+        raise TensorMapError(f"offset is {shown(offset)}; give an integer, or an array of integers") from None
     return moved

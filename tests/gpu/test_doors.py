@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from cuda import core
+from cuda.core.utils import StridedMemoryView as CoreView
 
 import cuda_tma
 from cuda_tma import TensorMapError
@@ -166,6 +167,46 @@ def test_every_inherited_constructor(device):
     host = View.from_array_interface(np.zeros((4, 4), np.float32))
     with pytest.raises(TensorMapError, match="host memory"):
         host.as_tensor_map((4, 4))
+
+
+def test_views_of_the_view_of_a_buffer(device):
+    """They have cuda.core's Buffer in between, which says less than the tensor."""
+    View = cuda_tma.StridedMemoryView
+    x = matrix(device)
+    again = View.from_any_interface(View.from_any_interface(x, stream_ptr=-1).view(), stream_ptr=-1)
+    assert (again.shape, again.dtype, again.device_id, again.is_device_accessible) == ((64, 128), np.float32, 0, True)
+    descriptor = again.as_tensor_map((16, 32))
+    assert descriptor.tensor is x and bytes(descriptor) == bytes(cuda_tma.create_tensor_map(x, box_dim=(16, 32)))
+    host = np.ones((4, 8), np.float32)
+    again = View.from_any_interface(View.from_any_interface(host, stream_ptr=-1).view(), stream_ptr=-1)
+    assert (again.ptr, again.device_id) == (host.ctypes.data, -1)
+    assert View.from_any_interface(x[:0, :32], stream_ptr=-1).view().shape == (0, 32)
+
+
+def test_a_view_waits_for_the_default_stream(device):
+    """stream_ptr=0 is the legacy default stream: what is pending on another comes first."""
+    x = torch.zeros(64, 128, device="cuda")
+    side = torch.cuda.Stream()
+    for view_type in (cuda_tma.StridedMemoryView, CoreView):
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(200_000_000)
+            view_type.from_dlpack(x, 0)  # the tensor's pending work is the current stream's
+        done = torch.cuda.Event()
+        done.record(torch.cuda.default_stream())
+        assert not done.query(), view_type  # the default stream waits
+        done.synchronize()
+
+
+def test_a_closed_buffer_is_no_argument(device, stream):
+    buffer = device.allocate(256, stream=stream)
+    buffer.close(stream)
+    source = 'extern "C" __global__ void take(float* p) {}'
+    kernel = (
+        core.Program(source, "c++", core.ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("take")
+    )
+    with pytest.raises(TypeError, match="argument 0 .*closed"):
+        cuda_tma.launch(stream, core.LaunchConfig(grid=1, block=1), kernel, buffer)
 
 
 @pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])

@@ -1,0 +1,129 @@
+"""How errors name what was given: by name, in a few words however large it is, with the rule and the remedy.
+
+The checks return what they accept, made plain; they cost little enough to stand first in a function. Only
+:func:`wrong_field` is for afterwards, when reckoning with the fields of params has failed.
+"""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from .errors import TensorMapError
+from .params import Params
+
+__all__ = ["check_params", "entry", "integer", "integers", "shown", "tensor_coordinates", "wrong_field"]
+
+_Value = TypeVar("_Value")
+
+
+def shown(value: object) -> str:
+    """An argument in a few words, however large: of arrays type, shape and dtype, as the values say little.
+
+    >>> import numpy as np
+    >>> shown(np.zeros((64, 64))), shown(bytes(128)), shown(list(range(1000)))
+    ('a numpy.ndarray of shape (64, 64) and dtype float64', 'a bytes of 128 values', '[0, 1, 2, 3, 4, 5, ...]')
+    """
+    if value is None or isinstance(value, int | float | str | tuple | list):
+        return reprlib.repr(value)
+    kind = value if isinstance(value, type) else type(value)
+    package = kind.__module__.partition(".")[0]
+    name = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
+    if kind is value:
+        return f"the class {name}"
+    name = f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{name} of shape {tuple(value.shape)} and dtype {value.dtype}"
+    return f"{name} of {len(value)} values" if isinstance(value, Sized) else name
+
+
+def integer(name: str, value: object) -> int:
+    """The value as an int; refuses what is none."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TensorMapError(f"{name} is {shown(value)}; give an integer") from None
+
+
+def integers(
+    name: str, values: Sequence[int] | None, count: int, meaning: str, default: tuple[int, ...] | None = None
+) -> tuple[int, ...]:
+    """The values as ints, or the default if there is one and no value; refuses other things, and another count.
+
+    An instruction takes 32 bits of each (PTX ISA, cp.async.bulk.tensor: tensorCoords are .s32).
+    """
+    try:
+        found = tuple(map(operator.index, values))  # type: ignore[arg-type]
+    except TypeError:
+        if values is None and default is not None:
+            return default
+        raise TensorMapError(f"{name} is {shown(values)}; give {count} integers: {meaning}") from None
+    if not found and default is not None:
+        return default
+    if len(found) != count:
+        given = f"={reprlib.repr(found)}" if isinstance(values, tuple | list) else f", {shown(values)},"
+        raise TensorMapError(f"{name}{given} has {len(found)} values, and needs {count}: {meaning}")
+    if found and not (min(found) >= -(2**31) and max(found) < 2**31):
+        raise TensorMapError(f"{name}={shown(found)} has a value of more than 32 bits; give those of an instruction")
+    return found
+
+
+def tensor_coordinates(
+    params: Params, coordinates: Sequence[int] | None, default: tuple[int, ...] | None = None
+) -> tuple[int, ...]:
+    """The coordinates of an instruction as ints; as :func:`integers`."""
+    return integers("coordinates", coordinates, params.rank, "one for each dimension, innermost first", default)
+
+
+def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
+    """What a table holds for the value; refuses what it has no key for. Keys are words, or members of an enum.
+
+    >>> entry("access", "diagonal", {"row": 1, "column": 2})
+    Traceback (most recent call last):
+    cuda_tma.errors.TensorMapError: access='diagonal' is not known; choose one of 'row', 'column'
+    """
+    try:
+        return table[value]
+    except (KeyError, TypeError):  # TypeError: not hashable
+        keys = (repr(key) if isinstance(key, str) else f"{int(key)} ({key.short_name})" for key in table)
+        given = f"{name}={shown(value)} is not known" if isinstance(value, int | str) else f"{name} is {shown(value)}"
+        raise TensorMapError(f"{given}; choose one of {', '.join(keys)}") from None
+
+
+def check_params(params: object) -> None:
+    """Refuse anything but parameters."""
+    if not isinstance(params, Params) or type(params) is Params:
+        raise TensorMapError(
+            f"params is {shown(params)}; give TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
+            "descriptor, or what cuda_tma.decode() makes of its 128 bytes"
+        )
+
+
+def wrong_field(params: Params) -> TensorMapError | None:
+    """Why reckoning with `params` raised a TypeError, if a field is not of the type that it is declared with.
+
+    Fields are not checked when params are made: that would cost every map what few need.
+
+    >>> from cuda_tma.params import TiledParams
+    >>> str(wrong_field(TiledParams(data_type=7, global_address=0, global_dim=[64, 64], global_strides=(256,),
+    ...                             box_dim=(32, 32), element_strides=(1, 1))))
+    'global_dim is [64, 64]; give a tuple of integers'
+    """
+    for field in fields(params):
+        value, single = getattr(params, field.name), field.type == "int"
+        if field.name != "unexplained" and not _are_integers((value,) if single else value):
+            wanted = "an integer" if single else "a tuple of integers"
+            return TensorMapError(f"{field.name} is {shown(value)}; give {wanted}")
+    return None
+
+
+def _are_integers(values: object) -> bool:
+    """Whether the values are integers in a tuple; an array of several has an ``__index__``, which fails."""
+    try:
+        list(map(operator.index, values))  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return isinstance(values, tuple)
