@@ -158,7 +158,8 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     options = as_options(options=options)
     if addresses is None:
         if not isinstance(tensors, Iterable):
-            raise TypeError(f"tensors is a {type(tensors).__name__}; give a sequence of tensors, or addresses= beside one")
+            raise TypeError(
+                f"tensors is a {type(tensors).__name__}; give a sequence of tensors, or addresses= beside one")
         return _of_tensors(list(tensors), options)
     return _of_addresses(tensors, options, addresses)
 

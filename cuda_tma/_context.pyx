@@ -22,8 +22,8 @@ cdef int enter_context(CUcontext* context, int* device_id) except -1:
     """The context and device in which a map is made.
 
     The device of the last context is remembered: asking costs as much as a fifth of the driver's encode. Should a
-    context be destroyed and its handle be given to one of another device, then memory is judged by the old device, until
-    another context was current. Primary contexts, which torch and cuda.core use, keep their handles.
+    context be destroyed and its handle be given to one of another device, then memory is judged by the old device,
+    until another context was current. Primary contexts, which torch and cuda.core use, keep their handles.
     """
     global _last_context, _last_device
     ensure_driver()

@@ -207,8 +207,8 @@ cdef int _pack_int(Signature signature, Py_ssize_t index, object value, unsigned
         bits = <long long>PyLong_AsUnsignedLongLong(value)
     elif overflow or (size < 8 and not -(1LL << (8 * size - 1)) <= bits < (1LL << (8 * size))):
         lowest, beyond = -(2 ** (8 * <object>size - 1)), 2 ** (8 * <object>size)
-        raise OverflowError(f"{_where(signature, index)}: {_shown_int(value)} does not fit the parameter's {size} bytes, which "
-                            f"hold {lowest} to {beyond - 1}")
+        raise OverflowError(f"{_where(signature, index)}: {_shown_int(value)} does not fit the parameter's {size} "
+                            f"bytes, which hold {lowest} to {beyond - 1}")
     if size == 8:
         memcpy(slot, &bits, 8)  # a pointer, mostly: one instruction, where a size that is not known is a call
     else:

@@ -182,7 +182,7 @@ cdef object _stranger(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontex
 
 @cython.final
 cdef class _Prepared:
-    """A kernel, its configuration and its arguments in their block. None of it changes: the driver may be reading it."""
+    """A kernel, its configuration and its arguments in their block. Nothing of it changes: the driver may read it."""
 
     cdef object kernel, config
     cdef tuple arguments

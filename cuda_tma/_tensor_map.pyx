@@ -60,7 +60,7 @@ cdef class TensorMapDescriptor:
 
     def __reduce__(self):
         raise TypeError("a TensorMapDescriptor is neither copied nor pickled: it belongs to a process and a context. "
-                        "Make another of its bytes: TensorMapDescriptor.from_bytes(bytes(descriptor), descriptor.tensor)")
+                        "Make another: TensorMapDescriptor.from_bytes(bytes(descriptor), descriptor.tensor)")
 
     @property
     def params(self):

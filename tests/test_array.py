@@ -78,3 +78,13 @@ def test_like_tensors_are_encoded_once(driver, device_tensor):
     assert bytes(array) == b"".join(bytes(cuda_tma.create_tensor_map(tensor, OPTIONS)) for tensor in tensors)
     with pytest.raises(TensorMapError, match="global_address"):
         cuda_tma.create_tensor_maps([*tensors, device_tensor((64, 128), address=(1 << 33) + 8)], OPTIONS)
+
+
+def test_which_tensor_is_refused(driver, device_tensor):
+    tensors = [device_tensor((64, 128))] * 3 + [device_tensor((64, 127))]
+    with pytest.raises(TensorMapError, match=r"^tensors\[3\]: no tensor map for a float32 tensor of shape \(64, 127\)"):
+        cuda_tma.create_tensor_maps(tensors, OPTIONS)
+    with pytest.raises(TypeError, match="tensors is a DeviceTensor; give a sequence of tensors, or addresses= beside"):
+        cuda_tma.create_tensor_maps(tensors[0], OPTIONS)
+    with pytest.raises(IndexError, match="index 4 is outside the 3 maps"):
+        cuda_tma.create_tensor_maps(tensors[:3], OPTIONS)[4]

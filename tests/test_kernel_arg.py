@@ -118,6 +118,8 @@ MISTAKES = [
     ("k", [4], (1 + 2j,), TypeError, r"the complex \(1\+2j\)"),
     ("k", [16], (ctypes.c_int(1),), TypeError, r"c_int, 4 bytes"),
     ("k", [8], ("text",), TypeError, "argument 0 .*a str was given .*neither __dlpack__ nor"),
+    ("k", [8], (10**5000,), OverflowError, "<16610 bits> does not fit the parameter's 8 bytes"),
+    ("k", [8], (type("Odd", (), {"__module__": None})(),), TypeError, "a Odd was given .*is not a tensor"),
     ("k", [8], (np.zeros(4),), TypeError, "argument 0 .*host memory"),
     ("_Z1kf", [4], (1,), TypeError, r"takes a float of 4 bytes, and the int 1 was given; pass 1\.0"),
     ("_Z1ki", [4], (1.0,), TypeError, "takes an integer of 4 bytes, and the float 1.0"),

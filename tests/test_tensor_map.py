@@ -773,3 +773,10 @@ def test_smem_layout_is_the_swizzle(driver, device_tensor):
     for row in range(16):
         for column in range(32):
             assert layout(column, row) * 4 == smem_offset(descriptor.params, (column, row))
+
+
+def test_a_descriptor_is_neither_copied_nor_pickled(driver, device_tensor):
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"belongs to a process and a context. Make another: .*from_bytes"):
+            attempt(descriptor)
