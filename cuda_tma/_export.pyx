@@ -15,8 +15,6 @@ from ._dlpack cimport (
     INLINE_NDIM, DLPackExchangeAPI, DLTensor, ExportedTensor, address_of, adopt_array_interface, adopt_capsule,
     adopt_exchange, copy_values, dlpack_capsule, kDLCPU, kDLCUDA, put_dtype)
 from ._driver cimport ensure_driver
-from ._property cimport Property, own_property
-from ._property cimport read as read_property
 
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as CoreView
@@ -65,8 +63,7 @@ cdef class _Exporter:
     cdef Kind kind
     cdef DLPackExchangeAPI* api
     # torch: methods of the type as C functions, NULL where a subclass has replaced them.
-    cdef NoArgsFunction is_neg, is_conj, untyped_storage
-    cdef Property base  # torch: of what a tensor is a view
+    cdef NoArgsFunction is_neg, is_conj, is_view, untyped_storage
 
 
 cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
@@ -112,7 +109,7 @@ cdef _Exporter _new_exporter(object tensor):
         exporter.is_neg = _no_args_function(tensor.is_neg)
         exporter.is_conj = _no_args_function(tensor.is_conj)
         exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
-        exporter.base = _property_of(exporter.tensor_type, "_base")
+        exporter.is_view = _no_args_function(tensor._is_view)
     return exporter
 
 
@@ -144,10 +141,6 @@ cdef NoArgsFunction _no_args_function(object method) except? NULL:
     if PyCFunction_Check(method) and PyCFunction_GetFlags(method) == METH_NOARGS:
         return <NoArgsFunction>PyCFunction_GetFunction(method)
     return NULL
-
-
-cdef Property _property_of(tensor_type, str name):
-    return own_property(next((base for base in tensor_type.__mro__ if name in vars(base)), tensor_type), name)
 
 
 # ---- reading ----
@@ -263,16 +256,16 @@ cdef inline bint _may_be_negative(object tensor, _Exporter exporter, DLTensor* l
     """Whether torch has to be asked for the negative bit, which takes as long as two maps (H200's host).
 
     The bit is that of a conjugate's imaginary part, every second float of complex numbers, and of views of that. Such
-    floats are not side by side, unless as_strided or torch's private _neg_view made them so: then they have a base, but
-    for those that detach() or inference mode cut off from it, and these are taken for what they are not. No other type
-    has the bit.
+    floats are not side by side, unless as_strided or torch's private _neg_view made them so: then torch knows
+    them as views, but for those that detach() or inference mode cut off, and these are taken for what they are not. No
+    other type has the bit.
     """
     cdef int last = layout.ndim - 1
     if layout.code != FLOAT_CODE:
         return layout.code == COMPLEX_CODE
     if last < 0 or layout.shape[last] < 2 or (layout.strides != NULL and layout.strides[last] != 1):
         return True
-    return read_property(&exporter.base, tensor) is not None
+    return _call(exporter.is_view, tensor, "_is_view") is True
 
 
 cdef inline object _call(NoArgsFunction function, object tensor, str name):
