@@ -66,16 +66,15 @@ def pytest_terminal_summary(terminalreporter, config):
     if capability is None or not counts["passed"] + counts["failed"] or os.environ.get("CUDA_TMA_RESULTS") == "off":
         return
     _, name = driver.cuDeviceGetName(128, 0)
-    smi = subprocess.run(
-        ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True
-    )
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    drivers = subprocess.run(query, capture_output=True, text=True).stdout.split()  # one for each device
     lines = [
         "# GPU test results",
         "",
         "Written by `tests/gpu` itself. CI has no GPU: this file is the evidence.",
         "",
-        f"- device: {name.split(bytes(1))[0].decode()}, compute capability {'.'.join(map(str, capability))}",
-        f"- driver: {smi.stdout.strip() or 'unknown'}; Python {platform.python_version()}",
+        f"- device: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {'.'.join(map(str, capability))}",
+        f"- driver: {', '.join(sorted(set(drivers))) or 'unknown'}; Python {platform.python_version()}",
         f"- date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         f"- commit: {os.environ.get('CUDA_TMA_COMMIT', 'unknown')}",
         "- " + ", ".join(f"{kind}: {count}" for kind, count in counts.items()),
