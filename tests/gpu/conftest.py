@@ -73,7 +73,7 @@ def pytest_terminal_summary(terminalreporter, config):
         "",
         "Written by `tests/gpu` itself. CI has no GPU: this file is the evidence.",
         "",
-        f"- device: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {'.'.join(map(str, capability))}",
+        f"- devices: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {capability[0]}.{capability[1]}",
         f"- driver: {', '.join(sorted(set(drivers))) or 'unknown'}; Python {platform.python_version()}",
         f"- date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         f"- commit: {os.environ.get('CUDA_TMA_COMMIT', 'unknown')}",
