@@ -55,9 +55,10 @@ def _draw_panel(panel: Any, comparison: Comparison) -> None:
     panel.set_xlabel("nanoseconds")
     for at, row in enumerate(rows):
         panel.barh(at, row.median_ns, color=_color(comparison, row), height=0.7)
-        panel.text(row.median_ns, at, f" {three_digits(row.median_ns)}", va="center")
-        if (limit_ns := comparison.limit_ns(row)) is not None:
+        limit_ns = comparison.limit_ns(row)
+        if limit_ns is not None:
             panel.plot([limit_ns, limit_ns], [at - 0.45, at + 0.45], color=GOAL, linewidth=1.5)
+        panel.text(max(row.median_ns, limit_ns or 0), at, f" {three_digits(row.median_ns)}", va="center")
 
 
 def _color(comparison: Comparison, row: Row) -> str:

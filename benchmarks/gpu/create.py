@@ -35,7 +35,7 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
             [TRITON_NOTE],
         ),
         compare(
-            "Create from a torch tensor that is a view of another, float32",
+            "Create from a torch view, float32",
             from_torch_view(scene),
             repeats,
             (EXCHANGE, STORAGE, ENCODE),

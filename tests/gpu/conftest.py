@@ -66,6 +66,7 @@ def pytest_terminal_summary(terminalreporter, config):
     if capability is None or not counts["passed"] + counts["failed"] or os.environ.get("CUDA_TMA_RESULTS") == "off":
         return
     _, name = driver.cuDeviceGetName(128, 0)
+    major, minor = capability
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     drivers = subprocess.run(query, capture_output=True, text=True).stdout.split()  # one for each device
     lines = [
@@ -73,7 +74,7 @@ def pytest_terminal_summary(terminalreporter, config):
         "",
         "Written by `tests/gpu` itself. CI has no GPU: this file is the evidence.",
         "",
-        f"- devices: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {capability[0]}.{capability[1]}",
+        f"- devices: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {major}.{minor}",
         f"- driver: {', '.join(sorted(set(drivers))) or 'unknown'}; Python {platform.python_version()}",
         f"- date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         f"- commit: {os.environ.get('CUDA_TMA_COMMIT', 'unknown')}",
