@@ -17,7 +17,8 @@ from . import refusals
 from ._dlpack import dtype_name_of
 from .errors import TensorMapError
 from .explain import refusal
-from .keywords import as_options
+from .keywords import NAMES, as_options
+from .options import TensorMapOptions
 from .rules import check
 
 ctypedef object (*Calls)(PyObject*, PyObject* const*, size_t, PyObject*)
@@ -88,13 +89,12 @@ cdef object _view_as_tensor_map(PyObject* function, PyObject* const* arguments, 
 
 cdef enum:
     REMEMBERED = 256
-    KEYWORDS = 8  # box_dim, element_strides, and what is no sequence
 
 cdef dict _remembered = {}  # keywords and their types: the options made of them
 
 
 cpdef object options_from(object options, tuple keywords):
-    """Our options as they are; from everything else, options.
+    """Our options as they are; from everything else, options. `keywords` are the fields of TensorMapOptions, in order.
 
     The same keywords give the same object again: checking them takes as long as ten descriptors.
     """
@@ -103,7 +103,7 @@ cpdef object options_from(object options, tuple keywords):
     if options is not None or not _are_ints(keywords[0]) or not (keywords[1] is None or _are_ints(keywords[1])):
         return _options_of(options, keywords)
     # With types, because what is equal need not be as legal: 2.0 and 2.
-    key = (keywords, *[type(keywords[index]) for index in range(2, KEYWORDS)])
+    key = (keywords, *[type(keyword) for keyword in keywords[2:]])
     try:
         found = _remembered.get(key)
     except TypeError:  # a value is not hashable, which is said below
@@ -134,10 +134,7 @@ cdef bint _are_ints(object values) noexcept:
 
 
 cdef object _options_of(object options, tuple keywords):
-    box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class = keywords
-    return as_options(
-        box_dim, options, element_strides=element_strides, data_type=data_type, interleave=interleave, swizzle=swizzle,
-        l2_promotion=l2_promotion, oob_fill=oob_fill, allocation_class=allocation_class)
+    return as_options(options=options, **dict(zip(NAMES[TensorMapOptions], keywords, strict=True)))
 
 
 # ---- making ----

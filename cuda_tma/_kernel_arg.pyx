@@ -156,8 +156,8 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
         _pack_float(signature, index, value, slot)
     elif value_type is bool:
         _pack_bool(signature, index, value, slot)
-    elif value_type is Buffer and int(value.handle):  # a closed one has none, which its export says
-        _pack_pointer(signature, index, value, int(value.handle), slot)
+    elif value_type is Buffer:
+        _pack_buffer(signature, index, value, slot)
     elif value_type in _NUMPY_NUMBERS:
         _pack_number(signature, index, value, slot)
     elif is_of_known_type(value):  # as all that is left is asked below, one type after the other
@@ -310,6 +310,13 @@ cdef int _pack_pointer(
         raise _mismatch(signature, index, f"the address of a {type(value).__name__} (8 bytes)")
     memcpy(slot, &address, 8)
     return 0
+
+
+cdef int _pack_buffer(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
+    cdef uint64_t address = int(value.handle)
+    if address == 0:  # closed, which its export says, or empty
+        return _pack_array(signature, index, value, slot)
+    return _pack_pointer(signature, index, value, address, slot)
 
 
 cdef int _pack_array(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:

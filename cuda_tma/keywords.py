@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 from .options import Options, TensorMapOptions
 
-__all__ = ["as_options"]
+__all__ = ["NAMES", "as_options"]
 
 # what each kind of options is called; the first name tells the kinds apart
-_NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
+NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
 
 
 def as_options(box_dim=None, options=None, **keywords) -> Options:
@@ -45,9 +45,9 @@ def as_options(box_dim=None, options=None, **keywords) -> Options:
         return options
     if isinstance(options, Mapping):
         chosen = _kind(options.__contains__) or TensorMapOptions
-        unknown = sorted(set(options) - set(_NAMES[chosen]))
+        unknown = sorted(set(options) - set(NAMES[chosen]))
         if unknown:
-            names = ", ".join(_NAMES[chosen])
+            names = ", ".join(NAMES[chosen])
             raise TypeError(f"options has no {', '.join(map(repr, unknown))}; its names are {names}")
         return _make(chosen, options.get)
     kind = _kind(lambda name: hasattr(options, name))
@@ -61,10 +61,10 @@ def as_options(box_dim=None, options=None, **keywords) -> Options:
 
 def _kind(has: Callable[[str], bool]) -> type[Options] | None:
     """The kind of options whose first field is there."""
-    return next((kind for kind, names in _NAMES.items() if has(names[0])), None)
+    return next((kind for kind, names in NAMES.items() if has(names[0])), None)
 
 
 def _make(kind: type[Options], get: Callable[[str], Any]) -> Options:
     """Options from whatever holds their values by name; None stands for the default."""
-    given = {name: value for name in _NAMES[kind] if (value := get(name)) is not None}
+    given = {name: value for name in NAMES[kind] if (value := get(name)) is not None}
     return as_options(**given) if kind is TensorMapOptions else kind(**given)

@@ -99,7 +99,7 @@ def tensor_index(
     """
     check_params(params)
     coordinates = tensor_coordinates(params, coordinates)
-    index = box_index(params, index)
+    index = box_index(box_extents(params), index)
     if isinstance(params, TiledParams):
         steps = params.element_strides if params.interleave else (1, *params.element_strides[1:])
         return tuple(c + i * step for c, i, step in zip(coordinates, index, steps, strict=True))

@@ -196,14 +196,15 @@ def smem_alignment(params: Params) -> int:
     return pattern(params.swizzle).alignment_bytes
 
 
-def box_index(params: Params, index: Sequence[int]) -> tuple[int, ...]:
+def box_index(extents: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
     """The index of an element of the box as ints, one for each of its extents; they may lie outside."""
-    return integers("index", index, len(box_extents(params)), "one for each of box_extents, innermost first")
+    return integers("index", index, len(extents), "one for each of box_extents, innermost first")
 
 
 def linear_offset(params: Params, index: Sequence[int]) -> int:
     """Byte offset of an element before swizzling; `index` as in :func:`smem_offset`."""
-    extents, index = box_extents(params), box_index(params, index)
+    extents = box_extents(params)
+    index = box_index(extents, index)
     if not all(0 <= i < n for i, n in zip(index, extents, strict=True)):
         raise TensorMapError(
             f"index={shown(index)} is outside the box: shared memory holds {extents} elements, innermost first; "
