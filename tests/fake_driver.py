@@ -1,16 +1,19 @@
 """A stand-in for the CUDA driver, so that the extension modules run where there is no GPU.
 
-Its encoder is the package's own: it accepts what ``check`` accepts and writes what ``encode`` writes, both of which are
-held to recordings of the real driver. Its memory is a list of address ranges.
+Its encoder is the package's own: it writes what ``encode`` writes and accepts what ``check`` accepts, and im2col wide
+maps on every device as driver 580 does; all of that is held to recordings of the real driver. Its memory is a list of
+address ranges. Any entry point can be told to fail, and the last calls are kept with what they were given.
 """
 
 import ctypes
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass, field, replace
 
 import cuda_tma
 from cuda_tma import _driver
 
 INVALID_VALUE = 1
+ERROR_NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
 u32, u64, i32, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p
 
 SIGNATURES = {
@@ -61,6 +64,10 @@ def _array(kind, address, count):
     return tuple((kind * count).from_address(address))
 
 
+def _within(address, ranges):
+    return any(low <= address < high for low, high in ranges)
+
+
 def _offsets(sizes):
     """Where parameters of these sizes lie in their block."""
     offsets, end = [], 0
@@ -93,27 +100,46 @@ class FakeDriver:
     device: int = 0
     compute_capability: tuple = (9, 0)
     devices: dict = field(default_factory=dict)  # context: its device
-    pointer_error: int = 0  # what cuPointerGetAttribute answers, if not 0
-    parameter_error: int = 0  # likewise cuKernelGetParamInfo
+    errors: dict = field(default_factory=dict)  # entry point: the CUresult that it answers, and does nothing
+    calls: deque = field(default_factory=lambda: deque(maxlen=100))  # the last (entry point, its arguments), in order
+    params: object = None  # what an encoder was last given
+    encoded: int = 0  # how often one was asked
     primary: dict = field(default_factory=lambda: {0: 0xC0DE})  # device: its primary context, if it is active
     green: tuple = ()  # contexts that are green ones
     context_ids: dict = field(default_factory=dict)  # context: its id, if that is not its handle
     stack: list = field(default_factory=list)
-    pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute knows
+    pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute knows as host memory
+    managed: tuple = ()  # likewise as managed memory
+    allocated: dict = field(default_factory=dict)  # such a range: the ordinal of the device whose memory it is
     kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
     launches: list = field(default_factory=list)
     copies: list = field(default_factory=list)
-    encoded: int = 0
+    encodes_class: int = 1  # the allocation class that its encoders write
+    half_replaced: int = 0  # the CUresult of cuTensorMapReplaceAddress after it wrote half of an address
     retained: int = 0  # how often a primary context is
+    _parameters: tuple = None  # (kernel, the offsets of its parameters), of the kernel asked last
 
     def install(self, without=()):
         """Put this driver in the real one's place, less some of its entry points."""
         self._functions = {  # kept: ctypes functions die with their Python object
-            name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(getattr(self, name))
+            name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._entry_point(name))
             for name, types in SIGNATURES.items()
             if name not in without
         }
         _driver.install({name: ctypes.cast(f, pointer).value for name, f in self._functions.items()})
+
+    def _entry_point(self, name):
+        call = getattr(self, name)
+
+        def answer(*arguments):
+            self.calls.append((name, arguments))
+            return self.errors[name] if self.errors.get(name) else call(*arguments)
+
+        return answer
+
+    def called(self, name):
+        """The arguments of the last calls of an entry point."""
+        return [arguments for each, arguments in self.calls if each == name]
 
     def cuTensorMapEncodeTiled(self, target, data_type, rank, address, dims, strides, box, steps, *enums):
         head = self._head(data_type, rank, address, dims, strides, steps, enums)
@@ -149,15 +175,23 @@ class FakeDriver:
     def _encode(self, target, params):
         if not self.context:
             return 201
-        if cuda_tma.check(params, self.compute_capability):
-            return INVALID_VALUE
-        ctypes.memmove(target, cuda_tma.encode(params), 128)
         self.encoded += 1
+        self.params = params
+        if cuda_tma.check(params, self._judged_as(params)):
+            return INVALID_VALUE
+        ctypes.memmove(target, cuda_tma.encode(replace(params, allocation_class=self.encodes_class)), 128)
         return 0
 
+    def _judged_as(self, params):
+        """Driver 580 takes wide maps on 9.0, too: what it takes on 10.0 (see descriptors.Recorded)."""
+        wide = isinstance(params, cuda_tma.Im2colWideParams)
+        return max(self.compute_capability, (10, 0)) if wide else self.compute_capability
+
     def cuTensorMapReplaceAddress(self, target, address):
-        ctypes.memmove(target, address.to_bytes(8, "little"), 8)
-        return 0
+        """Half of what it should write where `half_replaced` says so, and then it fails."""
+        size = 2 if self.half_replaced else 8
+        ctypes.memmove(target, address.to_bytes(8, "little"), size)
+        return self.half_replaced
 
     def cuCtxGetCurrent(self, out):
         out[0] = self.context
@@ -187,15 +221,17 @@ class FakeDriver:
         return 0
 
     def cuDeviceGetAttribute(self, out, attribute, device):
-        out[0] = self.compute_capability[attribute - 75]
+        out[0] = self.compute_capability[{75: 0, 76: 1}[attribute]]
         return 0
 
     def cuPointerGetAttribute(self, out, attribute, address):
-        if self.pointer_error:
-            return self.pointer_error
-        if not any(low <= address < high for low, high in self.pinned):
+        """Of the memory's type (1 host, 2 device), whether it is managed, and the ordinal of its device."""
+        ordinal = next((self.allocated[each] for each in self.allocated if _within(address, [each])), None)
+        is_managed = _within(address, self.managed)
+        if not is_managed and ordinal is None and not _within(address, self.pinned):
             return INVALID_VALUE
-        u32.from_address(out).value = {2: 1, 8: 0, 9: 0}[attribute]
+        kind = 1 if _within(address, self.pinned) else 2
+        u32.from_address(out).value = {2: kind, 8: int(is_managed), 9: ordinal or 0}[attribute]
         return 0
 
     def cuStreamGetCtx(self, stream, out):
@@ -208,11 +244,11 @@ class FakeDriver:
 
     def cuKernelGetParamInfo(self, function, index, offset, size):
         sizes = self.kernels[function][1]
-        if self.parameter_error:
-            return self.parameter_error
         if index >= len(sizes):
             return INVALID_VALUE
-        offset[0], size[0] = _offsets(sizes)[index], sizes[index]
+        if index == 0 or self._parameters[0] != function:  # kept from one parameter to the next: there may be thousands
+            self._parameters = function, _offsets(sizes)
+        offset[0], size[0] = self._parameters[1][index], sizes[index]
         return 0
 
     def cuKernelGetName(self, out, function):
@@ -244,7 +280,7 @@ class FakeDriver:
         return 0
 
     def cuGetErrorName(self, result, out):
-        self._error = ctypes.create_string_buffer({1: b"CUDA_ERROR_INVALID_VALUE"}.get(result, b"CUDA_ERROR_UNKNOWN"))
+        self._error = ctypes.create_string_buffer(ERROR_NAMES.get(result, b"CUDA_ERROR_UNKNOWN"))
         out[0] = ctypes.cast(self._error, ctypes.c_char_p)
         return 0
 

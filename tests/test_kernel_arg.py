@@ -416,10 +416,10 @@ def test_a_descriptor_is_packed_by_value(launch, driver, device_tensor):
 def test_an_error_while_reading_the_parameters_is_not_kept(driver):
     kernel = core.Kernel.from_handle(next(HANDLES))
     driver.kernels[int(kernel.handle)] = ("k", [4])
-    driver.parameter_error = 700
+    driver.errors["cuKernelGetParamInfo"] = 700
     with pytest.raises(Exception, match="cuKernelGetParamInfo failed"):
         cuda_tma.launch(ForeignStream(), CONFIG, kernel, 1)
-    driver.parameter_error = 0
+    driver.errors.clear()
     cuda_tma.launch(ForeignStream(), CONFIG, kernel, 1)
     assert driver.launches[-1].arguments == [b"\1\0\0\0"]
 

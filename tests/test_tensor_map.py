@@ -738,8 +738,8 @@ def test_options_travel(driver, device_tensor):
 
 
 def test_errors_of_the_driver_are_not_explained_away(driver, device_tensor):
-    driver.pointer_error = 700
-    with pytest.raises(Exception, match="cuPointerGetAttribute failed with CUDA_ERROR_UNKNOWN") as error:
+    driver.errors["cuPointerGetAttribute"] = 700
+    with pytest.raises(Exception, match="cuPointerGetAttribute failed with CUDA_ERROR_ILLEGAL_ADDRESS") as error:
         cuda_tma.create_tensor_map(np.zeros((64, 128), np.float32), box_dim=(16, 32))
     assert type(error.value).__name__ == "CUDAError"
 
