@@ -7,7 +7,7 @@ address ranges. Any entry point can be told to fail, and the last calls are kept
 
 import ctypes
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import cuda_tma
 from cuda_tma import _driver
@@ -78,6 +78,19 @@ def _offsets(sizes):
     return offsets
 
 
+def _judged_as(params, compute_capability):
+    """Driver 580 takes wide maps on 9.0 too, and judges them as im2col maps with corners along W alone."""
+    if compute_capability >= (10, 0) or not isinstance(params, cuda_tma.Im2colWideParams):
+        return params
+    common = {f.name: getattr(params, f.name) for f in fields(cuda_tma.Im2colParams) if hasattr(params, f.name)}
+    elsewhere = (0,) * (params.rank - 3)
+    return cuda_tma.Im2colParams(
+        **common,
+        pixel_box_lower_corner=(params.pixel_box_lower_corner_width, *elsewhere),
+        pixel_box_upper_corner=(params.pixel_box_upper_corner_width, *elsewhere),
+    )
+
+
 @dataclass
 class Launch:
     """What cuLaunchKernelEx was given: the bytes of each argument, and the configuration."""
@@ -143,13 +156,13 @@ class FakeDriver:
 
     def cuTensorMapEncodeTiled(self, target, data_type, rank, address, dims, strides, box, steps, *enums):
         head = self._head(data_type, rank, address, dims, strides, steps, enums)
-        return self._encode(target, cuda_tma.TiledParams(**head, box_dim=_array(u32, box, rank)))
+        return self.write_map(target, cuda_tma.TiledParams(**head, box_dim=_array(u32, box, rank)))
 
     def cuTensorMapEncodeIm2col(
         self, target, data_type, rank, address, dims, strides, lower, upper, channels, pixels, steps, *enums
     ):
         head = self._head(data_type, rank, address, dims, strides, steps, enums)
-        return self._encode(target, cuda_tma.Im2colParams(
+        return self.write_map(target, cuda_tma.Im2colParams(
             **head, pixel_box_lower_corner=_array(i32, lower, rank - 2),
             pixel_box_upper_corner=_array(i32, upper, rank - 2), channels_per_pixel=channels, pixels_per_column=pixels,
         ))  # fmt: skip
@@ -159,7 +172,7 @@ class FakeDriver:
         *enums,
     ):  # fmt: skip
         head = self._head(data_type, rank, address, dims, strides, steps, (interleave, *enums))
-        return self._encode(target, cuda_tma.Im2colWideParams(
+        return self.write_map(target, cuda_tma.Im2colWideParams(
             **head, pixel_box_lower_corner_width=lower, pixel_box_upper_corner_width=upper,
             channels_per_pixel=channels, pixels_per_column=pixels, mode=mode,
         ))  # fmt: skip
@@ -172,20 +185,16 @@ class FakeDriver:
             "global_strides": _array(u64, strides, rank - 1), "element_strides": _array(u32, steps, rank), **named,
         }  # fmt: skip
 
-    def _encode(self, target, params):
+    def write_map(self, target, params):
+        """What all three encoders do, once they know what they were given."""
         if not self.context:
             return 201
         self.encoded += 1
         self.params = params
-        if cuda_tma.check(params, self._judged_as(params)):
+        if cuda_tma.check(_judged_as(params, self.compute_capability), self.compute_capability):
             return INVALID_VALUE
         ctypes.memmove(target, cuda_tma.encode(replace(params, allocation_class=self.encodes_class)), 128)
         return 0
-
-    def _judged_as(self, params):
-        """Driver 580 takes wide maps on 9.0, too: what it takes on 10.0 (see descriptors.Recorded)."""
-        wide = isinstance(params, cuda_tma.Im2colWideParams)
-        return max(self.compute_capability, (10, 0)) if wide else self.compute_capability
 
     def cuTensorMapReplaceAddress(self, target, address):
         """Half of what it should write where `half_replaced` says so, and then it fails."""

@@ -34,7 +34,7 @@ RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 OTHER_PYTHONS = [version for version in ("3.10", "3.11", "3.12", "3.13") if version != RUNNING]
 
 # Those that run on the fake driver, and of those that need no more than NumPy the quick ones, with the doctests.
-EXTENSION_TESTS = ("test_tensor_map.py", "test_kernel_arg.py", "test_options.py")
+EXTENSION_TESTS = tuple(f"test_{each}.py" for each in ("tensor_map", "reading", "im2col_map", "kernel_arg", "options"))
 PURE_TESTS = ("test_codec.py", "test_explain.py", "test_diff.py", "test_swizzle.py")
 DOCTESTS = ("--doctest-modules", "--ignore-glob=*/plot.py", "--pyargs", "cuda_tma")
 RUNNERS = ("pytest", "hypothesis", "ml_dtypes")
