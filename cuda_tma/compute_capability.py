@@ -1,0 +1,68 @@
+"""Which device a map is for: a compute capability, from the pair or any of the usual spellings."""
+
+from __future__ import annotations
+
+import operator
+import re
+
+from .errors import TensorMapError
+from .given import shown
+
+__all__ = ["NEWEST_MAJOR", "parse_compute_capability"]
+
+# CUDA 13.5 Programming Guide, compute capabilities: 12.x is the newest. A larger number is a spelling of cuda.core's
+# `arch` (90 for 9.0), which would pass for a device with every feature.
+NEWEST_MAJOR = 12
+_SPELLING = re.compile(r"(sm_|compute_)?([0-9]+)(?:\.([0-9]))?[af]?", re.IGNORECASE)
+
+
+def parse_compute_capability(value: object) -> tuple[int, int]:
+    """The pair (major, minor) that a value stands for.
+
+    Parameters
+    ----------
+    value : (int, int) or str
+        cuda.core's ``Device().compute_capability``; or a spelling of it: ``"9.0"``, ``"90"`` (its ``arch``), ``"9"``,
+        ``"sm_90a"``, ``"compute_100f"``.
+
+    Returns
+    -------
+    (int, int)
+
+    Raises
+    ------
+    TensorMapError
+        If it is neither, or none that is known: the major number is 1 to 12, the minor one 0 to 9.
+
+    Examples
+    --------
+    >>> parse_compute_capability("sm_90a"), parse_compute_capability("100"), parse_compute_capability((12, 1))
+    ((9, 0), (10, 0), (12, 1))
+    """
+    found = _of_text(value) if isinstance(value, str) else _of_pair(value)
+    if found is None or not (1 <= found[0] <= NEWEST_MAJOR and 0 <= found[1] <= 9):
+        raise TensorMapError(
+            f"compute_capability is {shown(value)}; give (major, minor), as in (9, 0), or one of its spellings: "
+            f'"9.0", "90" or "sm_90a". Majors up to {NEWEST_MAJOR} are known'
+        )
+    return found
+
+
+def _of_pair(value: object) -> tuple[int, int] | None:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return None
+    try:
+        return operator.index(value[0]), operator.index(value[1])
+    except TypeError:
+        return None
+
+
+def _of_text(text: str) -> tuple[int, int] | None:
+    """Without a point the last digit is the minor number, as in sm_90; but "9" and "10" are majors: no 1.0 has TMA."""
+    match = _SPELLING.fullmatch(text.strip())
+    if match is None or len(match[2]) > 3:
+        return None
+    prefix, number, minor = match[1], int(match[2]), match[3]
+    if minor is not None:
+        return None if prefix else (number, int(minor))
+    return (number, 0) if number < 20 and not prefix else divmod(number, 10)
