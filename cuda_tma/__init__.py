@@ -22,6 +22,7 @@ from .errors import TensorMapError, TensorMapFault
 from .include_path import include_path
 from .options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 from .params import Im2colParams, Im2colWideParams, TiledParams
+from .params_of import TensorSpec, params_of
 from .rule import Violation
 from .rules import check
 from .suggest import Suggestion, suggest
@@ -50,6 +51,7 @@ __all__ = [
     "TensorMapOOBFill",
     "TensorMapOptions",
     "TensorMapSwizzle",
+    "TensorSpec",
     "TiledParams",
     "Violation",
     "check",
@@ -61,6 +63,7 @@ __all__ = [
     "encode",
     "include_path",
     "launch",
+    "params_of",
     "prepare",
     "suggest",
 ]

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from . import refusals
-from .data_type import DLPACK_NAMES
+from .data_type import DLPACK_DTYPES, DLPACK_NAMES
 from .errors import TensorMapError
 
 DLPACK_VERSION = (1, 3)
@@ -163,12 +163,10 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize
     (8, 1)
     """
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
-    codes = {name: dlpack for dlpack, name in DLPACK_NAMES.items()}
-    if dtype is None:
-        codes[None] = OPAQUE_CODE, 8 * itemsize, 1
-    if dtype not in codes:
-        raise TensorMapError(f"dtype={dtype!r} is not one that TMA can move; choose one of {', '.join(codes)}")
-    exported.layout.code, exported.layout.bits, exported.layout.lanes = codes[dtype]
+    found = DLPACK_DTYPES.get(dtype) if dtype is not None else (OPAQUE_CODE, 8 * itemsize, 1)
+    if found is None:
+        raise refusals.dtype(dtype)
+    exported.layout.code, exported.layout.bits, exported.layout.lanes = found
     exported.layout.data = <void*><uintptr_t>address
     exported.layout.device_type = kDLCUDA if device_id >= 0 else 0
     exported.layout.device_id = device_id

@@ -20,7 +20,7 @@ from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as CoreView
 
 from . import refusals
-from .data_type import DLPACK_NAMES
+from .data_type import DLPACK_DTYPES
 from .errors import TensorMapError
 
 ctypedef object (*NoArgsFunction)(PyObject*, PyObject*)
@@ -308,7 +308,7 @@ cdef bint _read_cupy(object array, Reading* reading) except -1:
 cdef inline object _cupy_dtype_key(object dtype):
     found = _cupy_dtypes.get(dtype, 0)
     if found == 0:
-        keys = {name: code | bits << 8 | lanes << 16 for (code, bits, lanes), name in DLPACK_NAMES.items()}
+        keys = {name: code | bits << 8 | lanes << 16 for name, (code, bits, lanes) in DLPACK_DTYPES.items()}
         found = _cupy_dtypes[dtype] = keys.get(dtype.name) if dtype.isnative else None
     return found
 

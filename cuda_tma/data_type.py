@@ -6,6 +6,7 @@ ml_dtypes, torch and JAX share.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from .enums import TensorMapDataType as T
 from .errors import TensorMapError
 
 __all__ = [
+    "DLPACK_DTYPES",
     "DLPACK_NAMES",
     "data_type_of",
+    "dtype_name",
     "element_bits",
     "is_floating",
     "is_packed",
@@ -72,6 +75,7 @@ DLPACK_NAMES = {
     (14, 8, 1): "float8_e8m0fnu",
     (17, 4, 2): "float4_e2m1fn_x2",
 }
+DLPACK_DTYPES = {name: dtype for dtype, name in DLPACK_NAMES.items()}
 
 
 def element_bits(data_type: int) -> int:
@@ -119,37 +123,50 @@ def data_type_of(dtype_name: str) -> T:
     return _DTYPES[dtype_name][1]
 
 
-def dtype_name(dtype_like: Any) -> str:
-    """The shared spelling of a NumPy, ml_dtypes, torch or JAX dtype, or of its name.
+def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] = ()) -> str:
+    """The shared spelling of a NumPy, ml_dtypes, torch or JAX dtype, or of its name in any case.
 
-    >>> dtype_name("float32"), dtype_name(np.float32), dtype_name(np.dtype(">i4").newbyteorder("="))
-    ('float32', 'float32', 'int32')
+    For the error: `argument` is the user's name of it, and `others` are the data types that it takes besides.
+
+    >>> dtype_name("FLOAT32"), dtype_name(np.float32), dtype_name(np.dtype("=i4")), dtype_name("torch.bfloat16")
+    ('float32', 'float32', 'int32', 'bfloat16')
     """
     text = str(dtype_like)
-    if text.startswith("torch."):
-        return text.removeprefix("torch.")
-    if text in _DTYPES:
-        return text
+    name = text.removeprefix("torch.").lower()
+    if name in DLPACK_DTYPES or text.startswith("torch."):
+        return name
+    dtype = _numpy_dtype_like(dtype_like)
+    if dtype is None:
+        kind = "neither a dtype nor a TensorMapDataType" if others else "no dtype"
+        choices = ", ".join([*DLPACK_DTYPES, *others])
+        raise TensorMapError(f"{argument}={dtype_like!r} is {kind}; choose one of {choices}")
+    if not dtype.isnative:
+        raise TensorMapError(f"{argument}={dtype_like!r} is not in native byte order; TMA moves native elements")
+    return dtype.name
+
+
+def _numpy_dtype_like(value: Any) -> np.dtype | None:
+    """The dtype that NumPy takes the value for; it takes too much: None for float64, a number for its type."""
+    if value is None or isinstance(value, np.generic):
+        return None
     try:
-        return np.dtype(dtype_like).name
-    except TypeError:
-        raise TensorMapError(
-            f"data_type={dtype_like!r} is neither a dtype nor a TensorMapDataType; "
-            f"choose a dtype, or one of {', '.join(m.short_name for m in T)}"
-        ) from None
+        return np.dtype(value)
+    except (TypeError, ValueError, SyntaxError):  # the last of strings with commas
+        return None
 
 
-def parse_data_type(value: object) -> T:
+def parse_data_type(value: object, argument: str = "data_type") -> T:
     """A data type from a TensorMapDataType (ours or cuda.core's), a driver value, a name, or any dtype.
 
     A name may be the driver's (``"TFLOAT32"``) or a dtype's (``"int8"``); where both have one they mean the same.
+    `argument` is the user's name of it, for the error.
 
     >>> parse_data_type("16U4_ALIGN8B").name, parse_data_type(np.int16).name
     ('PACKED_16U4_ALIGN8B', 'UINT16')
     """
-    if isinstance(value, int) or (isinstance(value, str) and value.upper() in _DRIVER_NAMES):
-        return T.parse(value, "data_type")
-    return data_type_of(dtype_name(value))
+    if isinstance(value, int | np.integer) or (isinstance(value, str) and value.upper() in _DRIVER_NAMES):
+        return T.parse(value, argument)
+    return data_type_of(dtype_name(value, argument, [member.short_name for member in T]))
 
 
 def numpy_dtype(dtype_name: str) -> np.dtype:

@@ -7,6 +7,7 @@ data types and the ``SWIZZLE_128B_ATOM_*`` modes.
 from __future__ import annotations
 
 import enum
+import operator
 
 __all__ = [
     "TensorMapAllocationClass",
@@ -38,7 +39,7 @@ class _DriverEnum(enum.IntEnum):
         Parameters
         ----------
         value : member, int or str
-            A member of this enum or of cuda.core's enum of the same name, a driver value,
+            A member of this enum or of cuda.core's enum of the same name, a driver value (any integer type),
             or a full or short name in any case (``"SWIZZLE_128B"``, ``"128b"``).
         argument : str
             The user's name of the argument, for the error.
@@ -61,16 +62,26 @@ class _DriverEnum(enum.IntEnum):
             raise TypeError(f"{argument}={value!r} is a {type(value).__name__}; {argument} takes a {cls.__name__}")
         if isinstance(value, str):
             member = _by_name(cls).get(value.upper())
-        elif isinstance(value, int) and not isinstance(value, bool):
-            member = next((m for m in cls if m == value), None)
         else:
-            raise TypeError(
-                f"{argument} takes a {cls.__name__}, its driver value or its name, not {type(value).__name__} {value!r}"
-            )
+            number = _number(value)
+            if number is None:
+                kind = type(value).__name__
+                raise TypeError(
+                    f"{argument} takes a {cls.__name__}, its driver value or its name, not {kind} {value!r}"
+                )
+            member = next((m for m in cls if m == number), None)
         if member is None:
             names = ", ".join(f'"{m.short_name}"' for m in cls)
             raise ValueError(f"{argument}={value!r} is not a {cls.__name__}; choose one of {names}")
         return member
+
+
+def _number(value: object) -> int | None:
+    """The integer that it is, a NumPy one included; True and False are none."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def _by_name(cls: type[_DriverEnum]) -> dict[str, _DriverEnum]:

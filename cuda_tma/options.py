@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypedDict
 
 from ._arguments import Compilable
 from .convolution import Convolution
@@ -27,7 +27,26 @@ from .enums import (
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 from .predicates import SPAN_BYTES
 
-__all__ = ["TensorMapIm2colOptions", "TensorMapIm2colWideOptions", "TensorMapOptions"]
+__all__ = ["TensorMapIm2colOptions", "TensorMapIm2colWideOptions", "TensorMapOptions", "TiledKeywords"]
+
+# What users may write; the fields hold what it is turned into. A choice is a member (ours or cuda.core's), its name or
+# its driver value; a data type may be any dtype.
+Integers = Iterable[SupportsIndex]
+Choice = str | SupportsIndex
+
+
+class TiledKeywords(TypedDict, total=False):
+    """The fields of TensorMapOptions, as a function's keywords; None stands for the default."""
+
+    box_dim: Integers | None
+    element_strides: Integers | None
+    data_type: Any
+    interleave: Choice | None
+    swizzle: Choice | None
+    l2_promotion: Choice | None
+    oob_fill: Choice | None
+    allocation_class: Choice | None
+
 
 _ENUMS = {name: PARAMETER_ENUMS[name] for name in ("interleave", "swizzle", "l2_promotion", "oob_fill")}
 _OPTIONAL = ("element_strides", "data_type", "allocation_class")  # which may be None
@@ -118,6 +137,20 @@ class TensorMapOptions(_Checked):
     oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
     allocation_class: TensorMapAllocationClass | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            box_dim: Integers,
+            element_strides: Integers | None = None,
+            data_type: Any = None,
+            interleave: Choice = TensorMapInterleave.NONE,
+            swizzle: Choice = TensorMapSwizzle.NONE,
+            l2_promotion: Choice = TensorMapL2Promotion.NONE,
+            oob_fill: Choice = TensorMapOOBFill.NONE,
+            allocation_class: Choice | None = None,
+        ) -> None: ...
+
     @classmethod
     def from_params(cls, params: TiledParams) -> TensorMapOptions:
         """The options, in tensor order, that would make these parameters."""
@@ -175,6 +208,23 @@ class TensorMapIm2colOptions(_Checked):
     l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
     oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
     allocation_class: TensorMapAllocationClass | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            pixel_box_lower_corner: Integers,
+            pixel_box_upper_corner: Integers,
+            channels_per_pixel: SupportsIndex,
+            pixels_per_column: SupportsIndex,
+            element_strides: Integers | None = None,
+            data_type: Any = None,
+            interleave: Choice = TensorMapInterleave.NONE,
+            swizzle: Choice = TensorMapSwizzle.NONE,
+            l2_promotion: Choice = TensorMapL2Promotion.NONE,
+            oob_fill: Choice = TensorMapOOBFill.NONE,
+            allocation_class: Choice | None = None,
+        ) -> None: ...
 
     @classmethod
     def convolution(
@@ -292,6 +342,24 @@ class TensorMapIm2colWideOptions(_Checked):
     l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
     oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
     allocation_class: TensorMapAllocationClass | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            pixel_box_lower_corner_width: SupportsIndex,
+            pixel_box_upper_corner_width: SupportsIndex,
+            channels_per_pixel: SupportsIndex,
+            pixels_per_column: SupportsIndex,
+            element_strides: Integers | None = None,
+            data_type: Any = None,
+            interleave: Choice = TensorMapInterleave.NONE,
+            mode: Choice = TensorMapIm2ColWideMode.W,
+            swizzle: Choice = TensorMapSwizzle.SWIZZLE_128B,
+            l2_promotion: Choice = TensorMapL2Promotion.NONE,
+            oob_fill: Choice = TensorMapOOBFill.NONE,
+            allocation_class: Choice | None = None,
+        ) -> None: ...
 
     def widen(self, params: Im2colParams) -> Im2colWideParams:
         """What a wide map's bytes are decoded to, with what only these options know: that it is wide, and its mode."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .data_type import element_bits, is_packed
+from .data_type import DLPACK_DTYPES, element_bits, is_packed
 from .enums import TensorMapAllocationClass, TensorMapDataType
 from .errors import TensorMapError
 
@@ -36,6 +36,11 @@ def copied() -> TensorMapError:
         "the tensor exports a copy of itself, and a map of that would not show the tensor; pass one whose memory can "
         "be exported as it is"
     )
+
+
+def dtype(value: object) -> TensorMapError:
+    """Elements that DLPack has no code for are unknown to all that follows."""
+    return TensorMapError(f"dtype={value!r} is none that tensors have here; choose one of {', '.join(DLPACK_DTYPES)}")
 
 
 def typestr(value: str) -> TensorMapError:

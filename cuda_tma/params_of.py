@@ -1,0 +1,184 @@
+"""Parameters of a tensor, or of what one says of itself, and options: the way to a descriptor, short of the driver."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+import numpy as np
+
+from . import refusals
+from ._arguments import tiled_params
+from ._dlpack import ExportedTensor, contiguous_strides, describe_tensor
+from ._export import export_tensor
+from .data_type import DLPACK_DTYPES, dtype_name
+from .errors import TensorMapError
+from .given import integer, shown
+from .keywords import as_options
+from .options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, TiledKeywords
+from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["TensorSpec", "params_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """What a tensor says of itself, without its memory: for :func:`params_of` where there is no tensor.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Extents in elements, in tensor order (the last dimension is the innermost).
+    dtype : dtype or str
+        A NumPy, ml_dtypes, torch or JAX dtype, or its name. Of ``float4_e2m1fn_x2`` an element is a byte, as in torch.
+    strides : sequence of int, optional
+        In elements, as torch and DLPack count them (NumPy's are bytes), in tensor order; C-contiguous if None.
+    address : int
+        Of the first element, in bytes.
+
+    Attributes
+    ----------
+    shape, strides : tuple of int
+    dtype : str
+        The dtype's name.
+    address : int
+
+    Raises
+    ------
+    TensorMapError
+        If a value is no integer, does not fit 64 bits, or is no dtype that a tensor can have here.
+
+    Examples
+    --------
+    >>> TensorSpec([128, 1733], np.float32, strides=(1736, 1))
+    TensorSpec(shape=(128, 1733), dtype='float32', strides=(1736, 1), address=0)
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...] | None = None
+    address: int = 0
+
+    if TYPE_CHECKING:  # what the constructor takes is more than what the fields hold
+
+        def __init__(
+            self,
+            shape: Sequence[SupportsIndex],
+            dtype: Any,
+            strides: Sequence[SupportsIndex] | None = None,
+            address: SupportsIndex = 0,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Turn what the user wrote into ints and a name; refuse what is neither."""
+        shape = _integers("shape", self.shape)
+        _require_int64(f"shape={shape}, C-contiguous,", contiguous_strides(shape) if self.strides is None else ())
+        strides = None if self.strides is None else _integers("strides", self.strides)
+        if strides is not None and len(strides) != len(shape):
+            raise TensorMapError(f"strides={strides} has {len(strides)} values, and shape={shape} has {len(shape)}")
+        address = integer("address", self.address)
+        if not 0 <= address < 2**64:
+            raise TensorMapError(f"address={address} is no address of 64 bits; give 0 to 2^64 - 1")
+        name = dtype_name(self.dtype)
+        if name not in DLPACK_DTYPES:
+            raise refusals.dtype(name)
+        values = {"shape": shape, "dtype": name, "strides": strides, "address": address}
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
+
+@overload
+def params_of(
+    tensor: object, options: TensorMapOptions | None = None, **keywords: Unpack[TiledKeywords]
+) -> TiledParams: ...
+@overload
+def params_of(tensor: object, options: TensorMapIm2colOptions) -> Im2colParams: ...
+@overload
+def params_of(tensor: object, options: TensorMapIm2colWideOptions) -> Im2colWideParams: ...
+@overload
+def params_of(tensor: object, options: object) -> Params: ...
+def params_of(tensor: object, options: object = None, **keywords: Any) -> Params:
+    """The parameters that a tensor and options make: those of the descriptor, without a driver and without a GPU.
+
+    Nothing is encoded, so nothing but what no parameters can say is refused: a stride that is not one of elements, a
+    negative stride, options of another rank. Whether the driver takes the map, :func:`cuda_tma.check` says.
+
+    Parameters
+    ----------
+    tensor : TensorSpec, array or tensor
+        What :func:`cuda_tma.create_tensor_map` takes, on any device, and so a NumPy array or a CPU tensor too; or what
+        a tensor says of itself. Nothing keeps it alive: the parameters hold an address alone.
+    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
+        Their type picks the mode: tiled, im2col or im2col wide.
+    **keywords
+        Fields of :class:`cuda_tma.TensorMapOptions`, instead of `options`.
+
+    Returns
+    -------
+    TiledParams, Im2colParams or Im2colWideParams
+        In driver order: innermost dimension first, strides in bytes.
+
+    Raises
+    ------
+    TensorMapError
+        If the tensor cannot be described, as :func:`cuda_tma.create_tensor_map` refuses it.
+    TypeError, ValueError
+        If the options are none.
+
+    Examples
+    --------
+    >>> import cuda_tma
+    >>> params = params_of(TensorSpec((128, 1733), "float32"), box_dim=(32, 32), swizzle="128B")
+    >>> params.global_dim, params.global_strides, params.box_dim
+    ((1733, 128), (6932,), (32, 32))
+    >>> [violation.rule for violation in cuda_tma.check(params)]
+    ['global_strides_alignment']
+
+    The emulator reads an array at its address:
+
+    >>> from cuda_tma import emulate, testing
+    >>> array = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64)
+    >>> params = params_of(array, box_dim=(2, 8))
+    >>> memory = testing.view_bytes(array)
+    >>> emulate.load(params, memory, (8, 1), base_address=params.global_address).smem.view(np.uint16).reshape(2, 8)
+    array([[ 72,  73,  74,  75,  76,  77,  78,  79],
+           [136, 137, 138, 139, 140, 141, 142, 143]], dtype=uint16)
+    """
+    return tiled_params(_described(tensor), as_options(options=options, **keywords))
+
+
+def _described(tensor: object) -> ExportedTensor:
+    if isinstance(tensor, np.ndarray):
+        tensor = _spec_of_array(tensor)
+    if isinstance(tensor, TensorSpec):
+        return describe_tensor(tensor.shape, tensor.strides, tensor.dtype, tensor.address)
+    return export_tensor(tensor)
+
+
+def _spec_of_array(array: np.ndarray) -> TensorSpec:
+    """By the array's own attributes: NumPy's DLPack knows no ml_dtypes, and in NumPy 1 nothing that is read-only."""
+    spec, item_bytes = TensorSpec(array.shape, array.dtype, None, array.ctypes.data), array.itemsize
+    if any(stride % item_bytes for stride in array.strides):
+        raise refusals.byte_strides(array.strides, item_bytes)
+    return replace(spec, strides=tuple(stride // item_bytes for stride in array.strides))
+
+
+def _integers(name: str, values: Any) -> tuple[int, ...]:
+    try:
+        found = tuple(map(operator.index, values))
+    except TypeError:
+        raise TensorMapError(f"{name}={shown(values)} is no sequence of integers, one for each dimension") from None
+    _require_int64(f"{name}={found}", found)
+    return found
+
+
+def _require_int64(given: str, values: Sequence[int]) -> None:
+    """DLPack's extents and strides are so wide."""
+    beyond = [value for value in values if not -(2**63) <= value < 2**63]
+    if beyond:
+        raise TensorMapError(f"{given} needs {beyond[0]}, which does not fit 64 bits; no memory is so large")
