@@ -147,12 +147,18 @@ def draw(tree: Tree, seed: int) -> Iterator[tuple[int, Mutant]]:
             yield number, mutant
 
 
+def names_of(tree: Tree, module: Path) -> set[str]:
+    """The module, what it defines, and the modules that import it."""
+    defined = re.findall(r"^ *(?:def|class|cp?def [\w* ]*?)\b(\w+)\s*[(:]", tree.text(str(module)), re.M)
+    imports = re.compile(rf"^.*\bc?import\b.*\b{module.stem}\b|^from \S*\b{module.stem} c?import", re.M)
+    importers = {Path(path).stem for path in tree.sources if imports.search(tree.text(path))}
+    return {module.stem, *importers, *(name for name in defined if not name.startswith("__"))} - {"__init__"}
+
+
 def likely(tree: Tree, mutant: Mutant, results: Sequence[dict]) -> list[str]:
     """The doctests of the mutant's module, and the test files that are most likely to notice it, soonest first."""
     module = Path(mutant.path)
-    defined = re.findall(r"^ *(?:def|class|cdef class|cpdef \w+) (\w+)", tree.text(mutant.path), re.M)
-    names = {module.stem, *(name for name in defined if not name.startswith("__"))}
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names_of(tree, module))))})\b")
     noticed = Counter(r["by"].partition("::")[0] for r in results if r["path"] == mutant.path and r["by"])
     worth = {}
     for path, seconds in tree.seconds.items():
