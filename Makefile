@@ -1,17 +1,24 @@
-# make demo | test | check | bench | docs | clean
+# make demo | test | test-environments | test-asan | torch | check | bench | docs | wheel | clean
 #
 # Each runs in .venv, made on demand from Python, a C compiler and the package index; PYTHON says which Python.
 # To use a Python that already has what is needed (no network is asked for), leave VENV empty:
 #     make demo VENV= PYTHON=python3
-# ARGS goes to the command: make demo ARGS="--input picture.png", make test ARGS="-m 'not slow'".
+# ARGS goes to the command: make demo ARGS="--input picture.png", make test ARGS="-k decode".
+#
+# `test` is all but the tests that build wheels and environments: those are `test-environments`, and need the package
+# index. The tests of torch's reading run where torch is installed; a build without CUDA will do, and `make torch`
+# installs one (200 MB; a build with CUDA has several GB), as .ci/run does.
+# WORKERS processes share the tests; where pytest-xdist is not installed, leave it empty.
 
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+WORKERS ?= 2
+TORCH ?= torch==2.13.0+cpu
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # where "+cpu" is to be had, if the usual index lacks it
 
-CYTHON := $(wildcard cuda_tma/*.pyx cuda_tma/*.pxd)
-stubs := $(subst /,.,$(basename $(wildcard cuda_tma/*.pyi)))
-absent := 'cuda_tma\..*\.__buffer__' # Python has it from 3.12 on; type checkers always want it
+CYTHON := $(shell find cuda_tma -name '*.pyx' -o -name '*.pxd')
+compiled := $(subst /,.,$(sort $(basename $(shell find cuda_tma -name '*.py[ix]')))) # modules, each with its stub
 
 ifeq ($(VENV),)
 built := build-in-place
@@ -22,21 +29,32 @@ python := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
 
-.PHONY: demo test check bench docs clean build-in-place
+.PHONY: demo test test-environments test-asan torch check bench docs wheel clean build-in-place
 
 demo: $(built)
 	$(python) -m cuda_tma demo $(ARGS)
 
 test: $(built)
-	$(python) -m pytest $(ARGS)
+	$(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal) $(ARGS)
+
+test-environments: $(built)
+	$(python) -m pytest -m slow -rs tests $(ARGS)
+
+# The extensions once more, apart, with gcc's AddressSanitizer; then the tests that go through them.
+test-asan: $(built)
+	tools/asan.sh $(python) $(ARGS)
+
+torch: $(built)
+	$(python) -c "import torch" 2>/dev/null || $(python) -m pip install --quiet "$(TORCH)" || \
+	    $(python) -m pip install --quiet "$(TORCH)" --extra-index-url $(TORCH_INDEX)
 
 check: $(built)
 	$(python) -m ruff check
 	$(python) -m ruff format --check
 	cython-lint $(CYTHON)
 	$(python) -m mypy
-	echo $(absent) | $(python) -m mypy.stubtest $(stubs) --mypy-config-file pyproject.toml --ignore-missing-stub \
-	    --allowlist /dev/stdin --ignore-unused-allowlist
+	$(python) -m mypy.stubtest $(compiled) --mypy-config-file pyproject.toml \
+	    --allowlist tools/stubtest_allowed.txt --ignore-unused-allowlist
 
 bench: $(built)
 	$(python) -m benchmarks $(ARGS)
@@ -45,13 +63,22 @@ docs: $(built)
 	$(python) tools/write_rules.py
 	$(python) tools/draw_docs.py
 
+# dist/: the source distribution, and a wheel of this Python, stripped and tagged as an index wants it (manylinux).
+wheel: $(built)
+	$(python) -m pip install --quiet ".[wheel]" build
+	LDFLAGS=-Wl,--strip-all $(python) -m build --outdir dist
+	$(python) -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
+	rm dist/*-linux_*.whl
+
 clean:
-	rm -rf build dist *.egg-info cuda_tma/*.so $(VENV)
+	rm -rf build dist *.egg-info $(VENV)
+	find cuda_tma -name '*.so' -delete
 
 # An editable installation: pip builds the extensions beside their sources, with the build needs of pyproject.toml.
 $(VENV)/built: pyproject.toml setup.py $(CYTHON)
 	test -x $(python) || $(PYTHON) -m venv $(VENV)
-	$(python) -m pip install --quiet --editable ".[test,check]"
+	$(python) -m pip install --quiet --editable ".[test,check]" || \
+	    { echo "Without a package index: make ... VENV= PYTHON=(one that has what pyproject.toml names)"; exit 1; }
 	touch $@
 
 build-in-place:

@@ -1,20 +1,32 @@
 """Builds the extension modules: a C compiler and Python's headers are enough (no CUDA toolkit)."""
 
+import re
+from pathlib import Path
+
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 EXTENSIONS = Extension(
-    "cuda_tma.*",
-    ["cuda_tma/*.pyx"],
+    "*",
+    ["cuda_tma/**/*.pyx"],
     # -w: the C is Cython's, and so would be the warnings. memset: gcc writes "rep stos" for the 100 to 500 bytes that a
     # descriptor clears, which takes longer than the C library's.
     extra_compile_args=["-O2", "-g0", "-w", "-fno-builtin-memset"],
 )
 
+
+def readme() -> str:
+    """README.md without its pictures and links to files beside it, which an index page has not."""
+    return re.sub(r"!?\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", Path("README.md").read_text(encoding="utf-8"))
+
+
 setup(
     ext_modules=cythonize(
         EXTENSIONS,
         build_dir="build/cython",  # the generated C stays out of the package
-        compiler_directives={"language_level": 3, "embedsignature": True},
-    )
+        # Cython's functions have a signature of their own: embedded in the docstring, help() would show it twice.
+        compiler_directives={"language_level": 3, "embedsignature": False},
+    ),
+    long_description=readme(),
+    long_description_content_type="text/markdown",
 )

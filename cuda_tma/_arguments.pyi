@@ -7,6 +7,9 @@ from .options import Options, TensorMapOptions
 from .params import Params, TiledParams
 
 @disjoint_base
+class CompiledOptions: ...
+
+@disjoint_base
 class Compilable: ...
 
 @overload

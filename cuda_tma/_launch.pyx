@@ -22,6 +22,8 @@ from ._vectorcall cimport (
     METH_FASTCALL, METH_KEYWORDS, PyCFunction_NewEx, PyMethodDef, PyObject_Vectorcall, PySequence_Fast_ITEMS,
     PyVectorcall_NARGS, accept_vectorcall, vectorcallfunc)
 
+import inspect
+
 from cuda.core._utils.cuda_utils import CUDAError
 
 from .errors import TensorMapError
@@ -145,7 +147,8 @@ cdef object _launch(PyObject* module, PyObject* const* given, Py_ssize_t given_c
 
 
 cdef PyMethodDef LAUNCH_DEFINITION
-cdef bytes LAUNCH_DOC = launch.__doc__.replace("\n\n", "\n--\n\n", 1).encode()  # as inspect wants the signature
+# As inspect wants the signature of a function of C.
+cdef bytes LAUNCH_DOC = f"launch{inspect.signature(launch)}\n--\n\n{launch.__doc__}".encode()
 LAUNCH_DEFINITION.ml_name = "launch"
 LAUNCH_DEFINITION.ml_meth = <void*>_launch
 LAUNCH_DEFINITION.ml_flags = METH_FASTCALL | METH_KEYWORDS
@@ -241,7 +244,9 @@ NOT_BOUND.stream = KnownStream.__new__(KnownStream)  # no object is its owner
 
 
 cdef class PreparedLaunch:
-    """A kernel with its configuration and arguments in place: calling it with a stream only launches.
+    """PreparedLaunch(kernel, config, *args)\n--
+
+    A kernel with its configuration and arguments in place: calling it with a stream only launches.
 
     Made by :func:`prepare`, and keeps its arguments alive. ``prepared[i] = value`` packs one argument anew, checked as
     by :func:`launch`; a new descriptor is a copy of 128 bytes. A descriptor whose address was replaced is packed anew

@@ -1,15 +1,17 @@
-"""The package as it is delivered: one wheel, in environments made for it.
+"""The package as it is delivered: the source distribution, and wheels built from it, in environments made for them.
 
-This needs the package index and a C compiler, and takes a minute or two: ``-m "not slow"`` leaves it out.
+This needs the package index and a C compiler, and takes minutes: ``make test-environments``.
 """
 
 import ctypes
+import email
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,7 +33,8 @@ PEERS = {
     "last bindings 13, last core 1": ("cuda-bindings==13.*", "cuda-core==1.*"),
 }
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
-OTHER_PYTHONS = [version for version in ("3.10", "3.11", "3.12", "3.13") if version != RUNNING]
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+OTHER_PYTHONS = [version for version in PYTHONS if version != RUNNING]
 
 # Those that run on the fake driver, and of those that need no more than NumPy the quick ones, with the doctests.
 EXTENSION_TESTS = tuple(f"test_{each}.py" for each in ("tensor_map", "reading", "im2col_map", "kernel_arg", "options"))
@@ -86,13 +89,29 @@ def has_driver():
     return True
 
 
-def build_wheel(python, folder):
-    """Build from a clean copy of what the package is built from: nothing left over from earlier builds is packed."""
-    sources = folder / "sources"
-    shutil.copytree(ROOT / "cuda_tma", sources / "cuda_tma", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
-        shutil.copy2(ROOT / name, sources)
-    pip(python, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sources)
+def unpack_source_distribution(folder):
+    """Make it from a copy of the repository (nothing left over from earlier builds is packed); return where it lies.
+
+    The C that Cython made goes with it, so that it is not made again for every wheel.
+    """
+    copy, packed = folder / "copy", folder / "packed"
+    leftovers = shutil.ignore_patterns(
+        ".git", ".venv", ".*_cache", "build", "dist", "*.so", "*.egg-info", "__pycache__"
+    )
+    shutil.copytree(ROOT, copy, ignore=leftovers)
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", packed, copy)
+    (archive,) = packed.glob("*.tar.gz")
+    with tarfile.open(archive) as members:
+        members.extractall(folder, filter="data")
+    sources = folder / archive.name.removesuffix(".tar.gz")
+    shutil.copytree(copy / "build", sources / "build")
+    return sources
+
+
+def build_wheel(python, folder, sources):
+    own_sources = folder / "sources"
+    shutil.copytree(sources, own_sources)
+    pip(python, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, own_sources)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -104,8 +123,8 @@ def make_environment(python, folder, *requirements):
     return own
 
 
-def try_wheel(python, folder, wheel, peers, modules, *options):
-    """Install the wheel and its peers, ask it a few things, and run test modules on it.
+def try_wheel(python, folder, sources, wheel, peers, modules, *options):
+    """Install the wheel and its peers, ask it a few things, and run test modules of the source distribution on it.
 
     Returns
     -------
@@ -119,35 +138,49 @@ def try_wheel(python, folder, wheel, peers, modules, *options):
         capture_output=True, text=True, env=ENVIRON, cwd=folder,
     ).stdout  # fmt: skip
     for name in ("tests", "examples", "docs"):  # what the tests read lies beside them
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("gpu", "__pycache__"))
+        shutil.copytree(sources / name, folder / name, ignore=shutil.ignore_patterns("gpu"))
     report = run(own, "-m", "pytest", "-q", *[f"tests/{module}" for module in modules], *options, cwd=folder)
     return found | {"report": report.splitlines()[-1]}
 
 
 @pytest.fixture(scope="module")
-def pool():
+def pool(tmp_path_factory):
+    """Two at work, in the order in which they were asked for: what waits for another comes after it."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", tmp_path_factory.mktemp("index"), "pip"]
+    asked = subprocess.run(command, capture_output=True, text=True, env=ENVIRON)
+    if asked.returncode:
+        pytest.skip(f"the package index cannot be reached: {asked.stderr.strip().splitlines()[-1]}")
     with ThreadPoolExecutor(2) as pool:
         yield pool
 
 
 @pytest.fixture(scope="module")
-def wheel(pool, tmp_path_factory):
-    """A future of the wheel that the running Python builds."""
-    return pool.submit(build_wheel, sys.executable, tmp_path_factory.mktemp("wheel"))
+def sources(pool, tmp_path_factory):
+    """A future of the source distribution's folder."""
+    return pool.submit(unpack_source_distribution, tmp_path_factory.mktemp("sources"))
 
 
 @pytest.fixture(scope="module")
-def trials(request, pool, wheel, tmp_path_factory):
+def wheel(pool, sources, tmp_path_factory):
+    """A future of the wheel that the running Python builds."""
+    folder = tmp_path_factory.mktemp("wheel")
+    return pool.submit(lambda: build_wheel(sys.executable, folder, sources.result()))
+
+
+@pytest.fixture(scope="module")
+def trials(request, pool, sources, wheel, tmp_path_factory):
     """Every trial that was asked for, begun at once: name to a future of what :func:`try_wheel` returns."""
     wanted = {item.callspec.id for item in request.session.items if "trials" in getattr(item, "fixturenames", ())}
 
     def try_python(python):
-        folder = tmp_path_factory.mktemp("python")
-        own_wheel = build_wheel(python, folder)
-        return try_wheel(python, folder / "venv", own_wheel, (), EXTENSION_TESTS + PURE_TESTS, *DOCTESTS)
+        folder, unpacked = tmp_path_factory.mktemp("python"), sources.result()
+        own_wheel = build_wheel(python, folder, unpacked)
+        modules = EXTENSION_TESTS + PURE_TESTS
+        return try_wheel(python, folder / "venv", unpacked, own_wheel, (), modules, *DOCTESTS)
 
     def try_peers(peers):
-        return try_wheel(sys.executable, tmp_path_factory.mktemp("peers"), wheel.result(), peers, EXTENSION_TESTS)
+        folder = tmp_path_factory.mktemp("peers")
+        return try_wheel(sys.executable, folder, sources.result(), wheel.result(), peers, EXTENSION_TESTS)
 
     pythons = {version: find_python(version) for version in OTHER_PYTHONS if version in wanted}
     return {version: pool.submit(try_python, python) for version, python in pythons.items() if python} | {
@@ -175,15 +208,45 @@ def test_one_wheel_for_all_peers(trials, name):
     require_sound(trials[name].result())
 
 
+def test_the_source_distribution_is_the_repository(sources):
+    """It has the tests and all that they read; that they pass from it, the trials above show."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("no git history here says what the repository holds")
+    packed = {path.relative_to(sources.result()).as_posix() for path in sources.result().rglob("*") if path.is_file()}
+    assert {name for name in listed.stdout.splitlines() if (ROOT / name).exists()} - packed == set()
+
+
 def test_what_the_wheel_holds(wheel):
     names = zipfile.ZipFile(wheel.result()).namelist()
     package = {name.removeprefix("cuda_tma/") for name in names if name.startswith("cuda_tma/")}
     extensions = {name.partition(".")[0] for name in package if name.endswith(".so")}
-    assert extensions == {path.stem for path in (ROOT / "cuda_tma").glob("*.pyx")}
-    assert {path.name for path in (ROOT / "cuda_tma").glob("*.pyi")} <= package
+    assert extensions == {name_in_package(path.with_suffix("")) for path in (ROOT / "cuda_tma").rglob("*.pyx")}
+    assert {name_in_package(path) for path in (ROOT / "cuda_tma").rglob("*.pyi")} <= package
     assert {"py.typed", "include/cuda_tma/tma.cuh"} <= package
     assert {Path(name).suffix for name in package} == {".py", ".pyi", ".so", ".typed", ".cuh"}
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"cuda_tma"}
+
+
+def name_in_package(path):
+    return path.relative_to(ROOT / "cuda_tma").as_posix()
+
+
+def test_what_an_index_shows(wheel):
+    """Who may use it, and a description that points to no file that an index has not."""
+    with zipfile.ZipFile(wheel.result()) as packed:
+        (name,) = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(packed.read(name))
+    classifiers = metadata.get_all("Classifier")
+    assert {f"Programming Language :: Python :: {version}" for version in PYTHONS} <= set(classifiers)
+    assert {"Operating System :: POSIX :: Linux", "Typing :: Typed"} <= set(classifiers)
+    assert metadata["Author"] and metadata["Keywords"] and metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    extras = set(metadata.get_all("Provides-Extra"))
+    assert {"dtypes", "cli", "plot", "layout", "examples", "test", "check"} <= extras
+    description = metadata.get_payload()
+    assert description.startswith("# cuda_tma") and "](https://" in description
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []
 
 
 def test_the_wheel_needs_no_cuda_library(wheel):
@@ -195,6 +258,6 @@ def test_the_wheel_needs_no_cuda_library(wheel):
 
 def test_building_needs_no_cuda_header():
     included = set()
-    for path in (ROOT / "cuda_tma").glob("*.p[yx][xd]"):
+    for path in (ROOT / "cuda_tma").rglob("*.p[yx][xd]"):
         included |= set(re.findall(r'cdef extern from "([^"]*)"', path.read_text()))
     assert included == {"Python.h"}

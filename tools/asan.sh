@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Build the extensions with AddressSanitizer under build/asan, beside copies of what the tests read, and run there the
+# tests that go through them. Any error that it finds ends the run. Needs gcc and its libasan, and a Python with the
+# needs of the tests, setuptools and Cython.
+# Usage: tools/asan.sh PYTHON [pytest arguments ...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=$(command -v "$1")
+case $python in /*) ;; *) python=$PWD/$python ;; esac
+shift
+site=build/asan/site
+rm -rf "$site"
+"$python" -c 'import Cython, setuptools' 2>/dev/null || "$python" -m pip install --quiet cython setuptools
+CFLAGS="-fsanitize=address -fno-omit-frame-pointer -g" LDFLAGS="-fsanitize=address" \
+  "$python" setup.py --quiet build --build-base build/asan --build-lib "$site"
+cp -r tests examples benchmarks docs README.md pyproject.toml "$site"
+cd "$site"
+# Leaks are not looked for: Python itself frees little at its end. malloc: so that it sees Python's own objects, too.
+# Interceptors of C++ must be loaded before what throws (torch, NVRTC), hence libstdc++.
+export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc PYTHONPATH=$PWD CUDA_TMA_ASAN=1
+exec "$python" -m pytest -p no:cacheprovider -q \
+  $(grep -lE 'driver\b|DeviceTensor|describe_tensor|create_tensor_map' tests/test_*.py | grep -v test_environments) "$@"
