@@ -20,7 +20,12 @@ from .enums import (
 )
 from .errors import TensorMapError, TensorMapFault
 from .include_path import include_path
-from .options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
+from .options import (
+    TensorMapDescriptorOptions,
+    TensorMapIm2colOptions,
+    TensorMapIm2colWideOptions,
+    TensorMapOptions,
+)
 from .params import Im2colParams, Im2colWideParams, TiledParams
 from .params_of import TensorSpec, params_of
 from .rule import Violation
@@ -41,6 +46,7 @@ __all__ = [
     "TensorMapArray",
     "TensorMapDataType",
     "TensorMapDescriptor",
+    "TensorMapDescriptorOptions",
     "TensorMapError",
     "TensorMapFault",
     "TensorMapIm2ColWideMode",

@@ -165,6 +165,7 @@ class Convolution:
         >>> conv.coordinates(conv.output_pixel(56 * 56 + 57, (56, 56)))  # image 1, row 1, column 1
         (0, 0, 0, 1)
         """
+        index = _integer("index", index)
         if index < 0:
             raise TensorMapError(f"index={index} is negative; output pixels are counted from 0")
         pixel = []
@@ -183,6 +184,7 @@ class Convolution:
         channel : int
             The first channel; its bytes lie on a multiple of 16.
         """
+        channel = _integer("channel", channel)
         image, *places = _each("pixel", pixel, len(self.kernel_size) + 1)
         steps = zip(places, self.stride, self.padding, strict=True)
         return (channel, *reversed([place * step - before for place, step, (before, _) in steps]), image)
@@ -204,6 +206,13 @@ class Convolution:
         if any(place >= size for place, size in zip(taps, self.kernel_size, strict=True)):
             raise TensorMapError(f"tap={tap!r} lies outside the filter, which is {self.kernel_size}; count from 0")
         return tuple(place * d for place, d in zip(reversed(taps), reversed(self.dilation), strict=True))
+
+
+def _integer(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} is not an integer") from None
 
 
 def _is_sequence(value: Any) -> bool:

@@ -97,8 +97,8 @@ def is_floating(data_type: int) -> bool:
     return T.FLOAT16 <= data_type <= T.TFLOAT32_FTZ
 
 
-def data_type_of(dtype_name: str) -> T:
-    """The data type that stands for a dtype unless the user chooses another.
+def data_type_of(dtype_name: str, argument: str = "data_type") -> T:
+    """The data type that stands for a dtype unless the user chooses another; by which `argument`, the error says.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def data_type_of(dtype_name: str) -> T:
     """
     if dtype_name == "float4_e2m1fn_x2":
         raise TensorMapError(
-            "a float4_e2m1fn_x2 tensor can be moved in three ways; pass data_type= to choose one: "
+            f"a float4_e2m1fn_x2 tensor can be moved in three ways; pass {argument}= to choose one: "
             '"UINT8" (each byte, two elements, as it is; box_dim and coordinates count bytes), '
             '"16U4_ALIGN8B" (16 elements in 8 bytes of shared memory, no gaps; box_dim and coordinates count 4-bit '
             "elements), "
@@ -117,7 +117,7 @@ def data_type_of(dtype_name: str) -> T:
     if dtype_name not in _DTYPES:
         raise TensorMapError(
             f"the elements are {dtype_name}, from which no tensor-map data type follows. TMA moves elements of 1, 2, 4 "
-            "or 8 bytes: pass data_type= to say what they are, or view the tensor as another dtype (complex128 as "
+            f"or 8 bytes: pass {argument}= to say what they are, or view the tensor as another dtype (complex128 as "
             "float64 with twice the columns)"
         )
     return _DTYPES[dtype_name][1]
@@ -166,7 +166,8 @@ def parse_data_type(value: object, argument: str = "data_type") -> T:
     """
     if isinstance(value, int | np.integer) or (isinstance(value, str) and value.upper() in _DRIVER_NAMES):
         return T.parse(value, argument)
-    return data_type_of(dtype_name(value, argument, [member.short_name for member in T]))
+    others = [member.short_name for member in T if member.short_name.lower() not in DLPACK_DTYPES]
+    return data_type_of(dtype_name(value, argument, others), argument)
 
 
 def numpy_dtype(dtype_name: str) -> np.dtype:

@@ -12,6 +12,7 @@ __all__ = ["NAMES", "as_options"]
 
 # what each kind of options is called; the first name tells the kinds apart
 NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
+_DEFAULTS = {f.name: f.default for f in fields(TensorMapOptions)}
 
 
 def as_options(box_dim=None, options=None, **keywords) -> Options:
@@ -23,7 +24,8 @@ def as_options(box_dim=None, options=None, **keywords) -> Options:
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
         Instead of `box_dim` and `keywords`, not beside them. A mapping's names tell which options it stands for.
     **keywords
-        Fields of :class:`TensorMapOptions`; None stands for the default.
+        Fields of :class:`TensorMapOptions`; None stands for the default. Beside `options` the default's value says
+        nothing either, as in cuda.core, whose keywords have it: the options hold.
 
     Raises
     ------
@@ -38,14 +40,14 @@ def as_options(box_dim=None, options=None, **keywords) -> Options:
                 "made with options=TensorMapIm2colOptions(...)"
             )
         return TensorMapOptions(box_dim, **given)
-    if box_dim is not None or given:
-        extra = ", ".join([*(["box_dim"] if box_dim is not None else []), *given])
+    extra = ", ".join(name for name, value in {"box_dim": box_dim, **given}.items() if not _is_default(name, value))
+    if extra:
         raise TypeError(f"options= and {extra} were both given; put {extra} into the options")
     if isinstance(options, get_args(Options)):
         return options
     if isinstance(options, Mapping):
         chosen = _kind(options.__contains__) or TensorMapOptions
-        unknown = sorted(set(options) - set(NAMES[chosen]))
+        unknown = [name for name in options if name not in NAMES[chosen]]
         if unknown:
             names = ", ".join(NAMES[chosen])
             raise TypeError(f"options has no {', '.join(map(repr, unknown))}; its names are {names}")
@@ -62,6 +64,11 @@ def as_options(box_dim=None, options=None, **keywords) -> Options:
 def _kind(has: Callable[[str], bool]) -> type[Options] | None:
     """The kind of options whose first field is there."""
     return next((kind for kind, names in NAMES.items() if has(names[0])), None)
+
+
+def _is_default(name: str, value: object) -> bool:
+    """Whether it is the default itself or equal to it: a word is a wish."""
+    return value is None or (isinstance(value, int) and value == _DEFAULTS.get(name))
 
 
 def _make(kind: type[Options], get: Callable[[str], Any]) -> Options:

@@ -27,7 +27,13 @@ from .enums import (
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 from .predicates import SPAN_BYTES
 
-__all__ = ["TensorMapIm2colOptions", "TensorMapIm2colWideOptions", "TensorMapOptions", "TiledKeywords"]
+__all__ = [
+    "TensorMapDescriptorOptions",
+    "TensorMapIm2colOptions",
+    "TensorMapIm2colWideOptions",
+    "TensorMapOptions",
+    "TiledKeywords",
+]
 
 # What users may write; the fields hold what it is turned into. A choice is a member (ours or cuda.core's), its name or
 # its driver value; a data type may be any dtype.
@@ -388,4 +394,5 @@ def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -
     return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // bits
 
 
+TensorMapDescriptorOptions = TensorMapOptions  # cuda.core's name of it
 Options = TensorMapOptions | TensorMapIm2colOptions | TensorMapIm2colWideOptions

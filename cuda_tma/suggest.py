@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .compute_capability import parse_compute_capability
 from .data_type import element_bits, parse_data_type
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle
 from .errors import TensorMapError
+from .given import integer, shown
 from .options import TensorMapOptions
 from .params import TiledParams
 from .rules import check
@@ -61,7 +64,7 @@ def suggest(
     *,
     access: str = "ldmatrix",
     smem_limit_bytes: int = _SMEM_LIMIT_BYTES,
-    compute_capability: tuple[int, int] = (9, 0),
+    compute_capability: tuple[int, int] | str = (9, 0),
 ) -> Suggestion:
     """The swizzle and the largest legal box for a tile.
 
@@ -78,13 +81,14 @@ def suggest(
         How a warp reads the tile; see :func:`cuda_tma.swizzle.bank_conflicts`.
     smem_limit_bytes : int
         Shared memory that one box may take.
-    compute_capability : (int, int)
-        The device.
+    compute_capability : (int, int) or str
+        The device's, as :func:`cuda_tma.check` takes it.
 
     Raises
     ------
     TensorMapError
-        If `shape` has not 1 to 5 positive extents, or no box is legal.
+        If `shape` has not 1 to 5 positive extents, `dtype` is none or has several data types to choose from
+        (``float4_e2m1fn_x2``), or no box is legal.
 
     Examples
     --------
@@ -94,19 +98,29 @@ def suggest(
     - shape[1]=128 takes 2 loads of 64: a row is at most the span of the swizzle, 128 bytes
     - one load delivers 16384 bytes (expect_tx) into 16384 bytes of shared memory, aligned to 1024
     """
-    if not 1 <= len(shape) <= 5 or min(shape) < 1:
-        raise TensorMapError(f"shape={tuple(shape)} is no tile: give 1 to 5 extents, all of them 1 or more")
-    data_type = parse_data_type(dtype)
-    plans = list(_plans(tuple(shape), data_type, access, smem_limit_bytes, compute_capability))
+    shape, data_type = _extents(shape), parse_data_type(dtype, "dtype")
+    smem_limit_bytes = integer("smem_limit_bytes", smem_limit_bytes)
+    capability = parse_compute_capability(compute_capability)
+    plans = list(_plans(shape, data_type, access, smem_limit_bytes, capability))
     if not plans:
         raise TensorMapError(
-            f"no box of data_type {data_type.short_name} for shape={tuple(shape)} is legal on compute capability "
-            f"{compute_capability[0]}.{compute_capability[1]} within smem_limit_bytes={smem_limit_bytes}; choose "
-            "another type (UINT8 moves any bytes), or a smaller tile"
+            f"no box of dtype {data_type.short_name} for shape={shape} is legal on compute capability "
+            f"{capability[0]}.{capability[1]} within smem_limit_bytes={smem_limit_bytes}; choose another type (UINT8 "
+            "moves any bytes), or a smaller tile"
         )
     best = min(plans, key=_Plan.cost)
     options = TensorMapOptions(best.params.box_dim[::-1], data_type=data_type, swizzle=best.swizzle)
     return Suggestion(options, best.loads, (_why_swizzle(best, plans, access), *_why_box(best, shape), _takes(best)))
+
+
+def _extents(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        extents = tuple(map(operator.index, shape))
+    except TypeError:
+        raise TensorMapError(f"shape is {shown(shape)}; give 1 to 5 integers, one for each dimension") from None
+    if not 1 <= len(extents) <= 5 or min(extents) < 1:
+        raise TensorMapError(f"shape={shown(extents)} is no tile: give 1 to 5 extents, all of them 1 or more")
+    return extents
 
 
 # Plans --------------------------------------------------------------------------------------------------------------

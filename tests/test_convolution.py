@@ -6,9 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cuda_tma import TensorMapError, check, emulate
-from cuda_tma._arguments import tiled_params
-from cuda_tma._dlpack import describe_tensor
+from cuda_tma import TensorMapError, TensorSpec, check, emulate, params_of
 from cuda_tma.convolution import Convolution
 from cuda_tma.options import TensorMapIm2colOptions
 from cuda_tma.testing import view_bytes
@@ -18,13 +16,13 @@ from .convolutions import Case, random_case, random_geometry, unfold
 CASES = 240  # for each number of spatial dimensions
 
 
-def params_of(case):
-    return tiled_params(describe_tensor(case.elements.shape, None, case.elements.dtype.name), case.options)
+def case_params(case):
+    return params_of(TensorSpec(case.elements.shape, case.elements.dtype), case.options)
 
 
 def loaded(case):
     """The matrix that the emulator's loads make: (output pixels, taps, channels), in whole columns and chunks."""
-    params, memory, place = params_of(case), view_bytes(case.elements), case.smem_bytes()
+    params, memory, place = case_params(case), view_bytes(case.elements), case.smem_bytes()
     assert check(params) == ()
     matrix = np.full_like(case.expected(), 0xEE)
     for load in case.loads():
@@ -139,6 +137,14 @@ def test_spellings(arguments, wanted):
     [
         ({"kernel_size": (3, 3), "stride": (1, 1, 1)}, r"stride=\(1, 1, 1\) have different lengths"),
         ({"kernel_size": (3,) * 4}, "kernel_size has 4 values; a convolution has 1 to 3 spatial dimensions"),
+        ({"kernel_size": ()}, "kernel_size has 0 values; a convolution has 1 to 3 spatial dimensions"),
+        ({"kernel_size": np.array([])}, "kernel_size has 0 values"),
+        ({"kernel_size": 3, "padding": ()}, "padding has 0 values; a convolution has 1 to 3"),
+        ({"kernel_size": 3, "padding": ((), ())}, r"padding=\(\) has 0 values, and needs 2"),
+        ({"kernel_size": "33"}, "kernel_size='33' is neither an integer nor a sequence of integers"),
+        ({"kernel_size": 3, "stride": float("nan")}, "stride=nan is neither"),
+        ({"kernel_size": 3, "dilation": (1, 1.0)}, r"dilation=\(1, 1.0\) is neither"),
+        ({"kernel_size": 3, "padding": None}, "padding=None is neither"),
         ({"kernel_size": 3.0}, "kernel_size=3.0 is neither an integer nor a sequence of integers"),
         ({"kernel_size": np.array(3.0)}, r"kernel_size=array\(3\.\) is neither an integer nor a sequence of integers"),
         ({"kernel_size": 3, "padding": ((1, 1, 1), (0, 0, 0))}, r"padding=\(1, 1, 1\) has 3 values, and needs 2"),
@@ -176,7 +182,7 @@ def test_the_limits_are_the_drivers(dims):
     widest = Convolution((2 * limit,) * dims, 8, (limit,) * dims)
     for geometry in (largest, widest):
         case = Case(geometry, np.zeros((1, *(limit + 9,) * dims, 16), np.uint8), 16, 8, "NONE")
-        assert check(params_of(case)) == ()
+        assert check(case_params(case)) == ()
     for wrong in ({"kernel_size": 2 * limit + 1, "padding": limit}, {"kernel_size": limit + 2}, {"padding": limit + 1}):
         with pytest.raises(TensorMapError):
             Convolution(**{"kernel_size": (1,) * dims, **{k: (v,) * dims for k, v in wrong.items()}})
@@ -191,7 +197,7 @@ def test_a_split_filter_is_the_whole_filter():
     moved = whole.geometry.offsets((0, first_tap))[0]
     lower, upper = (-60 + moved,), (60 - 4 * 30 + moved,)
     options = TensorMapIm2colOptions((0, *lower), (0, *upper), 4, 64)
-    params = tiled_params(describe_tensor(elements.shape, None, "uint32"), options)
+    params = params_of(TensorSpec(elements.shape, "uint32"), options)
     wanted = whole.expected()
     for load in whole.loads():
         if load.tap < first_tap:
@@ -209,11 +215,44 @@ def test_a_tensor_without_dimensions_is_an_integer():
     assert Convolution(tensor([3])) == Convolution((3,))
 
 
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda conv: conv.output_pixel(8 / 2, (5, 5)), "index=4.0 is not an integer"),
+        (lambda conv: conv.output_pixel(float("nan"), (5, 5)), "index=nan is not an integer"),
+        (lambda conv: conv.output_pixel("4", (5, 5)), "index='4' is not an integer"),
+        (lambda conv: conv.output_pixel(4, (5, 5.0)), r"extents=\(5, 5.0\) is neither an integer nor a sequence of"),
+        (lambda conv: conv.coordinates((0, 0, 0), channel="a"), "channel='a' is not an integer"),
+        (lambda conv: conv.coordinates((0, 0, 0), 1.5), "channel=1.5 is not an integer"),
+        (lambda conv: conv.coordinates((0, 0, 0.0)), r"pixel=\(0, 0, 0.0\) is neither"),
+        (lambda conv: conv.coordinates((0, 0)), r"pixel=\(0, 0\) has 2 values, and needs 3"),
+        (lambda conv: conv.coordinates((0, 0, 0, 0)), r"pixel=\(0, 0, 0, 0\) has 4 values, and needs 3"),
+        (lambda conv: conv.offsets(()), r"tap=\(\) has 0 values, and needs 2"),
+        (lambda conv: conv.offsets((0, None)), r"tap=\(0, None\) is neither"),
+        (lambda conv: conv.output_extents((5,)), r"extents=\(5,\) has 1 values, and needs 2"),
+    ],
+)
+def test_only_integers_are_counted(ask, message):
+    with pytest.raises(TypeError, match=message):
+        ask(Convolution(3, padding=1))
+
+
+def test_narrow_integers_count_as_far_as_any():
+    conv = Convolution(np.int8(3), padding=np.uint8(1))
+    pixel = conv.output_pixel(np.uint8(200), np.array([15, 15], np.int8))
+    assert pixel == (0, 13, 5) == conv.output_pixel(200, (15, 15)) and {*map(type, pixel)} == {int}
+    at = conv.coordinates(np.array(pixel, np.uint8), np.uint8(64))
+    assert at == (64, 4, 12, 0) and {*map(type, at)} == {int}
+
+
 def test_no_output_pixel():
     with pytest.raises(
         TensorMapError, match=r"extents\[1\]=4 with a padding of 1 \+ 1 is 6, .* filter spans 7: there is no"
     ):
         Convolution(7, padding=1).output_extents((5, 4))
+    assert Convolution(7, padding=1).output_extents((5, 5)) == (1, 1)
+    with pytest.raises(TensorMapError, match=r"extents=\(0, 4\) has a value below 1; give 1 or more"):
+        Convolution(1, padding=1).output_extents((0, 4))
 
 
 def test_pixels_and_taps_are_counted_from_0():

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from cuda.core import TensorMapDescriptorOptions
 from cuda.core._tensor_map import TensorMapDescriptor as CoreDescriptor
+from cuda.core._tensor_map import TensorMapInterleave as CoreInterleave
 from cuda.core._tensor_map import TensorMapL2Promotion as CoreL2Promotion
 from cuda.core._tensor_map import TensorMapSwizzle as CoreSwizzle
 
+import cuda_tma
 from cuda_tma._create import options_from
 from cuda_tma.enums import (
     TensorMapDataType,
@@ -107,13 +109,45 @@ def test_everything_that_as_tensor_map_takes_for_options():
     assert as_options(options={"box_dim": (8, 16), "swizzle": 3}) == wanted
 
 
+@pytest.mark.parametrize("value", [None, 0, TensorMapSwizzle.NONE, CoreSwizzle.NONE])
+def test_a_default_beside_options_says_nothing(value):
+    """cuda.core's own keywords have the defaults' values; scripts pass them on."""
+    wanted = TensorMapOptions((8, 16), swizzle="128B")
+    assert options_from(wanted, (None, None, None, None, value, None, None, None)) is wanted
+    names = ("interleave", "swizzle", "l2_promotion", "oob_fill")
+    assert as_options(None, wanted, element_strides=None, data_type=None, **dict.fromkeys(names, value)) is wanted
+    assert as_options(options={"box_dim": (8, 16), "swizzle": 3}, swizzle=value) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("box_dim", (8, 16)), ("swizzle", "NONE"), ("swizzle", 1), ("swizzle", TensorMapSwizzle.SWIZZLE_128B),
+        ("element_strides", (1, 1)), ("data_type", 0), ("data_type", "uint8"), ("allocation_class", 0),
+        ("l2_promotion", 2), ("oob_fill", 1), ("interleave", CoreL2Promotion.L2_64B),
+    ],
+)  # fmt: skip
+def test_anything_else_beside_options_is_refused(name, value):
+    keywords = tuple(value if field.name == name else None for field in dataclasses.fields(TensorMapOptions))
+    with pytest.raises(TypeError, match=f"options= and {name} were both given; put {name} into the options"):
+        options_from(TensorMapOptions((8, 16)), keywords)
+
+
+def test_cuda_cores_name_of_the_options():
+    assert cuda_tma.TensorMapDescriptorOptions is TensorMapOptions
+    arguments = (8, 16), (1, 1), None, CoreInterleave.NONE, CoreSwizzle.SWIZZLE_64B, CoreL2Promotion.L2_64B
+    ours = cuda_tma.TensorMapDescriptorOptions(*arguments)
+    assert as_options(options=TensorMapDescriptorOptions(*arguments)) == ours
+    assert ours == TensorMapOptions((8, 16), (1, 1), swizzle="64B", l2_promotion="64B")
+
+
 def test_options_mistakes_are_named():
     with pytest.raises(TypeError, match=r"needs box_dim=\(...\)"):
         as_options()
     with pytest.raises(TypeError, match="options= and box_dim, swizzle were both given"):
         as_options((8,), options={"box_dim": (8,)}, swizzle="128B")
-    with pytest.raises(TypeError, match="options has no 'box', 'swizzel'; its names are box_dim"):
-        as_options(options={"box": 1, "swizzel": 2})
+    with pytest.raises(TypeError, match="options has no 'swizzel', 3; its names are box_dim"):
+        as_options(options={"swizzel": 2, 3: 1, "box_dim": (8,)})
     with pytest.raises(TypeError, match="options is a int"):
         as_options(options=3)
 

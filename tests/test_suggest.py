@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,6 +88,20 @@ def test_by_hand(shape, dtype, box, swizzle, loads):
     assert (found.options.box_dim, found.options.swizzle, found.loads) == (box, swizzle, loads)
 
 
+def test_integers_of_any_kind():
+    wanted = suggest((200, 250), "float32")
+    for kind in (np.int64, np.uint8):
+        assert (
+            suggest(tuple(map(kind, (200, 250))), "float32")
+            == suggest(np.array((200, 250), kind), np.int64(7))
+            == wanted
+        )
+    assert {*map(type, (*wanted.options.box_dim, *wanted.loads))} == {int}
+    assert suggest((8, 8), "uint8", smem_limit_bytes=np.int32(1 << 10), compute_capability="sm_90a") == suggest(
+        (8, 8), 0
+    )
+
+
 def test_reasons():
     assert suggest((257, 33), "float32").reasons == (
         "swizzle='NONE': ldmatrix reads are free of bank conflicts (ways: NONE 1, 32B 1, 64B 1, 128B 1), in 2 loads",
@@ -115,9 +130,22 @@ def test_packed_types_where_the_device_has_them(data_type, width):
     [
         (((), "float32"), {}, r"shape=\(\) is no tile: give 1 to 5 extents"),
         (((8, 0), "float32"), {}, r"shape=\(8, 0\) is no tile"),
-        (((8, 8), "16U4_ALIGN16B"), {}, r"no box of data_type 16U4_ALIGN16B for shape=\(8, 8\) .* capability 9\.0 "),
+        (((8, 8), "16U4_ALIGN16B"), {}, r"no box of dtype 16U4_ALIGN16B for shape=\(8, 8\) .* capability 9\.0 "),
         (((8, 8), "float32"), {"smem_limit_bytes": 8}, "within smem_limit_bytes=8; choose .* a smaller tile"),
         (((8, 8), "float32"), {"access": "diagonal"}, "access='diagonal' is not known"),
+        (((1,) * 6, "float32"), {}, r"shape=\(1, 1, 1, 1, 1, 1\) is no tile"),
+        ((64, "float32"), {}, "shape is 64; give 1 to 5 integers, one for each dimension"),
+        (((8, 8.0), "float32"), {}, r"shape is \(8, 8.0\); give"),
+        (((8, 8), "float32"), {"smem_limit_bytes": 1e5}, "smem_limit_bytes is 100000.0; give an integer"),
+        (((8, 8), "float32"), {"compute_capability": ()}, r"compute_capability is \(\); give \(major, minor\)"),
+        (((8, 8), "float32"), {"compute_capability": 90}, "compute_capability is 90; give"),
+        (
+            ((8, 8), None),
+            {},
+            "dtype=None is neither a dtype nor a TensorMapDataType; choose one of int8, .*, TFLOAT32, ",
+        ),
+        (((8, 8), "float4_e2m1fn_x2"), {}, 'can be moved in three ways; pass dtype= to choose one: "UINT8"'),
+        (((8, 8), "complex128"), {}, "the elements are complex128, .* pass dtype= to say what they are"),
     ],
 )
 def test_refusals(arguments, options, message):
