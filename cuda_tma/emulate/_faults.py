@@ -8,11 +8,12 @@ import numpy as np
 
 from ..enums import TensorMapDataType as T
 from ..errors import TensorMapError, TensorMapFault
-from ..given import shown
+from ..given import integer, shown
 from ..params import Im2colParams, Params
 from ..swizzle import chunk_elements
 
 __all__ = [
+    "byte",
     "check_alignment",
     "check_bytes",
     "check_not_negative",
@@ -32,6 +33,13 @@ def check_bytes(name: str, array: object, meaning: str) -> None:
     raise TensorMapError(
         f"{name} is {shown(array)}; give {meaning} as a 1-D uint8 array, e.g. array.reshape(-1).view(numpy.uint8)"
     )
+
+
+def byte(name: str, value: object) -> int:
+    """The value as an int from 0 to 255."""
+    if 0 <= (found := integer(name, value)) <= 255:
+        return found
+    raise TensorMapError(f"{name}={shown(found)} is no byte; give 0 to 255")
 
 
 # Accesses -----------------------------------------------------------------------------------------------------------

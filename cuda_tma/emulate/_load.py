@@ -11,9 +11,11 @@ from ..enums import TensorMapDataType as T
 from ..enums import TensorMapOOBFill
 from ..given import integer
 from ..params import Params, TiledParams
-from ..swizzle import rows
+from ..swizzle._layout import Rows, check_fits
+from ._faults import byte
+from ._legal import emulated_rows
 from ._memory import Window, delivered_mask, to_smem
-from ._traversal import Traversal, visit, visit_rows
+from ._traversal import Traversal, check_is_row, visit, visit_rows
 
 __all__ = ["Tile", "gather4", "load"]
 
@@ -45,13 +47,15 @@ def load(
     base_address: int = 0,
     *,
     fill: int = 0,
+    check: bool = True,
 ) -> Tile:
     """Emulate one TMA load.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        The tensor map, accepted by :func:`cuda_tma.check`.
+        The tensor map. What is reckoned from it alone is kept for the next call, and for maps that differ in the
+        address alone.
     memory : numpy.ndarray
         Global memory: 1-D uint8, starting at `base_address`.
     coordinates : sequence of int
@@ -62,7 +66,10 @@ def load(
     base_address : int, optional
         The address of ``memory[0]``, on the scale of ``params.global_address``.
     fill : int, optional
-        What shared memory held before, for the bytes that are not delivered.
+        What shared memory held before, for the bytes that are not delivered: 0 to 255.
+    check : bool, optional
+        Whether to refuse a map in which :func:`cuda_tma.check` finds an error for compute capability 10.0 (which takes
+        all that 9.0 takes). Without it the load is what its numbers say, although no driver makes such a map.
 
     Returns
     -------
@@ -74,7 +81,7 @@ def load(
         If the access would kill the context on hardware: an innermost coordinate off 16 bytes, an im2col start outside
         the pixel box, or bytes outside `memory`.
     TensorMapError
-        If the arguments do not fit the tensor map.
+        If the arguments do not fit the tensor map, if no driver takes it, or no thread block has room for its box.
 
     Notes
     -----
@@ -90,11 +97,18 @@ def load(
     >>> tile.smem.tolist()[::16], tile.tx_bytes
     ([16], 16)
     """
-    return _deliver(params, memory, visit(params, coordinates, offsets), base_address, fill)
+    layout, fill = emulated_rows(params, check), byte("fill", fill)
+    return _deliver(params, layout, memory, visit(params, coordinates, offsets), base_address, fill)
 
 
 def gather4(
-    params: TiledParams, memory: np.ndarray, coordinates: Sequence[int], base_address: int = 0, *, fill: int = 0
+    params: TiledParams,
+    memory: np.ndarray,
+    coordinates: Sequence[int],
+    base_address: int = 0,
+    *,
+    fill: int = 0,
+    check: bool = True,
 ) -> Tile:
     """Emulate a ``tile::gather4`` load: four rows of a matrix (compute capability 10; not verified on hardware).
 
@@ -102,7 +116,7 @@ def gather4(
     ----------
     params : TiledParams
         Of rank 2, with ``box_dim=(columns, 1)``.
-    memory, base_address, fill
+    memory, base_address, fill, check
         As in :func:`load`.
     coordinates : sequence of int
         (column, row, row, row, row). Rows outside the tensor are filled.
@@ -114,20 +128,25 @@ def gather4(
     >>> gather4(params, np.arange(64, dtype=np.uint8), (0, 3, 1, 4, 0)).smem.tolist()[::16]
     [48, 16, 0, 0]
     """
-    return _deliver(params, memory, visit_rows(params, coordinates), base_address, fill)
+    check_is_row(params)
+    layout, fill = emulated_rows(params, check), byte("fill", fill)
+    return _deliver(params, layout, memory, visit_rows(params, coordinates), base_address, fill)
 
 
-def _deliver(params: Params, memory: np.ndarray, traversal: Traversal, base_address: int, fill: int) -> Tile:
-    window = Window(memory, params.global_address - integer("base_address", base_address), traversal)
+def _deliver(
+    params: Params, layout: Rows, memory: np.ndarray, traversal: Traversal, base_address: int, fill: int
+) -> Tile:
     shape = (len(traversal.addresses), traversal.run_bytes)
+    count = shape[0] * shape[1] // layout.data_bytes
+    check_fits(count * layout.pitch_bytes)  # with a halo, or of several rows, it is more than a box
+    window = Window(memory, params.global_address - integer("base_address", base_address), traversal)
     part = _converted(params, window.read())
     if part.shape == shape:
         data = part
     else:
         data = _out_of_bounds(params, shape)
         data[window.inside, window.part] = part
-    count = data.size // rows(params).data_bytes
-    return Tile(to_smem(params, data, fill), delivered_mask(params, count), data.size)
+    return Tile(to_smem(layout, data, fill), delivered_mask(layout, count), data.size)
 
 
 _NAN_FILL = 0x7FF7  # observed: driver 580, sm_90, for every floating type
@@ -135,7 +154,7 @@ _NAN_FILL = 0x7FF7  # observed: driver 580, sm_90, for every floating type
 
 def _out_of_bounds(params: Params, shape: tuple[int, int]) -> np.ndarray:
     if params.oob_fill == TensorMapOOBFill.NAN:
-        return np.full((shape[0], shape[1] // 2), _NAN_FILL, "<u2").view(np.uint8)
+        return np.full((shape[0], -(-shape[1] // 2)), _NAN_FILL, "<u2").view(np.uint8)[:, : shape[1]]
     return np.zeros(shape, np.uint8)
 
 

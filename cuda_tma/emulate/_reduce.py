@@ -8,10 +8,10 @@ import numpy as np
 
 from ..enums import TensorMapDataType as T
 from ..errors import TensorMapFault
-from ..given import check_params, entry
+from ..given import entry
 from ..params import Params
 from ._memory import Window
-from ._store import change, visit_stored
+from ._store import change, stored_rows, visit_stored
 
 __all__ = ["REDUCTIONS", "reduce"]
 
@@ -135,12 +135,14 @@ def reduce(
     coordinates: Sequence[int],
     op: str,
     base_address: int = 0,
+    *,
+    check: bool = True,
 ) -> int:
     """Emulate one TMA reduction: combine shared memory into `memory`, in place.
 
     Parameters
     ----------
-    params, memory, smem, coordinates, base_address
+    params, memory, smem, coordinates, base_address, check
         As in :func:`cuda_tma.emulate.store`.
     op : {"add", "min", "max", "inc", "dec", "and", "or", "xor"}
         The data types of each are the keys of ``REDUCTIONS[op]``. ``inc`` and ``dec`` count in the range from 0 to the
@@ -179,7 +181,7 @@ def reduce(
     >>> memory.tolist()
     [1, 0, 3, 0]
     """
-    check_params(params)
+    layout = stored_rows(params, check)
     dtype, operation = _reduction(op, params.data_type)
 
     def combined(old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -194,7 +196,7 @@ def reduce(
             place = window.alone(number)
             place[...] = combined(place.copy(), run)
 
-    return change(params, memory, smem, visit_stored(params, coordinates), base_address, write)
+    return change(params, layout, memory, smem, visit_stored(params, coordinates), base_address, write)
 
 
 def _reduction(op: str, data_type: int) -> tuple[str, _Operation]:

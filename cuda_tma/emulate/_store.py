@@ -11,25 +11,33 @@ import numpy as np
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
-from ..given import integer
+from ..given import check_params, integer
 from ..params import Params, TiledParams
-from ..swizzle import CHUNK_BYTES, rows
+from ..swizzle import CHUNK_BYTES
+from ..swizzle._layout import Rows
 from ._faults import check_bytes, check_not_negative, check_pixel_box_inside
+from ._legal import emulated_rows
 from ._memory import Window, from_smem
-from ._traversal import Traversal, visit, visit_rows
+from ._traversal import Traversal, check_is_row, visit, visit_rows
 
-__all__ = ["change", "scatter4", "store", "visit_stored"]
+__all__ = ["change", "scatter4", "store", "stored_rows", "visit_stored"]
 
 
 def store(
-    params: Params, memory: np.ndarray, smem: np.ndarray, coordinates: Sequence[int], base_address: int = 0
+    params: Params,
+    memory: np.ndarray,
+    smem: np.ndarray,
+    coordinates: Sequence[int],
+    base_address: int = 0,
+    *,
+    check: bool = True,
 ) -> int:
     """Emulate one TMA store: change `memory` in place.
 
     Parameters
     ----------
     params : TiledParams or Im2colParams
-        The tensor map, accepted by :func:`cuda_tma.check`.
+        The tensor map.
     memory : numpy.ndarray
         Global memory: 1-D uint8, starting at `base_address`. Where it ends within 16 bytes that are written, the rest
         of them is dropped.
@@ -39,6 +47,8 @@ def store(
         As in :func:`cuda_tma.emulate.load`, but none negative.
     base_address : int, optional
         The address of ``memory[0]``, on the scale of ``params.global_address``.
+    check : bool, optional
+        As in :func:`cuda_tma.emulate.load`.
 
     Returns
     -------
@@ -48,8 +58,8 @@ def store(
     Raises
     ------
     TensorMapError
-        For what can only be loaded: data type 16U4_ALIGN16B, swizzle 128B_ATOM_32B_FLIP_8B. If the arguments do not fit
-        the tensor map, or `memory` is read-only.
+        For what can only be loaded: data type 16U4_ALIGN16B, swizzle 128B_ATOM_32B_FLIP_8B. If `memory` is read-only.
+        Otherwise as in :func:`cuda_tma.emulate.load`.
     TensorMapFault
         As in :func:`cuda_tma.emulate.load`; also for a negative coordinate, and for a pixel box that reaches outside
         the tensor.
@@ -72,17 +82,34 @@ def store(
     >>> np.flatnonzero(memory)[[0, -1]].tolist()
     [32, 47]
     """
-    return change(params, memory, smem, visit_stored(params, coordinates), base_address, Window.write)
+    layout = stored_rows(params, check)
+    return change(params, layout, memory, smem, visit_stored(params, coordinates), base_address, Window.write)
 
 
 def scatter4(
-    params: TiledParams, memory: np.ndarray, smem: np.ndarray, coordinates: Sequence[int], base_address: int = 0
+    params: TiledParams,
+    memory: np.ndarray,
+    smem: np.ndarray,
+    coordinates: Sequence[int],
+    base_address: int = 0,
+    *,
+    check: bool = True,
 ) -> int:
     """Emulate a ``tile::scatter4`` store of four rows (compute capability 10; not verified on hardware).
 
     Parameters are those of :func:`store`, with the coordinates (column, row, row, row, row) and a box of one row.
     """
-    return change(params, memory, smem, _in_whole_chunks(visit_rows(params, coordinates)), base_address, Window.write)
+    check_is_row(params)
+    layout = stored_rows(params, check)
+    traversal = _in_whole_chunks(visit_rows(params, coordinates))
+    return change(params, layout, memory, smem, traversal, base_address, Window.write)
+
+
+def stored_rows(params: Params, check: bool) -> Rows:
+    """The box in shared memory; refuses what :func:`emulated_rows` refuses, and what can only be loaded."""
+    check_params(params)
+    _check_storable(params)
+    return emulated_rows(params, check)
 
 
 def visit_stored(params: Params, coordinates: Sequence[int]) -> Traversal:
@@ -95,6 +122,7 @@ def visit_stored(params: Params, coordinates: Sequence[int]) -> Traversal:
 
 def change(
     params: Params,
+    layout: Rows,
     memory: np.ndarray,
     smem: np.ndarray,
     traversal: Traversal,
@@ -102,12 +130,11 @@ def change(
     write: Callable[[Window, np.ndarray], None],
 ) -> int:
     """Let `write` bring to global memory what the box holds in shared memory, a row for each run; returns its size."""
-    _check_storable(params)
     check_bytes("memory", memory, "the bytes of global memory")
     if not memory.flags.writeable:
         raise TensorMapError("memory is a read-only array; a store changes it in place: pass a writeable copy")
-    count = len(traversal.addresses) * traversal.run_bytes // rows(params).data_bytes
-    runs = from_smem(params, smem, count).reshape(-1, traversal.run_bytes)
+    count = len(traversal.addresses) * traversal.run_bytes // layout.data_bytes
+    runs = from_smem(layout, smem, count).reshape(-1, traversal.run_bytes)
     start = params.global_address - integer("base_address", base_address)
     with _with_whole_chunk(memory, start + _end(traversal)) as extended:
         window = Window(extended, start, traversal)
@@ -123,7 +150,8 @@ def _in_whole_chunks(traversal: Traversal) -> Traversal:
 
 def _end(traversal: Traversal) -> int:
     """Where the last run inside the tensor ends, in bytes from ``global_address``."""
-    return int(traversal.addresses[traversal.inside].max(initial=0)) + traversal.last_byte
+    visited = traversal.addresses[traversal.inside]
+    return traversal.origin + int(visited.max()) + traversal.last_byte if len(visited) else 0
 
 
 @contextmanager

@@ -10,20 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from ..data_type import element_bits
 from ..enums import TensorMapIm2ColWideMode
 from ..errors import TensorMapError
-from ..given import check_params, integers, shown, tensor_coordinates, wrong_field
+from ..given import check_params, integers, shown, tensor_coordinates
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ..swizzle import box_extents, pixels, slice_bytes
+from ..swizzle._kept import kept_without_address
 from ..swizzle._layout import box_index
 from ._faults import check_alignment, check_start_in_box
 
-__all__ = ["Traversal", "tensor_index", "visit", "visit_rows"]
+__all__ = ["Traversal", "check_is_row", "tensor_index", "visit", "visit_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,11 @@ class Traversal:
 
     Attributes
     ----------
+    origin : int
+        Where the box starts, in bytes from ``global_address``: exact, however far outside the tensor that is.
     addresses : numpy.ndarray of int64
-        Where each run starts, in bytes from ``global_address``; anything, for runs outside the tensor.
+        Where each run starts, in bytes from `origin`; anything, for runs outside the tensor. Of Python's ints where the
+        tensor spans more than 64 bits.
     inside : numpy.ndarray of bool
         Whether the run lies inside the tensor in all dimensions but that along the run.
     run_bytes : int
@@ -42,6 +47,7 @@ class Traversal:
         The part of each run that is inside the tensor: bytes [first_byte, last_byte); empty if last <= first.
     """
 
+    origin: int
     addresses: np.ndarray
     inside: np.ndarray
     run_bytes: int
@@ -56,15 +62,21 @@ def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = (
     check_alignment(params, coordinates[0])
     if isinstance(params, TiledParams):
         _offsets(offsets, 0, "a tiled access has none")
-        try:
-            return _tiled(params, coordinates)
-        except TypeError as error:  # what depends on params alone is kept, and so hashed
-            raise wrong_field(params) or error from None
+        return _tiled(params, coordinates)
     return _pixels(params, _pixel_positions(params, coordinates, offsets))
 
 
+_OFFSET_BITS = 16  # PTX ISA 9.0, cp.async.bulk.tensor: im2colInfo are .u16
+
+
 def _offsets(given: Sequence[int] | None, count: int, meaning: str) -> tuple[int, ...]:
-    return integers("offsets", given, count, meaning, default=(0,) * count)
+    offsets = integers("offsets", given, count, meaning, default=(0,) * count)
+    if offsets and not (min(offsets) >= 0 and max(offsets) < 1 << _OFFSET_BITS):
+        raise TensorMapError(
+            f"offsets={shown(offsets)} has a value that is not 0 to {(1 << _OFFSET_BITS) - 1}: an instruction takes "
+            "16 bits without a sign; start at smaller coordinates instead"
+        )
+    return offsets
 
 
 def tensor_index(
@@ -116,63 +128,75 @@ def visit_rows(params: Params, coordinates: Sequence[int]) -> Traversal:
 
     Source: PTX ISA 9.0, 5.5.3.4: four bounding boxes, each one row long, with a common column.
     """
+    column, *rows = integers("coordinates", coordinates, 5, "(column, row, row, row, row)")
+    check_alignment(params, column)
+    return _pixels(params, [column, np.asarray(rows, np.int64)])
+
+
+def check_is_row(params: Params) -> None:
+    """Refuse a map that is none of those for gather4 and scatter4."""
     check_params(params)
-    if not isinstance(params, TiledParams) or params.rank != 2 or params.box_dim[1] != 1 or params.interleave:
+    if not isinstance(params, TiledParams) or params.rank != 2 or params.box_dim[1:] != (1,) or params.interleave:
         raise TensorMapError(
             "gather4 and scatter4 need a tiled tensor map of rank 2 whose box is one row, box_dim=(columns, 1), "
             f"without interleave; params is {shown(params)} of rank {params.rank} with "
             f"box_dim={shown(getattr(params, 'box_dim', None))} and interleave={shown(params.interleave)}"
         )
-    column, *rows = integers("coordinates", coordinates, 5, "(column, row, row, row, row)")
-    check_alignment(params, column)
-    chosen = np.asarray(rows, np.int64)
-    inside = (chosen >= 0) & (chosen < params.global_dim[1])
-    return Traversal(chosen * params.global_strides[0] + _bytes_along(params, column), inside, *_run(params, column))
 
 
-def _bytes_along(params: Params, elements: int) -> int:
-    """Bytes of that many elements of dimension 0; slices, when interleaved."""
+def _bytes_along(params: Params, elements: Any) -> Any:
+    """Bytes of that many elements of dimension 0, or of each of an array; of slices, when interleaved."""
     return elements * (slice_bytes(params) * 8 or element_bits(params.data_type)) // 8
 
 
-def _run(params: Params, innermost: int) -> tuple[int, int, int]:
-    """(run_bytes, first_byte, last_byte) of a run that starts at that coordinate of dimension 0."""
+def _run(params: Params, innermost: int, length: int) -> tuple[int, int, int]:
+    """(run_bytes, first_byte, last_byte) of a run of elements that starts at that coordinate of dimension 0."""
     if params.interleave:
         return slice_bytes(params), 0, slice_bytes(params)
-    length = box_extents(params)[0]
     first, last = max(0, -innermost), min(length, params.global_dim[0] - innermost)
     return _bytes_along(params, length), _bytes_along(params, first), _bytes_along(params, last)
-
-
-def _origin(params: Params, coordinates: Sequence[int]) -> int:
-    outer = zip(coordinates[1:], params.global_strides, strict=True)
-    return _bytes_along(params, coordinates[0]) + sum(c * stride for c, stride in outer)
 
 
 def _inside(params: Params, dimension: int, position: np.ndarray) -> np.ndarray:
     return (position >= 0) & (position < params.global_dim[dimension])
 
 
-@lru_cache(maxsize=1024)
-def _steps(params: TiledParams) -> tuple[tuple[int, np.ndarray], ...]:
-    """(dimension, elements from the start) for each dimension that is stepped through from run to run."""
+_EXACT = 1 << 62  # sums of this size and their halves stay within 64 bits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Box:
+    """The runs of a tiled box, wherever it starts."""
+
+    extents: tuple[int, ...]
+    steps: tuple[tuple[int, np.ndarray], ...]  # (dimension, elements from the start) of those stepped through
+    addresses: np.ndarray  # of every run, in bytes from the start
+
+
+@kept_without_address(64)
+def _box(params: TiledParams) -> _Box:
     extents = box_extents(params)
     stepped = range(0 if params.interleave else 1, params.rank)
-    return tuple((d, params.element_strides[d] * np.arange(extents[d], dtype=np.int64)) for d in stepped)
-
-
-@lru_cache(maxsize=1024)
-def _relative_addresses(params: TiledParams) -> np.ndarray:
+    steps = tuple((d, params.element_strides[d] * np.arange(extents[d], dtype=np.int64)) for d in stepped)
     strides = (_bytes_along(params, 1), *params.global_strides)
-    vectors = [steps * strides[d] for d, steps in _steps(params)]
-    return reduce(lambda inner, outer: np.add.outer(outer, inner).ravel(), vectors, np.zeros(1, np.int64))
+    reach = sum(int(along[-1]) * abs(strides[d]) for d, along in steps)
+    vectors = [along.astype(_exact(reach)) * strides[d] for d, along in steps]
+    addresses = reduce(lambda inner, outer: np.add.outer(outer, inner).ravel(), vectors, np.zeros(1, np.int64))
+    return _Box(extents, steps, addresses)
+
+
+def _exact(bytes_apart: int) -> type:
+    """In what to reckon with addresses that far apart: Python's ints, where 64 bits do not hold them."""
+    return np.int64 if bytes_apart < _EXACT else object
 
 
 def _tiled(params: TiledParams, coordinates: Sequence[int]) -> Traversal:
-    bounds = [_inside(params, d, coordinates[d] + steps) for d, steps in _steps(params)]
+    box = _box(params)
+    bounds = [_inside(params, d, coordinates[d] + along) for d, along in box.steps]
     inside = reduce(lambda inner, outer: np.logical_and.outer(outer, inner).ravel(), bounds, np.ones(1, bool))
-    addresses = _relative_addresses(params) + _origin(params, coordinates)
-    return Traversal(addresses, inside, *_run(params, coordinates[0]))
+    outer = zip(coordinates[1:], params.global_strides, strict=True)
+    origin = _bytes_along(params, coordinates[0]) + sum(c * stride for c, stride in outer)
+    return Traversal(origin, box.addresses, inside, *_run(params, coordinates[0], box.extents[0]))
 
 
 def _wheel(ticks: np.ndarray, start: int, lower: int, upper: int, step: int) -> tuple[np.ndarray, np.ndarray]:
@@ -218,12 +242,21 @@ def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[
 
 
 def _pixels(params: Params, position: list) -> Traversal:
-    """A run for each pixel; `position` is from :func:`_pixel_positions`."""
+    """A run for each pixel, or row; `position` is from :func:`_pixel_positions`, the last of it an array."""
     bounds = [_inside(params, d, np.asarray(position[d])) for d in range(0 if params.interleave else 1, params.rank)]
     inside = reduce(np.logical_and, bounds)
-    addresses = np.asarray(_origin(params, position), np.int64)
+    strides = (1, *params.global_strides)
+    dims = (_bytes_along(params, params.global_dim[0]), *params.global_dim[1:])
+    span = sum(abs(dim * stride) for dim, stride in zip(dims, strides, strict=True))
+    origin: int = 0
+    addresses: np.ndarray = np.zeros(1, _exact(span))
+    for at, stride in zip((_bytes_along(params, position[0]), *position[1:]), strides, strict=True):
+        if np.ndim(at):
+            addresses = addresses + np.asarray(at, addresses.dtype) * stride
+        else:
+            origin += at * stride
     innermost = 0 if params.interleave else position[0]
-    return Traversal(addresses, inside, *_run(params, innermost))
+    return Traversal(origin, addresses, inside, *_run(params, innermost, box_extents(params)[0]))
 
 
 _W128_BLOCK = 32  # im2col::w::128 loads a halo after every 32 pixels (PTX ISA 9.0, 5.5.5.3)

@@ -15,6 +15,7 @@ swizzles, the packed types, and bank conflicts, which are reckoned from the bank
 from ._banks import bank_conflicts, worst_read
 from ._layout import (
     CHUNK_BYTES,
+    MAX_SMEM_BYTES,
     box_extents,
     chunk_elements,
     group_bytes,
@@ -34,6 +35,7 @@ from ._pattern import SwizzlePattern, pattern, swizzle_offset
 
 __all__ = [
     "CHUNK_BYTES",
+    "MAX_SMEM_BYTES",
     "SwizzlePattern",
     "bank_conflicts",
     "box_extents",

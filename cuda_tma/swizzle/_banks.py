@@ -9,7 +9,7 @@ import numpy as np
 
 from ..given import check_params, entry
 from ..params import Params
-from ._layout import box_extents, rows, slice_bytes, unit_bytes
+from ._layout import MAX_SMEM_BYTES, box_extents, check_fits, rows, slice_bytes, smem_bytes, unit_bytes
 from ._pattern import pattern, swizzle_offset
 
 __all__ = ["bank_conflicts", "worst_read"]
@@ -17,6 +17,7 @@ __all__ = ["bank_conflicts", "worst_read"]
 _LINE_BYTES = 128
 _BANK_BYTES = 4
 _BANKS = _LINE_BYTES // _BANK_BYTES
+_LARGEST_BYTES = 64 * MAX_SMEM_BYTES  # boxes that do not fit are compared with those that do, but not without end
 
 
 def bank_conflicts(params: Params, access: str) -> int:
@@ -40,7 +41,7 @@ def bank_conflicts(params: Params, access: str) -> int:
     Raises
     ------
     TensorMapError
-        If `access` is none of the three, or `params` is no params.
+        If `access` is none of the three, `params` is no params, or its box is a multiple of shared memory.
 
     Examples
     --------
@@ -65,7 +66,10 @@ def worst_read(params: Params, access: str) -> np.ndarray:
     [0, 32, 64, 96]
     """
     check_params(params)
-    return max(entry("access", access, _ACCESSES)(params), key=_ways)
+    reads = entry("access", access, _ACCESSES)
+    if smem_bytes(params) > _LARGEST_BYTES:
+        check_fits(smem_bytes(params))
+    return max(reads(params), key=_ways)
 
 
 def _row_starts(params: Params) -> np.ndarray:

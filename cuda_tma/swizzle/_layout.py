@@ -6,7 +6,6 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any, cast
 
@@ -17,10 +16,12 @@ from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
 from ..given import check_params, entry, integer, integers, shown, wrong_field
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ._kept import kept_without_address
 from ._pattern import pattern, swizzle_offset
 
 __all__ = [
     "CHUNK_BYTES",
+    "MAX_SMEM_BYTES",
     "box_extents",
     "chunk_elements",
     "group_bytes",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 CHUNK_BYTES = 16  # what the engine moves between global and shared memory at a time
+MAX_SMEM_BYTES = 227 * 1024  # of one thread block on compute capability 9.0 and 10.0 (CUDA C++ Programming Guide)
 
 _ELEMENT_BITS = {data_type: element_bits(data_type) for data_type in T}
 _SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))  # 0: not interleaved
@@ -115,43 +117,63 @@ def box_extents(params: Params) -> tuple[int, ...]:
     (8, 4)
     """
     check_params(params)
-    if not isinstance(params, TiledParams):
-        columns = cast("Im2colParams | Im2colWideParams", params)
-        return (pixels(columns),) if params.interleave else (columns.channels_per_pixel, pixels(columns))
     try:
-        extents = [-(-box // step) for box, step in zip(params.box_dim, params.element_strides, strict=True)]
-    except (TypeError, ValueError, ZeroDivisionError):
-        given = f"box_dim={shown(params.box_dim)} and element_strides={shown(params.element_strides)}"
-        no_box = f"{given} make no box; give one of each for each dimension, and steps from 1 on"
-        raise wrong_field(params) or TensorMapError(no_box) from None
+        extents = _tiled_extents(params) if isinstance(params, TiledParams) else _column_extents(params)
+        if extents and min(extents) > 0:
+            return extents
+    except (TypeError, ValueError):  # of other types, or of several lengths
+        pass
+    raise wrong_field(params) or _no_box(params)
+
+
+def _tiled_extents(params: TiledParams) -> tuple[int, ...]:
+    if min(params.element_strides, default=1) < 1 or (params.interleave and params.rank < 2):
+        return ()
+    extents = [-(-box // step) for box, step in zip(params.box_dim, params.element_strides, strict=True)]
+    if len(extents) != params.rank:
+        return ()
     if params.interleave:
         extents[-2] = 1
     else:
-        extents[0] = params.box_dim[0]
+        extents[:1] = params.box_dim[:1]
     return tuple(extents)
 
 
+def _column_extents(params: Params) -> tuple[int, ...]:
+    columns = cast("Im2colParams | Im2colWideParams", params)
+    return (pixels(columns),) if params.interleave else (columns.channels_per_pixel, pixels(columns))
+
+
+def _no_box(params: Params) -> TensorMapError:
+    """Why there are no extents: fields that fit no rank, or too small a number."""
+    if isinstance(params, TiledParams):
+        least = "2 or more dimensions with an interleaved layout" if params.interleave else "1 or more dimensions"
+        return TensorMapError(
+            f"box_dim={shown(params.box_dim)} and element_strides={shown(params.element_strides)} make no box of rank "
+            f"{params.rank}; give one of each, from 1 on, for each of {least}"
+        )
+    columns = cast("Im2colParams | Im2colWideParams", params)
+    return TensorMapError(
+        f"channels_per_pixel={shown(columns.channels_per_pixel)} and pixels_per_column="
+        f"{shown(columns.pixels_per_column)} make no column; give 1 or more of each"
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """Shared memory as rows: what of a row is data, and how far apart rows start. All in bytes."""
+class Rows:
+    """Shared memory as rows: what of a row is data, how far apart rows start, and where its chunks go. All in bytes."""
 
     count: int
     data_bytes: int  # delivered by a load
     taken_bytes: int  # data, plus the gaps inside packed groups
     pitch_bytes: int
+    group: tuple[int, int] | None  # see group_bytes
+    swizzle: int
 
 
-def rows(params: Params) -> _Rows:
+@kept_without_address(1024)
+def rows(params: Params) -> Rows:
     """The rows of one box in shared memory; an interleaved box is one packed row."""
-    try:
-        return _rows(params)
-    except TypeError as error:
-        check_params(params)
-        raise wrong_field(params) or error from None
-
-
-@lru_cache(maxsize=1024)
-def _rows(params: Params) -> _Rows:
     extents = box_extents(params)
     span = pattern(params.swizzle).span_bytes
     if params.interleave:
@@ -159,8 +181,22 @@ def _rows(params: Params) -> _Rows:
     else:
         count, data = math.prod(extents[1:]), extents[0] * _bits(params) // 8
     group = group_bytes(params)
+    if group and data % group[0]:
+        raise TensorMapError(
+            f"a row of the box has {extents[0]} elements of {T(params.data_type).short_name}; give whole groups of "
+            f"{_GROUP_ELEMENTS}"
+        )
     taken = data // group[0] * group[1] if group else data
-    return _Rows(count, data, taken, -(-taken // span) * span)
+    return Rows(count, data, taken, -(-taken // span) * span, group, int(params.swizzle))
+
+
+def check_fits(size_bytes: int) -> None:
+    """Refuse a box that no thread block can hold, before anything of its size is made."""
+    if size_bytes > MAX_SMEM_BYTES:
+        raise TensorMapError(
+            f"the box takes {size_bytes} bytes of shared memory, and a thread block has at most {MAX_SMEM_BYTES}; "
+            "divide it among several loads"
+        )
 
 
 def tx_bytes(params: Params) -> int:
@@ -173,7 +209,8 @@ def tx_bytes(params: Params) -> int:
     ...                      box_dim=(64, 64), element_strides=(1, 1), swizzle=S.SWIZZLE_128B))
     8192
     """
-    return rows(params).count * rows(params).data_bytes
+    layout = rows(params)
+    return layout.count * layout.data_bytes
 
 
 def smem_bytes(params: Params) -> int:
@@ -183,7 +220,8 @@ def smem_bytes(params: Params) -> int:
     ...                        box_dim=(4, 8), element_strides=(1, 1), swizzle=S.SWIZZLE_128B))
     1024
     """
-    return rows(params).count * rows(params).pitch_bytes
+    layout = rows(params)
+    return layout.count * layout.pitch_bytes
 
 
 def smem_alignment(params: Params) -> int:
@@ -316,9 +354,16 @@ def smem_layout(params: Params) -> Any:
     ------
     TensorMapError
         For types and swizzles that move parts of elements, which a layout cannot say.
+    ImportError
+        Without the library.
     """
-    from tensor_layouts import Layout, Swizzle, compose
-
+    check_params(params)
+    try:
+        from tensor_layouts import Layout, Swizzle, compose
+    except ImportError as error:
+        raise ImportError(
+            f"smem_layout needs the library tensor-layouts ({error}): pip install 'cuda-tma[layout]', or tensor-layouts"
+        ) from None
     if group_bytes(params) is not None:
         raise TensorMapError(
             f"data_type={T(params.data_type).short_name} has elements of less than a byte, which a CuTe layout cannot "

@@ -1,0 +1,54 @@
+"""Which tensor maps are emulated: those that a driver takes and whose box fits into shared memory."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from ..errors import TensorMapError
+from ..given import check_params, shown
+from ..params import Params
+from ..rules import check as violations
+from ..swizzle._kept import kept_without_address
+from ..swizzle._layout import Rows, check_fits, rows
+
+__all__ = ["emulated_rows"]
+
+_NEWEST = (10, 0)  # takes all that 9.0 takes
+_LARGEST_ALIGNMENT = 32  # of an address, in bytes
+_LARGEST_FIELD = 1 << 40  # no field of a tensor map but its address has more bits
+
+
+def emulated_rows(params: Params, check: bool) -> Rows:
+    """The box in shared memory; refuses a map that a driver refuses, if `check`, and one that nobody can emulate."""
+    check_params(params)
+    if check:
+        _check_legal(params)
+    else:
+        _check_size_of_fields(params)
+    layout = rows(params)
+    check_fits(layout.count * layout.pitch_bytes)
+    return layout
+
+
+def _check_legal(params: Params) -> None:
+    if 0 <= params.global_address < 1 << 64 and _is_legal(params):
+        return
+    broken = violations(params, _NEWEST)
+    raise TensorMapError(
+        "\n".join(["no driver takes this tensor map (check=False emulates it all the same):", *map(str, broken)]),
+        broken,
+    )
+
+
+@kept_without_address(1024, modulus=_LARGEST_ALIGNMENT)
+def _is_legal(params: Params) -> bool:
+    return not violations(params, _NEWEST)
+
+
+@kept_without_address(1024)
+def _check_size_of_fields(params: Params) -> None:
+    for field in fields(params):
+        value = getattr(params, field.name)
+        values = value if isinstance(value, tuple) else (value,)
+        if field.name != "unexplained" and any(abs(number) > _LARGEST_FIELD for number in values):
+            raise TensorMapError(f"{field.name}={shown(value)} has more than the 40 bits of any field of a tensor map")

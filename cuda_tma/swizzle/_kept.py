@@ -1,0 +1,65 @@
+"""What is reckoned once for all maps of a tensor that may move: results kept by params, the address left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import lru_cache, wraps
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from ..given import check_params, wrong_field
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+
+__all__ = ["kept_without_address"]
+
+_Result = TypeVar("_Result")
+
+_KINDS: tuple[type[Params], ...] = (TiledParams, Im2colParams, Im2colWideParams)
+_NAMES = {kind: [field.name for field in fields(kind) if field.name != "global_address"] for kind in _KINDS}
+_VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
+
+
+def kept_without_address(
+    maxsize: int, *, modulus: int = 1
+) -> Callable[[Callable[[Any], _Result]], Callable[[Params], _Result]]:
+    """Keep the last `maxsize` results of a function of params, which sees the address modulo `modulus` alone.
+
+    A kernel's maps often differ in nothing but the address: they share one result, and one entry. Errors are not kept.
+
+    >>> @kept_without_address(16)
+    ... def rank(params):
+    ...     return params.rank
+    >>> for address in range(0, 160, 16):
+    ...     _ = rank(TiledParams(data_type=0, global_address=address, global_dim=(64,), global_strides=(),
+    ...                          box_dim=(64,), element_strides=(1,)))
+    >>> rank.cache_info().hits, rank.cache_info().currsize
+    (9, 1)
+    """
+
+    def decorate(function: Callable[[Any], _Result]) -> Callable[[Params], _Result]:
+        @lru_cache(maxsize=maxsize)
+        def of_values(kind: Any, values: tuple, address: int) -> _Result:
+            return function(kind(global_address=address, **dict(zip(_NAMES[kind], values, strict=True))))
+
+        @wraps(function)
+        def of_params(params: Params) -> _Result:
+            kind: Any = type(params)
+            if kind not in _VALUES:
+                kind = _kind_of(params)
+            try:
+                return of_values(kind, _VALUES[kind](params), params.global_address % modulus)
+            except TypeError as error:
+                raise wrong_field(params) or error from None
+
+        kept: Any = of_params
+        kept.cache_info, kept.cache_clear = of_values.cache_info, of_values.cache_clear
+        return kept
+
+    return decorate
+
+
+def _kind_of(params: object) -> type[Params]:
+    """Which of the three a subclass is; refuses what is no params."""
+    check_params(params)
+    return next(kind for kind in _KINDS if isinstance(params, kind))
