@@ -16,12 +16,13 @@ from typing import NamedTuple, cast
 from .data_type import element_bits
 from .errors import TensorMapError
 from .fields import DESCRIPTOR_BYTES, IM2COL, RANK, SWIZZLE_CODES, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
-from .given import check_params, shown, wrong_field
-from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .given import shown
+from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 
 __all__ = ["decode", "encode", "stored_value"]
 
 _WORDS = struct.Struct("<32I")
+_WORD = 0xFFFFFFFF
 
 
 class _Step(NamedTuple):
@@ -68,7 +69,7 @@ class _Layout:
         self.get_arrays = attrgetter(*arrays)
         self.steps = [_step(f) for f in (*scalars, *(f for array in arrays.values() for f in array))]
         # word 2 before the other fields are written to it
-        self.head = (mode is not TiledParams) | (rank - RANK.bias) << RANK.pieces[0].low
+        self.head = (not issubclass(mode, TiledParams)) | (rank - RANK.bias) << RANK.pieces[0].low
         derived = (IM2COL, RANK, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES)
         self.unclaimed = ~sum(f.mask for f in (*table, *derived)) & ((1 << 8 * DESCRIPTOR_BYTES) - 1)
 
@@ -139,10 +140,10 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
             stored = codes[value] if codes else (value - bias) >> shift
             for word, low, mask, below in pieces:
                 words[word] |= (stored >> below & mask) << low
-        words[16] = stored_transfer_bytes(params) & 0xFFFFFFFF
+        words[16] = stored_transfer_bytes(params) & _WORD
         words[18] = _SWIZZLE_REPEAT_BYTES[params.swizzle]
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise wrong_field(params) or _unencodable(params) or error from None
+    except (KeyError, ValueError, ZeroDivisionError) as error:
+        raise _unencodable(params) or error from None
     for word, mask in params.unexplained:
         words[word] ^= mask
     return _WORDS.pack(*words)
@@ -211,7 +212,7 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
         raise _undecodable(arguments)
     params: Params = layout.mode(**arguments)  # type: ignore[arg-type]
     residue = int.from_bytes(raw, "little") & layout.unclaimed
-    residue |= (words[16] ^ stored_transfer_bytes(params)) << 32 * 16
+    residue |= (words[16] ^ stored_transfer_bytes(params) & _WORD) << 32 * 16
     residue |= (words[18] ^ _SWIZZLE_REPEAT_BYTES[params.swizzle]) << 32 * 18
     return replace(params, unexplained=_by_word(residue)) if residue else params
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .rule import Violation
+
 __all__ = ["TensorMapError", "TensorMapFault"]
 
 
@@ -16,7 +21,7 @@ class TensorMapError(ValueError):
         The broken rules, when the refusal came from :func:`cuda_tma.check`.
     """
 
-    def __init__(self, message: str, violations: tuple = ()):
+    def __init__(self, message: str, violations: tuple[Violation, ...] = ()):
         super().__init__(message)
         self.violations = tuple(violations)
 
@@ -35,3 +40,8 @@ class TensorMapFault(RuntimeError):
     def __init__(self, message: str, cuda_error: str):
         super().__init__(f"{cuda_error}: {message}")
         self.cuda_error = cuda_error
+        self._message = message
+
+    def __reduce__(self) -> tuple:
+        """For pickle and copy, which would call the class with the whole text alone."""
+        return type(self), (self._message, self.cuda_error), self.__dict__

@@ -13,8 +13,8 @@ from .convolution import LOAD_PATCHES, PAD_LESS, REACH_LESS
 from .data_type import element_bits
 from .enums import PARAMETER_ENUMS, TensorMapDataType
 from .errors import TensorMapError
-from .given import check_params, shown
-from .params import Params, TiledParams
+from .given import shown
+from .params import Params, TiledParams, check_params
 from .rule import Violation
 
 __all__ = ["refusal", "sentence"]

@@ -180,13 +180,14 @@ def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
     >>> [f.label for f in fields(TiledParams, 1)][:3]
     ['data_type', 'global_address', 'global_dim[0]']
     """
-    if mode not in _MIN_RANK:
+    known = next((known for known in _MIN_RANK if issubclass(mode, known)), None)
+    if known is None:
         raise TensorMapError(f"params must be TiledParams, Im2colParams or Im2colWideParams, not {mode.__name__}")
-    if (mode, rank) not in _TABLES:
+    if (known, rank) not in _TABLES:
         raise TensorMapError(
-            f"rank {rank} has no place in a tensor map; {mode.__name__} has rank {_MIN_RANK[mode]} to 5"
+            f"rank {rank} has no place in a tensor map; {mode.__name__} has rank {_MIN_RANK[known]} to {MAX_RANK}"
         )
-    return _TABLES[mode, rank]
+    return _TABLES[known, rank]
 
 
 def markdown() -> str:

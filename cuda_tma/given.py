@@ -1,7 +1,6 @@
 """How errors name what was given: by name, in a few words however large it is, with the rule and the remedy.
 
-The checks return what they accept, made plain; they cost little enough to stand first in a function. Only
-:func:`wrong_field` is for afterwards, when reckoning with the fields of params has failed.
+The checks return what they accept, made plain; they cost little enough to stand first in a function.
 """
 
 from __future__ import annotations
@@ -9,15 +8,36 @@ from __future__ import annotations
 import operator
 import reprlib
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import TensorMapError
-from .params import Params
 
-__all__ = ["check_params", "entry", "integer", "integers", "shown", "tensor_coordinates", "wrong_field"]
+if TYPE_CHECKING:
+    from .params import Params
+
+__all__ = [
+    "NEWEST_COMPUTE_CAPABILITY",
+    "device_capability",
+    "entry",
+    "integer",
+    "integers",
+    "shown",
+    "tensor_coordinates",
+]
+
+NEWEST_COMPUTE_CAPABILITY = (12, 9)  # CUDA 13.5 knows devices up to 12.1; rules for 13 are nobody's yet
 
 _Value = TypeVar("_Value")
+
+
+class _Words(reprlib.Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        """Python refuses to write integers of more than 4300 digits."""
+        return super().repr_int(x, level) if x.bit_length() < _PRINTED_BITS else f"<int of {x.bit_length()} bits>"
+
+
+_PRINTED_BITS = 4096
+_WORDS = _Words()
 
 
 def shown(value: object) -> str:
@@ -28,7 +48,7 @@ def shown(value: object) -> str:
     ('a numpy.ndarray of shape (64, 64) and dtype float64', 'a bytes of 128 values', '[0, 1, 2, 3, 4, 5, ...]')
     """
     if value is None or isinstance(value, int | float | str | tuple | list):
-        return reprlib.repr(value)
+        return _WORDS.repr(value)
     kind = value if isinstance(value, type) else type(value)
     package = kind.__module__.partition(".")[0]
     name = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
@@ -64,7 +84,7 @@ def integers(
     if not found and default is not None:
         return default
     if len(found) != count:
-        given = f"={reprlib.repr(found)}" if isinstance(values, tuple | list) else f", {shown(values)},"
+        given = f"={shown(found)}" if isinstance(values, tuple | list) else f", {shown(values)},"
         raise TensorMapError(f"{name}{given} has {len(found)} values, and needs {count}: {meaning}")
     if found and not (min(found) >= -(2**31) and max(found) < 2**31):
         raise TensorMapError(f"{name}={shown(found)} has a value of more than 32 bits; give those of an instruction")
@@ -76,6 +96,24 @@ def tensor_coordinates(
 ) -> tuple[int, ...]:
     """The coordinates of an instruction as ints; as :func:`integers`."""
     return integers("coordinates", coordinates, params.rank, "one for each dimension, innermost first", default)
+
+
+def device_capability(given: object) -> tuple[int, int]:
+    """The compute capability of a device as two ints; refuses what is none, and what no rule knows.
+
+    >>> device_capability((10, False))
+    (10, 0)
+    """
+    major, minor = NEWEST_COMPUTE_CAPABILITY
+    try:
+        found = tuple(map(operator.index, given)) if isinstance(given, tuple) else ()
+    except TypeError:
+        found = ()
+    if len(found) == 2 and 1 <= found[0] <= major and 0 <= found[1] <= minor:
+        return found
+    raise TensorMapError(
+        f"compute_capability is {shown(given)}, none from 1.0 to {major}.{minor}; give (major, minor), as in (9, 0)"
+    )
 
 
 def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
@@ -91,39 +129,3 @@ def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
         keys = (repr(key) if isinstance(key, str) else f"{int(key)} ({key.short_name})" for key in table)
         given = f"{name}={shown(value)} is not known" if isinstance(value, int | str) else f"{name} is {shown(value)}"
         raise TensorMapError(f"{given}; choose one of {', '.join(keys)}") from None
-
-
-def check_params(params: object) -> None:
-    """Refuse anything but parameters."""
-    if not isinstance(params, Params) or type(params) is Params:
-        raise TensorMapError(
-            f"params is {shown(params)}; give TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
-            "descriptor, or what cuda_tma.decode() makes of its 128 bytes"
-        )
-
-
-def wrong_field(params: Params) -> TensorMapError | None:
-    """Why reckoning with `params` raised a TypeError, if a field is not of the type that it is declared with.
-
-    Fields are not checked when params are made: that would cost every map what few need.
-
-    >>> from cuda_tma.params import TiledParams
-    >>> str(wrong_field(TiledParams(data_type=7, global_address=0, global_dim=[64, 64], global_strides=(256,),
-    ...                             box_dim=(32, 32), element_strides=(1, 1))))
-    'global_dim is [64, 64]; give a tuple of integers'
-    """
-    for field in fields(params):
-        value, single = getattr(params, field.name), field.type == "int"
-        if field.name != "unexplained" and not _are_integers((value,) if single else value):
-            wanted = "an integer" if single else "a tuple of integers"
-            return TensorMapError(f"{field.name} is {shown(value)}; give {wanted}")
-    return None
-
-
-def _are_integers(values: object) -> bool:
-    """Whether the values are integers in a tuple; an array of several has an ``__index__``, which fails."""
-    try:
-        list(map(operator.index, values))  # type: ignore[call-overload]
-    except TypeError:
-        return False
-    return isinstance(values, tuple)

@@ -1,7 +1,8 @@
 """The hub: what a tensor map says, in the driver's names, order and units.
 
 Every array is in driver order: index 0 is the innermost dimension. Strides are bytes, and there are ``rank - 1`` of
-them, since the innermost one is an element. Values are plain ints, unchecked: :func:`cuda_tma.check` judges them,
+them, since the innermost one is an element. Integers of any kind become plain ints when params are made, and anything
+else is refused there; whether the numbers make a legal map is not asked: :func:`cuda_tma.check` judges them,
 :func:`cuda_tma.encode` writes them, :func:`cuda_tma.decode` returns them.
 
 Source of names and order: CUDA driver API, ``cuTensorMapEncodeTiled``, ``...Im2col`` and ``...Im2colWide``.
@@ -9,9 +10,17 @@ Source of names and order: CUDA driver API, ``cuTensorMapEncodeTiled``, ``...Im2
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from functools import cache
+from operator import attrgetter, index
+from typing import Any
 
-__all__ = ["Im2colParams", "Im2colWideParams", "Params", "TiledParams"]
+from .errors import TensorMapError
+from .given import integer, shown
+
+__all__ = ["Im2colParams", "Im2colWideParams", "Params", "TiledParams", "check_params", "check_sizes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +47,11 @@ class Params:
     unexplained : tuple of (int, int)
         (word index, XOR mask) of the 32-bit words in which decoded bytes differ from what these parameters encode to;
         empty for anything that the driver made.
+
+    Raises
+    ------
+    TensorMapError
+        If a field is not of its type. Members of enums and NumPy's integers are integers, floats and None are not.
     """
 
     data_type: int
@@ -51,6 +65,13 @@ class Params:
     oob_fill: int = 0
     allocation_class: int = 1
     unexplained: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _is_plain(self):
+            for field in dataclass_fields(self):
+                plain = _PLAIN.get(field.type)
+                if plain:
+                    object.__setattr__(self, field.name, plain(field.name, getattr(self, field.name)))
 
     @property
     def rank(self) -> int:
@@ -111,3 +132,75 @@ class Im2colWideParams(Params):
     channels_per_pixel: int
     pixels_per_column: int
     mode: int = 0
+
+
+def check_params(params: object) -> None:
+    """Refuse anything but parameters."""
+    if not isinstance(params, Params) or type(params) is Params:
+        raise TensorMapError(
+            f"params is {shown(params)}; give TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
+            "descriptor, or what cuda_tma.decode() makes of its 128 bytes"
+        )
+
+
+def check_sizes(params: Params) -> None:
+    """Refuse numbers so large that sentences about them could not be read: Python writes none of 4300 digits."""
+    for field in dataclass_fields(params):
+        value = getattr(params, field.name)
+        values = value if field.type == _INTEGERS else (value,) if field.type == _INTEGER else ()
+        if any(number.bit_length() > _READABLE_BITS for number in values):
+            raise TensorMapError(f"{field.name} is {shown(value)}; give numbers of at most {_READABLE_BITS} bits")
+
+
+_READABLE_BITS = 128  # the driver's are of at most 64
+
+# Equal numbers of different kinds are one key of a cache, but reckon differently: np.uint8(64) * 4 is 0, 64.0 // 3 a
+# float. So what is kept are ints.
+
+_INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], ...]"  # as fields are annotated
+
+
+@cache
+def _getters(kind: Any) -> tuple[Callable[[Params], Any], Callable[[Params], Any]]:
+    """Of the integers, and of the arrays."""
+    names = {wanted: [f.name for f in dataclass_fields(kind) if f.type == wanted] for wanted in (_INTEGER, _INTEGERS)}
+    return attrgetter(*names[_INTEGER]), attrgetter(*names[_INTEGERS])
+
+
+def _is_plain(params: Params) -> bool:
+    """Whether all numbers are ints already, as nearly always: loops, as each map that is decoded pays for this."""
+    kind: Any = type(params)  # mypy holds a dataclass to be no key of a cache
+    get_integers, get_arrays = _getters(kind)
+    for value in get_integers(params):
+        if type(value) is not int:
+            return False
+    for values in get_arrays(params):
+        if type(values) is not tuple:
+            return False
+        for value in values:
+            if type(value) is not int:
+                return False
+    return params.unexplained == ()
+
+
+def _integers(name: str, values: object) -> tuple[int, ...]:
+    try:
+        if isinstance(values, tuple):
+            return tuple(map(index, values))
+    except TypeError:
+        pass
+    raise TensorMapError(f"{name} is {shown(values)}; give a tuple of integers")
+
+
+def _pairs(name: str, values: Iterable[Any]) -> tuple[tuple[int, int], ...]:
+    """Words of a descriptor, and bits of them."""
+    try:
+        pairs = tuple((index(word), index(mask)) for word, mask in values)
+        if all(0 <= word < 32 and 0 <= mask < 1 << 32 for word, mask in pairs):
+            return pairs
+    except (TypeError, ValueError):  # ValueError: no pair
+        pass
+    raise TensorMapError(f"{name} is {shown(values)}; give pairs of a word, 0 to 31, and a mask of its 32 bits")
+
+
+_PLAIN: dict[Any, Callable[[str, Any], Any]] = {_INTEGER: integer, _INTEGERS: _integers, _PAIRS: _pairs}

@@ -15,8 +15,8 @@ from .emulate import tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapInterleave, TensorMapSwizzle
 from .errors import TensorMapError
-from .given import check_params, shown, tensor_coordinates
-from .params import Params, TiledParams
+from .given import shown, tensor_coordinates
+from .params import Params, TiledParams, check_params
 from .swizzle import bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
 
 if TYPE_CHECKING:

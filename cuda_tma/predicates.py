@@ -15,6 +15,7 @@ from .data_type import element_bits, is_floating
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
 from .fields import MAX_RANK
+from .given import shown
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 MAX_TRANSFER_BYTES = 228 * 1024
@@ -248,7 +249,7 @@ def transfer(m: TensorMap) -> Found:
         return ()
     value = m.p.box_dim if m.tiled else m.p.pixels_per_column
     fix = "Shrink the box." if m.tiled else "Take fewer pixels or channels."
-    return (Finding(None, value, f"at most {MAX_TRANSFER_BYTES} bytes in one load (it is {size})", fix=fix),)
+    return (Finding(None, value, f"at most {MAX_TRANSFER_BYTES} bytes in one load (it is {shown(size)})", fix=fix),)
 
 
 def packed_interleave(m: TensorMap) -> Found:

@@ -11,13 +11,14 @@ holds for compute capability 10.0 and later alone is documented, not verified on
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
 from . import predicates as find
 from .advice import WARNINGS
 from .enums import TensorMapAllocationClass, TensorMapInterleave
-from .errors import TensorMapError
-from .given import check_params, shown, wrong_field
-from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .given import device_capability
+from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params, check_sizes
 from .rule import ALL_MODES, Rule, Violation
 
 __all__ = ["RULES", "check", "markdown"]
@@ -143,9 +144,6 @@ RULES = (
 # fmt: on
 
 
-_RULES_OF = {mode: tuple(rule for rule in RULES if mode in rule.modes) for mode in ALL_MODES}
-
-
 def check(
     params: Params, compute_capability: tuple[int, int] = (9, 0), warnings: bool = False
 ) -> tuple[Violation, ...]:
@@ -168,7 +166,8 @@ def check(
     Raises
     ------
     TensorMapError
-        If an argument, or a field of `params`, is of another type.
+        If an argument is of another type, no device known has such a compute capability, or a number of a map that
+        breaks a rule is beyond 128 bits.
 
     Examples
     --------
@@ -178,24 +177,26 @@ def check(
     ['global_strides[0]=6932 must be a multiple of 16. Use 6944.']
     """
     check_params(params)
-    try:
-        m = find.tensor_map(params, compute_capability)
-        broken: list[Violation] = []
-        for rule in _RULES_OF[type(params)]:
-            if rule.look(m):
-                broken += rule.violations(m)
-        if warnings:
-            broken += [v for rule in WARNINGS if type(params) in rule.modes for v in rule.violations(m)]
-    except (TypeError, ValueError) as error:  # ValueError: an array is neither true nor false
-        raise wrong_field(params) or _no_capability(compute_capability) or error from None
+    m = find.tensor_map(params, device_capability(compute_capability))
+    mode: Any = type(params)  # mypy holds a dataclass to be no key of a cache
+    rules, advice = _rules_of(mode)
+    broken: list[Violation] = []
+    for rule in rules:
+        if rule.look(m):
+            if not broken:
+                check_sizes(params)  # before they are written into messages
+            broken += rule.violations(m)
+    if warnings:
+        for rule in advice:
+            broken += rule.violations(m)
     return tuple(broken)
 
 
-def _no_capability(given: object) -> TensorMapError | None:
-    """Why a compute capability could not be compared with another."""
-    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(number, int) for number in given):
-        return None
-    return TensorMapError(f"compute_capability is {shown(given)}; give (major, minor), as in (9, 0)")
+@cache
+def _rules_of(mode: type) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
+    """The rules and the warnings of a mode."""
+    rules, advice = (tuple(rule for rule in table if issubclass(mode, rule.modes)) for table in (RULES, WARNINGS))
+    return rules, advice
 
 
 def markdown() -> str:

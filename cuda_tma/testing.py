@@ -19,8 +19,8 @@ from .emulate import Tile, tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
 from .errors import TensorMapError
-from .given import check_params, shown, tensor_coordinates
-from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .given import shown, tensor_coordinates
+from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 from .swizzle import box_extents, chunk_elements, pattern, slice_bytes, smem_index, unit_bytes
 
 if TYPE_CHECKING:

@@ -200,17 +200,6 @@ def test_a_base_address_far_away_faults(base_address):
         emulate.load(MATRIX, MEMORY, (0, 0), base_address=base_address)
 
 
-def test_a_field_of_params_that_is_no_tuple_is_named():
-    params = dataclasses.replace(MATRIX, box_dim=[8, 4])
-    for call in (
-        lambda: emulate.load(params, MEMORY, (0, 0)),
-        lambda: emulate.store(params, MEMORY.copy(), MEMORY, (0, 0)),
-        lambda: emulate.reduce(dataclasses.replace(params, data_type=T.UINT32), MEMORY, MEMORY, (0, 0), "add"),
-    ):
-        with pytest.raises(TensorMapError, match=r"^box_dim is \[8, 4\]; give a tuple of integers"):
-            call()
-
-
 def test_gather4_names_what_it_was_given():
     params = dataclasses.replace(MATRIX, box_dim=(16,) * 999)
     with pytest.raises(

@@ -1,7 +1,5 @@
 """Errors name what was given in a few words: the words, and every public function that takes params."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from cuda_tma import emulate, explain, given, plot, swizzle, testing
 from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Params, TiledParams
 
-from .descriptors import LEGAL, LEGAL_IM2COL
+from .descriptors import LEGAL
 
 LARGE = np.zeros((100, 700), np.int64)
 LARGE_SHOWN = r"a numpy.ndarray of shape \(100, 700\) and dtype int64"
@@ -30,6 +28,9 @@ def refuses(message, call, *arguments):
         (LARGE.tolist(), "[[0, 0, 0, 0, 0, 0, ...], [0, 0, 0, 0, 0, 0, ...], "),
         ((1, 2), "(1, 2)"),
         (10**1000, "100000000000000000...0000000000000000000"),
+        (2**4095 - 1, "522194440706576253...2354170201577095167"),
+        (2**4095, "<int of 4096 bits>"),
+        ((1, -(10**5000)), "(1, <int of 16610 bits>)"),
         ("text" * 100, "'texttextte"),
         (bytearray(5), "a bytearray of 5 values"),
         (LEGAL, "a cuda_tma.TiledParams"),
@@ -50,14 +51,28 @@ def test_no_values_are_the_default_if_there_is_one():
     refuses(r"offsets=\(\) has 0 values, and needs 2: W, H", given.integers, "offsets", (), 2, "W, H")
 
 
-@pytest.mark.parametrize("params", [LEGAL, LEGAL_IM2COL])
-def test_wrong_field_is_the_one_that_is_wrong(params):
-    assert given.wrong_field(params) is None
-    for field in dataclasses.fields(params):
-        if field.name != "unexplained":
-            wanted = "an integer" if isinstance(getattr(params, field.name), int) else "a tuple of integers"
-            error = given.wrong_field(dataclasses.replace(params, **{field.name: LARGE}))
-            assert str(error) == f"{field.name} is {given.shown(LARGE)}; give {wanted}"
+@pytest.mark.parametrize("known", [(1, 0), (8, 9), (9, 0), (10, 3), (12, 1), (12, 9)])
+def test_a_compute_capability_is_two_ints(known):
+    class Named(tuple):  # as cuda.core's
+        pass
+
+    for value in (known, Named(known), tuple(map(np.int64, known))):
+        found = given.device_capability(value)
+        assert found == known and type(found) is tuple and {*map(type, found)} == {int}
+
+
+NO_CAPABILITY = [
+    *(90, "9.0", "sm_90", 9.0, None, [9, 0], (), (9,), (90,), (9, 0, 0), (90, 0), (100, 0), (13, 0), (0, 9), (-9, 0)),
+    *((9, -1), (9, 10), (9, "0"), (None, None), (9.0, 0), (float("nan"), 0), (9, float("nan")), {9: 0}, 10**5000),
+    *((10**5000, 0), LARGE, LARGE.tolist()),
+]
+
+
+@pytest.mark.parametrize("value", NO_CAPABILITY, ids=range(len(NO_CAPABILITY)))
+def test_what_is_no_compute_capability(value):
+    message = r"compute_capability is .*, none from 1.0 to 12.9; give \(major, minor\), as in \(9, 0\)$"
+    refuses(message, given.device_capability, value)
+    refuses(message, cuda_tma.check, LEGAL, value)
 
 
 COORDINATES, MEMORY = (0, 0, 0), np.zeros(64, np.uint8)

@@ -12,7 +12,6 @@ from cuda_tma.params import Im2colWideParams
 from cuda_tma.rules import RULES, check, markdown
 
 from .descriptors import LEGAL, LEGAL_IM2COL, accepted, golden, legal_params
-from .test_given import LARGE, LARGE_SHOWN, refuses
 
 LEGAL_WIDE = Im2colWideParams(
     data_type=9,
@@ -191,26 +190,6 @@ def test_all_violations_are_reported_in_the_order_of_the_arguments(params, fill)
         *(("global_strides_alignment", i) for i in range(params.rank - 1)),
         ("l2_promotion", None),
     ]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"global_dim": [64, 48, 40]}, r"global_dim is \[64, 48, 40\]; give a tuple of integers"),
-        ({"global_dim": LARGE}, f"global_dim is {LARGE_SHOWN}; give a tuple of integers"),
-        ({"box_dim": ("32", 16, 2)}, r"box_dim is \('32', 16, 2\); give a tuple of integers"),
-        ({"global_address": None}, "global_address is None; give an integer"),
-        ({"swizzle": "128B"}, "swizzle is '128B'; give an integer"),
-        ({"element_strides": None}, "element_strides is None; give a tuple of integers"),
-    ],
-)
-def test_a_field_of_another_type_is_named(change, message):
-    refuses(message, check, replace(LEGAL, **change))
-
-
-@pytest.mark.parametrize("capability", [90, "9.0", None, [9, 0], (9, "0"), (None, None), LARGE, LARGE.tolist()])
-def test_what_is_no_compute_capability(capability):
-    refuses(r"compute_capability is .*; give \(major, minor\), as in \(9, 0\)$", check, LEGAL, capability)
 
 
 def test_the_message_is_in_the_drivers_terms():

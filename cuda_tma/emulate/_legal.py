@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 
 from ..errors import TensorMapError
-from ..given import check_params, shown
-from ..params import Params
+from ..given import shown
+from ..params import Params, check_params
 from ..rules import check as violations
 from ..swizzle._kept import kept_without_address
 from ..swizzle._layout import Rows, check_fits, rows

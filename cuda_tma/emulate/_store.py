@@ -11,8 +11,8 @@ import numpy as np
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
-from ..given import check_params, integer
-from ..params import Params, TiledParams
+from ..given import integer
+from ..params import Params, TiledParams, check_params
 from ..swizzle import CHUNK_BYTES
 from ..swizzle._layout import Rows
 from ._faults import check_bytes, check_not_negative, check_pixel_box_inside

@@ -18,8 +18,8 @@ import numpy as np
 from ..data_type import element_bits
 from ..enums import TensorMapIm2ColWideMode
 from ..errors import TensorMapError
-from ..given import check_params, integers, shown, tensor_coordinates
-from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ..given import integers, shown, tensor_coordinates
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 from ..swizzle import box_extents, pixels, slice_bytes
 from ..swizzle._kept import kept_without_address
 from ..swizzle._layout import box_index

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..given import check_params, entry
-from ..params import Params
+from ..given import entry
+from ..params import Params, check_params
 from ._layout import MAX_SMEM_BYTES, box_extents, check_fits, rows, slice_bytes, smem_bytes, unit_bytes
 from ._pattern import pattern, swizzle_offset
 

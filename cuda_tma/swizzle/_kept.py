@@ -8,8 +8,7 @@ from functools import lru_cache, wraps
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from ..given import check_params, wrong_field
-from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 
 __all__ = ["kept_without_address"]
 
@@ -47,10 +46,7 @@ def kept_without_address(
             kind: Any = type(params)
             if kind not in _VALUES:
                 kind = _kind_of(params)
-            try:
-                return of_values(kind, _VALUES[kind](params), params.global_address % modulus)
-            except TypeError as error:
-                raise wrong_field(params) or error from None
+            return of_values(kind, _VALUES[kind](params), params.global_address % modulus)
 
         kept: Any = of_params
         kept.cache_info, kept.cache_clear = of_values.cache_info, of_values.cache_clear

@@ -14,8 +14,8 @@ from ..enums import TensorMapDataType as T
 from ..enums import TensorMapIm2ColWideMode, TensorMapInterleave
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
-from ..given import check_params, entry, integer, integers, shown, wrong_field
-from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ..given import entry, integer, integers, shown
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 from ._kept import kept_without_address
 from ._pattern import pattern, swizzle_offset
 
@@ -121,9 +121,9 @@ def box_extents(params: Params) -> tuple[int, ...]:
         extents = _tiled_extents(params) if isinstance(params, TiledParams) else _column_extents(params)
         if extents and min(extents) > 0:
             return extents
-    except (TypeError, ValueError):  # of other types, or of several lengths
+    except ValueError:  # of several lengths
         pass
-    raise wrong_field(params) or _no_box(params)
+    raise _no_box(params)
 
 
 def _tiled_extents(params: TiledParams) -> tuple[int, ...]:
