@@ -1,8 +1,6 @@
 """Launch configurations as the driver wants them."""
 
 cimport cython
-from cpython.object cimport PyObject
-
 from ._driver cimport LaunchAttribute, LaunchConfigC
 from ._kernel_arg cimport Signature
 
@@ -23,11 +21,9 @@ cdef enum:
 cdef class Configuration:
     """A LaunchConfig's fields as they were read, and what the driver makes of them."""
 
-    cdef PyObject* fields[FIELD_COUNT]
+    cdef tuple fields
     cdef LaunchConfigC native
     cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
-
-    cdef object field(self, int index)
 
 
 cdef Configuration configuration_of(object config, Signature signature)

@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.stdint cimport uint32_t
 
 from ._driver cimport LaunchAttribute, LaunchConfigC
@@ -29,12 +29,7 @@ for index, name in enumerate(FIELD_NAMES):
 
 @cython.final
 cdef class Configuration:
-    def __dealloc__(self):
-        for index in range(FIELD_COUNT):
-            Py_XDECREF(self.fields[index])
-
-    cdef object field(self, int index):
-        return <object>self.fields[index]
+    pass
 
 
 cdef Configuration configuration_of(object config, Signature signature):
@@ -60,7 +55,9 @@ cdef bint _differs(Configuration last, object config, Property* fields) except -
     cdef int index
     for index in range(FIELD_COUNT):
         value = read(&fields[index], config)
-        if <PyObject*>value != last.fields[index] and (index != SHMEM_SIZE or value != last.field(index)):
+        if value is not <object>PyTuple_GET_ITEM(last.fields, index) and (
+            index != SHMEM_SIZE or value != last.fields[SHMEM_SIZE]
+        ):
             return True
     return False
 
@@ -68,21 +65,18 @@ cdef bint _differs(Configuration last, object config, Property* fields) except -
 cdef Configuration _read(object config, Property* fields):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
-    for index in range(FIELD_COUNT):
-        value = read(&fields[index], config)
-        Py_INCREF(value)
-        new.fields[index] = <PyObject*>value
-    cluster = new.field(CLUSTER) or (1, 1, 1)
+    new.fields = tuple([read(&fields[index], config) for index in range(FIELD_COUNT)])
+    cluster = new.fields[CLUSTER] or (1, 1, 1)
     for axis in range(3):
-        native.grid_dim[axis] = new.field(GRID)[axis] * cluster[axis]  # LaunchConfig.grid counts clusters
-        native.block_dim[axis] = new.field(BLOCK)[axis]
-    native.shared_mem_bytes = new.field(SHMEM_SIZE)
+        native.grid_dim[axis] = new.fields[GRID][axis] * cluster[axis]  # LaunchConfig.grid counts clusters
+        native.block_dim[axis] = new.fields[BLOCK][axis]
+    native.shared_mem_bytes = new.fields[SHMEM_SIZE]
     native.attributes = new.attributes
-    if new.field(CLUSTER):
+    if new.fields[CLUSTER]:
         _add_attribute(new, ATTRIBUTE_CLUSTER_DIMENSION, cluster)
-    if new.field(IS_COOPERATIVE):
+    if new.fields[IS_COOPERATIVE]:
         _add_attribute(new, ATTRIBUTE_COOPERATIVE, (1,))
-    if new.field(PROGRAMMATIC):
+    if new.fields[PROGRAMMATIC]:
         _add_attribute(new, ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, (1,))
     return new
 

@@ -22,6 +22,17 @@ cdef WeakCache _streams = WeakCache()  # Stream: KnownStream
 
 cdef KnownStream known_stream(object stream):
     """What is known of an open Stream, a GraphBuilder, or anything with ``__cuda_stream__``."""
+    known = _find(stream)
+    if known is None:
+        known = _find(getattr(stream, "stream", None))  # a GraphBuilder captures on a stream of its own
+    if known is None:
+        raise TypeError(f"stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an "
+                        "object with __cuda_stream__")
+    return <KnownStream>known
+
+
+cdef object _find(object stream):
+    """The KnownStream of what is a stream itself, else None."""
     cdef KnownStream known
     if type(stream) is STREAM or isinstance(stream, STREAM):
         known = look_up(_streams, stream)
@@ -32,10 +43,7 @@ cdef KnownStream known_stream(object stream):
         if version != 0:
             raise ValueError(f"the stream's __cuda_stream__ is of version {version}; version 0 is known")
         return _with_handle(int(handle))
-    if hasattr(stream, "stream"):  # a GraphBuilder captures on a stream of its own
-        return known_stream(stream.stream)
-    raise TypeError(f"stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an "
-                    "object with __cuda_stream__")
+    return None
 
 
 cdef KnownStream _meet(object stream):
