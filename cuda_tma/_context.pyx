@@ -88,27 +88,33 @@ cdef tuple compute_capability(int device_id):
     return min((major, minor), NEWEST_COMPUTE_CAPABILITY)  # a later device is judged by what is known
 
 
-cdef int judge_access(DLTensor* tensor, int device_id) except -1:
-    """:func:`require_access`, where it is not plain."""
-    cdef uint64_t address = address_of(tensor)
-    if address == 0:
+cdef int require_memory(DLTensor* tensor) except -1:
+    if address_of(tensor) == 0:
         raise refusals.no_memory()
+    return 0
+
+
+cdef int locate(DLTensor* tensor) except -1:
+    """Note in `tensor` whose memory it is, where the exporter did not say or called pinned memory the CPU's.
+
+    Memory stays where it is, so a view that is used again need not ask again. Refuses what is no GPU's of NVIDIA's.
+    """
     if tensor.device_type == kDLCPU or tensor.device_type == 0:
-        # Memory stays where it is: what is found is kept, so that a view that is used again need not ask again.
-        tensor.device_type = memory_type(address, <int*>&tensor.device_id)
-    if tensor.device_type == kDLCUDA:
-        if tensor.device_id != device_id and not _is_managed(address):
-            raise refusals.other_device(tensor.device_id, device_id)
-    elif tensor.device_type != kDLCUDAHost and tensor.device_type != kDLCUDAManaged:
+        tensor.device_type = _memory_type(address_of(tensor), <int*>&tensor.device_id)
+    if tensor.device_type != kDLCUDA and tensor.device_type != kDLCUDAHost and tensor.device_type != kDLCUDAManaged:
         raise refusals.device_type(tensor.device_type)
     return 0
 
 
-cdef int memory_type(uint64_t address, int* device_id) except -1:
-    """Ask the driver whose memory it is, where the exporter did not say or called pinned memory the CPU's.
+cdef int judge_access(const DLTensor* tensor, int device_id) except -1:
+    """Refuse located memory of another device, unless it is managed."""
+    if tensor.device_type == kDLCUDA and tensor.device_id != device_id and not _is_managed(address_of(tensor)):
+        raise refusals.other_device(tensor.device_id, device_id)
+    return 0
 
-    Returns a DLDeviceType, and for kDLCUDA the device.
-    """
+
+cdef int _memory_type(uint64_t address, int* device_id) except -1:
+    """A DLDeviceType as the driver has it, and for kDLCUDA the device."""
     cdef unsigned int kind = 0
     cdef CUresult result = driver.cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, address)
     if result == CUDA_ERROR_INVALID_VALUE:

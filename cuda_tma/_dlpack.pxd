@@ -26,13 +26,13 @@ cdef struct DLTensor:
 cdef struct DLManagedTensor:
     DLTensor dl_tensor
     void* manager_ctx
-    void (*deleter)(DLManagedTensor*) noexcept
+    void (*deleter)(DLManagedTensor*) noexcept nogil
 
 cdef struct DLManagedTensorVersioned:
     uint32_t major
     uint32_t minor
     void* manager_ctx
-    void (*deleter)(DLManagedTensorVersioned*) noexcept
+    void (*deleter)(DLManagedTensorVersioned*) noexcept nogil
     uint64_t flags
     DLTensor dl_tensor
 
@@ -62,7 +62,7 @@ cdef class ExportedTensor:
     cdef object owner             # what owns the memory, where that is none of these
 
 
-cdef inline uint64_t address_of(DLTensor* tensor) noexcept:
+cdef inline uint64_t address_of(const DLTensor* tensor) noexcept:
     return <uint64_t><uintptr_t>tensor.data + tensor.byte_offset
 
 

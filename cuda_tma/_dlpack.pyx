@@ -3,7 +3,7 @@
 from math import prod
 
 cimport cython
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
@@ -14,6 +14,9 @@ import numpy as np
 from . import refusals
 from .data_type import DLPACK_DTYPES, DLPACK_NAMES
 from .errors import TensorMapError
+
+cdef extern from "Python.h":
+    bint Py_IsInitialized() nogil
 
 DLPACK_VERSION = (1, 3)
 
@@ -30,10 +33,16 @@ cdef class ExportedTensor:
         memset(&self.layout, 0, sizeof(self.layout))
 
     def __dealloc__(self):
-        if self.versioned != NULL and self.versioned.deleter != NULL:
-            self.versioned.deleter(self.versioned)
-        if self.unversioned != NULL and self.unversioned.deleter != NULL:
-            self.unversioned.deleter(self.unversioned)
+        cdef DLManagedTensorVersioned* versioned = self.versioned
+        cdef DLManagedTensor* unversioned = self.unversioned
+        # Without the GIL, which deleters take themselves where they need it (DLPack, Python Specification): one that
+        # frees device memory waits for the device, and that may wait for a host function in Python.
+        if versioned != NULL and versioned.deleter != NULL:
+            with nogil:
+                versioned.deleter(versioned)
+        if unversioned != NULL and unversioned.deleter != NULL:
+            with nogil:
+                unversioned.deleter(unversioned)
         PyMem_Free(self.values)
 
     @property
@@ -72,32 +81,48 @@ cdef class ExportedTensor:
         return self.dlpack_device
 
     def __dlpack__(self, *, stream=None, max_version=None):
-        """For cuda.core's view, which is given this in the tensor's place."""
+        """For cuda.core's view, which is given this in the tensor's place, and holds it as its ``exporting_obj``.
+
+        So the capsule holds nothing: the garbage collector sees no reference in it, and a tensor with a view of itself
+        would never be collected.
+        """
         if stream != -1 and (stream is not None or is_stream_ordered(self.layout.device_type)):
             _order_before(stream, self.exporting_obj)  # None: the legacy default stream
-        return self.capsule()
+        return _new_capsule(self, NULL)
 
     def capsule(self):
-        """A DLPack capsule of the same memory, which keeps this object alive.
-
-        cuda.core's view cannot read the narrow floats, so they go out as unsigned integers of their size.
-        """
-        cdef DLManagedTensorVersioned* managed
-        managed = <DLManagedTensorVersioned*>PyMem_Malloc(sizeof(DLManagedTensorVersioned))
-        if managed == NULL:
-            raise MemoryError
-        managed.major, managed.minor = DLPACK_VERSION
-        managed.flags = self.versioned.flags if self.versioned != NULL else 0
-        managed.dl_tensor = self.layout
-        if self.layout.code >= FIRST_NARROW_CODE:
-            managed.dl_tensor.code = 1
-            managed.dl_tensor.bits = <unsigned char>(self.layout.bits * self.layout.lanes)
-            managed.dl_tensor.lanes = 1
-        managed.manager_ctx = <void*>self
-        managed.deleter = _release_exported
-        capsule = PyCapsule_New(managed, b"dltensor_versioned", _delete_unused_capsule)
+        """A DLPack capsule of the same memory, which keeps this object alive."""
+        capsule = _new_capsule(self, <void*>self)
         Py_INCREF(self)
         return capsule
+
+
+cdef object _new_capsule(ExportedTensor exported, void* kept):
+    """A capsule with a shape and strides of its own, whose end lets go of `kept`, if that is not NULL.
+
+    cuda.core's view cannot read the narrow floats, so they go out as unsigned integers of their size.
+    """
+    cdef DLTensor* layout = &exported.layout
+    cdef size_t values_bytes = layout.ndim * sizeof(int64_t)
+    cdef DLManagedTensorVersioned* managed = <DLManagedTensorVersioned*>PyMem_RawMalloc(
+        sizeof(DLManagedTensorVersioned) + 2 * values_bytes)
+    if managed == NULL:
+        raise MemoryError
+    managed.major, managed.minor = DLPACK_VERSION
+    managed.flags = exported.versioned.flags if exported.versioned != NULL else 0
+    managed.dl_tensor = layout[0]
+    managed.dl_tensor.shape = <int64_t*>&managed[1]
+    memcpy(managed.dl_tensor.shape, layout.shape, values_bytes)
+    if layout.strides != NULL:
+        managed.dl_tensor.strides = managed.dl_tensor.shape + layout.ndim
+        memcpy(managed.dl_tensor.strides, layout.strides, values_bytes)
+    if layout.code >= FIRST_NARROW_CODE:
+        managed.dl_tensor.code = 1
+        managed.dl_tensor.bits = <unsigned char>(layout.bits * layout.lanes)
+        managed.dl_tensor.lanes = 1
+    managed.manager_ctx = kept
+    managed.deleter = _release_managed
+    return PyCapsule_New(managed, b"dltensor_versioned", _delete_unused_capsule)
 
 
 cdef object _order_before(object stream, object tensor):
@@ -107,9 +132,12 @@ cdef object _order_before(object stream, object tensor):
     tensor.__dlpack__(stream=stream)
 
 
-cdef void _release_exported(DLManagedTensorVersioned* managed) noexcept with gil:
-    Py_DECREF(<object>managed.manager_ctx)
-    PyMem_Free(managed)
+cdef void _release_managed(DLManagedTensorVersioned* managed) noexcept nogil:
+    """Called by whoever took the capsule, from any thread: perhaps after Python has ended."""
+    if managed.manager_ctx != NULL and Py_IsInitialized():
+        with gil:
+            Py_DECREF(<object>managed.manager_ctx)
+    PyMem_RawFree(managed)
 
 
 cdef void _delete_unused_capsule(object capsule) noexcept:
@@ -188,7 +216,13 @@ cdef int _adopt_versioned(ExportedTensor exported) except -1:
         raise TensorMapError(f"the tensor exports DLPack {exported.versioned.major}; this reads DLPack 1")
     if exported.versioned.flags & FLAG_IS_COPIED:
         raise refusals.copied()
-    exported.layout = exported.versioned.dl_tensor
+    return _adopt_layout(exported, &exported.versioned.dl_tensor)
+
+
+cdef int _adopt_layout(ExportedTensor exported, DLTensor* tensor) except -1:
+    if not 0 <= tensor.ndim <= MAX_NDIM or (tensor.ndim > 0 and tensor.shape == NULL):
+        raise refusals.malformed(tensor.ndim, tensor.shape != NULL, MAX_NDIM)
+    exported.layout = tensor[0]
     return 0
 
 
@@ -228,8 +262,7 @@ cdef int adopt_capsule(ExportedTensor exported, object capsule) except -1:
         raise TensorMapError(f"__dlpack__ returned a {type(capsule).__name__}, and no DLPack capsule that is unused")
     exported.unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, b"dltensor")
     PyCapsule_SetName(capsule, b"used_dltensor")
-    exported.layout = exported.unversioned.dl_tensor
-    return 0
+    return _adopt_layout(exported, &exported.unversioned.dl_tensor)
 
 
 _KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kind: DLDataTypeCode

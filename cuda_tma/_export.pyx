@@ -10,7 +10,7 @@ from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
-from ._context cimport memory_type
+from ._context cimport locate
 from ._dlpack cimport (
     INLINE_NDIM, DLPackExchangeAPI, DLTensor, ExportedTensor, address_of, adopt_array_interface, adopt_capsule,
     adopt_exchange, copy_values, dlpack_capsule, kDLCPU, kDLCUDA, put_dtype)
@@ -42,7 +42,6 @@ cdef extern from "Python.h":
     int METH_NOARGS
 
 cdef enum:
-    FLOAT_CODE = 2  # float16, float32 and float64; bfloat16 has a code of its own
     COMPLEX_CODE = 5
 
 
@@ -63,7 +62,7 @@ cdef class _Exporter:
     cdef Kind kind
     cdef DLPackExchangeAPI* api
     # torch: methods of the type as C functions, NULL where a subclass has replaced them.
-    cdef NoArgsFunction is_neg, is_conj, is_view, untyped_storage
+    cdef NoArgsFunction is_neg, is_conj, untyped_storage
 
 
 cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
@@ -109,7 +108,6 @@ cdef _Exporter _new_exporter(object tensor):
         exporter.is_neg = _no_args_function(tensor.is_neg)
         exporter.is_conj = _no_args_function(tensor.is_conj)
         exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
-        exporter.is_view = _no_args_function(tensor._is_view)
     return exporter
 
 
@@ -151,8 +149,7 @@ cdef object read(object tensor, Reading* reading):
     cdef _Exporter exporter = _exporter_of(tensor)
     if exporter.kind == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
         reading.tensor = &reading.room
-        exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, &reading.room)
-        return _torch_owner(tensor, exporter, &reading.room)
+        return _read_torch(tensor, exporter, &reading.room)
     if exporter.kind == CUPY and _read_cupy(tensor, reading):
         return tensor
     exported = _exported(tensor, exporter)
@@ -188,7 +185,9 @@ cdef ExportedTensor _exported(object tensor, _Exporter exporter):
     owner = None
     if exporter.kind == TORCH:  # from before the exchange API
         adopt_capsule(exported, dlpack_capsule(tensor.detach()))
-        owner = _torch_owner(tensor, exporter, &exported.layout)
+        owner = _torch_owner(tensor, exporter)
+        if exported.layout.code == COMPLEX_CODE:
+            _refuse_conjugate(tensor, exporter)
     elif exporter.api != NULL:
         adopt_exchange(exported, tensor, exporter.api)
     elif hasattr(tensor, "__dlpack__"):
@@ -234,38 +233,49 @@ def export_located(tensor):
     if exported.layout.device_type == 0:
         ensure_driver()
         try:
-            exported.layout.device_type = memory_type(address_of(&exported.layout), <int*>&exported.layout.device_id)
+            locate(&exported.layout)
         except TensorMapError:  # the driver does not know the memory
             exported.layout.device_type, exported.layout.device_id = kDLCPU, 0
     return exported
 
 
-cdef object _torch_owner(object tensor, _Exporter exporter, DLTensor* layout):
+cdef object _read_torch(object tensor, _Exporter exporter, DLTensor* layout):
+    """A torch tensor in place, and what owns its memory.
+
+    The layout is read last: whatever torch is asked may run Python (a subclass's, or a mode's), which may resize the
+    tensor.
+    """
+    try:
+        owner = _torch_owner(tensor, exporter)
+        exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
+        if layout.code == COMPLEX_CODE:
+            _refuse_conjugate(tensor, exporter)
+            owner = _torch_owner(tensor, exporter)
+            exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
+    except TensorMapError:
+        raise
+    except Exception as error:
+        raise refusals.not_strided(tensor, error) from None  # torch's own words are a page of C++
+    return owner
+
+
+cdef object _torch_owner(object tensor, _Exporter exporter):
     """torch: the storage owns the memory, so no managed tensor is needed beside it.
 
     A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
+    A tensor of any dtype can be a negative view (``torch._neg_view``), and torch need not know it as a view
+    (inference mode): so each is asked, which takes as long as half a map (H200's host).
     """
-    if _may_be_negative(tensor, exporter, layout) and _call(exporter.is_neg, tensor, "is_neg"):
+    if _call(exporter.is_neg, tensor, "is_neg"):
         raise refusals.lazy_view("negative", "resolve_neg")
-    if layout.code == COMPLEX_CODE and _call(exporter.is_conj, tensor, "is_conj"):
-        raise refusals.lazy_view("conjugate", "resolve_conj")
     return _call(exporter.untyped_storage, tensor, "untyped_storage")
 
 
-cdef inline bint _may_be_negative(object tensor, _Exporter exporter, DLTensor* layout) except -1:
-    """Whether torch has to be asked for the negative bit, which takes as long as two maps (H200's host).
-
-    The bit is that of a conjugate's imaginary part, every second float of complex numbers, and of views of that. Such
-    floats are not side by side, unless as_strided or torch's private _neg_view made them so: then torch knows
-    them as views, but for those that detach() or inference mode cut off, and these are taken for what they are not. No
-    other type has the bit.
-    """
-    cdef int last = layout.ndim - 1
-    if layout.code != FLOAT_CODE:
-        return layout.code == COMPLEX_CODE
-    if last < 0 or layout.shape[last] < 2 or (layout.strides != NULL and layout.strides[last] != 1):
-        return True
-    return _call(exporter.is_view, tensor, "_is_view") is True
+cdef int _refuse_conjugate(object tensor, _Exporter exporter) except -1:
+    """Of complex tensors, which alone have the bit."""
+    if _call(exporter.is_conj, tensor, "is_conj"):
+        raise refusals.lazy_view("conjugate", "resolve_conj")
+    return 0
 
 
 cdef inline object _call(NoArgsFunction function, object tensor, str name):

@@ -15,8 +15,8 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from ._context cimport memory_type
-from ._dlpack cimport address_of, kDLCPU, shape_of
+from ._context cimport locate
+from ._dlpack cimport address_of, kDLCUDA, shape_of
 from ._driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, require_success)
 from ._export cimport Reading, is_of_known_type, read
@@ -24,6 +24,7 @@ from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
 from ._weak_cache cimport Known, WeakCache, look_up
 
 import numpy as np
+from cuda.bindings.driver import CUtensorMap
 from cuda.core import Buffer, Kernel
 from cuda.core._kernel_arg_handler import ParamHolder
 
@@ -87,7 +88,7 @@ cdef Signature _read_signature(object kernel):
         if signature.parameters == NULL:
             raise MemoryError
         parameter = &signature.parameters[signature.count]
-        with nogil:  # as in _launch.enter: it may have to load the kernel
+        with nogil:  # as in _launch._enter: it may have to load the kernel
             result = driver.cuKernelGetParamInfo(
                 signature.function, signature.count, &parameter.offset, &parameter.size)
         if result == CUDA_ERROR_INVALID_VALUE:  # one past the last
@@ -133,7 +134,10 @@ cdef int pack_all(
     for index in range(count):
         slot = block + parameter.offset
         value = args[index]
-        if Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES:
+        if (
+            Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES
+            and (<TensorMapDescriptor>value)._context != NULL
+        ):
             memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
             strangers += (<TensorMapDescriptor>value)._context != context
         elif PyLong_CheckExact(<object>value):
@@ -149,6 +153,8 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
     cdef type value_type = type(value)
     if value_type is TensorMapDescriptor:
         _require_map_parameter(signature, index, value)
+        if (<TensorMapDescriptor>value)._context == NULL:
+            raise refusals.blank(f"{_where(signature, index)}: ")
         memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
     elif value_type is int:
         _pack_int(signature, index, value, slot)
@@ -178,6 +184,9 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
         _require_map_parameter(signature, index, value)
         holder = ParamHolder((value,))  # cuda.core's own way to the 128 bytes
         memcpy(slot, (<void**><uintptr_t>holder.ptr)[0], MAP_BYTES)
+    elif isinstance(value, CUtensorMap):  # filled by cuTensorMapEncode...: no more is known of it
+        _require_map_parameter(signature, index, value)
+        memcpy(slot, <void*><uintptr_t>value.getPtr(), MAP_BYTES)
     elif str(value_type.__module__).startswith("cuda.bindings") and hasattr(value, "__int__"):
         _pack_pointer(signature, index, value, int(value), slot)  # a driver handle
     else:
@@ -322,11 +331,10 @@ cdef int _pack_buffer(Signature signature, Py_ssize_t index, object value, unsig
 cdef int _pack_array(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
     """An array: the address of its first element."""
     cdef Reading reading
-    cdef int device_id = -1
     try:
         _owner = read(value, &reading)  # keeps what was read
-        if reading.tensor.device_type == kDLCPU:
-            memory_type(address_of(reading.tensor), &device_id)  # raises for what is the host's alone
+        if reading.tensor.device_type != kDLCUDA and reading.tensor.device_type != 0:  # 0: a Buffer's or CUDA array's
+            locate(reading.tensor)
         if address_of(reading.tensor) == 0 and 0 not in shape_of(reading.tensor):
             raise refusals.no_memory()
     except Exception as error:

@@ -43,6 +43,33 @@ def dtype(value: object) -> TensorMapError:
     return TensorMapError(f"dtype={value!r} is none that tensors have here; choose one of {', '.join(DLPACK_DTYPES)}")
 
 
+def malformed(ndim: int, has_shape: bool, max_ndim: int) -> TensorMapError:
+    """dlpack.h, DLTensor."""
+    without = "" if has_shape else " without a shape"
+    return TensorMapError(
+        f"the tensor exports {ndim} dimensions{without}; DLPack has the extent of each, and 0 to {max_ndim} are read "
+        "here. Its library is at fault: pass the tensor through another"
+    )
+
+
+def not_strided(tensor: Any, error: Exception) -> TensorMapError:
+    """torch tensors that no shape and strides describe."""
+    if tensor.is_nested:
+        remedy = "Pass each of tensor.unbind()"
+    elif tensor.is_quantized:
+        remedy = "Pass tensor.int_repr()"
+    elif tensor.is_meta:
+        remedy = "Pass a tensor that has memory"
+    elif str(tensor.layout) != "torch.strided":
+        remedy = "Pass tensor.to_dense()"
+    else:
+        remedy = "Pass it from outside of torch.vmap, torch.func.grad and the like, which wrap it"
+    return TensorMapError(
+        f"a tensor of {tensor.layout} and {tensor.dtype} on {tensor.device} does not show its elements "
+        f"({str(error).partition(chr(10))[0]}). {remedy}"
+    )
+
+
 def typestr(value: str) -> TensorMapError:
     """__cuda_array_interface__, typestr."""
     return TensorMapError(f"the tensor's typestr {value!r} is not a native number type, which TMA needs")
@@ -244,6 +271,14 @@ def no_im2col_wide() -> TensorMapError:
     return TensorMapError(
         "this NVIDIA driver has no cuTensorMapEncodeIm2colWide, which came with CUDA 12.8 (driver 570); use "
         "TensorMapIm2colOptions, or a newer driver"
+    )
+
+
+def blank(where: str) -> TensorMapError:
+    """``TensorMapDescriptor.__new__`` alone makes no map, and the driver launches with any 128 bytes."""
+    return TensorMapError(
+        f"{where}the TensorMapDescriptor was never made: it holds no tensor map. Make one with "
+        "cuda_tma.create_tensor_map(tensor, options)"
     )
 
 

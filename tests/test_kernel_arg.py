@@ -8,12 +8,14 @@ import struct
 import numpy as np
 import pytest
 from cuda import core
+from cuda.bindings import driver as cuda_driver
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cuda_tma
 from cuda_tma import TensorMapError, _driver
 
+from .capsules import Exporter, OldExporter
 from .fake_driver import FakeDriver
 
 HANDLES = iter(range(0x1000, 1 << 30, 16))
@@ -47,6 +49,28 @@ class Pair(ctypes.Structure):
     _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_double))
 
 
+class Four(ctypes.Structure):
+    _fields_ = (("a", ctypes.c_int),)
+
+
+def int_like(value):
+    return type("Int", (int,), {})(value)
+
+
+def float_like(value):
+    return type("Float", (float,), {})(value)
+
+
+def complex_like(value):
+    return type("Complex", (complex,), {})(value)
+
+
+def condition(handle):
+    """A GraphCondition, which cuda.core makes in a graph alone."""
+    graph = pytest.importorskip("cuda.core.graph")
+    return type("Condition", (graph.GraphCondition,), {"handle": handle})()
+
+
 PACKED = [
     (5, 1, b"\5"), (-5, 1, b"\xfb"), (255, 1, b"\xff"), (-2, 2, b"\xfe\xff"), (7, 4, b"\7\0\0\0"), (-1, 8, b"\xff" * 8),
     (2**64 - 1, 8, b"\xff" * 8), (1.5, 4, struct.pack("f", 1.5)), (1.5, 8, struct.pack("d", 1.5)), (True, 1, b"\1"),
@@ -57,6 +81,16 @@ PACKED = [
     (np.complex64(1 + 2j), 8, struct.pack("ff", 1, 2)), (ctypes.c_int(-3), 4, struct.pack("i", -3)),
     (ctypes.c_uint8(200), 1, b"\xc8"), (ctypes.c_double(2), 8, struct.pack("d", 2)), (ctypes.c_bool(True), 1, b"\1"),
     (ctypes.c_void_p(0x1234), 8, struct.pack("Q", 0x1234)), (Pair(1, 2.0), 16, bytes(Pair(1, 2.0))),
+    (int_like(5), 4, b"\5\0\0\0"), (float_like(1.5), 4, struct.pack("f", 1.5)),
+    (2**63, 8, bytes(7) + b"\x80"), (-(2**63), 8, bytes(7) + b"\x80"), (2**32 - 1, 4, b"\xff" * 4), (-128, 1, b"\x80"),
+    (-(2**31), 4, b"\0\0\0\x80"), (-(2**15), 2, b"\0\x80"), (2**16 - 1, 2, b"\xff\xff"), (0, 8, bytes(8)),
+    (np.int64(-2), 8, b"\xfe" + b"\xff" * 7), (np.uint64(2**64 - 1), 8, b"\xff" * 8), (np.int32(-1), 4, b"\xff" * 4),
+    (np.bool_(False), 1, b"\0"), (np.complex128(1 + 2j), 16, struct.pack("dd", 1, 2)),
+    (complex_like(1 + 2j), 8, struct.pack("ff", 1, 2)), (float("nan"), 8, struct.pack("d", float("nan"))),
+    (-float("inf"), 4, struct.pack("f", -float("inf"))), (3.4028234e38, 4, struct.pack("f", 3.4028234e38)),
+    (condition(0x77), 8, struct.pack("Q", 0x77)), (cuda_driver.CUdeviceptr(0x1234), 8, struct.pack("Q", 0x1234)),
+    (cuda_driver.CUstream(0x99), 8, struct.pack("Q", 0x99)), (Four(9), 4, b"\x09\0\0\0"),
+    ((ctypes.c_char * 3)(*b"abc"), 3, b"abc"), (np.void(b"abc"), 3, b"abc"),
     (float("inf"), 4, struct.pack("f", float("inf"))), (-np.float32(0), 4, b"\0\0\0\x80"),
     (np.array((1, 2.0), np.dtype([("a", "i4"), ("b", "f8")], align=True))[()], 16, bytes(Pair(1, 2.0))),
 ]  # fmt: skip
@@ -65,7 +99,8 @@ PACKED = [
 @pytest.mark.parametrize(("value", "size", "wanted"), PACKED)
 def test_a_value_takes_the_parameters_size(launch, value, size, wanted):
     packed = launch("k", [size], value).arguments[0]
-    mask = b"\xff\xff\xff\xff\0\0\0\0" + b"\xff" * 8 if size == 16 and not isinstance(value, complex) else b"\xff" * 16
+    padded = isinstance(value, (Pair, np.void)) and size == 16
+    mask = b"\xff\xff\xff\xff\0\0\0\0" + b"\xff" * 8 if padded else b"\xff" * 16
     assert bytes(a & m for a, m in zip(packed, mask)) == bytes(a & m for a, m in zip(wanted, mask))  # noqa: B905
 
 
@@ -96,6 +131,51 @@ def test_a_changed_configuration_is_read_again(launch):
     assert launch("k", [], config=config).grid == (1, 1, 1)
     config.grid = (9, 1, 1)
     assert launch("k", [], config=config).grid == (9, 1, 1)
+
+
+CHANGES = [
+    ("grid", (5, 1, 1), "grid", (10, 1, 1)), ("block", (64, 1, 1), "block", (64, 1, 1)),
+    ("cluster", (3, 1, 1), "attributes", {4: (3, 1, 1)}), ("cluster", None, "attributes", {}),
+    ("shmem_size", 300, "shared_mem_bytes", 300), ("shmem_size", 100_000, "shared_mem_bytes", 100_000),
+    ("is_cooperative", True, "attributes", {4: (2, 1, 1), 2: (1, 0, 0)}),
+    ("programmatic_stream_serialization", True, "attributes", {4: (2, 1, 1), 6: (1, 0, 0)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("config_type", [core.LaunchConfig, type("Own", (core.LaunchConfig,), {})])
+@pytest.mark.parametrize(("name", "value", "shown", "wanted"), CHANGES)
+def test_each_changed_field_is_read_again_for_the_same_kernel(driver, config_type, name, value, shown, wanted):
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [])
+    kernel = core.Kernel.from_handle(handle)
+    config = config_type(grid=(2, 1, 1), block=32, shmem_size=200)
+    if not hasattr(config, name):
+        pytest.skip(f"this cuda.core has no {name}")
+    config.cluster = (2, 1, 1)
+    for _ in range(2):
+        cuda_tma.launch(ForeignStream(), config, kernel)
+    setattr(config, name, value)
+    if name == "cluster":
+        config.grid = (2, 1, 1)
+    cuda_tma.launch(ForeignStream(), config, kernel)
+    before, same, changed = driver.launches
+    assert before == same and before.attributes == {4: (2, 1, 1)}
+    assert (before.grid, before.block, before.shared_mem_bytes) == ((4, 1, 1), (32, 1, 1), 200)
+    assert getattr(changed, shown) == wanted
+
+
+def test_a_configuration_is_kept_for_its_kernel_until_it_changes(driver):
+    """Two kernels, two configurations, in turns."""
+    kernels, configs = [], []
+    for size in (0, 300, 70_000):
+        handle = next(HANDLES)
+        driver.kernels[handle] = ("k", [])
+        kernels.append(core.Kernel.from_handle(handle))
+        configs.append(core.LaunchConfig(grid=1, block=32, shmem_size=size))
+    for kernel in kernels:
+        for config in (*configs, *configs):
+            cuda_tma.launch(ForeignStream(), config, kernel)
+    assert [launch.shared_mem_bytes for launch in driver.launches] == [0, 300, 70_000] * 6
 
 
 def test_arguments_lie_where_the_kernel_reads_them(launch, device_tensor):
@@ -134,6 +214,57 @@ MISTAKES = [
     ("k", [8], (np.array([object()]),), TypeError, "argument 0 .*a ndarray was given"),
     ("k", [4], (1e300,), OverflowError, "argument 0 of kernel k: 1e\\+300 does not fit a float"),
     ("_Z1kd", [8], (np.zeros(1),), TypeError, "argument 0"),
+    ("k", [4], (-(2**31) - 1,), OverflowError, "-2147483649 does not fit"),
+    ("k", [1], (256,), OverflowError, "256 does not fit the parameter's 1 bytes, which hold -128 to 255"),
+    ("k", [2], (65536,), OverflowError, "65536 does not fit the parameter's 2 bytes, which hold -32768 to 65535"),
+    ("k", [8], (-(2**63) - 1,), OverflowError, f"which hold {-(2**63)} to {2**64 - 1}"),
+    ("k", [4], (2**64,), OverflowError, "18446744073709551616 does not fit the parameter's 4 bytes"),
+    ("k", [8], (1 << 128,), OverflowError, "<129 bits> does not fit"),
+    ("k", [8], ((1 << 128) - 1,), OverflowError, "340282366920938463463374607431768211455 does not fit"),
+    ("_Z1kPf", [8], (1 + 2j,), TypeError, r"takes a pointer of 8 bytes, and the complex \(1\+2j\)"),
+    ("_Z1kd", [8], (1 + 2j,), TypeError, r"takes a float of 8 bytes, and the complex"),
+    ("k", [4], (complex(1),), TypeError, r"takes 4 bytes, and the complex \(1\+0j\)"),
+    (
+        "_Z1kPf",
+        [8],
+        (True,),
+        TypeError,
+        r"takes a pointer of 8 bytes, and the bool True \(1 byte\) was given; pass int",
+    ),
+    ("_Z1kPf", [1], (True,), TypeError, "takes a pointer of 1 byte, and the bool"),
+    ("_Z1kf", [1], (True,), TypeError, "takes a float of 1 byte, and the bool"),
+    ("_Z1kf", [4], (np.uint32(5),), TypeError, r"takes a float of 4 bytes, and .* \(uint32, 4 bytes\)"),
+    ("_Z1kPf", [8], (np.float64(5),), TypeError, r"takes a pointer of 8 bytes, and .* \(float64, 8 bytes\)"),
+    ("_Z1kPf", [8], (ctypes.c_double(5),), TypeError, r"takes a pointer of 8 bytes, and .* \(c_double, 8 bytes\)"),
+    ("_Z1kPf", [8], (np.bool_(True),), TypeError, r"takes a pointer of 8 bytes, and .* \(bool_?, 1 bytes\)"),
+    ("_Z1ki", [1], (ctypes.c_bool(True),), TypeError, r"takes an integer of 1 byte, and .* \(c_bool, 1 bytes\)"),
+    ("_Z1kd", [8], (ctypes.c_void_p(5),), TypeError, r"takes a float of 8 bytes, and .* \(c_void_p, 8 bytes\)"),
+    ("_Z1kd", [8], (ctypes.pointer(ctypes.c_int(5)),), TypeError, r"takes a float of 8 bytes, and .*LP_c_int"),
+    (
+        "_Z1kd",
+        [8],
+        (cuda_driver.CUdeviceptr(5),),
+        TypeError,
+        r"a float of 8 bytes, and the address of a CUdeviceptr \(8",
+    ),
+    ("k", [4], (cuda_driver.CUdeviceptr(5),), TypeError, "takes 4 bytes, and the address of a CUdeviceptr"),
+    ("_Z1kb", [8], (cuda_driver.CUdeviceptr(5),), TypeError, "a bool of 8 bytes, and the address of a CUdeviceptr"),
+    ("k", [4], (condition(5),), TypeError, "takes 4 bytes, and the address of a Condition"),
+    (
+        "k",
+        [8],
+        (cuda_driver.CUtensorMap(),),
+        TypeError,
+        r"a CUtensorMap \(128 bytes\) was given; declare the parameter as",
+    ),
+    ("_Z1kPfi", [8, 4], (1, 1.0), TypeError, "argument 1 of kernel _Z1kPfi: the parameter takes an integer"),
+    (
+        "_Z1kf",
+        [2],
+        (1.0,),
+        TypeError,
+        r"takes a float of 2 bytes, and the float 1.0 was given; pass numpy.float16\(value",
+    ),
 ]
 
 
@@ -175,6 +306,70 @@ def test_an_array_is_its_address(launch, driver, device_tensor):
 def test_kinds_that_agree_are_taken(launch, device_tensor):
     given = launch("_Z1kPfifb", [8, 4, 4, 1], device_tensor((4,), address=0x40), 2, 0.5, True)
     assert given.arguments == [struct.pack("Q", 0x40), struct.pack("i", 2), struct.pack("f", 0.5), b"\1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "args"), [("_Z1kif", [4], (1.5,)), ("_Z1kf", [4, 4], (1, 2)), ("k", [4], (1.5,))]
+)
+def test_a_name_of_another_number_of_parameters_tells_no_kinds(launch, name, sizes, args):
+    """The sizes are the driver's, and checked all the same."""
+    assert [len(argument) for argument in launch(name, sizes, *args).arguments] == sizes
+
+
+POINTERS = [
+    np.uint64(0x1230), np.int64(0x1230), 0x1230, ctypes.c_void_p(0x1230), ctypes.c_uint64(0x1230), condition(0x1230),
+    cuda_driver.CUdeviceptr(0x1230), ctypes.cast(0x1230, ctypes.POINTER(ctypes.c_float)),
+    core.Buffer.from_handle(0x1230, 64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pointer", POINTERS, ids=lambda pointer: type(pointer).__name__)
+@pytest.mark.parametrize("name", ["_Z1kPf", "_Z1ky", "k"])
+def test_pointers_of_every_kind(launch, name, pointer):
+    """An integer of 8 bytes takes one, too."""
+    assert launch(name, [8], pointer).arguments == [struct.pack("Q", 0x1230)]
+
+
+@pytest.mark.parametrize("pointer", [0, np.uint64(0), ctypes.c_void_p(None), ctypes.POINTER(ctypes.c_int)()])
+def test_a_null_pointer_is_passed(launch, pointer):
+    assert launch("_Z1kPf", [8], pointer).arguments == [bytes(8)]
+
+
+@pytest.mark.parametrize("device_type", [1, 2, 3, 8, 10, 13, 14])
+@pytest.mark.parametrize("kind", [Exporter, OldExporter])
+def test_pointers_of_other_vendors_are_refused(launch, driver, kind, device_type):
+    """DLPack has 8 for Metal, 10 for ROCm, 14 for oneAPI; 1 is the CPU, 2 CUDA, 3 its pinned, 13 its managed one."""
+    driver.pinned = ((1 << 32, 1 << 33),)
+    tensor = kind(device_type=device_type)
+    if device_type in (1, 2, 3, 13):
+        assert launch("k", [8], tensor).arguments == [struct.pack("Q", 1 << 32)]
+        return
+    message = f"argument 0 of kernel k: .*on DLPack device type {device_type}, which is not a CUDA device's memory"
+    for _ in range(2):
+        with pytest.raises(TypeError, match=message):
+            launch("k", [8], tensor)
+    assert driver.launches == []
+
+
+def test_an_array_without_memory_is_refused_unless_it_is_empty(launch):
+    with pytest.raises(TypeError, match=r"a Exporter was given \(the tensor has no memory of its own \(address 0\)"):
+        launch("k", [8], Exporter(address=0))
+    assert launch("k", [8], Exporter((4, 0), address=0)).arguments == [bytes(8)]
+    assert launch("k", [8], Exporter((4, 0), address=64)).arguments == [struct.pack("Q", 64)]
+    with pytest.raises(TypeError, match=r"a Buffer was given"):
+        launch("k", [8], core.Buffer.from_handle(0, 64))
+
+
+def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
+    """As cuda.bindings' encoders make it."""
+    raw = bytes(cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32)))
+    theirs = cuda_driver.CUtensorMap()
+    theirs.opaque = list(struct.unpack("16Q", raw))
+    assert launch("k", [4, 128], 7, theirs).arguments == [b"\7\0\0\0", raw]
+    with pytest.raises(
+        TypeError, match=r"takes a pointer of 8 bytes, and a CUtensorMap \(128 bytes\) was given; declare"
+    ):
+        launch("_Z1kPv", [8], theirs)
 
 
 def test_a_descriptor_of_another_context(launch, driver, device_tensor):

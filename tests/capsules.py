@@ -1,0 +1,76 @@
+"""DLPack capsules made by hand, whatever they hold: what no library exports, and what old ones do. Source: dlpack.h."""
+
+import ctypes
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+class Unversioned(ctypes.Structure):
+    _fields_ = (("dl_tensor", DLTensor), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("dl_tensor", DLTensor),
+    )  # fmt: skip
+
+
+class Exporter:
+    """A float32 tensor of CUDA device 0 that exports itself through one managed tensor, whose fields can be set.
+
+    `managed` is that managed tensor; `deleted` counts the calls of its deleter; `asked` has the keywords of __dlpack__.
+    """
+
+    def __init__(self, shape=(64, 128), strides=None, *, versioned=True, device_type=2, address=1 << 32):
+        self.name = b"dltensor_versioned" if versioned else b"dltensor"
+        self.values = (ctypes.c_int64 * len(shape))(*shape), strides and (ctypes.c_int64 * len(shape))(*strides)
+        self.managed = Versioned(major=1) if versioned else Unversioned()
+        self.layout = self.managed.dl_tensor
+        self.layout.data, self.layout.device_type, self.layout.ndim = address, device_type, len(shape)
+        self.layout.code, self.layout.bits, self.layout.lanes = 2, 32, 1
+        self.layout.shape = ctypes.cast(self.values[0], ctypes.POINTER(ctypes.c_int64))
+        if strides:
+            self.layout.strides = ctypes.cast(self.values[1], ctypes.POINTER(ctypes.c_int64))
+        self.deleted, self.asked, self.capsule = 0, [], None
+        self._deleter = DELETER(self._delete)
+        self.managed.deleter = ctypes.cast(self._deleter, ctypes.c_void_p)
+
+    def _delete(self, managed):
+        assert managed == ctypes.addressof(self.managed)
+        self.deleted += 1
+
+    def __dlpack_device__(self):
+        return self.layout.device_type, self.layout.device_id
+
+    def __dlpack__(self, **keywords):
+        self.asked.append(keywords)
+        self.capsule = _new_capsule(ctypes.addressof(self.managed), self.name, None)
+        return self.capsule
+
+
+class OldExporter(Exporter):
+    """From before DLPack 1.0: it knows no max_version."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, versioned=False, **keywords)
+
+    def __dlpack__(self, *, stream=None):
+        return super().__dlpack__(stream=stream)
+
+
+def name_of(capsule):
+    get_name = ctypes.pythonapi.PyCapsule_GetName
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    return get_name(capsule)

@@ -1,0 +1,314 @@
+"""What is read of DLPack capsules and CUDA arrays, and what is given back to those who made them."""
+
+import ctypes
+import gc
+import signal
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from cuda.core.utils import StridedMemoryView as CoreView
+
+import cuda_tma
+from cuda_tma import StridedMemoryView, TensorMapError
+from cuda_tma._dlpack import describe_tensor
+from cuda_tma._export import export_tensor
+
+from .capsules import Exporter, OldExporter, name_of
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@pytest.mark.parametrize(
+    ("exporter", "used"), [(Exporter, b"used_dltensor_versioned"), (OldExporter, b"used_dltensor")]
+)
+def test_a_capsule_is_taken_and_its_tensor_let_go_once(exporter, used):
+    tensor = exporter((64, 128), (256, 1))
+    exported = export_tensor(tensor)
+    assert (exported.shape, exported.strides, exported.data_pointer) == ((64, 128), (256, 1), 1 << 32)
+    assert (exported.dlpack_dtype, exported.dlpack_device) == ((2, 32, 1), (2, 0))
+    assert (name_of(tensor.capsule), tensor.deleted) == (used, 0)
+    del exported
+    gc.collect()
+    assert tensor.deleted == 1
+    tensor.managed.deleter = None  # none is needed (dlpack.h)
+    export_tensor(tensor)
+    gc.collect()
+    assert tensor.deleted == 1
+
+
+def test_a_new_exporter_is_asked_for_version_1_and_an_old_one_as_it_can_be():
+    new, old = Exporter(), OldExporter()
+    export_tensor(new)
+    export_tensor(old)
+    assert new.asked == [{"max_version": (1, 3), "stream": -1}] and old.asked == [{"stream": -1}]
+
+
+def test_host_memory_is_asked_for_without_a_stream():
+    """2 is CUDA's device type and 13 managed memory's; pinned memory (3) and the CPU's (1) take no stream."""
+    asked = {}
+    for device_type in (1, 2, 3, 13):
+        tensor = Exporter(device_type=device_type)
+        export_tensor(tensor)
+        asked[device_type] = tensor.asked[0].get("stream")
+    assert asked == {1: None, 2: -1, 3: None, 13: -1}
+
+
+def test_who_refuses_minus_one_is_asked_for_the_legacy_stream():
+    class Wary(Exporter):
+        def __dlpack__(self, **keywords):
+            if keywords["stream"] == -1:
+                self.asked.append(keywords)
+                raise RuntimeError("no such stream")
+            return super().__dlpack__(**keywords)
+
+    tensor = Wary()
+    assert export_tensor(tensor).shape == (64, 128)
+    assert [keywords["stream"] for keywords in tensor.asked] == [-1, 1]
+
+
+@pytest.mark.parametrize(("major", "message"), [(2, "DLPack 2; this reads DLPack 1"), (0, "DLPack 0; this reads")])
+def test_another_dlpack_is_refused_and_let_go(major, message):
+    tensor = Exporter()
+    tensor.managed.major, tensor.managed.minor = major, 3
+    with pytest.raises(TensorMapError, match=message):
+        export_tensor(tensor)
+    gc.collect()
+    assert tensor.deleted == 1
+
+
+def test_a_copy_is_refused_and_other_flags_are_not():
+    tensor = Exporter()
+    tensor.managed.flags = 2
+    with pytest.raises(TensorMapError, match="exports a copy of itself"):
+        export_tensor(tensor)
+    tensor.managed.flags = 1  # read-only: a load reads
+    assert export_tensor(tensor).shape == (64, 128)
+    view = StridedMemoryView.from_dlpack(tensor, stream_ptr=-1)
+    assert view.readonly is True
+
+
+def _without_shape(layout):
+    layout.shape = None
+
+
+def _with_ndim(ndim):
+    return lambda layout: setattr(layout, "ndim", ndim)
+
+
+MALFORMED = [
+    (_without_shape, "exports 2 dimensions without a shape"), (_with_ndim(-1), "exports -1 dimensions;"),
+    (_with_ndim(2**30), "exports 1073741824 dimensions;"), (_with_ndim(65), "exports 65 dimensions; .* 0 to 64 are"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("exporter", [Exporter, OldExporter])
+@pytest.mark.parametrize(("spoil", "message"), MALFORMED)
+def test_a_malformed_capsule_is_refused_and_let_go(driver, exporter, spoil, message):
+    tensor = exporter()
+    spoil(tensor.layout)
+    for read in (
+        export_tensor,
+        StridedMemoryView.from_dlpack,
+        lambda tensor: cuda_tma.create_tensor_map(tensor, box_dim=(8, 8)),
+    ):
+        with pytest.raises(TensorMapError, match=message):
+            read(tensor)
+    del read
+    gc.collect()
+    assert tensor.deleted == 3
+
+
+def test_64_dimensions_and_none_are_read():
+    assert export_tensor(Exporter((1,) * 63 + (7,))).shape == (1,) * 63 + (7,)
+    scalar = Exporter(())
+    scalar.layout.shape = None
+    assert export_tensor(scalar).shape == export_tensor(scalar).strides == ()
+
+
+@pytest.mark.parametrize("given", ["no capsule", None, 3])
+def test_what_is_no_capsule(given):
+    class Odd(Exporter):
+        def __dlpack__(self, **keywords):
+            return given
+
+    with pytest.raises(TensorMapError, match=f"__dlpack__ returned a {type(given).__name__}, and no DLPack capsule"):
+        export_tensor(Odd())
+
+
+def test_a_used_capsule_is_refused_and_not_let_go_twice():
+    class Again(Exporter):
+        def __dlpack__(self, **keywords):
+            return self.capsule or super().__dlpack__(**keywords)
+
+    tensor = Again()
+    first = export_tensor(tensor)
+    with pytest.raises(TensorMapError, match="returned a PyCapsule, and no DLPack capsule that is unused"):
+        export_tensor(tensor)
+    del first
+    gc.collect()
+    assert tensor.deleted == 1
+
+
+@pytest.fixture
+def patient():
+    """A thread runs only while another lets the GIL go, however long that takes; and an alarm ends what hangs."""
+    before = sys.getswitchinterval(), signal.signal(signal.SIGALRM, lambda *_: None)
+    sys.setswitchinterval(1000)
+    signal.alarm(10)
+    yield
+    signal.alarm(0)
+    sys.setswitchinterval(before[0])
+    signal.signal(signal.SIGALRM, before[1])
+
+
+@pytest.mark.parametrize("exporter", [Exporter, OldExporter])
+def test_deleters_are_called_without_the_gil(patient, exporter):
+    """Here one that waits for what another thread does in Python, as freeing device memory may."""
+    tensor = exporter()
+    tensor.managed.deleter = ctypes.cast(LIBC.sem_wait, ctypes.c_void_p).value
+    exported = export_tensor(tensor)
+    LIBC.sem_init(ctypes.byref(tensor.managed), 0, 0)  # over what came before the deleter, which is not needed now
+    go, ran = threading.Lock(), []
+
+    def post():
+        with go:
+            ran.append(True)
+            LIBC.sem_post(ctypes.byref(tensor.managed))
+
+    go.acquire()
+    thread = threading.Thread(target=post)
+    thread.start()
+    go.release()
+    del exported
+    ran_before_the_deleter_ended = list(ran)
+    thread.join()
+    assert ran_before_the_deleter_ended == [True]
+
+
+# ---- our own capsules ----
+
+
+def test_a_capsule_of_ours_shows_the_tensor():
+    """To NumPy, which lets it go in its own time."""
+    values = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
+    exported = export_tensor(values)
+    gone = weakref.ref(values)
+    del values
+    shown = np.from_dlpack(exported)
+    assert shown.strides == (16, 8) and np.array_equal(shown, [[0, 2], [4, 6], [8, 10]])
+
+    class Capsule:
+        def __init__(self, capsule):
+            self.capsule = capsule
+
+        def __dlpack__(self, **keywords):
+            return self.capsule
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+    kept = np.from_dlpack(Capsule(exported.capsule()))
+    del exported
+    gc.collect()
+    assert np.array_equal(kept, [[0, 2], [4, 6], [8, 10]]) and gone() is not None
+    del kept, shown
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_unused_capsule_of_ours_keeps_nothing():
+    tensor = Exporter()
+    exported = export_tensor(tensor)
+    capsule = exported.capsule()
+    del exported
+    gc.collect()
+    assert tensor.deleted == 0
+    del capsule
+    gc.collect()
+    assert tensor.deleted == 1
+
+
+@pytest.mark.parametrize("view_type", [StridedMemoryView, CoreView])
+def test_a_tensor_with_a_view_of_itself_is_collected(view_type):
+    for make in (view_type.from_dlpack, view_type.from_any_interface):
+        tensor = Exporter()
+        tensor.view = make(tensor, stream_ptr=-1)
+        gone = weakref.ref(tensor)
+        tensor._deleter = tensor.managed.deleter = None  # which holds the tensor, unseen by the collector
+        del tensor
+        gc.collect()
+        assert gone() is None
+
+
+@pytest.mark.parametrize("is_asked_first", [False, True])
+def test_a_view_outlives_what_it_views(driver, is_asked_first):
+    tensor = Exporter((8, 32), (64, 1))
+    view = StridedMemoryView.from_dlpack(tensor, stream_ptr=-1)
+    if is_asked_first:
+        assert view.shape == (8, 32)
+    gc.collect()
+    assert (view.shape, view.strides, view.ptr, tensor.deleted) == ((8, 32), (64, 1), 1 << 32, 0)
+    descriptor = view.as_tensor_map((8, 8))
+    del view
+    gc.collect()
+    assert tensor.deleted == 0 and descriptor.tensor is tensor
+    del descriptor
+    gc.collect()
+    assert tensor.deleted == 1
+
+
+def test_narrow_floats_go_out_as_bytes():
+    exported = describe_tensor((4, 8), dtype="float8_e4m3fn", address=64, device_id=0)
+    assert exported.dtype_name == "float8_e4m3fn"
+    view = CoreView.from_dlpack(exported, stream_ptr=-1)
+    assert (view.dtype, view.shape) == (np.dtype("uint8"), (4, 8))
+    packed = CoreView.from_dlpack(describe_tensor((4, 8), dtype="float4_e2m1fn_x2", address=64, device_id=0), -1)
+    assert (packed.dtype, packed.shape) == (np.dtype("uint8"), (4, 8))
+    last_wide = CoreView.from_dlpack(describe_tensor((4, 8), dtype="bool", address=64, device_id=0), -1)
+    assert last_wide.dtype == np.dtype("bool")
+
+
+# ---- the CUDA array interface ----
+
+
+class CudaArray:
+    def __init__(self, shape=(64, 128), typestr="<f4", address=1 << 32, **more):
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": typestr, "data": (address, False), "version": 3, **more
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typestr", "name"),
+    [("<f4", "float32"), ("<i8", "int64"), ("|u1", "uint8"), ("|b1", "bool"), ("<c8", "complex64"),
+     ("<c16", "complex128"), ("<f2", "float16")],
+)  # fmt: skip
+def test_cuda_arrays(typestr, name):
+    exported = export_tensor(CudaArray(typestr=typestr))
+    assert (exported.shape, exported.strides) == ((64, 128), (128, 1))
+    assert (exported.dtype_name, exported.data_pointer, exported.dlpack_device) == (name, 1 << 32, (0, 0))
+
+
+def test_strides_of_cuda_arrays_are_in_bytes():
+    assert export_tensor(CudaArray(strides=(1024, 4))).strides == (256, 1)
+    assert export_tensor(CudaArray(strides=None, mask=None)).strides == (128, 1)
+    assert export_tensor(CudaArray((1,) * 63 + (5,))).shape == (1,) * 63 + (5,)
+
+
+REFUSED = [
+    ({"typestr": ">f4"}, "typestr '>f4' is not a native number type"), ({"typestr": "<M8[s]"}, "typestr '<M8"),
+    ({"typestr": "<c32"}, "typestr .<c32. is not"),
+    ({"mask": 1}, "the tensor has a mask, which TMA cannot honour"),
+    ({"strides": (1022, 4)}, r"strides \(1022, 4\) bytes are not multiples of the element size 4 bytes"),
+    ({"strides": (4,)}, r"shape \(64, 128\) and strides \(1,\) do not describe one tensor"),
+    ({"shape": (1,) * 65}, "do not describe one tensor"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keywords", "message"), REFUSED)
+def test_cuda_arrays_that_are_refused(keywords, message):
+    with pytest.raises(TensorMapError, match=message):
+        export_tensor(CudaArray(**keywords))
