@@ -31,6 +31,7 @@ from .params_of import TensorSpec, params_of
 from .rule import Violation
 from .rules import check
 from .suggest import Suggestion, suggest
+from .version import __version__
 from .view import StridedMemoryView
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "TensorSpec",
     "TiledParams",
     "Violation",
+    "__version__",
     "check",
     "create_tensor_map",
     "create_tensor_maps",

@@ -1,4 +1,4 @@
-"""``make demo``: blur a picture through TMA, tile by tile, and check it against NumPy.
+"""``cuda-tma demo``, ``make demo``: blur a picture through TMA, tile by tile, and check it against NumPy.
 
 Each tile is loaded with a halo. At the border of the picture the halo lies outside the tensor, where TMA delivers
 zeros: the kernel has no special case for it. Without a GPU the emulator does what the TMA unit would.
@@ -11,7 +11,7 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -19,19 +19,19 @@ import numpy as np
 from cuda.core import LaunchConfig, LegacyPinnedMemoryResource, Program, ProgramOptions
 
 from . import emulate
-from ._arguments import tiled_params
 from ._create import create_tensor_map
-from ._export import export_tensor
 from ._launch import launch
 from .device import Device
 from .enums import TensorMapDataType
+from .exit_status import ACCEPTED, REFUSED, Misuse
 from .include_path import include_path
 from .options import TensorMapOptions
 from .params import TiledParams
+from .params_of import params_of
 from .swizzle import tx_bytes
 from .view import StridedMemoryView
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
 
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
@@ -80,38 +80,56 @@ TILE_BOX = TensorMapOptions(box_dim=(1, TILE, TILE))
 TOLERANCE = 1e-5  # of the largest value: float32 sums of 81 terms in another order
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the demo: ``cuda-tma demo [--input FILE] [--output FILE] [--emulate]``.
+def main(argv: Sequence[str] | None = None) -> int:
+    """``cuda-tma demo``, with its arguments after these two words."""
+    from .cli import main as run_command  # which runs this module
+
+    return run_command(["demo", *(sys.argv[1:] if argv is None else argv)])
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Blur a picture by TMA, write it beside what it was, and check it.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        `input` (a file's name, or None for a generated picture), `output` (a file's name) and `emulate` (a bool).
 
     Returns
     -------
     int
         0, or 1 if the blurred picture is not what NumPy computes.
+
+    Raises
+    ------
+    Misuse
+        If there is no such picture, or no such place for the output.
     """
-    arguments = _parse(argv)
-    picture = generated_picture() if arguments.input is None else read_picture(arguments.input)
+    output = _png_to_be(Path(arguments.output))
+    picture = generated_picture() if arguments.input is None else read_picture(Path(arguments.input))
     gpu, reason = (None, "--emulate was given") if arguments.emulate else find_gpu()
     print(f"TMA on {gpu.name}" if gpu else f"No TMA here, the emulator runs in its place: {reason}")
     start = time.perf_counter()
     blurred = blur_on_gpu(gpu, picture) if gpu else blur_by_emulator(picture)
     seconds = time.perf_counter() - start
     print(f"{picture.shape[2]} x {picture.shape[1]} pixels, {picture.shape[0]} plane(s): {seconds:.2f} s in all")
-    write_png(arguments.output, side_by_side(picture, blurred))
-    print(f"before and after: {arguments.output}")
+    try:
+        write_png(output, side_by_side(picture, blurred))
+    except (OSError, ValueError) as error:  # ValueError: of a null byte in the name
+        raise Misuse(f"--output {output} cannot be written: {error}") from None
+    print(f"before and after: {output}")
     verdict = compare(blurred, blur(with_zero_border(picture)), TOLERANCE * float(np.abs(picture).max()))
     print(verdict or "every pixel is as NumPy computes it")
-    return 1 if verdict else 0
+    return REFUSED if verdict else ACCEPTED
 
 
-def _parse(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="cuda-tma demo", description="Blur a picture through TMA and check it.")
-    parser.add_argument("--input", type=Path, help="a .png, or a .npy of shape (rows, columns[, channels])")
-    parser.add_argument("--output", type=Path, default=Path("demo.png"), help="before and after (default: demo.png)")
-    parser.add_argument("--emulate", action="store_true", help="use the emulator even where there is a GPU")
-    arguments = parser.parse_args(argv)
-    if arguments.input is not None and not arguments.input.is_file():
-        parser.error(f"--input {arguments.input}: no such file")
-    return arguments
+def _png_to_be(path: Path) -> Path:
+    """Refuse, before the work is done, what cannot become a PNG."""
+    if path.suffix.lower() != ".png":
+        raise Misuse(f"--output {path} would be a PNG, so its name must end in .png")
+    if path.is_dir() or not path.parent.is_dir():
+        raise Misuse(f"--output {path} cannot be written: it is a folder, or {path.parent} is none")
+    return path
 
 
 # ---- pictures: float32 arrays of shape (planes, rows, columns) ----
@@ -141,24 +159,30 @@ def read_picture(path: Path) -> np.ndarray:
     numpy.ndarray of float32
         Shape (planes, rows, columns).
     """
-    pixels = np.load(path) if path.suffix == ".npy" else _decoded(path)
+    try:
+        pixels = np.load(path, allow_pickle=False) if path.suffix == ".npy" else _decoded(path)
+    except Misuse:
+        raise
+    except OSError as error:
+        raise Misuse(f"{path} cannot be read: {error.strerror or error}") from None
+    except Exception as error:  # of a broken file NumPy and Pillow raise ValueError, EOFError, SyntaxError and others
+        raise Misuse(f"{path} is no picture that can be read: {error}") from None
+    if not isinstance(pixels, np.ndarray):
+        raise Misuse(f"{path} holds several arrays; give one of them as a .npy")
     if pixels.ndim not in (2, 3) or 0 in pixels.shape or pixels.dtype.kind not in "biuf":
-        raise SystemExit(
-            f"{path}: {pixels.dtype} of shape {pixels.shape}; needs real numbers, (rows, columns[, channels])"
-        )
-    planes = pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
+        raise Misuse(f"{path}: {pixels.dtype} of shape {pixels.shape}; needs real numbers, (rows, columns[, channels])")
+    with np.errstate(over="ignore"):  # to infinity, which is refused
+        planes = np.asarray(pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0), np.float32)
     if not np.isfinite(planes).all():
-        raise SystemExit(f"{path} holds NaN or infinity; a blur would spread them: replace them first")
-    return np.ascontiguousarray(planes, np.float32)
+        raise Misuse(f"{path} holds NaN, infinity, or what float32 has no room for; a blur would spread them")
+    return np.ascontiguousarray(planes)
 
 
 def _decoded(path: Path) -> np.ndarray:
     try:
         from PIL import Image
     except ImportError:
-        raise SystemExit(
-            f"reading {path} needs Pillow: pip install pillow, or give a .npy array, or no --input"
-        ) from None
+        raise Misuse(f"reading {path} needs Pillow: pip install pillow, or give a .npy array, or no --input") from None
     with Image.open(path) as image:
         return np.asarray(image if image.mode in ("L", "I", "I;16", "F") else image.convert("RGB"))
 
@@ -166,7 +190,7 @@ def _decoded(path: Path) -> np.ndarray:
 def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Two pictures as one of 8-bit RGB, on the scale of the first."""
     low, high = float(before.min()), float(before.max())
-    gap = np.full((before.shape[0], before.shape[1], 8), high, np.float32)
+    gap = np.full((before.shape[0], before.shape[1], 8), high)  # float64: high - low may be too large for float32
     both = (np.concatenate([before, gap, after], axis=2) - low) / ((high - low) or 1)
     rgb = both[:3] if len(both) >= 3 else both[[0, 0, 0]]
     return np.round(np.clip(np.nan_to_num(rgb), 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
@@ -275,8 +299,8 @@ def blur_by_emulator(picture: np.ndarray) -> np.ndarray:
     """The same tiles, through the emulator's load and store, with the kernel's arithmetic in NumPy."""
     columns = picture.shape[2]
     before, after = pitched(picture), pitched(np.full_like(picture, np.nan))
-    source = tiled_params(export_tensor(before[:, :, :columns]), WINDOW_BOX)
-    target = tiled_params(export_tensor(after[:, :, :columns]), TILE_BOX)
+    source = params_of(before[:, :, :columns], WINDOW_BOX)
+    target = params_of(after[:, :, :columns], TILE_BOX)
     describe("source", source)
     describe("target", target)
     for x, y, plane in _with_progress_bar(_corners(picture.shape)):
@@ -307,7 +331,3 @@ def _with_progress_bar(tiles: list[tuple[int, int, int]]) -> Iterator[tuple[int,
             shown = now
             end = "\n" if done == len(tiles) else ""
             print(f"\rtiles [{'#' * now:50}] {done}/{len(tiles)}", end=end, file=sys.stderr, flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

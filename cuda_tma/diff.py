@@ -26,9 +26,9 @@ from .fields import (
     fields,
 )
 from .given import shown
-from .params import Im2colParams, Params
+from .params import Im2colParams, Params, TiledParams
 
-__all__ = ["FieldDifference", "diff", "words_of"]
+__all__ = ["FieldDifference", "diff", "diff_stored", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,35 @@ def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
     left, right = _bytes("a", a), _bytes("b", b)
     maps = _Pair(left, right, decode(left), decode(right))
     found = {field: difference for field in maps.table() if (difference := maps.compare(field))}
-    return (*found.values(), *maps.unknown(found))
+    return (*found.values(), *_unknown(left, right, maps.delta, found))
 
 
+def diff_stored(a: bytes, b: bytes) -> tuple[FieldDifference, ...]:
+    """The fields in which 128 bytes and others differ, as the numbers that are stored: of bytes that are no map.
+
+    The first bytes say of which mode the fields are.
+
+    >>> [(d.field, d.a, d.b) for d in diff_stored(bytes(128), bytes(8) + b"\\x70" + bytes(119))]
+    [('rank', '0', '7')]
+    """
+    delta = _delta(a, b)
+    found = {f: _bytes_in(delta & f.mask) for f in (IM2COL, RANK, *_stored_table(a), *_DERIVED) if delta & f.mask}
+    differences = [
+        FieldDifference(f.label, str(stored_value(a, f)), str(stored_value(b, f)), offsets, _meaning(f), f.read_by_load)
+        for f, offsets in found.items()
+    ]
+    return (*differences, *_unknown(a, b, delta, found))
+
+
+def _stored_table(raw: bytes) -> tuple[Field, ...]:
+    """The fields of the mode and the rank that the bytes have; where the mode has no such rank, of the highest."""
+    rank = stored_value(raw, RANK) + RANK.bias
+    if stored_value(raw, IM2COL):
+        return fields(Im2colParams, rank if 3 <= rank <= MAX_RANK else MAX_RANK)
+    return fields(TiledParams, MAX_RANK)
+
+
+_DERIVED = (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS)
 _NEVER_BYTES = (int, str, list, tuple)  # of which bytes() makes something, or fails in many ways
 
 
@@ -123,14 +149,13 @@ class _Pair:
 
     @cached_property
     def delta(self) -> int:
-        """The bits that differ."""
-        return int.from_bytes(self.left, "little") ^ int.from_bytes(self.right, "little")
+        return _delta(self.left, self.right)
 
     def table(self) -> list[Field]:
         """The fields of both maps: those of the left one, then those that the right one alone has."""
         table = [IM2COL, RANK, *_full_table(self.p)]
         table += [f for f in _full_table(self.q) if f not in table]
-        return [*table, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS]
+        return [*table, *_DERIVED]
 
     def compare(self, field: Field) -> FieldDifference | None:
         offsets = _bytes_in(self.delta & field.mask)
@@ -139,25 +164,32 @@ class _Pair:
         a, b = (words_of(field, raw, p) for raw, p in ((self.left, self.p), (self.right, self.q)))
         if a == b == "absent":
             return None
-        meaning = _MEANINGS[field.name]
+        meaning = _meaning(field)
         if "absent" in (a, b):
             meaning = f"lost in {'a' if a == 'absent' else 'b'}: {meaning}"
-        if not field.read_by_load:
-            meaning += "; a load does not read it"
         return FieldDifference(field.label, a, b, offsets, meaning, field.read_by_load)
 
-    def unknown(self, reported: Iterable[Field]) -> list[FieldDifference]:
-        """The differing bits that no reported field explains, word by word."""
-        rest = self.delta
-        for field in reported:
-            rest &= ~field.mask
-        found = []
-        for word in range(DESCRIPTOR_BYTES // 4):
-            bits = Field(f"unknown bits of word {word}", (Piece(word, 0, 32),))
-            if offsets := _bytes_in(rest & bits.mask):
-                a, b = (f"{stored_value(raw, bits) & rest >> 32 * word:#x}" for raw in (self.left, self.right))
-                found.append(FieldDifference(bits.name, a, b, offsets, _UNKNOWN))
-        return found
+
+def _delta(a: bytes, b: bytes) -> int:
+    """The bits that differ."""
+    return int.from_bytes(a, "little") ^ int.from_bytes(b, "little")
+
+
+def _meaning(field: Field) -> str:
+    return _MEANINGS[field.name] + ("" if field.read_by_load else "; a load does not read it")
+
+
+def _unknown(a: bytes, b: bytes, delta: int, reported: Iterable[Field]) -> list[FieldDifference]:
+    """The differing bits that no reported field explains, word by word."""
+    for field in reported:
+        delta &= ~field.mask
+    found = []
+    for word in range(DESCRIPTOR_BYTES // 4):
+        bits = Field(f"unknown bits of word {word}", (Piece(word, 0, 32),))
+        if offsets := _bytes_in(delta & bits.mask):
+            left, right = (f"{stored_value(raw, bits) & delta >> 32 * word:#x}" for raw in (a, b))
+            found.append(FieldDifference(bits.name, left, right, offsets, _UNKNOWN))
+    return found
 
 
 def _bytes_in(bits: int) -> tuple[int, ...]:
@@ -188,7 +220,7 @@ def words_of(field: Field, raw: bytes, params: Params) -> str:
         return "im2col" if isinstance(params, Im2colParams) else "tiled"
     if field is RANK:
         return str(params.rank)
-    if field in (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS):
+    if field in _DERIVED:
         return str(stored_value(raw, field))
     if field not in fields(type(params), params.rank):
         return "absent"

@@ -244,8 +244,9 @@ def no_context() -> TensorMapError:
 def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError:
     """Without interleave the engine ignores the first element stride (recorded on sm_90, and so documented)."""
     return TensorMapError(
-        f"element_strides={element_strides} asks for every {element_strides[-1]}th element of the innermost dimension, "
-        "which TMA ignores without interleave: it would load all of them. Use 1 there and skip elements in the kernel"
+        f"element_strides={element_strides} asks for steps of {element_strides[-1]} elements along the innermost "
+        "dimension, which TMA ignores without interleave: it would load all of them. Use 1 there and skip elements in "
+        "the kernel"
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -112,24 +114,91 @@ def test_side_by_side_keeps_the_pixels_and_the_scale():
         (np.zeros(5), r"float64 of shape \(5,\)"),
         (np.zeros((2, 2), complex), "needs real numbers"),
         (np.zeros((0, 4)), r"shape \(0, 4\)"),
-        (np.array([[1.0, np.nan]]), "NaN or infinity"),
+        (np.array([[1.0, np.nan]]), "holds NaN, infinity, or what float32 has no room for"),
+        (np.array([[1.0, -np.inf]]), "holds NaN, infinity"),
+        (np.array([[1.0, 1e300]]), "what float32 has no room for"),
+        (np.array([["a"]]), "needs real numbers"),
+        (np.array([[None]]), "is no picture that can be read: Object arrays cannot be loaded"),
     ],
 )
-def test_unfit_input_is_named(tmp_path, array, message):
+def test_unfit_input_is_named(tmp_path, capsys, array, message):
     np.save(tmp_path / "in.npy", array)
-    with pytest.raises(SystemExit, match=message):
-        run(tmp_path, "--input", tmp_path / "in.npy")
+    assert run(tmp_path, "--input", tmp_path / "in.npy") == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith(f"cuda-tma: {tmp_path / 'in.npy'}") and re.search(message, err)
+    assert not (tmp_path / "out.png").exists()
 
 
-def test_missing_input_is_a_usage_error(tmp_path, capsys):
-    with pytest.raises(SystemExit) as exit_:
-        run(tmp_path, "--input", tmp_path / "no.npy")
-    assert exit_.value.code == 2
-    assert "no such file" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["no.npy", "no.png"])
+def test_missing_input_is_misuse(tmp_path, capsys, name):
+    assert run(tmp_path, "--input", tmp_path / name) == 2
+    assert capsys.readouterr().err == f"cuda-tma: {tmp_path / name} cannot be read: No such file or directory\n"
 
 
-def test_without_pillow(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "PIL", None)
+def test_without_pillow(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "PIL", None)
     (tmp_path / "in.png").write_bytes(b"")
-    with pytest.raises(SystemExit, match="pip install pillow"):
-        run(tmp_path, "--input", tmp_path / "in.png")
+    assert run(tmp_path, "--input", tmp_path / "in.png") == 2
+    message = f"cuda-tma: reading {tmp_path / 'in.png'} needs Pillow: pip install pillow, or give a .npy array, or no"
+    assert capsys.readouterr().err.startswith(message)
+
+
+@pytest.mark.parametrize("name", ["in.npy", "in.png"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x89PNG\r\n\x1a\n" + bytes(50), b"\x93NUMPY\x01\0\x08\0garbage", bytes(100)]
+)
+def test_a_broken_file_is_no_picture(tmp_path, capsys, name, content):
+    pytest.importorskip("PIL")
+    (tmp_path / name).write_bytes(content)
+    assert run(tmp_path, "--input", tmp_path / name) == 2
+    assert re.match(
+        f"cuda-tma: {tmp_path / name} (cannot be read|is no picture that can be read): .", capsys.readouterr().err
+    )
+
+
+def test_several_arrays_are_none(tmp_path, capsys):
+    np.savez(tmp_path / "in.npz", a=np.zeros((2, 2)))
+    (tmp_path / "in.npz").rename(tmp_path / "in.npy")
+    assert run(tmp_path, "--input", tmp_path / "in.npy") == 2
+    assert "in.npy holds several arrays; give one of them as a .npy" in capsys.readouterr().err
+
+
+def test_the_output_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(demo, "blur_by_emulator", lambda _: pytest.fail("it was done"))
+    (tmp_path / "folder.png").mkdir()
+    for name, message in {
+        "o.jpg": "would be a PNG, so its name must end in .png",
+        "": "would be a PNG",
+        "folder.png": "cannot be written: it is a folder, or ",
+        "none/o.png": f"or {tmp_path / 'none'} is none",
+    }.items():
+        assert demo.main(["--emulate", "--output", str(tmp_path / name)]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.startswith(f"cuda-tma: --output {tmp_path / name} ") and message in err
+
+
+def test_an_output_that_cannot_be_written(tmp_path, capsys, picture, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(demo, "write_png", fail)
+    assert run(tmp_path, "--input", picture) == 2
+    message = f"cuda-tma: --output {tmp_path / 'out.png'} cannot be written: [Errno 28] No space left on device\n"
+    assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize("largest", [3e38, -3e38, 0.0])
+def test_any_finite_numbers_are_blurred(tmp_path, capsys, largest):
+    """With -W error: no overflow on the way."""
+    pixels = np.zeros((20, 20), np.float32)
+    pixels[3, 4], pixels[5, 6] = largest, -largest
+    np.save(tmp_path / "in.npy", pixels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run(tmp_path, "--input", tmp_path / "in.npy") == 0
+    assert capsys.readouterr().out.endswith("every pixel is as NumPy computes it\n")
+
+
+def test_the_suffix_of_the_output_may_be_large(tmp_path, picture):
+    assert demo.main(["--emulate", "--input", str(picture), "--output", str(tmp_path / "O.PNG")]) == 0
+    assert (tmp_path / "O.PNG").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,85 @@
+"""What a command prints: JSON, tables and complaints, to whatever standard output and standard error are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+__all__ = ["complain", "escape_unprintable", "print_json", "print_table", "silence"]
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def complain(text: str) -> None:
+    """On standard error, if anybody listens there."""
+    if sys.stderr is None:  # closed: print would take standard output
+        return
+    try:
+        print(f"cuda-tma: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO | None) -> None:
+    """Send what is still in the stream's buffer nowhere: Python flushes it at its end, and complains."""
+    if stream is not None:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def escape_unprintable() -> None:
+    """A character that standard output's encoding has not (of a file's name, say) is written as an escape."""
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(errors="backslashreplace")
+
+
+def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, prose: bool = False) -> None:
+    """By rich on a terminal where it is installed and the table has room, else in plain columns.
+
+    Only the last column is wrapped, between words, and only if it is `prose`: a path in pieces cannot be copied. What
+    has no room is printed plainly, since a terminal's own wrapping of a line leaves it whole.
+    """
+    rows = list(rows)
+    if not (sys.stdout is not None and sys.stdout.isatty() and _print_by_rich(title, head, rows, prose)):
+        _print_plain(title, head, rows)
+
+
+def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], prose: bool) -> bool:
+    """Whether it could."""
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        return False
+    console = Console()
+    widths = _widths(head, rows)
+    if prose:
+        widths[-1] = max(len(word) for row in (head, *rows) for word in row[-1].split())
+    if sum(widths) + 3 * len(widths) + 1 > console.width:  # a line and two spaces beside each column
+        return False
+    table = Table(title=Text(title) if title else None)  # a Text is printed as it is, [brackets] and all
+    for name in head:
+        table.add_column(name, no_wrap=not (prose and name == head[-1]))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    return True
+
+
+def _print_plain(title: str, head: Sequence[str], rows: list[Sequence[str]]) -> None:
+    if title:
+        print(title)
+    widths = _widths(head, rows)
+    for row in (head, *rows):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _widths(head: Sequence[str], rows: list[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(head, *rows, strict=True)]
