@@ -86,7 +86,7 @@ def test_options_that_do_not_fit_the_tensor():
         params_of((8, 8), box_dim=(4, 4), element_strides=(1,))
     with pytest.raises(TensorMapError, match=r"box_dim\[1\]=-4 does not fit"):
         params_of((8, 8), box_dim=(4, -4))
-    with pytest.raises(TensorMapError, match=r"every 2th element of the innermost dimension, which TMA ignores"):
+    with pytest.raises(TensorMapError, match=r"steps of 2 elements along the innermost dimension, which TMA ignores"):
         params_of((8, 8), box_dim=(4, 4), element_strides=(1, 2))
 
 

@@ -59,7 +59,7 @@ def _strides_of(params):
         ((8, 8, 64), {}, r"pixel_box_lower_corner=\(-1, -1\) has 2 values for a tensor of rank 3 .* \(H, W\) for NHWC"),
         ((2, 8, 8, 64), {"pixel_box_upper_corner": (1,)}, r"has 2 values and .*_upper_corner=\(1,\) has 1; give"),
         ((2, 8, 8, 64), {"element_strides": (1, 1, 1)}, r"element_strides=\(1, 1, 1\) has 3 values and pixel"),
-        ((2, 8, 8, 64), {"element_strides": (1, 1, 1, 2)}, "every 2th element of the innermost dimension"),
+        ((2, 8, 8, 64), {"element_strides": (1, 1, 1, 2)}, "steps of 2 elements along the innermost dimension"),
         ((2, 8, 8, 64), {"pixel_box_upper_corner": (1, 2**31)}, r"_corner\[1\]=2147483648 does not fit .* signed 32"),
         ((2, 8, 8, 64), {"channels_per_pixel": -8}, "channels_per_pixel=-8 does not fit .*; use 1 to 256"),
         ((2, 8, 8, 64), {"pixels_per_column": 2**32}, "pixels_per_column=4294967296 does not fit .* use 1 to 1024"),
