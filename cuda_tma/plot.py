@@ -1,6 +1,8 @@
 """Pictures of a tensor map: where a tile lies in shared memory, its banks, and its box in the tensor.
 
-Needs matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or a new one, and returns it.
+Needs matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or a new one, and returns it. What
+is drawn is a load that hardware does: a tensor map that no driver takes, or that no thread block has room for, is
+refused with a TensorMapError, and a load that kills the context is the TensorMapFault of :func:`cuda_tma.emulate.load`.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .emulate import tensor_index
+from .emulate._legal import emulated_rows
+from .emulate._traversal import visit
 from .enums import TensorMapDataType as T
 from .enums import TensorMapInterleave, TensorMapSwizzle
 from .errors import TensorMapError
 from .given import shown, tensor_coordinates
 from .params import Params, TiledParams, check_params
-from .swizzle import bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
+from .swizzle import CHUNK_BYTES, bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["banks", "box", "tile"]
 
 _LINE_BYTES = 128
-_CHUNK_BYTES = 16
 _WORD_BYTES = 4
 _MOST_LINES = 32  # a swizzle repeats within 8 lines; more would only shrink the labels
 _COLORS = "viridis"  # even in brightness, and safe for colour-blind readers
@@ -34,9 +37,13 @@ _MARK_COLOR = "#d55e00"  # vermilion of the Okabe-Ito palette
 
 
 def _new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
-    from matplotlib.figure import Figure as NewFigure
-    from matplotlib.figure import FigureBase
-
+    try:
+        from matplotlib.figure import Figure as NewFigure
+        from matplotlib.figure import FigureBase
+    except ImportError as error:
+        raise ImportError(
+            f"pictures need matplotlib ({error}): pip install matplotlib, the extra cuda-tma[plot]"
+        ) from None
     if isinstance(figure, FigureBase):
         return figure
     if figure is not None:
@@ -48,12 +55,33 @@ def _lines(params: Params) -> int:
     return min(_MOST_LINES, -(-smem_bytes(params) // _LINE_BYTES))
 
 
+def _load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> tuple[int, ...]:
+    """The coordinates as ints, or zeros; refuses what no driver takes, and faults where the load would."""
+    emulated_rows(params, check=True)
+    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
+    visit(params, coordinates, offsets)
+    return coordinates
+
+
 def _title(params: Params) -> str:
-    extents = " x ".join(map(str, box_extents(params)))
     swizzle = TensorMapSwizzle(params.swizzle).short_name
     interleave = TensorMapInterleave(params.interleave)
     layout = f", interleave {interleave.short_name}" if interleave else ""
-    return f"{T(params.data_type).short_name} box {extents}, swizzle {swizzle}{layout}"
+    return f"{T(params.data_type).short_name} {_box_name(params)}, swizzle {swizzle}{layout}"
+
+
+def _box_name(params: Params) -> str:
+    """The box as the map has it, and what it delivers where that is something else."""
+    extents = box_extents(params)
+    if not isinstance(params, TiledParams):
+        channels = "" if params.interleave else f"{extents[0]} channels x "
+        return f"column of {channels}{extents[-1]} pixels"
+    delivers = f", delivers {_times(extents)}" if extents != params.box_dim else ""
+    return f"box {_times(params.box_dim)}{delivers}"
+
+
+def _times(extents: Sequence[int]) -> str:
+    return " x ".join(map(str, extents))
 
 
 def _shown(params: Params) -> str:
@@ -133,9 +161,8 @@ def tile(
     >>> tile(params).axes[0].get_title()
     'BFLOAT16 box 64 x 8, swizzle 128B'
     """
-    check_params(params)
-    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
-    elements = _elements(params, _CHUNK_BYTES)
+    coordinates = _load_start(params, coordinates, offsets)
+    elements = _elements(params, CHUNK_BYTES)
     figure = _new_figure((9, 1.9 + 0.3 * len(elements)), figure)
     axes = figure.subplots()
     grid = _row_grid(params, elements)
@@ -147,7 +174,7 @@ def tile(
                 _label_chunk(
                     axes, (chunk, line), at, params.global_dim, dark=grid[line, chunk] < 0.45 * image.get_clim()[1]
                 )
-    axes.set_xticks(range(8), [str(chunk * _CHUNK_BYTES) for chunk in range(8)])
+    axes.set_xticks(range(8), [str(chunk * CHUNK_BYTES) for chunk in range(8)])
     axes.set_xlabel("byte within the line of 128; labels: tensor index of the first element, innermost first")
     axes.set_title("; ".join(filter(None, [_title(params), _shown(params)])))
     _draw_key(figure, image, [axes], "slice of the box" if params.interleave else "row of the box")
@@ -185,7 +212,7 @@ def banks(params: Params, access: str = "column", *, figure: Figure | None = Non
     >>> [axes.get_title() for axes in banks(params).axes[:2]]
     ['swizzle NONE: column read is 32-way', 'swizzle 128B: column read is 4-way']
     """
-    check_params(params)
+    emulated_rows(params, check=True)
     compared = [params] if not params.swizzle else [replace(params, swizzle=0), params]
     figure = _new_figure((6.5 * len(compared), 2.3 + 0.14 * max(map(_lines, compared))), figure)
     panels = np.atleast_1d(figure.subplots(1, len(compared)))
@@ -233,13 +260,13 @@ def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure 
     >>> params = TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 48), global_strides=(256,),
     ...                      box_dim=(16, 8), element_strides=(1, 2))
     >>> box(params, (56, 4)).axes[0].get_title()
-    'FLOAT32 box 16 x 4, swizzle NONE: 32 of 64 elements inside'
+    'FLOAT32 box 16 x 8, delivers 16 x 4, swizzle NONE: 32 of 64 elements inside'
     """
     check_params(params)
     if not isinstance(params, TiledParams) or params.interleave:
         given = f"{shown(params)} with interleave={params.interleave}"
         raise TensorMapError(f"plot.box draws tiled tensor maps without interleave, not {given}; use plot.tile")
-    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
+    coordinates = _load_start(params, coordinates)
     dims, extents, start = _plane(params.global_dim, 1), _plane(params.box_dim, 1), _plane(coordinates, 0)
     step = _plane(params.element_strides, 1)[1]
     figure = _new_figure((7, 5), figure)

@@ -67,8 +67,7 @@ def test_a_map_that_no_driver_takes_is_refused_unless_told_not_to(access):
     with pytest.raises(TensorMapError) as refusal:
         EVERY_ACCESS[access](odd)
     assert str(refusal.value) == (
-        "no driver takes this tensor map (check=False emulates it all the same):\n"
-        "global_strides[0]=40 must be a multiple of 16. Use 48."
+        "no driver takes this tensor map:\nglobal_strides[0]=40 must be a multiple of 16. Use 48."
     )
     assert [violation.rule for violation in refusal.value.violations] == ["global_strides_alignment"]
     rows = 4 if access.endswith("4") else 1
@@ -96,7 +95,7 @@ def test_a_map_that_no_driver_takes_is_refused_unless_told_not_to(access):
 )
 def test_every_rule_of_the_driver_is_one_of_the_emulator(changes, message):
     params = changed(**changes)
-    with pytest.raises(TensorMapError, match=f"^no driver takes this tensor map .*:\n{message}"):
+    with pytest.raises(TensorMapError, match=f"^no driver takes this tensor map:\n{message}"):
         emulate.load(params, MEMORY, (0,) * params.rank)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.errors import TensorMapError
-from cuda_tma.params import TiledParams
+from cuda_tma.errors import TensorMapError, TensorMapFault
+from cuda_tma.params import Im2colParams, TiledParams
 from cuda_tma.swizzle import smem_offset
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -35,6 +35,33 @@ PARAMS = TiledParams(
 )
 
 
+IM2COL = Im2colParams(
+    data_type=T.UINT8,
+    global_address=0,
+    global_dim=(32, 8, 4, 2),
+    global_strides=(32, 256, 1024),
+    pixel_box_lower_corner=(-1, -1),
+    pixel_box_upper_corner=(-1, -1),
+    channels_per_pixel=16,
+    pixels_per_column=12,
+    element_strides=(1, 1, 1, 1),
+)
+INTERLEAVED = TiledParams(
+    data_type=T.FLOAT16,
+    global_address=0,
+    global_dim=(6, 8, 18, 11),
+    global_strides=(64, 512, 9216),
+    box_dim=(8, 2, 2, 5),
+    element_strides=(1, 1, 1, 1),
+    interleave=2,
+    swizzle=1,
+)
+
+
+def changed(params=PARAMS, **changes):
+    return dataclasses.replace(params, **changes)
+
+
 def texts(figure):
     return {tuple(map(int, t.get_position())): t.get_text() for t in figure.axes[0].texts}
 
@@ -45,6 +72,142 @@ def test_a_chunk_is_labelled_with_the_element_that_lies_there():
     for column, row in ((0, 0), (8, 0), (0, 3), (56, 7)):
         line, byte = divmod(smem_offset(PARAMS, (column, row)), 128)
         assert labels[byte // 16, line] == f"{64 + column}, {10 + row}"
+
+
+# What is drawn ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "title"),
+    [
+        (PARAMS, "BFLOAT16 box 64 x 8, swizzle 128B"),
+        (changed(box_dim=(64, 9), element_strides=(2, 2)), "BFLOAT16 box 64 x 9, delivers 64 x 5, swizzle 128B"),
+        (changed(element_strides=(8, 1)), "BFLOAT16 box 64 x 8, swizzle 128B"),
+        (INTERLEAVED, "FLOAT16 box 8 x 2 x 2 x 5, delivers 8 x 2 x 1 x 5, swizzle 32B, interleave 32B"),
+        (IM2COL, "UINT8 column of 16 channels x 12 pixels, swizzle NONE"),
+        (changed(IM2COL, interleave=1), "UINT8 column of 12 pixels, swizzle NONE, interleave 16B"),
+    ],
+)
+def test_a_title_names_the_box_and_what_it_delivers(params, title):
+    assert plot.tile(params).axes[0].get_title() == title
+
+
+@pytest.mark.parametrize("draw", [plot.tile, plot.banks, plot.box])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"global_strides": (260,)}, r"no driver takes this tensor map:\nglobal_strides\[0\]=260 must be a mu"),
+        ({"box_dim": (300, 300)}, r"no driver takes this tensor map:\nbox_dim\[0\]=300 must be 1 to 256"),
+        ({"box_dim": (0, 16)}, r"no driver takes this tensor map:\nbox_dim\[0\]=0 must be 1 to 256"),
+        ({"box_dim": (2**31, 2**31)}, r"no driver takes this tensor map:\nbox_dim\[0\]=2147483648 must be 1 to 256"),
+        (
+            {
+                "global_dim": (16, 256, 57),
+                "global_strides": (32, 8192),
+                "data_type": T.UINT8,
+                "box_dim": (16, 256, 56),
+                "element_strides": (1,) * 3,
+            },
+            "the box takes 1835008 bytes of shared memory, and a thread block has at most 232448; divide it",
+        ),
+    ],
+)
+def test_what_no_gpu_loads_is_not_drawn(draw, changes, message):
+    refuses(message, draw, changed(**changes))
+
+
+@pytest.mark.parametrize("draw", [plot.tile, plot.box])
+def test_a_load_that_kills_the_context_is_not_drawn(draw):
+    with pytest.raises(TensorMapFault, match=r"coordinates\[0\]=100 is not a multiple of 8 elements of BFLOAT16"):
+        draw(PARAMS, (100, -32))
+    with pytest.raises(TensorMapFault, match=r"coordinates\[1\]=7 starts outside the pixel box, which spans -1 to 6"):
+        plot.tile(IM2COL, (0, 7, 0, 0))
+
+
+def test_offsets_move_what_is_drawn():
+    assert texts(plot.tile(IM2COL, (0, -1, 0, 0)))[0, 0] == "fill"
+    assert texts(plot.tile(IM2COL, (0, -1, 0, 0), (3, 2)))[0, 0] == "0, 2, 2, 0"
+    refuses(r"offsets=\(1,\) has 1 values, and needs 2", plot.tile, IM2COL, (0, 0, 0, 0), (1,))
+
+
+@pytest.mark.parametrize("draw", [plot.tile, plot.banks, plot.box])
+def test_without_matplotlib_the_remedy_is_named(draw, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(
+        ImportError, match=r"^pictures need matplotlib \(.*\): pip install matplotlib, the extra cuda-tma"
+    ):
+        draw(PARAMS)
+
+
+# Shared memory ------------------------------------------------------------------------------------------------------
+
+
+def ticks(axis):
+    return [(float(at), label.get_text()) for at, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)]
+
+
+def test_cells_are_coloured_by_row_and_gaps_are_grey():
+    narrow = changed(box_dim=(32, 3, 2), global_dim=(128, 60, 2), global_strides=(256, 15360), element_strides=(1,) * 3)
+    figure = plot.tile(narrow)
+    axes, key = figure.axes
+    image = axes.images[0]
+    rows = np.repeat(np.arange(6), 4).reshape(6, 4)
+    assert image.get_array().count() == 24  # the others are masked
+    assert (np.sort(image.get_array(), axis=1)[:, :4] == rows).all()
+    assert (image.get_clim(), image.get_cmap().name, key.get_ylabel()) == ((0, 5), "viridis", "row of the box")
+    assert tuple(image.get_cmap().get_bad()) == (0.93, 0.93, 0.93, 1)
+    assert ticks(axes.yaxis) == [(line, str(128 * line)) for line in range(6)]
+    assert ticks(axes.xaxis) == [(chunk, str(16 * chunk)) for chunk in range(8)]
+    assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 7.5), (5.5, -0.5))
+    assert list(axes.xaxis.get_ticklocs(minor=True)) == [at - 0.5 for at in range(8)]
+    assert list(axes.yaxis.get_ticklocs(minor=True)) == [at - 0.5 for at in range(6)]
+    assert axes.get_ylabel() == "byte offset"
+    assert axes.get_xlabel().startswith("byte within the line of 128; labels: tensor index of the first element")
+    assert figure.get_size_inches().tolist() == [9, pytest.approx(1.9 + 0.3 * 6)]
+
+
+def test_slices_are_rows_of_an_interleaved_box():
+    figure = plot.tile(INTERLEAVED)
+    axes, key = figure.axes
+    linear = [index for index in range(80) for _ in range(2)]  # 80 slices of 32 bytes, two cells each
+    assert key.get_ylabel() == "slice of the box"
+    assert sorted(axes.images[0].get_array().ravel()) == linear
+    assert axes.get_title().endswith("interleave 32B")
+
+
+def test_labels_are_white_on_dark_and_lie_in_their_cells():
+    figure = plot.tile(PARAMS, (64, 56))
+    colors = {int(t.get_position()[1]): t.get_color() for t in figure.axes[0].texts}
+    assert colors == {0: "white", 1: "white", 2: "white", 3: "white", **dict.fromkeys(range(4, 8), "black")}
+    assert plot.tile(PARAMS).axes[0].texts[31].get_color() == "white"  # row 3, below 0.45 * 7
+    assert plot.tile(PARAMS).axes[0].texts[32].get_color() == "black"
+    hatched = [patch.get_xy() for patch in figure.axes[0].patches]
+    assert hatched == [(chunk - 0.5, line - 0.5) for line in range(4, 8) for chunk in range(8)]
+    assert {(patch.get_width(), patch.get_height()) for patch in figure.axes[0].patches} == {(1, 1)}
+    boxes = {t.get_text(): t.get_bbox_patch() is not None for t in figure.axes[0].texts}
+    assert boxes.pop("fill") and not any(boxes.values())
+
+
+def test_an_element_at_the_end_of_the_tensor_is_inside_and_the_next_is_not():
+    labels = texts(plot.tile(changed(swizzle=0), (64, 54))).values()
+    assert list(labels).count("fill") == 2 * 8
+    assert "120, 59" in labels and "64, 59" in labels
+    assert "fill" not in texts(plot.tile(changed(swizzle=0), (0, 0))).values()
+    assert list(texts(plot.tile(changed(swizzle=0), (-8, 0))).values()).count("fill") == 8
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(31, ""), (32, ""), (33, "; first 32 of 33 lines")])
+def test_what_does_not_fit_is_said(rows, shown):
+    figure = plot.tile(changed(box_dim=(64, rows)))
+    assert figure.axes[0].get_title() == f"BFLOAT16 box 64 x {rows}, swizzle 128B{shown}"
+    assert figure.axes[0].images[0].get_array().shape == (min(rows, 32), 8)
+    labels = [int(label) for _, label in ticks(figure.axes[0].yaxis)]
+    assert labels == list(range(0, 128 * min(rows, 32), 128 * (min(rows, 32) // 8)))
+
+
+def test_a_last_line_that_is_not_full_is_drawn():
+    axes = plot.tile(changed(swizzle=0, box_dim=(40, 2))).axes[0]  # 160 bytes
+    assert axes.images[0].get_array().shape == (2, 8) and axes.images[0].get_array().count() == 10
 
 
 def test_out_of_bounds_is_hatched():
@@ -67,6 +230,43 @@ def test_banks_mark_the_words_of_the_worst_read():
     for axes, banks in zip(figure.axes, (4, 32), strict=False):
         assert len(np.unique(axes.lines[0].get_xdata())) == banks
         assert len(axes.lines[0].get_xdata()) == 32
+
+
+def test_banks_of_a_map_without_a_swizzle_are_one_panel():
+    figure = plot.banks(changed(swizzle=0, box_dim=(64, 64)), "column")
+    axes, key = figure.axes
+    assert axes.get_title() == "swizzle NONE: column read is 32-way"
+    assert axes.get_xlabel() == "bank (4 bytes); first 32 of 64 lines"
+    assert key.get_ylabel() == "row of the box"
+    assert ticks(axes.xaxis) == [(bank, str(bank)) for bank in range(0, 32, 4)]
+    assert axes.images[0].get_array().shape == (32, 32)
+    assert (axes.lines[0].get_xdata() == 0).all() and axes.lines[0].get_ydata().tolist() == list(range(32))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["4-byte word of one read by a warp"]
+    assert figure.get_size_inches().tolist() == [6.5, pytest.approx(2.3 + 0.14 * 32)]
+
+
+def test_banks_compare_the_swizzle_with_none():
+    figure = plot.banks(changed(box_dim=(32, 40)), "column")
+    plain, swizzled, _ = figure.axes
+    assert plain.get_xlabel() == "bank (4 bytes)"  # 40 rows of 64 bytes
+    assert swizzled.get_xlabel() == "bank (4 bytes); first 32 of 40 lines"
+    assert plain.images[0].get_array().shape == (20, 32)
+    assert swizzled.lines[0].get_ydata().tolist() == list(range(32))
+    assert figure.get_size_inches().tolist() == [13, pytest.approx(2.3 + 0.14 * 32)]
+    assert plot.banks(INTERLEAVED).axes[-1].get_ylabel() == "slice of the box"
+    worst_last = changed(swizzle=0, box_dim=(8, 40))
+    assert plot.banks(worst_last, "row").axes[0].get_title() == "swizzle NONE: row read is free of conflicts"
+
+
+def test_words_beyond_what_is_drawn_are_not_marked():
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    plot._mark_words(axes, np.array([31, 32 * 31 + 5, 32 * 32, 32 * 40 + 1]))
+    assert axes.lines[0].get_xydata().tolist() == [[31, 0], [5, 31]]
+
+
+# The box in the tensor ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("draw", [plot.tile, plot.box])
@@ -124,6 +324,80 @@ def test_box_shows_a_large_tensor_around_the_box(start, shown):
     low, high = plot.box(large, start).axes[0].get_xlim()
     margin = 0.05 * (shown[1] - shown[0]) + 0.5
     assert (low + margin, high - margin) == pytest.approx(shown)
+
+
+def rectangles(figure):
+    return {
+        patch.get_label(): (patch.get_xy(), patch.get_width(), patch.get_height()) for patch in figure.axes[0].patches
+    }
+
+
+def test_box_draws_tensor_box_and_rows_where_they_are():
+    figure = plot.box(changed(box_dim=(64, 9), element_strides=(1, 3)), (96, -1))
+    axes = figure.axes[0]
+    assert rectangles(figure) == {
+        "fill": ((96, -1), 64, 9),
+        "tensor": ((0, 0), 128, 60),
+        "box": ((96, -1), 64, 9),
+    }
+    assert [line.get_xydata().tolist() for line in axes.lines] == [
+        [[96, 2.5], [128, 2.5]],
+        [[96, 5.5], [128, 5.5]],
+    ]
+    assert [line.get_label() for line in axes.lines] == ["visited, row by row", "_child4"]
+    assert [line.get_linewidth() for line in axes.lines] == [1, 1]
+    assert axes.get_title() == "BFLOAT16 box 64 x 9, delivers 64 x 3, swizzle 128B: 64 of 192 elements inside"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("dimension 0 (innermost), elements", "dimension 1, elements")
+    assert axes.get_xlim() == pytest.approx((0 - 8.5, 160 + 8.5))
+    assert axes.get_ylim() == pytest.approx((60 + 3.55, -1 - 3.55))
+
+
+def test_many_rows_are_thin_lines():
+    tall = plot.box(changed(global_dim=(128, 600), box_dim=(64, 48)))
+    assert {line.get_linewidth() for line in tall.axes[0].lines} == {0.5}
+    assert {line.get_linewidth() for line in plot.box(changed(box_dim=(64, 24))).axes[0].lines} == {1}
+
+
+@pytest.mark.parametrize(
+    ("start", "inside", "fill"),
+    [
+        ((0, 0), 512, False),
+        ((64, 52), 512, False),
+        ((64, 53), 448, True),
+        ((72, 52), 448, True),
+        ((-8, 0), 448, True),
+        ((0, -1), 448, True),
+        ((-64, 0), 0, True),
+        ((128, 0), 0, True),
+        ((0, 60), 0, True),
+        ((0, -8), 0, True),
+        ((0, -7), 64, True),
+        ((-56, 59), 8, True),
+    ],
+)
+def test_box_counts_at_every_edge(start, inside, fill):
+    figure = plot.box(PARAMS, start)
+    assert figure.axes[0].get_title().endswith(f": {inside} of 512 elements inside")
+    assert ("fill" in rectangles(figure)) == fill
+    drawn = sum(right - left for (left, _), (right, _) in (line.get_xydata() for line in figure.axes[0].lines))
+    assert drawn == inside
+
+
+def test_box_of_a_vector():
+    vector = changed(global_dim=(128,), global_strides=(), box_dim=(64,), element_strides=(1,), swizzle=0)
+    axes = plot.box(vector, (96,)).axes[0]
+    assert axes.get_title() == "BFLOAT16 box 64, swizzle NONE: 32 of 64 elements inside"
+    assert axes.get_ylabel() == "" and list(axes.get_yticks()) == []
+    assert axes.lines[0].get_xydata().tolist() == [[96, 0.5], [128, 0.5]]
+
+
+def test_box_of_interleaved_or_im2col_maps_is_none():
+    for params, given in ((INTERLEAVED, "TiledParams with interleave=2"), (IM2COL, "Im2colParams with interleave=0")):
+        refuses(
+            rf"plot\.box draws tiled tensor maps without interleave, not a cuda_tma\.{given}; use plot\.tile",
+            plot.box,
+            params,
+        )
 
 
 def test_the_page_of_pictures_shows_those_that_are_drawn():

@@ -34,10 +34,7 @@ def _check_legal(params: Params) -> None:
     if 0 <= params.global_address < 1 << 64 and _is_legal(params):
         return
     broken = violations(params, _NEWEST)
-    raise TensorMapError(
-        "\n".join(["no driver takes this tensor map (check=False emulates it all the same):", *map(str, broken)]),
-        broken,
-    )
+    raise TensorMapError("\n".join(["no driver takes this tensor map:", *map(str, broken)]), broken)
 
 
 @kept_without_address(1024, modulus=_LARGEST_ALIGNMENT)

@@ -362,7 +362,7 @@ def smem_layout(params: Params) -> Any:
         from tensor_layouts import Layout, Swizzle, compose
     except ImportError as error:
         raise ImportError(
-            f"smem_layout needs the library tensor-layouts ({error}): pip install 'cuda-tma[layout]', or tensor-layouts"
+            f"smem_layout needs tensor-layouts ({error}): pip install tensor-layouts, the extra cuda-tma[layout]"
         ) from None
     if group_bytes(params) is not None:
         raise TensorMapError(
