@@ -1,7 +1,4 @@
-"""What the emulator refuses or fills at the limits: illegal maps, boxes beyond shared memory, addresses beyond 64 bits.
-
-And what it keeps: results for maps that differ in the address are one.
-"""
+"""What the emulator refuses or fills at the limits: illegal maps, too large boxes, addresses beyond 64 bits."""
 
 import dataclasses
 import re
@@ -11,7 +8,6 @@ import numpy as np
 import pytest
 
 from cuda_tma import check, emulate, swizzle
-from cuda_tma.emulate import _legal, _memory, _traversal
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.errors import TensorMapError, TensorMapFault
@@ -367,49 +363,3 @@ def test_offsets_have_16_bits_and_no_sign(params, offsets):
 
 def test_the_largest_offset_moves_every_pixel_out():
     assert not emulate.load(IM2COL, MEMORY, (0, 0, 0, 0), (65535, 0)).smem.any()
-
-
-# What is kept -------------------------------------------------------------------------------------------------------
-
-KEPT = (swizzle.rows, _legal._is_legal, _traversal._box, _memory.delivered_mask, _memory._chunk_order)
-
-
-def test_maps_that_differ_in_the_address_share_what_is_kept():
-    params = changed(
-        data_type=T.UINT8,
-        global_dim=(16, 256, 57),
-        global_strides=(16, 4096),
-        box_dim=(16, 64, 28),
-        element_strides=(1, 1, 1),
-        swizzle=3,
-    )
-    memory = np.zeros(32 * 1100 + 4096 * 57, np.uint8)
-    for kept in KEPT:
-        kept.cache_clear()
-    emulate.load(params, memory, (0, 0, 0))
-    tracemalloc.start()
-    try:
-        for address in range(0, 32 * 1100, 32):
-            emulate.load(changed(params, global_address=address), memory, (0, 0, 0))
-        assert tracemalloc.get_traced_memory()[0] < 1 << 20
-    finally:
-        tracemalloc.stop()
-    for kept in KEPT:
-        assert (kept.cache_info().misses, kept.cache_info().currsize) == (1, 1)
-        assert kept.cache_info().hits >= 1100
-
-
-def test_what_is_kept_is_bounded():
-    assert max(kept.cache_info().maxsize for kept in KEPT[2:]) * swizzle.MAX_SMEM_BYTES < 16 << 20
-    assert max(kept.cache_info().maxsize for kept in KEPT) <= 1024
-
-
-def test_a_map_of_another_kind_or_of_a_subclass_is_not_taken_for_one_that_is_kept():
-    class Mine(TiledParams):
-        pass
-
-    mine = Mine(**{field.name: getattr(MATRIX, field.name) for field in dataclasses.fields(MATRIX)})
-    assert swizzle.rows(mine) == swizzle.rows(MATRIX)
-    assert swizzle.rows(IM2COL) != swizzle.rows(changed(IM2COL, channels_per_pixel=32))
-    for name, value in (("box_dim", (8, 2)), ("swizzle", 1), ("element_strides", (1, 2)), ("data_type", T.UINT8)):
-        assert swizzle.rows(changed(**{name: value})) != swizzle.rows(MATRIX)
