@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import GetSetDescriptorType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda.core import Device as _CoreDevice
 
@@ -11,14 +12,25 @@ from ._create import create_tensor_map
 from ._tensor_map import TensorMapDescriptor
 from .errors import TensorMapError
 
+if TYPE_CHECKING:
+    from cuda.core import Buffer, Context, DeviceProperties, GraphBuilder, MemoryResource, Stream
+    from typing_extensions import Self, Unpack
+
+    from .options import TiledKeywords
+
+    class _ComputeCapability(NamedTuple):
+        major: int
+        minor: int
+
+
 __all__ = ["Device"]
 
 
 def _delegated(name: str) -> property:
-    def get(self):
+    def get(self: Device) -> Any:
         return getattr(self._core, name)
 
-    def put(self, value):
+    def put(self: Device, value: Any) -> None:
         setattr(self._core, name, value)
 
     return property(get, put)
@@ -39,17 +51,37 @@ class Device(_CoreDevice):
 
     __slots__ = ("_core",)
 
-    def __new__(cls, device_id=None):
+    if TYPE_CHECKING:  # cuda.core has no types: to a checker all that is inherited is unknown
+        device_id: int
+        name: str
+        uuid: str
+        pci_bus_id: str
+        arch: str
+        compute_capability: _ComputeCapability
+        properties: DeviceProperties
+        context: Context
+        default_stream: Stream
+        memory_resource: MemoryResource
+
+        def set_current(self, ctx: Context | None = None) -> Context | None: ...
+        def create_stream(self, obj: Any = None, options: Any = None) -> Stream: ...
+        def create_graph_builder(self) -> GraphBuilder: ...
+        def allocate(self, size: int, *, stream: Stream | GraphBuilder | None = None) -> Buffer: ...
+        def sync(self) -> None: ...
+
+    def __new__(cls, device_id: int | None = None) -> Self:
         self = object.__new__(cls)
         object.__setattr__(self, "_core", _CoreDevice(device_id))
         return self
 
     @classmethod
-    def get_all_devices(cls):
+    def get_all_devices(cls) -> tuple[Self, ...]:
         """All devices of the machine, in ordinal order."""
         return tuple(cls(int(device)) for device in _CoreDevice.get_all_devices())
 
-    def create_tensor_map(self, tensor, options=None, **keywords) -> TensorMapDescriptor:
+    def create_tensor_map(
+        self, tensor: Any, options: Any = None, **keywords: Unpack[TiledKeywords]
+    ) -> TensorMapDescriptor:
         """Make a descriptor of a tensor on this device, which must be the current one.
 
         See :func:`cuda_tma.create_tensor_map`.
@@ -62,10 +94,10 @@ class Device(_CoreDevice):
             )
         return create_tensor_map(tensor, options, **keywords)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self._core == (other._core if isinstance(other, Device) else other)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._core)
 
 

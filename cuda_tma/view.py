@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as _CoreView
 
@@ -10,6 +12,10 @@ from ._dlpack import ExportedTensor, contiguous_strides, describe_tensor
 from ._export import borrow, export_located, export_tensor, register_view
 from .data_type import numpy_dtype
 from .errors import TensorMapError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from typing_extensions import Self
 
 __all__ = ["StridedMemoryView"]
 
@@ -22,7 +28,27 @@ class StridedMemoryView(_CoreView):
 
     __slots__ = ("_exported",)  # an ExportedTensor: set by the DLPack constructors, else by export() at first use
 
-    def __init__(self, obj=None, stream_ptr=None):
+    if TYPE_CHECKING:  # cuda.core has no types: to a checker all that is inherited is unknown
+        ptr: int
+        device_id: int
+        is_device_accessible: bool
+        readonly: bool
+        shape: tuple[int, ...]
+        strides: tuple[int, ...] | None
+
+        @classmethod
+        def from_buffer(
+            cls,
+            buffer: Buffer,
+            shape: tuple[int, ...],
+            strides: tuple[int, ...] | None = None,
+            *,
+            itemsize: int | None = None,
+            dtype: np.dtype[Any] | None = None,
+            is_readonly: bool = False,
+        ) -> Self: ...
+
+    def __init__(self, obj: Any = None, stream_ptr: int | None = None) -> None:
         if obj is None or not hasattr(obj, "__dlpack__"):
             super().__init__(obj, stream_ptr)
         else:
@@ -31,7 +57,7 @@ class StridedMemoryView(_CoreView):
             self._exported = exported
 
     @classmethod
-    def from_dlpack(cls, obj, stream_ptr=None):
+    def from_dlpack(cls, obj: Any, stream_ptr: int | None = None) -> Self:
         """Create a view of an object that has ``__dlpack__``. See cuda.core's documentation."""
         exported = export_located(obj)
         view = super().from_dlpack(exported, stream_ptr)
@@ -39,20 +65,20 @@ class StridedMemoryView(_CoreView):
         return view
 
     @classmethod
-    def from_any_interface(cls, obj, stream_ptr=None):
+    def from_any_interface(cls, obj: Any, stream_ptr: int | None = None) -> Self:
         """Create a view through DLPack if `obj` has it, else through ``__cuda_array_interface__``."""
         if hasattr(obj, "__dlpack__"):
             return cls.from_dlpack(obj, stream_ptr)
         return super().from_any_interface(obj, stream_ptr)
 
     @classmethod
-    def from_cuda_array_interface(cls, obj, stream_ptr=None):
+    def from_cuda_array_interface(cls, obj: Any, stream_ptr: int | None = None) -> Self:
         """Create a view through ``__cuda_array_interface__``. torch's lacks dtypes and ownership: it goes by DLPack."""
         if hasattr(obj, "untyped_storage"):
             return cls.from_dlpack(obj, stream_ptr)
         return super().from_cuda_array_interface(obj, stream_ptr)
 
-    def view(self, layout=None, dtype=None):
+    def view(self, layout: Any = None, dtype: Any = None) -> Self:
         """Create a new view with another layout or dtype. See cuda.core's documentation."""
         core = super().view(layout, dtype)
         itemsize = core._layout.itemsize
@@ -82,13 +108,13 @@ class StridedMemoryView(_CoreView):
         return exported
 
     @property
-    def exporting_obj(self):
+    def exporting_obj(self) -> Any:
         """The tensor that is viewed."""
         source = super().exporting_obj
         return source.exporting_obj if isinstance(source, ExportedTensor) else source
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype[Any] | None:
         """NumPy dtype of an element; of the narrow floats from ml_dtypes, or uint8 where that is not installed."""
         if isinstance(super().exporting_obj, ExportedTensor):
             return numpy_dtype(self._exported.dtype_name)

@@ -13,7 +13,7 @@ rm -rf "$site"
 "$python" -c 'import Cython, setuptools' 2>/dev/null || "$python" -m pip install --quiet cython setuptools
 CFLAGS="-fsanitize=address -fno-omit-frame-pointer -g" LDFLAGS="-fsanitize=address" \
   "$python" setup.py --quiet build --build-base build/asan --build-lib "$site"
-cp -r tests examples benchmarks docs README.md pyproject.toml "$site"
+cp -r tests examples benchmarks docs tools README.md pyproject.toml "$site"
 cd "$site"
 # Leaks are not looked for: Python itself frees little at its end. malloc: so that it sees Python's own objects, too.
 # Interceptors of C++ must be loaded before what throws (torch, NVRTC), hence libstdc++.
