@@ -72,18 +72,20 @@ def modules() -> list[ModuleType]:
 def docstring_programs() -> dict[str, str]:
     """What the docstrings show, each as a program: what follows ``>>>``, and what stands indented after ``::``."""
     programs = {}
+    public = {name for module in modules() if "._" not in module.__name__ for name in getattr(module, "__all__", ())}
     for module in modules():
         for found in doctest.DocTestFinder().find(module):
             shown = "".join(example.source for example in found.examples if not example.exc_msg)
             shown += "\n".join(map(textwrap.dedent, re.findall(r"::\n\n((?: {4,}.*\n|\n)+)", found.docstring)))
-            if shown and is_python(shown) and getattr(module, found.name.split(".")[-1], module):
+            inside = found.name.removeprefix(module.__name__).split(".")
+            if is_python(shown) and (len(inside) == 1 or inside[1] in public):
                 programs[found.name] = with_names(shown, vars(module))
     return programs
 
 
 def is_python(text: str) -> bool:
     try:
-        return bool(ast.parse(text))
+        return bool(ast.parse(text).body)
     except SyntaxError:
         return False
 
