@@ -1,7 +1,7 @@
 """LaunchConfig's fields, turned into the driver's structure: kept for a kernel until a field changes, for they can."""
 
 cimport cython
-from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
+from cpython.object cimport PyTypeObject, Py_TYPE
 from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.stdint cimport uint32_t
 
