@@ -120,9 +120,27 @@ def test_base_address_moves_memory_not_the_tile():
 
 
 def test_tfloat32_rounds_ties_to_even_and_has_one_nan():
-    bits = np.array([0x3F801000, 0x3F803000, 0x3F801001, 0x7F800001, 0xFFC00000, 0x00001001, 0xFF7FFFFF], np.uint32)
-    rounded = [0x3F800000, 0x3F804000, 0x3F802000, 0x7FFFE000, 0x7FFFE000, 0x00002000, 0xFF800000]
-    assert _tfloat32(bits).tolist() == rounded
+    bits = [0x3F801000, 0x3F803000, 0x3F801001, 0x3F800FFF, 0x3F802FFF, 0x00001001, 0xFF7FFFFF]
+    rounded = [0x3F800000, 0x3F804000, 0x3F802000, 0x3F800000, 0x3F802000, 0x00002000, 0xFF800000]
+    special = [0x7F800000, 0xFF800000, 0x00000000, 0x80000000]  # infinities and zeros stay
+    nans = [0x7F800001, 0xFFC00000, 0xFF800001, 0x7FFFFFFF]
+    assert _tfloat32(np.array(bits + special, np.uint32)).tolist() == rounded + special
+    assert _tfloat32(np.array(nans, np.uint32)).tolist() == [0x7FFFE000] * 4
+
+
+@pytest.mark.parametrize("start", [-64, -8, 24, 64])
+def test_a_run_wholly_outside_reads_nothing(start):
+    """Neither in front of its row nor behind it, where memory has bytes of other rows, or none."""
+    for memory in (MEMORY, MEMORY[:0]):
+        tile = emulate.load(dataclasses.replace(MATRIX, data_type=T.FLOAT16, oob_fill=1), memory, (start, 2))
+        assert (tile.smem.view("<u2") == 0x7FF7).all() and tile.tx_bytes == 64
+
+
+def test_what_was_delivered_cannot_be_changed():
+    """It is shared by all tiles of a map."""
+    written = emulate.load(MATRIX, MEMORY, (0, 0)).written
+    with pytest.raises(ValueError, match="read-only"):
+        written[0] = False
 
 
 @pytest.mark.parametrize("coordinate", [1, 4, -4, 7])
@@ -272,6 +290,13 @@ def test_im2col_walks_w_then_h_then_n():
     assert tile.smem[::16].tolist() == [1 + 3 * 8 + 6, 1 + 3 * 8 + 7, *range(33, 41), 41, 42]
 
 
+def test_an_index_of_an_interleaved_column_names_the_pixel():
+    """Dimensions are (W, H, slice of channels, N); an index is that of a pixel."""
+    params = im2col(global_dim=(8, 4, 3, 2), interleave=1)
+    places = [emulate.tensor_index(params, (pixel,), (5, 2, 1, 0), (1, 0)) for pixel in (0, 1, 2, 9, 10)]
+    assert places == [(6, 2, 1, 0), (7, 2, 1, 0), (0, -1, 1, 1), (7, -1, 1, 1), (0, 0, 1, 1)]  # H starts over at -1
+
+
 def wide(**changes):
     fields = {name: getattr(im2col(), name) for name in im2col().__dataclass_fields__ if "corner" not in name}
     corners = {"pixel_box_lower_corner_width": 0, "pixel_box_upper_corner_width": 0}
@@ -283,6 +308,26 @@ def test_im2col_wide_keeps_h_and_appends_a_halo():
     column = [tile.smem[smem_offset(wide(pixels_per_column=7), (0, pixel))] for pixel in range(7)]
     assert column == [1 + 2 * 8 + 7, 0, *(32 + 1 + 2 * 8 + w for w in (1, 2, 3)), 32 + 16 + 5, 32 + 16 + 6]
     assert tile.tx_bytes == 7 * 16
+
+
+def wide_column(params, coordinates, offsets, pixels):
+    tile = emulate.load(params, pixel_memory(), coordinates, offsets)
+    return [int(tile.smem[smem_offset(wide(pixels_per_column=pixels), (0, pixel))]) for pixel in range(pixels)]
+
+
+def test_im2col_wide_strides_its_halo_too():
+    strided = wide(pixels_per_column=3, element_strides=(1, 3, 1, 1))
+    row = 1 + 2 * 8
+    assert wide_column(strided, (0, 3, 2, 0), (1, 0), 4) == [row + 3, row + 6, 32 + row, 32 + row + 3]
+
+
+def test_im2col_wide_may_start_left_of_its_box():
+    """From there it steps into the box, and starts over at the box's own edge."""
+    inner = wide(pixels_per_column=6, pixel_box_lower_corner_width=4, pixel_box_upper_corner_width=-1)
+    row = 1 + 2 * 8
+    assert wide_column(inner, (0, 2, 2, 0), (), 6) == [*(row + w for w in (2, 3, 4, 5, 6)), 32 + row + 4]
+    with pytest.raises(TensorMapFault, match=r"coordinates\[1\]=7 starts outside the pixel box, which spans 4 to 6"):
+        emulate.load(inner, pixel_memory(), (0, 7, 2, 0))
 
 
 def test_im2col_wide_w128_has_a_halo_after_every_32_pixels():
@@ -314,8 +359,16 @@ def test_gather4_takes_any_four_rows():
     tile = emulate.gather4(params, MEMORY, (8, 5, 0, 9, 3))
     rows = tile.smem.view(np.uint16).reshape(4, 8)
     assert rows[:, 0].tolist() == [5 * 24 + 8, 8, 0, 3 * 24 + 8]
-    with pytest.raises(TensorMapError, match="need a tiled tensor map of rank 2 whose box is one row"):
-        emulate.gather4(MATRIX, MEMORY, (0, 0, 1, 2, 3))
+    deep = dataclasses.replace(params, global_dim=(24, 6, 1), global_strides=(48, 288), box_dim=(8, 1, 1))
+    for wrong in (MATRIX, dataclasses.replace(params, interleave=1), deep, im2col()):
+        with pytest.raises(TensorMapError, match="need a tiled tensor map of rank 2 whose box is one row"):
+            emulate.gather4(wrong, MEMORY, (0, 0, 1, 2, 3))
+        with pytest.raises(TensorMapError, match="need a tiled tensor map of rank 2 whose box is one row"):
+            emulate.scatter4(wrong, MEMORY.copy(), MEMORY, (0, 0, 1, 2, 3))
+    with pytest.raises(TensorMapFault, match=r"coordinates\[0\]=4 is not a multiple of 8 elements"):
+        emulate.gather4(params, MEMORY, (4, 0, 1, 2, 3))
+    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0\) has 2 values, and needs 5: \(column, row,"):
+        emulate.gather4(params, MEMORY, (0, 0))
 
 
 def test_extents_multiply_to_the_bytes_delivered():

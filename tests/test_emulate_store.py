@@ -137,6 +137,18 @@ def test_a_chunk_is_dropped_where_memory_ends():
         emulate.store(row, np.zeros(30, np.uint8), np.zeros(48, np.uint8), (0, 0))
 
 
+def test_memory_that_ends_a_whole_chunk_before_the_row_faults():
+    vector = dataclasses.replace(MATRIX, global_dim=(24,), global_strides=(), box_dim=(16,), element_strides=(1,))
+    for missing in (16, 17, 32):
+        short = np.zeros(32 - missing if missing < 32 else 0, np.uint8)
+        with pytest.raises(TensorMapFault, match=f"reaches bytes 0 to 31 of memory, which holds {len(short)}") as fault:
+            emulate.store(vector, short, np.ones(32, np.uint8), (0,))
+        assert fault.value.cuda_error == "CUDA_ERROR_ILLEGAL_ADDRESS" and not short.any()
+    almost = np.zeros(17, np.uint8)
+    assert emulate.store(vector, almost, np.ones(32, np.uint8), (0,)) == 32
+    assert almost.all()
+
+
 def test_the_step_of_images_is_strided():
     memory = np.zeros(3 * 64, np.uint8)
     source = np.repeat(np.arange(1, 5, dtype=np.uint8), 16)
@@ -352,3 +364,17 @@ def test_every_row_counts_where_rows_share_memory():
     memory = np.zeros(4, np.uint32)
     emulate.reduce(params, memory.view(np.uint8), np.arange(16, dtype=np.uint32).view(np.uint8), (0, 0), "add")
     assert memory.tolist() == [24, 28, 32, 36]
+
+
+@pytest.mark.parametrize("stride", [16, 32, 48])
+def test_every_row_counts_where_rows_share_a_part_of_memory(stride):
+    params = dataclasses.replace(
+        MATRIX, data_type=T.UINT32, global_dim=(8, 4), global_strides=(stride,), box_dim=(8, 4)
+    )
+    memory = np.zeros(3 * stride // 4 + 8, np.uint32)
+    source = np.arange(1, 33, dtype=np.uint32)
+    expected = memory.copy()
+    for row in range(4):
+        expected[row * stride // 4 :][:8] += source[8 * row :][:8]
+    assert emulate.reduce(params, memory.view(np.uint8), source.view(np.uint8), (0, 0), "add") == 128
+    assert memory.tolist() == expected.tolist()

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -88,7 +89,15 @@ def test_flip_swaps_halves_of_every_other_line():
 
 @pytest.mark.parametrize(
     ("mode", "alignment"),
-    [("NONE", 128), ("32B", 256), ("64B", 512), ("128B", 1024), ("128B_ATOM_32B", 1024), ("128B_ATOM_64B", 1024)],
+    [
+        ("NONE", 128),
+        ("32B", 256),
+        ("64B", 512),
+        ("128B", 1024),
+        ("128B_ATOM_32B", 1024),
+        ("128B_ATOM_64B", 1024),
+        ("128B_ATOM_32B_FLIP_8B", 1024),
+    ],
 )
 def test_alignment(mode, alignment):
     params = matrix((8, 8), swizzle=S.parse(mode, "swizzle"))
@@ -170,6 +179,9 @@ def test_refusals_name_the_box():
         swizzle.smem_offset(matrix((8, 4)), (8, 0))
     with pytest.raises(TensorMapError, match=r"offset=64 is outside .* 0 to 63"):
         swizzle.smem_index(matrix((8, 4)), 64)
+    with pytest.raises(TensorMapError, match=r"offset=-1 is outside shared memory: this box takes bytes 0 to 63"):
+        swizzle.smem_index(matrix((8, 4)), -1)
+    assert swizzle.smem_index(matrix((8, 4)), 0) == (0, 0) and swizzle.smem_index(matrix((8, 4)), 63) == (7, 3)
     with pytest.raises(
         TensorMapError, match="access='diagonal' is not known; choose one of 'row', 'column', 'ldmatrix'"
     ):
@@ -312,7 +324,7 @@ def test_cute_layout_is_the_same_mapping_at_every_index(params):
 _BYTES = {t: (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)[t] for t in T if t < 13}
 
 
-@pytest.mark.parametrize("mode", [m for m in S if m != S.SWIZZLE_128B_ATOM_32B_FLIP_8B], ids=lambda m: m.short_name)
+@pytest.mark.parametrize("mode", S, ids=lambda mode: mode.short_name)
 @pytest.mark.parametrize("data_type", [T.UINT8, T.BFLOAT16, T.FLOAT32, T.FLOAT64])
 def test_cute_layout_at_every_index_of_a_full_tile(mode, data_type):
     pytest.importorskip("tensor_layouts")
@@ -328,3 +340,14 @@ def test_cute_layout_says_what_it_cannot():
     pytest.importorskip("tensor_layouts")
     with pytest.raises(TensorMapError, match="16U4_ALIGN8B has elements of less than a byte"):
         swizzle.smem_layout(matrix((128, 2), T.PACKED_16U4_ALIGN8B))
+
+
+def test_without_the_library_of_layouts_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensor_layouts", None)
+    with pytest.raises(ImportError, match=r"^smem_layout needs tensor-layouts \(.*\): pip install tensor-layouts, "):
+        swizzle.smem_layout(MATRIX)
+
+
+@pytest.mark.parametrize(("data_type", "unit"), [(T.UINT8, 1), (T.FLOAT64, 8), (T.PACKED_16U4_ALIGN8B, 1), (15, 1)])
+def test_the_unit_of_packed_elements_is_a_byte(data_type, unit):
+    assert swizzle.unit_bytes(matrix((128, 8), data_type)) == unit

@@ -12,7 +12,6 @@ from typing import Any, cast
 from ..data_type import element_bits
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapIm2ColWideMode, TensorMapInterleave
-from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
 from ..given import entry, integer, integers, shown
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
@@ -353,7 +352,7 @@ def smem_layout(params: Params) -> Any:
     Raises
     ------
     TensorMapError
-        For types and swizzles that move parts of elements, which a layout cannot say.
+        For elements of less than a byte, which a layout cannot say.
     ImportError
         Without the library.
     """
@@ -375,11 +374,6 @@ def smem_layout(params: Params) -> Any:
     strides = (1, *accumulate(extents[1:-1], operator.mul, initial=row_pitch))
     layout = Layout(extents, strides[: len(extents)])
     for from_bit, to_bit, bits in pattern(params.swizzle).xors:
-        base = to_bit - int(math.log2(unit))
-        if base < 0:
-            raise TensorMapError(
-                f"swizzle={S(params.swizzle).short_name} moves parts of elements of {unit} bytes, which a CuTe layout "
-                "cannot say; use smem_offset"
-            )
+        base = to_bit - int(math.log2(unit))  # not below 0: no swizzle parts 8 bytes, the largest element
         layout = compose(Swizzle(bits, base, from_bit - to_bit), layout)
     return layout
