@@ -18,6 +18,7 @@ cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that
     uint32_t data_type
     uint32_t rank
     uint32_t alignment_bytes  # of the address
+    uint32_t dtype            # the tensor's: dtype_key(); 0 where only a map's bytes are known
 
 
 cdef class CompiledOptions:
@@ -31,7 +32,7 @@ cdef class CompiledOptions:
     cdef uint32_t box_dim[MAX_RANK]
     cdef uint32_t element_strides[MAX_RANK]
 
-    cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept
+    cdef CUresult encode(self, void* target, TensorArguments* tensor, int device_id) noexcept
     cdef object params(self, TensorArguments* tensor)
     cdef dict common_params(self, TensorArguments* tensor)
 
@@ -55,4 +56,5 @@ cdef inline CompiledOptions compiled(Compilable options):
 cdef int describe(
     DLTensor* tensor, Compilable options, CompiledOptions values, TensorArguments* out) except -1
 cdef int arguments_of(object params, TensorArguments* out) except -1
+cdef uint64_t row_bytes(TensorArguments* tensor) noexcept
 cdef int compile_common(CompiledOptions values, object options, int rank) except -1

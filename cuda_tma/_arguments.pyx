@@ -19,18 +19,30 @@ from .params import TiledParams
 # data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
 cdef enum:
     CODES = 32
+    DATA_TYPES = 16
     ASK = 255  # no type follows from the dtype: data_type_of() says why
 cdef int64_t MAX_STRIDE = 1 << 40  # in elements: in bytes, none that large is legal
 cdef unsigned char _INFERRED[CODES][4]
-cdef unsigned char _ELEMENT_BITS[16]
-cdef bint _ALIGNS_TO_16_BYTES[16]
-memset(_INFERRED, ASK, sizeof(_INFERRED))
-for _code, _bits, _lanes in DLPACK_NAMES:
-    if _lanes == 1 and _bits <= 64:
-        _INFERRED[_code][_bits.bit_length() - 4] = data_type_of(DLPACK_NAMES[_code, _bits, _lanes])
-for _data_type in TensorMapDataType:
-    _ELEMENT_BITS[<int>_data_type] = element_bits(_data_type)
-    _ALIGNS_TO_16_BYTES[<int>_data_type] = _data_type.name.endswith("ALIGN16B")
+cdef unsigned char _ELEMENT_BITS[DATA_TYPES]
+cdef bint _NEEDS_32_BYTES[DATA_TYPES]  # of its address
+
+
+def fill_tables(data_types, dtypes):
+    """Fill the C arrays. What has no place in them is refused: it would be written past their ends."""
+    memset(_INFERRED, ASK, sizeof(_INFERRED))
+    for code, bits, lanes in dtypes:
+        if lanes == 1 and bits <= 64:
+            if not (0 <= code < CODES and bits in (8, 16, 32, 64)):
+                raise IndexError(f"DLPack dtype {(code, bits, lanes)} has no place in the table of inferred data types")
+            _INFERRED[code][bits.bit_length() - 4] = data_type_of(dtypes[code, bits, lanes])
+    for data_type in data_types:
+        if not 0 <= data_type < DATA_TYPES:
+            raise IndexError(f"data type {int(data_type)} has no place in tables of {DATA_TYPES}")
+        _ELEMENT_BITS[<int>data_type] = element_bits(data_type)
+        _NEEDS_32_BYTES[<int>data_type] = data_type.name.endswith("ALIGN16B")
+
+
+fill_tables(TensorMapDataType, DLPACK_NAMES)
 
 
 cdef inline int driver_index(int rank, int dim) noexcept:
@@ -39,7 +51,7 @@ cdef inline int driver_index(int rank, int dim) noexcept:
 
 
 cdef class CompiledOptions:
-    cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept:
+    cdef CUresult encode(self, void* target, TensorArguments* tensor, int device_id) noexcept:
         return driver.cuTensorMapEncodeTiled(
             target, tensor.data_type, tensor.rank, <void*><uintptr_t>tensor.global_address, tensor.global_dim,
             tensor.global_strides, self.box_dim, self.element_strides, self.interleave, self.swizzle,
@@ -114,52 +126,59 @@ cdef int put_uint32(uint32_t* target, str name, tuple values, str legal) except 
 
 cdef int describe(
         DLTensor* tensor, Compilable options, CompiledOptions values, TensorArguments* out) except -1:
-    """The tensor in driver order, into what is all zero.
-
-    A dimension of extent 1 gets the stride that a contiguous tensor would have there, rounded up to a legal one: any
-    stride addresses it correctly, and torch keeps some that the driver refuses.
-    """
+    """The tensor in driver order."""
     cdef int rank = tensor.ndim
     cdef int index, dim
-    cdef int64_t extent, stride
-    cdef int64_t elements = 1           # the contiguous stride of the present dimension
-    cdef uint64_t span_bytes = tensor.bits * tensor.lanes // 8  # from one index to the next of the present dimension
-    cdef uint64_t element_bytes = span_bytes
-
+    cdef int64_t elements = 1  # of the dimensions so far
+    cdef uint64_t stride_bytes
+    cdef uint64_t span_bytes = tensor.bits * tensor.lanes // 8  # of the dimensions so far, with their gaps
     if rank < 1 or rank > MAX_RANK:
         raise refusals.rank(shape_of(tensor))
     if values.rank != rank and values.rank != ANY_RANK:
         raise refusals.option_length(options, shape_of(tensor))
+    out.dtype = dtype_key(tensor)
     out.data_type = resolve_data_type(tensor, values.data_type)
     out.rank = rank
     out.alignment_bytes = address_alignment_bytes(out.data_type, values.interleave)
     out.global_address = address_of(tensor)
     for index in range(rank):
         dim = driver_index(rank, index)
-        extent = tensor.shape[dim]
-        stride = elements if tensor.strides == NULL else tensor.strides[dim]
-        if extent < 2:
-            if extent < 1:
-                raise refusals.empty(shape_of(tensor))
-            span_bytes = span_bytes if index == 0 else (span_bytes + 31) // 32 * 32
-        elif index == 0 and stride != 1:
-            if 0 in shape_of(tensor):  # whose strides NumPy makes 0
-                raise refusals.empty(shape_of(tensor))
-            raise refusals.innermost_stride(shape_of(tensor), strides_of(tensor))
-        elif stride < 0:
-            raise refusals.negative_stride(dim, strides_of(tensor))
-        elif index > 0 and stride >= MAX_STRIDE:
-            raise refusals.stride_range(dim, strides_of(tensor))
-        else:
-            span_bytes = <uint64_t>stride * element_bytes
+        stride_bytes = _stride_bytes(tensor, dim, elements, span_bytes)
         if index > 0:
-            out.global_strides[index - 1] = span_bytes
-        out.global_dim[index] = extent
-        span_bytes *= extent
-        elements *= extent
+            out.global_strides[index - 1] = stride_bytes
+        out.global_dim[index] = tensor.shape[dim]
+        span_bytes = stride_bytes * <uint64_t>tensor.shape[dim]
+        elements *= tensor.shape[dim]
+    for index in range(rank, MAX_RANK):  # where memset() of the whole would take twice as long
+        out.global_dim[index] = out.global_strides[index] = 0
+    out.global_strides[rank - 1] = 0
     if _ELEMENT_BITS[out.data_type] < 8:
         _count_packed_elements(out)
     return 0
+
+
+cdef inline uint64_t _stride_bytes(DLTensor* tensor, int dim, int64_t elements, uint64_t span_bytes) except? -1:
+    """From one index of a dimension to the next. The dimensions inside have so many elements and span so many bytes.
+
+    A dimension of extent 1 gets the stride that a contiguous tensor would have there, rounded up to a legal one: any
+    stride addresses it correctly, and torch keeps some that the driver refuses.
+    """
+    cdef int64_t extent = tensor.shape[dim]
+    cdef int64_t stride = elements if tensor.strides == NULL else tensor.strides[dim]
+    cdef bint is_innermost = dim == tensor.ndim - 1
+    if extent < 1:
+        raise refusals.empty(shape_of(tensor))
+    if extent == 1:
+        return span_bytes if is_innermost else (span_bytes + 31) // 32 * 32
+    if is_innermost and stride != 1:
+        if 0 in shape_of(tensor):  # whose strides NumPy makes 0
+            raise refusals.empty(shape_of(tensor))
+        raise refusals.innermost_stride(shape_of(tensor), strides_of(tensor))
+    if stride < 0:
+        raise refusals.negative_stride(dim, strides_of(tensor))
+    if stride >= MAX_STRIDE:
+        raise refusals.stride_range(dim, strides_of(tensor))
+    return <uint64_t>stride * (tensor.bits * tensor.lanes // 8)
 
 
 cdef int resolve_data_type(DLTensor* tensor, int requested) except -1:
@@ -188,7 +207,12 @@ cdef int _count_packed_elements(TensorArguments* tensor) except -1:
 
 cdef uint32_t address_alignment_bytes(uint32_t data_type, uint32_t interleave) noexcept:
     """cuTensorMapEncodeTiled, globalAddress: 32 with INTERLEAVE_32B and the types that align to 16 bytes, else 16."""
-    return 32 if interleave == 2 or _ALIGNS_TO_16_BYTES[data_type] else 16
+    return 32 if interleave == 2 or _NEEDS_32_BYTES[data_type] else 16
+
+
+cdef uint64_t row_bytes(TensorArguments* tensor) noexcept:
+    """Of the innermost dimension, from its first element past its last."""
+    return (tensor.global_dim[0] * _ELEMENT_BITS[tensor.data_type] + 7) // 8
 
 
 cdef int arguments_of(object params, TensorArguments* out) except -1:
@@ -225,6 +249,5 @@ def tiled_params(ExportedTensor tensor, options):
     """
     cdef TensorArguments arguments
     cdef CompiledOptions values = compiled(options)
-    memset(&arguments, 0, sizeof(arguments))
     describe(&tensor.layout, options, values, &arguments)
     return values.params(&arguments)

@@ -3,26 +3,30 @@
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t, uintptr_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy
 
-from ._arguments cimport Compilable, CompiledOptions, TensorArguments, arguments_of, compiled, describe
-from ._context cimport enter_context, require_access
-from ._create cimport encode
-from ._driver cimport CUcontext, CUresult, driver, require_success
-from ._export cimport Reading, read, source_of
+from ._arguments cimport Compilable, CompiledOptions, TensorArguments, compiled
+from ._context cimport enter_context
+from ._create cimport describe_here, encode
+from ._device_memory cimport allocate
+from ._driver cimport CUcontext, CUresult, CUstream, driver, require_success
+from ._export cimport source_of
 from ._index cimport checked_index
-from ._stream cimport stream_handle
-from ._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, fill_buffer
+from ._stream cimport known_stream
+from ._tensor_map cimport (
+    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, fill_buffer, new_descriptor, replace_address, require_context)
 
 from collections.abc import Iterable
 
 import numpy as np
-from cuda.core import Device as CoreDevice
+from cuda.core import Buffer
 
 from . import refusals
-from .codec import decode
 from .errors import TensorMapError
 from .keywords import as_options
+
+
+cdef bint _is_making = False  # set by _allocate() alone, for the next array
 
 
 @cython.final
@@ -33,18 +37,21 @@ cdef class TensorMapArray:
     ``array.upload(stream)`` copies them all to device memory, for a kernel with a ``const TensorMap*`` parameter.
     """
 
-    cdef unsigned char* _memory
-    cdef unsigned char* _maps    # the first aligned address in _memory
-    cdef Py_ssize_t _count
-    cdef uint64_t _alignment_bytes
+    cdef void* _memory
+    cdef unsigned char* _maps        # the first aligned address in _memory
+    cdef TensorArguments* _arguments  # behind the maps: what the tensor of each contributed
+    cdef Py_ssize_t _count           # of those that are made
     cdef CUcontext _context
     cdef int _device_id
-    cdef object _options
-    cdef list _tensors           # one a map; none where addresses were given as integers
-    cdef list _owners            # what keeps the memory: see _export.read()
+    cdef Compilable _options
+    cdef list _tensors               # one for each map; None where addresses were given as integers
+    cdef list _owners                # what keeps the memory: see _export.read()
 
-    def __init__(self):
-        raise TypeError("make a TensorMapArray with cuda_tma.create_tensor_maps(tensors, options)")
+    def __cinit__(self):
+        global _is_making
+        if not _is_making:
+            raise TypeError("make a TensorMapArray with cuda_tma.create_tensor_maps(tensors, options)")
+        _is_making = False
 
     def __dealloc__(self):
         PyMem_Free(self._memory)
@@ -64,14 +71,14 @@ cdef class TensorMapArray:
 
     def __getitem__(self, index):
         cdef Py_ssize_t at = checked_index(index, self._count, "maps")
-        cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
+        cdef TensorMapDescriptor descriptor
+        tensor = owner = None
+        if self._tensors is not None:
+            owner = self._owners[at]
+            tensor = source_of(self._tensors[at], owner)
+        descriptor = new_descriptor(
+            self._context, self._device_id, self._arguments + at, self._options, tensor, owner)
         memcpy(descriptor.map(), self._maps + at * MAP_BYTES, MAP_BYTES)
-        arguments_of(decode(bytes(descriptor)), &descriptor._arguments)
-        descriptor._context, descriptor._device_id = self._context, self._device_id
-        descriptor._options = self._options
-        if len(self._tensors) == self._count:
-            descriptor._owner = self._owners[at]
-            descriptor._tensor = source_of(self._tensors[at], descriptor._owner)
         return descriptor
 
     def __bytes__(self):
@@ -93,9 +100,12 @@ cdef class TensorMapArray:
         TensorMapError
             If their number differs or one is not aligned. The maps are then as they were.
         """
-        cdef const uint64_t[::1] values = _address_array(addresses, self._count, self._alignment_bytes)
-        _put_addresses(self._maps, values)
-        self._tensors, self._owners = [], []
+        if not self._count:
+            _address_array(addresses, 0, 1)
+            return
+        require_context(self._context)
+        _put_addresses(self, _address_array(addresses, self._count, self._arguments.alignment_bytes))
+        self._tensors = self._owners = None
 
     def upload(self, stream):
         """Copy the maps to device memory in one transfer.
@@ -105,7 +115,7 @@ cdef class TensorMapArray:
         stream : Stream, or object with ``__cuda_stream__``
             Kernels that are launched on it later see the maps. A thread of theirs calls ``fence_tensor_map_acquire`` of
             a map before it uses it: the TMA unit may hold an older copy of what lay there. Where it captures a graph,
-            keep this array: every launch of the graph copies from it.
+            keep this array and the Buffer: every launch of the graph copies from the one to the other.
 
         Returns
         -------
@@ -113,12 +123,13 @@ cdef class TensorMapArray:
             ``nbytes`` bytes; pass it to :func:`cuda_tma.launch` as the ``const TensorMap*`` argument. It does not
             follow later changes of this array.
         """
-        cdef CUcontext context
-        cdef uintptr_t target
-        cdef CUresult result
+        cdef CUstream handle = known_stream(stream).handle
         cdef size_t size_bytes = self._count * MAP_BYTES
-        cdef void* handle = stream_handle(stream, &context)
-        buffer = CoreDevice(self._device_id).allocate(size_bytes, stream=stream)
+        cdef uint64_t target
+        cdef CUresult result
+        if not size_bytes:
+            return Buffer.from_handle(0, 0)
+        buffer = allocate(stream, self._context, self._device_id, size_bytes)
         target = int(buffer.handle)
         with nogil:  # a large copy may wait for the stream, and that for a host function in Python
             result = driver.cuMemcpyHtoDAsync(target, self._maps, size_bytes, handle)
@@ -164,39 +175,32 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     return _of_addresses(tensors, options, addresses)
 
 
-cdef TensorMapArray _of_tensors(list tensors, object options):
-    cdef CompiledOptions values = compiled(options)
-    cdef TensorMapArray array = _allocate(tensors, len(tensors), options)
-    cdef TensorArguments encoded  # of the last map that was
-    cdef Py_ssize_t index = 0
-    memset(&encoded, 0, sizeof(encoded))
-    try:
-        for index in range(array._count):
-            array._owners.append(_put_map(array, index, tensors[index], options, values, &encoded))
-    except TensorMapError as error:
-        raise TensorMapError(f"tensors[{index}]: {error}") from error
+cdef TensorMapArray _of_tensors(list tensors, Compilable options):
+    cdef TensorMapArray array = _allocate(len(tensors), options)
+    array._tensors, array._owners = tensors, []
+    enter_context(&array._context, &array._device_id)
+    for tensor in tensors:
+        try:
+            owner = _put_map(array, array._count, tensor)
+        except TensorMapError as error:
+            raise TensorMapError(f"tensors[{array._count}]: {error}") from error
+        array._owners.append(owner)
+        array._count += 1
     return array
 
 
-cdef object _put_map(
-        TensorMapArray array, Py_ssize_t index, object tensor, Compilable options, CompiledOptions values,
-        TensorArguments* encoded):
+cdef object _put_map(TensorMapArray array, Py_ssize_t index, object tensor):
     """Make the map of one tensor, and return what owns its memory."""
+    cdef CompiledOptions values = compiled(array._options)
     cdef unsigned char* target = array._maps + index * MAP_BYTES
-    cdef TensorArguments arguments
-    cdef Reading reading
-    owner = read(tensor, &reading)
-    memset(&arguments, 0, sizeof(arguments))
-    describe(reading.tensor, options, values, &arguments)
-    require_access(reading.tensor, array._device_id)
-    if _differ_in_address_alone(&arguments, encoded):
+    cdef TensorArguments* arguments = array._arguments + index
+    owner = describe_here(tensor, array._options, values, &array._context, &array._device_id, arguments)
+    if index > 0 and _differ_in_address_alone(arguments, arguments - 1):
         # A third of what encoding takes. The bytes are the same (tests/gpu/test_array.py).
         memcpy(target, target - MAP_BYTES, MAP_BYTES)
-        _put_address(target, arguments.global_address)
+        replace_address(target, arguments.global_address)
     else:
-        encode(target, reading.tensor, values, &arguments, array._device_id)
-        array._alignment_bytes = max(array._alignment_bytes, arguments.alignment_bytes)
-        encoded[0] = arguments
+        encode(target, values, arguments, array._device_id)
     return owner
 
 
@@ -208,40 +212,37 @@ cdef bint _differ_in_address_alone(const TensorArguments* arguments, const Tenso
         sizeof(TensorArguments) - address_bytes)
 
 
-cdef TensorMapArray _of_addresses(object tensor, object options, object addresses):
+cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addresses):
     cdef CompiledOptions values = compiled(options)
-    cdef TensorMapArray array
+    cdef Py_ssize_t count = len(addresses)
+    cdef TensorMapArray array = _allocate(count, options)
     cdef TensorArguments arguments
-    cdef Reading reading
-    cdef const uint64_t[::1] checked
     cdef Py_ssize_t index
-    owner = read(tensor, &reading)
-    memset(&arguments, 0, sizeof(arguments))
-    describe(reading.tensor, options, values, &arguments)
-    checked = _address_array(addresses, len(addresses), arguments.alignment_bytes)
-    array = _allocate([], len(addresses), options)  # no map is of the tensor itself
-    array._alignment_bytes = arguments.alignment_bytes
-    array._owners += [tensor, owner]
-    require_access(reading.tensor, array._device_id)
-    if array._count:
-        encode(array._maps, reading.tensor, values, &arguments, array._device_id)
-    for index in range(1, array._count):
+    owner = describe_here(tensor, options, values, &array._context, &array._device_id, &arguments)
+    array._owners = [tensor, owner]  # no map is of the tensor itself
+    checked = _address_array(addresses, count, arguments.alignment_bytes)
+    if count:
+        encode(array._maps, values, &arguments, array._device_id)
+    for index in range(count):
         memcpy(array._maps + index * MAP_BYTES, array._maps, MAP_BYTES)
-    _put_addresses(array._maps, checked)
+        array._arguments[index] = arguments
+    array._count = count
+    _put_addresses(array, checked)
     return array
 
 
-cdef TensorMapArray _allocate(list tensors, Py_ssize_t count, object options):
-    cdef TensorMapArray array = TensorMapArray.__new__(TensorMapArray)
-    array._memory = <unsigned char*>PyMem_Malloc(count * MAP_BYTES + MAP_ALIGNMENT)
+cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
+    """An array with room for so many maps, none of which is made."""
+    global _is_making
+    cdef TensorMapArray array
+    _is_making = True
+    array = TensorMapArray.__new__(TensorMapArray)
+    array._memory = PyMem_Malloc(count * (MAP_BYTES + sizeof(TensorArguments)) + MAP_ALIGNMENT)
     if array._memory == NULL:
         raise MemoryError
     array._maps = <unsigned char*>((<uintptr_t>array._memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
-    array._count = count
-    array._alignment_bytes = 16
+    array._arguments = <TensorArguments*>(array._maps + count * MAP_BYTES)
     array._options = options
-    array._tensors, array._owners = tensors, []
-    enter_context(&array._context, &array._device_id)
     return array
 
 
@@ -257,13 +258,18 @@ def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
     return values
 
 
-cdef int _put_addresses(unsigned char* maps, const uint64_t[::1] addresses) except -1:
-    cdef Py_ssize_t index
-    for index in range(addresses.shape[0]):
-        _put_address(maps + index * MAP_BYTES, addresses[index])
-    return 0
-
-
-cdef inline int _put_address(void* map, uint64_t address) except -1:
-    require_success(driver.cuTensorMapReplaceAddress(map, <void*><uintptr_t>address), "cuTensorMapReplaceAddress")
+cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) except -1:
+    """Give each map its address; on an error none of them."""
+    cdef Py_ssize_t index = 0
+    cdef Py_ssize_t changed
+    try:
+        for index in range(array._count):
+            replace_address(array._maps + index * MAP_BYTES, addresses[index])
+    except BaseException:
+        for changed in range(index):
+            driver.cuTensorMapReplaceAddress(
+                array._maps + changed * MAP_BYTES, <void*><uintptr_t>array._arguments[changed].global_address)
+        raise
+    for index in range(array._count):
+        array._arguments[index].global_address = addresses[index]
     return 0

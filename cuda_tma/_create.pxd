@@ -1,8 +1,10 @@
-"""Having the driver write a map, for the other extension modules."""
+"""From a tensor and options to the 128 bytes, for the other extension modules."""
 
-from ._arguments cimport CompiledOptions, TensorArguments
-from ._dlpack cimport DLTensor
+from ._arguments cimport Compilable, CompiledOptions, TensorArguments
+from ._driver cimport CUcontext
 
 
-cdef int encode(
-    void* target, DLTensor* tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1
+cdef object describe_here(
+    object tensor, Compilable options, CompiledOptions values, CUcontext* context, int* device_id,
+    TensorArguments* out)
+cdef int encode(void* target, CompiledOptions values, TensorArguments* arguments, int device_id) except -1

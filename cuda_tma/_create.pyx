@@ -2,15 +2,15 @@
 
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t, uint64_t
 
-from ._arguments cimport SMALL, Compilable, CompiledOptions, TensorArguments, compiled, describe
+from ._arguments cimport SMALL, Compilable, CompiledOptions, TensorArguments, compiled, describe, row_bytes
 from ._context cimport compute_capability, enter_context, require_access
-from ._dlpack cimport DLTensor, dtype_key
 from ._driver cimport (
-    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS, CUresult, driver,
-    error_name, require_success)
+    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS, CUcontext, CUresult,
+    driver, error_name, require_success)
 from ._export cimport Reading, read, source_of
-from ._tensor_map cimport TensorMapDescriptor
+from ._tensor_map cimport TensorMapDescriptor, new_descriptor
 from ._vectorcall cimport PyVectorcall_NARGS, take_calls, vectorcallfunc
 
 from . import refusals
@@ -139,34 +139,74 @@ cdef object _options_of(object options, tuple keywords):
 
 # ---- making ----
 
+cdef enum:
+    LARGE_BIT = 1 << 21        # of word 2: the allocation class (fields.py)
+    LARGE_BYTES = 128 * 1024
+
+
 cdef TensorMapDescriptor _create(object tensor, Compilable options):
-    cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
-    cdef Reading reading
+    cdef TensorMapDescriptor descriptor
     cdef CompiledOptions values = compiled(options)
-    owner = read(tensor, &reading)
-    describe(reading.tensor, options, values, &descriptor._arguments)
-    enter_context(&descriptor._context, &descriptor._device_id)
-    require_access(reading.tensor, descriptor._device_id)
-    encode(descriptor.map(), reading.tensor, values, &descriptor._arguments, descriptor._device_id)
-    descriptor._dtype = dtype_key(reading.tensor)
-    descriptor._tensor, descriptor._owner = source_of(tensor, owner), owner
-    descriptor._options = options
+    cdef TensorArguments arguments
+    cdef CUcontext context = NULL
+    cdef int device_id
+    owner = describe_here(tensor, options, values, &context, &device_id, &arguments)
+    descriptor = new_descriptor(context, device_id, &arguments, options, source_of(tensor, owner), owner)
+    encode(descriptor.map(), values, &arguments, device_id)
     return descriptor
 
 
-cdef int encode(
-        void* target, DLTensor* tensor, CompiledOptions values, TensorArguments* arguments, int device_id) except -1:
+cdef object describe_here(
+        object tensor, Compilable options, CompiledOptions values, CUcontext* context, int* device_id,
+        TensorArguments* out):
+    """Describe a tensor for a map of this context, of the current one if it is NULL; return what owns the memory."""
+    cdef Reading reading
+    owner = read(tensor, &reading)
+    describe(reading.tensor, options, values, out)
+    if context[0] == NULL:
+        enter_context(context, device_id)
+    require_access(reading.tensor, device_id[0])
+    return owner
+
+
+cdef int encode(void* target, CompiledOptions values, TensorArguments* arguments, int device_id) except -1:
     """Have the driver write the 128 bytes, or explain why it does not."""
-    cdef CUresult result = values.encode(target, arguments)
+    cdef CUresult result = values.encode(target, arguments, device_id)
     if result != CUDA_SUCCESS:
-        raise _driver_refusal(result, values.params(arguments), dtype_name_of(dtype_key(tensor)), device_id)
+        raise _driver_refusal(result, values.params(arguments), dtype_name_of(arguments.dtype), device_id)
     if driver.cuTensorMapSetAllocationClass != NULL:
         result = driver.cuTensorMapSetAllocationClass(
             target, SMALL if values.allocation_class < 0 else values.allocation_class, NULL)
         require_success(result, "cuTensorMapSetAllocationClass")
     elif values.allocation_class >= 0:
         raise refusals.allocation_class(values.allocation_class)
+    else:
+        _mend_allocation_class(<uint32_t*>target, arguments, device_id)
     return 0
+
+
+cdef int _mend_allocation_class(uint32_t* words, TensorArguments* arguments, int device_id) except -1:
+    """Make a map SMALL whose tensor may lie in an allocation of less than 128 KiB. Not verified on hardware.
+
+    On compute capability 10.0 and later, drivers without cuTensorMapSetAllocationClass call such tensors LARGE unless
+    they are dense, and loads then fault now and then. NVIDIA says to clear the bit (driver 595.71.05, release notes,
+    known issues); as CUTLASS and Triton do, we go by the tensor, which reaches less far than its allocation.
+    """
+    if words[2] & LARGE_BIT and _reaches_less_than(arguments, LARGE_BYTES) and compute_capability(device_id) >= (10, 0):
+        words[2] &= ~<uint32_t>LARGE_BIT
+    return 0
+
+
+cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noexcept:
+    """Whether the last element ends before so many bytes from the first."""
+    cdef uint64_t reach_bytes = row_bytes(tensor)
+    cdef uint32_t index
+    for index in range(1, tensor.rank):
+        if tensor.global_dim[index] > 1:
+            if tensor.global_strides[index - 1] >= limit_bytes:
+                return False
+            reach_bytes += (tensor.global_dim[index] - 1) * tensor.global_strides[index - 1]
+    return reach_bytes < limit_bytes
 
 
 cdef object _driver_refusal(CUresult result, object params, str dtype_name, int device_id):

@@ -49,6 +49,10 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
     CUresult (*cuPointerGetAttribute)(void*, int, uint64_t) noexcept nogil
     CUresult (*cuStreamGetCtx)(CUstream, CUcontext*) noexcept nogil
     CUresult (*cuMemcpyHtoDAsync)(uint64_t, const void*, size_t, CUstream) noexcept nogil
+    CUresult (*cuMemAlloc)(uint64_t*, size_t) noexcept nogil
+    CUresult (*cuMemFree)(uint64_t) noexcept nogil
+    CUresult (*cuStreamIsCapturing)(CUstream, int*) noexcept nogil
+    CUresult (*cuThreadExchangeStreamCaptureMode)(int*) noexcept nogil
     CUresult (*cuLaunchKernelEx)(const LaunchConfigC*, CUfunction, void**, void**) noexcept nogil
     CUresult (*cuGetErrorName)(CUresult, const char**) noexcept nogil
     CUresult (*cuTensorMapSetAllocationClass)(void*, uint32_t, uint32_t*) noexcept nogil

@@ -7,7 +7,7 @@ from libc.stdint cimport uint32_t, uintptr_t
 
 from ._arguments cimport ANY_RANK, MAX_RANK, CompiledOptions, TensorArguments, compile_common
 from ._context cimport COMPUTE_CAPABILITY_MAJOR
-from ._driver cimport CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUresult, driver
+from ._driver cimport CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS, CUresult, driver
 
 from . import refusals
 from .options import TensorMapIm2colWideOptions
@@ -27,7 +27,7 @@ cdef class CompiledIm2col(CompiledPixels):
     cdef int lower_corner[MAX_RANK - 2]
     cdef int upper_corner[MAX_RANK - 2]
 
-    cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept:
+    cdef CUresult encode(self, void* target, TensorArguments* tensor, int device_id) noexcept:
         return driver.cuTensorMapEncodeIm2col(
             target, tensor.data_type, tensor.rank, <void*><uintptr_t>tensor.global_address, tensor.global_dim,
             tensor.global_strides, self.lower_corner, self.upper_corner, self.channels_per_pixel,
@@ -49,12 +49,11 @@ cdef class CompiledIm2colWide(CompiledPixels):
     cdef int lower_corner_width, upper_corner_width
     cdef uint32_t mode
 
-    cdef CUresult encode(self, void* target, TensorArguments* tensor) noexcept:
-        """Driver 580 makes such maps on 9.0 too, where no instruction can use them: asked first, it cannot."""
-        cdef int device = 0, major = 0
-        cdef CUresult result = driver.cuCtxGetDevice(&device)
-        result = result or driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device)
-        if result:
+    cdef CUresult encode(self, void* target, TensorArguments* tensor, int device_id) noexcept:
+        """Driver 580 makes such maps on 9.0 too, where no instruction can use them: it is not asked there."""
+        cdef int major = 0
+        cdef CUresult result = driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device_id)
+        if result != CUDA_SUCCESS:
             return result
         if major < WIDE_NEEDS_MAJOR:
             return CUDA_ERROR_INVALID_VALUE

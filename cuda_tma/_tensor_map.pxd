@@ -1,6 +1,6 @@
 """The descriptor, for the other extension modules."""
 
-from libc.stdint cimport uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 
 from ._arguments cimport Compilable, TensorArguments
 from ._dlpack cimport DLTensor
@@ -14,7 +14,6 @@ cdef enum:
 cdef class TensorMapDescriptor:
     cdef unsigned char _storage[MAP_BYTES + MAP_ALIGNMENT - 8]   # holds the map at its first aligned address
     cdef TensorArguments _arguments  # what the tensor contributed, for replace_address
-    cdef uint32_t _dtype             # its DLPack dtype, likewise; 0 where the descriptor was adopted
     cdef int _device_id
     cdef CUcontext _context
     cdef object _tensor              # None after replace_address(int)
@@ -29,4 +28,8 @@ cdef class TensorMapDescriptor:
     cdef int _put_address(self, uint64_t address) except -1
 
 
+cdef TensorMapDescriptor new_descriptor(
+    CUcontext context, int device_id, TensorArguments* arguments, Compilable options, object tensor, object owner)
+cdef int require_context(CUcontext own) except -1
+cdef int replace_address(void* map, uint64_t address) except -1
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1

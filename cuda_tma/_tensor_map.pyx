@@ -3,13 +3,15 @@
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy
 
-from ._arguments cimport TensorArguments, arguments_of, compiled, describe
-from ._context cimport compute_capability, enter_context, require_access
-from ._dlpack cimport DLTensor, address_of, dtype_key, shape_of
-from ._driver cimport CUDA_SUCCESS, CUresult, driver, ensure_driver, require_success
+from ._arguments cimport Compilable, TensorArguments, arguments_of, compiled, describe
+from ._context cimport compute_capability, enter_context, require_access, share_memory
+from ._dlpack cimport DLTensor, address_of, shape_of
+from ._driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
 from ._export cimport Reading, has_moved, read, source_of
+
+from cuda.bindings.driver import CUtensorMap
 
 from . import refusals
 from ._dlpack import dtype_name_of
@@ -20,6 +22,12 @@ from .options import TensorMapIm2colWideOptions, options_of
 from .params import TiledParams
 from .rules import check
 from .swizzle import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
+
+
+cdef enum:
+    ADDRESS_BYTES = 8  # words 0 and 1 of a map (fields.py)
+
+cdef bint _is_making = False  # set by new_descriptor() alone, for the next descriptor
 
 
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1:
@@ -52,11 +60,17 @@ cdef class TensorMapDescriptor:
     It owns what keeps the tensor's memory alive: the DLPack export, or for torch the storage, so that neither
     deleting the tensor nor ``x.data = ...`` frees the memory under it. One thing no owner survives is a storage that
     is resized in place (``x.untyped_storage().resize_(n)``): ask :meth:`is_stale`.
+
+    Two are equal if their bytes are. The hash is that of all but the address, which alone can change: so a descriptor
+    stays where it was put in a set or a dict, and many of one geometry share a place there.
     """
 
-    def __init__(self):
-        raise TypeError("make a TensorMapDescriptor with cuda_tma.create_tensor_map(tensor, options), "
-                        "Device().create_tensor_map or StridedMemoryView.as_tensor_map")
+    def __cinit__(self):
+        global _is_making
+        if not _is_making:
+            raise TypeError("make a TensorMapDescriptor with cuda_tma.create_tensor_map(tensor, options), "
+                            "Device().create_tensor_map or StridedMemoryView.as_tensor_map")
+        _is_making = False
 
     def __reduce__(self):
         raise TypeError("a TensorMapDescriptor is neither copied nor pickled: it belongs to a process and a context. "
@@ -126,8 +140,8 @@ cdef class TensorMapDescriptor:
 
         Parameters
         ----------
-        raw : bytes-like
-            128 bytes.
+        raw : bytes-like or cuda.bindings.driver.CUtensorMap
+            128 bytes. They are copied.
         tensor : tensor, optional
             What to keep alive. The map must begin at its first element.
 
@@ -140,25 +154,28 @@ cdef class TensorMapDescriptor:
         ------
         TensorMapError
             If they are no tensor map, or one that the driver would refuse to make, or one of another tensor.
+
+        Examples
+        --------
+        ::
+
+            result, made = cuda.bindings.driver.cuTensorMapEncodeTiled(...)
+            descriptor = TensorMapDescriptor.from_bytes(made, tensor)
         """
-        cdef TensorMapDescriptor descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
-        cdef Reading reading
-        cdef bytes data
-        params = decode(raw)
-        data = bytes(raw)
-        enter_context(&descriptor._context, &descriptor._device_id)
-        violations = check(params, compute_capability=compute_capability(descriptor._device_id))
+        cdef TensorMapDescriptor descriptor
+        cdef TensorArguments arguments
+        cdef CUcontext context
+        cdef int device_id
+        data = _map_bytes(raw)
+        params = decode(data)
+        enter_context(&context, &device_id)
+        violations = check(params, compute_capability=compute_capability(device_id))
         if violations:
             raise refusal(params, violations)
-        if tensor is not None:
-            owner = read(tensor, &reading)
-            require_access(reading.tensor, descriptor._device_id)
-            if address_of(reading.tensor) != params.global_address:
-                raise refusals.adopted_address(params.global_address, address_of(reading.tensor))
-            descriptor._tensor, descriptor._owner = source_of(tensor, owner), owner
+        source, owner = (None, None) if tensor is None else _own_tensor(tensor, params.global_address, device_id)
+        arguments_of(params, &arguments)
+        descriptor = new_descriptor(context, device_id, &arguments, options_of(params), source, owner)
         memcpy(descriptor.map(), <const char*>data, MAP_BYTES)
-        arguments_of(params, &descriptor._arguments)
-        descriptor._options = options_of(params)
         return descriptor
 
     def is_stale(self):
@@ -184,8 +201,7 @@ cdef class TensorMapDescriptor:
             If anything but the address differs. The descriptor is then as it was.
         """
         cdef Reading reading
-        if self._options is None:
-            self.__init__()  # says how a descriptor is made
+        require_context(self._context)
         if isinstance(tensor, int):
             self._put_address(_address(tensor, self._arguments.alignment_bytes))
             self._tensor = self._owner = None
@@ -198,15 +214,11 @@ cdef class TensorMapDescriptor:
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1:
         cdef TensorArguments other
         require_access(tensor, self._device_id)
-        if self._dtype != 0 and dtype_key(tensor) != self._dtype:
-            raise refusals.replacement("dtype", dtype_name_of(dtype_key(tensor)), dtype_name_of(self._dtype))
         if <uint32_t>tensor.ndim != self._arguments.rank:
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
-        memset(&other, 0, sizeof(other))
         describe(tensor, self._options, compiled(self._options), &other)
-        if other.data_type != self._arguments.data_type:
-            raise refusals.replacement(
-                "dtype", dtype_name_of(dtype_key(tensor)), TensorMapDataType(self._arguments.data_type).short_name)
+        if self._arguments.dtype not in (0, other.dtype) or other.data_type != self._arguments.data_type:
+            raise refusals.replacement("dtype", dtype_name_of(other.dtype), self._dtype_name())
         if memcmp(other.global_dim, self._arguments.global_dim, sizeof(other.global_dim)):
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
         if not _same_strides(&other, &self._arguments):
@@ -216,18 +228,17 @@ cdef class TensorMapDescriptor:
         return 0
 
     cdef int _put_address(self, uint64_t address) except -1:
-        cdef CUresult result
-        cdef unsigned char before[MAP_BYTES]
         if address % self._arguments.alignment_bytes:
             raise refusals.replacement_address(address, self._arguments.alignment_bytes)
-        ensure_driver()
-        memcpy(before, self.map(), MAP_BYTES)
-        result = driver.cuTensorMapReplaceAddress(self.map(), <void*><uintptr_t>address)
-        if result != CUDA_SUCCESS:
-            memcpy(self.map(), before, MAP_BYTES)
-            require_success(result, "cuTensorMapReplaceAddress")
+        replace_address(self.map(), address)
         self._arguments.global_address = address
         return 0
+
+    def _dtype_name(self):
+        """The tensor's dtype, or of an adopted map the type as which its elements are moved."""
+        if self._arguments.dtype:
+            return dtype_name_of(self._arguments.dtype)
+        return TensorMapDataType(self._arguments.data_type).short_name.lower()
 
     def _shape(self):
         return tuple([self._arguments.global_dim[index] for index in range(self._arguments.rank)])[::-1]
@@ -243,11 +254,14 @@ cdef class TensorMapDescriptor:
             return NotImplemented
         return memcmp(self.map(), (<TensorMapDescriptor>other).map(), MAP_BYTES) == 0
 
+    def __hash__(self):
+        return hash((<const char*>self.map())[ADDRESS_BYTES:MAP_BYTES])
+
     def __repr__(self):
         params = self.params
         mode = type(params).__name__.removesuffix("Params").lower()
         data_type = TensorMapDataType(params.data_type).short_name
-        dtype = dtype_name_of(self._dtype) if self._dtype else data_type.lower()
+        dtype = self._dtype_name()
         moved_as = "" if data_type.lower() == dtype else f" as {data_type}"
         if isinstance(params, TiledParams):
             box = f"box {params.box_dim[::-1]}"
@@ -255,6 +269,61 @@ cdef class TensorMapDescriptor:
             box = f"column {pixels(params)} pixels of {params.channels_per_pixel} channels"
         return (f"TensorMapDescriptor({mode}, rank {params.rank}, {dtype}{moved_as} {params.global_dim[::-1]}, {box}, "
                 f"swizzle {TensorMapSwizzle(params.swizzle).short_name}, device {self._device_id})")
+
+
+cdef TensorMapDescriptor new_descriptor(
+        CUcontext context, int device_id, TensorArguments* arguments, Compilable options, object tensor, object owner):
+    """A descriptor whose bytes are still to be written. `tensor` is what `owner` keeps the memory of."""
+    global _is_making
+    cdef TensorMapDescriptor descriptor
+    _is_making = True
+    descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
+    descriptor._context, descriptor._device_id = context, device_id
+    descriptor._arguments = arguments[0]
+    descriptor._options = options
+    descriptor._tensor, descriptor._owner = tensor, owner
+    return descriptor
+
+
+cdef int require_context(CUcontext own) except -1:
+    """Refuse to change a map where it is not valid: another context is current, and does not share its memory."""
+    cdef CUcontext current
+    cdef int device_id
+    enter_context(&current, &device_id)
+    if current != own and not share_memory(current, own):
+        raise refusals.other_context(<uintptr_t>own, <uintptr_t>current)
+    return 0
+
+
+cdef int replace_address(void* map, uint64_t address) except -1:
+    """Have the driver change the address. On an error the map is as it was."""
+    cdef unsigned char before[MAP_BYTES]
+    memcpy(before, map, MAP_BYTES)
+    cdef CUresult result = driver.cuTensorMapReplaceAddress(map, <void*><uintptr_t>address)
+    if result != CUDA_SUCCESS:
+        memcpy(map, before, MAP_BYTES)
+        require_success(result, "cuTensorMapReplaceAddress")
+    return 0
+
+
+def _map_bytes(raw):
+    """The bytes of a map, read once: what is checked is what is kept."""
+    if isinstance(raw, CUtensorMap):
+        return (<const char*><uintptr_t>int(raw.getPtr()))[:MAP_BYTES]
+    try:
+        return bytes(memoryview(raw))
+    except TypeError:
+        return raw  # of which decode() says what it lacks
+
+
+cdef tuple _own_tensor(object tensor, uint64_t address, int device_id):
+    """A tensor that begins at this address, and what owns its memory."""
+    cdef Reading reading
+    owner = read(tensor, &reading)
+    require_access(reading.tensor, device_id)
+    if address_of(reading.tensor) != address:
+        raise refusals.adopted_address(address, address_of(reading.tensor))
+    return source_of(tensor, owner), owner
 
 
 cdef bint _same_strides(TensorArguments* a, TensorArguments* b) noexcept:

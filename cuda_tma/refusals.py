@@ -291,6 +291,14 @@ def no_memory() -> TensorMapError:
     )
 
 
+def other_context(own: int, current: int) -> TensorMapError:
+    """A map is valid in the context in which it was made, and in those that share its memory."""
+    return TensorMapError(
+        f"the map was made in context {own:#x}, and context {current:#x} is current, which does not share its memory; "
+        "replace the address with the map's own context current (Device.set_current), or make a map in this one"
+    )
+
+
 def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
     """A map adopted with a tensor is a map of that tensor."""
     return TensorMapError(

@@ -13,6 +13,8 @@ import cuda_tma
 from cuda_tma import _driver
 
 INVALID_VALUE = 1
+STREAM_CAPTURE_UNSUPPORTED = 900
+CAPTURE_MODE_RELAXED = 2
 ERROR_NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
 u32, u64, i32, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p
 
@@ -48,6 +50,10 @@ SIGNATURES = {
     "cuPointerGetAttribute": (pointer, ctypes.c_int, u64),
     "cuStreamGetCtx": (u64, ctypes.POINTER(u64)),
     "cuMemcpyHtoDAsync": (u64, pointer, ctypes.c_size_t, u64),
+    "cuMemAlloc": (ctypes.POINTER(u64), ctypes.c_size_t),
+    "cuMemFree": (u64,),
+    "cuStreamIsCapturing": (u64, ctypes.POINTER(i32)),
+    "cuThreadExchangeStreamCaptureMode": (ctypes.POINTER(i32),),
     "cuLaunchKernelEx": (pointer, u64, pointer, pointer),
     "cuGetErrorName": (ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)),
     "cuKernelGetParamInfo": (u64, ctypes.c_size_t, ctypes.POINTER(u64), ctypes.POINTER(u64)),
@@ -127,6 +133,9 @@ class FakeDriver:
     kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
     launches: list = field(default_factory=list)
     copies: list = field(default_factory=list)
+    memory: dict = field(default_factory=dict)  # address: (bytes, context), of cuMemAlloc
+    capturing: tuple = ()  # streams that capture a graph
+    capture_mode: int = 0  # of the thread: what it may do meanwhile
     encodes_class: int = 1  # the allocation class that its encoders write
     half_replaced: int = 0  # the CUresult of cuTensorMapReplaceAddress after it wrote half of an address
     retained: int = 0  # how often a primary context is
@@ -249,6 +258,28 @@ class FakeDriver:
 
     def cuMemcpyHtoDAsync(self, target, source, size, stream):
         self.copies.append((target, ctypes.string_at(source, size), stream))
+        return 0
+
+    def cuMemAlloc(self, out, size):
+        """As the driver refuses it, unless the thread allows it, while a stream captures a graph."""
+        if self.capturing and self.capture_mode != CAPTURE_MODE_RELAXED:
+            return STREAM_CAPTURE_UNSUPPORTED
+        out[0] = max([1 << 40, *(address + each for address, (each, _) in self.memory.items())])
+        self.memory[out[0]] = size, self.context
+        return 0
+
+    def cuMemFree(self, address):
+        if self.capturing and self.capture_mode != CAPTURE_MODE_RELAXED:
+            return STREAM_CAPTURE_UNSUPPORTED
+        assert self.memory.pop(address)[1] == self.context
+        return 0
+
+    def cuStreamIsCapturing(self, stream, status):
+        status[0] = stream in self.capturing
+        return 0
+
+    def cuThreadExchangeStreamCaptureMode(self, mode):
+        self.capture_mode, mode[0] = mode[0], self.capture_mode
         return 0
 
     def cuKernelGetParamInfo(self, function, index, offset, size):

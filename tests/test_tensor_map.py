@@ -1,6 +1,7 @@
 """The descriptor, on a driver that is not there: see fake_driver."""
 
 import copy
+import copyreg
 import dataclasses
 import gc
 import pickle
@@ -53,10 +54,17 @@ def test_equality_is_by_content(driver, device_tensor):
         return cuda_tma.create_tensor_map(device_tensor((64, 128), **keywords), box_dim=(16, 32))
 
     assert make() == make() and make() != make(address=1 << 33) and make() != bytes(make())
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(make())
-    with pytest.raises(TypeError, match="make a TensorMapDescriptor with"):
-        TensorMapDescriptor()
+    assert len({make(), make(), make(address=1 << 33), make(dtype="int32")}) == 3
+
+
+def test_a_hash_outlives_the_address(driver, device_tensor):
+    """All but the address is hashed: what is equal has one hash, and no descriptor's ever changes."""
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    kept, before = {descriptor: "value"}, hash(descriptor)
+    descriptor.replace_address((1 << 44) + 16)
+    assert kept[descriptor] == "value" and hash(descriptor) == before == hash(bytes(descriptor)[8:])
+    assert hash(descriptor) == hash(cuda_tma.TensorMapDescriptor.from_bytes(bytes(descriptor)))
+    assert hash(descriptor) != hash(cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 16)))
 
 
 def test_every_address_is_aligned(driver, device_tensor):
@@ -100,10 +108,10 @@ def test_a_refused_replacement_changes_nothing(driver, device_tensor, other, mes
 
 
 def test_a_map_taken_from_an_array_compares_data_types(driver, device_tensor):
-    """Its bytes do not say the dtype; and here shape and strides in bytes are the same."""
+    """Here shape and strides in bytes are the same."""
     options = TensorMapOptions((16, 32))
     taken = cuda_tma.create_tensor_maps([device_tensor((64, 128), (256, 1))], options)[0]
-    with pytest.raises(TensorMapError, match="dtype is float64, and the descriptor was made for FLOAT32"):
+    with pytest.raises(TensorMapError, match="dtype is float64, and the descriptor was made for float32"):
         taken.replace_address(device_tensor((64, 128), dtype="float64"))
     taken.replace_address(device_tensor((64, 128), (256, 1), address=1 << 33))
     assert taken.params.global_address == 1 << 33
@@ -195,11 +203,21 @@ def test_many_cycles_leave_nothing(driver, device_tensor):
     assert (sys.getrefcount(view), sys.getrefcount(options)) == references
 
 
+@pytest.mark.parametrize("kind", [TensorMapDescriptor, cuda_tma.TensorMapArray])
+def test_there_are_no_blank_ones(driver, device_tensor, kind):
+    """A blank one would launch: its context is that of a stream of which nothing is known."""
+    makers = lambda: kind(), lambda: kind(3, a=4), lambda: kind.__new__(kind), lambda: object.__new__(kind)
+    for make in (*makers, lambda: copyreg.__newobj__(kind)):
+        with pytest.raises(TypeError, match=f"make a {kind.__name__} with cuda_tma.create|not safe"):
+            make()
+    cuda_tma.create_tensor_maps([device_tensor((64, 128))], TensorMapOptions((16, 32)))[0]
+    for make in makers:  # nor after good ones
+        with pytest.raises(TypeError):
+            make()
+
+
 def test_misuse_is_refused(driver, device_tensor):
     tensor = device_tensor((64, 128))
-    for value in (tensor, 1 << 32):
-        with pytest.raises(TypeError, match="make a TensorMapDescriptor with"):
-            TensorMapDescriptor.__new__(TensorMapDescriptor).replace_address(value)
     view = cuda_tma.StridedMemoryView.from_dlpack(tensor, stream_ptr=-1)
     view._exported = 5
     with pytest.raises(TypeError, match="ExportedTensor"):
