@@ -1,8 +1,10 @@
+from collections.abc import Iterable, Mapping
 from typing import overload
 
 from typing_extensions import disjoint_base
 
 from ._dlpack import ExportedTensor
+from .enums import TensorMapDataType
 from .options import Options, TensorMapOptions
 from .params import Params, TiledParams
 
@@ -12,6 +14,7 @@ class CompiledOptions: ...
 @disjoint_base
 class Compilable: ...
 
+def fill_tables(data_types: Iterable[TensorMapDataType], dtypes: Mapping[tuple[int, int, int], str]) -> None: ...
 @overload
 def tiled_params(tensor: ExportedTensor, options: TensorMapOptions) -> TiledParams: ...
 @overload

@@ -1,9 +1,9 @@
-"""Device memory for maps: cuda.core's, in stream order; for a stream that captures a graph, memory outside of the graph.
+"""Device memory for maps: cuda.core's, in stream order; for a stream that captures a graph, memory beside the graph.
 
-What a capturing stream allocates is a node of the graph, whose memory is there from one launch to the next only if
-nothing frees it, and whose graph then cannot be launched again (CUDA programming guide, Graph Memory Nodes). So cuda.core
-refuses to allocate there. A plain allocation is refused during a capture, too, unless the thread says that it means
-it: CU_STREAM_CAPTURE_MODE_RELAXED, under which nothing of it is captured.
+What a capturing stream allocates is a node of the graph, which frees nothing by itself, and which then cannot be
+launched again (CUDA programming guide, Graph Memory Nodes): cuda.core refuses to allocate there. A plain allocation is
+refused during a capture, too, unless the thread says that it means it: CU_STREAM_CAPTURE_MODE_RELAXED, in which nothing
+of it is captured.
 """
 
 from libc.stdint cimport uint64_t, uintptr_t

@@ -134,10 +134,7 @@ cdef int pack_all(
     for index in range(count):
         slot = block + parameter.offset
         value = args[index]
-        if (
-            Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES
-            and (<TensorMapDescriptor>value)._context != NULL
-        ):
+        if Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES:
             memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
             strangers += (<TensorMapDescriptor>value)._context != context
         elif PyLong_CheckExact(<object>value):
@@ -153,8 +150,6 @@ cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char
     cdef type value_type = type(value)
     if value_type is TensorMapDescriptor:
         _require_map_parameter(signature, index, value)
-        if (<TensorMapDescriptor>value)._context == NULL:
-            raise refusals.blank(f"{_where(signature, index)}: ")
         memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
     elif value_type is int:
         _pack_int(signature, index, value, slot)

@@ -275,14 +275,6 @@ def no_im2col_wide() -> TensorMapError:
     )
 
 
-def blank(where: str) -> TensorMapError:
-    """``TensorMapDescriptor.__new__`` alone makes no map, and the driver launches with any 128 bytes."""
-    return TensorMapError(
-        f"{where}the TensorMapDescriptor was never made: it holds no tensor map. Make one with "
-        "cuda_tma.create_tensor_map(tensor, options)"
-    )
-
-
 def no_memory() -> TensorMapError:
     """Address 0: a wrapper or fake tensor, or one whose storage was resized to nothing."""
     return TensorMapError(

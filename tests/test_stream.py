@@ -178,18 +178,6 @@ def test_another_version_of_the_protocol(driver, kernel, version):
         cuda_tma.launch(Other(), CONFIG, kernel, 1)
 
 
-def test_a_descriptor_that_was_never_made(driver, map_kernel):
-    """Its context is none, as that of a default stream."""
-    blank = cuda_tma.TensorMapDescriptor.__new__(cuda_tma.TensorMapDescriptor)
-    message = "argument 0 of kernel m: the TensorMapDescriptor was never made: .*cuda_tma.create_tensor_map"
-    for stream in (Protocol(0x70), FOREIGN[0], core.Stream.from_handle(0x5000)):
-        with pytest.raises(TensorMapError, match=message):
-            cuda_tma.launch(stream, CONFIG, map_kernel, blank)
-    with pytest.raises(TensorMapError, match=message):
-        cuda_tma.prepare(map_kernel, CONFIG, blank)
-    assert driver.launches == []
-
-
 @pytest.mark.parametrize("number", [0, 2])
 def test_the_descriptor_of_another_context_is_named(driver, device_tensor, number):
     driver.kernels[0x3000] = ("k", [128, 8, 128])

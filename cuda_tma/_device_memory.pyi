@@ -1,0 +1,1 @@
+"""Device memory for maps: nothing here is for Python."""
