@@ -4,13 +4,15 @@ import datetime
 import os
 import platform
 import subprocess
-from pathlib import Path
 
 import pytest
 from cuda.bindings import driver
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
+from . import results
+
 _published: list[str] = []
+_collected: list[pytest.Item] = []  # of this folder, and so below
+_deselected: list[pytest.Item] = []
 
 
 def compute_capability():
@@ -36,7 +38,7 @@ def pytest_collection_modifyitems(items):
     capability = compute_capability()
     if capability is None or capability < (9, 0):
         for item in items:
-            if Path(__file__).parent in item.path.parents:
+            if results.FOLDER in item.path.parents:
                 item.add_marker(pytest.mark.skip(reason=f"needs TMA: compute capability 9.0, found {capability}"))
 
 
@@ -60,26 +62,41 @@ def publish():
     return _published.append
 
 
+def pytest_deselected(items):
+    _deselected.extend(item for item in items if results.FOLDER in item.path.parents)
+
+
+def pytest_collection_finish(session):
+    _collected.extend(item for item in session.items if results.FOLDER in item.path.parents)
+
+
 def pytest_terminal_summary(terminalreporter, config):
     capability = compute_capability()
-    counts = {kind: len(terminalreporter.stats.get(kind, [])) for kind in ("passed", "failed", "error", "skipped")}
+    names = {item.nodeid for item in _collected}
+    ended = {
+        kind: [each for each in terminalreporter.stats.get(kind, []) if each.nodeid in names] for kind in results.KINDS
+    }
+    counts = {kind: len(reports) for kind, reports in ended.items()}
     if capability is None or not counts["passed"] + counts["failed"] or os.environ.get("CUDA_TMA_RESULTS") == "off":
         return
+    reported = len({each.nodeid for reports in ended.values() for each in reports})
+    files = {item.path.name for item in _collected}
+    if not results.is_whole(files, len(names), reported, len(_deselected), config.args):
+        terminalreporter.write_line(f"{results.RESULTS.name} stays as it is: this was a part of the tests")
+        return
+    failed = [each.nodeid for each in ended["failed"] + ended["error"]]
+    results.RESULTS.write_text(results.report(facts(capability), counts, _published, failed))
+
+
+def facts(capability):
+    """Where, when and of what the tests were run."""
     _, name = driver.cuDeviceGetName(128, 0)
     major, minor = capability
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     drivers = subprocess.run(query, capture_output=True, text=True).stdout.split()  # one for each device
-    lines = [
-        "# GPU test results",
-        "",
-        "Written by `tests/gpu` itself. CI has no GPU: this file is the evidence.",
-        "",
-        f"- devices: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {major}.{minor}",
-        f"- driver: {', '.join(sorted(set(drivers))) or 'unknown'}; Python {platform.python_version()}",
-        f"- date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
-        f"- commit: {os.environ.get('CUDA_TMA_COMMIT', 'unknown')}",
-        "- " + ", ".join(f"{kind}: {count}" for kind, count in counts.items()),
-        *[f"- {line}" for line in _published],
-        *[f"- FAILED {report.nodeid}" for report in terminalreporter.stats.get("failed", [])],
+    return [
+        f"devices: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {major}.{minor}",
+        f"driver: {', '.join(sorted(set(drivers))) or 'unknown'}; Python {platform.python_version()}",
+        f"date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
+        f"commit: {results.commit()}",
     ]
-    RESULTS.write_text("\n".join(lines) + "\n")

@@ -1,0 +1,106 @@
+"""RESULTS.md: what a run of tests/gpu leaves. CI has no GPU: the file is the evidence, and says of which commit it is.
+
+python -m tests.gpu.results          write into it which files have changed since the commit that it names
+python -m tests.gpu.results commit   the commit as a run would name it; "-dirty": with changes that are in no commit
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+RESULTS = FOLDER / "RESULTS.md"
+MEASURED = ("cuda_tma", "tests/gpu", ":!tests/gpu/RESULTS.md")  # what the tests try, and the tests; as git wants it
+KINDS = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
+CHANGED = "## Changed since"
+
+
+def git(*arguments: str) -> str | None:
+    """What git says of this repository; None where it knows none, or says no."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def commit() -> str:
+    """The commit that is run, for RESULTS.md; CUDA_TMA_COMMIT says it where there is no git."""
+    if given := os.environ.get("CUDA_TMA_COMMIT"):
+        return given
+    head = git("rev-parse", "--short", "HEAD")
+    if head is None:
+        return "unknown"
+    return f"{head}-dirty" if git("status", "--porcelain", "--", *MEASURED) else head
+
+
+def is_whole(files: Collection[str], collected: int, reported: int, deselected: int, arguments: Iterable[str]) -> bool:
+    """Whether a run was of all tests of this folder: a part of them is no evidence for the rest.
+
+    Parameters
+    ----------
+    files : collection of str
+        Names of the files whose tests were collected.
+    collected, reported, deselected : int
+        Tests found, tests with an outcome, and tests left out by -k, -m and the like.
+    arguments : iterable of str
+        What pytest was asked to run.
+    """
+    everything = {path.name for path in FOLDER.glob("test_*.py")} == set(files)
+    return everything and collected == reported and not deselected and not any("::" in each for each in arguments)
+
+
+def report(facts: Sequence[str], counts: Mapping[str, int], published: Sequence[str], failed: Sequence[str]) -> str:
+    """The text of RESULTS.md: of what and when, how many tests ended how, what they published, and which failed."""
+    counted = ", ".join(f"{kind}: {counts.get(kind, 0)}" for kind in KINDS)
+    lines = [*facts, counted, *published, *(f"FAILED {name}" for name in failed)]
+    heading = ["# GPU test results", "", "Written by `tests/gpu` itself. CI has no GPU: this file is the evidence.", ""]
+    return "\n".join([*heading, *(f"- {line}" for line in lines)]) + "\n"
+
+
+def named_commit(text: str) -> str:
+    """The commit that RESULTS.md names."""
+    (name,) = re.findall(r"^- commit: (\S+)$", text, re.MULTILINE)
+    return name
+
+
+def named_changes(text: str) -> list[str]:
+    """The files that RESULTS.md says have changed since."""
+    _, _, section = text.partition(CHANGED)
+    return re.findall(r"^- (\S+)$", section, re.MULTILINE)
+
+
+def with_changes(text: str, paths: Sequence[str]) -> str:
+    """The text with these files as those that have changed since."""
+    measured = text.partition(CHANGED)[0].rstrip() + "\n"
+    if not paths:
+        return measured
+    listed = "".join(f"- {path}\n" for path in paths)
+    return f"{measured}\n{CHANGED}\n\nNot run on a GPU as they are now:\n\n{listed}"
+
+
+def changed_since(name: str) -> list[str] | None:
+    """What was measured and is another now than in that commit; None where git does not know it."""
+    said = git("diff", "--name-only", "--no-renames", name, "--", *MEASURED)
+    return None if said is None else said.splitlines()
+
+
+def main() -> None:
+    if sys.argv[1:] == ["commit"]:
+        print(commit())
+        return
+    text = RESULTS.read_text()
+    changed = changed_since(named_commit(text))
+    if changed is None:
+        raise SystemExit(f"git knows no commit {named_commit(text)}")
+    RESULTS.write_text(with_changes(text, changed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The record of the tests that need a GPU is of the source that stands here, or says what has changed since."""
+
+import subprocess
+
+import pytest
+
+from .gpu import results
+
+TEXT = results.report(
+    ["commit: 1234abc"], {"passed": 3, "xfailed": 1}, ["tiles: 7 loads"], ["tests/gpu/test_a.py::test_b"]
+)
+
+
+def test_the_record_is_of_this_source():
+    if results.git("rev-parse", "--show-toplevel") != str(results.ROOT):
+        pytest.skip("no git history here says what has changed")
+    if results.git("rev-parse", "--is-shallow-repository") == "true":
+        pytest.skip("a shallow clone does not know what has changed")
+    text = results.RESULTS.read_text()
+    name = results.named_commit(text)
+    assert not name.endswith("-dirty"), "RESULTS.md was recorded with changes that are in no commit"
+    assert results.git("merge-base", "--is-ancestor", name, "HEAD") is not None, (
+        f"{name} is no ancestor of what is here"
+    )
+    remedy = "run tools/gpu.sh on a GPU, or let RESULTS.md say so: python -m tests.gpu.results"
+    assert results.named_changes(text) == results.changed_since(name), remedy
+
+
+def test_the_record_says_what_ran():
+    assert TEXT.splitlines()[4:] == [
+        "- commit: 1234abc",
+        "- passed: 3, failed: 0, error: 0, skipped: 0, xfailed: 1, xpassed: 0",
+        "- tiles: 7 loads",
+        "- FAILED tests/gpu/test_a.py::test_b",
+    ]
+    assert results.named_commit(TEXT) == "1234abc"
+    assert results.named_changes(TEXT) == []
+
+
+def test_changes_are_said_and_taken_back():
+    text = results.with_changes(TEXT, ["cuda_tma/a.pyx", "tests/gpu/test_b.py"])
+    assert results.named_changes(text) == ["cuda_tma/a.pyx", "tests/gpu/test_b.py"]
+    assert results.named_changes(results.with_changes(text, ["cuda_tma/c.py"])) == ["cuda_tma/c.py"]
+    assert results.with_changes(text, []) == TEXT
+
+
+FILES = {path.name for path in results.FOLDER.glob("test_*.py")}
+
+
+@pytest.mark.parametrize(
+    ("run", "whole"),
+    [
+        ((FILES, 5, 5, 0, ["tests/gpu"]), True),
+        ((FILES - {"test_tiles.py"}, 5, 5, 0, ["tests/gpu"]), False),
+        ((FILES, 5, 4, 0, ["tests/gpu"]), False),  # ended by -x
+        ((FILES, 5, 5, 1, ["tests/gpu"]), False),  # -k
+        ((FILES, 5, 5, 0, ["tests/gpu", "tests/gpu/test_tiles.py::test_one"]), False),
+    ],
+)
+def test_a_part_is_not_the_whole(run, whole):
+    assert results.is_whole(*run) is whole
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository of two files, one of which is measured."""
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.delenv("CUDA_TMA_COMMIT", raising=False)
+    for name in ("cuda_tma/a.py", "docs/b.md"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("1\n")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *command], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def test_what_has_changed_is_what_was_measured(repository):
+    name = results.commit()
+    assert name == results.git("rev-parse", "--short", "HEAD")
+    assert results.changed_since(name) == []
+    (repository / "docs/b.md").write_text("2\n")
+    assert results.commit() == name and results.changed_since(name) == []
+    (repository / "cuda_tma/a.py").write_text("2\n")
+    assert results.commit() == f"{name}-dirty" and results.changed_since(name) == ["cuda_tma/a.py"]
+    assert results.changed_since("0000000") is None
+
+
+def test_a_new_file_is_a_change_that_no_commit_has(repository):
+    (repository / "cuda_tma/new.py").write_text("1\n")
+    assert results.commit().endswith("-dirty")
+
+
+def test_the_commit_is_said_where_there_is_no_git(repository, monkeypatch):
+    monkeypatch.setenv("CUDA_TMA_COMMIT", "feed123")
+    assert results.commit() == "feed123"
