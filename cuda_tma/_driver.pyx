@@ -77,6 +77,11 @@ cdef int load_driver() except -1:
     return 0
 
 
+def require_driver():
+    """Load the driver unless it is loaded, or say that there is none."""
+    ensure_driver()
+
+
 def _find_entry_points():
     from cuda.bindings import driver as cuda
 

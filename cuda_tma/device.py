@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +10,7 @@ from cuda.core import Device as _CoreDevice
 
 from ._context import current_device
 from ._create import create_tensor_map
+from ._driver import require_driver
 from ._tensor_map import TensorMapDescriptor
 from .errors import TensorMapError
 
@@ -36,6 +38,15 @@ def _delegated(name: str) -> property:
     return property(get, put)
 
 
+def _from_core(ask: Callable[[], Any]) -> Any:
+    """What cuda.core answers. Where it cannot since there is no driver, that is said in this package's words."""
+    try:
+        return ask()
+    except Exception:
+        require_driver()
+        raise
+
+
 class Device(_CoreDevice):
     """A CUDA device: all that ``cuda.core.Device`` is, equal to it, and accepted wherever it is.
 
@@ -47,6 +58,11 @@ class Device(_CoreDevice):
     ----------
     device_id : int, optional
         The ordinal; the current device, or 0, if None.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no NVIDIA driver.
     """
 
     __slots__ = ("_core",)
@@ -71,13 +87,13 @@ class Device(_CoreDevice):
 
     def __new__(cls, device_id: int | None = None) -> Self:
         self = object.__new__(cls)
-        object.__setattr__(self, "_core", _CoreDevice(device_id))
+        object.__setattr__(self, "_core", _from_core(lambda: _CoreDevice(device_id)))
         return self
 
     @classmethod
     def get_all_devices(cls) -> tuple[Self, ...]:
         """All devices of the machine, in ordinal order."""
-        return tuple(cls(int(device)) for device in _CoreDevice.get_all_devices())
+        return tuple(cls(int(device)) for device in _from_core(_CoreDevice.get_all_devices))
 
     def create_tensor_map(
         self, tensor: Any, options: Any = None, **keywords: Unpack[TiledKeywords]
