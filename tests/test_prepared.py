@@ -1,8 +1,9 @@
 """Prepared launches, while other threads use them: what the driver is given was prepared together.
 
-The stand-in for the driver plays the other thread: the GIL is free while it runs.
+The stand-in for the driver plays the other thread, which may run then: the GIL is free.
 """
 
+import ctypes
 import gc
 import itertools
 import struct
@@ -11,7 +12,7 @@ import pytest
 from cuda import core
 
 import cuda_tma
-from cuda_tma import TensorMapError
+from cuda_tma import TensorMapError, _driver
 
 HANDLES = itertools.count(0x1000_0000, 16)
 CONFIG = core.LaunchConfig(grid=1, block=32)
@@ -165,3 +166,77 @@ def test_what_is_no_argument(kernel, index):
     with pytest.raises((IndexError, TypeError), match=r"outside the 2 arguments|cannot be interpreted as an integer"):
         prepared[index] = 3
     assert list(prepared) == [1, 2]
+
+
+@pytest.mark.parametrize("door", ["launch", "prepared", "by name"])
+def test_the_gil_is_free_while_the_driver_launches(driver, kernel, stream, door):
+    """Here Python itself answers in the driver's place whether this thread has it: 1 (refused) or 0 (success)."""
+    entry_points = dict(_driver.snapshot())
+    has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
+    _driver.install({**entry_points, "cuLaunchKernelEx": has_gil})
+    one = kernel([8])
+    if door == "launch":
+        cuda_tma.launch(stream, CONFIG, one, 1)
+    elif door == "prepared":
+        cuda_tma.prepare(one, CONFIG, 1)(stream)
+    else:
+        cuda_tma.launch(stream=stream, config=CONFIG, kernel=kernel([]))
+
+
+def test_the_gil_is_free_while_a_kernel_is_loaded(driver, kernel, stream):
+    """Asked as above, when the stream's context is made current for that."""
+    has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
+    _driver.install({**_driver.snapshot(), "cuCtxPushCurrent": has_gil, "cuCtxPopCurrent": has_gil})
+    cuda_tma.launch(stream, CONFIG, kernel([8]), 1)
+    assert len(driver.called("cuKernelGetFunction")) == 1
+
+
+def test_a_prepared_launch_forgets_a_default_stream(driver, kernel, device_tensor):
+    """What the current context is may have changed by the next launch."""
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(8, 8))
+    prepared = cuda_tma.prepare(kernel([128]), CONFIG, descriptor)
+    for default in (core.LEGACY_DEFAULT_STREAM, core.PER_THREAD_DEFAULT_STREAM):
+        driver.stream_context = 0xC0DE
+        prepared(default)
+        driver.stream_context = 0xBEEF
+        with pytest.raises(TensorMapError, match="in context 0xbeef"):
+            prepared(default)
+
+
+def test_a_prepared_launch_asks_once_for_a_stream(driver, kernel, device_tensor, stream):
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(8, 8))
+    driver.green, driver.stream_context = (0x6EE,), 0x6EE
+    prepared = cuda_tma.prepare(kernel([128]), CONFIG, descriptor)
+    for _ in range(3):
+        prepared(stream)
+    assert len(driver.called("cuDevicePrimaryCtxGetState")) == 1 and len(driver.launches) == 3
+    prepared[0] = descriptor  # which may be of another context
+    prepared(stream)
+    assert driver.launches[-1].arguments == [bytes(descriptor)]
+
+
+def test_later_changes_of_the_configuration_do_not_count(driver, kernel, stream):
+    config = core.LaunchConfig(grid=2, block=32, shmem_size=5)
+    prepared = cuda_tma.prepare(kernel([8]), config, 1)
+    config.grid, config.shmem_size = (7, 1, 1), 6
+    prepared(stream)
+    assert (driver.launches[-1].grid, driver.launches[-1].shared_mem_bytes) == ((2, 1, 1), 5)
+
+
+def test_a_refused_prepared_launch_is_named(driver, kernel, stream):
+    prepared = cuda_tma.prepare(kernel([8], "wide"), core.LaunchConfig(grid=1, block=2048), 1)
+    for _ in range(2):
+        with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch wide with Launch"):
+            prepared(stream)
+
+
+@pytest.mark.parametrize("size_bytes", [1016, 1024, 1032, 4096])
+def test_blocks_of_any_size(driver, kernel, stream, size_bytes):
+    """1024 bytes and less lie on the stack."""
+    one = kernel([8] * (size_bytes // 8))
+    numbers = list(range(size_bytes // 8))
+    cuda_tma.launch(stream, CONFIG, one, *numbers)
+    cuda_tma.prepare(one, CONFIG, *numbers)(stream)
+    assert [launch.arguments for launch in driver.launches] == [integers(*numbers)] * 2
+    with pytest.raises(TypeError, match=f"takes {size_bytes // 8} arguments, and 0 were given"):
+        cuda_tma.launch(stream, CONFIG, one)
