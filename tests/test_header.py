@@ -48,10 +48,10 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, float* 
 """
 
 
-def compile_source(source: str, target: str, *include_path: str) -> tuple[object, str]:
+def compile_source(source: str, target: str, *include_path: str, std: str = "c++17") -> tuple[object, str]:
     """The NVRTC program and its log; AssertionError with the log if the source is refused."""
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
-    options = [f"--gpu-architecture={target}", "--std=c++17"]
+    options = [f"--gpu-architecture={target}", f"--std={std}"]
     options += [f"--include-path={folder}" for folder in (HEADER.parents[1], *include_path)]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
@@ -229,6 +229,14 @@ def test_misuse_is_named(statement, message):
 def test_older_target_is_named():
     with pytest.raises(AssertionError, match=r"TMA needs compute capability 9\.0"):
         cubin(MINIMAL, "sm_80")
+
+
+@pytest.mark.parametrize("header", sorted(FOLDER.glob("*.cuh")), ids=lambda header: header.stem)
+def test_older_language_is_named(header):
+    """Whichever header comes first: those that are C++14 themselves are of no use without tma.cuh."""
+    source = f"#include <cuda_tma/{header.name}>\n"
+    with pytest.raises(AssertionError, match=r"the headers are C\+\+17; compile with -std=c\+\+17 or later"):
+        compile_source(source + "#include <cuda_tma/tma.cuh>\n", "sm_90a", std="c++14")
 
 
 def test_bulk_reductions_are_all_there_are():

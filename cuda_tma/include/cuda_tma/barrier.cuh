@@ -7,6 +7,11 @@
 #error "cuda_tma: TMA needs compute capability 9.0 or later; compile for sm_90 or above"
 #endif
 
+// Microsoft's compiler, as nvcc's host pass, says its C++ in _MSVC_LANG.
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "cuda_tma: the headers are C++17; compile with -std=c++17 or later (cuda.core: std='c++17')"
+#endif
+
 namespace cuda_tma {
 
 // The address of shared memory as the 32-bit number that PTX takes. ISA: "cvta".
