@@ -1,6 +1,7 @@
 """cuda_tma: TMA tensor maps for cuda.core. These are the public names."""
 
 from . import emulate
+from . import html as html
 from ._array import TensorMapArray, create_tensor_maps
 from ._create import create_tensor_map
 from ._launch import PreparedLaunch, launch, prepare

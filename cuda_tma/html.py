@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from html import escape
 from io import StringIO
 from typing import Any
 
-from .enums import PARAMETER_ENUMS
-from .params import Params
+from .enums import member_of
+from .errors import TensorMapError
+from .given import NEWEST_COMPUTE_CAPABILITY, shown
+from .params import Params, check_params
+from .rule import Violation
+from .rules import check
 from .swizzle import smem_alignment, smem_bytes, tx_bytes
 
 __all__ = ["descriptor_html"]
@@ -29,7 +33,7 @@ def descriptor_html(params: Params, title: str = "tensor map") -> str:
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        Legal ones.
+        Of those that no driver takes, the broken rules stand in the place of the sizes and the picture.
     title : str
         The table's caption, as plain text.
 
@@ -37,6 +41,11 @@ def descriptor_html(params: Params, title: str = "tensor map") -> str:
     -------
     str
         An HTML fragment. Driver order is innermost dimension first, tensor order the reverse.
+
+    Raises
+    ------
+    TensorMapError
+        If an argument is no such thing.
 
     Examples
     --------
@@ -47,26 +56,35 @@ def descriptor_html(params: Params, title: str = "tensor map") -> str:
     >>> "<td>box_dim</td><td>64, 32 elements</td><td>32, 64</td>" in text, "<td>128B (3)</td>" in text
     (True, True)
     """
+    check_params(params)
+    if not isinstance(title, str):
+        raise TensorMapError(f"title is {shown(title)}; give a str")
+    violations = check(params, NEWEST_COMPUTE_CAPABILITY)
     head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
-    body = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(params))
+    body = "\n".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(params, violations)
+    )
     table = f"<table>\n<caption>{escape(title)}</caption>\n<tr>{head}</tr>\n{body}\n</table>"
-    return f"<div>\n{table}\n{_banks_svg(params)}</div>"
+    return f"<div>\n{table}\n{'' if violations else _banks_svg(params)}</div>"
 
 
-def _rows(params: Params) -> Iterator[tuple[str, str, str]]:
+def _rows(params: Params, violations: Sequence[Violation]) -> Iterator[tuple[str, str, str]]:
     for field in fields(params):
         value = getattr(params, field.name)
         if field.name != "unexplained" or value:
             yield field.name, _words(field.name, value), _reversed(field.name, value)
-    for name, (measure, unit, purpose) in _NEEDED.items():
+    for violation in violations:
+        yield "refused", str(violation), ""
+    for name, (measure, unit, purpose) in _NEEDED.items() if not violations else ():
         yield name, f"{measure(params)} {unit} {purpose}", ""
 
 
 def _words(name: str, value: Any) -> str:
     if name == "global_address":
         return f"{value:#x}"
-    if name in PARAMETER_ENUMS:
-        return f"{PARAMETER_ENUMS[name](value).short_name} ({value})"
+    member = member_of(name, value)
+    if member is not None:
+        return f"{member.short_name} ({value})"
     if name == "unexplained":
         return ", ".join(f"word {word}: bits {bits:#010x}" for word, bits in value)
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
@@ -89,3 +107,7 @@ def _banks_svg(params: Params) -> str:
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cuda_tma"}):
         plot.banks(params).savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+# Notebooks ask the value itself how it looks; it cannot import what is made of it.
+Params._repr_html_ = descriptor_html  # type: ignore[attr-defined]

@@ -17,13 +17,14 @@ from functools import cache
 from operator import attrgetter, index
 from typing import Any
 
+from .enums import member_of
 from .errors import TensorMapError
 from .given import integer, shown
 
 __all__ = ["Im2colParams", "Im2colWideParams", "Params", "TiledParams", "check_params", "check_sizes"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Params:
     """What the three modes have in common.
 
@@ -73,13 +74,18 @@ class Params:
                 if plain:
                     object.__setattr__(self, field.name, plain(field.name, getattr(self, field.name)))
 
+    def __repr__(self) -> str:
+        """What made it would make it again: members of enums by their names, the address in hexadecimal digits."""
+        fields = (f"{f.name}={_written(f.name, getattr(self, f.name))}" for f in dataclass_fields(self))
+        return f"{type(self).__name__}({', '.join(fields)})"
+
     @property
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.global_dim)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TiledParams(Params):
     """Parameters of ``cuTensorMapEncodeTiled``: a load delivers a box.
 
@@ -92,7 +98,7 @@ class TiledParams(Params):
     box_dim: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Im2colParams(Params):
     """Parameters of ``cuTensorMapEncodeIm2col``: a load delivers pixels in convolution order.
 
@@ -113,7 +119,7 @@ class Im2colParams(Params):
     pixels_per_column: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Im2colWideParams(Params):
     """Parameters of ``cuTensorMapEncodeIm2colWide``: im2col along W alone (compute capability 10 and later).
 
@@ -132,6 +138,13 @@ class Im2colWideParams(Params):
     channels_per_pixel: int
     pixels_per_column: int
     mode: int = 0
+
+
+def _written(name: str, value: Any) -> str:
+    member = member_of(name, value)
+    if member is not None:
+        return f"{type(member).__name__}.{member.name}"
+    return f"{value:#x}" if name == "global_address" else repr(value)
 
 
 def check_params(params: object) -> None:

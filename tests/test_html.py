@@ -6,9 +6,19 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from cuda_tma import (  # noqa: F401  # what a repr names
+    TensorMapAllocationClass,
+    TensorMapDataType,
+    TensorMapError,
+    TensorMapInterleave,
+    TensorMapL2Promotion,
+    TensorMapOOBFill,
+    TensorMapSwizzle,
+    check,
+)
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.html import descriptor_html
-from cuda_tma.params import Im2colParams, TiledParams
+from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 TILED = TiledParams(
     data_type=T.FLOAT32,
@@ -65,6 +75,51 @@ def test_im2col_and_unexplained_bits():
     assert found["pixel_box_lower_corner"] == ("-1, 0", "0, -1")
     assert found["channels_per_pixel"] == ("32 elements", "")
     assert found["unexplained"] == ("word 2: bits 0x00000080", "")
+
+
+def test_im2col_wide_names_its_mode():
+    wide = Im2colWideParams(
+        data_type=9, global_address=0, global_dim=(64, 8, 8, 3), global_strides=(128, 1024, 8192), swizzle=3,
+        pixel_box_lower_corner_width=-1, pixel_box_upper_corner_width=1, channels_per_pixel=64, pixels_per_column=16,
+        element_strides=(1,) * 4, mode=1, allocation_class=2,
+    )  # fmt: skip
+    found = cells(descriptor_html(wide))
+    assert (found["mode"], found["allocation_class"]) == (("W128 (1)", ""), ("LARGE (2)", ""))
+    assert found["pixel_box_lower_corner_width"] == ("-1", "") and "unexplained" not in found
+
+
+def test_of_an_illegal_map_the_broken_rules_are_shown(has_matplotlib):
+    illegal = dataclasses.replace(TILED, box_dim=(300, 0, 1), swizzle=9)
+    text = descriptor_html(illegal)
+    rows = [[cell.text or "" for cell in row] for row in ET.fromstring(text).findall("./table/tr")]
+    broken = [["refused", str(violation), ""] for violation in check(illegal, (12, 0))]
+    assert [row for row in rows if row[0] == "refused"] == broken and len(broken) == 3
+    assert ["swizzle", "9", ""] in rows and "tx_bytes" not in text and "svg" not in text
+    assert "refused" not in descriptor_html(TILED)
+    packed = dataclasses.replace(TILED, data_type=13, global_dim=(128, 48, 2), box_dim=(128, 16, 1))
+    assert "refused" not in descriptor_html(packed)  # of which compute capability it is, nobody said
+
+
+def test_a_wrong_argument_is_named():
+    for params in (None, 3, Params):
+        with pytest.raises(TensorMapError, match="give TiledParams, Im2colParams or Im2colWideParams"):
+            descriptor_html(params)
+    with pytest.raises(TensorMapError, match="title is None; give a str"):
+        descriptor_html(TILED, None)
+
+
+def test_a_notebook_asks_the_parameters_themselves(has_matplotlib):
+    for params in (TILED, IM2COL):
+        assert params._repr_html_() == descriptor_html(params)
+
+
+@pytest.mark.parametrize("params", [TILED, IM2COL, dataclasses.replace(TILED, unexplained=((2, 1),), data_type=99)])
+def test_the_repr_is_what_one_would_write(params):
+    assert eval(repr(params)) == params
+    assert repr(params).startswith(f"{type(params).__name__}(data_type=")
+    assert "swizzle=TensorMapSwizzle." in repr(params) and f"global_address={params.global_address:#x}" in repr(params)
+    assert ("data_type=TensorMapDataType." in repr(params)) == (params.data_type != 99)
+    assert f"global_dim={params.global_dim}, " in repr(params)
 
 
 def test_the_picture_is_inline_and_the_same_every_time(has_matplotlib):
