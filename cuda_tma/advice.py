@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from math import prod
+from dataclasses import replace
 
 from .enums import TensorMapAllocationClass as A
 from .enums import TensorMapInterleave as I
 from .enums import TensorMapSwizzle as S
+from .errors import TensorMapError
+from .fields import BEYOND_PARAMS, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES
 from .params import Im2colParams, Im2colWideParams, TiledParams
 from .predicates import MAX_DOCUMENTED_DIM, SPAN_BYTES, Finding, Found, TensorMap
 from .rule import Rule
+from .swizzle import MAX_SMEM_BYTES, smem_bytes, tx_bytes
 
 __all__ = ["WARNINGS"]
 
@@ -83,23 +86,20 @@ def _wide_span(m: TensorMap) -> Found:
     span = SPAN_BYTES.get(m.p.swizzle, 0)
     if m.p.interleave or m.bits < 8 or m.inner_bytes >= span:
         return ()
-    need = (
-        f"{span * 8 // m.bits if m.bits else span}: a row of {m.inner_bytes} bytes takes the whole span of {span} bytes"
-    )
-    return (Finding(0 if m.tiled else None, m.inner, need + " in shared memory"),)
+    need = f"{span * 8 // m.bits}: a row of {m.inner_bytes} bytes takes the whole span of {span} bytes in shared memory"
+    return (Finding(0 if m.tiled else None, m.inner, need),)
 
 
 def _transfer_size(m: TensorMap) -> Found:
-    box, steps = m.p.box_dim, m.p.element_strides
-    if 0 in steps or all(step == 1 for step in steps):
+    steps = m.p.element_strides
+    try:
+        delivered, whole = tx_bytes(m.p), tx_bytes(replace(m.p, element_strides=(1,) * len(steps)))
+    except TensorMapError:  # no box; a rule says why
         return ()
-    first = 0 if m.p.interleave else 1  # without interleave the first element stride is ignored
-    extents = [*box[:first], *(-(-b // e) for b, e in zip(box[first:], steps[first:], strict=False))]
-    delivered, naive = prod(extents), prod(box)
-    if delivered == naive:
+    if delivered == whole:
         return ()
-    unit = f"{delivered * m.bits // 8} bytes, not the {naive * m.bits // 8} of the whole box"
-    return (Finding(None, steps, f"reckoned with in expect_tx: a load delivers {unit}"),)
+    need = f"reckoned with in expect_tx: a load delivers {delivered} bytes, not the {whole} of the whole box"
+    return (Finding(None, steps, need),)
 
 
 def _ignored_element_stride(m: TensorMap) -> Found:
@@ -115,10 +115,37 @@ def _interleave_swizzle(m: TensorMap) -> Found:
     return (Finding(None, m.p.swizzle, "1 (32B) with INTERLEAVE_32B", int(S.SWIZZLE_32B)),)
 
 
+def _smem(m: TensorMap) -> Found:
+    most = _SMALL_SMEM_BYTES if m.compute_capability[0] == 12 else MAX_SMEM_BYTES
+    try:
+        size = smem_bytes(m.p)
+    except TensorMapError:  # no box; a rule says why
+        return ()
+    if size <= most:
+        return ()
+    value, fix = (m.p.box_dim, "Shrink the box.") if m.tiled else (m.p.pixels_per_column, "Take fewer pixels.")
+    return (
+        Finding(None, value, f"within the {most} bytes of shared memory that a block has: it takes {size}", fix=fix),
+    )
+
+
+def _unexplained(m: TensorMap) -> Found:
+    found = []
+    for word, mask in m.p.unexplained:
+        effect = "what they do is not known" if mask << 32 * word & ~_UNREAD else "no load reads them"
+        need = f"none: bits {mask:#x} of word {word} differ from what the driver writes, and {effect}"
+        found.append(Finding(None, (word, mask), need, fix="Encode the params without them."))
+    return found
+
+
+_SMALL_SMEM_BYTES = 99 * 1024  # of one block on compute capability 12.x (CUDA C++ Programming Guide)
+_UNREAD = sum(field.mask for field in (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS))
+
 _TILED = (TiledParams,)
 _PIXELS = (Im2colParams, Im2colWideParams)
 _API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
 _OBSERVED = "observed: driver 580, sm_90"
+_SMEM = "CUDA C++ Programming Guide 13.0, technical specifications per compute capability"
 
 # fmt: off
 WARNINGS = (
@@ -141,8 +168,14 @@ WARNINGS = (
          "each at most the tensor's extent", _OBSERVED, _box_beyond_tensor, _TILED, "warning"),
     Rule("box_dim_narrow", "box_dim",
          "the innermost fills the swizzle span, or shared memory has gaps", _OBSERVED, _wide_span, _TILED, "warning"),
+    Rule("box_dim_smem", "box_dim",
+         "the box, with the gaps between its rows, fits into the shared memory of a block: 227 KiB, 99 KiB on 12.x",
+         _SMEM, _smem, _TILED, "warning"),
     Rule("channels_per_pixel_narrow", "channels_per_pixel",
          "fills the swizzle span, or shared memory has gaps", _OBSERVED, _wide_span, _PIXELS, "warning"),
+    Rule("pixels_per_column_smem", "pixels_per_column",
+         "the column, with the gaps between its pixels, fits into the shared memory of a block", _SMEM, _smem, _PIXELS,
+         "warning"),
     Rule("element_strides_transfer", "element_strides",
          "a load delivers ceil(box_dim / element_strides) elements: give expect_tx that product", _OBSERVED,
          _transfer_size, _TILED, "warning"),
@@ -152,5 +185,8 @@ WARNINGS = (
     Rule("interleave_swizzle", "swizzle",
          "32B with INTERLEAVE_32B", _API + "swizzle; the driver accepts others (" + _OBSERVED + ")",
          _interleave_swizzle, severity="warning"),
+    Rule("unexplained", "unexplained",
+         "empty: the bytes hold nothing that the driver was not seen to write", _OBSERVED, _unexplained,
+         severity="warning"),
 )
 # fmt: on

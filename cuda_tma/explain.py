@@ -173,6 +173,10 @@ def _plain(t: _Terms, v: Violation) -> str:
     return f"{t.name(v)} is {_enum_name(v.parameter, v.value)}"
 
 
+def _unexplained(t: _Terms, v: Violation) -> str:
+    return "the bytes hold what no parameter says"
+
+
 def _capability(t: _Terms, v: Violation) -> str:
     return "the device has compute capability {}.{}".format(*v.value)
 
@@ -185,6 +189,7 @@ _DESCRIBE: dict[str, Callable[[_Terms, Violation], str]] = {
     "box_dim": _row,
     "channels_per_pixel": _row,
     "element_strides": _element_stride,
+    "unexplained": _unexplained,
     **dict.fromkeys(_CORNERS, _corner),
 }
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from .errors import TensorMapError
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
 
-__all__ = ["DESCRIPTOR_BYTES", "MAX_RANK", "Field", "Piece", "fields", "markdown"]
+__all__ = ["CORNER_BITS", "DESCRIPTOR_BYTES", "MAX_RANK", "Field", "Piece", "fields", "markdown"]
 
 DESCRIPTOR_BYTES = 128
 MAX_RANK = 5
@@ -121,11 +121,11 @@ _PIXELS = (
     Field("pixels_per_column", (Piece(15, 0, 10),), bias=1),
 )
 # rank: bits of one corner offset. The lower corner is in the lower half of word 14, the upper one in the upper half.
-_CORNER_BITS = {3: 16, 4: 8, 5: 5}
+CORNER_BITS = {3: 16, 4: 8, 5: 5}
 
 
 def _corners(rank: int) -> tuple[Field, ...]:
-    width = _CORNER_BITS[rank]
+    width = CORNER_BITS[rank]
     halves = (("pixel_box_lower_corner", 0), ("pixel_box_upper_corner", 16))
     return tuple(
         Field(name, (Piece(14, low + width * i, width),), i, signed=True)
@@ -192,7 +192,7 @@ def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
 
 def markdown() -> str:
     """The table as the text of ``docs/fields.md``."""
-    corners = [(f"im2col, rank {rank}", field) for rank in _CORNER_BITS for field in _corners(rank)]
+    corners = [(f"im2col, rank {rank}", field) for rank in CORNER_BITS for field in _corners(rank)]
     derived = [("all", TRANSFER_BYTES), ("all", SWIZZLE_REPEAT_BYTES), *(("not a parameter", f) for f in BEYOND_PARAMS)]
     rows = [
         *(("all", f) for f in (IM2COL, RANK, *_TENSOR)),

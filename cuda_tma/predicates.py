@@ -14,16 +14,17 @@ from .codec import stored_transfer_bytes
 from .data_type import element_bits, is_floating
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
-from .fields import MAX_RANK
+from .fields import CORNER_BITS, MAX_RANK
 from .given import shown
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .swizzle import pattern
 
 MAX_TRANSFER_BYTES = 228 * 1024
 MAX_DOCUMENTED_DIM = 2**31
 _LAST_DATA_TYPE, _LAST_SWIZZLE = int(max(T)), int(max(S))
-SPAN_BYTES = {S.SWIZZLE_32B: 32, S.SWIZZLE_64B: 64} | {s: 128 for s in S if s >= S.SWIZZLE_128B}
-CORNER_LIMIT = {3: 32768, 4: 128, 5: 16}  # by rank; offsets are in [-limit, limit)
-_INNER_UNIT = {4: 32, 6: 64, 8: 16, 16: 8, 32: 4, 64: 2}  # by bits of an element: the fewest elements in whole 16 bytes
+SPAN_BYTES = {s: pattern(s).span_bytes for s in S if s}
+CORNER_LIMIT = {rank: 1 << bits - 1 for rank, bits in CORNER_BITS.items()}  # offsets are in [-limit, limit)
+MAX_BOX_DIM = 256
 _DIM_UNIT = {T.PACKED_16U4_ALIGN8B: 2, T.PACKED_16U4_ALIGN16B: 128, T.PACKED_16U6_ALIGN16B: 128}
 _ALIGN16B = (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
 _PACKED_SWIZZLES = {
@@ -142,13 +143,16 @@ def lengths(m: TensorMap) -> Found:
     if m.tiled and len(m.p.box_dim) == len(m.p.element_strides) == rank == len(m.p.global_strides) + 1:
         return ()
     corners = ("pixel_box_lower_corner", "pixel_box_upper_corner") if isinstance(m.p, Im2colParams) else ()
-    names = ("global_strides", "box_dim" if m.tiled else "element_strides", "element_strides", *corners)
-    needs = [max(need, 0) for need in (rank - 1, rank, rank, rank - 2, rank - 2)]
-    wrong = [(name, len(getattr(m.p, name)), need) for name, need in zip(names, needs, strict=False)]
+    needs = {
+        "global_strides": max(rank - 1, 0),
+        **({"box_dim": rank} if m.tiled else {}),
+        "element_strides": rank,
+        **dict.fromkeys(corners, max(rank - 2, 0)),
+    }
     return [
         Finding(None, rank, f"matched by {name}, which has {length} values and needs {need}")
-        for name, length, need in wrong
-        if length != need
+        for name, need in needs.items()
+        if (length := len(getattr(m.p, name))) != need
     ]
 
 
@@ -159,6 +163,13 @@ def _aligned(values: Sequence[int], unit: int) -> Found:
     else:
         return ()
     return [Finding(i, v, f"a multiple of {unit}", -(-v // unit) * unit) for i, v in enumerate(values) if v % unit]
+
+
+def address_range(m: TensorMap) -> Found:
+    address = m.p.global_address
+    if 0 <= address < 1 << 64:
+        return ()
+    return (Finding(None, address, "0 to less than 2^64", 0 if address < 0 else (1 << 64) - m.align_bytes),)
 
 
 def address_alignment(m: TensorMap) -> Found:
@@ -194,6 +205,12 @@ def corner(parameter: str) -> Find:
     return find
 
 
+def corner_width(parameter: str) -> Find:
+    """An offset of im2col wide has the bits of the one that a map of rank 3 has."""
+    limit = CORNER_LIMIT[3]
+    return within(parameter, -limit, limit - 1)
+
+
 def _int32(value: int) -> int:
     return (value + 2**31) % 2**32 - 2**31
 
@@ -208,12 +225,14 @@ def pixel_box(m: TensorMap) -> Found:
     first = 0 if m.p.interleave else 1
     found = []
     for i, ((lower, upper), extent) in enumerate(zip(corners, m.p.global_dim[first:], strict=False)):
-        if 1 <= extent <= 2**32 and _int32(extent + upper) <= lower:
-            where = f"global_dim[{first + i}] {extent} + upper {upper} - lower {lower} is not above 0"
-            nearest = lower - extent + 1 if extent < 2**31 else None
-            requirement = (
-                f"{'greater' if nearest is None else f'at least {nearest}'}, or the pixel box is empty ({where})"
-            )
+        end = _int32(extent + upper)
+        if 1 <= extent <= 2**32 and end <= lower:
+            more, less = lower + 1 - end, end + 2**31 + 1  # to reach past lower, or back to where 32 bits hold the sum
+            nearest = upper + more if more <= less else upper - less
+            bound = "at least" if more <= less else "at most"
+            wrapped = "" if end == extent + upper else ", in 32 bits,"
+            where = f"global_dim[{first + i}] {extent} + upper {upper}{wrapped} - lower {lower} is not above 0"
+            requirement = f"{bound} {nearest}, or the pixel box is empty ({where})"
             found.append(Finding(i if array else None, upper, requirement, nearest))
     return found
 
@@ -221,9 +240,9 @@ def pixel_box(m: TensorMap) -> Found:
 def inner_multiple(m: TensorMap) -> Found:
     if m.inner * m.bits % 128 == 0 or m.p.data_type in _ALIGN16B:  # for those, inner_packed says it all
         return ()
-    unit = _INNER_UNIT[m.bits]
-    requirement = f"a multiple of {unit}, in whole 16 bytes"
-    return (Finding(0 if m.tiled else None, m.inner, requirement, -(-m.inner // unit) * unit),)
+    unit = 128 // m.bits
+    nearest = min(-(-m.inner // unit) * unit, MAX_BOX_DIM)
+    return (Finding(0 if m.tiled else None, m.inner, f"a multiple of {unit}, in whole 16 bytes", nearest),)
 
 
 def inner_packed(m: TensorMap) -> Found:
@@ -262,10 +281,9 @@ def swizzle(m: TensorMap) -> Found:
     value = m.p.swizzle
     if 0 <= value <= S.SWIZZLE_128B:
         return ()
-    old = m.compute_capability < (10, 0)
-    if not old and value <= _LAST_SWIZZLE and value > 0:
-        return ()
-    return (Finding(None, value, f"0 to {3 if old else 6}" + (" before compute capability 10.0" if old else "")),)
+    if m.compute_capability < (10, 0):
+        return (Finding(None, value, f"0 to {int(S.SWIZZLE_128B)} before compute capability 10.0"),)
+    return () if 0 <= value <= _LAST_SWIZZLE else (Finding(None, value, f"0 to {_LAST_SWIZZLE}"),)
 
 
 def wide_swizzle(m: TensorMap) -> Found:

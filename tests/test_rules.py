@@ -217,6 +217,9 @@ WARNED = [
     ("channels_per_pixel_narrow", LEGAL_IM2COL, {"swizzle": 3, "channels_per_pixel": 32}, (9, 0)),
     ("element_strides_transfer", LEGAL, {"element_strides": (1, 3, 1)}, (9, 0)),
     ("element_strides_ignored", LEGAL, {"element_strides": (2, 1, 1)}, (9, 0)),
+    ("box_dim_smem", replace(PLAIN, data_type=0), {"box_dim": (256, 228, 4)}, (9, 0)),
+    ("pixels_per_column_smem", LEGAL_IM2COL, {"channels_per_pixel": 256, "pixels_per_column": 455}, (9, 0)),
+    ("unexplained", LEGAL, {"unexplained": ((31, 1),)}, (9, 0)),
     ("interleave_swizzle", LEGAL, {"interleave": 2, "swizzle": 0}, (9, 0)),
 ]
 
