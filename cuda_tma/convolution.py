@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 from .errors import TensorMapError
 from .predicates import CORNER_LIMIT
 
-__all__ = ["Convolution"]
+__all__ = ["Convolution", "OneOrEach", "Padding"]
+
+OneOrEach = SupportsIndex | Collection[SupportsIndex]  # one for all spatial dimensions, or one for each; in order
+Padding = str | OneOrEach | Collection[Collection[SupportsIndex]]
 
 MAX_ELEMENT_STRIDE = 8  # CUDA driver API, cuTensorMapEncodeIm2col, elementStrides
 
@@ -85,10 +88,10 @@ class Convolution:
 
     def __init__(
         self,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1,
-        padding: int | str | Sequence[int] | Sequence[tuple[int, int]] = 0,
-        dilation: int | Sequence[int] = 1,
+        kernel_size: OneOrEach,
+        stride: OneOrEach = 1,
+        padding: Padding = 0,
+        dilation: OneOrEach = 1,
     ):
         dims = _spatial_dims(kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
         for name, value in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation)):
@@ -116,7 +119,7 @@ class Convolution:
         """The step in every dimension of the tensor: the stride, and 1 for images and channels."""
         return (1, *self.stride, 1)
 
-    def output_extents(self, extents: Sequence[int]) -> tuple[int, ...]:
+    def output_extents(self, extents: Collection[SupportsIndex]) -> tuple[int, ...]:
         """Extents of the output (D, H, W), for those of the input.
 
         Raises
@@ -129,10 +132,10 @@ class Convolution:
         >>> Convolution(7, stride=2, padding=3).output_extents((224, 224))
         (112, 112)
         """
-        extents = _each("extents", extents, len(self.kernel_size), least=1)
+        counts = _each("extents", extents, len(self.kernel_size), least=1)
         found = []
         for i, (extent, (before, after), reach, step) in enumerate(
-            zip(extents, self.padding, self.reach, self.stride, strict=True)
+            zip(counts, self.padding, self.reach, self.stride, strict=True)
         ):
             last = extent + before + after - reach - 1
             if last < 0:
@@ -144,7 +147,7 @@ class Convolution:
             found.append(last // step + 1)
         return tuple(found)
 
-    def output_pixel(self, index: int, extents: Sequence[int]) -> tuple[int, ...]:
+    def output_pixel(self, index: SupportsIndex, extents: Collection[SupportsIndex]) -> tuple[int, ...]:
         """The output pixel (image, D, H, W) that is number `index` in the order in which loads deliver them.
 
         Parameters
@@ -165,16 +168,16 @@ class Convolution:
         >>> conv.coordinates(conv.output_pixel(56 * 56 + 57, (56, 56)))  # image 1, row 1, column 1
         (0, 0, 0, 1)
         """
-        index = _integer("index", index)
-        if index < 0:
+        image = _integer("index", index)
+        if image < 0:
             raise TensorMapError(f"index={index} is negative; output pixels are counted from 0")
         pixel = []
         for extent in reversed(self.output_extents(extents)):
-            index, position = divmod(index, extent)
+            image, position = divmod(image, extent)
             pixel.append(position)
-        return (index, *reversed(pixel))
+        return (image, *reversed(pixel))
 
-    def coordinates(self, pixel: Sequence[int], channel: int = 0) -> tuple[int, ...]:
+    def coordinates(self, pixel: Collection[SupportsIndex], channel: SupportsIndex = 0) -> tuple[int, ...]:
         """What a kernel passes as the coordinates of a load: innermost first (C, W, H, D, image).
 
         Parameters
@@ -184,12 +187,15 @@ class Convolution:
         channel : int
             The first channel; its bytes lie on a multiple of 16.
         """
-        channel = _integer("channel", channel)
         image, *places = _each("pixel", pixel, len(self.kernel_size) + 1)
         steps = zip(places, self.stride, self.padding, strict=True)
-        return (channel, *reversed([place * step - before for place, step, (before, _) in steps]), image)
+        return (
+            _integer("channel", channel),
+            *reversed([place * step - before for place, step, (before, _) in steps]),
+            image,
+        )
 
-    def offsets(self, tap: Sequence[int]) -> tuple[int, ...]:
+    def offsets(self, tap: Collection[SupportsIndex]) -> tuple[int, ...]:
         """What a kernel passes as the offsets of a load: innermost first (W, H, D).
 
         Parameters

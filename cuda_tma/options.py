@@ -7,12 +7,12 @@ wherever :class:`TensorMapOptions` is, and those of its im2col constructors.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypedDict
 
 from ._arguments import Compilable
-from .convolution import Convolution
+from .convolution import Convolution, OneOrEach, Padding
 from .data_type import element_bits, parse_data_type
 from .enums import (
     PARAMETER_ENUMS,
@@ -163,7 +163,7 @@ class TensorMapOptions(_Checked):
         return cls(params.box_dim[::-1], **_common(params))
 
     @classmethod
-    def suggest(cls, shape: Sequence[int], dtype: Any, **keywords: Any) -> TensorMapOptions:
+    def suggest(cls, shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any) -> TensorMapOptions:
         """The swizzle and the largest legal box for a tile: the options of :func:`cuda_tma.suggest`, without reasons.
 
         >>> TensorMapOptions.suggest((128, 128), "bfloat16").box_dim
@@ -235,11 +235,11 @@ class TensorMapIm2colOptions(_Checked):
     @classmethod
     def convolution(
         cls,
-        kernel_size: int | Sequence[int],
+        kernel_size: OneOrEach,
         *,
-        padding: int | str | Sequence[int] | Sequence[tuple[int, int]] = 0,
-        stride: int | Sequence[int] = 1,
-        dilation: int | Sequence[int] = 1,
+        padding: Padding = 0,
+        stride: OneOrEach = 1,
+        dilation: OneOrEach = 1,
         **options: Any,
     ) -> TensorMapIm2colOptions:
         """The options with which loads deliver a convolution's input, a column of output pixels at a time.
@@ -265,12 +265,12 @@ class TensorMapIm2colOptions(_Checked):
         cls,
         geometry: Convolution,
         *,
-        channels_per_pixel: int | None = None,
-        pixels_per_column: int = 128,
+        channels_per_pixel: SupportsIndex | None = None,
+        pixels_per_column: SupportsIndex = 128,
         data_type: Any = None,
-        swizzle: Any = "128B",
-        l2_promotion: Any = TensorMapL2Promotion.NONE,
-        allocation_class: Any = None,
+        swizzle: Choice = "128B",
+        l2_promotion: Choice = TensorMapL2Promotion.NONE,
+        allocation_class: Choice | None = None,
     ) -> TensorMapIm2colOptions:
         """The same, of a geometry at hand. Padding arrives as zeros: hence there is no `oob_fill`.
 

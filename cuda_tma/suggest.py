@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, SupportsIndex
 
 from .compute_capability import parse_compute_capability
 from .data_type import element_bits, parse_data_type
@@ -59,11 +59,11 @@ class Suggestion:
 
 
 def suggest(
-    shape: Sequence[int],
+    shape: Iterable[SupportsIndex],
     dtype: Any,
     *,
     access: str = "ldmatrix",
-    smem_limit_bytes: int = _SMEM_LIMIT_BYTES,
+    smem_limit_bytes: SupportsIndex = _SMEM_LIMIT_BYTES,
     compute_capability: tuple[int, int] | str = (9, 0),
 ) -> Suggestion:
     """The swizzle and the largest legal box for a tile.
@@ -98,22 +98,22 @@ def suggest(
     - shape[1]=128 takes 2 loads of 64: a row is at most the span of the swizzle, 128 bytes
     - one load delivers 16384 bytes (expect_tx) into 16384 bytes of shared memory, aligned to 1024
     """
-    shape, data_type = _extents(shape), parse_data_type(dtype, "dtype")
-    smem_limit_bytes = integer("smem_limit_bytes", smem_limit_bytes)
+    extents, data_type = _extents(shape), parse_data_type(dtype, "dtype")
+    limit_bytes = integer("smem_limit_bytes", smem_limit_bytes)
     capability = parse_compute_capability(compute_capability)
-    plans = list(_plans(shape, data_type, access, smem_limit_bytes, capability))
+    plans = list(_plans(extents, data_type, access, limit_bytes, capability))
     if not plans:
         raise TensorMapError(
-            f"no box of dtype {data_type.short_name} for shape={shape} is legal on compute capability "
-            f"{capability[0]}.{capability[1]} within smem_limit_bytes={smem_limit_bytes}; choose another type (UINT8 "
+            f"no box of dtype {data_type.short_name} for shape={extents} is legal on compute capability "
+            f"{capability[0]}.{capability[1]} within smem_limit_bytes={limit_bytes}; choose another type (UINT8 "
             "moves any bytes), or a smaller tile"
         )
     best = min(plans, key=_Plan.cost)
     options = TensorMapOptions(best.params.box_dim[::-1], data_type=data_type, swizzle=best.swizzle)
-    return Suggestion(options, best.loads, (_why_swizzle(best, plans, access), *_why_box(best, shape), _takes(best)))
+    return Suggestion(options, best.loads, (_why_swizzle(best, plans, access), *_why_box(best, extents), _takes(best)))
 
 
-def _extents(shape: Sequence[int]) -> tuple[int, ...]:
+def _extents(shape: Iterable[SupportsIndex]) -> tuple[int, ...]:
     try:
         extents = tuple(map(operator.index, shape))
     except TypeError:
