@@ -142,14 +142,14 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
                 words[word] |= (stored >> below & mask) << low
         words[16] = stored_transfer_bytes(params) & _WORD
         words[18] = _SWIZZLE_REPEAT_BYTES[params.swizzle]
-    except (KeyError, ValueError, ZeroDivisionError) as error:
-        raise _unencodable(params) or error from None
+    except (KeyError, ValueError, ZeroDivisionError):
+        raise _unencodable(params) from None
     for word, mask in params.unexplained:
         words[word] ^= mask
     return _WORDS.pack(*words)
 
 
-def _unencodable(params: Params) -> TensorMapError | None:
+def _unencodable(params: Params) -> TensorMapError:
     """Why an integer has no place: found only after it failed, to keep the way there short."""
     for field in fields(type(params), params.rank):
         value = getattr(params, field.name)
@@ -160,9 +160,7 @@ def _unencodable(params: Params) -> TensorMapError | None:
             return TensorMapError(
                 f"{field.name}={shown(value)} has no code in a tensor map; choose {legal[0]} to {legal[-1]}"
             )
-    if 0 in params.element_strides:
-        return TensorMapError(f"element_strides={shown(params.element_strides)} has a zero; each must be 1 to 8")
-    return None
+    return TensorMapError(f"element_strides={shown(params.element_strides)} has a zero; each must be 1 to 8")
 
 
 def decode(raw: bytes | bytearray | memoryview) -> Params:
