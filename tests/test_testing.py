@@ -2,15 +2,24 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from cuda_tma import emulate
+from cuda_tma.data_type import element_bits
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.params import TiledParams
+from cuda_tma.params import Im2colParams, TiledParams
 from cuda_tma.rules import check
 from cuda_tma.swizzle import smem_offset
-from cuda_tma.testing import assert_tile_equal, load_cases, params_from_recording, store_cases, view_bytes
+from cuda_tma.testing import (
+    assert_tile_equal,
+    im2col_params,
+    load_cases,
+    params_from_recording,
+    store_cases,
+    tiled_params,
+    view_bytes,
+)
 
 from .test_given import LARGE, LARGE_SHOWN, refuses
 
@@ -112,3 +121,160 @@ def test_drawn_cases_obey_the_rules_and_are_small(case):
     assert check(params, compute_capability=(9, 0)) == ()
     assert (params.interleave, params.swizzle) in {(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (2, 1)}
     assert 1 <= params.rank <= 5
+
+
+# ---- every type and mode ----
+
+TEXTS = {
+    T.UINT8: (b"\xfe", "0xfe"),
+    T.UINT16: (b"\xfe\xff", "65534 (0xfffe)"),
+    T.UINT32: (b"\xfe\xff\xff\xff", "4294967294 (0xfffffffe)"),
+    T.INT32: (b"\xfe\xff\xff\xff", "-2 (0xfffffffe)"),
+    T.UINT64: (b"\xfe" + b"\xff" * 7, "18446744073709551614 (0xfffffffffffffffe)"),
+    T.INT64: (b"\xfe" + b"\xff" * 7, "-2 (0xfffffffffffffffe)"),
+    T.FLOAT16: (b"\x00\xc0", "-2.0 (0xc000)"),
+    T.FLOAT32: (b"\x00\x00\x20\xc0", "-2.5 (0xc0200000)"),
+    T.FLOAT64: (bytes(6) + b"\x04\xc0", "-2.5 (0xc004000000000000)"),
+    T.BFLOAT16: (b"\x20\xc0", "-2.5 (0xc020)"),
+    T.FLOAT32_FTZ: (b"\x00\x00\x20\xc0", "-2.5 (0xc0200000)"),
+    T.TFLOAT32: (b"\x00\x00\x20\xc0", "-2.5 (0xc0200000)"),
+    T.TFLOAT32_FTZ: (b"\x00\x00\x20\xc0", "-2.5 (0xc0200000)"),
+}
+
+
+@pytest.mark.parametrize("data_type", TEXTS)
+def test_values_are_shown_as_their_type_and_as_bits(data_type):
+    raw, text = TEXTS[data_type]
+    unit = len(raw)
+    params = TiledParams(
+        data_type=data_type, global_address=0, global_dim=(64 // unit,), global_strides=(), box_dim=(64 // unit,),
+        element_strides=(1,),
+    )  # fmt: skip
+    tile = emulate.load(params, np.zeros(64, np.uint8), (0,))
+    wrong = tile.smem.copy()
+    wrong[2 * unit : 3 * unit] = np.frombuffer(raw, np.uint8)
+    zero = {True: "0.0", False: "0"}[T.FLOAT16 <= data_type <= T.TFLOAT32_FTZ]
+    bits = f"0x{'00' * unit}"
+    with pytest.raises(AssertionError) as failure:
+        assert_tile_equal(params, wrong, tile, (0,))
+    assert f"first at box index (2,), tensor index (2,) (innermost first), shared-memory byte {2 * unit}: " in str(
+        failure.value
+    )
+    assert str(failure.value).endswith(f": {text} instead of {bits if unit == 1 else f'{zero} ({bits})'}")
+
+
+def test_a_difference_in_half_an_element_is_one_of_the_element():
+    """128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes whole, and 16 bytes of memory are two of them."""
+    params = TiledParams(
+        data_type=T.FLOAT64, global_address=0, global_dim=(16, 8), global_strides=(128,), box_dim=(16, 8),
+        element_strides=(1, 1), swizzle=5,
+    )  # fmt: skip
+    tile = emulate.load(params, np.zeros(1024, np.uint8), (0, 0))
+    for byte in range(8):
+        wrong = tile.smem.copy()
+        wrong[smem_offset(params, (3, 2)) + byte] = 1
+        with pytest.raises(AssertionError, match=r"^1 of 1024 delivered bytes differ, first at box index \(3, 2\) "):
+            assert_tile_equal(params, wrong, tile)
+
+
+def test_of_several_differences_the_first_of_the_box_is_named():
+    """Not the first of shared memory, where the swizzle has put later elements before earlier ones."""
+    wrong = TILE.smem.copy()
+    first, second = smem_offset(PARAMS, (0, 1)), smem_offset(PARAMS, (4, 1))
+    for index in ((0, 1), (4, 1), (0, 2)):
+        wrong[smem_offset(PARAMS, index)] ^= 1
+    assert first > second
+    with pytest.raises(AssertionError, match=r"^3 of 256 delivered bytes differ, first at box index \(0, 1\) "):
+        assert_tile_equal(PARAMS, wrong, TILE)
+
+
+def test_longer_memory_and_bytes_beyond_the_box_are_not_compared():
+    longer = np.concatenate([TILE.smem, np.full(16, 0xEE, np.uint8)])
+    assert_tile_equal(PARAMS, longer, TILE)
+    with pytest.raises(AssertionError, match="actual holds 511 bytes; the box takes 512 bytes of shared memory"):
+        assert_tile_equal(PARAMS, longer[:511], TILE)
+
+
+def test_offsets_of_an_im2col_load_move_the_tensor_index():
+    params = Im2colParams(
+        data_type=T.UINT16, global_address=0, global_dim=(8, 6, 5, 2), global_strides=(16, 96, 480),
+        pixel_box_lower_corner=(0, 0), pixel_box_upper_corner=(-2, -2), channels_per_pixel=8, pixels_per_column=4,
+        element_strides=(1, 1, 1, 1),
+    )  # fmt: skip
+    memory = view_bytes(np.arange(480, dtype=np.uint16))
+    tile = emulate.load(params, memory, (0, 1, 0, 1), (1, 2))
+    wrong = tile.smem.copy()
+    wrong[-2] ^= 1
+    with pytest.raises(AssertionError, match=r"box index \(7, 3\), tensor index \(7, 1, 3, 1\) \(innermost first\)"):
+        assert_tile_equal(params, wrong, tile, (0, 1, 0, 1), (1, 2))
+
+
+@pytest.mark.parametrize("kind", ["im2col", "im2col_wide"])
+def test_recordings_of_every_mode(kind):
+    recorded = {
+        "kind": kind, "data_type": 9, "rank": 4, "global_dim": [64, 8, 8, 2, 9], "global_strides": [128, 1024, 8192, 7],
+        "element_strides": [1, 1], "pixel_box_lower_corner": [-1, -2, -3], "pixel_box_upper_corner": [1],
+        "pixel_box_lower_corner_width": -1, "pixel_box_upper_corner_width": 1, "channels_per_pixel": 64,
+        "pixels_per_column": 32, "mode": 1, "swizzle": 3, "something_else": 5,
+    }  # fmt: skip
+    params = params_from_recording(recorded)
+    assert params.global_address == 0 and params.global_strides == (128, 1024, 8192)
+    assert params.element_strides == (1, 1, 0, 0) and params.rank == 4 and params.channels_per_pixel == 64
+    if kind == "im2col":
+        assert (params.pixel_box_lower_corner, params.pixel_box_upper_corner) == ((-1, -2), (1, 0))
+    else:
+        assert (params.pixel_box_lower_corner_width, params.mode) == (-1, 1)
+
+
+def test_a_recording_of_a_low_rank_has_no_strides_and_corners():
+    recorded = {"kind": "tiled", "data_type": 0, "rank": 1, "global_dim": [16, 1], "global_strides": [16, 16],
+                "box_dim": [16], "element_strides": [1]}  # fmt: skip
+    assert params_from_recording(recorded).global_strides == ()
+    assert params_from_recording(recorded | {"rank": 0, "global_dim": [1]}).global_dim == ()
+
+
+def drawn(strategy, examples=100):
+    """What a strategy draws, with the same seed every time."""
+    found = []
+
+    @settings(max_examples=examples, database=None, derandomize=True, phases=[Phase.generate])
+    @given(strategy)
+    def draw(value):
+        found.append(value)
+
+    draw()
+    return found
+
+
+def test_what_is_drawn_covers_what_it_is_for():
+    tiled = drawn(tiled_params(), 200)
+    assert {p.data_type for p in tiled} <= {*range(13)} and len({p.data_type for p in tiled}) >= 9
+    assert {p.interleave for p in tiled} == {0, 1, 2}
+    assert {p.rank for p in tiled} == {1, 2, 3, 4, 5} and {p.oob_fill for p in tiled} == {0, 1}
+    assert {p.swizzle for p in tiled if not p.interleave} == {0, 1, 2, 3}
+    assert all(check(p) == () and p.global_address == 256 for p in tiled)
+    assert {p.rank for p in drawn(tiled_params(min_rank=3, data_types=(T.UINT8,), interleaves=(0,)), 40)} <= {3, 4, 5}
+    assert {step for p in tiled for step in p.element_strides} == {1, 2, 3, 8}
+    pixels = drawn(im2col_params())
+    assert {p.rank for p in pixels} == {3, 4, 5} and {p.swizzle for p in pixels} == {0, 1, 2, 3}
+    assert all(check(p) == () for p in pixels)
+    assert any(corner > 0 for p in pixels for corner in p.pixel_box_upper_corner)
+    inside = drawn(im2col_params(inside=True))
+    assert all(corner >= 0 for p in inside for corner in p.pixel_box_lower_corner)
+    assert all(corner <= 0 for p in inside for corner in p.pixel_box_upper_corner)
+    assert any(p.pixel_box_upper_corner != (0,) * (p.rank - 2) for p in inside)
+
+
+def test_the_cases_that_are_drawn_reach_outside_and_stores_do_not_on_the_low_side():
+    loads, stores = drawn(load_cases()), drawn(store_cases(), 40)
+    assert any(min(coordinates) < 0 for _, _, coordinates, _ in loads)
+    assert any(c >= n for p, _, at, _ in loads for c, n in zip(at, p.global_dim, strict=True))
+    assert {len(offsets) for p, _, _, offsets in loads if isinstance(p, TiledParams)} == {0}
+    assert {o for p, _, _, offsets in loads for o in offsets} == {0, 1, 2, 3, 4}
+    assert all(min(coordinates) >= 0 for _, _, coordinates in stores)
+    assert {type(p) for p, *_ in stores} == {type(p) for p, *_ in loads} == {TiledParams, Im2colParams}
+    for params, memory, *_ in loads:
+        last = params.global_address + params.global_dim[0] * element_bits(params.data_type) // 8
+        assert memory.dtype == np.uint8 and (params.interleave or memory.size >= last)
+    only = drawn(load_cases(tiled_params(data_types=(T.UINT32,))), 20)
+    assert {p.data_type for p, *_ in only} == {T.UINT32}
