@@ -18,6 +18,7 @@ from .kernels import figures
 
 _NOT_SUITES = ("__main__", "comparison", "timing")
 LEAST_REPEATS = 15
+RUNS = 3
 _MARKDOWN: dict[type, Callable[[Any], str]] = {
     timing.Table: timing.markdown,
     comparison.Comparison: comparison.markdown,
@@ -30,18 +31,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{', '.join(names)}; all if not given")
     parser.add_argument("--repeats", type=int, default=LEAST_REPEATS, help=f"{LEAST_REPEATS} or more")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"processes that time the kernels (default: {RUNS})")
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="also write SUITE.md, SUITE.json with each repeat, and SUITE.svg"
     )
     given = parser.parse_args(argv)
-    if given.repeats < LEAST_REPEATS or not set(given.suites) <= set(names):
-        parser.error(f"suites are {', '.join(names)}; --repeats is {LEAST_REPEATS} or more")
+    if given.repeats < LEAST_REPEATS or not set(given.suites) <= set(names) or given.runs < 1:
+        parser.error(f"suites are {', '.join(names)}; --repeats is {LEAST_REPEATS} or more, --runs 1 or more")
     print("# Benchmarks\n")
     for name in given.suites or names:
-        run(name, given.repeats, given.output)
+        run(name, given.repeats, given.runs, given.output)
 
 
-def run(name: str, repeats: int, output: Path | None) -> None:
+def run(name: str, repeats: int, runs: int, output: Path | None) -> None:
     """Print one suite's tables, or why there are none; with `output`, write them too."""
     suite = importlib.import_module(f"benchmarks.{name}")
     if reason := suite.unavailable():
@@ -49,7 +51,7 @@ def run(name: str, repeats: int, output: Path | None) -> None:
         return
     machine = getattr(suite, "machine", timing.machine)()
     print(f"{machine}\n", flush=True)
-    tables = suite.tables(repeats)
+    tables = suite.tables(repeats, runs)
     text = "\n".join(map(markdown, tables))
     print(text, flush=True)
     if output is None:

@@ -18,7 +18,7 @@ def unavailable() -> str:
     return ""
 
 
-def tables(repeats: int) -> list[Table]:
+def tables(repeats: int, runs: int) -> list[Table]:
     knowledge = [case for rank in (2, 5) for case in knowledge_cases(rank)]
     return [
         Table("Without a GPU: rules, codec and diff", measure(knowledge, repeats), ("All maps are legal ones.",)),

@@ -17,6 +17,7 @@ from pathlib import Path
 
 WARM_UP_SECONDS = 0.05
 REPEAT_SECONDS = 0.01
+_UNIT_US = {"µs": 1, "ms": 1000}
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,12 @@ class Timing:
 
 @dataclass(frozen=True)
 class Table:
-    """What a suite shows together: a heading, the timings, and what the reader should know of them."""
+    """What a suite shows together: a heading, the timings, what the reader should know, and the unit that is shown."""
 
     title: str
     timings: Sequence[Timing]
     notes: Sequence[str] = field(default=())
+    unit: str = "µs"
 
 
 def calls_for(run: Callable[[], object], seconds: float = REPEAT_SECONDS) -> int:
@@ -123,13 +125,13 @@ def rotated(count: int, first: int) -> list[int]:
 
 def markdown(table: Table) -> str:
     """A table as Markdown; the column of goals is there if any timing has one."""
-    goals = any(t.goal_us is not None for t in table.timings)
-    head = ["", "median, µs", "middle half, µs", *(["goal, µs"] if goals else [])]
+    goals, unit = any(t.goal_us is not None for t in table.timings), table.unit
+    head = ["", f"median, {unit}", f"middle half, {unit}", *([f"goal, {unit}"] if goals else [])]
     rows = [head, ["---", *["---:"] * (len(head) - 1)]]
     for t in table.timings:
-        low, high = t.quartiles_us
-        goal = [f"< {t.goal_us:g}" if t.goal_us is not None else ""] if goals else []
-        rows.append([t.name, three_digits(t.median_us), f"{three_digits(low)} to {three_digits(high)}", *goal])
+        median, low, high = (value / _UNIT_US[unit] for value in (t.median_us, *t.quartiles_us))
+        goal = [f"< {t.goal_us / _UNIT_US[unit]:g}" if t.goal_us is not None else ""] if goals else []
+        rows.append([t.name, three_digits(median), f"{three_digits(low)} to {three_digits(high)}", *goal])
     lines = [f"## {table.title}", "", *("| " + " | ".join(row) + " |" for row in rows)]
     return "\n".join([*lines, *(f"\n{note}" for note in table.notes)]) + "\n"
 
@@ -139,7 +141,7 @@ def three_digits(number: float) -> str:
     >>> three_digits(1234.5), three_digits(0.125)
     ('1230', '0.125')
     """
-    return f"{float(f'{number:.3g}'):g}"
+    return f"{float(f'{number:.3g}'):.10g}"
 
 
 def machine() -> str:

@@ -8,9 +8,9 @@ What then decides is the order in which memory sees it all. Tiles are taken one 
 beforehand: CTAs that are dealt their tiles drift apart, and memory is slower in scattered places (94% of cuMemcpyDtoD).
 """
 
-import statistics
+from functools import partial
 
-import torch
+from _example import start_cases, torch
 from cuda.bindings import driver
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
@@ -18,6 +18,8 @@ import cuda_tma
 
 ROWS, COLUMNS = 16, 256  # as in the kernel
 CTAS = 3  # on each multiprocessor: 96 KB in flight hide how long memory takes, and more of them only disturb the order
+SMALL = ((1001, 1500),)  # tiles overhang the edges
+LARGE = ((16384, 16384), (32768, 32768))  # 1 GiB, 4 GiB
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
@@ -69,20 +71,8 @@ extern "C" __global__ void copy(const __grid_constant__ TensorMap source, const 
 """
 
 
-def median_ms(runs, repeats=45, warm_up=5):
-    """Median time of each run: in turn, in alternating order, and queued, so that the GPU never waits for Python."""
-    events = {run: [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)] for run in runs}
-    for i in range(repeats):
-        for run in runs[:: -1 if i % 2 else 1]:
-            events[run][i][0].record()
-            run()
-            events[run][i][1].record()
-    torch.cuda.synchronize()
-    return [statistics.median(begin.elapsed_time(end) for begin, end in events[run][warm_up:]) for run in runs]
-
-
-def figures():
-    """What was measured, checked first: (case, rival, ours_ms, rival_ms, flops, moved_bytes)."""
+def cases(shapes):
+    """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
@@ -90,9 +80,9 @@ def figures():
     config = LaunchConfig(grid=CTAS * device.properties.multiprocessor_count, block=1)
     taken = torch.zeros(1, device="cuda", dtype=torch.int32)
 
-    for shape in ((1001, 1500), (16384, 16384), (32768, 32768)):  # tiles that overhang the edges; 1 GiB; 4 GiB
+    for shape in shapes:
         source = torch.rand(shape, device="cuda")
-        target, other = torch.zeros_like(source), torch.zeros_like(source)
+        target, other = (torch.full_like(source, torch.nan) for _ in range(2))
         maps = [device.create_tensor_map(tensor, box_dim=(ROWS, COLUMNS)) for tensor in (source, target)]
         down, across = (-(-extent // box) for extent, box in zip(shape, (ROWS, COLUMNS), strict=True))
 
@@ -100,20 +90,10 @@ def figures():
             taken.zero_()
             cuda_tma.launch(device.default_stream, config, kernel, *maps, across, tiles, taken)
 
-        def memcpy(source=source, target=other):
-            driver.cuMemcpyDtoDAsync(target.data_ptr(), source.data_ptr(), source.nbytes, 0)
-
-        times = median_ms([copy, memcpy])
+        memcpy = partial(driver.cuMemcpyDtoDAsync, other.data_ptr(), source.data_ptr(), source.nbytes, 0)
+        yield f"{source.nbytes / 2**30:.3g} GiB", copy, {"cuMemcpyDtoD": memcpy}, 0, 2 * source.nbytes
         assert torch.equal(target, source) and torch.equal(other, source)
-        if source.nbytes >= 1 << 30:
-            yield f"{source.nbytes >> 30} GiB", "cuMemcpyDtoD", *times, 0, 2 * source.nbytes
-
-
-def main():
-    for case, rival, ours_ms, rival_ms, _, moved_bytes in figures():
-        ours, theirs = (moved_bytes / ms / 1e9 for ms in (ours_ms, rival_ms))
-        print(f"ok: {case}: {ours:.3f} TB/s, read and written; {rival} {theirs:.3f} TB/s; {ours / theirs:.1%} of it")
 
 
 if __name__ == "__main__":
-    main()
+    start_cases(cases, SMALL, LARGE, __doc__)

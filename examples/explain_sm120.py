@@ -4,6 +4,8 @@ A public bug report (NVIDIA/cutlass, issue 3236) has a compiler's descriptor for
 12.0 next to the driver's. Four bytes differ. This says what each of them means.
 """
 
+import argparse
+
 import cuda_tma
 from cuda_tma.diff import diff
 from cuda_tma.params import TiledParams
@@ -30,5 +32,6 @@ def compiler_descriptor() -> bytes:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     for number, difference in enumerate(diff(compiler_descriptor(), DRIVER), 1):
         print(f"{number}. {difference}")

@@ -4,7 +4,7 @@ TMA copies without looking inside an element, so an 8-bit float travels as UINT8
 chunks of each 128-byte row, such that a column of chunks is spread over all banks; swizzled() finds them again.
 """
 
-import torch
+from _example import start, torch
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
 import cuda_tma
@@ -52,4 +52,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start(main, __doc__)

@@ -8,14 +8,15 @@ table is viewed as int64, so that one box, at most 256 elements wide, holds a ro
 An index outside the table costs no memory access and gives a row of zeros, which is what a padding index should do.
 """
 
-import statistics
+from functools import partial
 
-import torch
+from _example import start_cases, torch
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
 import cuda_tma
 
 ROWS, ROW_BYTES = 8, 1024  # as in the kernel
+SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)  # rows of table and output: the last tile is not full; 1 GiB each
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/sm100.cuh>
@@ -75,57 +76,47 @@ extern "C" __global__ void gather(const __grid_constant__ TensorMap table, const
 """
 
 
-def median_ms(runs, repeats=45, warm_up=5):
-    """Median time of each run: in turn, in alternating order, and queued, so that the GPU never waits for Python."""
-    events = {run: [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)] for run in runs}
-    for i in range(repeats):
-        for run in runs[:: -1 if i % 2 else 1]:
-            events[run][i][0].record()
-            run()
-            events[run][i][1].record()
-    torch.cuda.synchronize()
-    return [statistics.median(begin.elapsed_time(end) for begin, end in events[run][warm_up:]) for run in runs]
+def outputs_of(table, indices):
+    """Two places for the rows, full of NaN."""
+    return (table.new_full((len(indices), table.shape[1]), torch.nan) for _ in range(2))
 
 
-def figures():
-    """What was measured, checked first: (case, rival, ours_ms, rival_ms, flops, moved_bytes)."""
+def prepare(device, kernel, table, target, indices):
+    """What launches target = table[indices]."""
+    ctas = device.properties.multiprocessor_count * kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)
+    table_map = device.create_tensor_map(table.view(torch.int64), box_dim=(1, ROW_BYTES // 8))
+    target_map = device.create_tensor_map(target.view(torch.int64), box_dim=(ROWS, ROW_BYTES // 8))
+    config, tiles = LaunchConfig(grid=ctas, block=32), -(-len(indices) // ROWS)
+    arguments = table_map, target_map, indices, len(indices), tiles
+    return partial(cuda_tma.launch, device.default_stream, config, kernel, *arguments)
+
+
+def cases(sizes):
+    """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
     kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("gather")
-    ctas = device.properties.multiprocessor_count * kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)
 
-    table = torch.randn(1 << 20, ROW_BYTES // 2, device="cuda", dtype=torch.bfloat16)  # 1 GiB
-    table_map = device.create_tensor_map(table.view(torch.int64), box_dim=(1, ROW_BYTES // 8))
+    for rows, count in sizes:
+        table = torch.randn(rows, ROW_BYTES // 2, device="cuda", dtype=torch.bfloat16)
+        outside = torch.tensor([5, -1, rows, rows - 1, -5000], device="cuda", dtype=torch.int32)
+        target, _ = outputs_of(table, outside)
+        prepare(device, kernel, table, target, outside)()
+        assert torch.equal(target[[0, 3]], table[[5, -1]]) and not target[[1, 2, 4]].any()
 
-    def prepare(indices):
-        """The output, and what launches the kernel that fills it."""
-        target = torch.full((len(indices), table.shape[1]), torch.nan, device="cuda", dtype=table.dtype)
-        target_map = device.create_tensor_map(target.view(torch.int64), box_dim=(ROWS, ROW_BYTES // 8))
-        tiles = -(-len(indices) // ROWS)
-        arguments = (LaunchConfig(grid=ctas, block=32), kernel, table_map, target_map, indices, len(indices), tiles)
-        return target, lambda: cuda_tma.launch(device.default_stream, *arguments)
-
-    outside = torch.tensor([5, -1, len(table), len(table) - 1, -5000], device="cuda", dtype=torch.int32)
-    target, gather = prepare(outside)
-    gather()
-    assert torch.equal(target[[0, 3]], table[[5, -1]]) and not target[[1, 2, 4]].any()
-
-    for count in (1003, 1 << 20):  # the last tile is not full; 1 GiB
-        indices = torch.randint(len(table), (count,), device="cuda", dtype=torch.int32)
-        target, gather = prepare(indices)
-        times = median_ms([gather, lambda indices=indices: torch.index_select(table, 0, indices)])
-        assert torch.equal(target, torch.index_select(table, 0, indices))
-
-    # Rows that were drawn twice are counted twice.
-    yield f"{target.nbytes >> 30} GiB of rows of {ROW_BYTES} bytes", "torch.index_select", *times, 0, 2 * target.nbytes
-
-
-def main():
-    for case, rival, ours_ms, rival_ms, _, moved_bytes in figures():
-        ours, theirs = (moved_bytes / ms / 1e9 for ms in (ours_ms, rival_ms))
-        print(f"ok: {case}: {ours:.3f} TB/s, read and written; {rival} {theirs:.3f} TB/s; {ours / theirs:.1%} of it")
+        drawn = torch.randint(rows, (count,), device="cuda", dtype=torch.int32)
+        target, other = outputs_of(table, drawn)
+        rivals = {  # torch's is a weak one: copying as many rows shows how fast gathering can be
+            "torch.index_select": partial(torch.index_select, table, 0, drawn, out=other),
+            "torch.Tensor.copy_": partial(torch.empty_like(other).copy_, table[:count]),
+        }
+        case = f"{target.nbytes / 2**30:.3g} GiB of rows of {ROW_BYTES} bytes"
+        # Rows that were drawn twice are counted twice.
+        yield case, prepare(device, kernel, table, target, drawn), rivals, 0, 2 * target.nbytes
+        expected = table[drawn.long()]
+        assert torch.equal(target, expected) and torch.equal(other, expected)
 
 
 if __name__ == "__main__":
-    main()
+    start_cases(cases, SMALL, LARGE, __doc__)

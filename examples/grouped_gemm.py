@@ -19,9 +19,9 @@ large matrix product sustains (one H200), with all tiles full.
 
 import itertools
 import random
-import statistics
+from functools import partial
 
-import torch
+from _example import start_cases, torch
 from cuda.bindings import driver
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
@@ -30,8 +30,8 @@ import cuda_tma
 ROWS, TOKENS, DEPTH, CTAS = 128, 256, 64, 2  # as in the kernel
 BALANCE = 100  # tokens: from about there on multiplying takes longer than reading the weights
 SMEM_BYTES = 4 * (ROWS + TOKENS) * DEPTH * 2 + 2 * 2 * 64 * 64 * 2 + 64 + 8 * 24
-SEED = 0
-CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of the experts that are checked and not timed
+CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of the experts of the small case
+SMALL, LARGE = ((CHECKED, 512, 200),), ((None, 4096, 4096),)  # tokens, None for uneven(), rows and depth of weights
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/pipeline.cuh>
@@ -235,18 +235,6 @@ grouped_gemm(const Expert* experts, const Tile* tiles, unsigned* drawn, int coun
 """
 
 
-def median_ms(runs, repeats, warm_up=5):
-    """Median time of each run: in turn, in alternating order, and queued, so that the GPU never waits for Python."""
-    events = {run: [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)] for run in runs}
-    for i in range(repeats):
-        for run in runs[:: -1 if i % 2 else 1]:
-            events[run][i][0].record()
-            run()
-            events[run][i][1].record()
-    torch.cuda.synchronize()
-    return [statistics.median(begin.elapsed_time(end) for begin, end in events[run][warm_up:]) for run in runs]
-
-
 def compile_grouped_gemm(device):
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
     kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("grouped_gemm")
@@ -286,7 +274,9 @@ class GroupedGemm:
         rows, depth = weights[0].shape
         self.sizes = sizes
         self.tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=torch.bfloat16)
-        self.output = self.tokens.new_full((sum(sizes), rows), torch.nan)
+        self.output, self.other = (self.tokens.new_full((sum(sizes), rows), torch.nan) for _ in range(2))
+        self.others = [other for other in self.other.split(sizes) if len(other)]
+        self.grouped = None  # what torch._grouped_mm gave
         experts = zip(self.tokens.split(sizes), weights, self.output.split(sizes), strict=True)
         # An expert without tokens has nothing to do, and its maps would be refused: no extent of a map can be 0.
         self.experts = [(tokens, *others) for tokens, *others in experts if len(tokens)]
@@ -305,20 +295,29 @@ class GroupedGemm:
 
     def loop(self):
         """The rival: a torch.matmul for each expert, into memory that is there already."""
-        for tokens, weights, output in self.experts:
-            torch.matmul(tokens, weights.T, out=output)
+        for (tokens, weights, _), other in zip(self.experts, self.others, strict=True):
+            torch.matmul(tokens, weights.T, out=other)
 
-    def grouped_mm(self, stacked):
+    def grouped_mm(self, stacked, ends):
         """torch's own, for weights that lie in one tensor (experts, N, K)."""
-        ends = torch.tensor(self.sizes, device="cuda").cumsum(0, dtype=torch.int32)
-        return lambda: torch._grouped_mm(self.tokens, stacked.transpose(1, 2), offs=ends)
+        self.grouped = torch._grouped_mm(self.tokens, stacked.transpose(1, 2), offs=ends)
 
     def check(self):
         """Every element, against fp32: half a unit in bf16 is 2**-9, and the order of sums matters a little."""
-        self.output.fill_(torch.nan)
-        self.run()
+        first = 0
         for tokens, weights, output in self.experts:
-            torch.testing.assert_close(output.float(), tokens.float() @ weights.float().T, rtol=2**-8, atol=2**-10)
+            expected, rows = tokens.float() @ weights.float().T, slice(first, first + len(tokens))
+            torch.testing.assert_close(output.float(), expected, rtol=2**-8, atol=2**-10)
+            for rival in (self.other, self.grouped):
+                if rival is not None:
+                    torch.testing.assert_close(rival[rows].float(), expected, rtol=2**-6, atol=2**-8)
+            first += len(tokens)
+
+
+def uneven(experts=64):
+    """Tokens of each expert, by a skewed routing: 1 to 2048, small numbers as likely as large ones."""
+    generator = random.Random(0)
+    return [round(2 ** generator.uniform(0, 11)) for _ in range(experts)]
 
 
 def case(sizes, weights):
@@ -326,35 +325,27 @@ def case(sizes, weights):
     return f"{experts} experts of {rows} x {depth}, {min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all, bf16"
 
 
-def figures():
-    """What was measured, checked first: (case, rival, ours_ms, rival_ms, flops, moved_bytes)."""
+def cases(problems):
+    """As `_example` says; what comes after `yield` checks what the last runs left.
+
+    The routing is known on the host: maps, schedule and upload are made before, and no time counts them. torch's rivals
+    are given it, too: the loop as Python's numbers, `torch._grouped_mm` as ends that lie on the device.
+    """
     device = cuda_tma.Device()
     device.set_current()
     kernel = compile_grouped_gemm(device)
-
-    small = [torch.randn(512, 200, device="cuda", dtype=torch.bfloat16).div_(200**0.5) for _ in CHECKED]
-    GroupedGemm(device, kernel, small, list(CHECKED)).check()
-
-    generator = random.Random(SEED)
-    sizes = [round(2 ** generator.uniform(0, 11)) for _ in range(64)]
-    stacked = torch.randn(64, 4096, 4096, device="cuda", dtype=torch.bfloat16).div_(64)
-    large = GroupedGemm(device, kernel, list(stacked), sizes)
-    large.check()
-
-    ours, *rivals = median_ms([large.run, large.loop, large.grouped_mm(stacked)], repeats=300)
-    flops = 2 * large.output.numel() * stacked.shape[2]
-    moved_bytes = large.tokens.nbytes + stacked.nbytes + large.output.nbytes
-    for rival, rival_ms in zip(("a loop of torch.matmul", "torch._grouped_mm"), rivals, strict=True):
-        yield case(sizes, stacked), rival, ours, rival_ms, flops, moved_bytes
-
-
-def main():
-    for case, rival, ours_ms, rival_ms, flops, moved_bytes in figures():
-        print(
-            f"ok: {case}: {ours_ms:.3f} ms, {flops / ours_ms / 1e9:.0f} TFLOP/s and "
-            f"{moved_bytes / ours_ms / 1e9:.2f} TB/s; {rival} {rival_ms:.3f} ms, {rival_ms / ours_ms:.2f} times as long"
-        )
+    for tokens, rows, depth in problems:
+        sizes = uneven() if tokens is None else list(tokens)
+        stacked = torch.randn(len(sizes), rows, depth, device="cuda", dtype=torch.bfloat16).div_(depth**0.5)
+        one = GroupedGemm(device, kernel, list(stacked), sizes)
+        rivals = {"a loop of torch.matmul": one.loop}
+        if tokens is None:
+            ends = torch.tensor(sizes, device="cuda").cumsum(0, dtype=torch.int32)
+            rivals["torch._grouped_mm"] = partial(one.grouped_mm, stacked, ends)
+        moved_bytes = one.tokens.nbytes + stacked.nbytes + one.output.nbytes
+        yield case(sizes, stacked), one.run, rivals, 2 * one.output.numel() * depth, moved_bytes
+        one.check()
 
 
 if __name__ == "__main__":
-    main()
+    start_cases(cases, SMALL, LARGE, __doc__)

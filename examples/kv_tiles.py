@@ -5,21 +5,23 @@ boxes, and one of 96 as a box of 64 and one of 32. Each box lies apart in shared
 much space as the wide one, a row each 128 bytes, since that is the span that the swizzle permutes; its load delivers,
 and expect_tx counts, only half of it.
 
-`main` first loads boxes at every legal coordinate, also around the matrix, and then streams keys and values through the
+The small cases load boxes at every legal coordinate, also around the matrix, and stream keys and values through the
 pipeline in every size, with 2 to 4 stages.
 """
 
 import itertools
-import statistics
+from functools import partial
 
-import torch
+from _example import start_cases, torch
 from cuda.bindings import driver
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
 import cuda_tma
 
 HEAD_DIMS = (64, 96, 128)  # d
-ROWS, STAGES = 64, 3  # of the tiles and the pipeline that are timed; others are checked
+# (d, stages, rows of a tile, type, tiles of each CTA, CTAs: None for as many as run at once)
+SMALL = tuple((*some, 5, 7) for some in itertools.product(HEAD_DIMS, (2, 3, 4), (64, 128), ("float16", "bfloat16")))
+LARGE = tuple((d, 3, 64, "bfloat16", 128, None) for d in HEAD_DIMS)
 SPAN_BYTES = 128  # of SWIZZLE_128B
 CONSUMERS = 128  # threads, as in the kernel
 BARRIERS_BYTES = 64  # of shared memory, for up to 4 stages: room behind the tiles
@@ -111,25 +113,13 @@ INSTANTIATE(64) INSTANTIATE(96) INSTANTIATE(128)
 """
 
 
-def median_ms(runs, repeats=45, warm_up=5):
-    """Median time of each run: in turn, in alternating order, and queued, so that the GPU never waits for Python."""
-    events = {run: [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)] for run in runs}
-    for i in range(repeats):
-        for run in runs[:: -1 if i % 2 else 1]:
-            events[run][i][0].record()
-            run()
-            events[run][i][1].record()
-    torch.cuda.synchronize()
-    return [statistics.median(begin.elapsed_time(end) for begin, end in events[run][warm_up:]) for run in runs]
-
-
 def compile_kernel(device, name):
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
     return Program(SOURCE, "c++", options).compile("cubin", name_expressions=(name,)).get_kernel(name)
 
 
-def check_every_coordinate(device, kernel, dtype, d, rows, width):
-    """Boxes from just before the matrix to just behind it: every row, and every 16 bytes of a row."""
+def every_coordinate(device, kernel, dtype, d, rows, width):
+    """A case: boxes from just before the matrix to just behind it: every row, and every 16 bytes of a row."""
     seq, step = 150, 16 // dtype.itemsize
     matrix = torch.randn(seq, d, device="cuda").to(dtype)
     padded = torch.nn.functional.pad(matrix, (width, width, rows, rows))
@@ -141,9 +131,9 @@ def check_every_coordinate(device, kernel, dtype, d, rows, width):
         grid=tuple(expected.shape[1::-1]), block=CONSUMERS, shmem_size=box_map.smem_bytes + BARRIERS_BYTES
     )
     arguments = (box_map, out, rows, width * dtype.itemsize, -width, step, -rows)
-    cuda_tma.launch(device.default_stream, config, kernel, *arguments)
+    run = partial(cuda_tma.launch, device.default_stream, config, kernel, *arguments)
+    yield f"boxes {rows} x {width} of {dtype}, d {d}, at every coordinate", run, {}, 0, 2 * out.nbytes
     assert torch.equal(out, expected), f"{dtype}, d={d}, box {rows} x {width}"
-    return expected.shape[0] * expected.shape[1]
 
 
 def widths(d):
@@ -154,7 +144,7 @@ def widths(d):
 class Staging:
     """Keys and values, their copies, and the kernel that stages the former and writes the latter."""
 
-    def __init__(self, device, kernel, dtype, d, rows, stages, tiles=5, ctas=None):
+    def __init__(self, device, kernel, dtype, d, rows, stages, tiles, ctas):
         boxes = -(-d // 64)
         smem_bytes = stages * boxes * rows * SPAN_BYTES + BARRIERS_BYTES
         limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES  # 48 KB unless raised
@@ -165,7 +155,7 @@ class Staging:
         ctas = ctas or at_once * device.properties.multiprocessor_count
         shape = ctas * tiles * rows, d  # one head's rows after the other's: a tile must not lie in two
         self.matrices = [torch.randn(shape, device="cuda", dtype=dtype) for _ in "kv"]
-        self.staged = [torch.full_like(matrix, torch.nan) for matrix in self.matrices]
+        self.staged, self.copies = ([torch.full_like(x, torch.nan) for x in self.matrices] for _ in range(2))
         maps = [
             device.create_tensor_map(matrix, box_dim=(rows, width), swizzle="128B", l2_promotion="256B")
             for matrix in self.matrices
@@ -178,53 +168,35 @@ class Staging:
         cuda_tma.launch(*self.arguments, read_again)
 
     def copy(self):
-        for staged, matrix in zip(self.staged, self.matrices, strict=True):
-            staged.copy_(matrix)
+        for copied, matrix in zip(self.copies, self.matrices, strict=True):
+            copied.copy_(matrix)
 
     def check(self):
-        for read_again in (False, True):
-            for staged in self.staged:
-                staged.fill_(torch.nan)
-            self.run(read_again)
-            assert all(map(torch.equal, self.staged, self.matrices))
+        """What the last run left, which then is forgotten."""
+        for staged, matrix in zip(self.staged, self.matrices, strict=True):
+            assert torch.equal(staged, matrix)
+            staged.fill_(torch.nan)
 
 
-def check_every_size(device):
-    """Sizes, stages and types: the keys and values that went through the pipeline are those that come out."""
-    for d, stages in itertools.product(HEAD_DIMS, (2, 3, 4)):
+def cases(sizes):
+    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    device = cuda_tma.Device()
+    device.set_current()
+    if sizes is SMALL:
+        kernel = compile_kernel(device, "sweep")
+        boxes = [(dtype, width) for dtype in (torch.float16, torch.bfloat16) for width in (64, 32)]
+        some = itertools.product([*boxes, (torch.float32, 32)], HEAD_DIMS, (64, 128))
+        for (dtype, width), d, rows in some:
+            yield from every_coordinate(device, kernel, dtype, d, rows, width)
+    for d, stages, rows, dtype, tiles, ctas in sizes:
         kernel = compile_kernel(device, f"stage_tiles<{d}, {stages}>")
-        for rows, dtype in itertools.product((64, 128), (torch.float16, torch.bfloat16)):
-            Staging(device, kernel, dtype, d, rows, stages, ctas=7).check()
-
-
-def figures():
-    """What was measured, checked first: (case, rival, ours_ms, rival_ms, flops, moved_bytes)."""
-    device = cuda_tma.Device()
-    device.set_current()
-    for d in HEAD_DIMS:
-        kernel = compile_kernel(device, f"stage_tiles<{d}, {STAGES}>")
-        large = Staging(device, kernel, torch.bfloat16, d, ROWS, STAGES, tiles=8192 // ROWS)
-        large.check()
-        once_ms, again_ms, copy_ms = median_ms([large.run, lambda large=large: large.run(True), large.copy])
-        for case, ours_ms in ((f"d {d}", once_ms), (f"d {d}, kept in L2", again_ms)):
-            yield case, "torch.Tensor.copy_", ours_ms, copy_ms, 0, 4 * large.staged[0].nbytes  # K and V, in and out
-
-
-def main():
-    device = cuda_tma.Device()
-    device.set_current()
-
-    kernel = compile_kernel(device, "sweep")
-    boxes = [(dtype, width) for dtype in (torch.float16, torch.bfloat16) for width in (64, 32)] + [(torch.float32, 32)]
-    cases = itertools.product(boxes, HEAD_DIMS, (64, 128))
-    count = sum(check_every_coordinate(device, kernel, dtype, d, rows, width) for (dtype, width), d, rows in cases)
-    print(f"ok: {count} boxes, at every legal coordinate in and around the matrix")
-    check_every_size(device)
-
-    for case, rival, ours_ms, rival_ms, _, moved_bytes in figures():
-        ours, theirs = (moved_bytes / ms / 1e9 for ms in (ours_ms, rival_ms))
-        print(f"ok: {case}: {ours:.3f} TB/s, staged and written back; {rival} {theirs:.3f} TB/s; {ours / theirs:.1%}")
+        staging = Staging(device, kernel, getattr(torch, dtype), d, rows, stages, tiles, ctas)
+        for read_again, case in ((False, f"d {d}"), (True, f"d {d}, kept in L2")):
+            run = partial(staging.run, read_again)
+            moved_bytes = 4 * staging.staged[0].nbytes  # K and V, in and out
+            yield case, run, {"torch.Tensor.copy_": staging.copy}, 0, moved_bytes
+            staging.check()
 
 
 if __name__ == "__main__":
-    main()
+    start_cases(cases, SMALL, LARGE, __doc__)

@@ -4,7 +4,7 @@ Re-aiming a descriptor is for tensors that come and go, such as the batches of a
 new tensor must agree with the old one in everything else; where it does not, the descriptor stays as it was.
 """
 
-import torch
+from _example import start, torch
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
 import cuda_tma
@@ -61,4 +61,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start(main, __doc__)

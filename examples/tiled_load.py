@@ -3,7 +3,7 @@
 The tile overhangs the right edge of the matrix: TMA fills what lies outside with zeros.
 """
 
-import torch
+from _example import start, torch
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
 import cuda_tma
@@ -51,4 +51,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start(main, __doc__)

@@ -6,12 +6,12 @@ own; several share a multiprocessor, so that some load while others store; the G
 
 Why no bank is asked twice: lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, which is all 32 banks,
 so in a plain tile all lanes would meet at the same 4 banks. SWIZZLE_128B puts the 16 bytes elsewhere in each of 8
-successive rows, and 8 such lanes are served at a time. Then 32 lanes write side by side. `figures` asserts both.
+successive rows, and 8 such lanes are served at a time. Then 32 lanes write side by side. `cases` asserts both.
 """
 
-import statistics
+from functools import partial
 
-import torch
+from _example import start_cases, torch
 from cuda.bindings import driver
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
@@ -19,6 +19,8 @@ import cuda_tma
 from cuda_tma.swizzle import bank_conflicts
 
 SIZE, SPAN, THREADS = 64, 32, 512  # as in the kernel
+SMALL = ((1004, 1500),)  # tiles overhang the edges
+LARGE = ((16384, 16384), (32768, 32768))  # 1 GiB, 4 GiB
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
@@ -63,55 +65,29 @@ transpose(const __grid_constant__ TensorMap source, const __grid_constant__ Tens
 """
 
 
-def median_ms(runs, repeats=45, warm_up=5):
-    """Median time of each run: in turn, in alternating order, and queued, so that the GPU never waits for Python."""
-    events = {run: [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)] for run in runs}
-    for i in range(repeats):
-        for run in runs[:: -1 if i % 2 else 1]:
-            events[run][i][0].record()
-            run()
-            events[run][i][1].record()
-    torch.cuda.synchronize()
-    return [statistics.median(begin.elapsed_time(end) for begin, end in events[run][warm_up:]) for run in runs]
-
-
-def figures():
-    """What was measured, checked first: (case, rival, ours_ms, rival_ms, flops, moved_bytes)."""
+def cases(shapes):
+    """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
     kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("transpose")
 
-    for rows, columns in ((1004, 1500), (16384, 16384), (32768, 32768)):  # overhanging tiles; 1 GiB; 4 GiB
+    for rows, columns in shapes:
         source = torch.rand(rows, columns, device="cuda")
-        target, other = torch.zeros(columns, rows, device="cuda"), torch.empty_like(source)
+        target, other = source.new_full((columns, rows), torch.nan), torch.full_like(source, torch.nan)
         load_map = device.create_tensor_map(source, box_dim=(SIZE, SPAN), swizzle="128B", l2_promotion="256B")
         store_map = device.create_tensor_map(target, box_dim=(SIZE, SIZE))
         assert bank_conflicts(load_map.params, "ldmatrix") == bank_conflicts(store_map.params, "row") == 1
         config = LaunchConfig(grid=(-(-rows // SIZE), -(-columns // SIZE)), block=THREADS)
 
-        def transpose(arguments=(device.default_stream, config, kernel, load_map, store_map)):
-            cuda_tma.launch(*arguments)
-
-        def contiguous(source=source):
-            source.transpose(0, 1).contiguous()
-
-        def memcpy(source=source, other=other):
-            driver.cuMemcpyDtoDAsync(other.data_ptr(), source.data_ptr(), source.nbytes, 0)
-
-        ours_ms, torch_ms, copy_ms = median_ms([transpose, contiguous, memcpy])
-        assert torch.equal(target, source.t())
-        if source.nbytes >= 1 << 30:
-            case = f"{source.nbytes >> 30} GiB"
-            yield case, "torch.Tensor.contiguous", ours_ms, torch_ms, 0, 2 * source.nbytes
-            yield case, "cuMemcpyDtoD", ours_ms, copy_ms, 0, 2 * source.nbytes
-
-
-def main():
-    for case, rival, ours_ms, rival_ms, _, moved_bytes in figures():
-        ours, theirs = (moved_bytes / ms / 1e9 for ms in (ours_ms, rival_ms))
-        print(f"ok: {case}: {ours:.3f} TB/s, read and written; {rival} {theirs:.3f} TB/s; {ours / theirs:.1%} of it")
+        transpose = partial(cuda_tma.launch, device.default_stream, config, kernel, load_map, store_map)
+        rivals = {  # torch's is a weak one: what copies as many bytes shows how fast a transposition can be
+            "torch.Tensor.contiguous": source.t().contiguous,
+            "cuMemcpyDtoD": partial(driver.cuMemcpyDtoDAsync, other.data_ptr(), source.data_ptr(), source.nbytes, 0),
+        }
+        yield f"{source.nbytes / 2**30:.3g} GiB", transpose, rivals, 0, 2 * source.nbytes
+        assert torch.equal(target, source.t()) and torch.equal(other, source)
 
 
 if __name__ == "__main__":
-    main()
+    start_cases(cases, SMALL, LARGE, __doc__)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +21,7 @@ from cuda_tma._dlpack import describe_tensor
 from .test_header import cubin
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = [*sorted((ROOT / "examples").glob("*.py")), ROOT / "cuda_tma" / "demo.py"]
+SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), ROOT / "cuda_tma" / "demo.py"]
 
 
 def kernels():
@@ -94,6 +98,92 @@ def test_the_examples_to_learn_from_are_short(name):
     assert on_host and on_host == {name: int(in_kernel[name]) for name in on_host}
 
 
+WITHOUT_TORCH = """
+import runpy, sys
+sys.modules["torch"] = None
+sys.argv = sys.argv[1:]
+sys.path.insert(0, "examples")
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def without_torch(*arguments):
+    command = [sys.executable, "-c", WITHOUT_TORCH, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
+
+
+@pytest.mark.parametrize("name", ["gemm", "tiled_load"])
+def test_an_example_without_torch_says_what_to_do(name):
+    ended = without_torch(f"examples/{name}.py")
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert ended.stderr.splitlines() == [
+        "The examples take their tensors from PyTorch, which is not installed: pip install torch"
+    ]
+    described = without_torch(f"examples/{name}.py", "--help")
+    assert described.returncode == 0 and ("--small" in described.stdout) == (name == "gemm")
+    assert ast.get_docstring(ast.parse((ROOT / "examples" / f"{name}.py").read_text())) in described.stdout
+
+
+def test_cases_are_run_with_their_rivals_and_checked_after(monkeypatch, capsys):
+    example("gemm")  # makes its neighbour importable
+    _example = importlib.import_module("_example")
+    done = []
+
+    def cases(sizes):
+        for size in sizes:
+            yield f"size {size}", lambda: done.append("ours"), {"other": lambda: done.append("other")}, 0, 8
+            done.append("checked")
+
+    monkeypatch.setattr(_example, "_require_torch", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["x.py", "--small"])
+    _example.start_cases(cases, (1, 2), (3,), "A text")
+    assert done == ["ours", "other", "checked"] * 2
+    assert capsys.readouterr().out == "ok: 2 cases, every element of them; the last: size 2\n"
+    monkeypatch.setattr(sys, "argv", ["x.py"])
+    _example.start_cases(cases, (1, 2), (3,), "A text")
+    assert done == ["ours", "other", "checked"] * 5
+
+
+@pytest.fixture
+def gemm(monkeypatch):
+    """The example with a launch that multiplies on the host."""
+    torch = pytest.importorskip("torch")
+    module = example("gemm")
+
+    class Device:
+        def set_current(self):
+            pass
+
+        default_stream, device_id, arch, properties = None, 0, "90", SimpleNamespace(multiprocessor_count=132)
+
+        def create_tensor_map(self, tensor, **options):
+            return tensor
+
+    def launch(stream, config, kernel, a, b, c, down, across, deep):
+        c.copy_(a.float() @ b.float().T)
+
+    hosted = {"randn": lambda *args, device, **kwargs: torch.randn(*args, **kwargs)}
+    monkeypatch.setattr(module, "torch", SimpleNamespace(**{**vars(torch), **hosted}))
+    fakes = {"Device": Device, "launch": launch}
+    monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
+    monkeypatch.setattr(module, "compile_gemm", lambda device: None)
+    monkeypatch.setattr(module, "LaunchConfig", dict)
+    return module
+
+
+@pytest.mark.parametrize("skipped", [None, "ours", "rival"])
+def test_what_a_product_and_its_rival_leave_is_checked(gemm, skipped):
+    steps = gemm.cases([(70, 24, 40)])
+    case, ours, rivals, flops, moved_bytes = next(steps)
+    assert (case, flops, moved_bytes) == ("70 x 24 x 40 bf16", 2 * 70 * 24 * 40, 2 * (70 * 40 + 24 * 40 + 70 * 24))
+    if skipped != "ours":
+        ours()
+    if skipped != "rival":
+        rivals["torch.matmul"]()
+    with pytest.raises(StopIteration if skipped is None else AssertionError):
+        next(steps)
+
+
 @pytest.fixture
 def grouped_gemm(monkeypatch):
     """The example on host memory: its maps must be legal, and a launch multiplies tile by tile, each element once."""
@@ -130,7 +220,21 @@ def test_an_expert_without_tokens_has_no_maps_and_no_tiles(grouped_gemm, sizes):
     sizes = list(grouped_gemm.CHECKED) if sizes is None else sizes
     weights = [grouped_gemm.torch.randn(512, 200, device="cuda").bfloat16() for _ in sizes]
     device = SimpleNamespace(default_stream=None, properties=SimpleNamespace(multiprocessor_count=132))
-    grouped_gemm.GroupedGemm(device, None, weights, sizes).check()
+    one = grouped_gemm.GroupedGemm(device, None, weights, sizes)
+    one.run()
+    one.loop()
+    one.check()
+    if one.experts:
+        for wrong in (one.output, one.other):  # each is looked at: what the launches left, and what the rival did
+            before = wrong[-1, -1].item()
+            wrong[-1, -1] = grouped_gemm.torch.nan
+            with pytest.raises(AssertionError):
+                one.check()
+            wrong[-1, -1] = before
+
+
+def test_the_uneven_case_is_the_same_each_time(grouped_gemm):
+    assert (sum(grouped_gemm.uneven()), len(grouped_gemm.uneven())) == (21452, 64)
 
 
 def test_the_checked_case_has_experts_without_tokens(grouped_gemm):

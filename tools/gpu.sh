@@ -1,35 +1,65 @@
 #!/usr/bin/env bash
-# On a machine with a TMA-capable GPU: build the extension, run tests/gpu (which writes tests/gpu/RESULTS.md), run what
-# the header does once more under compute-sanitizer's memcheck, and time.
+# On a machine with a TMA-capable GPU: build and install, then one stage or more:
+#   tests      tests/gpu, which writes tests/gpu/RESULTS.md
+#   sanitize   what the header does, and the small cases of every example, once more under compute-sanitizer's memcheck
+#              and synccheck
+#   bench      python -m benchmarks
 # Usage: tools/gpu.sh [output folder] [pytest arguments ...]
-#   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git
+#   CUDA_TMA_STAGES  which, in this order: "tests sanitize bench" (the default) needs more than ten minutes
+#   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git; where there is, changed files are said, too
 #   CUDA_TMA_SITE    folder to install into, to be used again by later commands
-#   CUDA_TMA_BENCH   off: do not time
+#   CUDA_TMA_BENCH   arguments of the benchmarks: "kernels --runs 5"
+# RESULTS.md in the output folder is gone on with by the sanitizer, if another command wrote it before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(realpath -m "${1:-build/gpu}")
 shift || true
 mkdir -p "$out"
-export CUDA_TMA_COMMIT=${CUDA_TMA_COMMIT:-$(python3 -m tests.gpu.results commit)}
+stages=" ${CUDA_TMA_STAGES:-tests sanitize bench} "
+if [ -z "${CUDA_TMA_COMMIT:-}" ]; then
+  CUDA_TMA_COMMIT=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+  [ -z "$(git status --porcelain -uno 2>/dev/null || true)" ] || CUDA_TMA_COMMIT="$CUDA_TMA_COMMIT, with files changed"
+fi
+export CUDA_TMA_COMMIT
 site=${CUDA_TMA_SITE:-$(mktemp -d)}
 python3 -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$site" .
 # Tests run beside the installed package, so that `import cuda_tma` cannot find the sources instead.
 for folder in tests examples benchmarks; do [ -d "$folder" ] && cp -r "$folder" "$site"; done
+[ -f "$out/RESULTS.md" ] && cp "$out/RESULTS.md" "$site/tests/gpu/"
+cd "$site"
+export PYTHONPATH="$site:${PYTHONPATH:-}"
 status=0
-touch "$site/started"
-(cd "$site" && PYTHONPATH="$site:${PYTHONPATH:-}" python3 -m pytest tests/gpu -p no:cacheprovider "$@") || status=$?
-if command -v compute-sanitizer >/dev/null; then
+
+sanitized() { # tool, name, command: the command's last words and the tool's go to RESULTS.md
+  local tool=$1 name=$2 log="$out/$1-$2.log"
+  shift 2
   # API errors are not reported, as the package itself asks the driver for what an older one lacks; nor child processes,
   # which fault on purpose.
-  (cd "$site" && PYTHONPATH="$site:${PYTHONPATH:-}" CUDA_TMA_RESULTS=off compute-sanitizer --tool memcheck \
-    --target-processes application-only --report-api-errors no --error-exitcode 9 \
-    python3 -m pytest tests/gpu/test_header*.py tests/gpu/test_im2col.py -q -p no:cacheprovider) >"$out/memcheck.log" 2>&1 || status=$?
-  echo "- compute-sanitizer memcheck of test_header*.py and test_im2col.py:" \
-    "$(grep -E ' passed| failed' "$out/memcheck.log" | tail -1); $(grep 'ERROR SUMMARY' "$out/memcheck.log" | tail -1)" |
-    if [ "$site/tests/gpu/RESULTS.md" -nt "$site/started" ]; then tee -a "$site/tests/gpu/RESULTS.md"; else cat; fi
-fi
-cp "$site/tests/gpu/RESULTS.md" "$out/"
-if [ "${CUDA_TMA_BENCH:-on}" != off ]; then
-  (cd "$site" && PYTHONPATH="$site:${PYTHONPATH:-}" python3 -m benchmarks --output "$out") || status=$?
-fi
+  compute-sanitizer --tool "$tool" --target-processes application-only --report-api-errors no --error-exitcode 9 \
+    "$@" >"$log" 2>&1 || { status=$?; echo "$tool of $name ended with $status" >>"$log"; }
+  echo "- compute-sanitizer $tool of $name:" \
+    "$(grep -E '^ok:| passed| failed|ended with|Error:' "$log" | grep -v '^=' | tail -1);" \
+    "$(grep 'ERROR SUMMARY' "$log" | tail -1 | tr -d =)" | tee -a tests/gpu/RESULTS.md
+}
+
+case $stages in *" tests "*)
+  python3 -m pytest tests/gpu -p no:cacheprovider "$@" || status=$? ;;
+esac
+case $stages in *" sanitize "*)
+  for tool in memcheck synccheck; do
+    CUDA_TMA_RESULTS=off sanitized $tool header-and-im2col \
+      python3 -m pytest tests/gpu/test_header*.py tests/gpu/test_im2col.py -q -p no:cacheprovider
+    for example in examples/[!_]*.py; do
+      name=$(basename "$example" .py)
+      grep -q TARGETS "$example" || continue # without a kernel
+      small=$(grep -q SMALL "$example" && echo --small || true)
+      sanitized $tool "$name" python3 "$example" $small
+    done
+  done ;;
+esac
+cp tests/gpu/RESULTS.md "$out/"
+case $stages in *" bench "*)
+  # shellcheck disable=SC2086 # words
+  python3 -m benchmarks ${CUDA_TMA_BENCH:-} --output "$out" || status=$? ;;
+esac
 exit $status

@@ -55,7 +55,7 @@ def _driver_version() -> str:
         return "unknown"
 
 
-def tables(repeats: int) -> list[Comparison]:
+def tables(repeats: int, runs: int) -> list[Comparison]:
     from . import create, launch, many
     from .scene import Scene
 

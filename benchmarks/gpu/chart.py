@@ -10,6 +10,7 @@ from ..comparison import Comparison, Row
 from ..timing import three_digits
 
 OURS, PEER, FLOOR, GOAL = "#76b900", "#b0b7bf", "#4a4f57", "#d1242f"
+OUR_OTHER = "#c3e08a"  # what no goal is set for: another way to call the same
 ROW_INCHES = 0.26
 PANEL_INCHES = 0.75
 COLUMNS = 2
@@ -62,4 +63,8 @@ def _draw_panel(panel: Any, comparison: Comparison) -> None:
 
 
 def _color(comparison: Comparison, row: Row) -> str:
-    return OURS if row.is_ours else FLOOR if row.name in comparison.floor else PEER
+    if row.name in comparison.floor:
+        return FLOOR
+    if row.name.startswith(("cuda_tma", "`cuda_tma")):
+        return OURS if row.is_ours else OUR_OTHER
+    return OURS if row.is_ours else PEER

@@ -98,6 +98,10 @@ def from_torch(scene: Scene) -> list[Work]:
             lambda: python("create(x, o)", create=create, x=scene.bfloat16_tensors[0], o=options),
             Goal(2.5),
         ),
+        Work(
+            "cuda_tma, `device.create_tensor_map` with keywords",
+            lambda: python("d.create_tensor_map(x, box_dim=b)", d=scene.device, x=scene.tensors[0], b=BOXES[2]),
+        ),
         Work("cuda.core", lambda: python(by_core, View=CoreView, x=scene.tensors[0], o=scene.core_options())),
         Work("Triton, `TensorDescriptor.from_tensor`", lambda: triton_descriptor(scene)),
     ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _DECIMALS = {"TB/s": 2, "TFLOP/s": 0}
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One case of a kernel, and of one rival in the same run.
+    """One case of a kernel beside one rival, in one regime, in some processes.
 
     Attributes
     ----------
@@ -19,32 +20,44 @@ class Figure:
     case : str
         What was computed.
     rival : str
-    ours_ms, rival_ms : float
-        Medians, by the GPU's own clock.
+    ours_ms, rival_ms : tuple of float
+        Medians, by the GPU's own clock; one for each process.
+    regime : str
+        How they were timed: a function of :mod:`.regimes`.
     flops : int
         The floating-point operations that the problem needs; 0 where data is only moved.
     moved_bytes : int
         The least that must move: every input read once, every output written once.
+    clock_mhz, power_w : tuple of float
+        Of the GPU meanwhile; 0 where it was not seen.
     error : str
         Why there are no figures; then all others are empty.
 
     Examples
     --------
-    >>> product = Figure("gemm", "8192 x 8192 x 8192", "torch.matmul", 2.0, 1.5, 2 * 8192**3, 6 * 8192**2)
+    >>> product = Figure("gemm", "8192 cubed", "torch.matmul", (2.0,), (1.5,), "burst", 2 * 8192**3, 6 * 8192**2)
     >>> round(product.speed), product.unit, product.ratio, round(product.intensity)
     (550, 'TFLOP/s', 0.75, 2731)
-    >>> Figure("copy", "1 GiB", "cuMemcpyDtoD", 0.5, 0.5, 0, 2 << 30).rival_speed
+    >>> Figure("copy", "1 GiB", "cuMemcpyDtoD", (0.5,), (0.5,), "in turns", 0, 2 << 30).rival_speed
     4.294967296
     """
 
     kernel: str
     case: str = ""
     rival: str = ""
-    ours_ms: float = 0
-    rival_ms: float = 0
+    ours_ms: tuple[float, ...] = ()
+    rival_ms: tuple[float, ...] = ()
+    regime: str = ""
     flops: int = 0
     moved_bytes: int = 0
+    clock_mhz: tuple[float, ...] = ()
+    power_w: tuple[float, ...] = ()
     error: str = ""
+
+    @classmethod
+    def of(cls, values: dict) -> Figure:
+        """From what JSON makes of one: tuples are lists there."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
     @property
     def unit(self) -> str:
@@ -53,16 +66,20 @@ class Figure:
 
     @property
     def speed(self) -> float:
-        return self._per_ms / self.ours_ms
+        return self._per_ms / statistics.median(self.ours_ms)
 
     @property
     def rival_speed(self) -> float:
-        return self._per_ms / self.rival_ms
+        return self._per_ms / statistics.median(self.rival_ms)
+
+    @property
+    def ratios(self) -> list[float]:
+        """Our speed over the rival's, in each process."""
+        return [rival / ours for ours, rival in zip(self.ours_ms, self.rival_ms, strict=True)]
 
     @property
     def ratio(self) -> float:
-        """Our speed over the rival's."""
-        return self.rival_ms / self.ours_ms
+        return statistics.median(self.ratios)
 
     @property
     def intensity(self) -> float:
@@ -73,6 +90,31 @@ class Figure:
     def _per_ms(self) -> float:
         """What takes a millisecond at one `unit`, counted in such pieces."""
         return (self.flops or self.moved_bytes) / 1e9
+
+
+_BY_PROCESS = ("ours_ms", "rival_ms", "clock_mhz", "power_w")
+
+
+def together(processes: Sequence[Sequence[Figure]]) -> list[Figure]:
+    """The figures of several processes as one list, in the order of the first; what failed in any says so once.
+
+    >>> one, other = (Figure("gemm", "small", "cuBLAS", (ms,), (2.0,), "burst", 8, 8) for ms in (1.0, 4.0))
+    >>> together([[one], [other]])[0].ratios
+    [2.0, 0.5]
+    >>> [figure.error for figure in together([[one], [Figure("gemm", error="wrong")]])]
+    ['', 'wrong']
+    """
+    found: dict[tuple[str, ...], Figure] = {}
+    for figure in (figure for figures in processes for figure in figures):
+        key = figure.kernel, figure.case, figure.rival, figure.regime, figure.error
+        before = found.get(key)
+        if before is None or figure.error:
+            found[key] = figure
+        else:
+            found[key] = replace(
+                before, **{name: getattr(before, name) + getattr(figure, name) for name in _BY_PROCESS}
+            )
+    return list(found.values())
 
 
 @dataclass(frozen=True)
@@ -91,8 +133,8 @@ class Figures:
 def markdown(table: Figures) -> str:
     """The figures as a Markdown table."""
     rows = [
-        ["kernel", "case", "ours", "rival's", "", "rival", "ours / rival's"],
-        ["---"] * 2 + ["---:"] * 2 + ["---"] * 2 + ["---:"],
+        ["kernel", "case", "regime", "ours", "rival's", "", "rival", "ours / rival's", "least to greatest", "GPU"],
+        ["---"] * 3 + ["---:"] * 2 + ["---"] * 2 + ["---:"] * 2 + ["---"],
     ]
     rows += [_cells(figure) for figure in table.figures]
     lines = [f"## {table.title}", "", *("| " + " | ".join(cells) + " |" for cells in rows)]
@@ -102,6 +144,14 @@ def markdown(table: Figures) -> str:
 def _cells(figure: Figure) -> list[str]:
     name = f"`{figure.kernel}`"
     if figure.error:
-        return [name, figure.error.replace("|", "\\|"), *[""] * 5]
+        return [name, figure.error.replace("|", "\\|"), *[""] * 8]
     speeds = [f"{speed:.{_DECIMALS[figure.unit]}f}" for speed in (figure.speed, figure.rival_speed)]
-    return [name, figure.case, *speeds, figure.unit, figure.rival, f"{figure.ratio:.1%}"]
+    spread = f"{min(figure.ratios):.1%} to {max(figure.ratios):.1%}"
+    described = [name, figure.case, figure.regime, *speeds, figure.unit, figure.rival]
+    return [*described, f"{figure.ratio:.1%}", spread, _state(figure)]
+
+
+def _state(figure: Figure) -> str:
+    """The GPU's clock and power meanwhile, where they were seen."""
+    clock, power = (statistics.median(values or (0,)) for values in (figure.clock_mhz, figure.power_w))
+    return f"{clock:.0f} MHz, {power:.0f} W" if clock and power else ""

@@ -1,10 +1,11 @@
-"""The figures as one picture: bars for what moves data, and a roofline for what multiplies.
+"""The figures as one picture: bars for what moves data, and a roofline for what multiplies, sustained.
 
 Both ceilings are rivals, measured in the same run: cuMemcpyDtoD is the slope, and torch.matmul at its best the roof.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def draw(tables: Sequence[Figures], path: Path) -> None:
 
     measured = [figure for table in tables for figure in table.measured]
     moving = [figure for figure in measured if not figure.flops]
-    multiplying = [figure for figure in measured if figure.flops]
+    multiplying = [figure for figure in measured if figure.flops and figure.regime != "burst"]
     with matplotlib.rc_context({"svg.hashsalt": "benchmarks", "font.size": 8, "svg.fonttype": "none"}):
         canvas = Canvas(figsize=(13, max(4.5, 1 + BAR_INCHES * len(moving))), layout="constrained")
         bars, roofline = canvas.subplots(1, 2)
@@ -47,23 +48,29 @@ def best(figures: Sequence[Figure], rival: str) -> float:
 def _draw_bars(panel: Any, figures: Sequence[Figure], ceiling: float) -> None:
     panel.set_title("Data moved: read and written", loc="left", fontweight="bold")
     panel.spines[["top", "right"]].set_visible(False)
-    panel.set_yticks(range(len(figures)), [f"{figure.kernel}: {figure.case}" for figure in figures])
-    panel.invert_yaxis()
     panel.set_xlabel(f"TB/s; dashed: {SLOPE} at its best")
-    for at, figure in enumerate(figures):
-        panel.barh(at - 0.19, figure.speed, height=0.36, color=OURS)
-        panel.barh(at + 0.19, figure.rival_speed, height=0.36, color=PEER)
-        panel.text(figure.speed, at - 0.19, f" {figure.speed:.2f}", va="center")
-        panel.text(figure.rival_speed, at + 0.19, f" {figure.rival_speed:.2f} {figure.rival}", va="center")
+    cases: dict[str, list[Figure]] = {}  # of each one a bar of ours, and one of each rival
+    for figure in figures:
+        cases.setdefault(f"{figure.kernel}: {figure.case}", []).append(figure)
+    middles, top = [], 0.0
+    for of_case in cases.values():
+        bars = [(of_case[0].speed, OURS, ""), *((f.rival_speed, PEER, f" {f.rival}") for f in of_case)]
+        for at, (speed, color, name) in enumerate(bars):
+            panel.barh(top + at, speed, height=0.9, color=color)
+            panel.text(speed, top + at, f" {speed:.2f}{name}", va="center")
+        middles.append(top + (len(bars) - 1) / 2)
+        top += len(bars) + 0.6
+    panel.set_yticks(middles, list(cases))
+    panel.invert_yaxis()
     if ceiling:
         panel.axvline(ceiling, color=CEILING, linestyle="--", linewidth=1)
     panel.set_xlim(0, 1.5 * max([ceiling, *(figure.speed for figure in figures)]) or 1)
 
 
 def _draw_roofline(panel: Any, figures: Sequence[Figure], slope: float, roof: float) -> None:
-    panel.set_title("Matrices multiplied: operations for each byte that must move", loc="left", fontweight="bold")
+    panel.set_title("Matrices multiplied, sustained", loc="left", fontweight="bold")
     panel.spines[["top", "right"]].set_visible(False)
-    panel.set(xscale="log", yscale="log", xlabel="FLOP per byte", ylabel="TFLOP/s")
+    panel.set(xscale="log", yscale="log", xlabel="operations for each byte that must move", ylabel="TFLOP/s")
     panel.yaxis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_formatter("{x:g}")
     if slope and roof:
@@ -77,8 +84,10 @@ def _draw_roofline(panel: Any, figures: Sequence[Figure], slope: float, roof: fl
         panel.plot(figure.intensity, figure.rival_speed, "o", color=PEER)
         panel.plot(figure.intensity, figure.speed, "o", color=OURS)
         panel.annotate(str(number), (figure.intensity, figure.speed), (0, 5), textcoords="offset points", ha="center")
-    for case, number in numbers.items():
-        panel.text(0.24, 0.34 - 0.035 * number, f"{number}  {case}", transform=panel.transAxes)
+    legend = "\n".join(
+        textwrap.fill(f"{number}  {case}", 60, subsequent_indent="    ") for case, number in numbers.items()
+    )
+    panel.text(0.3, 0.1, legend, transform=panel.transAxes, va="bottom")
     panel.plot([], [], "o", color=OURS, label="ours")
     panel.plot([], [], "o", color=PEER, label="its rival")
     panel.legend(loc="lower right", frameon=False)

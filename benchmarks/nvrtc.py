@@ -1,0 +1,131 @@
+"""How long NVRTC takes, with our header and with CCCL's: needs no GPU.
+
+CCCL's headers are looked for where cuda.pathfinder finds them (``pip install nvidia-cuda-cccl``, or a CUDA toolkit) and
+beside ``nvcc``; without them there are only our rows.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from cuda.bindings import nvrtc
+
+import cuda_tma
+
+from . import timing
+from .timing import Case, Table, measure
+
+TARGET = "sm_90a"
+MOST_REPEATS = 7  # the slowest case takes more than a second
+KERNEL = 'extern "C" __global__ void kernel() {}'
+LOAD = """#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, int x, int y) {
+    __shared__ alignas(128) float tile[32][64];
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(sizeof(tile));
+        load(tile, map, full, Coordinates{x, y});
+    }
+    __syncthreads();
+    full.wait(0);
+}
+"""
+
+
+def unavailable() -> str:
+    try:
+        error, *_ = nvrtc.nvrtcVersion()
+    except Exception as missing:  # cuda.bindings 12.9 and 13.x differ in what they raise without the library
+        return f"there is no NVRTC ({str(missing).splitlines()[0]}): pip install nvidia-cuda-nvrtc"
+    return "" if error == nvrtc.nvrtcResult.NVRTC_SUCCESS else f"NVRTC has no version ({error})"
+
+
+def machine() -> str:
+    _, major, minor = nvrtc.nvrtcVersion()
+    version = cccl_version()
+    return f"{timing.machine()}; NVRTC {major}.{minor}, {TARGET}; {f'CCCL {version}' if version else 'no CCCL found'}"
+
+
+def tables(repeats: int, runs: int) -> list[Table]:
+    timings = measure(cases(), min(repeats, MOST_REPEATS))
+    notes = () if cccl() else ("CCCL was not found: pip install nvidia-cuda-cccl.",)
+    return [Table("Compiling a kernel at run time", timings, notes, "ms")]
+
+
+def cases() -> list[Case]:
+    ours, theirs = [cuda_tma.include_path()], [str(cccl())]
+    found = [
+        Case("a kernel without any header", functools.partial(compile_source, KERNEL, ours)),
+        Case("a tiled load with `<cuda_tma/tma.cuh>`", functools.partial(compile_source, LOAD, ours)),
+    ]
+    for header in ("cuda/ptx", "cuda/barrier") if cccl() else ():
+        source = f"#include <{header}>\n{KERNEL}"
+        found.append(Case(f"the empty kernel with `<{header}>`", functools.partial(compile_source, source, theirs)))
+    return found
+
+
+def compile_source(source: str, include_path: list[str]) -> None:
+    """To machine code, as a new program each time: nothing is cached."""
+    error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
+    options = [f"--gpu-architecture={TARGET}", "--std=c++17", *(f"--include-path={path}" for path in include_path)]
+    (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+        nvrtc.nvrtcGetProgramLog(program, log)
+        raise RuntimeError(f"NVRTC failed: {log.decode()}")
+    nvrtc.nvrtcDestroyProgram(program)
+
+
+@functools.cache
+def cccl() -> Path | None:
+    """The folder of CCCL's headers."""
+    for folder in _folders():
+        if (folder / "cuda" / "ptx").is_file():
+            return folder
+    return None
+
+
+def _folders() -> list[Path]:
+    nvcc = shutil.which("nvcc")
+    includes = [Path(nvcc).resolve().parents[1] / "include"] if nvcc else []
+    includes.append(Path("/usr/local/cuda/include"))
+    found = [folder for include in includes for folder in (include / "cccl", include)]
+    finder = _finder()
+    if finder is not None and (place := finder("cccl")) is not None:
+        found.insert(0, Path(place))
+    return found
+
+
+def _finder() -> Callable[[str], str | None] | None:
+    try:
+        from cuda.pathfinder import find_nvidia_header_directory
+    except ImportError:  # of before 1.3
+        return None
+
+    def find(name: str) -> str | None:
+        try:
+            return find_nvidia_header_directory(name)
+        except Exception:  # a name that this version does not know
+            return None
+
+    return find
+
+
+def cccl_version() -> str:
+    """As its own header numbers it: 3000001 is 3.0.1."""
+    folder = cccl()
+    if folder is None:
+        return ""
+    for name in ("cuda/std/__cccl/version.h", "cuda/version"):
+        header = folder / name
+        if header.is_file() and (found := re.search(r"define CCCL_VERSION (\d+)", header.read_text())):
+            number = int(found[1])
+            return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
+    return "of unknown version"
