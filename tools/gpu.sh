@@ -8,6 +8,7 @@
 #   CUDA_TMA_STAGES  which, in this order: "tests sanitize bench" (the default) needs more than ten minutes
 #   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git; where there is, changed files are said, too
 #   CUDA_TMA_SITE    folder to install into, to be used again by later commands
+#   CUDA_TMA_TOOLS   of the sanitizer: "memcheck synccheck" (the default), a few minutes each
 #   CUDA_TMA_BENCH   arguments of the benchmarks: "kernels --runs 5"
 # RESULTS.md in the output folder is gone on with by the sanitizer, if another command wrote it before.
 set -euo pipefail
@@ -35,8 +36,9 @@ sanitized() { # tool, name, command: the command's last words and the tool's go 
   shift 2
   # API errors are not reported, as the package itself asks the driver for what an older one lacks; nor child processes,
   # which fault on purpose.
-  compute-sanitizer --tool "$tool" --target-processes application-only --report-api-errors no --error-exitcode 9 \
-    "$@" >"$log" 2>&1 || { status=$?; echo "$tool of $name ended with $status" >>"$log"; }
+  local quiet=()
+  [ "$tool" != memcheck ] || quiet=(--report-api-errors no)
+  compute-sanitizer --tool "$tool" --target-processes application-only "${quiet[@]}" --error-exitcode 9 "$@" >"$log" 2>&1 || { status=$?; echo "$tool of $name ended with $status" >>"$log"; }
   echo "- compute-sanitizer $tool of $name:" \
     "$(grep -E '^ok:| passed| failed|ended with|Error:' "$log" | grep -v '^=' | tail -1);" \
     "$(grep 'ERROR SUMMARY' "$log" | tail -1 | tr -d =)" | tee -a tests/gpu/RESULTS.md
@@ -46,7 +48,7 @@ case $stages in *" tests "*)
   python3 -m pytest tests/gpu -p no:cacheprovider "$@" || status=$? ;;
 esac
 case $stages in *" sanitize "*)
-  for tool in memcheck synccheck; do
+  for tool in ${CUDA_TMA_TOOLS:-memcheck synccheck}; do
     CUDA_TMA_RESULTS=off sanitized $tool header-and-im2col \
       python3 -m pytest tests/gpu/test_header*.py tests/gpu/test_im2col.py -q -p no:cacheprovider
     for example in examples/[!_]*.py; do
