@@ -6,22 +6,18 @@
 #   bench      python -m benchmarks
 # Usage: tools/gpu.sh [output folder] [pytest arguments ...]
 #   CUDA_TMA_STAGES  which, in this order: "tests sanitize bench" (the default) needs more than ten minutes
-#   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git; where there is, changed files are said, too
+#   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git; "-dirty" says that files were changed
 #   CUDA_TMA_SITE    folder to install into, to be used again by later commands
 #   CUDA_TMA_TOOLS   of the sanitizer: "memcheck synccheck" (the default), a few minutes each
 #   CUDA_TMA_BENCH   arguments of the benchmarks: "kernels --runs 5"
-# RESULTS.md in the output folder is gone on with by the sanitizer, if another command wrote it before.
+# The sanitizer adds lines to a RESULTS.md of the same commit, that of the output folder if an earlier command left one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(realpath -m "${1:-build/gpu}")
 shift || true
 mkdir -p "$out"
 stages=" ${CUDA_TMA_STAGES:-tests sanitize bench} "
-if [ -z "${CUDA_TMA_COMMIT:-}" ]; then
-  CUDA_TMA_COMMIT=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
-  [ -z "$(git status --porcelain -uno 2>/dev/null || true)" ] || CUDA_TMA_COMMIT="$CUDA_TMA_COMMIT, with files changed"
-fi
-export CUDA_TMA_COMMIT
+export CUDA_TMA_COMMIT=${CUDA_TMA_COMMIT:-$(python3 -m tests.gpu.results commit)}
 site=${CUDA_TMA_SITE:-$(mktemp -d)}
 python3 -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$site" .
 # Tests run beside the installed package, so that `import cuda_tma` cannot find the sources instead.
@@ -41,7 +37,8 @@ sanitized() { # tool, name, command: the command's last words and the tool's go 
   compute-sanitizer --tool "$tool" --target-processes application-only "${quiet[@]}" --error-exitcode 9 "$@" >"$log" 2>&1 || { status=$?; echo "$tool of $name ended with $status" >>"$log"; }
   echo "- compute-sanitizer $tool of $name:" \
     "$(grep -E '^ok:| passed| failed|ended with|Error:' "$log" | grep -v '^=' | tail -1);" \
-    "$(grep 'ERROR SUMMARY' "$log" | tail -1 | tr -d =)" | tee -a tests/gpu/RESULTS.md
+    "$(grep 'ERROR SUMMARY' "$log" | tail -1 | tr -d =)" |
+    if grep -qx -e "- commit: $CUDA_TMA_COMMIT" tests/gpu/RESULTS.md; then tee -a tests/gpu/RESULTS.md; else cat; fi
 }
 
 case $stages in *" tests "*)
