@@ -34,9 +34,7 @@ cdef class WeakCache:
 
     def _forget(self, identity, _):
         """The object is gone: another may get its address."""
-        cdef size_t place = place_of(<PyObject*><uintptr_t>identity)
+        self.recent[place_of(<PyObject*><uintptr_t>identity)] = NULL  # this, or another, which is then found again
         _, known = self.entries.pop(identity, (None, None))
         if known is not None:
             (<Known>known).owner = NULL
-        if self.recent[place] == <PyObject*>known:
-            self.recent[place] = NULL

@@ -74,3 +74,28 @@ def name_of(capsule):
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
     return get_name(capsule)
+
+
+class ExchangeAPI(ctypes.Structure):
+    """DLPackExchangeAPI, of which the package calls one function."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p),
+        ("allocator", ctypes.c_void_p), ("managed_tensor_from_py_object", ctypes.c_void_p),
+        ("managed_tensor_to_py_object", ctypes.c_void_p), ("dltensor_from_py_object", ctypes.c_void_p),
+        ("current_work_stream", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
+
+
+def exchanging(versions, export, name=b"dlpack_exchange_api"):
+    """A type with DLPack's C exchange API of these versions, newest first, all of which call `export(tensor, out)`."""
+    function = FROM_OBJECT(export)
+    apis = [ExchangeAPI(major=major, minor=minor) for major, minor in versions]
+    for api, previous in zip(apis, [*apis[1:], None], strict=True):
+        api.managed_tensor_from_py_object = ctypes.cast(function, ctypes.c_void_p)
+        api.previous = previous and ctypes.addressof(previous)
+    capsule = _new_capsule(ctypes.addressof(apis[0]), name, None)
+    return type("Exchanging", (Exporter,), {"__dlpack_c_exchange_api__": capsule, "kept": (function, apis, name)})

@@ -16,7 +16,7 @@ from cuda_tma import StridedMemoryView, TensorMapError
 from cuda_tma._dlpack import describe_tensor
 from cuda_tma._export import export_tensor
 
-from .capsules import Exporter, OldExporter, name_of
+from .capsules import Exporter, OldExporter, exchanging, name_of
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -312,3 +312,66 @@ REFUSED = [
 def test_cuda_arrays_that_are_refused(keywords, message):
     with pytest.raises(TensorMapError, match=message):
         export_tensor(CudaArray(**keywords))
+
+
+# ---- the C exchange API ----
+
+
+def hand_over(tensor, out):
+    out[0] = ctypes.addressof(tensor.managed)
+    return 0
+
+
+@pytest.mark.parametrize("versions", [[(1, 3)], [(1, 0)], [(2, 0), (1, 3)], [(3, 0), (2, 0), (1, 1)]])
+def test_the_exchange_api_of_version_1_is_called(versions):
+    tensor = exchanging(versions, hand_over)()
+    exported = export_tensor(tensor)
+    assert (exported.shape, exported.data_pointer, tensor.asked) == ((64, 128), 1 << 32, [])
+    del exported
+    gc.collect()
+    assert tensor.deleted == 1
+
+
+@pytest.mark.parametrize(
+    ("versions", "name"), [([(2, 0)], b"dlpack_exchange_api"), ([(3, 0), (2, 1)], b"dlpack_exchange_api"),
+                           ([(1, 3)], b"something_else")]
+)  # fmt: skip
+def test_without_an_exchange_api_of_version_1_the_tensor_is_asked(versions, name):
+    tensor = exchanging(versions, hand_over, name)()
+    assert export_tensor(tensor).shape == (64, 128) and len(tensor.asked) == 1
+
+
+def test_an_exchange_that_gives_nothing():
+    with pytest.raises(
+        TensorMapError, match="Exchanging refused to export itself through DLPack, with no reason given"
+    ):
+        export_tensor(exchanging([(1, 3)], lambda tensor, out: 0)())
+
+
+# ---- streams ----
+
+
+def test_a_tensor_that_requires_grad_is_ordered_detached():
+    """torch exports none that does."""
+
+    class Parameter(Exporter):
+        requires_grad = True
+
+        def detach(self):
+            return detached
+
+    detached, tensor = Exporter(), Parameter()
+    view = StridedMemoryView.from_dlpack(tensor, stream_ptr=0x70)
+    assert [keywords["stream"] for keywords in tensor.asked] == [-1]
+    assert [keywords["stream"] for keywords in detached.asked] == [0x70] and view.exporting_obj is tensor
+
+
+@pytest.mark.parametrize(
+    ("device_type", "stream_ptr", "asked"),
+    [(2, -1, []), (2, 0, [None]), (2, 0x70, [0x70]), (13, 0, [None]), (13, 0x70, [0x70]), (3, -1, [])],
+)
+def test_pending_work_is_waited_for_where_there_can_be_any(driver, device_type, stream_ptr, asked):
+    """None stands for the legacy default stream, of CUDA's and of managed memory."""
+    tensor = Exporter(device_type=device_type)
+    StridedMemoryView.from_dlpack(tensor, stream_ptr)
+    assert [keywords["stream"] for keywords in tensor.asked[1:]] == asked

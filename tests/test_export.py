@@ -177,3 +177,30 @@ def test_what_is_read_of_a_tensor(dtype):
         assert exported.data_pointer == each.data_ptr() and exported.source is each
         assert exported.dtype_name == str(dtype).split(".")[1]
         assert exported.dlpack_device == (1, 0)
+
+
+class OfOldTorch(torch.Tensor):
+    """As torch's own before it had the C exchange API."""
+
+    __dlpack_c_exchange_api__ = None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64, torch.int8])
+def test_torch_without_the_exchange_api(dtype):
+    tensor = torch.ones(16, 16).to(dtype).as_subclass(OfOldTorch)
+    exported = export_tensor(tensor[2:])
+    assert (exported.shape, exported.strides, exported.data_pointer) == ((14, 16), (16, 1), tensor[2:].data_ptr())
+    with pytest.raises(TensorMapError, match="negative bit"):
+        export_tensor(torch._neg_view(tensor))
+    if dtype.is_complex:
+        with pytest.raises((TensorMapError, BufferError), match=r"conjugate bit|resolve_conj"):
+            export_tensor(tensor.conj())
+    descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(8, 16))
+    tensor.data = torch.zeros(16, 16, dtype=dtype)
+    assert descriptor.is_stale() and descriptor.params.global_address != tensor.data_ptr()
+
+
+def test_a_tensor_that_requires_grad_is_read():
+    tensor = torch.ones(16, 16, requires_grad=True)
+    for each in (tensor, tensor.as_subclass(OfOldTorch)):
+        assert export_tensor(each).data_pointer == tensor.data_ptr()
