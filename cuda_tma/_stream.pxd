@@ -21,7 +21,6 @@ cdef class KnownStream(Known):
 
 
 cdef KnownStream known_stream(object stream)
-cdef CUstream stream_handle(object stream, CUcontext* context) except? NULL
 
 
 cdef inline bint is_open(KnownStream known, object stream) except -1:

@@ -4,7 +4,7 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
-from ._driver cimport CUDA_SUCCESS, CUcontext, CUstream, driver
+from ._driver cimport CUDA_SUCCESS, CUstream, driver
 from ._property cimport Property, named_property, own_property, read
 from ._weak_cache cimport Known, WeakCache, look_up
 
@@ -80,9 +80,3 @@ cdef object _has_no_handle(PyObject* stream, void* _):
     """cuda.core before 1.2: a closed stream's handle is None or 0."""
     handle = (<object>stream).handle
     return handle is None or int(handle) == 0
-
-
-cdef CUstream stream_handle(object stream, CUcontext* context) except? NULL:
-    cdef KnownStream known = known_stream(stream)
-    context[0] = known.context
-    return known.handle

@@ -1,12 +1,14 @@
 """launch(): every kind of argument arrives, every mistake is named, and the next launch works."""
 
 import ctypes
+import struct
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from cuda import core
+from cuda.bindings import driver as cuda_driver
 
 import cuda_tma
 
@@ -135,6 +137,27 @@ def test_descriptors_by_value_ours_and_theirs(kernel, stream):
         cuda_tma.launch(stream, CONFIG, kernel("put_map"), descriptor, out)
         stream.sync()
         assert out.cpu().numpy().tobytes() == bytes(ours)
+
+
+def test_the_drivers_own_tensor_map_by_value(kernel, stream):
+    """Encoded by cuda.bindings, with the parameters of ours."""
+    x = torch.zeros(64, 128, device="cuda")
+    ours = cuda_tma.create_tensor_map(x, box_dim=(16, 32))
+    words, halves = cuda_driver.cuuint64_t, cuda_driver.cuuint32_t
+    result, theirs = cuda_driver.cuTensorMapEncodeTiled(
+        cuda_driver.CUtensorMapDataType(ours.params.data_type), 2, x.data_ptr(), [words(128), words(64)], [words(512)],
+        [halves(32), halves(16)], [halves(1), halves(1)], cuda_driver.CUtensorMapInterleave(0),
+        cuda_driver.CUtensorMapSwizzle(0), cuda_driver.CUtensorMapL2promotion(ours.params.l2_promotion),
+        cuda_driver.CUtensorMapFloatOOBfill(0),
+    )  # fmt: skip
+    assert result == cuda_driver.CUresult.CUDA_SUCCESS
+    out = torch.zeros(16, dtype=torch.uint64, device="cuda")
+    torch.cuda.synchronize()
+    cuda_tma.launch(stream, CONFIG, kernel("put_map"), theirs, out)
+    stream.sync()
+    arrived = out.cpu().numpy().tobytes()
+    assert arrived == struct.pack("16Q", *(int(word) for word in theirs.opaque))
+    assert cuda_tma.decode(arrived).global_address == x.data_ptr()
 
 
 @pytest.mark.parametrize("library", ["torch", "cupy", "view", "buffer", "int", "ctypes", "pinned", "core view"])
