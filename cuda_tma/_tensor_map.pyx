@@ -7,7 +7,7 @@ from libc.string cimport memcmp, memcpy
 
 from ._arguments cimport Compilable, TensorArguments, arguments_of, compiled, describe
 from ._context cimport compute_capability, enter_context, require_access, share_memory
-from ._dlpack cimport DLTensor, address_of, shape_of
+from ._dlpack cimport DLTensor, address_of, dtype_key, shape_of
 from ._driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
 from ._export cimport Reading, has_moved, read, source_of
 
@@ -214,11 +214,11 @@ cdef class TensorMapDescriptor:
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1:
         cdef TensorArguments other
         require_access(tensor, self._device_id)
+        if self._arguments.dtype not in (0, dtype_key(tensor)):
+            raise refusals.replacement("dtype", dtype_name_of(dtype_key(tensor)), self._dtype_name())
         if <uint32_t>tensor.ndim != self._arguments.rank:
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
         describe(tensor, self._options, compiled(self._options), &other)
-        if self._arguments.dtype not in (0, other.dtype) or other.data_type != self._arguments.data_type:
-            raise refusals.replacement("dtype", dtype_name_of(other.dtype), self._dtype_name())
         if memcmp(other.global_dim, self._arguments.global_dim, sizeof(other.global_dim)):
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
         if not _same_strides(&other, &self._arguments):

@@ -137,7 +137,8 @@ class FakeDriver:
     capturing: tuple = ()  # streams that capture a graph
     capture_mode: int = 0  # of the thread: what it may do meanwhile
     encodes_class: int = 1  # the allocation class that its encoders write
-    half_replaced: int = 0  # the CUresult of cuTensorMapReplaceAddress after it wrote half of an address
+    half_replaced: int = 0  # the CUresult of cuTensorMapReplaceAddress after it wrote half of an address ...
+    half_replaced_from: int = 0  # ... that is not below this one
     retained: int = 0  # how often a primary context is
     _parameters: tuple = None  # (kernel, the offsets of its parameters), of the kernel asked last
 
@@ -207,9 +208,9 @@ class FakeDriver:
 
     def cuTensorMapReplaceAddress(self, target, address):
         """Half of what it should write where `half_replaced` says so, and then it fails."""
-        size = 2 if self.half_replaced else 8
-        ctypes.memmove(target, address.to_bytes(8, "little"), size)
-        return self.half_replaced
+        fails = self.half_replaced and address >= self.half_replaced_from
+        ctypes.memmove(target, address.to_bytes(8, "little"), 2 if fails else 8)
+        return self.half_replaced if fails else 0
 
     def cuCtxGetCurrent(self, out):
         out[0] = self.context

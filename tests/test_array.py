@@ -1,10 +1,15 @@
 """Many maps at once, on a driver that is not there."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 import cuda_tma
 from cuda_tma import TensorMapError, TensorMapOptions
+
+from .buffers import WRITABLE, asked, check_read_only_bytes
 
 OPTIONS = TensorMapOptions((16, 32), swizzle="128B")
 
@@ -88,3 +93,182 @@ def test_which_tensor_is_refused(driver, device_tensor):
         cuda_tma.create_tensor_maps(tensors[0], OPTIONS)
     with pytest.raises(IndexError, match="index 4 is outside the 3 maps"):
         cuda_tma.create_tensor_maps(tensors[:3], OPTIONS)[4]
+
+
+# ---- what an element remembers, and what keeps it alive ----
+
+
+@pytest.mark.parametrize("make", [lambda x: cuda_tma.create_tensor_map(x, OPTIONS),
+                                  lambda x: cuda_tma.create_tensor_maps([x], OPTIONS)[0]])  # fmt: skip
+def test_an_element_knows_its_dtype(driver, device_tensor, make):
+    """int8 and uint8 are moved as one type; what the map was made of is compared all the same."""
+    options = {"shape": (64, 128), "dtype": "int8"}
+    descriptor = make(device_tensor(**options))
+    assert "int8 as UINT8 (64, 128)" in repr(descriptor)
+    before = bytes(descriptor)
+    with pytest.raises(TensorMapError, match="dtype is uint8, and the descriptor was made for int8"):
+        descriptor.replace_address(device_tensor((64, 128), dtype="uint8", address=1 << 33))
+    assert bytes(descriptor) == before
+    descriptor.replace_address(device_tensor(**options, address=1 << 33))
+    assert descriptor.params.global_address == 1 << 33
+
+
+def test_tensors_of_several_dtypes(driver, device_tensor):
+    """Their maps have the same bytes, but they are not alike."""
+    tensors = [device_tensor((64, 128), dtype=dtype, address=1 << 32) for dtype in ("int8", "uint8", "uint8")]
+    array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
+    assert driver.encoded == 2
+    assert [repr(each).split()[3] for each in array] == ["int8", "uint8", "uint8"]
+    assert len({bytes(each) for each in array}) == 1
+
+
+def test_elements_are_valid_where_the_array_is(driver, device_tensor):
+    driver.context, driver.device = 0xD1, 1
+    array = cuda_tma.create_tensor_maps([device_tensor((64, 128), device_id=1)] * 2, OPTIONS)
+    driver.context, driver.device = 0xC0DE, 0
+    assert [each.context for each in array] == [0xD1, 0xD1]
+    assert "device 1)" in repr(array[1])
+
+
+def test_each_element_keeps_its_tensor(driver, device_tensor):
+    tensors = [device_tensor((64, 128), address=1 << n) for n in (32, 33)]
+    references = [weakref.ref(tensor) for tensor in tensors]
+    array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
+    del tensors
+    gc.collect()
+    assert [each.tensor for each in array] == [reference() for reference in references] and references[1]() is not None
+    second = array[1]
+    del array
+    gc.collect()
+    assert references[0]() is None and references[1]() is second.tensor
+    del second
+    assert references[1]() is None
+
+
+def test_the_memory_outlives_the_tensor(driver):
+    """x.data = ... swaps the storage under a torch tensor: the old one is kept by the element and by the array."""
+    torch = pytest.importorskip("torch")
+    driver.pinned = ((0, 1 << 63),)
+    for keep in (lambda x: cuda_tma.create_tensor_maps([x], OPTIONS),
+                 lambda x: cuda_tma.create_tensor_maps([x], OPTIONS)[0],
+                 lambda x: cuda_tma.create_tensor_maps(x, OPTIONS, addresses=[x.data_ptr()])):  # fmt: skip
+        memory = np.zeros((64, 128), np.float32).view(Owner)
+        reference = weakref.ref(memory)
+        x = torch.from_numpy(memory)
+        maps = keep(x)
+        x.data = torch.zeros(1)
+        del memory
+        gc.collect()
+        assert reference() is not None
+        del maps, x
+        gc.collect()
+        assert reference() is None
+
+
+class Owner(np.ndarray):
+    """An array of which a weak reference can be had."""
+
+
+def test_addresses_keep_the_tensor_whose_geometry_they_have(driver, device_tensor):
+    tensor = device_tensor((64, 128))
+    reference = weakref.ref(tensor)
+    array = cuda_tma.create_tensor_maps(tensor, OPTIONS, addresses=[1 << 40])
+    del tensor
+    gc.collect()
+    assert reference() is not None and array[0].tensor is None
+    array.replace_addresses([1 << 41])
+    gc.collect()
+    assert reference() is None
+
+
+def test_replaced_addresses_belong_to_no_tensor(driver, device_tensor):
+    tensors = [device_tensor((64, 128), address=1 << n) for n in (32, 33)]
+    reference = weakref.ref(tensors[0])
+    array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
+    del tensors
+    array.replace_addresses([1 << 40, 1 << 41])
+    gc.collect()
+    assert reference() is None
+    assert [each.tensor for each in array] == [None, None] and [each.is_stale() for each in array] == [False, False]
+    assert [each.params.global_address for each in array] == [1 << 40, 1 << 41]
+    array[1].replace_address(device_tensor((64, 128), address=1 << 42))  # a copy
+    assert array[1].params.global_address == 1 << 41
+
+
+# ---- what is refused ----
+
+
+def test_maps_of_32_byte_addresses(driver, device_tensor):
+    """With interleave 32B. The tensor of channels 16 bytes wide is an example of the programming guide's."""
+    options = TensorMapOptions((1, 8, 8, 16), interleave="32B", swizzle="32B", data_type="UINT16")
+    shape = {"shape": (4, 16, 16, 16), "dtype": "uint16"}
+    array = cuda_tma.create_tensor_maps([device_tensor(**shape)] * 2, options)
+    before = bytes(array)
+    with pytest.raises(TensorMapError, match="address 0x200000010 is not a multiple of 32 bytes"):
+        array.replace_addresses([1 << 33, (1 << 33) + 16])
+    assert bytes(array) == before
+    array.replace_addresses([1 << 33, (1 << 33) + 32])
+    assert array[1].params.global_address == (1 << 33) + 32
+    with pytest.raises(TensorMapError, match="0x200000010 is not a multiple of 32 bytes"):
+        cuda_tma.create_tensor_maps(device_tensor(**shape), options, addresses=[(1 << 33) + 16])
+    with pytest.raises(TensorMapError, match="0x200000010 is not a multiple of 32 bytes"):
+        array[0].replace_address((1 << 33) + 16)
+    with pytest.raises(TensorMapError, match=r"(?s)^tensors\[1\]: .*global_address"):
+        cuda_tma.create_tensor_maps([device_tensor(**shape), device_tensor(**shape, address=(1 << 33) + 16)], options)
+
+
+def test_tensors_of_another_device_are_refused(driver, device_tensor):
+    here, there = device_tensor((64, 128)), device_tensor((64, 128), device_id=1)
+    for arguments, keywords in (([[here, there]], {}), ([there], {"addresses": [16]}), ([there], {"addresses": []})):
+        with pytest.raises(TensorMapError, match="is on device 1 and the current device is 0"):
+            cuda_tma.create_tensor_maps(*arguments, OPTIONS, **keywords)
+    driver.context = 0
+    for tensors in ([], [here]):
+        with pytest.raises(TensorMapError, match="no CUDA context is current"):
+            cuda_tma.create_tensor_maps(tensors, OPTIONS)
+
+
+def test_a_failed_replacement_is_undone(driver, device_tensor):
+    tensors = [device_tensor((64, 128), address=1 << n) for n in (16, 17, 18)]
+    array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
+    before = bytes(array)
+    driver.half_replaced, driver.half_replaced_from = 700, 0x2000000
+    with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
+        array.replace_addresses([0x1000010, 0x1000020, 0x2000030])  # the third
+    assert bytes(array) == before and array[0].tensor is tensors[0]
+    driver.half_replaced = 0
+    array.replace_addresses([0x1000010, 0x1000020, 0x2000030])
+    assert [each.params.global_address for each in array] == [0x1000010, 0x1000020, 0x2000030]
+
+
+def test_a_failed_copy_of_a_map_names_its_tensor(driver, device_tensor):
+    driver.errors["cuTensorMapReplaceAddress"] = 700
+    with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
+        cuda_tma.create_tensor_maps([device_tensor((64, 128))] * 2, OPTIONS)
+
+
+def test_addresses_are_replaced_where_the_maps_are_valid(driver, device_tensor):
+    array = cuda_tma.create_tensor_maps([device_tensor((64, 128))], OPTIONS)
+    before = bytes(array)
+    driver.context, driver.devices = 0xBEEF, {0xC0DE: 0, 0xBEEF: 0}
+    with pytest.raises(TensorMapError, match="made in context 0xc0de, and context 0xbeef is current"):
+        array.replace_addresses([16])
+    assert bytes(array) == before
+    driver.green = (0xC0DE, 0xBEEF)  # which share the primary context's memory
+    array.replace_addresses([16])
+    assert array[0].params.global_address == 16
+    empty = cuda_tma.create_tensor_maps([], OPTIONS)
+    empty.replace_addresses([])
+    with pytest.raises(TensorMapError, match=r"shape \(1,\) .* give 0 integers"):
+        empty.replace_addresses([16])
+
+
+def test_the_buffer_is_read_only(driver, device_tensor):
+    array = cuda_tma.create_tensor_maps([device_tensor((64, 128))] * 3, OPTIONS)
+    view = memoryview(array)
+    assert (view.format, view.shape, view.strides, view.itemsize, view.nbytes) == ("B", (384,), (1,), 1, 384)
+    assert view.readonly and view.obj is array and view.contiguous
+    assert np.frombuffer(array, np.uint64)[16] == 1 << 32
+    check_read_only_bytes(array, array.address, 384)
+    with pytest.raises(BufferError, match="a TensorMapArray is read-only; it has a method that replaces addresses"):
+        asked(array, WRITABLE)

@@ -1,0 +1,106 @@
+"""The allocation class, and the drivers that get it wrong: see _create._mend_allocation_class."""
+
+import pytest
+
+import cuda_tma
+from cuda_tma import TensorMapError, TensorMapIm2colOptions, TensorMapOptions
+
+LIMIT = 128 * 1024
+OLD = ["cuTensorMapSetAllocationClass"]
+
+
+@pytest.fixture
+def blackwell(driver):
+    """A driver from before the entry point, on compute capability 10.0, that calls every tensor LARGE."""
+    driver.compute_capability, driver.encodes_class = (10, 0), 2
+    driver.install(without=OLD)
+    return driver
+
+
+def made(device_tensor, shape, strides=None, dtype="float32", options=None):
+    options = options or TensorMapOptions((1,) * (len(shape) - 1) + (16,))
+    return cuda_tma.create_tensor_map(device_tensor(shape, strides, dtype), options)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "dtype", "reach_bytes"),
+    [
+        ((256, 127), (128, 1), "float32", LIMIT - 4),
+        ((256, 128), (128, 1), "float32", LIMIT),  # dense
+        ((255, 128), (128, 1), "float32", LIMIT - 512),
+        ((2, 16), (LIMIT // 4 - 20, 1), "float32", LIMIT - 16),
+        ((2, 16), (LIMIT // 4 - 16, 1), "float32", LIMIT),
+        ((2, 16), (LIMIT // 4, 1), "float32", LIMIT + 64),
+        ((2, 16), (LIMIT // 4 * 1024, 1), "float32", LIMIT * 1024 + 64),
+        ((1, 16), (LIMIT, 1), "float32", 64),  # no step is made
+        ((100000, 32), (0, 1), "float32", 128),  # nor does one lead away
+        ((LIMIT,), None, "uint8", LIMIT),
+        ((LIMIT - 1,), None, "uint8", LIMIT - 1),
+        ((LIMIT // 8 - 1,), None, "float64", LIMIT - 8),
+        ((4, 8, 16, 32), (8192, 1024, 64, 1), "float32", 3 * 32768 + 7 * 4096 + 15 * 256 + 128),
+        ((4, 9, 16, 32), (8192, 1024, 64, 1), "float32", 3 * 32768 + 8 * 4096 + 15 * 256 + 128),
+        ((2, 2, 2, 2, 16), (32740, 4, 4, 4, 1), "float32", LIMIT - 112 + 48 + 64),
+        ((2, 2, 2, 2, 16), (32736, 4, 4, 4, 1), "float32", LIMIT - 128 + 48 + 64),
+    ],
+)
+def test_small_tensors_are_small(blackwell, device_tensor, shape, strides, dtype, reach_bytes):
+    descriptor = made(device_tensor, shape, strides, dtype)
+    assert descriptor.params.allocation_class == (1 if reach_bytes < LIMIT else 2)
+    assert bytes(descriptor) == cuda_tma.encode(descriptor.params)
+    assert descriptor.params.unexplained == ()
+
+
+def test_the_bit_is_bit_85_and_no_other(blackwell, device_tensor):
+    mended = int.from_bytes(bytes(made(device_tensor, (64, 128))), "little")
+    blackwell.compute_capability = (9, 0)
+    as_written = int.from_bytes(bytes(made(device_tensor, (64, 128))), "little")
+    assert as_written ^ mended == 1 << 85 and mended >> 85 & 1 == 0
+
+
+@pytest.mark.parametrize("compute_capability", [(9, 0), (9, 9), (10, 0), (10, 3), (12, 0)])
+def test_compute_capabilities(blackwell, device_tensor, compute_capability):
+    """Before 10.0 the bit means nothing, and is left as the driver wrote it."""
+    blackwell.compute_capability = compute_capability
+    wanted = 1 if compute_capability >= (10, 0) else 2
+    assert made(device_tensor, (64, 128)).params.allocation_class == wanted
+
+
+def test_what_the_driver_wrote_small_stays_so(blackwell, device_tensor):
+    blackwell.encodes_class = 1
+    for shape in ((64, 128), (1024, 1024)):
+        assert made(device_tensor, shape).params.allocation_class == 1
+    assert blackwell.called("cuDeviceGetAttribute") == []  # nor is anything asked for it
+
+
+def test_arrays_and_im2col_maps_are_mended_too(blackwell, device_tensor):
+    options = TensorMapOptions((1, 16))
+    shapes = [(64, 128), (64, 128), (1024, 128), (64, 128)]
+    tensors = [device_tensor(shape, address=1 << 32 + n) for n, shape in enumerate(shapes)]
+    maps = cuda_tma.create_tensor_maps(tensors, options)
+    assert [each.params.allocation_class for each in maps] == [1, 1, 2, 1]
+    many = cuda_tma.create_tensor_maps(tensors[0], options, addresses=[16, 32])
+    assert [each.params.allocation_class for each in many] == [1, 1]
+    im2col = TensorMapIm2colOptions((0,), (0,), 16, 8)
+    assert made(device_tensor, (2, 8, 64), options=im2col).params.allocation_class == 1
+    assert made(device_tensor, (64, 64, 64), options=im2col).params.allocation_class == 2
+
+
+def test_packed_elements_are_counted_in_bytes(blackwell, device_tensor):
+    options = TensorMapOptions((1, 128), data_type="16U4_ALIGN16B")
+    for rows, wanted in ((2047, 1), (2048, 2)):
+        assert made(device_tensor, (rows, 64), None, "uint8", options).params.allocation_class == wanted
+
+
+def test_with_the_entry_point_the_driver_is_told(blackwell, device_tensor):
+    blackwell.install()
+    for shape in ((64, 128), (1024, 1024)):
+        assert made(device_tensor, shape).params.allocation_class == 1
+        large = TensorMapOptions((1, 16), allocation_class="LARGE")
+        assert made(device_tensor, shape, options=large).params.allocation_class == 2
+    assert [arguments[1:] for arguments in blackwell.called(OLD[0])] == [(1, None), (2, None)] * 2
+
+
+def test_without_it_nothing_can_be_asked_for(blackwell, device_tensor):
+    for value, name in ((1, "SMALL"), (2, "LARGE")):
+        with pytest.raises(TensorMapError, match=f'allocation_class="{name}" needs a driver with cuTensorMapSetAlloc'):
+            made(device_tensor, (64, 128), options=TensorMapOptions((1, 16), allocation_class=value))

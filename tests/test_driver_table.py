@@ -1,0 +1,57 @@
+"""The table of the driver's entry points: which function is called is told by its place alone."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cuda_tma import _arguments, _driver
+from cuda_tma.data_type import DLPACK_NAMES
+from cuda_tma.enums import TensorMapDataType
+
+from .fake_driver import SIGNATURES
+
+PACKAGE = Path(_driver.__file__).parent
+CALL = re.compile(r"^    CUresult \(\*(cu\w+)\)\((.*?)\) noexcept nogil$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_structure_and_the_names_have_one_order():
+    structure = (PACKAGE / "_driver.pxd").read_text().partition("cdef struct Driver:")[2]
+    table = (PACKAGE / "_driver.pyx").read_text().partition("_ENTRY_POINTS = {")[2].partition("}")[0]
+    declared = [name for name, _ in CALL.findall(structure)]
+    assert declared == re.findall(r'"(cu\w+)": \d+', table) and len(declared) == structure.count("(*")
+
+
+def test_the_fake_takes_as_many_arguments():
+    """ctypes would read what is not there."""
+    structure = (PACKAGE / "_driver.pxd").read_text().partition("cdef struct Driver:")[2]
+    assert {name: len(types.split(",")) for name, types in CALL.findall(structure)} == {
+        name: len(types) for name, types in SIGNATURES.items()
+    }
+
+
+def test_what_is_installed_is_called(driver):
+    """Each name's pointer at its own place, and none that is missing."""
+    found = _driver.snapshot()
+    assert list(found) == list(_driver.snapshot()) and set(found) == set(SIGNATURES) and all(found.values())
+    assert len(set(found.values())) == len(found)
+    driver.install(without=["cuCtxGetId"])
+    assert [name for name, address in _driver.snapshot().items() if not address] == ["cuCtxGetId"]
+    _driver.restore(found)
+    assert _driver.snapshot() == found
+    _driver.restore(None)
+    assert _driver.snapshot() is None
+    _driver.restore(found)
+
+
+def test_what_has_no_place_in_a_table_is_not_written_past_its_end():
+    class Later(int):
+        name = "LATER"
+
+    for number in (16, 255, -1):
+        with pytest.raises(IndexError, match=f"data type {number} has no place in tables of 16"):
+            _arguments.fill_tables([Later(number)], {})
+    for dtype in [(32, 8, 1), (-1, 8, 1), (1, 4, 1), (1, 6, 1)]:
+        with pytest.raises(IndexError, match="has no place in the table of inferred data types"):
+            _arguments.fill_tables([], {**DLPACK_NAMES, dtype: "float32"})
+    _arguments.fill_tables(TensorMapDataType, DLPACK_NAMES)
