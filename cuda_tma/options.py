@@ -385,7 +385,9 @@ def options_of(params: Params) -> TensorMapOptions | TensorMapIm2colOptions:
 def _common(params: Params) -> dict[str, Any]:
     """The options that all modes have."""
     same = {name: getattr(params, name) for name in ("data_type", *_ENUMS)}
-    return {"element_strides": params.element_strides[::-1], **same}
+    small = params.allocation_class == TensorMapAllocationClass.SMALL  # what no driver has to be asked for
+    allocation_class = None if small else params.allocation_class
+    return {"element_strides": params.element_strides[::-1], "allocation_class": allocation_class, **same}
 
 
 def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -> int:

@@ -23,7 +23,7 @@ from cuda_tma.enums import (
     TensorMapSwizzle,
 )
 from cuda_tma.keywords import as_options
-from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
+from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, options_of
 
 
 @pytest.mark.parametrize("value", ["128B", "128b", "SWIZZLE_128B", 3, CoreSwizzle.SWIZZLE_128B, TensorMapSwizzle(3)])
@@ -232,6 +232,49 @@ def test_options_of_a_convolution():
 def test_options_are_pickled_by_every_protocol(protocol):
     options = TensorMapOptions((64, 64), swizzle="128B", data_type="bfloat16")
     assert pickle.loads(pickle.dumps(options, protocol)) == options == copy.deepcopy(options)
+
+
+EVERYTHING = {"data_type": 6, "interleave": 2, "swizzle": 1, "l2_promotion": 3, "oob_fill": 1, "allocation_class": 2}
+EVERY_KIND = [
+    (TensorMapOptions((2, 4, 8, 16), (1, 2, 3, 4), **EVERYTHING), cuda_tma.TiledParams),
+    (TensorMapIm2colOptions((-1, -2), (3, 4), 16, 32, (1, 2, 3, 4), **EVERYTHING), cuda_tma.Im2colParams),
+    (TensorMapIm2colWideOptions(-1, 3, 16, 32, (1, 2, 3, 4), mode="W128", **EVERYTHING), cuda_tma.Im2colWideParams),
+]
+
+
+@pytest.mark.parametrize("options", [options for options, _ in EVERY_KIND])
+def test_every_field_is_copied_and_pickled(options):
+    values = dataclasses.asdict(options)
+    assert pickle.loads(pickle.dumps(options)) == copy.copy(options) == type(options)(**values) == options
+    assert {type(value) for name, value in values.items() if name in EVERYTHING} == {
+        TensorMapDataType, TensorMapInterleave, TensorMapSwizzle, TensorMapL2Promotion, TensorMapOOBFill,
+        cuda_tma.TensorMapAllocationClass,
+    }  # fmt: skip
+    for name in values:
+        changed = dataclasses.replace(options, **{name: () if isinstance(values[name], tuple) else 0})
+        assert changed != options and pickle.loads(pickle.dumps(changed)) == changed
+
+
+@pytest.mark.parametrize(("options", "kind"), EVERY_KIND)
+def test_options_make_parameters_and_parameters_options(options, kind):
+    params = cuda_tma.params_of(cuda_tma.TensorSpec((32, 32, 32, 64), "float16"), options)
+    assert type(params) is kind and params.element_strides == (4, 3, 2, 1)
+    assert {name: getattr(params, name) for name in EVERYTHING} == EVERYTHING
+    if kind is cuda_tma.Im2colWideParams:
+        assert (params.pixel_box_lower_corner_width, params.pixel_box_upper_corner_width, params.mode) == (-1, 3, 1)
+        return
+    again = type(options).from_params(params)
+    assert again == options == options_of(params)
+    assert options_of(dataclasses.replace(params, allocation_class=1)).allocation_class is None
+
+
+def test_no_option_but_those_with_a_default_of_none_may_be_none():
+    TensorMapOptions((8,), None, None, allocation_class=None)
+    for name in ("box_dim", "interleave", "swizzle", "l2_promotion", "oob_fill"):
+        with pytest.raises(TypeError, match=name):
+            TensorMapOptions(**{"box_dim": (8,), name: None})
+    with pytest.raises(TypeError, match="mode takes a TensorMapIm2ColWideMode"):
+        TensorMapIm2colWideOptions(-1, -1, 64, 128, mode=None)
 
 
 def test_only_plain_integers_are_remembered():
