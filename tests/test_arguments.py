@@ -1,5 +1,7 @@
 """From a tensor and options to the parameters: driver order, extents, strides in bytes, data types."""
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from cuda_tma import (
 )
 from cuda_tma._arguments import tiled_params
 from cuda_tma._dlpack import describe_tensor
+from cuda_tma._export import export_tensor
 
 
 def params_of(shape, strides=None, dtype="float32", **options):
@@ -52,6 +55,12 @@ def test_strides_of_extent_one_are_made_legal():
     assert params_of((1, 5, 1, 8), (3, 8, 7, 1), box_dim=(1, 1, 1, 4)).global_strides == (32, 32, 160)
     assert params_of((1, 5), (1, 1), box_dim=(1, 4)).global_strides == (32,)
     assert params_of((4, 1), (8, 5), box_dim=(1, 4)).global_strides == (32,)
+    # multiples of 32, which every data type and interleave takes; 16 would not do for all of them
+    assert params_of((1, 4), (7, 1), box_dim=(1, 4)).global_strides == (32,)
+    assert params_of((1, 3, 1, 12), (3, 12, 7, 1), box_dim=(1, 1, 1, 4)).global_strides == (64, 48, 160)
+    assert params_of((1, 33), None, "uint8", box_dim=(1, 16)).global_strides == (64,)
+    assert params_of((1, 32), None, "uint8", box_dim=(1, 16)).global_strides == (32,)
+    assert params_of((1, 1, 1), (5, 5, 5), "float64", box_dim=(1, 1, 1)).global_strides == (32, 32)
 
 
 def test_broadcast_dimensions_are_kept():
@@ -72,6 +81,11 @@ def test_broadcast_dimensions_are_kept():
         ((4, 8), (8, -1), "dimension 1, the innermost, has stride -1"),
         ((4, 8), (2**61, 1), "dimension 0 has stride 2305843009213693952 .* less than 2\\^40 bytes"),
         ((4, -8), None, "dimension 1 of shape .* has extent -8"),
+        ((0, 8), None, r"dimension 0 of shape \(0, 8\) has extent 0"),
+        ((0, 8), (0, 0), r"dimension 0 of shape \(0, 8\) has extent 0"),
+        ((0, 1, 8), (0, 0, 1), r"dimension 0 of shape \(0, 1, 8\) has extent 0"),
+        ((4, 8), (2**40, 1), "dimension 0 has stride 1099511627776 .* less than 2\\^40 bytes"),
+        ((2, 3, 8), (-1, 8, 1), "dimension 0 has stride -1"),
     ],
 )
 def test_tensors_that_cannot_be_described(shape, strides, message):
@@ -130,3 +144,71 @@ def test_a_data_type_of_another_size_is_refused(dtype, data_type):
 @pytest.mark.parametrize("data_type", ["TFLOAT32", "FLOAT32_FTZ", "TFLOAT32_FTZ", "INT32", "UINT32"])
 def test_a_data_type_of_the_same_size_is_taken(data_type):
     assert params_of((8, 64), box_dim=(4, 16), data_type=data_type).data_type == cuda_tma.TensorMapDataType[data_type]
+
+
+def test_the_largest_stride_that_is_described():
+    """In elements; whether its bytes are legal is the driver's to say."""
+    assert params_of((4, 8), (2**40 - 1, 1), box_dim=(1, 4)).global_strides == (4 * (2**40 - 1),)
+    assert params_of((1, 8), (-5, 1), box_dim=(1, 4)).global_strides == (32,)  # no step is made
+
+
+def test_five_dimensions():
+    params = params_of((2, 3, 4, 5, 6), None, "int16", box_dim=(1, 2, 3, 4, 5), element_strides=(5, 4, 3, 2, 1))
+    assert params == TiledParams(
+        data_type=1, global_address=0, global_dim=(6, 5, 4, 3, 2), global_strides=(12, 60, 240, 720),
+        box_dim=(5, 4, 3, 2, 1), element_strides=(1, 2, 3, 4, 5),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), [("interleave", "16B"), ("l2_promotion", "64B"), ("oob_fill", "NAN")])
+def test_each_option_has_its_own_place(name, value):
+    wanted = {"interleave": 0, "swizzle": 0, "l2_promotion": 0, "oob_fill": 0} | {name: 1}
+    params = params_of((2, 8, 8, 16), box_dim=(1, 1, 4, 4), **{name: value})
+    assert {each: getattr(params, each) for each in wanted} == wanted
+
+
+def test_the_innermost_element_stride_is_for_interleaved_tensors():
+    options = {"box_dim": (1, 1, 4, 4), "element_strides": (1, 1, 1, 2)}
+    assert params_of((2, 8, 8, 16), interleave="16B", **options).element_strides == (2, 1, 1, 1)
+    with pytest.raises(TensorMapError, match=r"element_strides=\(1, 1, 1, 2\) asks for steps of 2"):
+        params_of((2, 8, 8, 16), **options)
+
+
+def test_the_allocation_class_of_params():
+    made = [params_of((8, 64), box_dim=(4, 16), allocation_class=each).allocation_class for each in (None, "SMALL", 2)]
+    assert made == [1, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", [(1, 8, 4), (0, 16, 2), (2, 16, 4), (1, 8, 8)])
+def test_vectors_are_no_elements(dtype):
+    """uint8x4 is not uint32: which type is meant has to be said."""
+    _, bits, lanes = dtype
+    tensor = _of_dtype((8, 64), *dtype)
+    with pytest.raises(TensorMapError, match="pass data_type="):
+        tiled_params(tensor, TensorMapOptions((4, 4)))
+    params = tiled_params(tensor, TensorMapOptions((4, 4), data_type=f"UINT{bits * lanes}"))
+    assert (params.global_dim, params.global_strides) == ((64, 8), (64 * bits * lanes // 8,))
+
+
+@pytest.mark.parametrize("dtype", [(31, 8, 1), (32, 8, 1), (255, 32, 1), (0, 128, 1), (2, 128, 1), (31, 64, 1)])
+def test_dtypes_beyond_the_tables(dtype):
+    with pytest.raises(TensorMapError, match="pass data_type=|no data type"):
+        tiled_params(_of_dtype((8, 64), *dtype), TensorMapOptions((4, 4)))
+
+
+def _of_dtype(shape, code, bits, lanes):
+    """A tensor of any DLPack dtype."""
+    capsule = describe_tensor(shape, None, "uint8").capsule()
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    at = get(capsule, b"dltensor_versioned") + 32 + 20  # DLManagedTensorVersioned.dl_tensor, and in that its dtype
+    ctypes.memmove(at, bytes((code, bits & 255, lanes & 255, lanes >> 8)), 4)
+
+    class Exporter:
+        def __dlpack_device__(self):
+            return 2, 0
+
+        def __dlpack__(self, **_):
+            return capsule
+
+    return export_tensor(Exporter())

@@ -1,6 +1,7 @@
 """Descriptors of im2col and im2col wide maps, on a driver that is not there."""
 
 import dataclasses
+import re
 
 import pytest
 from hypothesis import assume, given
@@ -160,3 +161,90 @@ def test_im2col_wide_is_refused_where_no_instruction_could_use_it(driver, device
     driver.install(without=["cuTensorMapEncodeIm2colWide"])
     with pytest.raises(TensorMapError, match=r"no cuTensorMapEncodeIm2colWide, which came with CUDA 12.8"):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), WIDE)
+
+
+EVERY_OPTION = {"interleave": "32B", "swizzle": "32B", "l2_promotion": "256B", "oob_fill": "NAN"}
+
+
+def test_every_im2col_option_reaches_the_driver(driver, device_tensor):
+    """No two values are alike, so that none can stand in another's place."""
+    options = TensorMapIm2colOptions(
+        (-1, -2, -3), (4, 5, 6), 16, 64, (5, 4, 3, 2, 1), "FLOAT16", allocation_class="LARGE", **EVERY_OPTION
+    )
+    descriptor = cuda_tma.create_tensor_map(device_tensor((9, 10, 11, 12, 32), dtype="float16"), options)
+    assert driver.params == Im2colParams(
+        data_type=6, global_address=1 << 32, global_dim=(32, 12, 11, 10, 9), global_strides=(64, 768, 8448, 84480),
+        pixel_box_lower_corner=(-3, -2, -1), pixel_box_upper_corner=(6, 5, 4), channels_per_pixel=16,
+        pixels_per_column=64, element_strides=(1, 2, 3, 4, 5), interleave=2, swizzle=1, l2_promotion=3, oob_fill=1,
+    )  # fmt: skip
+    assert descriptor.params == dataclasses.replace(driver.params, allocation_class=2)
+
+
+def test_every_wide_option_reaches_the_driver(driver, device_tensor):
+    driver.compute_capability = (10, 0)
+    every_option = EVERY_OPTION | {"swizzle": "64B", "allocation_class": "LARGE", "mode": "W128"}
+    options = TensorMapIm2colWideOptions(-3, 6, 16, 64, (5, 4, 3, 2, 1), "FLOAT16", **every_option)
+    descriptor = cuda_tma.create_tensor_map(device_tensor((9, 10, 11, 12, 32), dtype="float16"), options)
+    assert driver.params == Im2colWideParams(
+        data_type=6, global_address=1 << 32, global_dim=(32, 12, 11, 10, 9), global_strides=(64, 768, 8448, 84480),
+        pixel_box_lower_corner_width=-3, pixel_box_upper_corner_width=6, channels_per_pixel=16, pixels_per_column=64,
+        element_strides=(1, 2, 3, 4, 5), interleave=2, swizzle=2, l2_promotion=3, oob_fill=1, mode=1,
+    )  # fmt: skip
+    assert descriptor.params == dataclasses.replace(driver.params, allocation_class=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "place"),
+    [
+        ("pixel_box_lower_corner", (1, -(2**31) - 1), "pixel_box_lower_corner[1]=-2147483649"),
+        ("pixel_box_upper_corner", (2**31, 1), "pixel_box_upper_corner[0]=2147483648"),
+        ("channels_per_pixel", 2**32, "channels_per_pixel=4294967296"),
+        ("pixels_per_column", -1, "pixels_per_column=-1"),
+    ],
+)
+def test_numbers_that_would_be_cut_on_their_way(driver, device_tensor, name, value, place):
+    with pytest.raises(TensorMapError, match=f"^{re.escape(place)} does not fit the driver's"):
+        cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), dataclasses.replace(IM2COL, **{name: value}))
+    assert driver.encoded == 0
+
+
+def test_the_largest_numbers_reach_the_driver(driver, device_tensor):
+    corners = {"pixel_box_lower_corner": (-(2**31), 2**31 - 1), "pixel_box_upper_corner": (2**31 - 1, -(2**31))}
+    extremes = dataclasses.replace(IM2COL, **corners, channels_per_pixel=2**32 - 1, pixels_per_column=0)
+    with pytest.raises(TensorMapError):
+        cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), extremes)
+    assert driver.params.pixel_box_lower_corner == (2**31 - 1, -(2**31))
+    assert driver.params.pixel_box_upper_corner == (-(2**31), 2**31 - 1)
+    assert (driver.params.channels_per_pixel, driver.params.pixels_per_column) == (2**32 - 1, 0)
+
+
+@pytest.mark.parametrize("name", ["pixel_box_lower_corner_width", "pixel_box_upper_corner_width"])
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1])
+def test_wide_corners_that_would_be_cut(driver, device_tensor, name, value):
+    driver.compute_capability = (10, 0)
+    with pytest.raises(TensorMapError, match=f"^{name}={value} does not fit the driver's signed 32-bit integer"):
+        cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), dataclasses.replace(WIDE, **{name: value}))
+
+
+def test_the_device_of_a_wide_map_is_asked(driver, device_tensor):
+    driver.context, driver.device, driver.compute_capability = 0xD5, 5, (10, 0)
+    cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64), device_id=5), WIDE)
+    assert [arguments[1:] for arguments in driver.called("cuDeviceGetAttribute")] == [(75, 5)]
+    with pytest.raises(TensorMapError, match="rank 6"):
+        cuda_tma.create_tensor_map(device_tensor((2, 2, 2, 8, 8, 64), device_id=5), WIDE)
+    with pytest.raises(TensorMapError, match="asks for steps of 2"):
+        strided = dataclasses.replace(WIDE, element_strides=(1, 1, 1, 2))
+        cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64), device_id=5), strided)
+
+
+def test_options_of_more_dimensions_than_a_tensor_can_have(driver, device_tensor):
+    """Their values have no room in C, and no tensor to fit."""
+    for options in (
+        TensorMapIm2colOptions((0,) * 6, (0,) * 6, 32, 8),
+        TensorMapIm2colOptions((0,) * 3, (0,) * 3, 32, 8, element_strides=(1,) * 5),
+    ):
+        with pytest.raises(TensorMapError, match="values for a tensor of rank 4"):
+            cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), options)
+    with pytest.raises(TensorMapError, match=r"box_dim=\(1, 1, 1, 1, 1, 1, 1\) has 7 values for a tensor of rank 4"):
+        cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), box_dim=(1,) * 7)
+    assert driver.encoded == 0
