@@ -290,6 +290,21 @@ def test_im2col_walks_w_then_h_then_n():
     assert tile.smem[::16].tolist() == [1 + 3 * 8 + 6, 1 + 3 * 8 + 7, *range(33, 41), 41, 42]
 
 
+def test_an_index_steps_as_the_load_does():
+    """Dimension 0 is not strided but with an interleaved layout."""
+    strided = dataclasses.replace(MATRIX, element_strides=(2, 3))
+    assert emulate.tensor_index(strided, (5, 1), (8, 1)) == (13, 4)
+    slices = dataclasses.replace(
+        MATRIX,
+        global_dim=(8, 6, 2),
+        global_strides=(128, 768),
+        element_strides=(2, 3, 1),
+        interleave=1,
+        box_dim=(8, 4, 1),
+    )
+    assert emulate.tensor_index(slices, (3, 0, 0), (1, 1, 0)) == (7, 1, 0)
+
+
 def test_an_index_of_an_interleaved_column_names_the_pixel():
     """Dimensions are (W, H, slice of channels, N); an index is that of a pixel."""
     params = im2col(global_dim=(8, 4, 3, 2), interleave=1)

@@ -17,6 +17,10 @@ PTX instruction does: innermost first. Loads, stores and reductions through tile
 recordings of an H200 byte for byte and fault for fault (observed: driver 580, sm_90; ``tests/data`` has a selection).
 Not verified on hardware, but written as documented: packed 4- and 6-bit types, the ``128B_ATOM_*`` swizzles,
 im2col-wide, `gather4` and `scatter4`. What is taken to hold by analogy says so where it is written.
+
+A tensor map that no driver takes is refused, with what :func:`cuda_tma.check` says of it; ``check=False`` emulates it
+all the same. That verdict and whatever else follows from a map alone are found once, and kept for the maps that differ
+from it in nothing but the address: thousands of loads a second need no other way in.
 """
 
 from ._load import Tile, gather4, load
