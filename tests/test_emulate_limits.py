@@ -79,7 +79,7 @@ def test_a_map_that_no_driver_takes_is_refused_unless_told_not_to(access):
         ({"box_dim": (-16, 16)}, r"box_dim\[0\]=-16 must be 1 to 256"),
         ({"global_dim": (), "global_strides": (), "box_dim": (), "element_strides": ()}, "rank=0 must be 1 to 5"),
         ({"global_address": 8}, "global_address=8 must be a multiple of 16"),
-        ({"global_address": 1 << 64}, "global_address=18446744073709551616 must be 0 to 18446744073709551615"),
+        ({"global_address": 1 << 64}, "global_address=18446744073709551616 must be 0 to "),
         ({"global_address": -16}, "global_address=-16 must be 0 to"),
         (
             {"global_dim": (24,), "global_strides": (), "box_dim": (8,), "element_strides": (1,), "interleave": 1},

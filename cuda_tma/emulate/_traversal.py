@@ -161,7 +161,7 @@ def _inside(params: Params, dimension: int, position: np.ndarray) -> np.ndarray:
     return (position >= 0) & (position < params.global_dim[dimension])
 
 
-_EXACT = 1 << 62  # sums of this size and their halves stay within 64 bits
+_EXACT = 1 << 62  # leaves room for dimension 0, of less than 2^40 bytes, within 64 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,8 +246,7 @@ def _pixels(params: Params, position: list) -> Traversal:
     bounds = [_inside(params, d, np.asarray(position[d])) for d in range(0 if params.interleave else 1, params.rank)]
     inside = reduce(np.logical_and, bounds)
     strides = (1, *params.global_strides)
-    dims = (_bytes_along(params, params.global_dim[0]), *params.global_dim[1:])
-    span = sum(abs(dim * stride) for dim, stride in zip(dims, strides, strict=True))
+    span = sum(abs(dim * stride) for dim, stride in zip(params.global_dim[1:], params.global_strides, strict=True))
     origin: int = 0
     addresses: np.ndarray = np.zeros(1, _exact(span))
     for at, stride in zip((_bytes_along(params, position[0]), *position[1:]), strides, strict=True):
@@ -255,8 +254,7 @@ def _pixels(params: Params, position: list) -> Traversal:
             addresses = addresses + np.asarray(at, addresses.dtype) * stride
         else:
             origin += at * stride
-    innermost = 0 if params.interleave else position[0]
-    return Traversal(origin, addresses, inside, *_run(params, innermost, box_extents(params)[0]))
+    return Traversal(origin, addresses, inside, *_run(params, position[0], box_extents(params)[0]))
 
 
 _W128_BLOCK = 32  # im2col::w::128 loads a halo after every 32 pixels (PTX ISA 9.0, 5.5.5.3)

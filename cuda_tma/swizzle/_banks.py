@@ -10,7 +10,7 @@ import numpy as np
 from ..given import entry
 from ..params import Params, check_params
 from ._layout import MAX_SMEM_BYTES, box_extents, check_fits, rows, slice_bytes, smem_bytes, unit_bytes
-from ._pattern import pattern, swizzle_offset
+from ._pattern import swizzle_offset
 
 __all__ = ["bank_conflicts", "worst_read"]
 
@@ -87,7 +87,7 @@ def _row_reads(params: Params) -> Iterator[np.ndarray]:
     lanes = min(_BANKS, _LINE_BYTES // unit)
     elements = np.arange(0, _row_bytes(params), unit)
     for start in range(0, len(elements), lanes):
-        for row in _row_starts(params)[: _repeating_rows(params)]:
+        for row in _row_starts(params):
             yield _words(params, row + elements[start : start + lanes], unit)
 
 
@@ -108,11 +108,6 @@ def _ldmatrix_reads(params: Params) -> Iterator[np.ndarray]:
 
 
 _ACCESSES = {"row": _row_reads, "column": _column_reads, "ldmatrix": _ldmatrix_reads}
-
-
-def _repeating_rows(params: Params) -> int:
-    """Rows after which the swizzle, and so the banks, repeat."""
-    return max(1, pattern(params.swizzle).repeat_bytes // max(1, math.gcd(1024, rows(params).pitch_bytes)))
 
 
 def _words(params: Params, offsets: np.ndarray, lane_bytes: int) -> np.ndarray:
