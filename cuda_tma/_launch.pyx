@@ -95,7 +95,8 @@ def launch(stream, config, kernel, *args):
     *args
         One for each parameter of the kernel. Beside all that cuda.core takes:
 
-        - a ``TensorMapDescriptor`` (ours or cuda.core's) for a ``const __grid_constant__ CUtensorMap`` parameter;
+        - a ``TensorMapDescriptor`` (ours or cuda.core's), or cuda.bindings' ``CUtensorMap``, of which no more is known
+          than its 128 bytes, for a ``const __grid_constant__ CUtensorMap`` parameter;
         - an array (torch, CuPy, JAX, numba-cuda, a view) for a pointer;
         - a Python int for an integer of 1, 2, 4 or 8 bytes or a pointer, a float for a float or double,
           a bool for a bool: the parameter's own size is taken;

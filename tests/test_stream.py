@@ -45,7 +45,10 @@ def descriptor(driver, device_tensor):
     return cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
 
 
-@pytest.mark.parametrize("stream", [mock.Mock(), Endless(), mock.MagicMock(spec=["stream"]), 5, None], ids=lambda stream: type(stream).__name__)
+NO_STREAMS = [mock.Mock(), Endless(), mock.MagicMock(spec=["stream"]), 5, None]
+
+
+@pytest.mark.parametrize("stream", NO_STREAMS, ids=lambda stream: type(stream).__name__)
 def test_what_is_no_stream(driver, kernel, descriptor, stream):
     maps = cuda_tma.create_tensor_maps([descriptor.tensor], {"box_dim": (16, 32)})
     message = f"^stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an object with"
