@@ -62,6 +62,7 @@ bench: $(built)
 docs: $(built)
 	$(python) tools/write_rules.py
 	$(python) tools/draw_docs.py
+	$(python) tools/write_figures.py
 
 # dist/: the source distribution, and a wheel of this Python, stripped and tagged as an index wants it (manylinux).
 wheel: $(built)

@@ -1,0 +1,72 @@
+"""README's figures are those that the benchmarks recorded."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.kernels.figures import Figure, Figures, markdown
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+import write_figures
+
+ROOT = Path(__file__).parent.parent
+GPU = "NVIDIA H200; driver 580.1; a CPU; cuda-core 1.2.2, torch 2.11.0, numpy 2"
+
+
+def test_readme_has_what_was_recorded():
+    """`python tools/write_figures.py` after `make bench` with `--output`, copied to docs/benchmarks."""
+    text = (ROOT / "README.md").read_text()
+    assert write_figures.fill(text) == text
+
+
+def test_no_figure_is_typed_beside_the_blocks():
+    text = re.sub(r"<!-- figures: .*?<!-- end -->", "", (ROOT / "README.md").read_text(), flags=re.S)
+    assert re.findall(r"\d[\d.]* (?:µs|ns|ms|us|TB/s|GB/s|TFLOP/s)|\d[\d.]* ?%(?! interval)", text) == []
+
+
+def test_rows_are_read_from_tables():
+    page = "line\n\n## One\n\n|  | `a` \\| b |\n| --- | ---: |\n| x | 1 |\n\nnote\n\n## Two\n\n| c |\n| --- |\n| 2 |\n"
+    assert write_figures.rows_of(page) == [{"table": "One", "": "x", "`a` \\| b": "1"}, {"table": "Two", "c": "2"}]
+
+
+def kernels_page(**changes):
+    """A record with all that README shows."""
+    work = {"ours_ms": (2.0, 1.0, 4.0), "rival_ms": (1.0, 1.0, 1.0), "moved_bytes": 10**9}
+    figures = []
+    for name, case in write_figures.KERNELS:
+        flops = {"regime": "sustained", "flops": 10**12, "clock_mhz": (1455.0,) * 3, "power_w": (698.0,) * 3}
+        more = flops if name in ("gemm", "conv_im2col", "grouped_gemm") else {"regime": "in turns"}
+        figures.append(Figure(name, case or "some", "torch.index_select", **{**work, **more}))
+    return f"{GPU}\n\n{markdown(Figures('Kernels', [f for f in figures if f.kernel != changes.get('without')]))}"
+
+
+def test_kernels_stand_with_their_spread_and_regime():
+    lines = list(write_figures.kernels(kernels_page()))
+    assert len(lines) == 2 + len(write_figures.KERNELS) + 2
+    assert lines[2] == (
+        "| [`copy_2d`](examples/copy_2d.py): where to begin; 4 GiB | 0.50 TB/s | 1.00 TB/s | 50.0% | 25.0% to 100.0% | "
+        "torch.index_select, a weak one |"
+    )
+    gemm = next(line for line in lines if "`gemm`" in line)
+    assert gemm.startswith(
+        "| [`gemm`](examples/gemm.py): multicast, wgmma, persistent; some; sustained (1455 MHz, 698 W) | 500 TF"
+    )
+    assert lines[-1] == "Measured on one NVIDIA H200, driver 580.1, cuda-core 1.2.2, torch 2.11.0."
+
+
+def test_a_kernel_without_figures_is_named():
+    with pytest.raises(SystemExit, match="no figures of gemm"):
+        list(write_figures.kernels(kernels_page(without="gemm")))
+
+
+def test_blocks_are_there_once(tmp_path):
+    for name in write_figures.BLOCKS:
+        (tmp_path / f"{name}.md").write_text((write_figures.RECORDS / f"{name}.md").read_text())
+    blocks = [f"<!-- figures: {name} -->\nold\n<!-- end -->" for name in write_figures.BLOCKS]
+    filled = write_figures.fill("a\n" + "\nb\n".join(blocks) + "\nc", tmp_path)
+    assert "old" not in filled and filled.startswith("a\n<!-- figures") and filled.endswith("<!-- end -->\nc")
+    assert write_figures.fill(filled, tmp_path) == filled
+    with pytest.raises(SystemExit, match="0 blocks <!-- figures: nvrtc"):
+        write_figures.fill(blocks[0] + blocks[2], tmp_path)

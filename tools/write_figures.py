@@ -1,0 +1,143 @@
+"""Write the figures of README from what the benchmarks recorded: docs/benchmarks/*.md, copied there from `make bench`.
+
+Each block of README between `<!-- figures: NAME -->` and `<!-- end -->` is made here, so that no figure is typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+__all__ = ["BLOCKS", "fill", "rows_of"]
+
+ROOT = Path(__file__).parent.parent
+RECORDS = ROOT / "docs" / "benchmarks"
+KERNELS = {  # (example, case, all if empty): what README says of it
+    ("copy_2d", "4 GiB"): "where to begin; 4 GiB",
+    ("transpose", "4 GiB"): "swizzled tiles, no bank conflicts; 4 GiB",
+    ("gather_rows", "1 GiB of rows of 1024 bytes"): "an embedding; 1 GiB",
+    ("kv_tiles", "d 128"): "keys and values staged as attention does, d = 128",
+    ("gemm", ""): "multicast, wgmma, persistent; {case}",
+    ("conv_im2col", "32 x 56 x 56, 256 to 256 channels, 3 x 3, bf16"): "3 x 3, 256 channels, bf16",
+    ("grouped_gemm", ""): "64 uneven experts, routing known on the host; bf16",
+}
+RIVAL = "rival's"
+WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # rivals that are easily beaten
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    """The rows of all tables of a page, by their headings; `table` is the heading above, "" the column without one.
+
+    >>> rows_of("## Times\\n\\n|  | ms |\\n| --- | ---: |\\n| f | 3 |\\n")
+    [{'table': 'Times', '': 'f', 'ms': '3'}]
+    """
+    rows, title, head = [], "", None
+    for line in text.splitlines():
+        title = line.removeprefix("## ") if line.startswith("## ") else title
+        if not line.startswith("|"):
+            head = None
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if head is None:
+            head = cells
+        elif not set("".join(cells)) <= set("-: "):
+            rows.append({"table": title, **dict(zip(head, cells, strict=True))})
+    return rows
+
+
+def beside(page: str) -> Iterator[str]:
+    """Ours beside cuda.core, from gpu.md."""
+    rows = {(row["table"], row[""]): row for row in rows_of(page) if "median, ns" in row}
+    torch, view = "Create from a torch tensor, float32", "Create from a view, rank 2"
+
+    def time(table: str, name: str) -> str:
+        row = rows.get((table, name))
+        return f"{float(row['median, ns']) / 1000:.3g} µs" if row else "not measured"
+
+    def ratio(name: str) -> str:
+        row = rows["Launch: a map and a pointer", name]
+        paired = re.search(r"\d\.\d+ \(.*\)", row["met"])
+        return paired[0] if paired else row["× floor"]
+
+    keywords = "cuda_tma, `device.create_tensor_map` with keywords"
+    yield "| | cuda.core | cuda_tma |"
+    yield "|---|---:|---:|"
+    ours, theirs = time(torch, "cuda_tma"), time(torch, "cuda.core")
+    yield f"| a descriptor of a torch tensor, options made before | {theirs} | {ours} |"
+    yield f"| the same, of bfloat16 | | {time(torch, 'cuda_tma, bfloat16')} |"
+    if (torch, keywords) in rows:
+        yield f"| the same, `device.create_tensor_map(x, box_dim=...)` | | {time(torch, keywords)} |"
+    yield f"| of a view, with keywords | {time(view, 'cuda.core, keywords')} | {time(view, 'cuda_tma, keywords')} |"
+    yield (
+        f"| a launch with a map and a pointer, beside C's `cuLaunchKernel` | {ratio('cuda.core.launch')} times | "
+        f"{ratio('cuda_tma.launch')} times |"
+    )
+    yield f"| the same, prepared | | {ratio('cuda_tma.PreparedLaunch')} times |"
+    yield ""
+    yield f"{conditions(page)}: [all of them](docs/benchmarks/gpu.md), [as a picture](docs/benchmarks/gpu.svg)."
+
+
+def nvrtc(page: str) -> Iterator[str]:
+    """The compile times, from nvrtc.md."""
+    *_, compiler, cccl = page.splitlines()[0].split("; ")
+    yield f"| {compiler}, {cccl} | median | middle half |"
+    yield "|---|---:|---:|"
+    for row in rows_of(page):
+        yield f"| {row['']} | {row['median, ms']} ms | {row['middle half, ms']} ms |"
+
+
+def kernels(page: str) -> Iterator[str]:
+    """The kernels beside their rivals, from kernels.md."""
+    yield "| | ours | rival's | ours / rival's | least to greatest | rival |"
+    yield "|---|---:|---:|---:|---:|---|"
+    for (name, case), words in KERNELS.items():
+        found = [row for row in rows_of(page) if row["kernel"] == f"`{name}`" and case in ("", row["case"])]
+        if not found:
+            raise SystemExit(f"kernels.md has no figures of {name}, {case}")
+        for row in found:
+            regime, state = row.get("regime", "in turns"), row.get("GPU", "")
+            how = "" if regime == "in turns" else f"; {regime} ({state})" if state else f"; {regime}"
+            unit = row[""]
+            weak = ", a weak one" if row["rival"] in WEAK else ""
+            cells = [
+                f"[`{name}`](examples/{name}.py): {words.format(case=row['case'])}{how}",
+                *(f"{row[whose]} {unit}" for whose in ("ours", RIVAL)),
+                row[f"ours / {RIVAL}"],
+                row.get("least to greatest", "one run"),
+                f"{row['rival']}{weak}",
+            ]
+            yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield f"{conditions(page)}."
+
+
+def conditions(page: str) -> str:
+    """Which GPU and driver, as the page's first line has them."""
+    gpu, driver, *_ = page.splitlines()[0].split("; ")
+    core, torch = (re.search(rf"{name} [\d.]+\d", page.splitlines()[0]) for name in ("cuda-core", "torch"))
+    return ", ".join(["Measured on one " + gpu, driver, *(found[0] for found in (core, torch) if found)])
+
+
+BLOCKS: dict[str, Callable[[str], Iterator[str]]] = {"gpu": beside, "nvrtc": nvrtc, "kernels": kernels}
+
+
+def fill(readme: str, records: Path = RECORDS) -> str:
+    """README with each block as the records have it."""
+    for name, lines in BLOCKS.items():
+        block = "\n".join(lines((records / f"{name}.md").read_text()))
+        mark = f"<!-- figures: {name} -->"
+        readme, count = re.subn(
+            rf"{mark}\n.*?\n<!-- end -->",
+            lambda _, mark=mark, block=block: f"{mark}\n\n{block}\n\n<!-- end -->",
+            readme,
+            flags=re.S,
+        )
+        if count != 1:
+            raise SystemExit(f"README has {count} blocks {mark}")
+    return readme
+
+
+if __name__ == "__main__":
+    page = ROOT / "README.md"
+    page.write_text(fill(page.read_text()))
