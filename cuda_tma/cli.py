@@ -24,7 +24,7 @@ from .console import complain, escape_unprintable, print_json, print_table, sile
 from .data_type import parse_data_type
 from .diff import diff, diff_stored, words_of
 from .enums import TensorMapIm2ColWideMode
-from .errors import TensorMapError
+from .errors import TensorMapError, TensorMapFault
 from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, Misuse
 from .explain import refusal, sentence
 from .fields import fields
@@ -80,6 +80,8 @@ def _outcome(argv: list[str]) -> int:
     except TensorMapError as error:
         violations = [_as_json(violation) for violation in error.violations]
         status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
+    except TensorMapFault as fault:  # of a load that is to be drawn
+        status, answer = REFUSED, {"error": str(fault)}
     if "--json" in argv:
         print_json(answer)
     complain(answer["error"])
@@ -176,7 +178,7 @@ def _plot(arguments: argparse.Namespace) -> int:
         figure = _picture(arguments, params)
         figure.savefig(arguments.output, dpi=150)
     except ImportError as error:
-        raise Misuse(f"pictures need matplotlib ({error}): pip install matplotlib") from None
+        raise Misuse(str(error)) from None
     except (OSError, ValueError) as error:
         if isinstance(error, TensorMapError):
             raise

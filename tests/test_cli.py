@@ -196,7 +196,16 @@ def test_plot_without_matplotlib_says_what_to_install(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     status, out, err = run(capsys, "plot", "tile", HEX, "--output", "no.png")
-    assert (status, out) == (2, "") and "pip install matplotlib\n" in err
+    assert (status, out) == (2, "") and err.count("pictures need matplotlib") == 1 and "pip install matplotlib" in err
+
+
+@pytest.mark.parametrize("picture", ["tile", "box"])
+def test_plot_refuses_a_load_that_kills_the_context(capsys, tmp_path, picture):
+    pytest.importorskip("matplotlib")
+    options = ["--shape", "128x128", "--dtype", "bfloat16", "--box", "64x64", "--swizzle", "128B", "--at=-32x100"]
+    status, out, err = run(capsys, "plot", picture, *options, "--output", tmp_path / "no.png")
+    assert (status, out, list(tmp_path.iterdir())) == (1, "", [])
+    assert "CUDA_ERROR_ILLEGAL_INSTRUCTION: coordinates[0]=100 is not a multiple of 8 elements of BFLOAT16" in err
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

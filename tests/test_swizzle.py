@@ -306,6 +306,15 @@ def test_bank_conflicts(params, row, column, ldmatrix):
     assert [swizzle.bank_conflicts(params, a) for a in ("row", "column", "ldmatrix")] == [row, column, ldmatrix]
 
 
+def test_the_worst_read_names_its_words():
+    rows = matrix((32, 40), T.FLOAT32)  # of 128 bytes
+    assert swizzle.worst_read(rows, "row").tolist() == list(range(32))
+    assert swizzle.worst_read(rows, "column").tolist() == list(range(0, 32 * 32, 32))
+    assert swizzle.worst_read(rows, "ldmatrix").tolist() == [32 * row + word for row in range(8) for word in range(4)]
+    slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]  # of 32 bytes, swizzled
+    assert swizzle.worst_read(INTERLEAVED, "ldmatrix").tolist() == slices
+
+
 @settings(max_examples=50)
 @given(ANY_PARAMS)
 def test_cute_layout_is_the_same_mapping_at_every_index(params):

@@ -136,7 +136,7 @@ def visit_rows(params: Params, coordinates: Sequence[int]) -> Traversal:
 def check_is_row(params: Params) -> None:
     """Refuse a map that is none of those for gather4 and scatter4."""
     check_params(params)
-    if not isinstance(params, TiledParams) or params.rank != 2 or params.box_dim[1:] != (1,) or params.interleave:
+    if not isinstance(params, TiledParams) or params.box_dim[1:] != (1,) or params.interleave:
         raise TensorMapError(
             "gather4 and scatter4 need a tiled tensor map of rank 2 whose box is one row, box_dim=(columns, 1), "
             f"without interleave; params is {shown(params)} of rank {params.rank} with "

@@ -29,7 +29,7 @@ def kept_without_address(
     >>> @kept_without_address(16)
     ... def rank(params):
     ...     return params.rank
-    >>> for address in range(0, 160, 16):
+    >>> for address in range(10):
     ...     _ = rank(TiledParams(data_type=0, global_address=address, global_dim=(64,), global_strides=(),
     ...                          box_dim=(64,), element_strides=(1,)))
     >>> rank.cache_info().hits, rank.cache_info().currsize
