@@ -203,7 +203,7 @@ _REMEDY_OF_RULE = {
 
 def _remedy(t: _Terms, v: Violation) -> str:
     """What to do about it, with a space before it; empty where nothing useful can be said."""
-    if v.rule in _REMEDY_OF_RULE:
+    if v.rule in _REMEDY_OF_RULE and not _is_overflow(v):
         return _REMEDY_OF_RULE[v.rule]
     if v.parameter == "element_strides" and v.value != 0 and not isinstance(v.value, tuple) and t.along(v):
         return f" {LOAD_PATCHES}."
@@ -222,6 +222,11 @@ def _remedy(t: _Terms, v: Violation) -> str:
         return f" Make the extent {v.nearest}."
     rest = ", and load the other channels from another coordinate" if _fewer_channels(v) else ""
     return f" Use {t.name(v)}={_enum_name(v.parameter, v.nearest)}{_bytes_of_row(t, v)}{rest}."
+
+
+def _is_overflow(v: Violation) -> bool:
+    """Whether a pixel box is empty because 32 bits do not hold where it ends."""
+    return v.rule == "pixel_box_empty" and v.nearest is not None and v.nearest < v.value
 
 
 def _fewer_channels(v: Violation) -> bool:

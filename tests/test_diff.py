@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma.codec import decode, encode
-from cuda_tma.diff import diff
+from cuda_tma.diff import diff, diff_stored
 from cuda_tma.errors import TensorMapError
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden
@@ -83,6 +83,49 @@ def test_what_no_table_knows_is_reported_by_word():
     raw[10] |= 0x20
     (found,) = diff(LEGAL, raw)
     assert (found.field, found.a, found.b, found.byte_offsets) == ("allocation_class", "SMALL", "LARGE", (10,))
+
+
+def flipped(raw, *bits):
+    number = int.from_bytes(raw, "little")
+    for word, low in bits:
+        number ^= 1 << 32 * word + low
+    return number.to_bytes(128, "little")
+
+
+def test_bytes_that_are_no_map_are_compared_as_they_are_stored():
+    raw = encode(LEGAL)
+    other = flipped(raw, (2, 6), (2, 12), (8, 0), (31, 5))  # rank 7, interleave 2 more, an extent, and nothing known
+    found = [(d.field, d.a, d.b, d.byte_offsets, d.read_by_load) for d in diff_stored(raw, other)]
+    assert found == [
+        ("rank", "2", "6", (8,), True),
+        ("global_dim[0]", "63", "62", (32,), True),
+        ("interleave", "0", "2", (9,), True),
+        ("unknown bits of word 31", "0x0", "0x20", (124,), True),
+    ]
+    assert diff_stored(raw, raw) == ()
+
+
+@pytest.mark.parametrize("rank,field", [(3, "pixel_box_lower_corner[0]"), (4, "pixel_box_lower_corner[1]")])
+def test_stored_corners_are_those_of_the_rank(rank, field):
+    """16, 8 or 5 bits each, in one word: bit 15 is in the first corner of rank 3 and in the second of rank 4."""
+    raw = bytes(8) + bytes([1 | rank - 1 << 4]) + bytes(119)
+    (found,) = diff_stored(raw, flipped(raw, (14, 15)))
+    assert (found.field, found.a) == (field, "0")
+
+
+@pytest.mark.parametrize("rank", [1, 2, 6, 7, 8])
+def test_stored_corners_of_a_rank_that_im2col_has_not_are_those_of_the_highest(rank):
+    raw = bytes(8) + bytes([1 | rank - 1 << 4]) + bytes(119)
+    (found,) = diff_stored(raw, flipped(raw, (14, 14)))
+    assert (found.field, found.b) == ("pixel_box_lower_corner[2]", str(1 << 4))
+
+
+def test_stored_numbers_that_no_load_reads_say_so():
+    raw = encode(LEGAL)
+    found = {d.field: d for d in diff_stored(raw, flipped(raw, (16, 0), (18, 0), (2, 1)))}
+    assert list(found) == ["transfer_bytes", "swizzle_repeat_bytes", "bit 1 of word 2"]
+    assert not any(d.read_by_load for d in found.values())
+    assert all(d.meaning.endswith("; a load does not read it") for d in found.values())
 
 
 @given(st.lists(st.integers(0, 1023), min_size=1, max_size=5, unique=True), st.integers(0, 2**20))

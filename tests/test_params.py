@@ -100,6 +100,41 @@ def test_one_foreign_number_in_one_field_is_found():
                 assert types_of(made) == {int} and made == params
 
 
+@pytest.mark.parametrize("arrays", [True, False])
+@pytest.mark.parametrize("params", ALL_MODES)
+def test_foreign_numbers_in_all_arrays_or_in_all_other_fields_are_found(params, arrays):
+    fields = {name: v for name, v in fields_of(params).items() if isinstance(v, tuple) is arrays and v != ()}
+    foreign = {name: tuple(map(Index, value)) if arrays else Index(value) for name, value in fields.items()}
+    made = dataclasses.replace(params, **foreign)
+    assert types_of(made) == {int} and made == params
+
+
+def test_defaults_are_what_the_driver_calls_none():
+    arrays = {"global_dim": (64,), "global_strides": (), "element_strides": (1,)}
+    tiled = TiledParams(data_type=0, global_address=0, box_dim=(64,), **arrays)
+    assert tiled.rank == 1 and fields_of(tiled) == {
+        "data_type": 0,
+        "global_address": 0,
+        **arrays,
+        "interleave": 0,
+        "swizzle": 0,
+        "l2_promotion": 0,
+        "oob_fill": 0,
+        "allocation_class": 1,
+        "unexplained": (),
+        "box_dim": (64,),
+    }
+    assert LEGAL_WIDE.mode == 0
+
+
+def test_a_field_that_a_subclass_adds_is_its_own():
+    kind = dataclasses.make_dataclass(
+        "Named", [("label", str, "none"), ("more", list, None)], bases=(TiledParams,), frozen=True
+    )
+    foreign = kind(**fields_of(LEGAL) | {"swizzle": np.int8(3)}, label="mine", more=[1.5])
+    assert (foreign.label, foreign.more, type(foreign.swizzle)) == ("mine", [1.5], int)
+
+
 def test_a_tuple_of_another_class_becomes_a_tuple():
     class Size(tuple):
         pass
