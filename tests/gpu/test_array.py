@@ -1,8 +1,12 @@
 """Maps in device memory: a kernel picks one by its index."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from cuda import core
+from cuda.bindings import driver
 
 import cuda_tma
 
@@ -61,3 +65,72 @@ def test_ten_thousand_addresses_of_one_geometry(kernel, stream):
     assert torch.equal(first_tiles(kernel, stream, maps), pool)
     maps.replace_addresses(addresses[::-1])
     assert torch.equal(first_tiles(kernel, stream, maps), pool.flip(0))
+
+
+def test_a_graph_uploads_at_every_launch(kernel, device, stream):
+    """The copy is captured; the memory is none of the graph's, which is launched twice with other maps each time."""
+    pool = torch.randn(8, 16, 32, device="cuda")
+    addresses = pool.data_ptr() + np.arange(8, dtype=np.uint64) * 16 * 32 * 4
+    maps = cuda_tma.create_tensor_maps(pool[0], OPTIONS, addresses=addresses)
+    out = torch.zeros(8, 16, 32, device="cuda")
+    torch.cuda.synchronize()
+    builder = device.create_graph_builder().begin_building()
+    on_device = maps.upload(builder)
+    cuda_tma.launch(builder, core.LaunchConfig(grid=8, block=128), kernel, on_device, out)
+    graph = builder.end_building().complete()
+    for order in (slice(None), slice(None, None, -1)):
+        maps.replace_addresses(addresses[order])
+        graph.launch(stream)
+        stream.sync()
+        assert torch.equal(out, pool[list(range(8))[order]])
+    address = int(on_device.handle)
+    del on_device
+    result, _ = driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)
+    assert result == driver.CUresult.CUDA_ERROR_INVALID_VALUE  # it was freed
+
+
+TORCH_ALONE = """
+import numpy as np, torch, cuda_tma
+x = torch.arange(64.0 * 128, device="cuda").reshape(64, 128)
+maps = cuda_tma.create_tensor_maps([x, x], cuda_tma.TensorMapOptions((16, 32)))
+
+class Stream:
+    def __init__(self, handle): self.__cuda_stream__ = (0, handle)
+
+for stream in (torch.cuda.Stream(), torch.cuda.default_stream()):
+    buffer = maps.upload(Stream(stream.cuda_stream))
+    stream.synchronize()
+    back = torch.from_dlpack(buffer).cpu().numpy().view(np.uint8)
+    assert back.tobytes() == bytes(maps), back
+    del buffer, back
+graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+with torch.cuda.graph(graph, stream=side):
+    buffer = maps.upload(Stream(side.cuda_stream))
+for _ in range(2):
+    graph.replay()
+torch.cuda.synchronize()
+assert torch.from_dlpack(buffer).cpu().numpy().tobytes() == bytes(maps)
+print("fine")
+"""
+FREED_MEANWHILE = """
+other, y = torch.cuda.CUDAGraph(), torch.zeros(1, device="cuda")
+with torch.cuda.graph(other, stream=side):
+    y.add_(1)
+    del buffer
+other.replay()
+torch.cuda.synchronize()
+assert y.item() == 1
+print("freed")
+"""
+
+
+def test_where_torch_alone_made_the_context():
+    """No cuda.core Device was made current in this process: eagerly, on the default stream, while torch captures."""
+    child = subprocess.run([sys.executable, "-c", TORCH_ALONE], capture_output=True, text=True)
+    assert child.stdout.strip() == "fine", child.stderr
+
+
+def test_a_buffer_that_dies_during_another_capture():
+    """Freeing it does not disturb what is captured meanwhile."""
+    child = subprocess.run([sys.executable, "-c", TORCH_ALONE + FREED_MEANWHILE], capture_output=True, text=True)
+    assert child.stdout.split() == ["fine", "freed"], child.stderr

@@ -288,3 +288,45 @@ def test_an_export_does_not_wait_for_the_gpu(device):
         cuda_tma.create_tensor_map(tensor, OPTIONS)
         assert not done.query(), f"exporting a {type(tensor)} waited for the stream"
         torch.cuda.synchronize()
+
+
+def test_a_map_that_cuda_bindings_encoded_is_adopted(device):
+    """The driver, called through cuda.bindings: its CUtensorMap is adopted as it is."""
+    from cuda.bindings import driver
+
+    x = matrix(device)
+    made = cuda_tma.create_tensor_map(x, OPTIONS)
+    p = made.params
+    enum = driver.CUtensorMapDataType, driver.CUtensorMapInterleave, driver.CUtensorMapSwizzle
+    counts = [[driver.cuuint64_t(n) for n in values] for values in (p.global_dim, p.global_strides)]
+    boxes = [[driver.cuuint32_t(n) for n in values] for values in (p.box_dim, p.element_strides)]
+    result, native = driver.cuTensorMapEncodeTiled(
+        enum[0](p.data_type), p.rank, p.global_address, *counts, *boxes, enum[1](p.interleave), enum[2](p.swizzle),
+        driver.CUtensorMapL2promotion(p.l2_promotion), driver.CUtensorMapFloatOOBfill(p.oob_fill))  # fmt: skip
+    assert result == driver.CUresult.CUDA_SUCCESS
+    adopted = cuda_tma.TensorMapDescriptor.from_bytes(native, x)
+    assert adopted == made and adopted.tensor is x and hash(adopted) == hash(made)
+
+
+def test_a_hash_outlives_the_address(device):
+    x = matrix(device)
+    descriptor = cuda_tma.create_tensor_map(x, OPTIONS)
+    before = hash(descriptor)
+    descriptor.replace_address(x.clone())
+    assert hash(descriptor) == before
+
+
+def test_an_address_is_replaced_in_the_maps_own_context(device):
+    """In another context of the same device the driver would change it without a word."""
+    script = (
+        "import torch, cuda_tma; from cuda.bindings import driver as d\n"
+        "x = torch.zeros(64, 128, device='cuda')\n"
+        "m = cuda_tma.create_tensor_map(x, box_dim=(16, 32)); before = bytes(m)\n"
+        "made = d.cuCtxCreate(None, 0, 0) if d.CUDA_VERSION >= 13000 else d.cuCtxCreate(0, 0)\n"
+        "assert made[0] == 0\n"
+        "try: m.replace_address(x.data_ptr())\n"
+        "except cuda_tma.TensorMapError as error: print(error)\n"
+        "assert bytes(m) == before; d.cuCtxPopCurrent(); m.replace_address(x.data_ptr())\n"
+    )
+    child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "the map was made in context 0x" in child.stdout and child.returncode == 0, child.stderr
