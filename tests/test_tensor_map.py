@@ -505,3 +505,21 @@ def test_the_buffer_is_read_only(driver, device_tensor):
     assert sys.getrefcount(descriptor) == references - 1
     descriptor.replace_address(1 << 33)
     assert bytes(memoryview(descriptor)) == bytes(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "bytes_needed"), [("16U4_ALIGN8B", 16), ("16U4_ALIGN16B", 32), ("16U6_ALIGN16B", 32), ("UINT8", 16)]
+)
+def test_what_an_address_is_a_multiple_of(driver, device_tensor, data_type, bytes_needed):
+    """cuTensorMapEncodeTiled, globalAddress: 32 for the types that are padded to 16 bytes."""
+    driver.compute_capability = (10, 0)
+    tensor = device_tensor((8, 192), dtype="uint8")
+    descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(4, 128), data_type=data_type)
+    before = bytes(descriptor)
+    if bytes_needed == 32:
+        for address in ((1 << 33) + 16, device_tensor((8, 192), dtype="uint8", address=(1 << 33) + 16)):
+            with pytest.raises(TensorMapError, match="0x200000010 is not a multiple of 32 bytes"):
+                descriptor.replace_address(address)
+        assert bytes(descriptor) == before
+    descriptor.replace_address((1 << 33) + bytes_needed)
+    assert descriptor.params.global_address == (1 << 33) + bytes_needed
