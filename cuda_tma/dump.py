@@ -21,7 +21,7 @@ _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
 _ADDRESS = re.compile(r"^\s*(?:0x)?[0-9a-f]+(?:\s*<[^>]*>)?:", re.IGNORECASE | re.MULTILINE)  # a debugger's, of a line
 _GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # the letters at the end: of a C constant
 _WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}  # by the number of words
-_DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul:]+", re.IGNORECASE)
+_DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]+", re.IGNORECASE)
 _TEXT = re.compile(r"[\s!-~]+")  # printable ASCII
 _WORD_DIGITS = (2, 8, 16)  # of words without 0x; groups of 4 are bytes in order to xxd, and words to hexdump
 _LONGEST_WORD = 16
@@ -66,10 +66,10 @@ def parse_dump(text: str) -> bytes:
 
 
 def _prefixed_words(words: tuple[str, ...]) -> bytes:
-    """As many as say how long one is; zeros may be missing at their front."""
+    """Their number says how long one is; zeros may be missing at their front, but not half of every word."""
     size = _WORD_BYTES.get(len(words), 0)
     longest = max(map(len, words))
-    if longest > 2 * size:
+    if not size < longest <= 2 * size:
         raise _unreadable(f"{_count(words)} with 0x, the longest of {longest} digits, are no words of 128 bytes")
     return b"".join(int(word, 16).to_bytes(size, "little") for word in words)
 
@@ -117,7 +117,7 @@ def read_map(source: str) -> bytes:
 
 def _looks_like_digits(text: str) -> bool:
     """Whether it is a dump that is whole or not quite, rather than the name of a file."""
-    return len(text) >= DESCRIPTOR_BYTES // 2 and bool(_DIGITS.fullmatch(text))
+    return len(text) >= DESCRIPTOR_BYTES // 2 and bool(_DIGITS.fullmatch(_ADDRESS.sub(" ", text)))
 
 
 def _read(file: BinaryIO) -> bytes:
