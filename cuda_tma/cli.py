@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from . import demo
@@ -172,6 +173,8 @@ def _suggest(arguments: argparse.Namespace) -> int:
 
 
 def _plot(arguments: argparse.Namespace) -> int:
+    if not Path(arguments.output).suffix:  # matplotlib would add one, and write another file
+        raise Misuse(f"--output {arguments.output} says no format by its name; end it in .png, .svg or .pdf")
     params = given_map(arguments)
     _require_legal(params, arguments)
     try:

@@ -166,7 +166,8 @@ def _largest_box(
         longer = [d for d, n in enumerate(lengths) if n > 1]
         if smem_bytes(params) <= smem_limit_bytes or not longer:
             return params, (*cuts, -(-inner // width))
-        cuts[longer[0]] += 1
+        d = longer[0]
+        cuts[d] = -(-outer[d] // (lengths[d] - 1))  # the fewest that make it shorter
 
 
 def _widest_row(data_type: T, swizzle: int) -> int:

@@ -96,7 +96,7 @@ COMMANDS = st.one_of(
     st.tuples(MAPS, MAPS).map(lambda found: ["diff", *found]),
     st.tuples(values("--shape", "64x64"), FEW).map(lambda found: ["suggest", f"--shape={found[0]}", *found[1]]),
     st.tuples(st.sampled_from(["tile", "banks", "box"]), REST).map(
-        lambda found: ["plot", found[0], *found[1], "--output", "/dev/null"]
+        lambda found: ["plot", found[0], *found[1], "--output", "/dev/null/x.png"]
     ),
     st.lists(st.one_of(ODD, FLAGS, MAPS, st.sampled_from(["check", "plot", "--help", "--version"])), max_size=4),
 )

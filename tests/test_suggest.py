@@ -151,3 +151,11 @@ def test_packed_types_where_the_device_has_them(data_type, width):
 def test_refusals(arguments, options, message):
     with pytest.raises(TensorMapError, match=message):
         suggest(*arguments, **options)
+
+
+def test_a_long_tile_is_cut_as_fast_as_a_short_one():
+    """One cut more at a time would take 2^28 steps; of a tile that no tensor holds, 2^55."""
+    found = suggest((2**32, 64), "uint8", smem_limit_bytes=1024)
+    assert found.options.box_dim == (16, 64) and found.loads == (2**28, 1)
+    with pytest.raises(TensorMapError, match="no box of"):
+        suggest((2**63 - 1, 64), "uint8", smem_limit_bytes=1024)

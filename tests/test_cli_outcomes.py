@@ -1,0 +1,289 @@
+"""How a command ends: refused, misused, or with output that goes nowhere; in JSON where that is asked."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cuda_tma import cli
+from cuda_tma.codec import encode
+
+from .descriptors import LEGAL
+from .test_cli import FACTS, LEGAL_SHAPE, WRONG_SHAPE, run
+
+HEX = encode(LEGAL).hex()
+HUGE = "99999999999999999999"
+TENSOR = ["--shape", "4x4", "--box", "4x4"]
+
+
+@pytest.mark.parametrize(
+    "arguments,message",
+    [
+        (["decode", "/no/such/file"], "/no/such/file cannot be read: No such file or directory"),
+        (["decode", "/"], "/ cannot be read: Is a directory"),
+        (["decode", "y" * 300], f"{'y' * 200} cannot be read: File name too long"),
+        (["decode", ""], "'' names no file. Write 256 hex digits"),
+        (["decode", HEX[:-2]], "this is no dump of 128 bytes: it has 254 hex digits, and 128 bytes are 256. Write"),
+        (["decode", HEX + "00"], "this is no dump of 128 bytes: it has 258 hex digits"),
+        (["decode", "ff" * 128], "rank"),
+        (["check", "ff" * 128], "rank"),
+        (
+            ["check"],
+            "give either a descriptor (hex digits, a file or -), or --shape and --box or the options of im2col",
+        ),
+        (["check", "--box", "4x4"], "give either a descriptor"),
+        (["check", HEX, "--shape", "4"], "the bytes of a map say all of it; leave out --shape, or the bytes"),
+        (
+            ["decode", HEX, "--box", "64x64", "--swizzle", "64B", "--dtype", "int8"],
+            "leave out --dtype, --box, --swizzle,",
+        ),
+        (
+            ["check", "--shape", "4x4"],
+            "give --box, or for im2col --channels and --pixels, and --kernel-size or --lower-",
+        ),
+        (["check", "--shape", "4x4", "--channels", "4"], "give --box, or for im2col"),
+        (
+            ["check", *TENSOR, "--stride", "8x1"],
+            "--stride does not go with --box, which makes the map tiled: leave one of",
+        ),
+        (
+            ["check", *TENSOR, "--stride", "8x1"],
+            "--stride is for im2col of a convolution: the convolution's; 1 if not given",
+        ),
+        (
+            ["check", *TENSOR, "--kernel-size", "3"],
+            "--box does not go with --kernel-size, which makes the map im2col of a",
+        ),
+        (
+            ["check", *TENSOR, "--lower-corner", "3"],
+            "--box does not go with --lower-corner, which makes the map im2col:",
+        ),
+        (
+            ["check", *TENSOR, "--upper-corner", "3"],
+            "--box does not go with --upper-corner, which makes the map im2col:",
+        ),
+        (
+            ["check", *TENSOR, "--wide", "W"],
+            "--box does not go with --wide, which makes the map im2col wide: leave one",
+        ),
+        (
+            ["check", *TENSOR, "--pixels", "8"],
+            "--pixels is for im2col of a convolution and im2col and im2col wide: pixels",
+        ),
+        (
+            ["check", "--shape", "1x8x8x8", "--kernel-size", "3"],
+            "of a convolution (--kernel-size) also needs --channels,",
+        ),
+        (["check", "--shape", "1x8x8x8", "--lower-corner", "3x3"], "needs --upper-corner, --channels, --pixels"),
+        (
+            ["check", "--shape", "1x8x8x8", "--wide", "W", "--lower-corner", "1"],
+            "needs --upper-corner, --channels, --pixels",
+        ),
+        (["check", *TENSOR, "--strid", "8x1"], "unrecognized arguments: --strid (see cuda-tma --help)"),
+        (
+            ["check", *TENSOR, "--swizzle", "96B"],
+            "argument --swizzle: swizzle='96B' is not a TensorMapSwizzle; choose one",
+        ),
+        (["check", *TENSOR, "--allocation-class", "HUGE"], '"AUTO", "SMALL", "LARGE"'),
+        (["check", *TENSOR, "--oob-fill", "ONE"], "argument --oob-fill: oob_fill='ONE' is not a TensorMapOOBFill"),
+        (["check", *TENSOR, "--dtype", "TFLOAT32"], "dtype='TFLOAT32' is no dtype"),
+        (
+            ["check", *TENSOR, "--dtype", "float33"],
+            "argument --dtype: dtype='float33' is no dtype; choose one of int8,",
+        ),
+        (
+            ["check", *TENSOR, "--data-type", "float33"],
+            "--data-type: data_type='float33' is neither a dtype nor a",
+        ),
+        (["check", *TENSOR, "--element-strides", "1;1"], "'1;1' is no list of integers; write them as 128x1733"),
+        (
+            ["check", "--shape", "4xx4", "--box", "4x4"],
+            "argument --shape: '4xx4' is no list of integers; write them as",
+        ),
+        (["check", "--shape", "9" * 26, "--box", "4"], "is no list of integers"),
+        (["check", "--shape", "", "--box", "4"], "argument --shape: '' is no list of integers"),
+        (["check", "--shape", "4", "--channels", "x"], "argument --channels: 'x' is no integer"),
+        (["check", *TENSOR, "--address", "x"], "argument --address: 'x' is no address; write it as 4096 or 0x1000"),
+        (["check", *TENSOR, "--address", "0x"], "argument --address: '0x' is no address"),
+        (
+            ["check", *TENSOR, "--padding", "1:2:3"],
+            "'1:2:3' is no padding; write it as 1x1, as 0:1x2:2 with before:after,",
+        ),
+        (["check", *TENSOR, "--compute-capability", "13"], "compute_capability is '13'; give (major, minor)"),
+        (["check", *TENSOR, "--compute-capability", "900"], "compute_capability is '900'; give"),
+        (["diff", "-", "-"], "standard input can be read but once; give one of the maps as digits or as a file"),
+        (["diff", HEX, "zz"], "zz cannot be read: No such file"),
+        (["plot", "tile", HEX, "--at", "1x2", "--output", "no.png"], "--at has 2 values and the map has rank 3"),
+        (["plot", "tile", HEX, "--access", "row", "--output", "no.png"], "--access is for banks alone"),
+        (
+            ["plot", "banks", HEX, "--at", "0x0x0", "--output", "no.png"],
+            "--at is where a load starts, for tile and box;",
+        ),
+        (["plot", "tile", HEX, "--output", "/no/such/x.png"], "--output /no/such/x.png: [Errno 2] No such file"),
+        (["plot", "tile", HEX, "--output", "no.xyz"], "--output no.xyz: Format 'xyz' is not supported"),
+        (
+            ["plot", "tile", HEX, "--output", "no"],
+            "--output no says no format by its name; end it in .png, .svg or .pdf",
+        ),
+        (["plot", "tile", HEX], "the following arguments are required: --output (see cuda-tma plot --help)"),
+        (["suggest"], "the following arguments are required: --shape (see cuda-tma suggest --help)"),
+        (["suggest", "--shape", "4x4", "--access", "diagonal"], "argument --access: invalid choice: 'diagonal'"),
+        ([], "the following arguments are required: COMMAND (see cuda-tma --help)"),
+        (["chek"], "invalid choice: 'chek'"),
+        (["info", HEX], "unrecognized arguments: "),
+    ],
+)
+def test_misuse_is_status_2_on_standard_error_and_in_json(capsys, arguments, message):
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "") and err.startswith("cuda-tma: ") and err.endswith("\n") and message in err
+    status, out, again = run(capsys, *arguments, "--json")
+    assert status == 2 and list(json.loads(out)) == ["error"]
+    if arguments not in ([], ["chek"]):
+        assert message in json.loads(out)["error"] and (again == err or "unrecognized" in err)
+
+
+REFUSED = [
+    (["--shape", "4x4", "--box", "4x4", "--strides", "1x4"], "dimension 1, the innermost, has stride 4"),
+    (["--shape", "4x4", "--box", "4x4", "--strides=-4x1"], "dimension 0 has stride -4 elements"),
+    (["--shape", "4x4", "--box", "4x4", "--strides", "4"], "strides=(4,) has 1 values, and shape=(4, 4) has 2"),
+    (["--shape", "0x4", "--box", "4x4"], "dimension 0 of shape (0, 4) has extent 0"),
+    (["--shape", "1x1x1x1x4x4", "--box", "1x1x1x1x4x4"], "the tensor has rank 6"),
+    (["--shape", "4x4", "--box", "4"], "box_dim=(4,) has 1 values for a tensor of rank 2"),
+    (["--shape", "4x4", "--box=-4x4"], "box_dim[0]=-4 does not fit"),
+    (["--shape", "4x4", "--box", "4x4", "--dtype", "complex128"], "the elements are complex128"),
+    (["--shape", "4x4", "--box", "4x4", "--dtype", "float4_e2m1fn_x2"], "can be moved in three ways"),
+    (["--shape", "4x4", "--box", "4x4", "--address=-16"], "address=-16 is no address of 64 bits"),
+    (["--shape", "4x4", "--box", "4x4", "--address", HUGE], f"address={HUGE} is no address of 64 bits"),
+    (["--shape", "4x4", "--box", "4x4", "--address", "0x10000000000000000"], "is no address of 64 bits"),
+    (["--shape", f"{HUGE}x5", "--box", "4x4"], "does not fit 64 bits"),
+    (["--shape", "4x4", "--box", "4x4", "--strides", f"{HUGE}x1"], "does not fit 64 bits"),
+    (
+        ["--shape", "4x4", "--box", "4x4", "--element-strides", "1x2"],
+        "asks for steps of 2 elements along the innermost",
+    ),
+    (
+        ["--shape", "8x256", "--kernel-size", "3", "--channels", "64", "--pixels", "8"],
+        "--shape has 2 extents; a convol",
+    ),
+    (["--shape", "1x1x1x1x1x1", "--kernel-size", "3", "--channels", "64", "--pixels", "8"], "--shape has 6 extents"),
+    (
+        ["--shape", "1x9x9x64", "--kernel-size", "3", "--padding=-1", "--channels", "64", "--pixels", "8"],
+        "has a value below 0",
+    ),
+    (
+        [
+            "--shape",
+            "1x9x9x64",
+            "--kernel-size",
+            "3",
+            "--padding",
+            "same",
+            "--stride",
+            "2",
+            "--channels",
+            "64",
+            "--pixels",
+            "8",
+        ],
+        'padding="same" needs a stride of 1',
+    ),
+]
+
+
+@pytest.mark.parametrize("command", ["check", "decode", "plot"])
+@pytest.mark.parametrize("arguments,message", REFUSED)
+def test_what_no_map_can_be_made_of_is_refused(capsys, tmp_path, command, arguments, message):
+    command = ["plot", "tile", "--output", str(tmp_path / "p.png")] if command == "plot" else [command]
+    status, out, err = run(capsys, *command, *arguments)
+    assert (status, out) == (1, "") and err.startswith("cuda-tma: ") and message in err
+    status, out, again = run(capsys, *command, "--json", *arguments)
+    answer = json.loads(out)
+    assert (status, again) == (1, err) and f"cuda-tma: {answer.pop('error')}\n" == err
+    assert answer == {"accepted": False, "violations": []} and not (tmp_path / "p.png").exists()
+
+
+@pytest.mark.parametrize(
+    "options,rules",
+    [
+        (["--shape", "128x1733", "--box", "32x32"], ["global_strides_alignment"]),
+        (["--shape", "128x128", "--box", "300x300"], ["box_dim_range", "box_dim_range", "box_dim_bytes"]),
+        (["--shape", "128x128", "--box", "32x32", "--address", "8"], ["global_address_alignment"]),
+        (["--shape", "128x128", "--box", "32x32", "--allocation-class", "AUTO"], ["allocation_class"]),
+        (["--shape", "128x128", "--box", "32x32", "--swizzle", "128B_ATOM_32B"], ["swizzle"]),
+    ],
+)
+def test_bytes_and_pictures_are_of_legal_maps_alone(capsys, tmp_path, options, rules):
+    for command in (["decode"], ["plot", "box", "--output", str(tmp_path / "p.png")]):
+        status, out, err = run(capsys, *command, *options, "--compute-capability", "90")
+        assert (status, out) == (1, "") and err.startswith(
+            "cuda-tma: no tensor map for a float32 tensor of shape (128, "
+        )
+        status, out, _ = run(capsys, *command, *options, "--json", "--compute-capability", "sm_90")
+        answer = json.loads(out)
+        assert status == 1 and not answer["accepted"] and [v["rule"] for v in answer["violations"]] == rules
+        assert "must be" in answer["violations"][0]["message"] and f"cuda-tma: {answer['error']}\n" == err
+    assert not (tmp_path / "p.png").exists()
+
+
+# --- output that cannot be written ---
+
+
+def outcome(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, close=(), **environment):
+    """(status, standard error) of a process of its own."""
+    redirections = " ".join(f"{number}>&-" if number else "<&-" for number in close)
+    command = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-m", "cuda_tma", *arguments]
+    found = subprocess.run(command, stdout=stdout, stderr=stderr, env=os.environ | environment)
+    return found.returncode, found.stderr.decode() if found.stderr is not None else ""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_device_is_told(unbuffered):
+    with open("/dev/full", "wb") as full:
+        found = outcome("decode", HEX, stdout=full, PYTHONUNBUFFERED=unbuffered)
+        assert found == (2, "cuda-tma: the output cannot be written: No space left on device\n")
+        assert outcome("decode", "zz", stderr=full, PYTHONUNBUFFERED=unbuffered)[0] == 2
+
+
+def test_closed_streams():
+    assert outcome("check", *LEGAL_SHAPE, close=(1,)) == (0, "")
+    assert outcome("check", *WRONG_SHAPE, close=(1,)) == (1, "")
+    assert outcome("info", close=(1,)) == (0, "")
+    assert outcome("decode", "-", close=(0,)) == (2, "cuda-tma: standard input is closed; give hex digits or a file\n")
+    assert outcome("decode", "zz", close=(2,)) == (2, "")
+
+
+def test_complaints_do_not_go_to_standard_output(capfd, monkeypatch):
+    """As print would have it where standard error is closed."""
+    monkeypatch.setattr(sys, "stderr", None)
+    assert cli.main(["decode", "zz"]) == 2
+    assert capfd.readouterr().out == ""
+
+
+def test_an_interrupt_is_no_traceback(capsys, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "facts", interrupt)
+    assert run(capsys, "info") == (130, "", "")
+
+
+def test_characters_that_the_terminal_has_not_are_escaped(tmp_path):
+    command = [sys.executable, "-m", "cuda_tma", "info"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.getcwd()}
+    code = "import sys; from cuda_tma import cli; cli.facts = lambda: {FACTS!r}; sys.exit(cli.main(['info']))"
+    facts = FACTS | {"include_path": "/\N{GREEK SMALL LETTER ALPHA}\udcff"}
+    command = [sys.executable, "-c", code.replace("{FACTS!r}", ascii(facts))]
+    found = subprocess.run(command, capture_output=True, env=environment)
+    assert (found.returncode, found.stderr) == (0, b"") and rb"/\u03b1\udcff" in found.stdout
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_nobody_reads_ends_quietly(unbuffered):
+    """As of ``cuda-tma decode ... | head -3``: found out when a line is printed, or when all of them are flushed."""
+    command = [sys.executable, "-m", "cuda_tma", "decode", HEX]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 141)
