@@ -164,6 +164,12 @@ def test_what_becomes_of_a_mutant(repository, path, what, first, expected):
     assert (repository / path).read_text() == before
 
 
+def test_a_process_cannot_take_all_memory(tmp_path):
+    program = "import sys, time; time.sleep(0.2); bytearray(9 << 30)"
+    status, output = mutate.command([sys.executable, "-c", program], tmp_path, 60)
+    assert status == 1 and "MemoryError" in output
+
+
 def test_what_does_not_compile_is_drawn_again(repository, monkeypatch):
     (repository / "small" / "more.pyx").write_text("def f():\n    return 1 + 2\n")
     monkeypatch.setattr(mutate, "build", lambda root: (1, "refused"))

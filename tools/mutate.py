@@ -14,12 +14,14 @@ started again, `run` goes on where it was. A verdict on a survivor is a line `ID
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import hashlib
 import json
 import os
 import random
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -39,6 +41,7 @@ from mutants import Mutant, is_other_program, mutants_of
 
 BUILT = ("*.so", "build/cython", "build/temp*")
 FIRST_FILES, FIRST_SECONDS = 6, 40
+MOST_BYTES = 8 << 30  # of memory for a process: a mutant may ask for everything
 CAUGHT = ("killed", "timeout")
 
 
@@ -95,6 +98,8 @@ def command(arguments: Sequence[str], cwd: Path, timeout: float) -> tuple[int | 
         errors="replace",
         start_new_session=True,
     )
+    with contextlib.suppress(ProcessLookupError):  # it has ended already
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
     try:
         output, _ = process.communicate(timeout=timeout)
         return process.returncode, output
