@@ -1,6 +1,7 @@
 """Data types: of which dtype, how large, and which NumPy dtype shows them."""
 
 import sys
+import types
 
 import ml_dtypes
 import numpy as np
@@ -83,6 +84,18 @@ def test_every_dtype_by_its_name_and_by_what_it_names(name, monkeypatch):
         assert _ml_dtype(name) == np.dtype(f"u{bits // 8}")
     else:
         assert code in (0, 1, 2, 5, 6)
+
+
+def test_a_name_that_numpy_does_not_know_is_looked_up_in_ml_dtypes(monkeypatch):
+    """NumPy knows the names once ml_dtypes was imported, which this package does not do before."""
+
+    def dtype(value):
+        if value == "bfloat16":
+            raise TypeError(f"data type {value!r} not understood")
+        return np.dtype(value)
+
+    monkeypatch.setattr("cuda_tma.data_type.np", types.SimpleNamespace(dtype=dtype, uint8=np.uint8))
+    assert numpy_dtype("bfloat16") == np.dtype(ml_dtypes.bfloat16) and numpy_dtype("float16") == np.dtype("f2")
 
 
 def test_two_elements_a_byte_are_shown_as_bytes():
