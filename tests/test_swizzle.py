@@ -300,6 +300,7 @@ def test_a_field_of_params_that_makes_no_sense(change, message):
         (matrix((8, 64), swizzle=3), 1, 4, 1),
         (matrix((64, 64), swizzle=S.SWIZZLE_128B_ATOM_64B), 1, 16, 4),
         (matrix((32, 64), T.UINT8), 1, 8, 2),  # rows of 32 bytes again
+        (matrix((32, 32), T.FLOAT64), 1, 16, 8),  # a row of 256 bytes is read in halves
     ],
 )
 def test_bank_conflicts(params, row, column, ldmatrix):
