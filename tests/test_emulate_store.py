@@ -158,8 +158,7 @@ def test_the_step_of_images_is_strided():
 
 
 def test_base_address_moves_memory_not_the_store():
-    moved = dataclasses.replace(MATRIX, global_address=0x7F00_0000_0100)
-    base = 0x7F00_0000_00F0
+    moved, base = dataclasses.replace(MATRIX, global_address=0x7F00_0000_0100), 0x7F00_0000_00F0
     source = np.arange(1, 65, dtype=np.uint8)
     expected = np.zeros(16 + 6 * 48, np.uint8)
     emulate.store(MATRIX, expected[16:], source, (8, 1))
@@ -171,8 +170,7 @@ def test_base_address_moves_memory_not_the_store():
     integers = dataclasses.replace(moved, data_type=T.UINT32, global_dim=(12, 6), box_dim=(4, 4))
     assert emulate.reduce(integers, memory, source, (4, 1), "xor", base) == 64
     assert not memory.any()
-    rows = dataclasses.replace(moved, box_dim=(8, 1))
-    assert emulate.scatter4(rows, memory, source, (8, 1, 2, 3, 4), base) == 64
+    assert emulate.scatter4(dataclasses.replace(moved, box_dim=(8, 1)), memory, source, (8, 1, 2, 3, 4), base) == 64
     assert memory.tolist() == expected.tolist()
 
 
