@@ -197,3 +197,20 @@ def test_the_descriptor_of_another_context_is_named(driver, device_tensor, numbe
         cuda_tma.launch(stream, CONFIG, kernel, *arguments)
     with pytest.raises(TensorMapError, match=f"^argument {number}: the descriptor was made on device 0 in context 0xb"):
         cuda_tma.prepare(kernel, CONFIG, *arguments)(stream)
+
+
+def test_another_stream_at_the_address_of_one_that_is_gone(driver, kernel):
+    """A prepared launch keeps what it knew of the first, and must not take the other for it."""
+    firsts = [core.Stream.from_handle(handle) for handle in range(0x10000, 0x11000, 16)]
+    prepared = {id(stream): cuda_tma.prepare(kernel, CONFIG, 1) for stream in firsts}
+    for stream in firsts:
+        prepared[id(stream)](stream)
+    del stream, firsts
+    others = [(core.Stream.from_handle(handle), handle) for handle in range(0x20000, 0x22000, 16)]
+    again = [(stream, handle) for stream, handle in others if id(stream) in prepared]
+    if not again:
+        pytest.skip("memory is not used again here")
+    for stream, handle in again:
+        prepared[id(stream)](stream)
+        cuda_tma.launch(stream, CONFIG, kernel, 1)
+        assert [launch.stream for launch in driver.launches[-2:]] == [handle] * 2
