@@ -3,6 +3,8 @@
 import platform
 from pathlib import Path
 
+import pytest
+
 from cuda_tma import info
 
 ANSWERS = {
@@ -55,3 +57,76 @@ def test_with_devices(monkeypatch):
 
 def test_what_is_not_installed_is_none():
     assert info._version("surely-not-a-package-of-this-machine") is None
+
+
+class _Code:
+    """An error as cuda.bindings gives it: an int with a name."""
+
+    def __init__(self, value):
+        self.value, self.name = value, "CUDA_SUCCESS" if value == 0 else f"CUDA_ERROR_{value}"
+
+    def __int__(self):
+        return self.value
+
+
+@pytest.fixture
+def bindings(monkeypatch):
+    """cuda.bindings.driver, whose functions answer what a test puts there."""
+    driver = pytest.importorskip("cuda.bindings.driver")
+    return lambda name, function: monkeypatch.setattr(driver, name, function)
+
+
+def test_calls_return_the_value_behind_the_error(bindings):
+    bindings("cuDeviceGetCount", lambda *arguments: (_Code(0), [2, arguments]))
+    assert info._call("cuDeviceGetCount", 5, 6) == [2, (5, 6)]
+    bindings("cuInit", lambda flags: (_Code(0),))
+    assert info._call("cuInit", 0) is None
+
+
+def test_a_call_that_failed_is_named(bindings):
+    bindings("cuInit", lambda flags: (_Code(100),))
+    with pytest.raises(RuntimeError, match="^cuInit failed with CUDA_ERROR_100$"):
+        info._call("cuInit", 0)
+    found = info.facts()
+    assert found["driver"] == {"missing": "cuInit failed with CUDA_ERROR_100"} and found["devices"] == []
+
+
+@pytest.mark.parametrize(("error", "address", "has"), [(0, 4096, True), (0, 0, False), (500, 4096, False)])
+def test_a_function_is_there_if_it_has_an_address(bindings, error, address, has):
+    asked = []
+    bindings("cuGetProcAddress", lambda *arguments: asked.append(arguments) or (_Code(error), address, None))
+    assert info._has("cuTensorMapEncodeTiled", 12000) is has
+    assert asked == [(b"cuTensorMapEncodeTiled", 12000, 0)]
+
+
+def test_tma_came_with_9_0(monkeypatch):
+    def answer_of(capability):
+        parts = dict(zip(("MAJOR", "MINOR"), capability, strict=True))
+        return lambda name, *arguments: (
+            parts[arguments[0].name[-5:]] if name == "cuDeviceGetAttribute" else b"a GPU\0rest"
+        )
+
+    for capability, has_tma in (((8, 9), False), ((9, 0), True), ((12, 1), True)):
+        monkeypatch.setattr(info, "_call", answer_of(capability))
+        assert info._device(0) == {"name": "a GPU", "compute_capability": capability, "has_tma": has_tma}
+
+
+def test_every_device_is_asked(monkeypatch):
+    monkeypatch.setattr(info, "_call", lambda name, *arguments: 3 if name == "cuDeviceGetCount" else arguments[0])
+    monkeypatch.setattr(info, "_device", lambda device: {"name": device})
+    assert info._devices() == [{"name": 0}, {"name": 1}, {"name": 2}]
+
+
+def test_the_functions_that_a_driver_may_lack(monkeypatch):
+    asked = []
+    monkeypatch.setattr(info, "_call", lambda name, *arguments: {"cuInit": None, "cuDriverGetVersion": 12090}[name])
+    monkeypatch.setattr(info, "_has", lambda *arguments: asked.append(arguments) or True)
+    assert info._driver() == {
+        "cuda_version": "12.9",
+        "functions": {"tiled and im2col maps": True, "im2col wide maps": True, "allocation class": True},
+    }
+    assert asked == [
+        ("cuTensorMapEncodeTiled", 12000),
+        ("cuTensorMapEncodeIm2colWide", 12080),
+        ("cuTensorMapSetAllocationClass", 13050),
+    ]
