@@ -202,3 +202,54 @@ def test_any_finite_numbers_are_blurred(tmp_path, capsys, largest):
 def test_the_suffix_of_the_output_may_be_large(tmp_path, picture):
     assert demo.main(["--emulate", "--input", str(picture), "--output", str(tmp_path / "O.PNG")]) == 0
     assert (tmp_path / "O.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+class _Device:
+    """A device of some capability, which notes that it was made current."""
+
+    def __init__(self, capability):
+        self.compute_capability, self.name, self.is_current = capability, "a GPU", False
+        self.arch = "{}{}".format(*capability)
+
+    def set_current(self):
+        self.is_current = True
+
+
+@pytest.mark.parametrize("capability", [(9, 0), (10, 0), (12, 1)])
+def test_a_gpu_with_tma_is_used(monkeypatch, tmp_path, picture, capsys, capability):
+    device, seen = _Device(capability), []
+    monkeypatch.setattr(demo, "Device", lambda: device)
+    assert demo.find_gpu() == (device, "") and device.is_current
+    monkeypatch.setattr(demo, "blur_on_gpu", lambda gpu, picture: seen.append(gpu) or demo.blur_by_emulator(picture))
+    assert demo.main(["--input", str(picture), "--output", str(tmp_path / "out.png")]) == 0
+    assert seen == [device] and capsys.readouterr().out.startswith("TMA on a GPU\n")
+    assert run(tmp_path, "--input", picture) == 0 and len(seen) == 1
+    assert capsys.readouterr().out.startswith("No TMA here, the emulator runs in its place: --emulate was given\n")
+
+
+def test_a_gpu_without_tma_is_not_used(monkeypatch):
+    monkeypatch.setattr(demo, "Device", lambda: _Device((8, 9)))
+    assert demo.find_gpu() == (None, "a GPU has compute capability 89, and TMA came with 90")
+
+
+def test_without_a_driver_the_first_line_says_why(monkeypatch):
+    def fail():
+        raise RuntimeError("no driver\nand much more")
+
+    monkeypatch.setattr(demo, "Device", fail)
+    assert demo.find_gpu() == (None, "no driver")
+
+
+def test_the_generated_picture_is_blurred_without_an_input(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "generated_picture", lambda: np.ones((1, 9, 70), np.float32))
+    assert run(tmp_path) == 0
+    out = capsys.readouterr().out
+    assert "70 x 9 pixels, 1 plane(s): " in out and f"before and after: {tmp_path / 'out.png'}\n" in out
+
+
+def test_the_zone_plate():
+    rings = demo.generated_picture(64)[0]
+    assert rings.shape == (64, 64) and rings.dtype == np.float32 and rings.flags.c_contiguous
+    assert rings[32, 32] == 1 and rings.min() >= 0 and rings.max() <= 1
+    assert np.array_equal(rings[32, 1:32][::-1], rings[32, 33:]) and np.array_equal(rings, rings.T)
+    assert rings[32, 32 + 8] == pytest.approx(0.5 + 0.5 * np.cos(np.pi * 64 / 80), abs=1e-6)
