@@ -191,3 +191,10 @@ def test_memory_whose_device_is_not_said_is_asked_for(driver):
     driver.errors["cuPointerGetAttribute"] = 700
     with pytest.raises(Exception, match="cuPointerGetAttribute failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
         export_located(describe_tensor((4,), address=1 << 32))
+
+
+def test_what_cannot_be_asked_where_it_is_is_not_stale(driver, device_tensor):
+    driver.allocated = {(1 << 32, 1 << 33): 0}
+    view = without_export(shown_as(exporting_obj="no tensor").from_dlpack(device_tensor((64, 128)), stream_ptr=-1))
+    descriptor = view.as_tensor_map((8, 8))
+    assert (descriptor.is_stale(), descriptor.params.global_address) == (False, 1 << 32)
