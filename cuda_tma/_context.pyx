@@ -7,7 +7,7 @@ from ._driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUresult, driver, ensure_driver, require_success)
 
 from . import refusals
-from .given import NEWEST_COMPUTE_CAPABILITY
+from .compute_capability import NEWEST_COMPUTE_CAPABILITY
 
 cdef enum:  # values of CUpointer_attribute and CUmemorytype
     POINTER_MEMORY_TYPE = 2
@@ -85,7 +85,7 @@ cdef tuple compute_capability(int device_id):
     cdef int major = 0, minor = 0
     require_success(driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device_id), "cuDeviceGetAttribute")
     require_success(driver.cuDeviceGetAttribute(&minor, COMPUTE_CAPABILITY_MINOR, device_id), "cuDeviceGetAttribute")
-    return min((major, minor), NEWEST_COMPUTE_CAPABILITY)  # a later device is judged by what is known
+    return min((major, minor), NEWEST_COMPUTE_CAPABILITY)
 
 
 cdef int require_memory(DLTensor* tensor) except -1:

@@ -8,11 +8,12 @@ import re
 from .errors import TensorMapError
 from .given import shown
 
-__all__ = ["NEWEST_MAJOR", "parse_compute_capability"]
+__all__ = ["NEWEST_COMPUTE_CAPABILITY", "NEWEST_MAJOR", "parse_compute_capability"]
 
 # CUDA 13.5 Programming Guide, compute capabilities: 12.x is the newest. A larger number is a spelling of cuda.core's
 # `arch` (90 for 9.0), which would pass for a device with every feature.
 NEWEST_MAJOR = 12
+NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # as which later devices are judged
 _SPELLING = re.compile(r"(sm_|compute_)?([0-9]+)(?:\.([0-9]))?[af]?", re.IGNORECASE)
 
 

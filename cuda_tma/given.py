@@ -15,17 +15,7 @@ from .errors import TensorMapError
 if TYPE_CHECKING:
     from .params import Params
 
-__all__ = [
-    "NEWEST_COMPUTE_CAPABILITY",
-    "device_capability",
-    "entry",
-    "integer",
-    "integers",
-    "shown",
-    "tensor_coordinates",
-]
-
-NEWEST_COMPUTE_CAPABILITY = (12, 9)  # CUDA 13.5 knows devices up to 12.1; rules for 13 are nobody's yet
+__all__ = ["entry", "integer", "integers", "shown", "tensor_coordinates"]
 
 _Value = TypeVar("_Value")
 
@@ -96,24 +86,6 @@ def tensor_coordinates(
 ) -> tuple[int, ...]:
     """The coordinates of an instruction as ints; as :func:`integers`."""
     return integers("coordinates", coordinates, params.rank, "one for each dimension, innermost first", default)
-
-
-def device_capability(given: object) -> tuple[int, int]:
-    """The compute capability of a device as two ints; refuses what is none, and what no rule knows.
-
-    >>> device_capability((10, False))
-    (10, 0)
-    """
-    major, minor = NEWEST_COMPUTE_CAPABILITY
-    try:
-        found = tuple(map(operator.index, given)) if isinstance(given, tuple) else ()
-    except TypeError:
-        found = ()
-    if len(found) == 2 and 1 <= found[0] <= major and 0 <= found[1] <= minor:
-        return found
-    raise TensorMapError(
-        f"compute_capability is {shown(given)}, none from 1.0 to {major}.{minor}; give (major, minor), as in (9, 0)"
-    )
 
 
 def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:

@@ -8,9 +8,10 @@ from html import escape
 from io import StringIO
 from typing import Any
 
+from .compute_capability import NEWEST_COMPUTE_CAPABILITY
 from .enums import member_of
 from .errors import TensorMapError
-from .given import NEWEST_COMPUTE_CAPABILITY, shown
+from .given import shown
 from .params import Params, check_params
 from .rule import Violation
 from .rules import check

@@ -16,8 +16,8 @@ from typing import Any
 
 from . import predicates as find
 from .advice import WARNINGS
+from .compute_capability import parse_compute_capability
 from .enums import TensorMapAllocationClass, TensorMapInterleave
-from .given import device_capability
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params, check_sizes
 from .rule import ALL_MODES, Rule, Violation
 
@@ -145,7 +145,7 @@ RULES = (
 
 
 def check(
-    params: Params, compute_capability: tuple[int, int] = (9, 0), warnings: bool = False
+    params: Params, compute_capability: tuple[int, int] | str = (9, 0), warnings: bool = False
 ) -> tuple[Violation, ...]:
     """What the driver would refuse in `params`: all of it, in the order of the driver's arguments.
 
@@ -153,8 +153,9 @@ def check(
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
         In driver order.
-    compute_capability : (int, int)
-        The device. Rules for 10.0 and later are documented, not verified on hardware; their source says so.
+    compute_capability : (int, int) or str
+        The device, also as ``"9.0"`` or ``"sm_90a"``.
+        Rules for 10.0 and later are documented, not verified on hardware; their source says so.
     warnings : bool
         Whether to add, after the errors, what the driver accepts and users regret.
 
@@ -177,7 +178,7 @@ def check(
     ['global_strides[0]=6932 must be a multiple of 16. Use 6944.']
     """
     check_params(params)
-    m = find.tensor_map(params, device_capability(compute_capability))
+    m = find.tensor_map(params, parse_compute_capability(compute_capability))
     mode: Any = type(params)  # mypy holds a dataclass to be no key of a cache
     rules, advice = _rules_of(mode)
     broken: list[Violation] = []

@@ -202,6 +202,7 @@ def test_encode_cuts_arrays_that_are_longer_than_the_rank():
     plain = replace(LEGAL, element_strides=(1, 2, 1))
     for name, values in longer.items():
         assert encode(replace(plain, **{name: values})) == encode(plain)
+    assert encode(replace(plain, **longer)) == encode(plain)
     corners = {"pixel_box_lower_corner": (-1, -2, 9), "pixel_box_upper_corner": (1, 3, 9)}
     assert encode(replace(LEGAL_IM2COL, **corners)) == encode(LEGAL_IM2COL)
 
