@@ -265,8 +265,7 @@ class _Reader:
         self.at += 1
         if self.follows("_Z"):
             self.at += 2
-            if self.function_name():
-                self.type()
+            self.function_name()
             self.types()
         else:
             self.type()
@@ -281,10 +280,6 @@ class _Reader:
             code = self.text[self.at : self.at + 2]
             if code[0] == "L":
                 self.literal()
-            elif code == "St":
-                self.at += 2
-            elif code[0] == "S":
-                self.substitution()
             elif code[0] == "T":
                 self.at += 1
                 self.one(self.template_arguments[self.number()])
@@ -295,7 +290,7 @@ class _Reader:
             elif code in ("cl", "il"):  # a call, a list in braces: up to an E of its own
                 self.at += 2
                 self.expression("E")
-            elif code[0].islower():
+            elif code.islower():
                 self.at += 2
                 if code in _TYPE_OPERATORS:
                     self.type()

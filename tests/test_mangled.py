@@ -113,6 +113,14 @@ MANGLED = [
     ("_Z1kDF16bDF16_Dui", ("float", "float", None, "integer")),
     ("_Z1kPA_fA_i", ("pointer", None)),
     ("_Z1kv", ()),
+    ("_ZN1a1b1kENS0_1MEfPS1_", (None, "float", "pointer")),
+    ("_Z1kPVKfS0_f", ("pointer", "pointer", "float")),
+    ("_Z1kN1n1VIfE1IES2_f", (None, None, "float")),
+    ("_Z1kILi3EfEvT0_", ("float",)),
+    ("_Z1kILN1n1EE1EEvf", ("float",)),
+    ("_Z1kIiEv1MIXcl5twiceIT_ELi2EEEEf", (None, "float")),
+    ("_Z1kIJifEEvDpPT_1AS3_f", ("pointer", "pointer", None, None, "float")),
+    ("_Z1k" + "".join(f"2A{chr(65 + i)}" for i in range(40)) + "6__halfS13_", (None,) * 40 + ("float", "float")),
 ]
 
 
