@@ -211,8 +211,8 @@ cdef uint32_t address_alignment_bytes(uint32_t data_type, uint32_t interleave) n
 
 
 cdef uint64_t row_bytes(TensorArguments* tensor) noexcept:
-    """Of the innermost dimension, from its first element past its last."""
-    return (tensor.global_dim[0] * _ELEMENT_BITS[tensor.data_type] + 7) // 8
+    """Of the innermost dimension, from its first element past its last: a tensor's row is whole bytes."""
+    return tensor.global_dim[0] * _ELEMENT_BITS[tensor.data_type] // 8
 
 
 cdef int arguments_of(object params, TensorArguments* out) except -1:

@@ -33,6 +33,8 @@ def made(device_tensor, shape, strides=None, dtype="float32", options=None):
         ((2, 16), (LIMIT // 4, 1), "float32", LIMIT + 64),
         ((2, 16), (LIMIT // 4 * 1024, 1), "float32", LIMIT * 1024 + 64),
         ((1, 16), (LIMIT, 1), "float32", 64),  # no step is made
+        ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),  # where the driver is told 196608
+        ((2**25 + 1, 16), (2**37, 1), "float32", 2**64 + 64),  # as much as 64 bits do not hold
         ((100000, 32), (0, 1), "float32", 128),  # nor does one lead away
         ((LIMIT,), None, "uint8", LIMIT),
         ((LIMIT - 1,), None, "uint8", LIMIT - 1),
