@@ -36,7 +36,11 @@ class Exporter:
     def __init__(self, shape=(64, 128), strides=None, *, versioned=True, device_type=2, address=1 << 32):
         self.name = b"dltensor_versioned" if versioned else b"dltensor"
         self.values = (ctypes.c_int64 * len(shape))(*shape), strides and (ctypes.c_int64 * len(shape))(*strides)
-        self.managed = Versioned(major=1) if versioned else Unversioned()
+        kind = Versioned if versioned else Unversioned
+        self.memory = bytearray(ctypes.sizeof(kind))  # of the managed tensor, which its deleter would free
+        self.managed = kind.from_buffer(self.memory)
+        if versioned:
+            self.managed.major = 1
         self.layout = self.managed.dl_tensor
         self.layout.data, self.layout.device_type, self.layout.ndim = address, device_type, len(shape)
         self.layout.code, self.layout.bits, self.layout.lanes = 2, 32, 1
