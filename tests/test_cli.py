@@ -197,6 +197,24 @@ def test_rules_are_counted(capsys):
     assert status == 1 and out.endswith("refused: 4 rules broken\n") and "\n4. error" in out
 
 
+def test_diff_of_bytes_that_are_no_map_compares_what_is_stored(capsys):
+    raw = encode(LEGAL)
+    broken = bytearray(raw)
+    broken[8] |= 0x70  # rank 8
+    broken[127] = 0xFF
+    status, out, err = run(capsys, "diff", raw.hex(), broken.hex())
+    assert status == 1 and err.startswith("cuda-tma: rank 8 has no place in a tensor map")
+    assert err.endswith("The numbers in its fields are compared as they are stored\n")
+    lines = [line.split()[:4] for line in out.splitlines()[1:]]
+    assert lines[0] == ["rank", "2", "7", "8"] and lines[1][:3] == ["unknown", "bits", "of"]
+    status, out, _ = run(capsys, "diff", "--json", raw.hex(), broken.hex())
+    assert status == 1 and [(d["field"], d["a"], d["b"], d["byte_offsets"]) for d in json.loads(out)] == [
+        ("rank", "2", "7", [8]),
+        ("unknown bits of word 31", "0x0", "0xff000000", [127]),
+    ]
+    assert run(capsys, "diff", broken.hex(), broken.hex())[:2] == (0, "equal\n")
+
+
 # --- words ---
 
 

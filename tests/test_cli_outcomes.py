@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from cuda_tma import cli
@@ -285,5 +286,18 @@ def test_output_that_nobody_reads_ends_quietly(unbuffered):
     command = [sys.executable, "-m", "cuda_tma", "decode", HEX]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 141)
+
+
+def test_the_demo_ends_as_every_command_does(tmp_path):
+    np.save(tmp_path / "in.npy", np.zeros((4, 4)))
+    command = ["demo", "--emulate", "--input", str(tmp_path / "in.npy"), "--output", str(tmp_path / "o.png")]
+    with open("/dev/full", "wb") as full:
+        found = outcome(*command, stdout=full)
+    assert found == (2, "cuda-tma: the output cannot be written: No space left on device\n")
+    with subprocess.Popen(
+        [sys.executable, "-m", "cuda_tma", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         process.stdout.close()
         assert (process.stderr.read(), process.wait()) == (b"", 141)
