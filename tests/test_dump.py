@@ -83,6 +83,10 @@ def test_a_map_is_read_from_an_argument_and_from_a_file(form, tmp_path):
 
 
 REFUSED = {
+    "127 bytes with 0x": (
+        " ".join(f"0x{b:02x}" for b in RAW[1:]),
+        "127 groups with 0x, the longest of 2 digits, are no",
+    ),
     "groups of 4, which are words to hexdump": (lines(DIGITS, 4, " "), "64 groups of 4 to 4 digits could be bytes in"),
     "groups of 6": (lines(DIGITS, 6, " "), "43 groups of 4 to 6 digits could be bytes"),
     "groups of 32 but for a short one": (DIGITS[:8] + " " + lines(DIGITS[8:], 32), "of 8 to 32 digits could be"),
