@@ -26,7 +26,7 @@ import cuda_tma
 
 ROOT = Path(__file__).parent.parent
 PLACE = str(Path(cuda_tma.__file__).parents[1])  # for checkers, as the tests may run where it is not installed
-UNKNOWN = ("cuda", "torch", "matplotlib", "hypothesis", "ml_dtypes", "tensor_layouts", "rich")
+UNKNOWN = ("cuda", "cupy", "torch", "matplotlib", "hypothesis", "ml_dtypes", "tensor_layouts", "rich")
 MYPY = "[mypy]\nstrict = true\n" + "".join(
     f"[mypy-{name}.*]\nignore_missing_imports = true\nfollow_imports = skip\n" for name in UNKNOWN
 )

@@ -205,7 +205,7 @@ def tx_bytes(params: Params) -> int:
     without the gaps of ``ALIGN16B`` (not verified on hardware). A halo of im2col-wide is not included.
 
     >>> tx_bytes(TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
-    ...                      box_dim=(64, 64), element_strides=(1, 1), swizzle=S.SWIZZLE_128B))
+    ...                      box_dim=(64, 64), element_strides=(1, 1), swizzle=3))
     8192
     """
     layout = rows(params)
@@ -216,7 +216,7 @@ def smem_bytes(params: Params) -> int:
     """Bytes of shared memory that one box takes, gaps between rows included.
 
     >>> smem_bytes(TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
-    ...                        box_dim=(4, 8), element_strides=(1, 1), swizzle=S.SWIZZLE_128B))
+    ...                        box_dim=(4, 8), element_strides=(1, 1), swizzle=3))
     1024
     """
     layout = rows(params)
@@ -285,7 +285,7 @@ def smem_offset(params: Params, index: Sequence[int]) -> int:
     Examples
     --------
     >>> p = TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
-    ...                 box_dim=(64, 64), element_strides=(1, 1), swizzle=S.SWIZZLE_128B)
+    ...                 box_dim=(64, 64), element_strides=(1, 1), swizzle=3)
     >>> smem_offset(p, (0, 3)), smem_index(p, 432)
     (432, (0, 3))
     """
