@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from cuda_tma import _arguments, _export, check, decode, emulate, encode
-from cuda_tma.diff import diff
+from cuda_tma import check, decode, emulate, encode
+from cuda_tma._make import arguments as _arguments
+from cuda_tma._read import export as _export
+from cuda_tma.codec import diff
 from cuda_tma.options import TensorMapOptions
 from cuda_tma.params import TiledParams
 

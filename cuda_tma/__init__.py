@@ -1,15 +1,13 @@
 """cuda_tma: TMA tensor maps for cuda.core. These are the public names."""
 
 from . import emulate
-from . import html as html
-from ._array import TensorMapArray, create_tensor_maps
-from ._create import create_tensor_map
-from ._launch import PreparedLaunch, launch, prepare
+from ._launch.launch import PreparedLaunch, launch, prepare
+from ._make.array import TensorMapArray, create_tensor_maps
+from ._make.create import create_tensor_map
 from ._tensor_map import TensorMapDescriptor
-from .codec import decode, encode
+from .codec import FieldDifference, decode, diff, encode
 from .convolution import Convolution
 from .device import Device
-from .diff import FieldDifference, diff
 from .enums import (
     TensorMapAllocationClass,
     TensorMapDataType,
@@ -29,8 +27,8 @@ from .options import (
 )
 from .params import Im2colParams, Im2colWideParams, TiledParams
 from .params_of import TensorSpec, params_of
-from .rule import Violation
-from .rules import check
+from .rules import Violation, check
+from .show import html as html
 from .suggest import Suggestion, suggest
 from .version import __version__
 from .view import StridedMemoryView

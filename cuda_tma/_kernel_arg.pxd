@@ -3,8 +3,8 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
-from ._driver cimport CUcontext, CUfunction
-from ._weak_cache cimport Known
+from ._cuda.driver cimport CUcontext, CUfunction
+from ._read.weak_cache cimport Known
 
 cdef enum Kind:  # what a parameter takes
     ANY = 0  # the kernel's name does not tell

@@ -1,6 +1,6 @@
 from typing_extensions import disjoint_base
 
-from ._weak_cache import Known
+from ._read.weak_cache import Known
 
 @disjoint_base
 class Signature(Known):

@@ -15,21 +15,21 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from ._context cimport locate
-from ._dlpack cimport address_of, kDLCUDA, shape_of
-from ._driver cimport (
+from ._read.context cimport locate
+from ._read.dlpack cimport address_of, kDLCUDA, shape_of
+from ._cuda.driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, require_success)
-from ._export cimport Reading, is_of_known_type, read
+from ._read.export cimport Reading, is_of_known_type, read
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
-from ._weak_cache cimport Known, WeakCache, look_up
+from ._read.weak_cache cimport Known, WeakCache, look_up
 
 import numpy as np
 from cuda.bindings.driver import CUtensorMap
 from cuda.core import Buffer, Kernel
 from cuda.core._kernel_arg_handler import ParamHolder
 
-from . import refusals
-from .mangled import parameter_kinds
+from .rules import refusals
+from ._launch.mangled import parameter_kinds
 
 try:
     from cuda.core.graph import GraphCondition

@@ -2,9 +2,9 @@
 
 from libc.stdint cimport uint64_t, uintptr_t
 
-from ._arguments cimport Compilable, TensorArguments
-from ._dlpack cimport DLTensor
-from ._driver cimport CUcontext
+from ._make.arguments cimport Compilable, TensorArguments
+from ._read.dlpack cimport DLTensor
+from ._cuda.driver cimport CUcontext
 
 cdef enum:
     MAP_BYTES = 128       # sizeof(CUtensorMap)

@@ -5,29 +5,36 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABL
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
-from ._arguments cimport Compilable, TensorArguments, arguments_of, compiled, describe
-from ._context cimport compute_capability, enter_context, require_access, share_memory
-from ._dlpack cimport DLTensor, address_of, dtype_key, shape_of
-from ._driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
-from ._export cimport Reading, has_moved, read, source_of
+from ._make.arguments cimport Compilable, TensorArguments, arguments_of, compiled, describe
+from ._read.context cimport compute_capability, enter_context, require_access, share_memory
+from ._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of
+from ._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
+from ._read.export cimport Reading, has_moved, read, source_of
 
 from cuda.bindings.driver import CUtensorMap
 
-from . import refusals
-from ._dlpack import dtype_name_of
+from .rules import refusals
+from ._read.dlpack import dtype_name_of
 from .codec import decode
 from .enums import TensorMapDataType, TensorMapSwizzle
-from .explain import refusal
+from .rules import refusal
 from .options import TensorMapIm2colWideOptions, options_of
 from .params import TiledParams
 from .rules import check
-from .swizzle import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
+from .smem import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
 
 
 cdef enum:
     ADDRESS_BYTES = 8  # words 0 and 1 of a map (fields.py)
 
+cdef object _device_type = None  # our Device, which is built upon this module: see register_device()
 cdef bint _is_making = False  # set by new_descriptor() alone, for the next descriptor
+
+
+def register_device(device_type):
+    """Tell this module of our Device, whose maps these are."""
+    global _device_type
+    _device_type = device_type
 
 
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1:
@@ -92,9 +99,7 @@ cdef class TensorMapDescriptor:
     @property
     def device(self):
         """The :class:`cuda_tma.Device` on which it is valid."""
-        from .device import Device
-
-        return Device(self._device_id)
+        return _device_type(self._device_id)
 
     @property
     def context(self):
@@ -130,7 +135,7 @@ cdef class TensorMapDescriptor:
 
     def _repr_html_(self):
         """For notebooks: every parameter in words, and shared memory as banks."""
-        from .html import descriptor_html  # here, since it may draw
+        from .show.html import descriptor_html  # here, since it may draw
 
         return descriptor_html(self.params, repr(self))
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 from .errors import TensorMapError
-from .predicates import CORNER_LIMIT
+from .limits import CORNER_LIMIT
 
 __all__ = ["Convolution", "OneOrEach", "Padding"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda.core import Device as _CoreDevice
 
-from ._context import current_device
-from ._create import create_tensor_map
-from ._driver import require_driver
-from ._tensor_map import TensorMapDescriptor
+from ._cuda.driver import require_driver
+from ._make.create import create_tensor_map
+from ._read.context import current_device
+from ._tensor_map import TensorMapDescriptor, register_device
 from .errors import TensorMapError
 
 if TYPE_CHECKING:
@@ -120,3 +120,5 @@ class Device(_CoreDevice):
 for _name, _member in vars(_CoreDevice).items():
     if isinstance(_member, (MemberDescriptorType, GetSetDescriptorType)) and not _name.startswith("__"):
         setattr(Device, _name, _delegated(_name))
+
+register_device(Device)

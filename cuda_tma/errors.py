@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .rule import Violation
+    from .rules import Violation
 
 __all__ = ["TensorMapError", "TensorMapFault"]
 

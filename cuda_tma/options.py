@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypedDict
 
-from ._arguments import Compilable
+from ._make.arguments import Compilable
 from .convolution import Convolution, OneOrEach, Padding
 from .data_type import element_bits, parse_data_type
 from .enums import (
@@ -24,8 +24,8 @@ from .enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
+from .limits import SPAN_BYTES
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
-from .predicates import SPAN_BYTES
 
 __all__ = [
     "TensorMapDescriptorOptions",

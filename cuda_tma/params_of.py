@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
-from . import refusals
-from ._arguments import tiled_params
-from ._dlpack import ExportedTensor, contiguous_strides, describe_tensor
-from ._export import export_tensor
+from ._given import integer, shown
+from ._keywords import as_options
+from ._make.arguments import tiled_params
+from ._read.dlpack import ExportedTensor, contiguous_strides, describe_tensor
+from ._read.export import export_tensor
 from .data_type import DLPACK_DTYPES, dtype_name
 from .errors import TensorMapError
-from .given import integer, shown
-from .keywords import as_options
 from .options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, TiledKeywords
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .rules import refusals
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -8,16 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex
 
+from ._given import integer, shown
 from .compute_capability import parse_compute_capability
 from .data_type import element_bits, parse_data_type
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle
 from .errors import TensorMapError
-from .given import integer, shown
+from .limits import MAX_SMEM_BYTES
 from .options import TensorMapOptions
 from .params import TiledParams
 from .rules import check
-from .swizzle import (
+from .smem import (
     CHUNK_BYTES,
     bank_conflicts,
     chunk_elements,
@@ -30,7 +31,6 @@ from .swizzle import (
 
 __all__ = ["Suggestion", "suggest"]
 
-_SMEM_LIMIT_BYTES = 227 * 1024  # what one block can have on compute capability 9.0 and 10.0
 _LARGEST_BOX_DIM = 256
 _PROBED_ROWS = 64  # every pattern of bank conflicts shows in so many rows
 
@@ -63,7 +63,7 @@ def suggest(
     dtype: Any,
     *,
     access: str = "ldmatrix",
-    smem_limit_bytes: SupportsIndex = _SMEM_LIMIT_BYTES,
+    smem_limit_bytes: SupportsIndex = MAX_SMEM_BYTES,
     compute_capability: tuple[int, int] | str = (9, 0),
 ) -> Suggestion:
     """The swizzle and the largest legal box for a tile.

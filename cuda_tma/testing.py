@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._given import shown, tensor_coordinates
 from .data_type import element_bits, is_floating
 from .emulate import Tile, tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
 from .errors import TensorMapError
-from .given import shown, tensor_coordinates
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
-from .swizzle import box_extents, chunk_elements, pattern, slice_bytes, smem_index, unit_bytes
+from .smem import box_extents, chunk_elements, pattern, slice_bytes, smem_index, unit_bytes
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

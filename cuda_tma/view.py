@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as _CoreView
 
-from ._create import as_tensor_map
-from ._dlpack import ExportedTensor, contiguous_strides, describe_tensor
-from ._export import borrow, export_located, export_tensor, register_view
+from ._make.create import as_tensor_map
+from ._read.dlpack import ExportedTensor, contiguous_strides, describe_tensor
+from ._read.export import borrow, export_located, export_tensor, register_view
 from .data_type import numpy_dtype
 from .errors import TensorMapError
 

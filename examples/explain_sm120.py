@@ -7,7 +7,7 @@ A public bug report (NVIDIA/cutlass, issue 3236) has a compiler's descriptor for
 import argparse
 
 import cuda_tma
-from cuda_tma.diff import diff
+from cuda_tma.codec import diff
 from cuda_tma.params import TiledParams
 
 DRIVER = TiledParams(

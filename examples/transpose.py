@@ -16,7 +16,7 @@ from cuda.bindings import driver
 from cuda.core import LaunchConfig, Program, ProgramOptions
 
 import cuda_tma
-from cuda_tma.swizzle import bank_conflicts
+from cuda_tma.smem import bank_conflicts
 
 SIZE, SPAN, THREADS = 64, 32, 512  # as in the kernel
 SMALL = ((1004, 1500),)  # tiles overhang the edges

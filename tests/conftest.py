@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import settings
 
-from cuda_tma import _driver
-from cuda_tma._dlpack import describe_tensor
+from cuda_tma._cuda import driver as _driver
+from cuda_tma._read.dlpack import describe_tensor
 
 from .fake_driver import FakeDriver
 

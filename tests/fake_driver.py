@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field, fields, replace
 
 import cuda_tma
-from cuda_tma import _driver
+from cuda_tma._cuda import driver as _driver
 
 INVALID_VALUE = 1
 STREAM_CAPTURE_UNSUPPORTED = 900

@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from cuda_tma.advice import WARNINGS
 from cuda_tma.codec import decode, encode
-from cuda_tma.explain import sentence
 from cuda_tma.params import TiledParams
-from cuda_tma.rules import check
-from cuda_tma.swizzle import MAX_SMEM_BYTES, smem_bytes
+from cuda_tma.rules import WARNINGS, check, sentence
+from cuda_tma.smem import MAX_SMEM_BYTES, smem_bytes
 
 from .descriptors import LEGAL, LEGAL_IM2COL
 from .test_rule_boundaries import ALIGN8

@@ -13,9 +13,9 @@ from cuda_tma import (
     TensorMapOptions,
     TiledParams,
 )
-from cuda_tma._arguments import tiled_params
-from cuda_tma._dlpack import describe_tensor
-from cuda_tma._export import export_tensor
+from cuda_tma._make.arguments import tiled_params
+from cuda_tma._read.dlpack import describe_tensor
+from cuda_tma._read.export import export_tensor
 
 
 def params_of(shape, strides=None, dtype="float32", **options):

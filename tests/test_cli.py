@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 import cuda_tma
-from cuda_tma import cli
 from cuda_tma.codec import encode
+from cuda_tma.command import cli
 from cuda_tma.suggest import suggest
 
 from .descriptors import LEGAL, LEGAL_IM2COL
@@ -408,7 +408,7 @@ def test_plot_writes_a_picture(capsys, tmp_path, monkeypatch, picture):
 
 
 def test_plot_starts_where_it_is_told(capsys, tmp_path, monkeypatch):
-    plot = pytest.importorskip("cuda_tma.plot")
+    plot = pytest.importorskip("cuda_tma.show.plot")
     seen = []
     figure = SimpleNamespace(savefig=lambda *_, **__: None)
     monkeypatch.setattr(plot, "tile", lambda *arguments: seen.append(arguments) or figure)

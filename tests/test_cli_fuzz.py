@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
-from cuda_tma import cli
-from cuda_tma.cli_options import OPTIONS
 from cuda_tma.codec import encode
+from cuda_tma.command import cli
+from cuda_tma.command.options import OPTIONS
 
 from .descriptors import LEGAL, LEGAL_IM2COL
 
@@ -110,7 +110,7 @@ class Figure:
 
 @pytest.fixture(autouse=True)
 def pictures_are_not_drawn(monkeypatch):
-    plot = pytest.importorskip("cuda_tma.plot")
+    plot = pytest.importorskip("cuda_tma.show.plot")
     for name in ("tile", "banks", "box"):
         monkeypatch.setattr(plot, name, lambda *_: Figure())
 

@@ -5,8 +5,8 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import TensorMapError
-from cuda_tma._context import current_device
-from cuda_tma._dlpack import describe_tensor
+from cuda_tma._read.context import current_device
+from cuda_tma._read.dlpack import describe_tensor
 
 from .capsules import Exporter, OldExporter
 

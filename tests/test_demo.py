@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma import demo
+from cuda_tma.command import cli, demo
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def picture(tmp_path):
 
 
 def run(tmp_path, *arguments) -> int:
-    return demo.main(["--emulate", "--output", str(tmp_path / "out.png"), *map(str, arguments)])
+    return cli.main(["demo", "--emulate", "--output", str(tmp_path / "out.png"), *map(str, arguments)])
 
 
 def read_png(path) -> np.ndarray:
@@ -172,7 +172,7 @@ def test_the_output_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
         "folder.png": "cannot be written: it is a folder, or ",
         "none/o.png": f"or {tmp_path / 'none'} is none",
     }.items():
-        assert demo.main(["--emulate", "--output", str(tmp_path / name)]) == 2
+        assert cli.main(["demo", "--emulate", "--output", str(tmp_path / name)]) == 2
         out, err = capsys.readouterr()
         assert out == "" and err.startswith(f"cuda-tma: --output {tmp_path / name} ") and message in err
 
@@ -200,7 +200,7 @@ def test_any_finite_numbers_are_blurred(tmp_path, capsys, largest):
 
 
 def test_the_suffix_of_the_output_may_be_large(tmp_path, picture):
-    assert demo.main(["--emulate", "--input", str(picture), "--output", str(tmp_path / "O.PNG")]) == 0
+    assert cli.main(["demo", "--emulate", "--input", str(picture), "--output", str(tmp_path / "O.PNG")]) == 0
     assert (tmp_path / "O.PNG").read_bytes().startswith(b"\x89PNG")
 
 
@@ -221,7 +221,7 @@ def test_a_gpu_with_tma_is_used(monkeypatch, tmp_path, picture, capsys, capabili
     monkeypatch.setattr(demo, "Device", lambda: device)
     assert demo.find_gpu() == (device, "") and device.is_current
     monkeypatch.setattr(demo, "blur_on_gpu", lambda gpu, picture: seen.append(gpu) or demo.blur_by_emulator(picture))
-    assert demo.main(["--input", str(picture), "--output", str(tmp_path / "out.png")]) == 0
+    assert cli.main(["demo", "--input", str(picture), "--output", str(tmp_path / "out.png")]) == 0
     assert seen == [device] and capsys.readouterr().out.startswith("TMA on a GPU\n")
     assert run(tmp_path, "--input", picture) == 0 and len(seen) == 1
     assert capsys.readouterr().out.startswith("No TMA here, the emulator runs in its place: --emulate was given\n")

@@ -5,7 +5,8 @@ from cuda import core
 from cuda.bindings import driver as cuda_driver
 
 import cuda_tma
-from cuda_tma import Device, TensorMapError, _driver
+from cuda_tma import Device, TensorMapError
+from cuda_tma._cuda import driver as _driver
 
 
 class CoreDevice:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_tma.codec import decode, encode
-from cuda_tma.diff import diff, diff_stored
+from cuda_tma.codec import decode, diff, diff_stored, encode
 from cuda_tma.errors import TensorMapError
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden

@@ -13,8 +13,8 @@ from cuda.core.utils import StridedMemoryView as CoreView
 
 import cuda_tma
 from cuda_tma import StridedMemoryView, TensorMapError
-from cuda_tma._dlpack import describe_tensor
-from cuda_tma._export import export_tensor
+from cuda_tma._read.dlpack import describe_tensor
+from cuda_tma._read.export import export_tensor
 
 from .capsules import Exporter, OldExporter, exchanging, name_of
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cuda_tma import _arguments, _driver
+from cuda_tma._cuda import driver as _driver
+from cuda_tma._make import arguments as _arguments
 from cuda_tma.data_type import DLPACK_NAMES
 from cuda_tma.enums import TensorMapDataType
 
@@ -16,15 +17,15 @@ CALL = re.compile(r"^    CUresult \(\*(cu\w+)\)\((.*?)\) noexcept nogil$", re.MU
 
 
 def test_the_structure_and_the_names_have_one_order():
-    structure = (PACKAGE / "_driver.pxd").read_text().partition("cdef struct Driver:")[2]
-    table = (PACKAGE / "_driver.pyx").read_text().partition("_ENTRY_POINTS = {")[2].partition("}")[0]
+    structure = (PACKAGE / "driver.pxd").read_text().partition("cdef struct Driver:")[2]
+    table = (PACKAGE / "driver.pyx").read_text().partition("_ENTRY_POINTS = {")[2].partition("}")[0]
     declared = [name for name, _ in CALL.findall(structure)]
     assert declared == re.findall(r'"(cu\w+)": \d+', table) and len(declared) == structure.count("(*")
 
 
 def test_the_fake_takes_as_many_arguments():
     """ctypes would read what is not there."""
-    structure = (PACKAGE / "_driver.pxd").read_text().partition("cdef struct Driver:")[2]
+    structure = (PACKAGE / "driver.pxd").read_text().partition("cdef struct Driver:")[2]
     assert {name: len(types.split(",")) for name, types in CALL.findall(structure)} == {
         name: len(types) for name, types in SIGNATURES.items()
     }

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma.codec import encode
-from cuda_tma.dump import parse_dump, read_map
+from cuda_tma.command.dump import parse_dump, read_map
 from cuda_tma.errors import TensorMapError
 
 from .descriptors import LEGAL

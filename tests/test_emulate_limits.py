@@ -7,7 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from cuda_tma import check, emulate, swizzle
+from cuda_tma import check, emulate
+from cuda_tma import smem as swizzle
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.errors import TensorMapError, TensorMapFault

@@ -15,13 +15,13 @@ import pytest
 
 import cuda_tma
 from benchmarks.kernels import example
-from cuda_tma._arguments import tiled_params
-from cuda_tma._dlpack import describe_tensor
+from cuda_tma._make.arguments import tiled_params
+from cuda_tma._read.dlpack import describe_tensor
 
 from .test_header import cubin
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), ROOT / "cuda_tma" / "demo.py"]
+SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), ROOT / "cuda_tma" / "command" / "demo.py"]
 
 
 def kernels():

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma.errors import TensorMapError
-from cuda_tma.explain import refusal
 from cuda_tma.options import TensorMapOptions
-from cuda_tma.rules import check
+from cuda_tma.rules import check, refusal
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden
 from .test_given import LARGE

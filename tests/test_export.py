@@ -8,7 +8,7 @@ import pytest
 
 import cuda_tma
 from cuda_tma import StridedMemoryView, TensorMapError
-from cuda_tma._export import export_tensor
+from cuda_tma._read.export import export_tensor
 
 torch = pytest.importorskip("torch")
 

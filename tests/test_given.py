@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import cuda_tma
-from cuda_tma import emulate, explain, given, plot, swizzle, testing
+from cuda_tma import _given as given
+from cuda_tma import emulate, testing
+from cuda_tma import smem as swizzle
 from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Params, TiledParams
+from cuda_tma.rules import _explain as explain
+from cuda_tma.show import plot
 
 from .descriptors import LEGAL
 

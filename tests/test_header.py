@@ -17,7 +17,7 @@ import pytest
 from cuda.bindings import nvrtc
 from cuda.pathfinder import find_nvidia_header_directory
 
-from cuda_tma import swizzle
+from cuda_tma import smem as swizzle
 from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.include_path import include_path
 

@@ -17,8 +17,8 @@ from cuda_tma import (  # noqa: F401  # what a repr names
     check,
 )
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.html import descriptor_html
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
+from cuda_tma.show.html import descriptor_html
 
 TILED = TiledParams(
     data_type=T.FLOAT32,

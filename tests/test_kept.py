@@ -6,7 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from cuda_tma import emulate, swizzle
+from cuda_tma import emulate
+from cuda_tma import smem as swizzle
 from cuda_tma.emulate import _legal, _memory, _traversal
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.params import TiledParams

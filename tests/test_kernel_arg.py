@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cuda_tma
-from cuda_tma import TensorMapError, _driver
+from cuda_tma import TensorMapError
+from cuda_tma._cuda import driver as _driver
 
 from .capsules import Exporter, OldExporter
 from .fake_driver import FakeDriver

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_tma.mangled import parameter_kinds
+from cuda_tma._launch.mangled import parameter_kinds
 
 # Declarations, compiled by the host compiler (which mangles as NVRTC does), and what each parameter takes.
 DECLARATIONS = [

@@ -13,7 +13,8 @@ from cuda.core._tensor_map import TensorMapL2Promotion as CoreL2Promotion
 from cuda.core._tensor_map import TensorMapSwizzle as CoreSwizzle
 
 import cuda_tma
-from cuda_tma._create import options_from
+from cuda_tma._keywords import as_options
+from cuda_tma._make.create import options_from
 from cuda_tma.enums import (
     TensorMapDataType,
     TensorMapIm2ColWideMode,
@@ -22,7 +23,6 @@ from cuda_tma.enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from cuda_tma.keywords import as_options
 from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, options_of
 
 

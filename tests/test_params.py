@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_tma import check, decode, diff, emulate, encode, swizzle
+from cuda_tma import check, decode, emulate, encode
+from cuda_tma import smem as swizzle
+from cuda_tma.codec import diff
 from cuda_tma.enums import TensorMapDataType
 from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Im2colWideParams, TiledParams

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cuda_tma
 from cuda_tma import TensorMapError, TensorSpec, emulate, params_of
-from cuda_tma._dlpack import describe_tensor
+from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
 from cuda_tma.testing import view_bytes
 

@@ -11,7 +11,7 @@ import pytest
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.errors import TensorMapFault
 from cuda_tma.params import Im2colParams, TiledParams
-from cuda_tma.swizzle import smem_offset
+from cuda_tma.smem import smem_offset
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -20,7 +20,7 @@ sys.path.append(str(_ROOT / "tools"))
 
 from draw_docs import pictures  # noqa: E402
 
-from cuda_tma import plot  # noqa: E402
+from cuda_tma.show import plot  # noqa: E402
 
 from .test_given import LARGE, LARGE_SHOWN, refuses  # noqa: E402
 

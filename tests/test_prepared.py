@@ -12,7 +12,8 @@ import pytest
 from cuda import core
 
 import cuda_tma
-from cuda_tma import TensorMapError, _driver
+from cuda_tma import TensorMapError
+from cuda_tma._cuda import driver as _driver
 
 HANDLES = itertools.count(0x1000_0000, 16)
 CONFIG = core.LaunchConfig(grid=1, block=32)

@@ -13,8 +13,8 @@ from cuda_tma import (
     TensorMapError,
     TensorMapOptions,
 )
-from cuda_tma._arguments import tiled_params
-from cuda_tma._dlpack import describe_tensor
+from cuda_tma._make.arguments import tiled_params
+from cuda_tma._read.dlpack import describe_tensor
 
 
 def test_pinned_host_memory_is_legal(driver):

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cuda_tma.advice import WARNINGS
 from cuda_tma.codec import stored_transfer_bytes
 from cuda_tma.params import Im2colWideParams
-from cuda_tma.rules import RULES, check, markdown
+from cuda_tma.rules import RULES, WARNINGS, check, markdown
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden, legal_params, legal_wide_params
 

@@ -15,8 +15,8 @@ from cuda_tma.errors import TensorMapError
 from cuda_tma.options import TensorMapOptions
 from cuda_tma.params import TiledParams
 from cuda_tma.rules import check
+from cuda_tma.smem import bank_conflicts, smem_bytes
 from cuda_tma.suggest import suggest
-from cuda_tma.swizzle import bank_conflicts, smem_bytes
 
 SM90_TYPES = [t for t in T if t <= T.TFLOAT32_FTZ]
 

@@ -20,7 +20,7 @@ from cuda_tma import (
     TensorMapOptions,
     TiledParams,
 )
-from cuda_tma.swizzle import smem_offset
+from cuda_tma.smem import smem_offset
 
 from .test_arguments import params_of
 

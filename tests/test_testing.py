@@ -10,7 +10,7 @@ from cuda_tma.data_type import element_bits
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.params import Im2colParams, TiledParams
 from cuda_tma.rules import check
-from cuda_tma.swizzle import smem_offset
+from cuda_tma.smem import smem_offset
 from cuda_tma.testing import (
     assert_tile_equal,
     im2col_params,

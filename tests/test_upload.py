@@ -6,7 +6,8 @@ import pytest
 from cuda import core
 
 import cuda_tma
-from cuda_tma import TensorMapOptions, _device_memory
+from cuda_tma import TensorMapOptions
+from cuda_tma._make import device_memory as _device_memory
 
 STREAM, OWN = 0x5000, 0xC0D3
 

@@ -8,8 +8,8 @@ from cuda.core.utils import StridedMemoryView as CoreView
 
 import cuda_tma
 from cuda_tma import StridedMemoryView, TensorMapError
-from cuda_tma._dlpack import describe_tensor
-from cuda_tma._export import export_located
+from cuda_tma._read.dlpack import describe_tensor
+from cuda_tma._read.export import export_located
 
 HOST = np.arange(32 * 64, dtype=np.float32).reshape(32, 64)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuda_tma import emulate, swizzle
+from cuda_tma import emulate
+from cuda_tma import smem as swizzle
 from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.include_path import include_path
 from cuda_tma.params import TiledParams

@@ -5,10 +5,10 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from cuda_tma import plot
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.params import TiledParams
+from cuda_tma.show import plot
 
 __all__ = ["draw", "pictures"]
 

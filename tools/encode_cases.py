@@ -13,8 +13,7 @@ from typing import Any
 from cuda_tma.data_type import element_bits, is_floating, is_packed
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle
-from cuda_tma.fields import MAX_RANK
-from cuda_tma.predicates import CORNER_LIMIT, MAX_TRANSFER_BYTES, SPAN_BYTES
+from cuda_tma.limits import CORNER_LIMIT, MAX_RANK, MAX_TRANSFER_BYTES, SPAN_BYTES
 
 Arguments = dict[str, Any]
 WIDE_CORNERS = ("pixel_box_lower_corner_width", "pixel_box_upper_corner_width")

@@ -32,7 +32,7 @@ from recordings import read, write
 from cuda_tma.codec import decode, encode
 from cuda_tma.enums import TensorMapAllocationClass
 from cuda_tma.errors import TensorMapError
-from cuda_tma.fields import MAX_RANK
+from cuda_tma.limits import MAX_RANK
 from cuda_tma.rules import check
 from cuda_tma.testing import params_from_recording
 

@@ -32,7 +32,7 @@ from replay_stores import MEMORY_BYTES, MEMORY_SEED, content, summary
 from store_cases import OPS, SMEM_LIMIT_BYTES, cases
 
 from cuda_tma.params import Im2colParams
-from cuda_tma.swizzle import smem_bytes, tx_bytes
+from cuda_tma.smem import smem_bytes, tx_bytes
 from cuda_tma.testing import params_from_recording
 
 # Kernels ------------------------------------------------------------------------------------------------------------

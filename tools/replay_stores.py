@@ -20,7 +20,7 @@ from recordings import read
 from cuda_tma import emulate
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.errors import TensorMapFault
-from cuda_tma.swizzle import smem_bytes
+from cuda_tma.smem import smem_bytes
 from cuda_tma.testing import params_from_recording
 
 __all__ = ["FLOATS", "MEMORY_BYTES", "MEMORY_SEED", "content", "replay", "summary"]

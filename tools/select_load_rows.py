@@ -16,7 +16,7 @@ from pathlib import Path
 
 from recordings import first_of_each, read, write
 
-from cuda_tma.swizzle import smem_bytes
+from cuda_tma.smem import smem_bytes
 from cuda_tma.testing import params_from_recording
 
 KEPT = ("params", "coordinates", "offsets", "fault", "window_bytes", "smem_sha256", "written_mask_sha256")

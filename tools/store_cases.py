@@ -16,7 +16,7 @@ from replay_stores import FLOATS, MEMORY_BYTES
 from cuda_tma.data_type import element_bits
 from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.swizzle import chunk_elements, smem_bytes
+from cuda_tma.smem import chunk_elements, smem_bytes
 from cuda_tma.testing import params_from_recording
 
 __all__ = ["OPS", "SMEM_LIMIT_BYTES", "cases"]

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from cuda_tma import fields, rules
+from cuda_tma import codec, rules
 
-PAGES = {"rules.md": rules.markdown, "fields.md": fields.markdown}
+PAGES = {"rules.md": rules.markdown, "fields.md": codec.markdown}
 
 if __name__ == "__main__":
     for name, markdown in PAGES.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from importlib import metadata
 
-from cuda_tma import info
+from cuda_tma.command import info
 
 from .. import timing
 from ..comparison import Comparison

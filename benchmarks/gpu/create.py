@@ -9,7 +9,8 @@ from cuda.bindings import driver
 from cuda.core.utils import StridedMemoryView as CoreView
 
 import cuda_tma
-from cuda_tma import _dlpack, _export
+from cuda_tma._read import dlpack as _dlpack
+from cuda_tma._read import export as _export
 from cuda_tma.params import TiledParams
 
 from ..comparison import Comparison, Goal, Timer, Work, compare, python

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._given import integer, shown
 from ..enums import TensorMapDataType as T
 from ..errors import TensorMapError, TensorMapFault
-from ..given import integer, shown
 from ..params import Im2colParams, Params
-from ..swizzle import chunk_elements
+from ..smem import chunk_elements
 
 __all__ = [
     "byte",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from .._given import shown
 from ..errors import TensorMapError
-from ..given import shown
 from ..params import Params, check_params
 from ..rules import check as violations
-from ..swizzle._kept import kept_without_address
-from ..swizzle._layout import Rows, check_fits, rows
+from ..smem._kept import kept_without_address
+from ..smem._layout import Rows, check_fits, rows
 
 __all__ = ["emulated_rows"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._given import integer
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapOOBFill
-from ..given import integer
 from ..params import Params, TiledParams
-from ..swizzle._layout import Rows, check_fits
+from ..smem._layout import Rows, check_fits
 from ._faults import byte
 from ._legal import emulated_rows
 from ._memory import Window, delivered_mask, to_smem

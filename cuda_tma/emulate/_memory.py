@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from ..errors import TensorMapError
-from ..swizzle import CHUNK_BYTES, pattern, swizzle_offset
-from ..swizzle._layout import Rows
+from ..smem import CHUNK_BYTES, pattern, swizzle_offset
+from ..smem._layout import Rows
 from ._faults import check_bytes, check_reachable
 from ._traversal import Traversal
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._given import integer
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
-from ..given import integer
 from ..params import Params, TiledParams, check_params
-from ..swizzle import CHUNK_BYTES
-from ..swizzle._layout import Rows
+from ..smem import CHUNK_BYTES
+from ..smem._layout import Rows
 from ._faults import check_bytes, check_not_negative, check_pixel_box_inside
 from ._legal import emulated_rows
 from ._memory import Window, from_smem

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from .._given import integers, shown, tensor_coordinates
 from ..data_type import element_bits
 from ..enums import TensorMapIm2ColWideMode
 from ..errors import TensorMapError
-from ..given import integers, shown, tensor_coordinates
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
-from ..swizzle import box_extents, pixels, slice_bytes
-from ..swizzle._kept import kept_without_address
-from ..swizzle._layout import box_index
+from ..smem import box_extents, pixels, slice_bytes
+from ..smem._kept import kept_without_address
+from ..smem._layout import box_index
 from ._faults import check_alignment, check_start_in_box
 
 __all__ = ["Traversal", "check_is_row", "tensor_index", "visit", "visit_rows"]

@@ -13,7 +13,7 @@ import cuda_tma
 from cuda_tma import emulate
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle
-from cuda_tma.swizzle import chunk_elements, pattern, smem_bytes
+from cuda_tma.smem import chunk_elements, pattern, smem_bytes
 from cuda_tma.testing import assert_tile_equal, im2col_params, load_cases, store_cases, tiled_params
 
 from .header_kernels import FILL, HINTS, WINDOW_BYTES, Machine, coordinates_of, name_of, offsets_of, place

@@ -1,0 +1,1 @@
+"""What the package takes of CUDA itself: the driver's entry points."""

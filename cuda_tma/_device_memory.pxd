@@ -1,6 +1,0 @@
-"""Device memory for maps, for the other extension modules."""
-
-from ._driver cimport CUcontext
-
-
-cdef object allocate(object stream, CUcontext context, int device_id, size_t size_bytes)

@@ -1,0 +1,29 @@
+"""Launch configurations as the driver wants them."""
+
+cimport cython
+from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
+from .._kernel_arg cimport Signature
+
+cdef enum:  # places in Configuration.fields
+    GRID
+    BLOCK
+    CLUSTER
+    SHMEM_SIZE
+    IS_COOPERATIVE
+    PROGRAMMATIC
+    FIELD_COUNT
+
+cdef enum:
+    MAX_ATTRIBUTES = 3
+
+
+@cython.final
+cdef class Configuration:
+    """A LaunchConfig's fields as they were read, and what the driver makes of them."""
+
+    cdef tuple fields
+    cdef LaunchConfigC native
+    cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
+
+
+cdef Configuration configuration_of(object config, Signature signature)

@@ -1,0 +1,90 @@
+"""LaunchConfig's fields, turned into the driver's structure: kept for a kernel until a field changes, for they can."""
+
+cimport cython
+from cpython.object cimport PyTypeObject, Py_TYPE
+from cpython.tuple cimport PyTuple_GET_ITEM
+from libc.stdint cimport uint32_t
+
+from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
+from .._kernel_arg cimport Signature
+from .._read.property cimport Property, named_property, own_property, read
+
+from cuda.core import LaunchConfig
+
+cdef enum:  # CUlaunchAttributeID
+    ATTRIBUTE_COOPERATIVE = 2
+    ATTRIBUTE_CLUSTER_DIMENSION = 4
+    ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
+
+cdef tuple FIELD_NAMES = ("grid", "block", "cluster", "shmem_size", "is_cooperative",
+                          "programmatic_stream_serialization")  # the last: cuda.core 1.2 and later
+
+cdef PyTypeObject* LAUNCH_CONFIG = <PyTypeObject*>LaunchConfig
+cdef Property OWN_FIELDS[FIELD_COUNT]    # of a LaunchConfig
+cdef Property NAMED_FIELDS[FIELD_COUNT]  # of a subclass, which may have its own
+for index, name in enumerate(FIELD_NAMES):
+    OWN_FIELDS[index] = own_property(LaunchConfig, name)
+    NAMED_FIELDS[index] = named_property(name)
+
+
+@cython.final
+cdef class Configuration:
+    pass
+
+
+cdef Configuration configuration_of(object config, Signature signature):
+    """The configuration for the driver; that of the kernel's last launch, if no field differs."""
+    cdef Configuration last = <Configuration>signature.configuration
+    cdef Property* fields = OWN_FIELDS
+    if Py_TYPE(config) != LAUNCH_CONFIG:
+        fields = NAMED_FIELDS
+        if not isinstance(config, LaunchConfig):
+            config = LaunchConfig(**config)
+    if signature.configuration is None or _differs(last, config, fields):
+        last = _read(config, fields)
+        signature.configuration = last
+    return last
+
+
+cdef bint _differs(Configuration last, object config, Property* fields) except -1:
+    """Whether a field is not what it was.
+
+    Tuples and bools are compared by identity, which is enough: a field that was set anew is another tuple, or an equal
+    one. The size is a new int at every reading.
+    """
+    cdef int index
+    for index in range(FIELD_COUNT):
+        value = read(&fields[index], config)
+        if value is not <object>PyTuple_GET_ITEM(last.fields, index) and (
+            index != SHMEM_SIZE or value != last.fields[SHMEM_SIZE]
+        ):
+            return True
+    return False
+
+
+cdef Configuration _read(object config, Property* fields):
+    cdef Configuration new = Configuration.__new__(Configuration)
+    cdef LaunchConfigC* native = &new.native
+    new.fields = tuple([read(&fields[index], config) for index in range(FIELD_COUNT)])
+    cluster = new.fields[CLUSTER] or (1, 1, 1)
+    for axis in range(3):
+        native.grid_dim[axis] = new.fields[GRID][axis] * cluster[axis]  # LaunchConfig.grid counts clusters
+        native.block_dim[axis] = new.fields[BLOCK][axis]
+    native.shared_mem_bytes = new.fields[SHMEM_SIZE]
+    native.attributes = new.attributes
+    if new.fields[CLUSTER]:
+        _add_attribute(new, ATTRIBUTE_CLUSTER_DIMENSION, cluster)
+    if new.fields[IS_COOPERATIVE]:
+        _add_attribute(new, ATTRIBUTE_COOPERATIVE, (1,))
+    if new.fields[PROGRAMMATIC]:
+        _add_attribute(new, ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, (1,))
+    return new
+
+
+cdef int _add_attribute(Configuration config, uint32_t id, tuple values) except -1:
+    cdef LaunchAttribute* attribute = &config.attributes[config.native.attribute_count]
+    attribute.id = id
+    for index, value in enumerate(values):
+        attribute.value[index] = value
+    config.native.attribute_count += 1
+    return 0

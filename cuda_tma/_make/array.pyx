@@ -1,0 +1,275 @@
+"""TensorMapArray: many tensor maps in one aligned block, for kernels that index them (grouped GEMM, MoE)."""
+
+cimport cython
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport uint64_t, uintptr_t
+from libc.string cimport memcmp, memcpy
+
+from .arguments cimport Compilable, CompiledOptions, TensorArguments, compiled
+from .._read.context cimport enter_context
+from .create cimport describe_here, encode
+from .device_memory cimport allocate
+from .._cuda.driver cimport CUcontext, CUresult, CUstream, driver, require_success
+from .._read.export cimport source_of
+from .._read.index cimport checked_index
+from .._read.stream cimport known_stream
+from .._tensor_map cimport (
+    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, fill_buffer, new_descriptor, replace_address, require_context)
+
+from collections.abc import Iterable
+
+import numpy as np
+from cuda.core import Buffer
+
+from ..rules import refusals
+from ..errors import TensorMapError
+from .._keywords import as_options
+
+
+cdef bint _is_making = False  # set by _allocate() alone, for the next array
+
+
+@cython.final
+cdef class TensorMapArray:
+    """Tensor maps side by side, 128 bytes each, in one block of host memory that is aligned to 128 bytes.
+
+    Made by :func:`cuda_tma.create_tensor_maps`. ``array[i]`` is a :class:`TensorMapDescriptor` with a copy of map i;
+    ``array.upload(stream)`` copies them all to device memory, for a kernel with a ``const TensorMap*`` parameter.
+    """
+
+    cdef void* _memory
+    cdef unsigned char* _maps        # the first aligned address in _memory
+    cdef TensorArguments* _arguments  # behind the maps: what the tensor of each contributed
+    cdef Py_ssize_t _count           # of those that are made
+    cdef CUcontext _context
+    cdef int _device_id
+    cdef Compilable _options
+    cdef list _tensors               # one for each map; None where addresses were given as integers
+    cdef list _owners                # what keeps the memory: see _export.read()
+
+    def __cinit__(self):
+        global _is_making
+        if not _is_making:
+            raise TypeError("make a TensorMapArray with cuda_tma.create_tensor_maps(tensors, options)")
+        _is_making = False
+
+    def __dealloc__(self):
+        PyMem_Free(self._memory)
+
+    def __len__(self):
+        return self._count
+
+    @property
+    def address(self):
+        """Host address of the first map, a multiple of 128."""
+        return <uintptr_t>self._maps
+
+    @property
+    def nbytes(self):
+        """128 times the number of maps."""
+        return self._count * MAP_BYTES
+
+    def __getitem__(self, index):
+        cdef Py_ssize_t at = checked_index(index, self._count, "maps")
+        cdef TensorMapDescriptor descriptor
+        tensor = owner = None
+        if self._tensors is not None:
+            owner = self._owners[at]
+            tensor = source_of(self._tensors[at], owner)
+        descriptor = new_descriptor(
+            self._context, self._device_id, self._arguments + at, self._options, tensor, owner)
+        memcpy(descriptor.map(), self._maps + at * MAP_BYTES, MAP_BYTES)
+        return descriptor
+
+    def __bytes__(self):
+        return (<const char*>self._maps)[:self._count * MAP_BYTES]
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        fill_buffer(buffer, self, self._maps, self._count * MAP_BYTES, flags)
+
+    def replace_addresses(self, addresses):
+        """Point every map at another address. Only the alignment is checked, and nothing is kept alive.
+
+        Parameters
+        ----------
+        addresses : sequence or array of int, shape (len(array),)
+            Device addresses.
+
+        Raises
+        ------
+        TensorMapError
+            If their number differs or one is not aligned. The maps are then as they were.
+        """
+        if not self._count:
+            _address_array(addresses, 0, 1)
+            return
+        require_context(self._context)
+        _put_addresses(self, _address_array(addresses, self._count, self._arguments.alignment_bytes))
+        self._tensors = self._owners = None
+
+    def upload(self, stream):
+        """Copy the maps to device memory in one transfer.
+
+        Parameters
+        ----------
+        stream : Stream, or object with ``__cuda_stream__``
+            Kernels that are launched on it later see the maps. A thread of theirs calls ``fence_tensor_map_acquire`` of
+            a map before it uses it: the TMA unit may hold an older copy of what lay there. Where it captures a graph,
+            keep this array and the Buffer: every launch of the graph copies from the one to the other.
+
+        Returns
+        -------
+        cuda.core.Buffer
+            ``nbytes`` bytes; pass it to :func:`cuda_tma.launch` as the ``const TensorMap*`` argument. It does not
+            follow later changes of this array.
+        """
+        cdef CUstream handle = known_stream(stream).handle
+        cdef size_t size_bytes = self._count * MAP_BYTES
+        cdef uint64_t target
+        cdef CUresult result
+        if not size_bytes:
+            return Buffer.from_handle(0, 0)
+        buffer = allocate(stream, self._context, self._device_id, size_bytes)
+        target = int(buffer.handle)
+        with nogil:  # a large copy may wait for the stream, and that for a host function in Python
+            result = driver.cuMemcpyHtoDAsync(target, self._maps, size_bytes, handle)
+        require_success(result, "cuMemcpyHtoDAsync")
+        return buffer
+
+
+def create_tensor_maps(tensors, options, *, addresses=None):
+    """Make many descriptors with the same options at once, in the current CUDA context.
+
+    Parameters
+    ----------
+    tensors : sequence of tensors, or one tensor
+        Each is described by its own map, and kept alive. With `addresses`, one tensor, whose geometry they all have.
+    options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
+    addresses : sequence or array of int, optional
+        Device addresses of tensors like `tensors`: its map is encoded once and given each of them. Only their alignment
+        is checked, and nothing but `tensors` is kept alive.
+
+    Returns
+    -------
+    TensorMapArray
+
+    Raises
+    ------
+    TensorMapError
+        If one of the tensors or the options cannot make a map.
+
+    Examples
+    --------
+    ::
+
+        maps = cuda_tma.create_tensor_maps(weights, cuda_tma.TensorMapOptions((64, 64), swizzle="128B"))
+        on_device = maps.upload(stream)
+        cuda_tma.launch(stream, config, kernel, on_device, len(maps))
+    """
+    options = as_options(options=options)
+    if addresses is None:
+        if not isinstance(tensors, Iterable):
+            raise TypeError(
+                f"tensors is a {type(tensors).__name__}; give a sequence of tensors, or addresses= beside one")
+        return _of_tensors(list(tensors), options)
+    return _of_addresses(tensors, options, addresses)
+
+
+cdef TensorMapArray _of_tensors(list tensors, Compilable options):
+    cdef TensorMapArray array = _allocate(len(tensors), options)
+    array._tensors, array._owners = tensors, []
+    enter_context(&array._context, &array._device_id)
+    for tensor in tensors:
+        try:
+            owner = _put_map(array, array._count, tensor)
+        except TensorMapError as error:
+            raise TensorMapError(f"tensors[{array._count}]: {error}") from error
+        array._owners.append(owner)
+        array._count += 1
+    return array
+
+
+cdef object _put_map(TensorMapArray array, Py_ssize_t index, object tensor):
+    """Make the map of one tensor, and return what owns its memory."""
+    cdef CompiledOptions values = compiled(array._options)
+    cdef unsigned char* target = array._maps + index * MAP_BYTES
+    cdef TensorArguments* arguments = array._arguments + index
+    owner = describe_here(tensor, array._options, values, &array._context, &array._device_id, arguments)
+    if index > 0 and _differ_in_address_alone(arguments, arguments - 1):
+        # A third of what encoding takes. The bytes are the same (tests/gpu/test_array.py).
+        memcpy(target, target - MAP_BYTES, MAP_BYTES)
+        replace_address(target, arguments.global_address)
+    else:
+        encode(target, values, arguments, array._device_id)
+    return owner
+
+
+cdef bint _differ_in_address_alone(const TensorArguments* arguments, const TensorArguments* encoded) noexcept:
+    """Whether these are what the encoder took, but for the address, which is a legal one."""
+    cdef size_t address_bytes = sizeof(encoded.global_address)
+    return arguments.global_address % arguments.alignment_bytes == 0 and not memcmp(
+        <const char*>arguments + address_bytes, <const char*>encoded + address_bytes,
+        sizeof(TensorArguments) - address_bytes)
+
+
+cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addresses):
+    cdef CompiledOptions values = compiled(options)
+    cdef Py_ssize_t count = len(addresses)
+    cdef TensorMapArray array = _allocate(count, options)
+    cdef TensorArguments arguments
+    cdef Py_ssize_t index
+    owner = describe_here(tensor, options, values, &array._context, &array._device_id, &arguments)
+    array._owners = [tensor, owner]  # no map is of the tensor itself
+    checked = _address_array(addresses, count, arguments.alignment_bytes)
+    if count:
+        encode(array._maps, values, &arguments, array._device_id)
+    for index in range(count):
+        memcpy(array._maps + index * MAP_BYTES, array._maps, MAP_BYTES)
+        array._arguments[index] = arguments
+    array._count = count
+    _put_addresses(array, checked)
+    return array
+
+
+cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
+    """An array with room for so many maps, none of which is made."""
+    global _is_making
+    cdef TensorMapArray array
+    _is_making = True
+    array = TensorMapArray.__new__(TensorMapArray)
+    array._memory = PyMem_Malloc(count * (MAP_BYTES + sizeof(TensorArguments)) + MAP_ALIGNMENT)
+    if array._memory == NULL:
+        raise MemoryError
+    array._maps = <unsigned char*>((<uintptr_t>array._memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
+    array._arguments = <TensorArguments*>(array._maps + count * MAP_BYTES)
+    array._options = options
+    return array
+
+
+def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
+    """The addresses as contiguous uint64, all of them legal."""
+    given = np.asarray(addresses)
+    if given.shape != (count,) or (given.dtype.kind not in "iu" and count):
+        raise refusals.address_list(given.shape, given.dtype, count)
+    values = np.ascontiguousarray(given, dtype=np.uint64)
+    illegal = np.flatnonzero((values % alignment_bytes != 0) | (given <= 0))
+    if illegal.size:
+        raise refusals.replacement_address(int(given[illegal[0]]), alignment_bytes)
+    return values
+
+
+cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) except -1:
+    """Give each map its address; on an error none of them."""
+    cdef Py_ssize_t index = 0
+    cdef Py_ssize_t changed
+    try:
+        for index in range(array._count):
+            replace_address(array._maps + index * MAP_BYTES, addresses[index])
+    except BaseException:
+        for changed in range(index):
+            driver.cuTensorMapReplaceAddress(
+                array._maps + changed * MAP_BYTES, <void*><uintptr_t>array._arguments[changed].global_address)
+        raise
+    for index in range(array._count):
+        array._arguments[index].global_address = addresses[index]
+    return 0

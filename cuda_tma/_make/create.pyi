@@ -1,0 +1,32 @@
+from typing import Any
+
+from .._tensor_map import TensorMapDescriptor
+from ..options import Choice, Integers, Options
+
+def create_tensor_map(
+    tensor: object,
+    options: object = None,
+    *,
+    box_dim: Integers | None = None,
+    element_strides: Integers | None = None,
+    data_type: Any = None,
+    interleave: Choice | None = None,
+    swizzle: Choice | None = None,
+    l2_promotion: Choice | None = None,
+    oob_fill: Choice | None = None,
+    allocation_class: Choice | None = None,
+) -> TensorMapDescriptor: ...
+def as_tensor_map(
+    self: Any,
+    box_dim: Integers | None = None,
+    *,
+    options: object = None,
+    element_strides: Integers | None = None,
+    data_type: Any = None,
+    interleave: Choice | None = None,
+    swizzle: Choice | None = None,
+    l2_promotion: Choice | None = None,
+    oob_fill: Choice | None = None,
+    allocation_class: Choice | None = None,
+) -> TensorMapDescriptor: ...
+def options_from(options: object, keywords: tuple[Any, ...]) -> Options: ...

@@ -1,0 +1,68 @@
+"""Device memory for maps: cuda.core's, in stream order; for a stream that captures a graph, memory beside the graph.
+
+What a capturing stream allocates is a node of the graph, which frees nothing by itself, and which then cannot be
+launched again (CUDA programming guide, Graph Memory Nodes): cuda.core refuses to allocate there. A plain allocation is
+refused during a capture, too, unless the thread says that it means it: CU_STREAM_CAPTURE_MODE_RELAXED, in which nothing
+of it is captured.
+"""
+
+from libc.stdint cimport uint64_t, uintptr_t
+
+from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, CUstream, driver, require_success
+from .._read.stream cimport known_stream
+
+from cuda.core import Buffer, Stream
+from cuda.core import Device as CoreDevice
+
+cdef enum:
+    LEGACY_STREAM = 1  # CU_STREAM_LEGACY: what 0 means
+    CAPTURE_MODE_RELAXED = 2
+
+
+cdef object allocate(object stream, CUcontext context, int device_id, size_t size_bytes):
+    """A cuda.core Buffer that work on this stream may use."""
+    cdef CUstream handle = known_stream(stream).handle
+    cdef int is_capturing = 0
+    require_success(driver.cuStreamIsCapturing(handle, &is_capturing), "cuStreamIsCapturing")
+    if is_capturing:
+        memory = _allocate_plain(context, size_bytes)
+        return Buffer.from_handle(memory.address, size_bytes, owner=memory)
+    # Not Device.allocate: that asks for a set_current() of cuda.core's own, where torch may have made the context.
+    return CoreDevice(device_id).memory_resource.allocate(size_bytes, stream=_core_stream(stream, <uintptr_t>handle))
+
+
+cdef object _core_stream(object stream, uintptr_t handle):
+    """The stream as a cuda.core Stream. A foreign one has to outlive what is allocated on it."""
+    own = stream if isinstance(stream, Stream) else getattr(stream, "stream", None)  # a GraphBuilder's
+    return own if isinstance(own, Stream) else Stream.from_handle(handle or LEGACY_STREAM)
+
+
+cdef class _PlainMemory:
+    """Memory of cuMemAlloc, which waits for the device before it is freed."""
+
+    cdef readonly uint64_t address
+    cdef CUcontext context
+
+    def __dealloc__(self):
+        if self.address:
+            _outside_of_captures(self.context, &self.address, 0)
+
+
+cdef _PlainMemory _allocate_plain(CUcontext context, size_t size_bytes):
+    cdef _PlainMemory memory = _PlainMemory.__new__(_PlainMemory)
+    memory.context = context
+    require_success(_outside_of_captures(context, &memory.address, size_bytes), "cuMemAlloc")
+    return memory
+
+
+cdef CUresult _outside_of_captures(CUcontext context, uint64_t* address, size_t size_bytes) noexcept:
+    """Allocate so many bytes, or free what is there if that is none, in a context, whatever is being captured."""
+    cdef int mode = CAPTURE_MODE_RELAXED
+    cdef CUresult result = driver.cuCtxPushCurrent(context)
+    if result != CUDA_SUCCESS:
+        return result
+    driver.cuThreadExchangeStreamCaptureMode(&mode)
+    result = driver.cuMemAlloc(address, size_bytes) if size_bytes else driver.cuMemFree(address[0])
+    driver.cuThreadExchangeStreamCaptureMode(&mode)
+    driver.cuCtxPopCurrent(&context)
+    return result

@@ -1,0 +1,134 @@
+"""Where maps are made and memory can be reached: the current context, its device, and whose memory an address is."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from .dlpack cimport DLTensor, address_of, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from .._cuda.driver cimport (
+    CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUresult, driver, ensure_driver, require_success)
+
+from ..rules import refusals
+from ..compute_capability import NEWEST_COMPUTE_CAPABILITY
+
+cdef enum:  # values of CUpointer_attribute and CUmemorytype
+    POINTER_MEMORY_TYPE = 2
+    POINTER_IS_MANAGED = 8
+    POINTER_DEVICE_ORDINAL = 9
+    MEMORYTYPE_HOST = 1
+
+cdef CUcontext _last_context = NULL
+cdef int _last_device = 0
+
+
+cdef int enter_context(CUcontext* context, int* device_id) except -1:
+    """The context and device in which a map is made.
+
+    The device of the last context is remembered: asking costs as much as a fifth of the driver's encode. Should a
+    context be destroyed and its handle be given to one of another device, then memory is judged by the old device,
+    until another context was current. Primary contexts, which torch and cuda.core use, keep their handles.
+    """
+    global _last_context, _last_device
+    ensure_driver()
+    if driver.cuCtxGetCurrent(context) != CUDA_SUCCESS or context[0] == NULL:
+        raise refusals.no_context()
+    if context[0] != _last_context:
+        require_success(driver.cuCtxGetDevice(&_last_device), "cuCtxGetDevice")
+        _last_context = context[0]
+    device_id[0] = _last_device
+    return 0
+
+
+def current_device():
+    """The ordinal of the current context's device."""
+    cdef CUcontext context
+    cdef int device_id
+    enter_context(&context, &device_id)
+    return device_id
+
+
+cdef int device_of(CUcontext context) noexcept:
+    """The ordinal of a context's device, or -1."""
+    cdef int device_id = -1
+    if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
+        driver.cuCtxGetDevice(&device_id)
+        driver.cuCtxPopCurrent(&context)
+    return device_id
+
+
+cdef bint share_memory(CUcontext one, CUcontext other) noexcept:
+    """Whether what is made in one context is valid in the other, too.
+
+    A green context is a part of a device's multiprocessors, and its memory is that of the device's primary context
+    (CUDA driver API, Green Contexts).
+    """
+    cdef int device_id = device_of(one)
+    return (device_id >= 0 and device_id == device_of(other)
+            and _is_primary_or_green(one, device_id) and _is_primary_or_green(other, device_id))
+
+
+cdef bint _is_primary_or_green(CUcontext context, int device_id) noexcept:
+    cdef CUcontext popped, primary = NULL
+    cdef void* green = NULL
+    cdef uint32_t flags
+    cdef int is_active = 0
+    if driver.cuStreamGetGreenCtx != NULL and driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
+        driver.cuStreamGetGreenCtx(NULL, &green)  # of the default stream: the current context's
+        driver.cuCtxPopCurrent(&popped)
+    if green != NULL:
+        return True
+    driver.cuDevicePrimaryCtxGetState(device_id, &flags, &is_active)
+    if is_active and driver.cuDevicePrimaryCtxRetain(&primary, device_id) == CUDA_SUCCESS:
+        driver.cuDevicePrimaryCtxRelease(device_id)
+    return context == primary
+
+
+cdef tuple compute_capability(int device_id):
+    cdef int major = 0, minor = 0
+    require_success(driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device_id), "cuDeviceGetAttribute")
+    require_success(driver.cuDeviceGetAttribute(&minor, COMPUTE_CAPABILITY_MINOR, device_id), "cuDeviceGetAttribute")
+    return min((major, minor), NEWEST_COMPUTE_CAPABILITY)
+
+
+cdef int require_memory(DLTensor* tensor) except -1:
+    if address_of(tensor) == 0:
+        raise refusals.no_memory()
+    return 0
+
+
+cdef int locate(DLTensor* tensor) except -1:
+    """Note in `tensor` whose memory it is, where the exporter did not say or called pinned memory the CPU's.
+
+    Memory stays where it is, so a view that is used again need not ask again. Refuses what is no GPU's of NVIDIA's.
+    """
+    if tensor.device_type == kDLCPU or tensor.device_type == 0:
+        tensor.device_type = _memory_type(address_of(tensor), <int*>&tensor.device_id)
+    if tensor.device_type != kDLCUDA and tensor.device_type != kDLCUDAHost and tensor.device_type != kDLCUDAManaged:
+        raise refusals.device_type(tensor.device_type)
+    return 0
+
+
+cdef int judge_access(const DLTensor* tensor, int device_id) except -1:
+    """Refuse located memory of another device, unless it is managed."""
+    if tensor.device_type == kDLCUDA and tensor.device_id != device_id and not _is_managed(address_of(tensor)):
+        raise refusals.other_device(tensor.device_id, device_id)
+    return 0
+
+
+cdef int _memory_type(uint64_t address, int* device_id) except -1:
+    """A DLDeviceType as the driver has it, and for kDLCUDA the device."""
+    cdef unsigned int kind = 0
+    cdef CUresult result = driver.cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, address)
+    if result == CUDA_ERROR_INVALID_VALUE:
+        raise refusals.host_memory(address)
+    require_success(result, "cuPointerGetAttribute")
+    if _is_managed(address):
+        return kDLCUDAManaged
+    if kind == MEMORYTYPE_HOST:
+        return kDLCUDAHost
+    require_success(driver.cuPointerGetAttribute(device_id, POINTER_DEVICE_ORDINAL, address), "cuPointerGetAttribute")
+    return kDLCUDA
+
+
+cdef bint _is_managed(uint64_t address) noexcept:
+    """Whether it is managed memory, which an exporter may call one device's."""
+    cdef unsigned int is_managed = 0
+    return driver.cuPointerGetAttribute(&is_managed, POINTER_IS_MANAGED, address) == CUDA_SUCCESS and is_managed

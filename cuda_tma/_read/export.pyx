@@ -1,0 +1,345 @@
+"""Reading any tensor without copying it or waiting for a stream, and owning what keeps its memory alive.
+
+The ways, best first: what torch and CuPy offer to C, the DLPack C exchange API (a C function on the tensor's type),
+``__dlpack__``, and ``__cuda_array_interface__``.
+"""
+
+import sys
+
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
+
+from .context cimport locate
+from .dlpack cimport (
+    INLINE_NDIM, DLPackExchangeAPI, DLTensor, ExportedTensor, address_of, adopt_array_interface, adopt_capsule,
+    adopt_exchange, copy_values, dlpack_capsule, kDLCPU, kDLCUDA, put_dtype)
+from .._cuda.driver cimport ensure_driver
+
+from cuda.core import Buffer
+from cuda.core.utils import StridedMemoryView as CoreView
+
+from ..rules import refusals
+from ..data_type import DLPACK_DTYPES
+from ..errors import TensorMapError
+
+ctypedef object (*NoArgsFunction)(PyObject*, PyObject*)
+
+cdef extern from *:
+    """
+    #include "structmember.h"
+    /* What a slot of a Python class holds in an object, NULL if nothing yet: getattr() without its lookup by name. */
+    static PyObject *slot_value(PyObject *object, Py_ssize_t offset) { return *(PyObject **)((char *)object + offset); }
+    static Py_ssize_t slot_offset(PyObject *slot) { return ((PyMemberDescrObject *)slot)->d_member->offset; }
+    """
+    PyObject* slot_value(object, Py_ssize_t)
+    Py_ssize_t slot_offset(object)
+
+cdef extern from "Python.h":
+    bint PyCFunction_Check(object)
+    void* PyCFunction_GetFunction(object) except NULL
+    int PyCFunction_GetFlags(object) except -1
+    int METH_NOARGS
+
+cdef enum:
+    COMPLEX_CODE = 5
+
+
+# ---- who exports ----
+
+cdef enum Kind:
+    STANDARD  # by one of the protocols
+    TORCH
+    CUPY
+    VIEW      # our StridedMemoryView, which holds its export
+    BORROWER  # cuda.core's view and Buffer, and an export, which show memory that another object may own
+
+
+cdef class _Exporter:
+    """What is known of a tensor type."""
+
+    cdef object tensor_type
+    cdef Kind kind
+    cdef DLPackExchangeAPI* api
+    # torch: methods of the type as C functions, NULL where a subclass has replaced them.
+    cdef NoArgsFunction is_neg, is_conj, untyped_storage
+
+
+cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
+cdef _Exporter _last = _Exporter()
+cdef tuple _borrowers = (CoreView, Buffer, ExportedTensor)
+cdef tuple _views = ()
+cdef Py_ssize_t _exported_offset = 0
+
+
+def register_view(view_type):
+    """Tell this module of our StridedMemoryView, which is built upon it."""
+    global _views, _exported_offset
+    _views = (view_type,)
+    _exported_offset = slot_offset(view_type._exported)
+
+
+cdef inline _Exporter _exporter_of(object tensor):
+    global _last
+    if _last.tensor_type is not type(tensor):
+        _last = _find_exporter(tensor)
+    return _last
+
+
+cdef _Exporter _find_exporter(object tensor):
+    exporter = _exporters.get(type(tensor))
+    if exporter is None:
+        exporter = _exporters[type(tensor)] = _new_exporter(tensor)
+    return exporter
+
+
+cdef bint is_of_known_type(object value) except -1:
+    """Whether it is a tensor of a library or a view, of whose type one was read before."""
+    exporter = _last if _last.tensor_type is type(value) else _exporters.get(type(value))
+    return exporter is not None and (<_Exporter>exporter).kind in (TORCH, CUPY, VIEW)
+
+
+cdef _Exporter _new_exporter(object tensor):
+    cdef _Exporter exporter = _Exporter()
+    exporter.tensor_type = type(tensor)
+    exporter.kind = _kind_of(exporter.tensor_type)
+    exporter.api = _exchange_api(exporter.tensor_type)
+    if exporter.kind == TORCH:
+        exporter.is_neg = _no_args_function(tensor.is_neg)
+        exporter.is_conj = _no_args_function(tensor.is_conj)
+        exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
+    return exporter
+
+
+cdef Kind _kind_of(tensor_type):
+    if issubclass(tensor_type, _views):
+        return VIEW
+    if issubclass(tensor_type, _borrowers):
+        return BORROWER
+    for kind, module, name in ((TORCH, "torch", "Tensor"), (CUPY, "cupy", "ndarray")):
+        framework = sys.modules.get(module)
+        base = getattr(framework, name, None)  # a module that is being imported, or a stand-in, may have none
+        if isinstance(base, type) and issubclass(tensor_type, base):
+            return kind
+    return STANDARD
+
+
+cdef DLPackExchangeAPI* _exchange_api(object tensor_type) except? NULL:
+    capsule = getattr(tensor_type, "__dlpack_c_exchange_api__", None)
+    cdef DLPackExchangeAPI* api = NULL
+    if capsule is not None and PyCapsule_IsValid(capsule, b"dlpack_exchange_api"):
+        api = <DLPackExchangeAPI*>PyCapsule_GetPointer(capsule, b"dlpack_exchange_api")
+    while api != NULL and api.major != 1:
+        api = api.previous
+    return api
+
+
+cdef NoArgsFunction _no_args_function(object method) except? NULL:
+    """The C function behind a bound method, for a call without the lookup and the bound object."""
+    if PyCFunction_Check(method) and PyCFunction_GetFlags(method) == METH_NOARGS:
+        return <NoArgsFunction>PyCFunction_GetFunction(method)
+    return NULL
+
+
+# ---- reading ----
+
+cdef object read(object tensor, Reading* reading):
+    """Fill a reading, and return what keeps it and the memory alive. Errors: those of export()."""
+    cdef ExportedTensor exported
+    cdef _Exporter exporter = _exporter_of(tensor)
+    if exporter.kind == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
+        reading.tensor = &reading.room
+        return _read_torch(tensor, exporter, &reading.room)
+    if exporter.kind == CUPY and _read_cupy(tensor, reading):
+        return tensor
+    exported = _exported(tensor, exporter)
+    reading.tensor = &exported.layout
+    return exported
+
+
+cdef ExportedTensor export(object tensor):
+    """Export a tensor: torch, CuPy, JAX, numba-cuda, a cuda.core Buffer or view, or anything with one of the protocols.
+
+    Raises
+    ------
+    TensorMapError
+        If the tensor has none of the protocols, or is a conjugate or negative view, whose memory holds other values.
+    """
+    cdef Reading reading
+    cdef ExportedTensor exported
+    owner = read(tensor, &reading)
+    if isinstance(owner, ExportedTensor):
+        return owner
+    exported = ExportedTensor.__new__(ExportedTensor)
+    copy_values(exported, reading.tensor)
+    return _with_owners(exported, tensor, owner)
+
+
+cdef ExportedTensor _exported(object tensor, _Exporter exporter):
+    """What cannot be read in place."""
+    if exporter.kind == VIEW:
+        if slot_value(tensor, _exported_offset) == NULL:
+            tensor._exported = tensor._describe()
+        return <ExportedTensor?><object>slot_value(tensor, _exported_offset)
+    cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
+    owner = None
+    if exporter.kind == TORCH:  # from before the exchange API
+        adopt_capsule(exported, dlpack_capsule(tensor.detach()))
+        owner = _torch_owner(tensor, exporter)
+        if exported.layout.code == COMPLEX_CODE:
+            _refuse_conjugate(tensor, exporter)
+    elif exporter.api != NULL:
+        adopt_exchange(exported, tensor, exporter.api)
+    elif hasattr(tensor, "__dlpack__"):
+        adopt_capsule(exported, dlpack_capsule(tensor))
+    elif hasattr(tensor, "__cuda_array_interface__"):
+        adopt_array_interface(exported, tensor.__cuda_array_interface__)
+    else:
+        raise refusals.no_tensor(tensor)
+    return _with_owners(exported, tensor, owner)
+
+
+cdef ExportedTensor _with_owners(ExportedTensor exported, object tensor, object owner):
+    exported.source = tensor
+    exported.source_address = address_of(&exported.layout)
+    exported.owner = owner
+    if _exporter_of(tensor).kind == BORROWER:
+        borrow(exported, tensor)
+    return exported
+
+
+def borrow(ExportedTensor exported, borrower):
+    """Make the tensor behind a view or Buffer the source: its memory is the one to keep, and its address may change."""
+    cdef ExportedTensor origin
+    source = exported.kept = exported.source = borrower
+    while source is not None and _exporter_of(source).kind == BORROWER:
+        exported.source = source
+        source = getattr(source, "owner" if isinstance(source, Buffer) else "exporting_obj", None)
+    if hasattr(source, "__dlpack__") or hasattr(source, "__cuda_array_interface__"):
+        origin = export(source)
+        exported.source, exported.source_address, exported.owner = origin.source, origin.source_address, origin.owner
+    elif exported.source_address != 0 and isinstance(exported.source, Buffer):
+        exported.source_address = int(exported.source.handle)  # the view may begin inside it
+
+
+def export_tensor(tensor):
+    """:func:`export`, for Python."""
+    return export(tensor)
+
+
+def export_located(tensor):
+    """:func:`export` with the device, which a view of Buffers or of ``__cuda_array_interface__`` does not say."""
+    cdef ExportedTensor exported = export(tensor)
+    if exported.layout.device_type == 0:
+        ensure_driver()
+        try:
+            locate(&exported.layout)
+        except TensorMapError:  # the driver does not know the memory
+            exported.layout.device_type, exported.layout.device_id = kDLCPU, 0
+    return exported
+
+
+cdef object _read_torch(object tensor, _Exporter exporter, DLTensor* layout):
+    """A torch tensor in place, and what owns its memory.
+
+    The layout is read last: whatever torch is asked may run Python (a subclass's, or a mode's), which may resize the
+    tensor.
+    """
+    try:
+        owner = _torch_owner(tensor, exporter)
+        exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
+        if layout.code == COMPLEX_CODE:
+            _refuse_conjugate(tensor, exporter)
+            owner = _torch_owner(tensor, exporter)
+            exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
+    except TensorMapError:
+        raise
+    except Exception as error:
+        raise refusals.not_strided(tensor, error) from None  # torch's own words are a page of C++
+    return owner
+
+
+cdef object _torch_owner(object tensor, _Exporter exporter):
+    """torch: the storage owns the memory, so no managed tensor is needed beside it.
+
+    A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
+    A tensor of any dtype can be a negative view (``torch._neg_view``), and torch need not know it as a view
+    (inference mode): so each is asked, which takes as long as half a map (H200's host).
+    """
+    if _call(exporter.is_neg, tensor, "is_neg"):
+        raise refusals.lazy_view("negative", "resolve_neg")
+    return _call(exporter.untyped_storage, tensor, "untyped_storage")
+
+
+cdef int _refuse_conjugate(object tensor, _Exporter exporter) except -1:
+    """Of complex tensors, which alone have the bit."""
+    if _call(exporter.is_conj, tensor, "is_conj"):
+        raise refusals.lazy_view("conjugate", "resolve_conj")
+    return 0
+
+
+cdef inline object _call(NoArgsFunction function, object tensor, str name):
+    return function(<PyObject*>tensor, NULL) if function != NULL else getattr(tensor, name)()
+
+
+cdef dict _cupy_dtypes = {}  # NumPy dtype: its dtype_key(), or None where DLPack has none
+
+
+cdef bint _read_cupy(object array, Reading* reading) except -1:
+    """Off CuPy's own attributes: its ``__dlpack__`` takes longer, and asks the driver. False where that must do it.
+
+    The array holds its memory: nothing in CuPy makes it let go of that.
+    """
+    cdef DLTensor* layout = &reading.room
+    cdef tuple shape = array.shape
+    cdef tuple strides_bytes = array.strides
+    cdef int64_t element_bytes, stride_bytes
+    cdef int dim
+    key = _cupy_dtype_key(array.dtype)
+    if key is None or len(shape) > INLINE_NDIM:
+        return False
+    put_dtype(layout, key)
+    memory = array.data
+    layout.data = <void*><uintptr_t>memory.ptr
+    layout.byte_offset = 0
+    layout.device_type, layout.device_id = kDLCUDA, memory.device_id
+    layout.ndim = <int>len(shape)
+    layout.shape, layout.strides = reading.values, reading.values + INLINE_NDIM
+    element_bytes = layout.bits * layout.lanes // 8
+    for dim in range(layout.ndim):
+        stride_bytes = strides_bytes[dim]
+        if stride_bytes % element_bytes:
+            return False
+        layout.shape[dim], layout.strides[dim] = shape[dim], stride_bytes // element_bytes
+    reading.tensor = layout
+    return True
+
+
+cdef inline object _cupy_dtype_key(object dtype):
+    found = _cupy_dtypes.get(dtype, 0)
+    if found == 0:
+        keys = {name: code | bits << 8 | lanes << 16 for name, (code, bits, lanes) in DLPACK_DTYPES.items()}
+        found = _cupy_dtypes[dtype] = keys.get(dtype.name) if dtype.isnative else None
+    return found
+
+
+# ---- afterwards ----
+
+cdef object source_of(object tensor, object owner):
+    """The tensor that was read, where `tensor` may be a view of it."""
+    return (<ExportedTensor>owner).source if isinstance(owner, ExportedTensor) else tensor
+
+
+cdef bint has_moved(object tensor, object owner, uint64_t address) except -1:
+    """Whether a tensor's elements are elsewhere than they were, or cannot be found any more."""
+    cdef Reading reading
+    if isinstance(owner, ExportedTensor):
+        address = (<ExportedTensor>owner).source_address
+        if address == 0:
+            return False
+        tensor = (<ExportedTensor>owner).source
+    try:
+        owner = read(tensor, &reading)
+        return address_of(reading.tensor) != address
+    except Exception:
+        return True

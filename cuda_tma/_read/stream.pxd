@@ -1,0 +1,28 @@
+"""What a launch needs to know of a stream."""
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+from .._cuda.driver cimport CUcontext, CUstream
+from .property cimport Property, read
+from .weak_cache cimport Known
+
+
+@cython.final
+cdef class KnownStream(Known):
+    """A stream's handle and context, neither of which changes while it is open; and how to ask whether it is."""
+
+    cdef Property is_closed
+    cdef CUstream handle
+    cdef CUcontext context     # NULL: not known, and for the default streams whichever is current
+    cdef CUcontext kin         # another that shares its memory, and was asked about last; NULL before that
+    cdef uint64_t context_id   # unlike its handle, no other context gets it; 0 if it is not known
+
+
+cdef KnownStream known_stream(object stream)
+
+
+cdef inline bint is_open(KnownStream known, object stream) except -1:
+    """Whether this is what is known of that very stream, and it is open."""
+    return known.owner == <PyObject*>stream and read(&known.is_closed, stream) is False

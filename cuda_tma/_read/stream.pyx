@@ -1,0 +1,82 @@
+"""Streams: their handles and contexts, looked up once; and whether they are closed, asked at every launch."""
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+
+from .._cuda.driver cimport CUDA_SUCCESS, CUstream, driver
+from .property cimport Property, named_property, own_property, read
+from .weak_cache cimport Known, WeakCache, look_up
+
+from cuda.core import Stream
+
+
+@cython.final
+cdef class KnownStream(Known):
+    pass
+
+
+cdef type STREAM = Stream  # a C variable: no look-up in the module's dictionary
+cdef WeakCache _streams = WeakCache()  # Stream: KnownStream
+
+
+cdef KnownStream known_stream(object stream):
+    """What is known of an open Stream, a GraphBuilder, or anything with ``__cuda_stream__``."""
+    known = _find(stream)
+    if known is None:
+        known = _find(getattr(stream, "stream", None))  # a GraphBuilder captures on a stream of its own
+    if known is None:
+        raise TypeError(f"stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an "
+                        "object with __cuda_stream__")
+    return <KnownStream>known
+
+
+cdef object _find(object stream):
+    """The KnownStream of what is a stream itself, else None."""
+    cdef KnownStream known
+    if type(stream) is STREAM or isinstance(stream, STREAM):
+        known = look_up(_streams, stream)
+        return known if known is not None and is_open(known, stream) else _meet(stream)
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        version, handle = protocol() if callable(protocol) else protocol
+        if version != 0:
+            raise ValueError(f"the stream's __cuda_stream__ is of version {version}; version 0 is known")
+        return _with_handle(int(handle))
+    return None
+
+
+cdef KnownStream _meet(object stream):
+    """Get to know a Stream."""
+    cdef Property is_closed = _is_closed_of(type(stream))
+    cdef KnownStream known
+    if read(&is_closed, stream):
+        raise ValueError("the stream is closed; launch on an open one (Device().create_stream()). cuda.core before "
+                         "1.2 shows the null stream so, too: there pass cuda.core.LEGACY_DEFAULT_STREAM")
+    known = _with_handle(int(stream.handle))
+    known.is_closed = is_closed
+    if <uintptr_t>known.handle > 2:  # 0, 1 and 2 are the default streams
+        if driver.cuStreamGetCtx(known.handle, &known.context) != CUDA_SUCCESS:
+            known.context = NULL
+        elif driver.cuCtxGetId != NULL and driver.cuKernelGetFunction != NULL:
+            driver.cuCtxGetId(known.context, &known.context_id)
+    _streams.put(stream, known)
+    return known
+
+
+cdef KnownStream _with_handle(uintptr_t handle):
+    cdef KnownStream known = KnownStream.__new__(KnownStream)
+    known.handle = <CUstream>handle
+    return known
+
+
+cdef Property _is_closed_of(object stream_type):
+    if not hasattr(STREAM, "is_closed"):  # cuda.core before 1.2
+        return Property(_has_no_handle, NULL)
+    return own_property(STREAM, "is_closed") if stream_type is STREAM else named_property("is_closed")
+
+
+cdef object _has_no_handle(PyObject* stream, void* _):
+    """cuda.core before 1.2: a closed stream's handle is None or 0."""
+    handle = (<object>stream).handle
+    return handle is None or int(handle) == 0

@@ -1,6 +1,0 @@
-from typing import final
-
-from ._weak_cache import Known
-
-@final
-class KnownStream(Known): ...

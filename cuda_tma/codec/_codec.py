@@ -1,0 +1,238 @@
+"""Parameters to 128 bytes and back: :func:`encode` and :func:`decode`, both from the table in ``_fields``.
+
+They are verified against 60,000 recorded calls of the driver's three encoders (driver 580, sm_90).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import prod
+from operator import attrgetter
+from typing import NamedTuple, cast
+
+from .._given import shown
+from ..data_type import element_bits
+from ..errors import TensorMapError
+from ..limits import DESCRIPTOR_BYTES
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
+from ._fields import IM2COL, RANK, SWIZZLE_CODES, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
+
+__all__ = ["decode", "encode", "stored_value"]
+
+_WORDS = struct.Struct("<32I")
+_WORD = 0xFFFFFFFF
+
+
+class _Step(NamedTuple):
+    """One field, made ready: the mask and shift of each piece, and where its value stands in the parameters."""
+
+    codes: dict[int, int]
+    values: dict[int, int]
+    bias: int
+    shift: int
+    sign: int
+    pieces: tuple[tuple[int, int, int, int], ...]  # word, low, mask, bits of the stored number below this piece
+
+
+def _step(field: Field) -> _Step:
+    pieces, below = [], 0
+    for word, low, width in field.pieces:
+        pieces.append((word, low, (1 << width) - 1, below))
+        below += width
+    return _Step(
+        codes={value: code for value, code in enumerate(field.codes) if code is not None},
+        values={code: value for value, code in enumerate(field.codes) if code is not None},
+        bias=field.bias,
+        shift=field.unit.bit_length() - 1,
+        sign=1 << (below - 1) if field.signed else 0,
+        pieces=tuple(pieces),
+    )
+
+
+class _Layout:
+    """The table for one mode and rank, arranged for speed: scalars first, then arrays, each with its length."""
+
+    def __init__(self, mode: type[Params], rank: int):
+        table = fields(mode, rank)
+        scalars = [f for f in table if f.index is None]
+        arrays: dict[str, list[Field]] = {}
+        for f in table:
+            if f.index is not None:
+                arrays.setdefault(f.name, []).append(f)
+        arrays.setdefault("global_strides", [])
+        self.mode = mode
+        self.names = [f.name for f in scalars]
+        self.lengths = {name: len(array) for name, array in arrays.items()}
+        self.get_scalars = attrgetter(*self.names)
+        self.get_arrays = attrgetter(*arrays)
+        self.steps = [_step(f) for f in (*scalars, *(f for array in arrays.values() for f in array))]
+        # word 2 before the other fields are written to it
+        self.head = (not issubclass(mode, TiledParams)) | (rank - RANK.bias) << RANK.pieces[0].low
+        derived = (IM2COL, RANK, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES)
+        self.unclaimed = ~sum(f.mask for f in (*table, *derived)) & ((1 << 8 * DESCRIPTOR_BYTES) - 1)
+
+
+_layout = cast("Callable[[type, int], _Layout]", cache(_Layout))
+
+
+# bytes of shared memory after which the pattern repeats: it depends on the span alone
+_SWIZZLE_REPEAT_BYTES: dict[int, int] = {
+    value: (16, 256, 512, 1024)[code & 3] for value, code in enumerate(SWIZZLE_CODES)
+}
+
+
+def stored_transfer_bytes(params: Params) -> int:
+    """The transfer size that the driver stores (word 16): with element strides it uses floor, where a load uses ceil.
+
+    It is not the number to give to ``expect_tx``. The driver refuses a map where it exceeds 228 KiB.
+    """
+    if isinstance(params, TiledParams):
+        rank = params.rank
+        elements = prod([b // e for b, e in zip(params.box_dim[:rank], params.element_strides, strict=False)])
+    else:
+        pixels = cast("Im2colParams | Im2colWideParams", params)
+        elements = pixels.channels_per_pixel * pixels.pixels_per_column
+    return elements * element_bits(params.data_type) // 8
+
+
+def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> bytes:
+    """The descriptor of `params`, byte for byte what the driver writes.
+
+    Nothing is checked: :func:`cuda_tma.check` does that. A number too large for its field wraps.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+        In driver order. Arrays longer than the rank are cut.
+    compute_capability : (int, int)
+        The device. The bytes depend on it nowhere that is known; they are verified on 9.0 alone. Where im2col wide
+        keeps its `mode` from 10.0 on is not known, nor corners of rank 4 and 5 that a plain im2col map has no room for.
+
+    Returns
+    -------
+    bytes
+        128 bytes.
+
+    Raises
+    ------
+    TensorMapError
+        If a value has no place in the descriptor: the rank or an enum's value is none of the driver's, or AUTO, an
+        array is too short, or a value is no integer.
+
+    Examples
+    --------
+    >>> p = TiledParams(data_type=7, global_address=4096, global_dim=(64, 64), global_strides=(256,),
+    ...                 box_dim=(32, 32), element_strides=(1, 1), swizzle=3)
+    >>> encode(p)[:12].hex(), decode(encode(p)) == p
+    ('001000000000000090630000', True)
+    """
+    check_params(params)
+    try:
+        layout = _layout(type(params), len(params.global_dim))
+        values = list(layout.get_scalars(params))
+        for array, length in zip(layout.get_arrays(params), layout.lengths.values(), strict=True):
+            values += array[:length]
+        words = [0] * 32
+        words[2] = layout.head
+        for value, (codes, _, bias, shift, _, pieces) in zip(values, layout.steps, strict=True):
+            stored = codes[value] if codes else (value - bias) >> shift
+            for word, low, mask, below in pieces:
+                words[word] |= (stored >> below & mask) << low
+        words[16] = stored_transfer_bytes(params) & _WORD
+        words[18] = _SWIZZLE_REPEAT_BYTES[params.swizzle]
+    except (KeyError, ValueError, ZeroDivisionError):
+        raise _unencodable(params) from None
+    for word, mask in params.unexplained:
+        words[word] ^= mask
+    return _WORDS.pack(*words)
+
+
+def _unencodable(params: Params) -> TensorMapError:
+    """Why an integer has no place: found only after it failed, to keep the way there short."""
+    for field in fields(type(params), params.rank):
+        value = getattr(params, field.name)
+        if field.index is not None and field.index >= len(value):
+            return TensorMapError(f"{field.name}={shown(value)} has too few values for rank {params.rank}")
+        legal = [v for v, code in enumerate(field.codes) if code is not None]
+        if legal and value not in legal:
+            return TensorMapError(
+                f"{field.name}={shown(value)} has no code in a tensor map; choose {legal[0]} to {legal[-1]}"
+            )
+    return TensorMapError(f"element_strides={shown(params.element_strides)} has a zero; each must be 1 to 8")
+
+
+def decode(raw: bytes | bytearray | memoryview) -> Params:
+    """The parameters that a descriptor holds.
+
+    Parameters
+    ----------
+    raw : bytes-like
+        128 bytes, made by anybody.
+
+    Returns
+    -------
+    TiledParams or Im2colParams
+        In driver order. What the table cannot explain is in `unexplained`, so that ``encode(decode(raw)) == raw``.
+        An im2col wide map comes back as the :class:`Im2colParams` that has the same bytes (corners of zero beyond W).
+
+    Raises
+    ------
+    TensorMapError
+        If `raw` is not 128 bytes, or holds a rank or a code that the driver does not have.
+    """
+    try:
+        words = _WORDS.unpack(raw)
+    except (struct.error, TypeError, ValueError, BufferError):
+        given = len(raw) if isinstance(raw, bytes | bytearray) else shown(raw)
+        raise TensorMapError(
+            f"a tensor map is 128 bytes, not {given}; pass the whole CUtensorMap, in one piece"
+        ) from None
+    head = words[2]
+    rank = (head >> RANK.pieces[0].low & 7) + RANK.bias
+    layout = _layout(Im2colParams if head & 1 else TiledParams, rank)
+    values = []
+    for _, meanings, bias, shift, sign, pieces in layout.steps:
+        stored = 0
+        for word, low, mask, below in pieces:
+            stored |= (words[word] >> low & mask) << below
+        if meanings:
+            values.append(meanings.get(stored))
+        else:
+            values.append((((stored ^ sign) - sign) << shift) + bias)  # two's complement where signed
+    arguments: dict[str, object] = dict(zip(layout.names, values, strict=False))
+    end = len(layout.names)
+    for name, length in layout.lengths.items():
+        begin, end = end, end + length
+        arguments[name] = tuple(values[begin:end])
+    if None in values:
+        raise _undecodable(arguments)
+    params: Params = layout.mode(**arguments)  # type: ignore[arg-type]
+    residue = int.from_bytes(raw, "little") & layout.unclaimed
+    residue |= (words[16] ^ stored_transfer_bytes(params) & _WORD) << 32 * 16
+    residue |= (words[18] ^ _SWIZZLE_REPEAT_BYTES[params.swizzle]) << 32 * 18
+    return replace(params, unexplained=_by_word(residue)) if residue else params
+
+
+def _undecodable(arguments: dict[str, object]) -> TensorMapError:
+    names = ", ".join(name for name, value in arguments.items() if value is None)
+    return TensorMapError(
+        f"these 128 bytes are no tensor map that the driver makes: their code of {names} stands for nothing"
+    )
+
+
+def stored_value(raw: bytes, field: Field) -> int:
+    """The number in the bits of `field`, as it is stored.
+
+    >>> stored_value(bytes(64) + (4096).to_bytes(4, "little") + bytes(60), TRANSFER_BYTES)
+    4096
+    """
+    words = _WORDS.unpack(raw)
+    return sum((words[word] >> low & mask) << below for word, low, mask, below in _step(field).pieces)
+
+
+def _by_word(residue: int) -> tuple[tuple[int, int], ...]:
+    masks = _WORDS.unpack(residue.to_bytes(DESCRIPTOR_BYTES, "little"))
+    return tuple((word, mask) for word, mask in enumerate(masks) if mask)

@@ -1,0 +1,257 @@
+"""Where two tensor maps differ: each field with both values in words, its bytes, and what it does to a load.
+
+The bytes are compared, through the table in ``_fields``; so also what a parameter cannot say is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .._given import shown
+from ..enums import PARAMETER_ENUMS
+from ..errors import TensorMapError
+from ..limits import DESCRIPTOR_BYTES, MAX_RANK
+from ..params import Im2colParams, Params, TiledParams
+from ._codec import decode, encode, stored_value
+from ._fields import (
+    BEYOND_PARAMS,
+    IM2COL,
+    RANK,
+    SWIZZLE_REPEAT_BYTES,
+    TRANSFER_BYTES,
+    Field,
+    Piece,
+    fields,
+)
+
+__all__ = ["FieldDifference", "diff", "diff_stored", "words_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """One field in which two tensor maps differ.
+
+    Attributes
+    ----------
+    field : str
+        The driver's parameter, with its index in driver order: ``"global_strides[1]"``; or what else the bits are.
+    a, b : str
+        Both values in words; ``"absent"`` where the map's rank or mode has no such field.
+    byte_offsets : tuple of int
+        The bytes of the field that differ.
+    meaning : str
+        What the difference does to a load.
+    read_by_load : bool
+        False where no load reads the field.
+    """
+
+    field: str
+    a: str
+    b: str
+    byte_offsets: tuple[int, ...]
+    meaning: str
+    read_by_load: bool = True
+
+    def __str__(self) -> str:
+        where = ", ".join(map(str, self.byte_offsets))
+        byte = "byte" if len(self.byte_offsets) == 1 else "bytes"
+        return f"{self.field}: {self.a} against {self.b} ({byte} {where}): {self.meaning}"
+
+
+def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
+    """The fields in which two tensor maps differ, in the order of the driver's arguments.
+
+    Parameters
+    ----------
+    a, b : params, bytes-like, or an object with ``__bytes__``
+        The maps; descriptors may come from anybody.
+
+    Returns
+    -------
+    tuple of FieldDifference
+        Empty if the 128 bytes are equal.
+
+    Raises
+    ------
+    TensorMapError
+        If either is no tensor map.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from cuda_tma.params import TiledParams
+    >>> p = TiledParams(data_type=7, global_address=0, global_dim=(64, 64), global_strides=(256,), box_dim=(32, 32),
+    ...                 element_strides=(1, 1), swizzle=3)
+    >>> for d in diff(p, replace(p, swizzle=0)):
+    ...     print(d.field, "|", d.a, "|", d.b, "|", d.byte_offsets, "|", d.read_by_load)
+    swizzle | 128B | NONE | (9,) | True
+    swizzle_repeat_bytes | 1024 | 16 | (72, 73) | False
+    """
+    left, right = _bytes("a", a), _bytes("b", b)
+    maps = _Pair(left, right, decode(left), decode(right))
+    found = {field: difference for field in maps.table() if (difference := maps.compare(field))}
+    return (*found.values(), *_unknown(left, right, maps.delta, found))
+
+
+def diff_stored(a: bytes, b: bytes) -> tuple[FieldDifference, ...]:
+    """The fields in which 128 bytes and others differ, as the numbers that are stored: of bytes that are no map.
+
+    The first bytes say of which mode the fields are.
+
+    >>> [(d.field, d.a, d.b) for d in diff_stored(bytes(128), bytes(8) + b"\\x70" + bytes(119))]
+    [('rank', '0', '7')]
+    """
+    delta = _delta(a, b)
+    found = {f: _bytes_in(delta & f.mask) for f in (IM2COL, RANK, *_stored_table(a), *_DERIVED) if delta & f.mask}
+    differences = [
+        FieldDifference(f.label, str(stored_value(a, f)), str(stored_value(b, f)), offsets, _meaning(f), f.read_by_load)
+        for f, offsets in found.items()
+    ]
+    return (*differences, *_unknown(a, b, delta, found))
+
+
+def _stored_table(raw: bytes) -> tuple[Field, ...]:
+    """The fields of the mode and the rank that the bytes have; where the mode has no such rank, of the highest."""
+    rank = stored_value(raw, RANK) + RANK.bias
+    if stored_value(raw, IM2COL):
+        return fields(Im2colParams, rank if 3 <= rank <= MAX_RANK else MAX_RANK)
+    return fields(TiledParams, MAX_RANK)
+
+
+_DERIVED = (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS)
+_NEVER_BYTES = (int, str, list, tuple)  # of which bytes() makes something, or fails in many ways
+
+
+def _bytes(name: str, value: Any) -> bytes:
+    if isinstance(value, Params):
+        return encode(value)
+    try:
+        raw = b"" if isinstance(value, _NEVER_BYTES) else bytes(value)
+    except (TypeError, ValueError):
+        raw = b""
+    if len(raw) != DESCRIPTOR_BYTES:
+        raise TensorMapError(f"{name} is {shown(value)}; a tensor map is 128 bytes: give these, params or a descriptor")
+    return raw
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two maps, as bytes and as params."""
+
+    left: bytes
+    right: bytes
+    p: Params
+    q: Params
+
+    @cached_property
+    def delta(self) -> int:
+        return _delta(self.left, self.right)
+
+    def table(self) -> list[Field]:
+        """The fields of both maps: those of the left one, then those that the right one alone has."""
+        table = [IM2COL, RANK, *_full_table(self.p)]
+        table += [f for f in _full_table(self.q) if f not in table]
+        return [*table, *_DERIVED]
+
+    def compare(self, field: Field) -> FieldDifference | None:
+        offsets = _bytes_in(self.delta & field.mask)
+        if not offsets:
+            return None
+        a, b = (words_of(field, raw, p) for raw, p in ((self.left, self.p), (self.right, self.q)))
+        if a == b == "absent":
+            return None
+        meaning = _meaning(field)
+        if "absent" in (a, b):
+            meaning = f"lost in {'a' if a == 'absent' else 'b'}: {meaning}"
+        return FieldDifference(field.label, a, b, offsets, meaning, field.read_by_load)
+
+
+def _delta(a: bytes, b: bytes) -> int:
+    """The bits that differ."""
+    return int.from_bytes(a, "little") ^ int.from_bytes(b, "little")
+
+
+def _meaning(field: Field) -> str:
+    return _MEANINGS[field.name] + ("" if field.read_by_load else "; a load does not read it")
+
+
+def _unknown(a: bytes, b: bytes, delta: int, reported: Iterable[Field]) -> list[FieldDifference]:
+    """The differing bits that no reported field explains, word by word."""
+    for field in reported:
+        delta &= ~field.mask
+    found = []
+    for word in range(DESCRIPTOR_BYTES // 4):
+        bits = Field(f"unknown bits of word {word}", (Piece(word, 0, 32),))
+        if offsets := _bytes_in(delta & bits.mask):
+            left, right = (f"{stored_value(raw, bits) & delta >> 32 * word:#x}" for raw in (a, b))
+            found.append(FieldDifference(bits.name, left, right, offsets, _UNKNOWN))
+    return found
+
+
+def _bytes_in(bits: int) -> tuple[int, ...]:
+    """The bytes of a descriptor in which any of the bits is.
+
+    >>> _bytes_in(0x300 | 1 << 1023)
+    (1, 127)
+    """
+    return tuple(i for i, byte in enumerate(bits.to_bytes(DESCRIPTOR_BYTES, "little")) if byte) if bits else ()
+
+
+def _full_table(p: Params) -> tuple[Field, ...]:
+    """The fields of the map's mode for every rank: those beyond its own are zero, unless somebody wrote there."""
+    rank = p.rank if isinstance(p, Im2colParams) else MAX_RANK  # im2col corners have another layout in each rank
+    return fields(type(p), rank)
+
+
+def words_of(field: Field, raw: bytes, params: Params) -> str:
+    """The value of one field in words, ``"absent"`` if the map's mode or rank has no such field.
+
+    >>> from cuda_tma.params import TiledParams
+    >>> p = TiledParams(data_type=9, global_address=0, global_dim=(64,), global_strides=(), box_dim=(64,),
+    ...                 element_strides=(1,))
+    >>> words_of(fields(TiledParams, 1)[0], encode(p), p)
+    'BFLOAT16'
+    """
+    if field is IM2COL:
+        return "im2col" if isinstance(params, Im2colParams) else "tiled"
+    if field is RANK:
+        return str(params.rank)
+    if field in _DERIVED:
+        return str(stored_value(raw, field))
+    if field not in fields(type(params), params.rank):
+        return "absent"
+    value = getattr(params, field.name)
+    value = value if field.index is None else value[field.index]
+    if field.name in PARAMETER_ENUMS:
+        return PARAMETER_ENUMS[field.name](value).short_name
+    return f"{value:#x}" if field.name == "global_address" else f"{value}{_UNITS.get(field.name, '')}"
+
+
+_UNITS = {"global_strides": " bytes"}
+_UNKNOWN = "no field is known there; what it does to a load is not known"
+_MEANINGS = {
+    "im2col": "a load takes pixels in convolution order instead of a box, or the reverse; the wrong instruction faults",
+    "rank": "an instruction of the other rank faults, and the coordinates of the lost dimensions are ignored",
+    "data_type": "elements have another size or conversion: coordinates, the box and the fill mean other bytes",
+    "global_address": "the load reads another tensor, or another part of it",
+    "global_dim": "the edge beyond which a load fills is elsewhere: wrong bytes are read or valid ones are lost",
+    "global_strides": "every index but 0 of this dimension is read from another address",
+    "box_dim": "a load delivers another number of elements: expect_tx and the layout in shared memory change",
+    "pixel_box_lower_corner": "the pixels begin elsewhere, relative to the tensor's first",
+    "pixel_box_upper_corner": "the pixels end elsewhere, relative to the tensor's last",
+    "channels_per_pixel": "a load delivers another number of channels: expect_tx and shared memory change",
+    "pixels_per_column": "a load delivers another number of pixels: expect_tx and shared memory change",
+    "element_strides": "a load visits other elements along this dimension, and another number of them",
+    "interleave": "memory is read in other slices, and coordinates mean other bytes",
+    "swizzle": "the bytes arrive at other places in shared memory",
+    "l2_promotion": "L2 fetches another size: the bytes are the same, the speed may not be",
+    "oob_fill": "elements out of bounds are zero instead of NaN, or the reverse",
+    "transfer_bytes": "the driver's own note of the transfer size",
+    "swizzle_repeat_bytes": "the driver's own note of the period of the swizzle pattern",
+    "bit 1 of word 2": "unknown; CuTe DSL sets it, and its maps work",
+    "allocation_class": "out-of-bounds address generation may reach 128 KiB (LARGE) instead of 4 KiB (SMALL) "
+    "from compute capability 10.0 on; in a smaller allocation it may fault (documented, not verified on hardware)",
+}

@@ -1,0 +1,238 @@
+"""The layout of a ``CUtensorMap``: where each parameter is in the 128 bytes. :mod:`cuda_tma.codec` works from it.
+
+The descriptor is 32 little-endian words of 32 bits. A :class:`Field` says in which bits a parameter is, and how its
+value is stored there: less a bias, in a unit, or as a code. Fields of dimensions beyond the rank are zero.
+
+Sources of the table. Words and bits: observed, driver 580, sm_90 (60,000 recorded calls of the three encoders). Codes
+of the packed data types and the bits of the swizzle atom: the instructions that ptxas 13.0 emits for
+``tensormap.replace`` (``.elemtype``, ``.swizzle_atomicity``), sm_100a and sm_120a; for 16U4_ALIGN16B also a public
+bug report (NVIDIA/cutlass, issue 3236). The allocation class: where CuTe DSL 4.8.1 sets it. Not verified on hardware.
+
+What the bytes do not hold (observed: driver 580, sm_90): that an im2col map is a wide one, and its mode, W or W128.
+Every recorded wide map has the bytes of the plain im2col map of the same corners, in either mode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from ..errors import TensorMapError
+from ..limits import CORNER_BITS, MAX_RANK
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+
+__all__ = ["Field", "Piece", "fields", "markdown"]
+
+
+class Piece(NamedTuple):
+    """A run of bits in one 32-bit word: `width` bits from bit `low` (0 is the least significant)."""
+
+    word: int
+    low: int
+    width: int
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Where one number is, and how it is stored: ``codes[value]``, or ``(value - bias) / unit``.
+
+    There is one object for each row of the table: compare them with ``is``.
+
+    Attributes
+    ----------
+    name : str
+        The parameter, as in :class:`cuda_tma.TiledParams`; or ``im2col``, ``rank``, or the name of a derived number.
+    pieces : tuple of Piece
+        The stored number's bits, least significant piece first.
+    index : int or None
+        Which element of an array parameter, in driver order.
+    bias, unit : int
+        How the value is stored; `unit` is a power of two.
+    signed : bool
+        Whether the stored number is in two's complement.
+    codes : tuple of int or None
+        The stored number of each value, where there is no formula; None where a value has no place in a map.
+    read_by_load : bool
+        False for what the driver writes and no load reads.
+    """
+
+    name: str
+    pieces: tuple[Piece, ...]
+    index: int | None = None
+    bias: int = 0
+    unit: int = 1
+    signed: bool = False
+    codes: tuple[int | None, ...] = ()
+    read_by_load: bool = True
+
+    @property
+    def label(self) -> str:
+        """The name with its index: ``global_dim[0]``."""
+        return self.name if self.index is None else f"{self.name}[{self.index}]"
+
+    @property
+    def byte_offsets(self) -> tuple[int, ...]:
+        """The bytes of the descriptor that the field touches.
+
+        >>> Field("oob_fill", (Piece(2, 15, 1),)).byte_offsets
+        (9,)
+        """
+        touched = {4 * w + bit // 8 for w, low, width in self.pieces for bit in range(low, low + width)}
+        return tuple(sorted(touched))
+
+    @cached_property
+    def mask(self) -> int:
+        """The field's bits in the descriptor as one little-endian number of 1024 bits."""
+        return sum(((1 << width) - 1) << (32 * word + low) for word, low, width in self.pieces)
+
+
+# stored element format, bits 0-3; bit 4: round to TFLOAT32. In the order of TensorMapDataType.
+_DATA_TYPE_CODES = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7 | 16, 8 | 16, 11, 12, 13)
+# span (none, 32, 64, 128 bytes), bits 0-1; atom (16, 32, 32 flipped, 64 bytes), bits 2-3; bit 4: a 96-byte span,
+# which no TensorMapSwizzle names. In the order of TensorMapSwizzle.
+SWIZZLE_CODES = (0, 1, 2, 3, 3 | 1 << 2, 3 | 2 << 2, 3 | 3 << 2)
+
+IM2COL = Field("im2col", (Piece(2, 0, 1),))
+RANK = Field("rank", (Piece(2, 4, 3),), bias=1)
+
+_TENSOR = (
+    Field("data_type", (Piece(2, 7, 4), Piece(2, 16, 1)), codes=_DATA_TYPE_CODES),
+    Field("global_address", (Piece(0, 0, 32), Piece(1, 0, 32))),
+    *(Field("global_dim", (Piece(8 + i, 0, 32),), i, bias=1) for i in range(5)),
+    *(Field("global_strides", (Piece(3 + i, 0, 32), Piece(7, 4 * i, 4)), i, unit=16) for i in range(4)),
+)
+_TRAVERSAL = (
+    *(Field("element_strides", (Piece(13, 3 * i, 3),), i, bias=1) for i in range(5)),
+    Field("interleave", (Piece(2, 11, 2),), codes=(0, 1, 2)),
+    Field("swizzle", (Piece(2, 13, 2), Piece(2, 19, 2), Piece(2, 22, 1)), codes=SWIZZLE_CODES),
+    Field("l2_promotion", (Piece(2, 17, 2),)),
+    Field("oob_fill", (Piece(2, 15, 1),)),
+    Field("allocation_class", (Piece(2, 21, 1),), codes=(None, 0, 1)),
+)
+_BOX = (
+    Field("box_dim", (Piece(13, 24, 8),), 0, bias=1),
+    *(Field("box_dim", (Piece(14, 8 * i, 8),), i + 1, bias=1) for i in range(4)),
+)
+_PIXELS = (
+    Field("channels_per_pixel", (Piece(13, 24, 8),), bias=1),
+    Field("pixels_per_column", (Piece(15, 0, 10),), bias=1),
+)
+# The lower corner is in the lower half of word 14, the upper one in the upper half.
+
+
+def _corners(rank: int) -> tuple[Field, ...]:
+    width = CORNER_BITS[rank]
+    halves = (("pixel_box_lower_corner", 0), ("pixel_box_upper_corner", 16))
+    return tuple(
+        Field(name, (Piece(14, low + width * i, width),), i, signed=True)
+        for name, low in halves
+        for i in range(rank - 2)
+    )
+
+
+def _corner_widths(rank: int) -> tuple[Field, ...]:
+    """Im2col wide has the W offsets alone: the others stay zero."""
+    return tuple(Field(f"{f.name}_width", f.pieces, signed=True) for f in _corners(rank) if f.index == 0)
+
+
+# What the driver computes from the parameters and stores besides them. No load reads either of the two: CuTe DSL 4.8.1
+# leaves both zero, and its maps work.
+TRANSFER_BYTES = Field("transfer_bytes", (Piece(16, 0, 32),), read_by_load=False)
+SWIZZLE_REPEAT_BYTES = Field("swizzle_repeat_bytes", (Piece(18, 0, 32),), read_by_load=False)
+
+# Bits seen in the wild that are no parameter: decode leaves them in `unexplained`, diff names them.
+BEYOND_PARAMS = (Field("bit 1 of word 2", (Piece(2, 1, 1),), read_by_load=False),)
+
+_MIN_RANK = {TiledParams: 1, Im2colParams: 3, Im2colWideParams: 3}
+
+
+def _table(mode: type, rank: int) -> tuple[Field, ...]:
+    corners = {Im2colParams: _corners, Im2colWideParams: _corner_widths}
+    shape = _BOX if mode is TiledParams else corners[mode](rank) + _PIXELS
+    count = {"global_strides": rank - 1}
+    return tuple(f for f in _TENSOR + shape + _TRAVERSAL if f.index is None or f.index < count.get(f.name, rank))
+
+
+_TABLES = {(mode, rank): _table(mode, rank) for mode, least in _MIN_RANK.items() for rank in range(least, MAX_RANK + 1)}
+
+
+def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
+    """The fields that hold the parameters of a mode and rank, in the order of the driver's arguments.
+
+    Parameters
+    ----------
+    mode : type
+        ``TiledParams``, ``Im2colParams`` or ``Im2colWideParams``.
+    rank : int
+        1 to 5; 3 to 5 for the im2col modes.
+
+    Raises
+    ------
+    TensorMapError
+        If the mode has no such rank.
+
+    Examples
+    --------
+    >>> [f.label for f in fields(TiledParams, 1)][:3]
+    ['data_type', 'global_address', 'global_dim[0]']
+    """
+    known = next((known for known in _MIN_RANK if issubclass(mode, known)), None)
+    if known is None:
+        raise TensorMapError(f"params must be TiledParams, Im2colParams or Im2colWideParams, not {mode.__name__}")
+    if (known, rank) not in _TABLES:
+        raise TensorMapError(
+            f"rank {rank} has no place in a tensor map; {mode.__name__} has rank {_MIN_RANK[known]} to {MAX_RANK}"
+        )
+    return _TABLES[known, rank]
+
+
+def markdown() -> str:
+    """The table as the text of ``docs/fields.md``."""
+    corners = [(f"im2col, rank {rank}", field) for rank in CORNER_BITS for field in _corners(rank)]
+    derived = [("all", TRANSFER_BYTES), ("all", SWIZZLE_REPEAT_BYTES), *(("not a parameter", f) for f in BEYOND_PARAMS)]
+    rows = [
+        *(("all", f) for f in (IM2COL, RANK, *_TENSOR)),
+        *(("tiled", f) for f in _BOX),
+        *corners,
+        *(("im2col", f) for f in _PIXELS),
+        *(("all", f) for f in _TRAVERSAL),
+        *derived,
+    ]
+    head = "| field | modes | word: bits | bytes | stored as |\n|---|---|---|---|---|\n"
+    return _PAGE.format(table=head + "".join(_markdown_row(modes, field) for modes, field in rows))
+
+
+def _markdown_row(modes: str, field: Field) -> str:
+    places = ", ".join(f"{p.word}: {p.low}" + f" to {p.low + p.width - 1}" * (p.width > 1) for p in field.pieces)
+    offsets = field.byte_offsets
+    runs = [o for o in offsets if o - 1 not in offsets], [o for o in offsets if o + 1 not in offsets]
+    touched = ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in zip(*runs, strict=True))
+    return f"| `{field.label}` | {modes} | {places} | {touched} | {_stored_as(field)} |\n"
+
+
+def _stored_as(field: Field) -> str:
+    if field.codes:
+        return "code: " + ", ".join(f"{v} as {code}" for v, code in enumerate(field.codes) if code is not None)
+    text = f"value - {field.bias}" if field.bias else f"value / {field.unit}" if field.unit > 1 else "value"
+    text += ", two's complement" if field.signed else ""
+    return text if field.read_by_load else f"{text}; no load reads it"
+
+
+_PAGE = """# The 128 bytes of a tensor map
+
+Generated by `python tools/write_rules.py` from the table in [`_fields.py`](../cuda_tma/codec/_fields.py), from
+which `encode` and `decode` work.
+
+A `CUtensorMap` is 32 little-endian words of 32 bits. The pieces of a field are listed from the least significant on.
+Index 0 is the innermost dimension. Fields of dimensions beyond the rank are zero; so is every bit that is not here.
+
+{table}
+Words and bits were observed with driver 580 on sm_90. The codes of the packed data types (13 to 15), the bits of the
+swizzle atom and the allocation class are documented by other tools' output, and not verified on hardware.
+
+What the bytes do not hold (observed: driver 580, sm_90): that an im2col map is a wide one, and its mode. A wide map
+has the bytes of the plain im2col map with the same corners along W and zeros beyond, in mode W and in mode W128; so
+`decode` returns `Im2colParams` for it. Where later devices keep the mode, and corners that need more bits than rank 4
+and 5 have here, is not known.
+"""

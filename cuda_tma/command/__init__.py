@@ -1,0 +1,1 @@
+"""The command line, and the demo: what the package does, without writing Python."""

@@ -1,0 +1,272 @@
+"""``cuda-tma``: check, decode, compare, draw and suggest tensor maps on a machine without a GPU.
+
+Exit status: 0 if the map is accepted, was decoded or drawn, or both are equal; 1 if it is refused, by a rule or before
+any, or they differ; 2 if the command line is wrong, the bytes are no tensor map, or a file cannot be read or written;
+130 after Ctrl-C; 141 if nobody reads the output to its end, as of ``| head``.
+
+With ``--json`` standard output is JSON whatever comes of it: what is refused is ``{"accepted": false, ...}`` with an
+``error`` or ``violations``, misuse is ``{"error": ...}``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from ..codec import decode, diff, diff_stored, encode, fields, words_of
+from ..data_type import parse_data_type
+from ..enums import TensorMapIm2ColWideMode
+from ..errors import TensorMapError, TensorMapFault
+from ..params import Im2colParams, Im2colWideParams, Params
+from ..rules import Violation, check, refusal, sentence
+from ..suggest import suggest
+from . import demo
+from .console import complain, escape_unprintable, print_json, print_table, silence
+from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, Misuse
+from .info import facts
+from .maps import given_map, read_bytes
+from .parser import parser
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after the program's name; those of this process if None.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    escape_unprintable()
+    try:
+        status = _outcome(list(sys.argv[1:] if argv is None else argv))
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, as Python's own flush at the end complains if nobody reads any more
+        return status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        silence(sys.stdout)
+        return UNREAD
+    except OSError as error:
+        silence(sys.stdout)
+        complain(f"the output cannot be written: {error.strerror or error}")
+        return MISUSE
+
+
+def _outcome(argv: list[str]) -> int:
+    """Run the command; what it refuses goes to standard error, and with ``--json`` to standard output, too."""
+    answer: dict[str, Any]
+    try:
+        arguments = parser(_COMMANDS).parse_args(argv)
+        return arguments.run(arguments)
+    except SystemExit as end:  # argparse's, after --help and --version
+        return int(end.code or ACCEPTED)
+    except Misuse as error:
+        status, answer = MISUSE, {"error": str(error)}
+    except TensorMapError as error:
+        violations = [_as_json(violation) for violation in error.violations]
+        status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
+    except TensorMapFault as fault:  # of a load that is to be drawn
+        status, answer = REFUSED, {"error": str(fault)}
+    if "--json" in argv:
+        print_json(answer)
+    complain(answer["error"])
+    return status
+
+
+# --- the commands ---
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    params = given_map(arguments)
+    found = check(params, arguments.compute_capability, arguments.warnings)
+    errors = sum(violation.severity == "error" for violation in found)
+    others = diff(encode(params), encode(replace(params, unexplained=()))) if params.unexplained else ()
+    if arguments.json:
+        violations, unexplained = [_as_json(v) for v in found], [asdict(d) for d in others]
+        print_json({"accepted": not errors, "violations": violations, "unexplained": unexplained})
+    else:
+        dtype_name = _dtype_name(arguments, params)
+        lines = [f"{violation.severity}: {sentence(params, violation, dtype_name)}" for violation in found]
+        lines += [f"warning: {d.field}: {d.a}, where the driver writes {d.b}: {d.meaning}" for d in others]
+        for number, line in enumerate(lines, 1):
+            print(f"{number}. {line}")
+        print(_verdict(errors, bool(others)))
+    return REFUSED if errors else ACCEPTED
+
+
+def _verdict(errors: int, has_others: bool) -> str:
+    if errors:
+        return f"refused: {errors} rule{'s' * (errors > 1)} broken"
+    if has_others:
+        return "accepted, with a warning: the driver takes what these bytes say, and would write other bytes"
+    return "accepted: the driver takes this map"
+
+
+def _decode(arguments: argparse.Namespace) -> int:
+    params = given_map(arguments)
+    if arguments.map is None:
+        _require_legal(params, arguments)
+    raw = encode(params)
+    if arguments.json:
+        own = {"wide_mode": params.mode} if isinstance(params, Im2colWideParams) else {}
+        print_json(asdict(params) | own | {"mode": type(params).__name__, "descriptor": raw.hex()})
+        return ACCEPTED
+    rows = [
+        (f.label, words_of(f, raw, params), ", ".join(map(str, f.byte_offsets)))
+        for f in fields(type(params), params.rank)
+    ]
+    if isinstance(params, Im2colWideParams):
+        rows.append(("mode", TensorMapIm2ColWideMode(params.mode).short_name, "none that is known"))
+    rows += [("unexplained", f"word {word}, bits {mask:#010x}", str(4 * word)) for word, mask in params.unexplained]
+    print_table(f"{type(params).__name__}, rank {params.rank}", ("field", "value", "bytes"), rows)
+    if arguments.map is None:
+        print(raw.hex())
+    return ACCEPTED
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    if arguments.a == arguments.b == "-":
+        raise Misuse("standard input can be read but once; give one of the maps as digits or as a file")
+    a, b = read_bytes(arguments.a), read_bytes(arguments.b)
+    try:
+        found = diff(a, b)
+    except TensorMapError as error:
+        complain(f"{error}. The numbers in its fields are compared as they are stored")
+        found = diff_stored(a, b)
+    if arguments.json:
+        print_json([asdict(d) for d in found])
+    elif found:
+        rows = [(d.field, d.a, d.b, ", ".join(map(str, d.byte_offsets)), d.meaning) for d in found]
+        print_table("", ("field", "a", "b", "bytes", "what it does to a load"), rows, prose=True)
+    else:
+        print("equal")
+    return REFUSED if found else ACCEPTED
+
+
+def _suggest(arguments: argparse.Namespace) -> int:
+    names = ("access", "smem_limit_bytes", "compute_capability")
+    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    data_type = arguments.dtype if arguments.data_type is None else arguments.data_type
+    found = suggest(arguments.shape, data_type, **given)
+    if arguments.json:
+        words = {name: getattr(found.options, name).short_name for name in ("data_type", "swizzle")}
+        print_json({"box_dim": found.options.box_dim, **words, "loads": found.loads, "reasons": found.reasons})
+    else:
+        print(found)
+    return ACCEPTED
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    if not Path(arguments.output).suffix:  # matplotlib would add one, and write another file
+        raise Misuse(f"--output {arguments.output} says no format by its name; end it in .png, .svg or .pdf")
+    params = given_map(arguments)
+    _require_legal(params, arguments)
+    try:
+        figure = _picture(arguments, params)
+        figure.savefig(arguments.output, dpi=150)
+    except ImportError as error:
+        raise Misuse(str(error)) from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, TensorMapError):
+            raise
+        raise Misuse(f"--output {arguments.output}: {error}") from None
+    if arguments.json:
+        print_json({"output": arguments.output})
+    else:
+        print(f"wrote {arguments.output}")
+    return ACCEPTED
+
+
+def _picture(arguments: argparse.Namespace, params: Params) -> Any:
+    from ..show import plot
+
+    if arguments.picture == "banks":
+        if arguments.at is not None:
+            raise Misuse("--at is where a load starts, for tile and box; banks are the same wherever it does")
+        return plot.banks(params, arguments.access or "column")
+    if arguments.access is not None:
+        raise Misuse("--access is for banks alone")
+    coordinates = tuple(reversed(arguments.at or (0,) * params.rank))
+    if len(coordinates) != params.rank:
+        raise Misuse(f"--at has {len(coordinates)} values and the map has rank {params.rank}")
+    return getattr(plot, arguments.picture)(params, coordinates)
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    found = facts()
+    if arguments.json:
+        print_json(found)
+    else:
+        print_table("", ("what", "here"), _rows_of(found))
+    return ACCEPTED
+
+
+def _rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [(name, version or "not installed") for name, version in found["versions"].items()]
+    rows.append(("device header", found["include_path"]))
+    driver = found["driver"]
+    if "missing" in driver:
+        rows.append(("driver", "none: all but making and launching maps works"))
+        rows.append(("why none", driver["missing"]))
+    else:
+        rows.append(("driver", f"for CUDA {driver['cuda_version']}"))
+        rows += [(purpose, "yes" if there else "no") for purpose, there in driver["functions"].items()]
+    for number, device in enumerate(found["devices"]):
+        capability = "{}.{}".format(*device["compute_capability"])
+        tma = "has TMA" if device["has_tma"] else "has no TMA, which came with 9.0"
+        rows.append((f"device {number}", f"{device['name']}, compute capability {capability}: {tma}"))
+    return rows
+
+
+_COMMANDS = {
+    "check": _check,
+    "decode": _decode,
+    "diff": _diff,
+    "suggest": _suggest,
+    "plot": _plot,
+    "info": _info,
+    "demo": demo.run,
+}
+
+# --- verdicts ---
+
+
+def _as_json(violation: Violation) -> dict[str, Any]:
+    return asdict(violation) | {"message": violation.message}
+
+
+def _dtype_name(arguments: argparse.Namespace, params: Params) -> str:
+    """What the user calls an element."""
+    return arguments.dtype or ("float32" if arguments.map is None else parse_data_type(params.data_type).short_name)
+
+
+def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
+    """Refuse a map that the driver refuses, and one whose bytes would say another: these have no picture."""
+    if violations := check(params, arguments.compute_capability):
+        raise refusal(params, violations, dtype_name=_dtype_name(arguments, params))
+    if arguments.map is None and not _is_said_by(encode(params), params):
+        raise TensorMapError(
+            "which bytes hold this map is not known: in those of a plain im2col map its corners have no room"
+        )
+
+
+def _is_said_by(raw: bytes, params: Params) -> bool:
+    """Whether the bytes are decoded to the parameters; those of a wide map, to its corners."""
+    found = decode(raw)
+    if not isinstance(params, Im2colWideParams):
+        return found == params
+    assert isinstance(found, Im2colParams)  # as which a wide map is decoded
+    corners = found.pixel_box_lower_corner[0], found.pixel_box_upper_corner[0]
+    return corners == (params.pixel_box_lower_corner_width, params.pixel_box_upper_corner_width)

@@ -1,0 +1,326 @@
+"""``cuda-tma demo``, ``make demo``: blur a picture through TMA, tile by tile, and check it against NumPy.
+
+Each tile is loaded with a halo. At the border of the picture the halo lies outside the tensor, where TMA delivers
+zeros: the kernel has no special case for it. Without a GPU the emulator does what the TMA unit would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import struct
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from cuda.core import LaunchConfig, LegacyPinnedMemoryResource, Program, ProgramOptions
+
+from .. import emulate
+from .._launch.launch import launch
+from .._make.create import create_tensor_map
+from ..device import Device
+from ..enums import TensorMapDataType
+from ..include_path import include_path
+from ..options import TensorMapOptions
+from ..params import TiledParams
+from ..params_of import params_of
+from ..smem import tx_bytes
+from ..view import StridedMemoryView
+from .exit_status import ACCEPTED, REFUSED, Misuse
+
+__all__ = ["run"]
+
+TARGETS = ("sm_90a", "sm_100a", "sm_120a")
+SOURCE = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+
+constexpr int TILE = 64, HALO = 4;   // 4 floats are 16 bytes: the innermost coordinate must be a multiple of that
+constexpr float WEIGHTS[9] = {1 / 256.f, 8 / 256.f, 28 / 256.f, 56 / 256.f, 70 / 256.f,
+                              56 / 256.f, 28 / 256.f, 8 / 256.f, 1 / 256.f};
+
+extern "C" __global__ void blur(const __grid_constant__ TensorMap picture, const __grid_constant__ TensorMap result) {
+    __shared__ alignas(128) float window[TILE + 2 * HALO][TILE + 2 * HALO];
+    __shared__ alignas(128) float tile[TILE][TILE];
+    __shared__ Barrier full;
+    const int x = TILE * blockIdx.x, y = TILE * blockIdx.y, plane = blockIdx.z;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(sizeof(window));
+        load(window, picture, full, Coordinates{x - HALO, y - HALO, plane});   // outside the picture: zeros
+    }
+    __syncthreads();   // the barrier is initialised
+    full.wait(0);      // the window is there
+    for (int i = threadIdx.x; i < TILE * TILE; i += blockDim.x) {
+        const int row = i / TILE, column = i % TILE;
+        float sum = 0;
+        for (int dy = 0; dy <= 2 * HALO; ++dy)
+            for (int dx = 0; dx <= 2 * HALO; ++dx)
+                sum += WEIGHTS[dy] * WEIGHTS[dx] * window[row + dy][column + dx];
+        tile[row][column] = sum;
+    }
+    fence_proxy_async();   // each thread: what it wrote is visible to the TMA unit
+    __syncthreads();       // ... and all have written
+    if (threadIdx.x == 0) {
+        store(result, Coordinates{x, y, plane}, tile);   // outside the picture: dropped
+        commit_group();
+        wait_group_read(); // shared memory must live until it has been read
+    }
+}
+"""
+
+TILE, HALO = 64, 4  # as in the kernel
+WEIGHTS = np.array([1, 8, 28, 56, 70, 56, 28, 8, 1], np.float32) / 256  # the 8th row of Pascal's triangle
+WINDOW_BOX = TensorMapOptions(box_dim=(1, TILE + 2 * HALO, TILE + 2 * HALO))
+TILE_BOX = TensorMapOptions(box_dim=(1, TILE, TILE))
+TOLERANCE = 1e-5  # of the largest value: float32 sums of 81 terms in another order
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Blur a picture by TMA, write it beside what it was, and check it.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        `input` (a file's name, or None for a generated picture), `output` (a file's name) and `emulate` (a bool).
+
+    Returns
+    -------
+    int
+        0, or 1 if the blurred picture is not what NumPy computes.
+
+    Raises
+    ------
+    Misuse
+        If there is no such picture, or no such place for the output.
+    """
+    output = _png_to_be(Path(arguments.output))
+    picture = generated_picture() if arguments.input is None else read_picture(Path(arguments.input))
+    gpu, reason = (None, "--emulate was given") if arguments.emulate else find_gpu()
+    print(f"TMA on {gpu.name}" if gpu else f"No TMA here, the emulator runs in its place: {reason}")
+    start = time.perf_counter()
+    blurred = blur_on_gpu(gpu, picture) if gpu else blur_by_emulator(picture)
+    seconds = time.perf_counter() - start
+    print(f"{picture.shape[2]} x {picture.shape[1]} pixels, {picture.shape[0]} plane(s): {seconds:.2f} s in all")
+    try:
+        write_png(output, side_by_side(picture, blurred))
+    except (OSError, ValueError) as error:  # ValueError: of a null byte in the name
+        raise Misuse(f"--output {output} cannot be written: {error}") from None
+    print(f"before and after: {output}")
+    verdict = compare(blurred, blur(with_zero_border(picture)), TOLERANCE * float(np.abs(picture).max()))
+    print(verdict or "every pixel is as NumPy computes it")
+    return REFUSED if verdict else ACCEPTED
+
+
+def _png_to_be(path: Path) -> Path:
+    """Refuse, before the work is done, what cannot become a PNG."""
+    if path.suffix.lower() != ".png":
+        raise Misuse(f"--output {path} would be a PNG, so its name must end in .png")
+    if path.is_dir() or not path.parent.is_dir():
+        raise Misuse(f"--output {path} cannot be written: it is a folder, or {path.parent} is none")
+    return path
+
+
+# ---- pictures: float32 arrays of shape (planes, rows, columns) ----
+
+
+def generated_picture(size: int = 1024) -> np.ndarray:
+    """A zone plate: rings that get finer outwards, so that a blur shows at a glance.
+
+    >>> generated_picture(8).shape
+    (1, 8, 8)
+    """
+    y, x = np.mgrid[:size, :size].astype(np.float32) - size / 2
+    rings = np.cos(np.pi * (x * x + y * y) / (1.25 * size))
+    return np.ascontiguousarray((0.5 + 0.5 * rings)[None], np.float32)
+
+
+def read_picture(path: Path) -> np.ndarray:
+    """A picture from a file.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.npy`` of shape (rows, columns) or (rows, columns, channels), or anything that Pillow reads.
+
+    Returns
+    -------
+    numpy.ndarray of float32
+        Shape (planes, rows, columns).
+    """
+    try:
+        pixels = np.load(path, allow_pickle=False) if path.suffix == ".npy" else _decoded(path)
+    except Misuse:
+        raise
+    except OSError as error:
+        raise Misuse(f"{path} cannot be read: {error.strerror or error}") from None
+    except Exception as error:  # of a broken file NumPy and Pillow raise ValueError, EOFError, SyntaxError and others
+        raise Misuse(f"{path} is no picture that can be read: {error}") from None
+    if not isinstance(pixels, np.ndarray):
+        raise Misuse(f"{path} holds several arrays; give one of them as a .npy")
+    if pixels.ndim not in (2, 3) or 0 in pixels.shape or pixels.dtype.kind not in "biuf":
+        raise Misuse(f"{path}: {pixels.dtype} of shape {pixels.shape}; needs real numbers, (rows, columns[, channels])")
+    with np.errstate(over="ignore"):  # to infinity, which is refused
+        planes = np.asarray(pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0), np.float32)
+    if not np.isfinite(planes).all():
+        raise Misuse(f"{path} holds NaN, infinity, or what float32 has no room for; a blur would spread them")
+    return np.ascontiguousarray(planes)
+
+
+def _decoded(path: Path) -> np.ndarray:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise Misuse(f"reading {path} needs Pillow: pip install pillow, or give a .npy array, or no --input") from None
+    with Image.open(path) as image:
+        return np.asarray(image if image.mode in ("L", "I", "I;16", "F") else image.convert("RGB"))
+
+
+def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Two pictures as one of 8-bit RGB, on the scale of the first."""
+    low, high = float(before.min()), float(before.max())
+    gap = np.full((before.shape[0], before.shape[1], 8), high)  # float64: high - low may be too large for float32
+    both = (np.concatenate([before, gap, after], axis=2) - low) / ((high - low) or 1)
+    rgb = both[:3] if len(both) >= 3 else both[[0, 0, 0]]
+    return np.round(np.clip(np.nan_to_num(rgb), 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
+
+
+def write_png(path: Path, rgb: np.ndarray) -> None:
+    """Write an 8-bit RGB picture of shape (rows, columns, 3). Source: PNG specification, third edition."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows, columns, _ = rgb.shape
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)  # 8 bits, RGB
+    lines = np.pad(rgb.reshape(rows, -1), ((0, 0), (1, 0)))  # each line starts with its filter: 0, none
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 6)) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+
+
+# ---- the blur, and its check ----
+
+
+def blur(window: np.ndarray) -> np.ndarray:
+    """The 9 x 9 binomial blur of the last two axes, HALO smaller on every side."""
+    rows, columns = (extent - 2 * HALO for extent in window.shape[-2:])
+    down = sum(weight * window[..., i : i + rows, :] for i, weight in enumerate(WEIGHTS))
+    return sum(weight * down[..., :, i : i + columns] for i, weight in enumerate(WEIGHTS))
+
+
+def with_zero_border(picture: np.ndarray) -> np.ndarray:
+    """What the halo of every tile together sees."""
+    return np.pad(picture, ((0, 0), (HALO, HALO), (HALO, HALO)))
+
+
+def compare(result: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
+    """Which pixel is wrong: the worst one, in words; empty if none is."""
+    error = np.abs(result - expected)
+    if error.max() <= tolerance:
+        return ""
+    plane, row, column = np.unravel_index(error.argmax(), error.shape)
+    wrong = np.count_nonzero(~(error <= tolerance))  # NaN is wrong, too
+    return (
+        f"WRONG: {wrong} pixel(s), the worst in plane {plane}, row {row}, column {column}: "
+        f"{result[plane, row, column]:g} where NumPy computes {expected[plane, row, column]:g}"
+    )
+
+
+# ---- tiles, by TMA or by its emulator ----
+
+
+def pitched(picture: np.ndarray) -> np.ndarray:
+    """The picture with rows widened to a multiple of 16 bytes, as TMA asks of strides; the map leaves the rest out."""
+    columns = picture.shape[2]
+    return np.pad(picture, ((0, 0), (0, 0), (0, -columns % 4)))
+
+
+def describe(name: str, params: TiledParams) -> None:
+    """Print what a descriptor says, innermost dimension first, as it says it."""
+    data_type = TensorMapDataType(params.data_type).short_name
+    print(
+        f"{name}: {data_type}, global_dim {params.global_dim}, global_strides {params.global_strides} bytes, "
+        f"box_dim {params.box_dim}; one copy moves {tx_bytes(params)} bytes"
+    )
+
+
+def find_gpu() -> tuple[Device | None, str]:
+    """The current device if it has TMA; otherwise None, and why."""
+    try:
+        device = Device()
+        device.set_current()
+    except Exception as error:  # no driver, no device, or one that does not answer: each has its own exception
+        return None, str(error).splitlines()[0]
+    if device.compute_capability < (9, 0):
+        return None, f"{device.name} has compute capability {device.arch}, and TMA came with 90"
+    return device, ""
+
+
+def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:
+    """Blur with the kernel above: TMA loads, TMA stores."""
+    planes, rows, columns = picture.shape
+    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=include_path())
+    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("blur")
+    stream = device.create_stream()
+
+    storage = pitched(picture)
+    host = LegacyPinnedMemoryResource().allocate(storage.nbytes)
+    host_array = np.from_dlpack(host).view(np.float32).reshape(storage.shape)
+    host_array[:] = storage
+    before, after = (device.allocate(storage.nbytes, stream=stream) for _ in range(2))
+    before.copy_from(host, stream=stream)
+
+    strides = tuple(stride // storage.itemsize for stride in storage.strides)
+    source, target = (
+        create_tensor_map(StridedMemoryView.from_buffer(buffer, picture.shape, strides, dtype=storage.dtype), box)
+        for buffer, box in ((before, WINDOW_BOX), (after, TILE_BOX))
+    )
+    describe("source", source.params)
+    describe("target", target.params)
+    grid = (-(-columns // TILE), -(-rows // TILE), planes)
+    launch(stream, LaunchConfig(grid=grid, block=256), kernel, source, target)
+    after.copy_to(host, stream=stream)
+    stream.sync()
+    return host_array[:, :, :columns].copy()
+
+
+def blur_by_emulator(picture: np.ndarray) -> np.ndarray:
+    """The same tiles, through the emulator's load and store, with the kernel's arithmetic in NumPy."""
+    columns = picture.shape[2]
+    before, after = pitched(picture), pitched(np.full_like(picture, np.nan))
+    source = params_of(before[:, :, :columns], WINDOW_BOX)
+    target = params_of(after[:, :, :columns], TILE_BOX)
+    describe("source", source)
+    describe("target", target)
+    for x, y, plane in _with_progress_bar(_corners(picture.shape)):
+        loaded = emulate.load(source, _bytes(before), (x - HALO, y - HALO, plane), base_address=before.ctypes.data)
+        tile = blur(loaded.smem.view(np.float32).reshape(WINDOW_BOX.box_dim))
+        emulate.store(target, _bytes(after), _bytes(tile), (x, y, plane), base_address=after.ctypes.data)
+    return after[:, :, :columns]
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _corners(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    planes, rows, columns = shape
+    return [(x, y, plane) for plane, y, x in product(range(planes), range(0, rows, TILE), range(0, columns, TILE))]
+
+
+def _with_progress_bar(tiles: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """The tiles, with a bar on standard error that moves in steps of 2%; without one where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield from tiles
+        return
+    shown = -1
+    for done, tile in enumerate(tiles, 1):
+        yield tile
+        if (now := 50 * done // len(tiles)) > shown:
+            shown = now
+            end = "\n" if done == len(tiles) else ""
+            print(f"\rtiles [{'#' * now:50}] {done}/{len(tiles)}", end=end, file=sys.stderr, flush=True)

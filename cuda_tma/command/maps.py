@@ -1,0 +1,152 @@
+"""The map that a command is about: of the bytes, or of the tensor and the options, that its arguments give."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from ..codec import decode
+from ..convolution import Convolution
+from ..errors import TensorMapError
+from ..options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
+from ..params import Params
+from ..params_of import TensorSpec, params_of
+from .dump import read_map
+from .exit_status import Misuse
+from .options import CONVOLUTION, CORNERS, OPTIONS, TILED, WIDE, Option
+
+__all__ = ["given_map", "read_bytes"]
+
+_COMMON = ("data_type", "interleave", "swizzle", "l2_promotion", "oob_fill", "allocation_class")
+_BY_NAME = {option.name: option for option in OPTIONS}
+# the options that say which mode a map is of, and those without which it is none
+_MARKS = {"wide": WIDE, "kernel_size": CONVOLUTION, "lower_corner": CORNERS, "upper_corner": CORNERS, "box": TILED}
+_PIXELS = ("channels", "pixels")
+_NEEDS = {
+    TILED: ("box",),
+    CONVOLUTION: ("kernel_size", *_PIXELS),
+    CORNERS: ("lower_corner", "upper_corner", *_PIXELS),
+    WIDE: ("lower_corner", "upper_corner", *_PIXELS),
+}
+
+
+def read_bytes(source: str) -> bytes:
+    """The 128 bytes that an argument names."""
+    try:
+        return read_map(source)
+    except OSError as error:
+        raise Misuse(f"{source[:200]} cannot be read: {error.strerror or error}") from None
+    except TensorMapError as error:
+        raise Misuse(str(error)) from None
+
+
+def given_map(arguments: argparse.Namespace) -> Params:
+    """The parameters of the map.
+
+    Raises
+    ------
+    Misuse
+        If the arguments give no map, or say things that do not belong to it, or the bytes are no map.
+    TensorMapError
+        If no map can be made of the tensor and the options.
+    """
+    given = {name: value for name in _BY_NAME if (value := getattr(arguments, name)) is not None}
+    if arguments.map is not None:
+        if given:
+            raise Misuse(f"the bytes of a map say all of it; leave out {_flags(given)}, or the bytes")
+        return _decoded(arguments.map)
+    if "shape" not in given:
+        raise Misuse(
+            "give either a descriptor (hex digits, a file or -), or --shape and --box or the options of im2col"
+        )
+    mode = _mode(given)
+    spec = TensorSpec(given["shape"], given.get("dtype", "float32"), given.get("strides"), given.get("address", 0))
+    return params_of(spec, _options(mode, given))
+
+
+def _decoded(source: str) -> Params:
+    raw = read_bytes(source)
+    try:
+        return decode(raw)
+    except TensorMapError as error:
+        raise Misuse(str(error)) from None
+
+
+def _mode(given: dict[str, Any]) -> str:
+    """Which mode the options are of; refuses what is missing, and what belongs to another."""
+    mark = next((mark for mark in _MARKS if mark in given), None)
+    if mark is None:
+        raise Misuse(
+            "give --box, or for im2col --channels and --pixels, and --kernel-size or --lower-corner and --upper-corner"
+        )
+    mode = _MARKS[mark]
+    for name in given:
+        if mode not in _BY_NAME[name].modes:
+            raise Misuse(_stranger(_BY_NAME[name], mode, _BY_NAME[mark].flag))
+    if missing := [name for name in _NEEDS[mode] if name not in given]:
+        raise Misuse(f"a map that is {mode} ({_BY_NAME[mark].flag}) also needs {_flags(missing)}")
+    return mode
+
+
+def _stranger(option: Option, mode: str, mark: str) -> str:
+    return (
+        f"{option.flag} does not go with {mark}, which makes the map {mode}: leave one of them out. "
+        f"{option.flag} is for {' and '.join(option.modes)}: {option.help}"
+    )
+
+
+def _flags(names: Any) -> str:
+    return ", ".join(_BY_NAME[name].flag for name in names)
+
+
+def _options(mode: str, given: dict[str, Any]) -> Any:
+    common = {name: given[name] for name in _COMMON if name in given}
+    try:
+        return _MAKERS[mode](given, common)
+    except TypeError as error:  # Convolution's, of arguments that do not fit each other
+        raise Misuse(str(error)) from None
+
+
+def _tiled(given: dict[str, Any], common: dict[str, Any]) -> TensorMapOptions:
+    return TensorMapOptions(given["box"], given.get("element_strides"), **common)
+
+
+def _im2col(given: dict[str, Any], common: dict[str, Any]) -> TensorMapIm2colOptions:
+    columns = given["channels"], given["pixels"]
+    return TensorMapIm2colOptions(
+        given["lower_corner"], given["upper_corner"], *columns, given.get("element_strides"), **common
+    )
+
+
+def _convolution(given: dict[str, Any], common: dict[str, Any]) -> TensorMapIm2colOptions:
+    dimensions = len(given["shape"]) - 2
+    if not 1 <= dimensions <= 3:
+        raise TensorMapError(
+            f"--shape has {dimensions + 2} extents; a convolution's tensor has 3 to 5: NWC, NHWC or NDHWC"
+        )
+    names = ("kernel_size", "stride", "padding", "dilation")
+    geometry = Convolution(**{name: _for_each(given[name], dimensions) for name in names if name in given})
+    corners = geometry.pixel_box_lower_corner, geometry.pixel_box_upper_corner
+    return TensorMapIm2colOptions(*corners, given["channels"], given["pixels"], geometry.element_strides, **common)
+
+
+def _for_each(values: Any, dimensions: int) -> Any:
+    """One for each spatial dimension; one for all if there is but one, and no word."""
+    return values * dimensions if len(values) == 1 else values
+
+
+def _wide(given: dict[str, Any], common: dict[str, Any]) -> TensorMapIm2colWideOptions:
+    corners = given["lower_corner"], given["upper_corner"]
+    if any(len(corner) != 1 for corner in corners):
+        raise Misuse("an im2col wide map has one value in --lower-corner and in --upper-corner, along W")
+    columns = given["channels"], given["pixels"], given.get("element_strides")
+    return TensorMapIm2colWideOptions(corners[0][0], corners[1][0], *columns, mode=given["wide"], **common)
+
+
+_MAKERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
+    TILED: _tiled,
+    CONVOLUTION: _convolution,
+    CORNERS: _im2col,
+    WIDE: _wide,
+}

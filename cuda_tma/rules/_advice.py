@@ -1,0 +1,193 @@
+"""What the driver accepts and users regret: the warnings of ``check(params, warnings=True)``, a table like RULES."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..codec import BEYOND_PARAMS, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES
+from ..enums import TensorMapAllocationClass as A
+from ..enums import TensorMapInterleave as I
+from ..enums import TensorMapSwizzle as S
+from ..errors import TensorMapError
+from ..limits import MAX_DOCUMENTED_DIM, MAX_SMEM_BYTES, SPAN_BYTES
+from ..params import Im2colParams, Im2colWideParams, TiledParams
+from ..smem import smem_bytes, tx_bytes
+from ._predicates import Finding, Found, TensorMap
+from ._rule import Rule
+
+__all__ = ["WARNINGS"]
+
+_LARGE_CLASS_BYTES = 128 * 1024  # CU_TENSOR_MAP_ALLOC_CLASS_LARGE: how far out-of-bounds address generation may reach
+
+
+def _extents_bytes(m: TensorMap) -> list[int]:
+    """Bytes from the first to past the last byte of dimension 0, of dimensions 0 and 1, ..."""
+    spans = [m.p.global_dim[0] * m.bits // 8]
+    for dim, stride in zip(m.p.global_dim[1:], m.p.global_strides, strict=False):
+        spans.append(spans[-1] + (dim - 1) * stride)
+    return spans
+
+
+def _documented_dim(m: TensorMap) -> Found:
+    wrong = [(i, d) for i, d in enumerate(m.p.global_dim) if MAX_DOCUMENTED_DIM < d <= 2**32]
+    return [Finding(i, d, "at most 2^31, as CUDA 13.5 documents", MAX_DOCUMENTED_DIM) for i, d in wrong]
+
+
+def _small_tensor(m: TensorMap) -> Found:
+    if m.compute_capability < (10, 0) or not m.p.global_dim:
+        return ()
+    extent = _extents_bytes(m)[-1]
+    if extent >= _LARGE_CLASS_BYTES:
+        return ()
+    need = (
+        f"in an allocation of {_LARGE_CLASS_BYTES} bytes or more (the tensor ends after {extent}), or a load may fault"
+    )
+    large = m.p.allocation_class == A.LARGE
+    fix = "Use the SMALL allocation class" if large else "Have the driver set SMALL (CUDA 13.5; earlier ones choose)"
+    return (Finding(None, m.p.global_address, need, fix=fix + ", or a larger allocation."),)
+
+
+def _store_row(m: TensorMap) -> Found:
+    row_bits = m.p.global_dim[0] * m.bits if m.p.global_dim else 0
+    if m.p.interleave or row_bits % 128 == 0:
+        return ()
+    need = "a whole number of 16 bytes for stores and reductions: these also overwrite what follows a row's end"
+    return (Finding(0, m.p.global_dim[0], need),)
+
+
+def _narrow_row(m: TensorMap) -> Found:
+    row = m.p.global_dim[0] * m.bits // 8 if m.p.global_dim and m.bits else 16
+    return (
+        (Finding(0, m.p.global_dim[0], f"16 bytes or more: a row is {row}, and the rest is fill"),) if row < 16 else ()
+    )
+
+
+def _overlap(m: TensorMap) -> Found:
+    """Sorted by stride, each dimension begins after the end of the smaller ones."""
+    if not m.p.global_dim:
+        return ()
+    end, found = m.p.global_dim[0] * m.bits // 8, []
+    outer = zip(m.p.global_strides, m.p.global_dim[1:], range(len(m.p.global_strides)), strict=False)
+    for stride, dim, i in sorted(outer):
+        if dim > 1 and stride < end:
+            found.append(Finding(i, stride, f"at least {end}, or indices share memory and stores race"))
+        end += (dim - 1) * stride
+    return found
+
+
+def _box_beyond_tensor(m: TensorMap) -> Found:
+    return [
+        Finding(i, box, f"at most the tensor's extent, {dim}: the rest of the box is fill")
+        for i, (box, dim) in enumerate(zip(m.p.box_dim, m.p.global_dim, strict=False))
+        if box > dim
+    ]
+
+
+def _wide_span(m: TensorMap) -> Found:
+    span = SPAN_BYTES.get(m.p.swizzle, 0)
+    if m.p.interleave or m.bits < 8 or m.inner_bytes >= span:
+        return ()
+    need = f"{span * 8 // m.bits}: a row of {m.inner_bytes} bytes takes the whole span of {span} bytes in shared memory"
+    return (Finding(0 if m.tiled else None, m.inner, need),)
+
+
+def _transfer_size(m: TensorMap) -> Found:
+    steps = m.p.element_strides
+    try:
+        delivered, whole = tx_bytes(m.p), tx_bytes(replace(m.p, element_strides=(1,) * len(steps)))
+    except TensorMapError:  # no box; a rule says why
+        return ()
+    if delivered == whole:
+        return ()
+    need = f"reckoned with in expect_tx: a load delivers {delivered} bytes, not the {whole} of the whole box"
+    return (Finding(None, steps, need),)
+
+
+def _ignored_element_stride(m: TensorMap) -> Found:
+    steps = m.p.element_strides
+    if m.p.interleave or not steps or steps[0] == 1:
+        return ()
+    return (Finding(0, steps[0], "1 without an interleaved layout: a load ignores it", 1),)
+
+
+def _interleave_swizzle(m: TensorMap) -> Found:
+    if m.p.interleave != I.INTERLEAVE_32B or m.p.swizzle == S.SWIZZLE_32B:
+        return ()
+    return (Finding(None, m.p.swizzle, "1 (32B) with INTERLEAVE_32B", int(S.SWIZZLE_32B)),)
+
+
+def _smem(m: TensorMap) -> Found:
+    most = _SMALL_SMEM_BYTES if m.compute_capability[0] == 12 else MAX_SMEM_BYTES
+    try:
+        size = smem_bytes(m.p)
+    except TensorMapError:  # no box; a rule says why
+        return ()
+    if size <= most:
+        return ()
+    value, fix = (m.p.box_dim, "Shrink the box.") if m.tiled else (m.p.pixels_per_column, "Take fewer pixels.")
+    return (
+        Finding(None, value, f"within the {most} bytes of shared memory that a block has: it takes {size}", fix=fix),
+    )
+
+
+def _unexplained(m: TensorMap) -> Found:
+    found = []
+    for word, mask in m.p.unexplained:
+        effect = "what they do is not known" if mask << 32 * word & ~_UNREAD else "no load reads them"
+        need = f"none: bits {mask:#x} of word {word} differ from what the driver writes, and {effect}"
+        found.append(Finding(None, (word, mask), need, fix="Encode the params without them."))
+    return found
+
+
+_SMALL_SMEM_BYTES = 99 * 1024  # of one block on compute capability 12.x (CUDA C++ Programming Guide)
+_UNREAD = sum(field.mask for field in (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS))
+
+_TILED = (TiledParams,)
+_PIXELS = (Im2colParams, Im2colWideParams)
+_API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
+_OBSERVED = "observed: driver 580, sm_90"
+_SMEM = "CUDA C++ Programming Guide 13.0, technical specifications per compute capability"
+
+# fmt: off
+WARNINGS = (
+    Rule("small_tensor", "global_address",
+         "from compute capability 10.0 on: its memory is 128 KiB or more, unless the driver set the class SMALL",
+         "CUDA 13.5 driver API, cuTensorMapSetAllocationClass (documented, not verified on hardware)", _small_tensor,
+         severity="warning"),
+    Rule("global_dim_documented", "global_dim",
+         "each at most 2^31", _API + "globalDim", _documented_dim, severity="warning"),
+    Rule("global_dim_store", "global_dim",
+         "the innermost is a whole number of 16 bytes without an interleaved layout, if the map is used for stores or "
+         "reductions: these write whole chunks of 16 bytes, past the end of a row", _OBSERVED, _store_row,
+         severity="warning"),
+    Rule("global_dim_narrow", "global_dim",
+         "the innermost is 16 bytes or more", _OBSERVED, _narrow_row, severity="warning"),
+    Rule("global_strides_overlap", "global_strides",
+         "no two indices share memory (a stride of 0 repeats a row on purpose)", _API + "globalStrides", _overlap,
+         severity="warning"),
+    Rule("box_dim_beyond_tensor", "box_dim",
+         "each at most the tensor's extent", _OBSERVED, _box_beyond_tensor, _TILED, "warning"),
+    Rule("box_dim_narrow", "box_dim",
+         "the innermost fills the swizzle span, or shared memory has gaps", _OBSERVED, _wide_span, _TILED, "warning"),
+    Rule("box_dim_smem", "box_dim",
+         "the box, with the gaps between its rows, fits into the shared memory of a block: 227 KiB, 99 KiB on 12.x",
+         _SMEM, _smem, _TILED, "warning"),
+    Rule("channels_per_pixel_narrow", "channels_per_pixel",
+         "fills the swizzle span, or shared memory has gaps", _OBSERVED, _wide_span, _PIXELS, "warning"),
+    Rule("pixels_per_column_smem", "pixels_per_column",
+         "the column, with the gaps between its pixels, fits into the shared memory of a block", _SMEM, _smem, _PIXELS,
+         "warning"),
+    Rule("element_strides_transfer", "element_strides",
+         "a load delivers ceil(box_dim / element_strides) elements: give expect_tx that product", _OBSERVED,
+         _transfer_size, _TILED, "warning"),
+    Rule("element_strides_ignored", "element_strides",
+         "the innermost is 1 without an interleaved layout", _API + "elementStrides", _ignored_element_stride,
+         severity="warning"),
+    Rule("interleave_swizzle", "swizzle",
+         "32B with INTERLEAVE_32B", _API + "swizzle; the driver accepts others (" + _OBSERVED + ")",
+         _interleave_swizzle, severity="warning"),
+    Rule("unexplained", "unexplained",
+         "empty: the bytes hold nothing that the driver was not seen to write", _OBSERVED, _unexplained,
+         severity="warning"),
+)
+# fmt: on

@@ -1,0 +1,316 @@
+"""What is refused before the driver is asked, because the driver would accept it and read the wrong bytes, or could
+only answer with a bare error code. Each function builds one error, in the user's terms; none is on the hot path.
+
+Shapes and strides are in tensor order; strides are in elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..data_type import DLPACK_DTYPES, element_bits, is_packed
+from ..enums import TensorMapAllocationClass, TensorMapDataType
+from ..errors import TensorMapError
+
+
+def no_tensor(value: object) -> TensorMapError:
+    """One of the protocols is needed."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return TensorMapError(
+        f"a {name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__. Pass a torch, CuPy, JAX or "
+        "numba-cuda array, a cuda.core Buffer or a view of one"
+    )
+
+
+def lazy_view(bit: str, resolve: str) -> TensorMapError:
+    """torch exports such views unmarked."""
+    return TensorMapError(
+        f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it shows. "
+        f"Pass tensor.{resolve}()"
+    )
+
+
+def copied() -> TensorMapError:
+    """DLPACK_FLAG_BITMASK_IS_COPIED."""
+    return TensorMapError(
+        "the tensor exports a copy of itself, and a map of that would not show the tensor; pass one whose memory can "
+        "be exported as it is"
+    )
+
+
+def dtype(value: object) -> TensorMapError:
+    """Elements that DLPack has no code for are unknown to all that follows."""
+    return TensorMapError(f"dtype={value!r} is none that tensors have here; choose one of {', '.join(DLPACK_DTYPES)}")
+
+
+def malformed(ndim: int, has_shape: bool, max_ndim: int) -> TensorMapError:
+    """dlpack.h, DLTensor."""
+    without = "" if has_shape else " without a shape"
+    return TensorMapError(
+        f"the tensor exports {ndim} dimensions{without}; DLPack has the extent of each, and 0 to {max_ndim} are read "
+        "here. Its library is at fault: pass the tensor through another"
+    )
+
+
+def not_strided(tensor: Any, error: Exception) -> TensorMapError:
+    """torch tensors that no shape and strides describe."""
+    if tensor.is_nested:
+        remedy = "Pass each of tensor.unbind()"
+    elif tensor.is_quantized:
+        remedy = "Pass tensor.int_repr()"
+    elif tensor.is_meta:
+        remedy = "Pass a tensor that has memory"
+    elif str(tensor.layout) != "torch.strided":
+        remedy = "Pass tensor.to_dense()"
+    else:
+        remedy = "Pass it from outside of torch.vmap, torch.func.grad and the like, which wrap it"
+    return TensorMapError(
+        f"a tensor of {tensor.layout} and {tensor.dtype} on {tensor.device} does not show its elements "
+        f"({str(error).partition(chr(10))[0]}). {remedy}"
+    )
+
+
+def typestr(value: str) -> TensorMapError:
+    """__cuda_array_interface__, typestr."""
+    return TensorMapError(f"the tensor's typestr {value!r} is not a native number type, which TMA needs")
+
+
+def mask() -> TensorMapError:
+    """__cuda_array_interface__, mask."""
+    return TensorMapError("the tensor has a mask, which TMA cannot honour; pass its data")
+
+
+def byte_strides(strides_bytes: tuple[int, ...], itemsize: int) -> TensorMapError:
+    """__cuda_array_interface__, strides."""
+    return TensorMapError(
+        f"strides {strides_bytes} bytes are not multiples of the element size {itemsize} bytes; copy the tensor"
+    )
+
+
+def rank(shape: tuple[int, ...]) -> TensorMapError:
+    """A tensor map has 1 to 5 dimensions (CUDA driver API, cuTensorMapEncodeTiled, tensorRank)."""
+    if not shape:
+        return TensorMapError("the tensor has rank 0; a tensor map has 1 to 5 dimensions. Use tensor.reshape(1)")
+    return TensorMapError(
+        f"the tensor has rank {len(shape)} (shape {shape}); a tensor map has 1 to 5 dimensions. Merge dimensions that "
+        "are contiguous with each other (tensor.flatten or reshape), or make a map for each slice of the outermost one"
+    )
+
+
+def empty(shape: tuple[int, ...]) -> TensorMapError:
+    """Every extent is at least 1 (cuTensorMapEncodeTiled, globalDim)."""
+    dim = next(dim for dim, extent in enumerate(shape) if extent < 1)
+    return TensorMapError(
+        f"dimension {dim} of shape {shape} has extent {shape[dim]}; a tensor map needs 1 element or more in each"
+    )
+
+
+# how many values the options take that say what their tensor's rank is
+_GIVE = {
+    "box_dim": "give box_dim one for each dimension",
+    "pixel_box_lower_corner": "give both corners one for each spatial dimension: (W,) for NWC, (H, W) for NHWC, "
+    "(D, H, W) for NDHWC",
+    "element_strides": "give element_strides one for each dimension",
+}
+
+
+def option_lengths(options: Any) -> TensorMapError:
+    """The options are of one rank."""
+    name = next(name for name in _GIVE if hasattr(options, name))
+    values, element_strides = getattr(options, name), options.element_strides
+    return TensorMapError(
+        f"element_strides={element_strides} has {len(element_strides)} values and {name}={values} has {len(values)}; "
+        f"{_GIVE[name]}, and element_strides one for each dimension, in tensor order"
+    )
+
+
+def option_length(options: object, shape: tuple[int, ...]) -> TensorMapError:
+    """The options are of the tensor's rank."""
+    name = next(name for name in _GIVE if hasattr(options, name))
+    values = getattr(options, name)
+    return TensorMapError(
+        f"{name}={values} has {len(values)} values for a tensor of rank {len(shape)} (shape {shape}); "
+        f"{_GIVE[name]}, in tensor order"
+    )
+
+
+def corner_lengths(lower: tuple[int, ...], upper: tuple[int, ...]) -> TensorMapError:
+    """The driver takes ``rank - 2`` values of both (cuTensorMapEncodeIm2col, pixelBoxLowerCorner)."""
+    return TensorMapError(
+        f"pixel_box_lower_corner={lower} has {len(lower)} values and pixel_box_upper_corner={upper} has {len(upper)}; "
+        + _GIVE["pixel_box_lower_corner"]
+    )
+
+
+def option_range(name: str, value: int, kind: str, legal: str) -> TensorMapError:
+    """A number that would be cut to 32 bits on its way to the driver."""
+    return TensorMapError(f"{name}={value} does not fit the driver's {kind} 32-bit integer; use {legal}")
+
+
+def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> TensorMapError:
+    """The innermost dimension has no stride in a tensor map: its elements are read one after another."""
+    last = len(shape) - 1
+    text = (
+        f"dimension {last}, the innermost, has stride {strides[last]} elements (shape {shape}, strides {strides}); TMA "
+        "reads the innermost dimension contiguously, stride 1. "
+    )
+    contiguous = [dim for dim in range(last) if strides[dim] == 1 and shape[dim] > 1]
+    if contiguous:
+        order = [dim for dim in range(last + 1) if dim != contiguous[-1]] + [contiguous[-1]]
+        return TensorMapError(
+            text
+            + f"Dimension {contiguous[-1]} is contiguous: pass tensor.permute{tuple(order)} (tensor.T of a matrix), "
+            "with box_dim in the same order, or tensor.contiguous()"
+        )
+    return TensorMapError(
+        text + "Pass tensor.contiguous(), or the tensor before it was sliced and skip elements in the kernel"
+    )
+
+
+def negative_stride(dim: int, strides: tuple[int, ...]) -> TensorMapError:
+    """Strides are unsigned (cuTensorMapEncodeTiled, globalStrides)."""
+    return TensorMapError(
+        f"dimension {dim} has stride {strides[dim]} elements (strides {strides}); TMA has no negative strides. "
+        "Pass the tensor before it was flipped, or a contiguous copy"
+    )
+
+
+def stride_range(dim: int, strides: tuple[int, ...]) -> TensorMapError:
+    """Strides are less than 2^40 bytes (cuTensorMapEncodeTiled, globalStrides)."""
+    return TensorMapError(
+        f"dimension {dim} has stride {strides[dim]} elements (strides {strides}); TMA needs less than 2^40 bytes"
+    )
+
+
+def element_size(data_type: int, dtype: str, dtype_bits: int) -> TensorMapError:
+    """Elements of another size would be addressed with the wrong strides and extents."""
+    name = TensorMapDataType(data_type).short_name
+    bits = element_bits(data_type)
+    if is_packed(data_type):
+        return TensorMapError(
+            f"data_type={name} packs {bits}-bit elements into bytes, and the tensor's elements are {dtype}, "
+            f"{dtype_bits} bits; packed types take storage of 1-byte elements: pass tensor.view(uint8)"
+        )
+    return TensorMapError(
+        f"data_type={name} has {bits}-bit elements and the tensor's are {dtype}, {dtype_bits} bits; every extent and "
+        f"stride would be wrong. Choose a data type of {dtype_bits} bits, or view the tensor as {bits}-bit elements"
+    )
+
+
+def packed_extent(data_type: int, extent_bytes: int) -> TensorMapError:
+    """The innermost extent counts packed elements, and must hold whole ones."""
+    name = TensorMapDataType(data_type).short_name
+    bits = element_bits(data_type)
+    return TensorMapError(
+        f"the innermost extent is {extent_bytes} bytes, which hold no whole number of {bits}-bit elements ({name}); "
+        f"use a multiple of {bits // 2} bytes"
+    )
+
+
+def host_memory(address: int) -> TensorMapError:
+    """Memory that the GPU cannot read."""
+    return TensorMapError(
+        f"the tensor is in host memory (address {address:#x}), which the GPU cannot read. Move it to the device "
+        "(tensor.cuda()), or use pinned or managed memory"
+    )
+
+
+def device_type(device: int) -> TensorMapError:
+    """A DLPack device that is not CUDA's."""
+    return TensorMapError(f"the tensor is on DLPack device type {device}, which is not a CUDA device's memory")
+
+
+def other_device(tensor_device: int, current_device: int) -> TensorMapError:
+    """A tensor map is made in the current context and read there.
+
+    The driver does not say whether peer access is enabled (CU_POINTER_ATTRIBUTE_ACCESS_FLAGS is the same with and
+    without it: two H200s, driver 580), so memory of a peer is accepted as an address alone.
+    """
+    return TensorMapError(
+        f"the tensor is on device {tensor_device} and the current device is {current_device}; make device "
+        f"{tensor_device} current first: Device({tensor_device}).set_current(). To read it from device "
+        f"{current_device} through peer access, give replace_address its address as an int"
+    )
+
+
+def no_context() -> TensorMapError:
+    """The driver's encoder asks for a current context (recorded: CUDA_ERROR_INVALID_CONTEXT without one)."""
+    return TensorMapError(
+        "no CUDA context is current on this thread, and the driver makes tensor maps in one. "
+        "Call cuda.core.Device().set_current() first (torch and CuPy do so at their first operation)"
+    )
+
+
+def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError:
+    """Without interleave the engine ignores the first element stride (recorded on sm_90, and so documented)."""
+    return TensorMapError(
+        f"element_strides={element_strides} asks for steps of {element_strides[-1]} elements along the innermost "
+        "dimension, which TMA ignores without interleave: it would load all of them. Use 1 there and skip elements in "
+        "the kernel"
+    )
+
+
+def replacement(what: str, new: object, old: object) -> TensorMapError:
+    """replace_address changes the address alone, so everything else must be the same."""
+    return TensorMapError(
+        f"the tensor's {what} is {new}, and the descriptor was made for {old}; replace_address keeps everything "
+        "but the address. Make a new descriptor"
+    )
+
+
+def allocation_class(value: int) -> TensorMapError:
+    """CUDA 13.5 driver API, cuTensorMapSetAllocationClass."""
+    name = TensorMapAllocationClass(value).short_name
+    return TensorMapError(
+        f'allocation_class="{name}" needs a driver with cuTensorMapSetAllocationClass (CUDA 13.5), and this one has '
+        "none; leave it out"
+    )
+
+
+def no_im2col_wide() -> TensorMapError:
+    """cuTensorMapEncodeIm2colWide came with CUDA 12.8."""
+    return TensorMapError(
+        "this NVIDIA driver has no cuTensorMapEncodeIm2colWide, which came with CUDA 12.8 (driver 570); use "
+        "TensorMapIm2colOptions, or a newer driver"
+    )
+
+
+def no_memory() -> TensorMapError:
+    """Address 0: a wrapper or fake tensor, or one whose storage was resized to nothing."""
+    return TensorMapError(
+        "the tensor has no memory of its own (address 0): it is a wrapper or fake tensor, or its storage was freed. "
+        "Pass the tensor that holds the elements"
+    )
+
+
+def other_context(own: int, current: int) -> TensorMapError:
+    """A map is valid in the context in which it was made, and in those that share its memory."""
+    return TensorMapError(
+        f"the map was made in context {own:#x}, and context {current:#x} is current, which does not share its memory; "
+        "replace the address with the map's own context current (Device.set_current), or make a map in this one"
+    )
+
+
+def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
+    """A map adopted with a tensor is a map of that tensor."""
+    return TensorMapError(
+        f"the tensor map begins at {map_address:#x} and the tensor at {tensor_address:#x}; pass the tensor (or the "
+        "slice of it) that the map was made for, or none"
+    )
+
+
+def address_list(shape: tuple[int, ...], dtype: object, count: int) -> TensorMapError:
+    """One integer for each map."""
+    return TensorMapError(
+        f"addresses has shape {shape} and dtype {dtype}; give {count} integers, one for each tensor map"
+    )
+
+
+def replacement_address(address: int, alignment: int) -> TensorMapError:
+    """cuTensorMapReplaceAddress, globalAddress."""
+    if not 0 < address < 2**64:
+        return TensorMapError(f"address {address} is no 64-bit device address; pass one above 0 and below 2^64")
+    return TensorMapError(
+        f"address {address:#x} is not a multiple of {alignment} bytes, which the descriptor needs; "
+        f"the nearest lower one is {address - address % alignment:#x}"
+    )

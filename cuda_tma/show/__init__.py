@@ -1,0 +1,1 @@
+"""Pictures of tiles, boxes and banks, and tables of parameters for notebooks."""

@@ -1,0 +1,337 @@
+"""Pictures of a tensor map: where a tile lies in shared memory, its banks, and its box in the tensor.
+
+Needs matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or a new one, and returns it. What
+is drawn is a load that hardware does: a tensor map that no driver takes, or that no thread block has room for, is
+refused with a TensorMapError, and a load that kills the context is the TensorMapFault of :func:`cuda_tma.emulate.load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._given import shown, tensor_coordinates
+from ..emulate import tensor_index
+from ..emulate._legal import emulated_rows
+from ..emulate._traversal import visit
+from ..enums import TensorMapDataType as T
+from ..enums import TensorMapInterleave, TensorMapSwizzle
+from ..errors import TensorMapError
+from ..params import Params, TiledParams, check_params
+from ..smem import CHUNK_BYTES, bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["banks", "box", "tile"]
+
+_LINE_BYTES = 128
+_WORD_BYTES = 4
+_MOST_LINES = 32  # a swizzle repeats within 8 lines; more would only shrink the labels
+_COLORS = "viridis"  # even in brightness, and safe for colour-blind readers
+_GAP_COLOR = "0.93"
+_MARK_COLOR = "#d55e00"  # vermilion of the Okabe-Ito palette
+
+
+def _new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
+    try:
+        from matplotlib.figure import Figure as NewFigure
+        from matplotlib.figure import FigureBase
+    except ImportError as error:
+        raise ImportError(
+            f"pictures need matplotlib ({error}): pip install matplotlib, the extra cuda-tma[plot]"
+        ) from None
+    if isinstance(figure, FigureBase):
+        return figure
+    if figure is not None:
+        raise TensorMapError(f"figure is {shown(figure)}; give a matplotlib figure to draw into, or None")
+    return NewFigure(figsize=size, layout="constrained")
+
+
+def _lines(params: Params) -> int:
+    return min(_MOST_LINES, -(-smem_bytes(params) // _LINE_BYTES))
+
+
+def _load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> tuple[int, ...]:
+    """The coordinates as ints, or zeros; refuses what no driver takes, and faults where the load would."""
+    emulated_rows(params, check=True)
+    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
+    visit(params, coordinates, offsets)
+    return coordinates
+
+
+def _title(params: Params) -> str:
+    swizzle = TensorMapSwizzle(params.swizzle).short_name
+    interleave = TensorMapInterleave(params.interleave)
+    layout = f", interleave {interleave.short_name}" if interleave else ""
+    return f"{T(params.data_type).short_name} {_box_name(params)}, swizzle {swizzle}{layout}"
+
+
+def _box_name(params: Params) -> str:
+    """The box as the map has it, and what it delivers where that is something else."""
+    extents = box_extents(params)
+    if not isinstance(params, TiledParams):
+        channels = "" if params.interleave else f"{extents[0]} channels x "
+        return f"column of {channels}{extents[-1]} pixels"
+    delivers = f", delivers {_times(extents)}" if extents != params.box_dim else ""
+    return f"box {_times(params.box_dim)}{delivers}"
+
+
+def _times(extents: Sequence[int]) -> str:
+    return " x ".join(map(str, extents))
+
+
+def _shown(params: Params) -> str:
+    lines = -(-smem_bytes(params) // _LINE_BYTES)
+    return "" if lines <= _MOST_LINES else f"first {_MOST_LINES} of {lines} lines"
+
+
+def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
+    """For every `step` bytes of each line of 128: the element that starts there or covers it, or None."""
+    return [
+        [
+            smem_index(params, offset) if offset < smem_bytes(params) else None
+            for offset in range(line * _LINE_BYTES, (line + 1) * _LINE_BYTES, step)
+        ]
+        for line in range(_lines(params))
+    ]
+
+
+def _row_number(params: Params, index: tuple[int, ...]) -> int:
+    """Number of an element's row within the box (of its slice, when interleaved)."""
+    extents, number = box_extents(params), 0
+    start = 0 if params.interleave else 1
+    for i, n in zip(reversed(index[start:]), reversed(extents[start:]), strict=True):
+        number = number * n + i
+    return number
+
+
+def _row_grid(params: Params, elements: list) -> np.ndarray:
+    """Row numbers, NaN in gaps."""
+    return np.array([[np.nan if e is None else _row_number(params, e) for e in line] for line in elements])
+
+
+def _draw_grid(axes: Any, grid: np.ndarray) -> Any:
+    import matplotlib
+
+    colors = matplotlib.colormaps[_COLORS].with_extremes(bad=_GAP_COLOR)
+    largest = max(1.0, np.nanmax(grid))
+    image = axes.imshow(np.ma.masked_invalid(grid), cmap=colors, vmin=0, vmax=largest, aspect="auto")
+    axes.set_xticks(np.arange(grid.shape[1]) - 0.5, minor=True)
+    axes.set_yticks(np.arange(grid.shape[0]) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=0.6)
+    axes.tick_params(which="both", length=0)
+    every = max(1, grid.shape[0] // 8)
+    axes.set_yticks(
+        range(0, grid.shape[0], every), [str(line * _LINE_BYTES) for line in range(0, grid.shape[0], every)]
+    )
+    axes.set_ylabel("byte offset")
+    return image
+
+
+def tile(
+    params: Params,
+    coordinates: Sequence[int] = (),
+    offsets: Sequence[int] = (),
+    *,
+    figure: Figure | None = None,
+) -> Figure:
+    """Which elements of the tensor land where in shared memory, coloured by row of the box; out of bounds is hatched.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+    coordinates, offsets : sequence of int, optional
+        Of the load, innermost first (default: the tensor's origin).
+    figure : matplotlib.figure.Figure, optional
+        To draw into.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Shared memory in lines of 128 bytes. A cell is 16 bytes, labelled with the tensor index of its first element.
+
+    Examples
+    --------
+    >>> params = TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(64, 64), global_strides=(128,),
+    ...                      box_dim=(64, 8), element_strides=(1, 1), swizzle=3)
+    >>> tile(params).axes[0].get_title()
+    'BFLOAT16 box 64 x 8, swizzle 128B'
+    """
+    coordinates = _load_start(params, coordinates, offsets)
+    elements = _elements(params, CHUNK_BYTES)
+    figure = _new_figure((9, 1.9 + 0.3 * len(elements)), figure)
+    axes = figure.subplots()
+    grid = _row_grid(params, elements)
+    image = _draw_grid(axes, grid)
+    for line, chunks in enumerate(elements):
+        for chunk, index in enumerate(chunks):
+            if index is not None:
+                at = tensor_index(params, index, coordinates, offsets)
+                _label_chunk(
+                    axes, (chunk, line), at, params.global_dim, dark=grid[line, chunk] < 0.45 * image.get_clim()[1]
+                )
+    axes.set_xticks(range(8), [str(chunk * CHUNK_BYTES) for chunk in range(8)])
+    axes.set_xlabel("byte within the line of 128; labels: tensor index of the first element, innermost first")
+    axes.set_title("; ".join(filter(None, [_title(params), _shown(params)])))
+    _draw_key(figure, image, [axes], "slice of the box" if params.interleave else "row of the box")
+    return figure
+
+
+def _label_chunk(axes: Any, place: tuple[int, int], at: tuple[int, ...], dims: Sequence[int], *, dark: bool) -> None:
+    from matplotlib.patches import Rectangle
+
+    outside = not all(0 <= i < n for i, n in zip(at, dims, strict=True))
+    if outside:
+        corner = (place[0] - 0.5, place[1] - 0.5)
+        axes.add_patch(Rectangle(corner, 1, 1, facecolor="white", edgecolor="0.7", hatch="////", linewidth=0))
+    text = "fill" if outside else ", ".join(map(str, at))
+    background = {"facecolor": "white", "edgecolor": "none", "pad": 2} if outside else None
+    color = "black" if outside or not dark else "white"
+    axes.text(*place, text, ha="center", va="center", fontsize=7, color=color, bbox=background)
+
+
+def banks(params: Params, access: str = "column", *, figure: Figure | None = None) -> Figure:
+    """Shared memory as 32 banks, without and with the swizzle; the words of a warp's worst read are marked.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+    access : {"row", "column", "ldmatrix"}
+        As in :func:`cuda_tma.swizzle.bank_conflicts`.
+    figure : matplotlib.figure.Figure, optional
+        To draw into.
+
+    Examples
+    --------
+    >>> params = TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
+    ...                      box_dim=(32, 32), element_strides=(1, 1), swizzle=3)
+    >>> [axes.get_title() for axes in banks(params).axes[:2]]
+    ['swizzle NONE: column read is 32-way', 'swizzle 128B: column read is 4-way']
+    """
+    emulated_rows(params, check=True)
+    compared = [params] if not params.swizzle else [replace(params, swizzle=0), params]
+    figure = _new_figure((6.5 * len(compared), 2.3 + 0.14 * max(map(_lines, compared))), figure)
+    panels = np.atleast_1d(figure.subplots(1, len(compared)))
+    for axes, drawn in zip(panels, compared, strict=True):
+        image = _draw_grid(axes, _row_grid(drawn, _elements(drawn, _WORD_BYTES)))
+        _mark_words(axes, worst_read(drawn, access))
+        axes.set_xticks(range(0, 32, 4), [str(bank) for bank in range(0, 32, 4)])
+        axes.set_xlabel("; ".join(filter(None, ["bank (4 bytes)", _shown(drawn)])))
+        ways = bank_conflicts(drawn, access)
+        conflict = f"{ways}-way" if ways > 1 else "free of conflicts"
+        axes.set_title(f"swizzle {TensorMapSwizzle(drawn.swizzle).short_name}: {access} read is {conflict}")
+    _draw_key(figure, image, list(panels), "slice of the box" if params.interleave else "row of the box")
+    figure.legend(handles=panels[0].lines[:1], loc="outside lower center", frameon=False)
+    return figure
+
+
+def _draw_key(figure: Figure, image: Any, beside: list, label: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    figure.colorbar(image, ax=beside, label=label, pad=0.02, ticks=MaxNLocator(integer=True, nbins=6))
+
+
+def _mark_words(axes: Any, words: np.ndarray) -> None:
+    lines, columns = words // 32, words % 32
+    seen = lines < _MOST_LINES
+    label = "4-byte word of one read by a warp"
+    colors = {"markerfacecolor": _MARK_COLOR, "markeredgecolor": "black"}
+    axes.plot(columns[seen], lines[seen], "s", markersize=5.5, markeredgewidth=0.6, label=label, **colors)
+
+
+def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
+    """The tensor, the box, and the elements visited, in dimensions 0 and 1; other dimensions at the box's start.
+
+    Parameters
+    ----------
+    params : TiledParams
+        Without interleave.
+    coordinates : sequence of int, optional
+        Of the load, innermost first (default: the tensor's origin).
+    figure : matplotlib.figure.Figure, optional
+        To draw into.
+
+    Examples
+    --------
+    >>> params = TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 48), global_strides=(256,),
+    ...                      box_dim=(16, 8), element_strides=(1, 2))
+    >>> box(params, (56, 4)).axes[0].get_title()
+    'FLOAT32 box 16 x 8, delivers 16 x 4, swizzle NONE: 32 of 64 elements inside'
+    """
+    check_params(params)
+    if not isinstance(params, TiledParams) or params.interleave:
+        given = f"{shown(params)} with interleave={params.interleave}"
+        raise TensorMapError(f"plot.box draws tiled tensor maps without interleave, not {given}; use plot.tile")
+    coordinates = _load_start(params, coordinates)
+    dims, extents, start = _plane(params.global_dim, 1), _plane(params.box_dim, 1), _plane(coordinates, 0)
+    step = _plane(params.element_strides, 1)[1]
+    figure = _new_figure((7, 5), figure)
+    axes = figure.subplots()
+    _draw_rectangles(axes, dims, extents, start)
+    inside = _draw_visited(axes, dims, extents, start, step)
+    _frame(axes, dims, extents, start, params.rank)
+    at = ", ".join(f"dimension {d} = {c}" for d, c in enumerate(coordinates) if d > 1)
+    slice_shown = f"\nslice at {at}" if at else ""
+    total = extents[0] * -(-extents[1] // step)
+    axes.set_title(f"{_title(params)}{slice_shown}: {inside} of {total} elements inside", fontsize=10)
+    return figure
+
+
+def _plane(values: Sequence[int], missing: int) -> tuple[int, int]:
+    """The values of dimensions 0 and 1; `missing` in a vector."""
+    return values[0], values[1] if len(values) > 1 else missing
+
+
+def _draw_rectangles(axes: Any, dims: tuple[int, int], extents: tuple[int, int], start: tuple[int, int]) -> None:
+    from matplotlib.patches import Rectangle
+
+    if any(s < 0 or s + e > n for s, e, n in zip(start, extents, dims, strict=True)):
+        hatched: Any = {"facecolor": "white", "edgecolor": "0.5", "hatch": "////"}
+        axes.add_patch(Rectangle(start, *extents, **hatched, linewidth=0, label="fill"))
+    axes.add_patch(Rectangle((0, 0), *dims, facecolor="#cfe3f1", edgecolor="#0072b2", linewidth=1.5, label="tensor"))
+    axes.add_patch(Rectangle(start, *extents, fill=False, edgecolor=_MARK_COLOR, linewidth=2, label="box"))
+
+
+def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], step: int) -> int:
+    """Draw one line for each visited row, from left to right, and return how many elements are inside."""
+    left, right = max(0, start[0]), min(dims[0], start[0] + extents[0])
+    rows = [r for r in range(start[1], start[1] + extents[1], step) if 0 <= r < dims[1]]
+    if right <= left:
+        return 0
+    width = min(1, 24 / max(1, len(rows)))
+    for number, r in enumerate(rows):
+        label = "visited, row by row" if number == 0 else None
+        line: Any = {"color": "#0072b2", "linewidth": width, "solid_capstyle": "butt", "label": label}
+        axes.plot([left, right], [r + 0.5, r + 0.5], **line)
+    return (right - left) * len(rows)
+
+
+_ZOOM = 8  # of a tensor that many times larger than the box, only the part around the box is shown
+
+
+def _span(start: int, extent: int, dim: int) -> tuple[int, int]:
+    """From where to where a dimension is shown."""
+    low, high = min(0, start), max(dim, start + extent)
+    if high - low <= _ZOOM * extent:
+        return low, high
+    reach = (_ZOOM - 1) * extent // 2
+    return max(low, start - reach), min(high, start + extent + reach)
+
+
+def _frame(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], rank: int) -> None:
+    spans = [_span(s, e, n) for s, e, n in zip(start, extents, dims, strict=True)]
+    margins = [0.05 * (high - low) + 0.5 for low, high in spans]
+    axes.set_xlim(spans[0][0] - margins[0], spans[0][1] + margins[0])
+    axes.set_ylim(spans[1][1] + margins[1], spans[1][0] - margins[1])
+    axes.set_xlabel("dimension 0 (innermost), elements")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if rank > 1:
+        axes.set_ylabel("dimension 1, elements")
+        axes.yaxis.get_major_locator().set_params(integer=True)
+    else:
+        axes.set_yticks([])
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4, frameon=False)

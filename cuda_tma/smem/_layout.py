@@ -1,0 +1,379 @@
+"""Where an element of a box lies, and how much shared memory the box takes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, cast
+
+from .._given import entry, integer, integers, shown
+from ..data_type import element_bits
+from ..enums import TensorMapDataType as T
+from ..enums import TensorMapIm2ColWideMode, TensorMapInterleave
+from ..errors import TensorMapError
+from ..limits import MAX_SMEM_BYTES
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
+from ._kept import kept_without_address
+from ._pattern import pattern, swizzle_offset
+
+__all__ = [
+    "CHUNK_BYTES",
+    "MAX_SMEM_BYTES",
+    "box_extents",
+    "chunk_elements",
+    "group_bytes",
+    "linear_offset",
+    "pixels",
+    "rows",
+    "slice_bytes",
+    "smem_alignment",
+    "smem_bytes",
+    "smem_index",
+    "smem_layout",
+    "smem_offset",
+    "tx_bytes",
+    "unit_bytes",
+]
+
+CHUNK_BYTES = 16  # what the engine moves between global and shared memory at a time
+
+_ELEMENT_BITS = {data_type: element_bits(data_type) for data_type in T}
+_SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))  # 0: not interleaved
+
+# (bytes of data, bytes taken in shared memory) for 16 packed elements.
+# Source: cuda.h, CUDA 13.5, cuTensorMapEncodeTiled.
+_GROUP_ELEMENTS = 16
+_GROUP_BYTES = {
+    T.PACKED_16U4_ALIGN8B: (8, 8),
+    T.PACKED_16U4_ALIGN16B: (8, 16),
+    T.PACKED_16U6_ALIGN16B: (12, 16),
+}
+
+_ALIGN16B_ELEMENTS = 128  # PTX ISA 9.0, "Restriction on Tensor Copy instructions"
+_W128_PIXELS = 128  # im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1)
+
+
+def chunk_elements(data_type: int) -> int:
+    """Elements of which a row of the box, and without interleave the innermost coordinate, must be a multiple.
+
+    >>> chunk_elements(T.BFLOAT16), chunk_elements(T.PACKED_16U4_ALIGN8B), chunk_elements(T.PACKED_16U4_ALIGN16B)
+    (8, 32, 128)
+    """
+    bits = entry("data_type", data_type, _ELEMENT_BITS)
+    if data_type in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B):
+        return _ALIGN16B_ELEMENTS
+    return CHUNK_BYTES * 8 // bits
+
+
+def slice_bytes(params: Params) -> int:
+    """Bytes of one slice of channels of an interleaved layout; 0 without interleave."""
+    check_params(params)
+    return entry("interleave", params.interleave, _SLICE_BYTES)
+
+
+def _bits(params: Params) -> int:
+    """Of one element."""
+    check_params(params)
+    return entry("data_type", params.data_type, _ELEMENT_BITS)
+
+
+def group_bytes(params: Params) -> tuple[int, int] | None:
+    """Bytes of data, and taken in shared memory, by 16 packed elements; None for types of whole bytes."""
+    return _GROUP_BYTES.get(T(params.data_type)) if _bits(params) < 8 else None
+
+
+def pixels(params: Im2colParams | Im2colWideParams) -> int:
+    """Pixels of one im2col load, without a halo."""
+    if not isinstance(params, Im2colParams | Im2colWideParams):
+        raise TensorMapError(f"params is {shown(params)}; give Im2colParams or Im2colWideParams: a box has no pixels")
+    if isinstance(params, Im2colWideParams) and params.mode == TensorMapIm2ColWideMode.W128:
+        return _W128_PIXELS
+    return params.pixels_per_column
+
+
+def box_extents(params: Params) -> tuple[int, ...]:
+    """Elements delivered per dimension of shared memory, innermost first.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+
+    Returns
+    -------
+    tuple of int
+        Tiled: one extent for each dimension, in driver order, ``ceil(box_dim / element_stride)``; dimension 0 is not
+        strided unless interleaved. Interleaved: extents count slices of 16 or 32 bytes in dimension 0, and the
+        dimension of channel slices (``rank - 2``) delivers one slice, whatever its box is (observed: driver 580,
+        sm_90). Im2col: (channels, pixels), or (pixels,) slices when interleaved.
+
+    Examples
+    --------
+    >>> box_extents(TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
+    ...                         box_dim=(8, 7), element_strides=(2, 2)))
+    (8, 4)
+    """
+    check_params(params)
+    try:
+        extents = _tiled_extents(params) if isinstance(params, TiledParams) else _column_extents(params)
+        if extents and min(extents) > 0:
+            return extents
+    except ValueError:  # of several lengths
+        pass
+    raise _no_box(params)
+
+
+def _tiled_extents(params: TiledParams) -> tuple[int, ...]:
+    if min(params.element_strides, default=1) < 1 or (params.interleave and params.rank < 2):
+        return ()
+    extents = [-(-box // step) for box, step in zip(params.box_dim, params.element_strides, strict=True)]
+    if len(extents) != params.rank:
+        return ()
+    if params.interleave:
+        extents[-2] = 1
+    else:
+        extents[:1] = params.box_dim[:1]
+    return tuple(extents)
+
+
+def _column_extents(params: Params) -> tuple[int, ...]:
+    columns = cast("Im2colParams | Im2colWideParams", params)
+    return (pixels(columns),) if params.interleave else (columns.channels_per_pixel, pixels(columns))
+
+
+def _no_box(params: Params) -> TensorMapError:
+    """Why there are no extents: fields that fit no rank, or too small a number."""
+    if isinstance(params, TiledParams):
+        least = "2 or more dimensions with an interleaved layout" if params.interleave else "1 or more dimensions"
+        return TensorMapError(
+            f"box_dim={shown(params.box_dim)} and element_strides={shown(params.element_strides)} make no box of rank "
+            f"{params.rank}; give one of each, from 1 on, for each of {least}"
+        )
+    columns = cast("Im2colParams | Im2colWideParams", params)
+    return TensorMapError(
+        f"channels_per_pixel={shown(columns.channels_per_pixel)} and pixels_per_column="
+        f"{shown(columns.pixels_per_column)} make no column; give 1 or more of each"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Shared memory as rows: what of a row is data, how far apart rows start, and where its chunks go. All in bytes."""
+
+    count: int
+    data_bytes: int  # delivered by a load
+    taken_bytes: int  # data, plus the gaps inside packed groups
+    pitch_bytes: int
+    group: tuple[int, int] | None  # see group_bytes
+    swizzle: int
+
+
+@kept_without_address(1024)
+def rows(params: Params) -> Rows:
+    """The rows of one box in shared memory; an interleaved box is one packed row."""
+    extents = box_extents(params)
+    span = pattern(params.swizzle).span_bytes
+    if params.interleave:
+        count, data = 1, math.prod(extents) * slice_bytes(params)
+    else:
+        count, data = math.prod(extents[1:]), extents[0] * _bits(params) // 8
+    group = group_bytes(params)
+    if group and data % group[0]:
+        raise TensorMapError(
+            f"a row of the box has {extents[0]} elements of {T(params.data_type).short_name}; give whole groups of "
+            f"{_GROUP_ELEMENTS}"
+        )
+    taken = data // group[0] * group[1] if group else data
+    return Rows(count, data, taken, -(-taken // span) * span, group, int(params.swizzle))
+
+
+def check_fits(size_bytes: int) -> None:
+    """Refuse a box that no thread block can hold, before anything of its size is made."""
+    if size_bytes > MAX_SMEM_BYTES:
+        raise TensorMapError(
+            f"the box takes {size_bytes} bytes of shared memory, and a thread block has at most {MAX_SMEM_BYTES}; "
+            "divide it among several loads"
+        )
+
+
+def tx_bytes(params: Params) -> int:
+    """Bytes that one load delivers: the number to give to ``mbarrier.expect_tx``.
+
+    Elements filled because they lie out of bounds count; gaps between rows do not. Packed types count their data
+    without the gaps of ``ALIGN16B`` (not verified on hardware). A halo of im2col-wide is not included.
+
+    >>> tx_bytes(TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
+    ...                      box_dim=(64, 64), element_strides=(1, 1), swizzle=3))
+    8192
+    """
+    layout = rows(params)
+    return layout.count * layout.data_bytes
+
+
+def smem_bytes(params: Params) -> int:
+    """Bytes of shared memory that one box takes, gaps between rows included.
+
+    >>> smem_bytes(TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
+    ...                        box_dim=(4, 8), element_strides=(1, 1), swizzle=3))
+    1024
+    """
+    layout = rows(params)
+    return layout.count * layout.pitch_bytes
+
+
+def smem_alignment(params: Params) -> int:
+    """Alignment in bytes of the destination in shared memory with which the offsets of this module hold.
+
+    The hardware takes any multiple of 128, but a swizzle follows address bits, so that below this alignment
+    (256, 512 or 1024 bytes) the pattern starts in its middle.
+    """
+    check_params(params)
+    return pattern(params.swizzle).alignment_bytes
+
+
+def box_index(extents: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
+    """The index of an element of the box as ints, one for each of its extents; they may lie outside."""
+    return integers("index", index, len(extents), "one for each of box_extents, innermost first")
+
+
+def linear_offset(params: Params, index: Sequence[int]) -> int:
+    """Byte offset of an element before swizzling; `index` as in :func:`smem_offset`."""
+    extents = box_extents(params)
+    index = box_index(extents, index)
+    if not all(0 <= i < n for i, n in zip(index, extents, strict=True)):
+        raise TensorMapError(
+            f"index={shown(index)} is outside the box: shared memory holds {extents} elements, innermost first; "
+            "give one index for each, from 0 on"
+        )
+    row = 0
+    for i, n in zip(reversed(index[1:]), reversed(extents[1:]), strict=True):
+        row = row * n + i
+    if params.interleave:
+        return (row * extents[0] + index[0]) * slice_bytes(params)
+    return row * rows(params).pitch_bytes + _offset_in_row(params, index[0])
+
+
+def _offset_in_row(params: Params, element: int) -> int:
+    group = group_bytes(params)
+    if group is None:
+        return element * _bits(params) // 8
+    number, rest = divmod(element, _GROUP_ELEMENTS)
+    return number * group[1] + rest * _bits(params) // 8
+
+
+def smem_offset(params: Params, index: Sequence[int]) -> int:
+    """Byte offset in shared memory of an element of the box, swizzled.
+
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+    index : sequence of int
+        One index for each of :func:`box_extents`, innermost first: elements delivered, not coordinates of the tensor.
+
+    Returns
+    -------
+    int
+        Bytes from a destination aligned to :func:`smem_alignment`; of a packed element, the byte with its first bit.
+
+    Raises
+    ------
+    TensorMapError
+        If `index` is outside the box, or has not one integer for each extent.
+
+    Examples
+    --------
+    >>> p = TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
+    ...                 box_dim=(64, 64), element_strides=(1, 1), swizzle=3)
+    >>> smem_offset(p, (0, 3)), smem_index(p, 432)
+    (432, (0, 3))
+    """
+    offset = linear_offset(params, index)
+    return swizzle_offset(params.swizzle, offset)
+
+
+def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
+    """The element that covers a byte of shared memory, or None in a gap: the inverse of :func:`smem_offset`.
+
+    Raises
+    ------
+    TensorMapError
+        If `offset` is outside the box's footprint, or no integer.
+    """
+    if not 0 <= (offset := integer("offset", offset)) < smem_bytes(params):
+        raise TensorMapError(
+            f"offset={shown(offset)} is outside shared memory: this box takes bytes 0 to {smem_bytes(params) - 1}"
+        )
+    row, byte = divmod(swizzle_offset(params.swizzle, offset), rows(params).pitch_bytes)
+    element = _element_at(params, byte)
+    if element is None:
+        return None
+    extents = box_extents(params)
+    if params.interleave:
+        row, element = divmod(element, extents[0])
+    index = [element]
+    for n in extents[1:]:
+        row, i = divmod(row, n)
+        index.append(i)
+    return tuple(index)
+
+
+def _element_at(params: Params, byte: int) -> int | None:
+    """Element of a row that covers a byte of it (a slice, when interleaved)."""
+    if byte >= rows(params).taken_bytes:
+        return None
+    if params.interleave:
+        return byte // slice_bytes(params)
+    bits = _bits(params)
+    group = group_bytes(params)
+    if group is None:
+        return byte * 8 // bits
+    number, rest = divmod(byte, group[1])
+    return None if rest >= group[0] else number * _GROUP_ELEMENTS + rest * 8 // bits
+
+
+def unit_bytes(params: Params) -> int:
+    """Bytes of one element of shared memory; 1 for packed elements."""
+    return max(1, _bits(params) // 8)
+
+
+def smem_layout(params: Params) -> Any:
+    """The same mapping as a CuTe layout: index (innermost first, see :func:`box_extents`) to offset in elements.
+
+    Needs the library ``tensor-layouts`` (the extra ``cuda-tma[layout]``).
+
+    Returns
+    -------
+    tensor_layouts.Layout or tensor_layouts.ComposedLayout
+        ``layout(i0, i1, ...) * element_bytes == smem_offset(params, (i0, i1, ...))``. Interleaved: one mode more, in
+        front, counts the elements of a slice.
+
+    Raises
+    ------
+    TensorMapError
+        For elements of less than a byte, which a layout cannot say.
+    ImportError
+        Without the library.
+    """
+    check_params(params)
+    try:
+        from tensor_layouts import Layout, Swizzle, compose
+    except ImportError as error:
+        raise ImportError(
+            f"smem_layout needs tensor-layouts ({error}): pip install tensor-layouts, the extra cuda-tma[layout]"
+        ) from None
+    if group_bytes(params) is not None:
+        raise TensorMapError(
+            f"data_type={T(params.data_type).short_name} has elements of less than a byte, which a CuTe layout cannot "
+            "address; describe the box with data_type UINT8"
+        )
+    unit = unit_bytes(params)
+    extents = (slice_bytes(params) // unit,) * bool(params.interleave) + box_extents(params)
+    row_pitch = extents[0] if params.interleave else rows(params).pitch_bytes // unit
+    strides = (1, *accumulate(extents[1:-1], operator.mul, initial=row_pitch))
+    layout = Layout(extents, strides[: len(extents)])
+    for from_bit, to_bit, bits in pattern(params.swizzle).xors:
+        base = to_bit - int(math.log2(unit))  # not below 0: no swizzle parts 8 bytes, the largest element
+        layout = compose(Swizzle(bits, base, from_bit - to_bit), layout)
+    return layout

@@ -1,0 +1,130 @@
+"""The house as CONTRIBUTING.md draws it: imports run one way between rooms, and in no circle between modules.
+
+Counted are ``import`` and ``cimport``, at the top of a file and inside functions alike; what only type checkers read
+(``if TYPE_CHECKING:``, stubs) is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "cuda_tma"
+CODE = (".py", ".pyx", ".pxd")
+
+# From what knows none of the others to what may know them all: a module imports from its own room and from those above
+# it. A room is a folder, but for the two whose modules lie in cuda_tma itself: the contract, which people write and
+# read, and the doors.
+CONTRACT = "contract"
+DOORS = "doors"
+ROOMS = (CONTRACT, "_cuda", "codec", "smem", "rules", "emulate", "_read", "_make", "_launch", "show", DOORS, "command")
+DOOR_MODULES = {
+    "",
+    "_kernel_arg",
+    "_tensor_map",
+    "device",
+    "html",
+    "params_of",
+    "plot",
+    "suggest",
+    "swizzle",
+    "testing",
+    "view",
+}
+# The descriptor and the argument of a kernel are types that the rooms which make and launch them handle.
+OWN_TYPES = {"_make": {"_tensor_map"}, "_launch": {"_tensor_map", "_kernel_arg"}}
+
+STATEMENT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<source>\.*[\w.]*)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
+    r"|c?import[ \t]+(?P<modules>[\w., ]+))",
+    re.MULTILINE,
+)
+CHECKED_ALONE = re.compile(r"^if TYPE_CHECKING:\n(?:(?:[ \t]+.*)?\n)+", re.MULTILINE)
+TEXT = re.compile(r'"""(?:.|\n)*?"""')
+
+
+def modules() -> dict[str, list[Path]]:
+    """Every module of the package by its name below it, with the files that it is made of."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(PACKAGE.rglob("*")):
+        if path.suffix in CODE and "include" not in path.parts:
+            parts = path.relative_to(PACKAGE).with_suffix("").parts
+            found.setdefault(".".join(takewhile(lambda part: part != "__init__", parts)), []).append(path)
+    return found
+
+
+MODULES = modules()
+
+
+def imported(name: str, path: Path) -> Iterator[str]:
+    """The modules of the package that one file names."""
+    text = CHECKED_ALONE.sub("", TEXT.sub('""', path.read_text()))
+    folder = name.split(".") if path.stem == "__init__" else name.split(".")[:-1]
+    for found in STATEMENT.finditer(text):
+        if found["modules"]:
+            for module in found["modules"].split(","):
+                yield module.split(" as ")[0].strip().removeprefix("cuda_tma.")
+        elif found["source"].startswith(".") or found["source"].split(".")[0] == "cuda_tma":
+            start = _absolute(found["source"], folder)
+            for each in re.sub(r"#.*|[()\n]", " ", found["names"]).split(","):
+                whole = ".".join([*start, *each.split()[:1]])
+                yield whole if whole in MODULES else ".".join(start)
+
+
+def _absolute(source: str, folder: list[str]) -> list[str]:
+    """A spelled module as parts below the package."""
+    below = source.lstrip(".")
+    dots = len(source) - len(below)
+    base = folder[: len(folder) - dots + 1] if dots else []
+    return [part for part in (*base, *below.split(".")) if part and (dots or part != "cuda_tma")]
+
+
+GRAPH = {
+    name: {found for path in paths for found in imported(name, path) if found in MODULES} - {name, ""}
+    for name, paths in MODULES.items()
+}
+
+
+def room(module: str) -> str:
+    if module == "__main__":
+        return "command"
+    if module in DOOR_MODULES:
+        return DOORS
+    first = module.split(".")[0]
+    return first if (PACKAGE / first).is_dir() else CONTRACT
+
+
+@pytest.mark.xfail(strict=True, reason="options and their C values")
+def test_no_module_imports_itself_by_way_of_others():
+    try:
+        TopologicalSorter(GRAPH).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_every_module_has_a_room():
+    assert {room(module) for module in MODULES} == set(ROOMS)
+
+
+@pytest.mark.xfail(strict=True, reason="options and their C values")
+def test_rooms_import_those_above_them_alone():
+    against = [
+        f"{module} -> {other}"
+        for module, others in GRAPH.items()
+        for other in others
+        if ROOMS.index(room(other)) > ROOMS.index(room(module)) and other not in OWN_TYPES.get(room(module), ())
+    ]
+    assert not against, "\n".join(sorted(against))
+
+
+def test_the_graph_sees_every_kind_of_import():
+    """Top, inside a function, of a module by its package, of names, of another extension's declarations."""
+    assert "params" in GRAPH["codec._codec"]
+    assert {"_read.dlpack", "rules.refusals"} <= GRAPH["_read.context"]  # cimport, and "from ..rules import refusals"
+    assert "show.html" in GRAPH["_tensor_map"]  # deferred
