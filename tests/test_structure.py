@@ -1,4 +1,4 @@
-"""The house as CONTRIBUTING.md draws it: imports run one way between rooms, and in no circle between modules.
+"""The house as CONTRIBUTING.md draws it: imports run one way between rooms, and in no circle; nothing grows too long.
 
 Counted are ``import`` and ``cimport``, at the top of a file and inside functions alike; what only type checkers read
 (``if TYPE_CHECKING:``, stubs) is not.
@@ -6,6 +6,7 @@ Counted are ``import`` and ``cimport``, at the top of a file and inside function
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -128,3 +129,51 @@ def test_the_graph_sees_every_kind_of_import():
     assert "params" in GRAPH["codec._codec"]
     assert {"_read.dlpack", "rules.refusals"} <= GRAPH["_read.context"]  # cimport, and "from ..rules import refusals"
     assert "show.html" in GRAPH["_tensor_map"]  # deferred
+
+
+# ---- sizes ----
+
+MOST_LINES, MOST_FUNCTION_LINES = 400, 40
+FOLDERS = ("cuda_tma", "benchmarks", "examples", "tools", "tests")
+LONGER = {  # files that may be longer than MOST_LINES, and why
+    "tests/test_rule_boundaries.py": "a table: every boundary of every rule",
+}
+SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (*CODE, ".pyi")]
+DEFINITION = re.compile(r"^(?P<margin> *)(?:cp?def|def)\b[^=\n]*\(.*\n(?:(?P=margin)(?: +|\)).*\n|\n)*", re.MULTILINE)
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Each function of a file, as it begins, and how many lines it has without its docstring."""
+    text = path.read_text()
+    if path.suffix == ".pyx":
+        for found in DEFINITION.finditer(text):
+            yield found[0].splitlines()[0].strip(), len(TEXT.sub("", found[0]).strip().splitlines())
+    elif path.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[0] if ast.get_docstring(node) is not None else None
+                docstring = first.end_lineno - first.lineno + 1 if first else 0
+                yield node.name, node.end_lineno - node.lineno + 1 - docstring
+
+
+@pytest.mark.xfail(reason="tests/test_kernel_arg.py")
+def test_no_file_is_too_long():
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES}
+    assert len(lengths) > 200
+    assert {name for name, length in lengths.items() if length > MOST_LINES} == set(LONGER)
+
+
+@pytest.mark.xfail(reason="_kernel_arg.pack")
+def test_no_function_is_too_long():
+    found = [(path, *function) for path in SOURCES for function in functions(path)]
+    assert len(found) > 1000
+    assert not [function for function in found if function[2] > MOST_FUNCTION_LINES]
+
+
+def test_functions_of_cython_are_found(tmp_path):
+    source = tmp_path / "module.pyx"
+    source.write_text(
+        'cdef class A:\n    def f(self,\n          x):\n        """Doc.\n\n        More.\n        """\n'
+        "        a = 1\n\n        return a\n\n    cdef int b\n\ncdef int g(\n    int a\n) except -1:\n    return 0\n"
+    )
+    assert [*functions(source)] == [("def f(self,", 6), ("cdef int g(", 4)]
