@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from cuda_tma import check, decode, emulate, encode
-from cuda_tma._make import arguments as _arguments
+from cuda_tma._make import encode as _encode
 from cuda_tma._read import export as _export
 from cuda_tma.codec import diff
 from cuda_tma.options import TensorMapOptions
@@ -59,7 +59,7 @@ def knowledge_cases(rank: int) -> list[Case]:
 def reading_cases() -> list[Case]:
     array = np.zeros((128, 128), np.float32)
     options = TensorMapOptions(box_dim=(32, 32), swizzle="128B")
-    export_tensor, tiled_params = _export.export_tensor, _arguments.tiled_params
+    export_tensor, tiled_params = _export.export_tensor, _encode.tiled_params
     exported = export_tensor(array)
     cases = [
         Case("`export_tensor` of a NumPy array", lambda: export_tensor(array)),

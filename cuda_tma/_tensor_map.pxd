@@ -2,7 +2,8 @@
 
 from libc.stdint cimport uint64_t, uintptr_t
 
-from ._make.arguments cimport Compilable, TensorArguments
+from ._compilable cimport Compilable
+from ._make.arguments cimport TensorArguments
 from ._read.dlpack cimport DLTensor
 from ._cuda.driver cimport CUcontext
 

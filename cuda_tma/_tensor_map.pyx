@@ -5,7 +5,9 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABL
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
-from ._make.arguments cimport Compilable, TensorArguments, arguments_of, compiled, describe
+from ._compilable cimport Compilable
+from ._make.arguments cimport TensorArguments, arguments_of
+from ._make.encode cimport describe_for
 from ._read.context cimport compute_capability, enter_context, require_access, share_memory
 from ._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of
 from ._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
@@ -223,7 +225,7 @@ cdef class TensorMapDescriptor:
             raise refusals.replacement("dtype", dtype_name_of(dtype_key(tensor)), self._dtype_name())
         if <uint32_t>tensor.ndim != self._arguments.rank:
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
-        describe(tensor, self._options, compiled(self._options), &other)
+        describe_for(tensor, self._options, &other)
         if memcmp(other.global_dim, self._arguments.global_dim, sizeof(other.global_dim)):
             raise refusals.replacement("shape", shape_of(tensor), self._shape())
         if not _same_strides(&other, &self._arguments):

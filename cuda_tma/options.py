@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypedDict
 
-from ._make.arguments import Compilable
+from ._compilable import Compilable
 from .convolution import Convolution, OneOrEach, Padding
 from .data_type import element_bits, parse_data_type
 from .enums import (
@@ -85,7 +85,7 @@ _PARSERS: dict[str, Callable[[Any, str], Any]] = {
 
 
 class _Checked(Compilable):
-    """What all kinds of options share: their values are read once. The compiled values are _arguments' to put there."""
+    """What all kinds of options share: their values are read once, and compiled by _make.encode."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
@@ -162,16 +162,10 @@ class TensorMapOptions(_Checked):
         """The options, in tensor order, that would make these parameters."""
         return cls(params.box_dim[::-1], **_common(params))
 
-    @classmethod
-    def suggest(cls, shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any) -> TensorMapOptions:
-        """The swizzle and the largest legal box for a tile: the options of :func:`cuda_tma.suggest`, without reasons.
+    if TYPE_CHECKING:  # suggest.py, which makes options, adds it
 
-        >>> TensorMapOptions.suggest((128, 128), "bfloat16").box_dim
-        (128, 64)
-        """
-        from .suggest import suggest  # which makes options
-
-        return suggest(shape, dtype, **keywords).options
+        @classmethod
+        def suggest(cls, shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any) -> TensorMapOptions: ...
 
 
 @dataclass(frozen=True, slots=True)

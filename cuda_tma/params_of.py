@@ -11,7 +11,7 @@ import numpy as np
 
 from ._given import integer, shown
 from ._keywords import as_options
-from ._make.arguments import tiled_params
+from ._make.encode import tiled_params
 from ._read.dlpack import ExportedTensor, contiguous_strides, describe_tensor
 from ._read.export import export_tensor
 from .data_type import DLPACK_DTYPES, dtype_name

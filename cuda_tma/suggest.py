@@ -113,6 +113,21 @@ def suggest(
     return Suggestion(options, best.loads, (_why_swizzle(best, plans, access), *_why_box(best, extents), _takes(best)))
 
 
+def _without_reasons(
+    cls: type[TensorMapOptions], shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any
+) -> TensorMapOptions:
+    """The swizzle and the largest legal box for a tile: the options of :func:`cuda_tma.suggest`, without reasons.
+
+    >>> TensorMapOptions.suggest((128, 128), "bfloat16").box_dim
+    (128, 64)
+    """
+    return suggest(shape, dtype, **keywords).options
+
+
+# A method of the options, added here since they do not know the rules that a suggestion keeps.
+TensorMapOptions.suggest = classmethod(_without_reasons)  # type: ignore[assignment,method-assign]
+
+
 def _extents(shape: Iterable[SupportsIndex]) -> tuple[int, ...]:
     try:
         extents = tuple(map(operator.index, shape))

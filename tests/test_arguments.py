@@ -13,7 +13,7 @@ from cuda_tma import (
     TensorMapOptions,
     TiledParams,
 )
-from cuda_tma._make.arguments import tiled_params
+from cuda_tma._make.encode import tiled_params
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma._read.export import export_tensor
 

@@ -15,7 +15,7 @@ import pytest
 
 import cuda_tma
 from benchmarks.kernels import example
-from cuda_tma._make.arguments import tiled_params
+from cuda_tma._make.encode import tiled_params
 from cuda_tma._read.dlpack import describe_tensor
 
 from .test_header import cubin

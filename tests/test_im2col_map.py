@@ -12,7 +12,7 @@ from cuda_tma import (
     Im2colWideParams,
     TensorMapError,
 )
-from cuda_tma._make.arguments import tiled_params
+from cuda_tma._make.encode import tiled_params
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma.data_type import element_bits
 from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, options_of

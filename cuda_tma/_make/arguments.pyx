@@ -1,20 +1,17 @@
-"""The one way from (tensor, options) to driver order: index 0 innermost, strides in bytes.
+"""The one way from a tensor to driver order: index 0 innermost, strides in bytes.
 
-Both parts are C values, so that making a descriptor touches no Python object between the tensor and the driver.
+All are C values, so that making a descriptor touches no Python object between the tensor and the driver.
 """
 
-cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from .._read.dlpack cimport DLTensor, ExportedTensor, address_of, dtype_key, shape_of, strides_of
-from .._cuda.driver cimport CUresult, driver
+from .._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of, strides_of
 
 from ..rules import refusals
 from .._read.dlpack import dtype_name_of
 from ..data_type import DLPACK_NAMES, data_type_of, element_bits
 from ..enums import TensorMapDataType
-from ..params import TiledParams
 
 # data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
 cdef enum:
@@ -45,88 +42,8 @@ def fill_tables(data_types, dtypes):
 fill_tables(TensorMapDataType, DLPACK_NAMES)
 
 
-cdef inline int driver_index(int rank, int dim) noexcept:
-    """The driver counts dimensions from the innermost, tensors from the outermost."""
-    return rank - 1 - dim
-
-
-cdef class CompiledOptions:
-    cdef CUresult encode(self, void* target, TensorArguments* tensor, int device_id) noexcept:
-        return driver.cuTensorMapEncodeTiled(
-            target, tensor.data_type, tensor.rank, <void*><uintptr_t>tensor.global_address, tensor.global_dim,
-            tensor.global_strides, self.box_dim, self.element_strides, self.interleave, self.swizzle,
-            self.l2_promotion, self.oob_fill)
-
-    cdef object params(self, TensorArguments* tensor):
-        return TiledParams(
-            box_dim=tuple([self.box_dim[index] for index in range(tensor.rank)]), **self.common_params(tensor))
-
-    cdef dict common_params(self, TensorArguments* tensor):
-        """The parameters of all modes."""
-        rank = tensor.rank
-        return {
-            "data_type": tensor.data_type,
-            "global_address": tensor.global_address,
-            "global_dim": tuple([tensor.global_dim[index] for index in range(rank)]),
-            "global_strides": tuple([tensor.global_strides[index] for index in range(rank - 1)]),
-            "element_strides": tuple([self.element_strides[index] for index in range(rank)]),
-            "interleave": self.interleave,
-            "swizzle": self.swizzle,
-            "l2_promotion": self.l2_promotion,
-            "oob_fill": self.oob_fill,
-            "allocation_class": SMALL if self.allocation_class < 0 else self.allocation_class,
-        }
-
-
-@cython.auto_pickle(False)  # the values are made again
-cdef class Compilable:
-    pass
-
-
-cdef CompiledOptions compile_options(object options):
-    from ..options import TensorMapOptions  # whose base class is above
-
-    if not isinstance(options, TensorMapOptions):
-        from .im2col import compile_pixels  # whose values are of subclasses of this module's
-
-        return compile_pixels(options)
-    cdef CompiledOptions values = CompiledOptions.__new__(CompiledOptions)
-    compile_common(values, options, len(options.box_dim))
-    put_uint32(values.box_dim, "box_dim", options.box_dim, "1 to 256")
-    return values
-
-
-cdef int compile_common(CompiledOptions values, object options, int rank) except -1:
-    """The options of all modes. Those of ANY_RANK have no element strides: all are 1."""
-    element_strides = options.element_strides or (1,) * (MAX_RANK if rank == ANY_RANK else rank)
-    if len(element_strides) != rank and rank != ANY_RANK:
-        raise refusals.option_lengths(options)
-    if options.interleave == 0 and rank and element_strides[-1] != 1:
-        raise refusals.innermost_element_stride(element_strides)
-    values.rank = rank
-    put_uint32(values.element_strides, "element_strides", element_strides, "1 to 8")
-    values.data_type = -1 if options.data_type is None else options.data_type
-    values.allocation_class = -1 if options.allocation_class is None else options.allocation_class
-    values.interleave = options.interleave
-    values.swizzle = options.swizzle
-    values.l2_promotion = options.l2_promotion
-    values.oob_fill = options.oob_fill
-    return 0
-
-
-cdef int put_uint32(uint32_t* target, str name, tuple values, str legal) except -1:
-    """A value for each dimension, in driver order. More than MAX_RANK fit no tensor that describe() lets through."""
-    rank = len(values)
-    for dim in range(rank if rank <= MAX_RANK else 0):
-        if not 0 <= values[dim] < 2**32:
-            raise refusals.option_range(f"{name}[{dim}]", values[dim], "unsigned", legal)
-        target[driver_index(rank, dim)] = values[dim]
-    return 0
-
-
-cdef int describe(
-        DLTensor* tensor, Compilable options, CompiledOptions values, TensorArguments* out) except -1:
-    """The tensor in driver order."""
+cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorArguments* out) except -1:
+    """The tensor in driver order. A data type of -1 follows from the tensor's dtype."""
     cdef int rank = tensor.ndim
     cdef int index, dim
     cdef int64_t elements = 1  # of the dimensions so far
@@ -134,12 +51,10 @@ cdef int describe(
     cdef uint64_t span_bytes = tensor.bits * tensor.lanes // 8  # of the dimensions so far, with their gaps
     if rank < 1 or rank > MAX_RANK:
         raise refusals.rank(shape_of(tensor))
-    if values.rank != rank and values.rank != ANY_RANK:
-        raise refusals.option_length(options, shape_of(tensor))
     out.dtype = dtype_key(tensor)
-    out.data_type = resolve_data_type(tensor, values.data_type)
+    out.data_type = resolve_data_type(tensor, data_type)
     out.rank = rank
-    out.alignment_bytes = address_alignment_bytes(out.data_type, values.interleave)
+    out.alignment_bytes = address_alignment_bytes(out.data_type, interleave)
     out.global_address = address_of(tensor)
     for index in range(rank):
         dim = driver_index(rank, index)
@@ -227,27 +142,3 @@ cdef int arguments_of(object params, TensorArguments* out) except -1:
     for index, stride in enumerate(params.global_strides):
         out.global_strides[index] = stride
     return 0
-
-
-def tiled_params(ExportedTensor tensor, options):
-    """The parameters that a tensor and options make, without asking the driver.
-
-    Parameters
-    ----------
-    tensor : ExportedTensor
-        From ``describe_tensor`` or ``export_tensor``.
-    options : TensorMapOptions, TensorMapIm2colOptions or TensorMapIm2colWideOptions
-
-    Returns
-    -------
-    TiledParams, Im2colParams or Im2colWideParams
-
-    Raises
-    ------
-    TensorMapError
-        If the tensor cannot be described: see ``refusals``.
-    """
-    cdef TensorArguments arguments
-    cdef CompiledOptions values = compiled(options)
-    describe(&tensor.layout, options, values, &arguments)
-    return values.params(&arguments)

@@ -5,10 +5,12 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
-from .arguments cimport Compilable, CompiledOptions, TensorArguments, compiled
+from .arguments cimport TensorArguments
 from .._read.context cimport enter_context
-from .create cimport describe_here, encode
+from .create cimport describe_here
 from .device_memory cimport allocate
+from .encode cimport encode
+from .._compilable cimport Compilable
 from .._cuda.driver cimport CUcontext, CUresult, CUstream, driver, require_success
 from .._read.export cimport source_of
 from .._read.index cimport checked_index
@@ -191,16 +193,15 @@ cdef TensorMapArray _of_tensors(list tensors, Compilable options):
 
 cdef object _put_map(TensorMapArray array, Py_ssize_t index, object tensor):
     """Make the map of one tensor, and return what owns its memory."""
-    cdef CompiledOptions values = compiled(array._options)
     cdef unsigned char* target = array._maps + index * MAP_BYTES
     cdef TensorArguments* arguments = array._arguments + index
-    owner = describe_here(tensor, array._options, values, &array._context, &array._device_id, arguments)
+    owner = describe_here(tensor, array._options, &array._context, &array._device_id, arguments)
     if index > 0 and _differ_in_address_alone(arguments, arguments - 1):
         # A third of what encoding takes. The bytes are the same (tests/gpu/test_array.py).
         memcpy(target, target - MAP_BYTES, MAP_BYTES)
         replace_address(target, arguments.global_address)
     else:
-        encode(target, values, arguments, array._device_id)
+        encode(target, array._options, arguments, array._device_id)
     return owner
 
 
@@ -213,16 +214,15 @@ cdef bint _differ_in_address_alone(const TensorArguments* arguments, const Tenso
 
 
 cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addresses):
-    cdef CompiledOptions values = compiled(options)
     cdef Py_ssize_t count = len(addresses)
     cdef TensorMapArray array = _allocate(count, options)
     cdef TensorArguments arguments
     cdef Py_ssize_t index
-    owner = describe_here(tensor, options, values, &array._context, &array._device_id, &arguments)
+    owner = describe_here(tensor, options, &array._context, &array._device_id, &arguments)
     array._owners = [tensor, owner]  # no map is of the tensor itself
     checked = _address_array(addresses, count, arguments.alignment_bytes)
     if count:
-        encode(array._maps, values, &arguments, array._device_id)
+        encode(array._maps, options, &arguments, array._device_id)
     for index in range(count):
         memcpy(array._maps + index * MAP_BYTES, array._maps, MAP_BYTES)
         array._arguments[index] = arguments

@@ -1,10 +1,9 @@
-"""From a tensor and options to the 128 bytes, for the other extension modules."""
+"""Describing a tensor for a map of this context, for the other extension modules."""
 
-from .arguments cimport Compilable, CompiledOptions, TensorArguments
+from .arguments cimport TensorArguments
+from .._compilable cimport Compilable
 from .._cuda.driver cimport CUcontext
 
 
 cdef object describe_here(
-    object tensor, Compilable options, CompiledOptions values, CUcontext* context, int* device_id,
-    TensorArguments* out)
-cdef int encode(void* target, CompiledOptions values, TensorArguments* arguments, int device_id) except -1
+    object tensor, Compilable options, CUcontext* context, int* device_id, TensorArguments* out)

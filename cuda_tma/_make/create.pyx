@@ -1,25 +1,19 @@
-"""Making one descriptor, by every door; and having the driver write the 128 bytes, for all who make them."""
+"""Making one descriptor, by every door."""
 
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t, uint64_t
 
-from .arguments cimport SMALL, Compilable, CompiledOptions, TensorArguments, compiled, describe, row_bytes
-from .._read.context cimport compute_capability, enter_context, require_access
-from .._cuda.driver cimport (
-    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS, CUcontext, CUresult,
-    driver, error_name, require_success)
+from .arguments cimport TensorArguments
+from .encode cimport describe_for, encode
+from .._compilable cimport Compilable
+from .._read.context cimport enter_context, require_access
+from .._cuda.driver cimport CUcontext
 from .._read.export cimport Reading, read, source_of
 from .._tensor_map cimport TensorMapDescriptor, new_descriptor
 from .._read.vectorcall cimport PyVectorcall_NARGS, take_calls, vectorcallfunc
 
-from ..rules import refusals
-from .._read.dlpack import dtype_name_of
-from ..errors import TensorMapError
-from ..rules import refusal
 from .._keywords import NAMES, as_options
 from ..options import TensorMapOptions
-from ..rules import check
 
 ctypedef object (*Calls)(PyObject*, PyObject* const*, size_t, PyObject*)
 
@@ -139,82 +133,24 @@ cdef object _options_of(object options, tuple keywords):
 
 # ---- making ----
 
-cdef enum:
-    LARGE_BIT = 1 << 21        # of word 2: the allocation class (fields.py)
-    LARGE_BYTES = 128 * 1024
-
-
 cdef TensorMapDescriptor _create(object tensor, Compilable options):
     cdef TensorMapDescriptor descriptor
-    cdef CompiledOptions values = compiled(options)
     cdef TensorArguments arguments
     cdef CUcontext context = NULL
     cdef int device_id
-    owner = describe_here(tensor, options, values, &context, &device_id, &arguments)
+    owner = describe_here(tensor, options, &context, &device_id, &arguments)
     descriptor = new_descriptor(context, device_id, &arguments, options, source_of(tensor, owner), owner)
-    encode(descriptor.map(), values, &arguments, device_id)
+    encode(descriptor.map(), options, &arguments, device_id)
     return descriptor
 
 
 cdef object describe_here(
-        object tensor, Compilable options, CompiledOptions values, CUcontext* context, int* device_id,
-        TensorArguments* out):
+        object tensor, Compilable options, CUcontext* context, int* device_id, TensorArguments* out):
     """Describe a tensor for a map of this context, of the current one if it is NULL; return what owns the memory."""
     cdef Reading reading
     owner = read(tensor, &reading)
-    describe(reading.tensor, options, values, out)
+    describe_for(reading.tensor, options, out)
     if context[0] == NULL:
         enter_context(context, device_id)
     require_access(reading.tensor, device_id[0])
     return owner
-
-
-cdef int encode(void* target, CompiledOptions values, TensorArguments* arguments, int device_id) except -1:
-    """Have the driver write the 128 bytes, or explain why it does not."""
-    cdef CUresult result = values.encode(target, arguments, device_id)
-    if result != CUDA_SUCCESS:
-        raise _driver_refusal(result, values.params(arguments), dtype_name_of(arguments.dtype), device_id)
-    if driver.cuTensorMapSetAllocationClass != NULL:
-        result = driver.cuTensorMapSetAllocationClass(
-            target, SMALL if values.allocation_class < 0 else values.allocation_class, NULL)
-        require_success(result, "cuTensorMapSetAllocationClass")
-    elif values.allocation_class >= 0:
-        raise refusals.allocation_class(values.allocation_class)
-    else:
-        _mend_allocation_class(<uint32_t*>target, arguments, device_id)
-    return 0
-
-
-cdef int _mend_allocation_class(uint32_t* words, TensorArguments* arguments, int device_id) except -1:
-    """Make a map SMALL whose tensor may lie in an allocation of less than 128 KiB. Not verified on hardware.
-
-    On compute capability 10.0 and later, drivers without cuTensorMapSetAllocationClass call such tensors LARGE unless
-    they are dense, and loads then fault now and then. NVIDIA says to clear the bit (driver 595.71.05, release notes,
-    known issues); as CUTLASS and Triton do, we go by the tensor, which reaches less far than its allocation.
-    """
-    if words[2] & LARGE_BIT and _reaches_less_than(arguments, LARGE_BYTES) and compute_capability(device_id) >= (10, 0):
-        words[2] &= ~<uint32_t>LARGE_BIT
-    return 0
-
-
-cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noexcept:
-    """Whether the last element ends before so many bytes from the first."""
-    cdef uint64_t reach_bytes = row_bytes(tensor)
-    cdef uint32_t index
-    for index in range(1, tensor.rank):
-        if tensor.global_dim[index] > 1:
-            if tensor.global_strides[index - 1] >= limit_bytes:
-                return False
-            reach_bytes += (tensor.global_dim[index] - 1) * tensor.global_strides[index - 1]
-    return reach_bytes < limit_bytes
-
-
-cdef object _driver_refusal(CUresult result, object params, str dtype_name, int device_id):
-    """What to say when the driver refused. Off the hot path: the rules are asked only now."""
-    if result == CUDA_ERROR_INVALID_CONTEXT:
-        return refusals.no_context()
-    if result == CUDA_ERROR_NOT_SUPPORTED:
-        return refusals.no_im2col_wide()
-    if result != CUDA_ERROR_INVALID_VALUE:
-        return TensorMapError(f"the driver's encoder failed with {error_name(result)}, whatever the arguments")
-    return refusal(params, check(params, compute_capability=compute_capability(device_id)), dtype_name=dtype_name)

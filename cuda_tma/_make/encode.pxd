@@ -1,0 +1,10 @@
+"""From arguments and options to 128 bytes, or to what they say, for the other extension modules."""
+
+from .._compilable cimport Compilable
+from .._read.dlpack cimport DLTensor
+from .arguments cimport TensorArguments
+
+
+cdef int describe_for(DLTensor* tensor, Compilable options, TensorArguments* out) except -1
+cdef int encode(void* target, Compilable options, TensorArguments* arguments, int device_id) except -1
+cdef object params_from(Compilable options, TensorArguments* arguments)
