@@ -3,9 +3,10 @@
 A suite is a module of this package with these functions:
 
 - ``unavailable()``: why it cannot run here, in words; empty if it can;
-- ``tables(repeats, runs)``: what was measured, as :class:`benchmarks.timing.Table`,
-  :class:`benchmarks.comparison.Comparison` or :class:`benchmarks.kernels.figures.Figures` objects; `repeats` of short
-  calls, `runs` of processes, of which a suite heeds what it has;
+- ``machine()``: what it runs on, in a line;
+- ``tables(repeats, runs)``: what was measured, as :class:`benchmarks.comparison.Comparison` or, of kernels,
+  :class:`benchmarks.kernels.figures.Figures` objects; `repeats` of short calls, `runs` of processes, of which a suite
+  heeds what it has;
 
-and, if it has more to say, ``machine()`` (what it ran on, in a line) and ``draw(tables, path)`` (an SVG).
+and, if there is a picture, ``draw(tables, path)`` (an SVG).
 """

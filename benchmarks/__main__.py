@@ -13,14 +13,13 @@ from typing import Any
 
 import benchmarks
 
-from . import comparison, timing
+from . import comparison
 from .kernels import figures
 
-_NOT_SUITES = ("__main__", "comparison", "timing")
+_NOT_SUITES = ("__main__", "comparison", "drawing")
 LEAST_REPEATS = 15
 RUNS = 3
 _MARKDOWN: dict[type, Callable[[Any], str]] = {
-    timing.Table: timing.markdown,
     comparison.Comparison: comparison.markdown,
     figures.Figures: figures.markdown,
 }
@@ -49,7 +48,7 @@ def run(name: str, repeats: int, runs: int, output: Path | None) -> None:
     if reason := suite.unavailable():
         print(f"`{name}` was not run: {reason}\n")
         return
-    machine = getattr(suite, "machine", timing.machine)()
+    machine = suite.machine()
     print(f"{machine}\n", flush=True)
     tables = suite.tables(repeats, runs)
     text = "\n".join(map(markdown, tables))
@@ -67,7 +66,7 @@ def run(name: str, repeats: int, runs: int, output: Path | None) -> None:
             print(f"{name}.svg was not drawn: {error}")
 
 
-def markdown(table: timing.Table | comparison.Comparison | figures.Figures) -> str:
+def markdown(table: comparison.Comparison | figures.Figures) -> str:
     return _MARKDOWN[type(table)](table)
 
 

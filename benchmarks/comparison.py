@@ -1,4 +1,4 @@
-"""Comparing short pieces of work: ours beside others and beside a floor, each with its goal.
+"""Timing short pieces of work beside each other: ours, others, and a floor if there is one, each with its goal.
 
 A :class:`Work` knows how to prepare a timer: a function from a number of calls to the nanoseconds of one. A work that
 cannot be prepared or run (a peer that is not installed) becomes a row that says why, and the others go on.
@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil, sqrt
 
-from .timing import rotated, three_digits
-
 Timer = Callable[[int], float]  # number of calls -> nanoseconds of one call
+
+UNIT_NS = {"ns": 1, "µs": 1e3, "ms": 1e6}  # what tables may be shown in
 
 WARM_UP_NS = 30e6
 REPEAT_NS = 10e6
@@ -56,9 +56,15 @@ class Goal:
         """
         return self.times * floor_ns + self.plus_ns
 
-    def __str__(self) -> str:
+    def text(self, unit: str) -> str:
+        """As a table in this unit has it.
+
+        >>> Goal(0, 20_000).text("µs"), Goal(1.5, 250).text("ns")
+        ('≤ 20 µs', '≤ 1.5 × floor + 250 ns')
+        """
         factor = f"{self.times:g} × {' + '.join(self.floor) or 'floor'}" if self.times else ""
-        return "≤ " + " + ".join(filter(None, [factor, f"{self.plus_ns:g} ns" if self.plus_ns else ""]))
+        plus = f"{three_digits(self.plus_ns / UNIT_NS[unit])} {unit}" if self.plus_ns else ""
+        return "≤ " + " + ".join(filter(None, [factor, plus]))
 
 
 @dataclass(frozen=True)
@@ -114,14 +120,17 @@ class Comparison:
     title : str
     rows : sequence of Row
     floor : tuple of str
-        The rows that add up to the floor.
+        The rows that add up to the floor; none if there is no floor.
     notes : sequence of str
+    unit : str
+        In which times are shown: "ns", "µs" or "ms".
     """
 
     title: str
     rows: Sequence[Row]
-    floor: tuple[str, ...]
+    floor: tuple[str, ...] = ()
     notes: Sequence[str] = field(default=())
+    unit: str = "ns"
 
     def floor_samples_ns(self, names: tuple[str, ...] = ()) -> tuple[float, ...] | None:
         """The floor in each round; None if one of its rows was not measured."""
@@ -151,7 +160,11 @@ class Comparison:
         limit_ns = self.limit_ns(row)
         if row.goal.paired or limit_ns is None:
             return "no floor"
-        return f"{_yes(row.median_ns <= limit_ns)}: limit {three_digits(limit_ns)} ns"
+        return f"{_yes(row.median_ns <= limit_ns)}: limit {self.shown(limit_ns)} {self.unit}"
+
+    def shown(self, ns: float) -> str:
+        """A time in the unit of the table."""
+        return three_digits(ns / UNIT_NS[self.unit])
 
 
 def _quotients(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
@@ -160,6 +173,14 @@ def _quotients(numerators: Sequence[float], denominators: Sequence[float]) -> li
 
 def _yes(is_met: bool) -> str:
     return "yes" if is_met else "**no**"
+
+
+def three_digits(number: float) -> str:
+    """
+    >>> three_digits(1234.5), three_digits(0.125)
+    ('1230', '0.125')
+    """
+    return f"{float(f'{number:.3g}'):.10g}"
 
 
 # ---- timers ----
@@ -198,18 +219,23 @@ def each(timer: Timer, count: int) -> Timer:
 
 
 def compare(
-    title: str, works: Sequence[Work], repeats: int, floor: tuple[str, ...], notes: Sequence[str] = ()
+    title: str,
+    works: Sequence[Work],
+    repeats: int,
+    floor: tuple[str, ...] = (),
+    notes: Sequence[str] = (),
+    unit: str = "ns",
 ) -> Comparison:
     """Time all works beside each other, and in pairs those whose goals ask for it."""
     running = [_Running(work) for work in works]
     with _no_collection():
         for first in range(repeats):
-            for i in rotated(len(running), first):
-                running[i].repeat()
+            for at in range(len(running)):
+                running[(first + at) % len(running)].repeat()
             gc.collect()
         for one in running:
             one.pair({other.work.name: other for other in running}, floor)
-    return Comparison(title, [one.row() for one in running], floor, notes)
+    return Comparison(title, [one.row() for one in running], floor, notes, unit)
 
 
 class _Running:
@@ -303,25 +329,32 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """A comparison as a Markdown table; the columns of goals are there if any row has one."""
+    """A comparison as a Markdown table; there is a column for the floor if it has one, and for goals if any row has."""
+    unit, floor = comparison.unit, comparison.floor
     goals = any(row.goal is not None for row in comparison.rows)
-    head = ["", "median, ns", "middle half, ns", "× floor", *(["goal", "met"] if goals else [])]
-    rows = [head, ["---", *["---:"] * 3, *(["---", "---"] if goals else [])]]
+    head = [
+        "",
+        f"median, {unit}",
+        f"middle half, {unit}",
+        *["× floor"][: len(floor)],
+        *(["goal", "met"] if goals else []),
+    ]
+    rows = [head, ["---" if name in ("", "goal", "met") else "---:" for name in head]]
     for row in comparison.rows:
-        goal = [str(row.goal or ""), comparison.verdict(row)] if goals else []
+        goal = [row.goal.text(unit) if row.goal else "", comparison.verdict(row)] if goals else []
         rows.append([row.name, *_figures(comparison, row), *goal])
     lines = [f"## {comparison.title}", "", *("| " + " | ".join(cells) + " |" for cells in rows)]
-    floor = f"Floor: {' + '.join(comparison.floor)}."
-    return "\n".join([*lines, *(f"\n{note}" for note in (floor, *comparison.notes))]) + "\n"
+    notes = [*([f"Floor: {' + '.join(floor)}."] if floor else []), *comparison.notes]
+    return "\n".join([*lines, *(f"\n{note}" for note in notes)]) + "\n"
 
 
 def _figures(comparison: Comparison, row: Row) -> list[str]:
+    """The cells of the times, and of the ratio if there is a floor."""
     if row.error:
-        return [row.error.replace("|", "\\|"), "", ""]
-    low, high = row.quartiles_ns
-    ratio = comparison.ratio(row)
-    return [
-        three_digits(row.median_ns),
-        f"{three_digits(low)} to {three_digits(high)}",
-        "" if ratio is None else f"{ratio:.3g}",
-    ]
+        cells = [row.error.replace("|", "\\|"), "", ""]
+    else:
+        low, high = row.quartiles_ns
+        ratio = comparison.ratio(row)
+        times = [comparison.shown(row.median_ns), f"{comparison.shown(low)} to {comparison.shown(high)}"]
+        cells = [*times, "" if ratio is None else f"{ratio:.3g}"]
+    return cells if comparison.floor else cells[:2]

@@ -2,111 +2,99 @@
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from cuda_tma import check, decode, emulate, encode
-from cuda_tma._make import encode as _encode
-from cuda_tma._read import export as _export
-from cuda_tma.codec import diff
-from cuda_tma.options import TensorMapOptions
-from cuda_tma.params import TiledParams
+from cuda_tma import TensorMapOptions, TensorSpec, TiledParams, check, decode, diff, emulate, encode, params_of
 
-from .timing import Case, Table, measure
+from .comparison import Comparison, Goal, Work, compare, python
 
 
 def unavailable() -> str:
     return ""
 
 
-def tables(repeats: int, runs: int) -> list[Table]:
-    knowledge = [case for rank in (2, 5) for case in knowledge_cases(rank)]
+def machine() -> str:
+    """The processor, the operating system and the Python that measure, in one line."""
+    cpu = Path("/proc/cpuinfo")
+    names = (
+        [line.split(":", 1)[1].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
+        if cpu.exists()
+        else []
+    )
+    processor = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
+    return f"{processor}; {platform.system()} {platform.release()}; Python {platform.python_version()}"
+
+
+def tables(repeats: int, runs: int) -> list[Comparison]:
+    legal = ("All maps are legal ones.",)
+    knowledge = [work for rank in (2, 5) for work in knowledge_works(rank)]
+    emulator = [emulator_work(), sweep_work()]
     return [
-        Table("Without a GPU: rules, codec and diff", measure(knowledge, repeats), ("All maps are legal ones.",)),
-        Table("Without a GPU: from a tensor to params", measure(reading_cases(), repeats)),
-        Table("Without a GPU: the emulator", measure([emulator_case(), sweep_case()], repeats)),
+        compare("Without a GPU: rules, codec and diff", knowledge, repeats, notes=legal, unit="µs"),
+        compare("Without a GPU: from a tensor to params", reading_works(), repeats, unit="µs"),
+        compare("Without a GPU: the emulator", emulator, repeats, unit="µs"),
     ]
 
 
+def work(name: str, run: Callable[[], object], goal_us: float = 0) -> Work:
+    """A row that calls `run`, which should not take longer than its goal, if it has one."""
+    return Work(name, lambda: python("run()", run=run), Goal(plus_ns=1000 * goal_us) if goal_us else None)
+
+
 def contiguous(rank: int) -> TiledParams:
-    """A float32 tensor of 64 x ... x 64, in boxes of 32 x 8 x 2 x ..., with the 128-byte swizzle."""
-    return TiledParams(
-        data_type=7,
-        global_address=1 << 32,
-        global_dim=(64,) * rank,
-        global_strides=tuple(4 * 64 ** (i + 1) for i in range(rank - 1)),
-        box_dim=(32, 8, 2, 2, 2)[:rank],
-        element_strides=(1,) * rank,
-        swizzle=3,
-        l2_promotion=2,
-    )
+    """A float32 tensor of 64 x ... x 64, in boxes of ... x 2 x 8 x 32, with the 128-byte swizzle."""
+    spec = TensorSpec((64,) * rank, "float32", address=1 << 32)
+    return params_of(spec, box_dim=(2, 2, 2, 8, 32)[-rank:], swizzle="128B", l2_promotion="L2_128B")
 
 
-def knowledge_cases(rank: int) -> list[Case]:
+def knowledge_works(rank: int) -> list[Work]:
     params = contiguous(rank)
     raw, other = encode(params), encode(replace(params, swizzle=0))
-    goals = {"check": 20, "encode": 15, "decode": 15} if rank == 2 else {}
+    goals_us = {"check": 20, "encode": 15, "decode": 15} if rank == 2 else {}
     runs = {
         "check": lambda: check(params),
         "encode": lambda: encode(params),
         "decode": lambda: decode(raw),
         "diff": lambda: diff(raw, other),
     }
-    return [Case(f"`{name}`, rank {rank}", run, goals.get(name)) for name, run in runs.items()]
+    return [work(f"`{name}`, rank {rank}", run, goals_us.get(name, 0)) for name, run in runs.items()]
 
 
-def reading_cases() -> list[Case]:
+def reading_works() -> list[Work]:
     array = np.zeros((128, 128), np.float32)
     options = TensorMapOptions(box_dim=(32, 32), swizzle="128B")
-    export_tensor, tiled_params = _export.export_tensor, _encode.tiled_params
-    exported = export_tensor(array)
-    cases = [
-        Case("`export_tensor` of a NumPy array", lambda: export_tensor(array)),
-        Case("`tiled_params`: driver order", lambda: tiled_params(exported, options)),
-        Case("`TensorMapOptions`", lambda: TensorMapOptions(box_dim=(32, 32), swizzle="128B")),
+    works = [
+        work("`params_of` a NumPy array", lambda: params_of(array, options)),
+        work("`TensorMapOptions`", lambda: TensorMapOptions(box_dim=(32, 32), swizzle="128B")),
     ]
     try:
         import torch
     except ImportError:
-        return cases
+        return works
     tensor = torch.zeros(128, 128)
-    return [Case("`export_tensor` of a torch tensor on the CPU", lambda: export_tensor(tensor)), *cases]
+    return [work("`params_of` a torch tensor on the CPU", lambda: params_of(tensor, options)), *works]
 
 
-def emulator_case() -> Case:
-    params = TiledParams(
-        data_type=9,
-        global_address=0,
-        global_dim=(128, 128),
-        global_strides=(256,),
-        box_dim=(64, 64),
-        element_strides=(1, 1),
-        swizzle=3,
-    )
+def emulator_work() -> Work:
+    params = params_of(TensorSpec((128, 128), "bfloat16"), box_dim=(64, 64), swizzle="128B")
     memory = np.zeros(128 * 256, np.uint8)
-    return Case(
-        "`emulate.load`, a 64 x 64 tile of bf16 with the 128-byte swizzle",
-        lambda: emulate.load(params, memory, (64, 32)),
-        goal_us=200,
-    )
+    name = "`emulate.load`, a 64 x 64 tile of bf16 with the 128-byte swizzle"
+    return work(name, lambda: emulate.load(params, memory, (64, 32)), goal_us=200)
 
 
-def sweep_case() -> Case:
+def sweep_work() -> Work:
     """Every tile of a large matrix once."""
     size, rows, columns = 4096, 128, 32
-    params = TiledParams(
-        data_type=7,
-        global_address=0,
-        global_dim=(size, size),
-        global_strides=(4 * size,),
-        box_dim=(columns, rows),
-        element_strides=(1, 1),
-    )
+    params = params_of(TensorSpec((size, size), "float32"), box_dim=(rows, columns))
     memory = np.zeros(4 * size * size, np.uint8)
 
     def sweep() -> int:
         starts = ((c, r) for r in range(0, size, rows) for c in range(0, size, columns))
         return sum(emulate.load(params, memory, start).tx_bytes for start in starts)
 
-    return Case(f"`emulate.load`, all {size} x {size} of fp32 in {rows} x {columns} tiles", sweep, goal_us=10e6)
+    return work(f"`emulate.load`, all {size} x {size} of fp32 in {rows} x {columns} tiles", sweep, goal_us=10e6)

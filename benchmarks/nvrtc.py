@@ -6,18 +6,19 @@ beside ``nvcc``; without them there are only our rows.
 
 from __future__ import annotations
 
-import functools
 import re
 import shutil
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 from cuda.bindings import nvrtc
 
 import cuda_tma
 
-from . import timing
-from .timing import Case, Table, measure
+from . import host
+from .comparison import Comparison, Work, compare
+from .host import work
 
 TARGET = "sm_90a"
 MOST_REPEATS = 7  # the slowest case takes more than a second
@@ -50,24 +51,23 @@ def unavailable() -> str:
 def machine() -> str:
     _, major, minor = nvrtc.nvrtcVersion()
     version = cccl_version()
-    return f"{timing.machine()}; NVRTC {major}.{minor}, {TARGET}; {f'CCCL {version}' if version else 'no CCCL found'}"
+    return f"{host.machine()}; NVRTC {major}.{minor}, {TARGET}; {f'CCCL {version}' if version else 'no CCCL found'}"
 
 
-def tables(repeats: int, runs: int) -> list[Table]:
-    timings = measure(cases(), min(repeats, MOST_REPEATS))
+def tables(repeats: int, runs: int) -> list[Comparison]:
     notes = () if cccl() else ("CCCL was not found: pip install nvidia-cuda-cccl.",)
-    return [Table("Compiling a kernel at run time", timings, notes, "ms")]
+    return [compare("Compiling a kernel at run time", works(), min(repeats, MOST_REPEATS), notes=notes, unit="ms")]
 
 
-def cases() -> list[Case]:
+def works() -> list[Work]:
     ours, theirs = [cuda_tma.include_path()], [str(cccl())]
     found = [
-        Case("a kernel without any header", functools.partial(compile_source, KERNEL, ours)),
-        Case("a tiled load with `<cuda_tma/tma.cuh>`", functools.partial(compile_source, LOAD, ours)),
+        work("a kernel without any header", partial(compile_source, KERNEL, ours)),
+        work("a tiled load with `<cuda_tma/tma.cuh>`", partial(compile_source, LOAD, ours)),
     ]
     for header in ("cuda/ptx", "cuda/barrier") if cccl() else ():
         source = f"#include <{header}>\n{KERNEL}"
-        found.append(Case(f"the empty kernel with `<{header}>`", functools.partial(compile_source, source, theirs)))
+        found.append(work(f"the empty kernel with `<{header}>`", partial(compile_source, source, theirs)))
     return found
 
 
@@ -83,7 +83,7 @@ def compile_source(source: str, include_path: list[str]) -> None:
     nvrtc.nvrtcDestroyProgram(program)
 
 
-@functools.cache
+@cache
 def cccl() -> Path | None:
     """The folder of CCCL's headers."""
     for folder in _folders():

@@ -11,7 +11,7 @@ from importlib import metadata
 
 from cuda_tma.command import info
 
-from .. import timing
+from .. import host
 from ..comparison import Comparison
 from .chart import draw
 
@@ -37,7 +37,7 @@ def machine() -> str:
     found = info.facts()
     names = ", ".join(device["name"] for device in found["devices"][:1]) or "no GPU"
     versions = [f"{name} {version}" for name in _PEERS if (version := _version(name))]
-    return f"{names}; driver {_driver_version()}; {timing.machine()}; {', '.join(versions)}"
+    return f"{names}; driver {_driver_version()}; {host.machine()}; {', '.join(versions)}"
 
 
 def _version(package: str) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison, Row
-from ..timing import three_digits
+from ..drawing import CEILING as FLOOR
+from ..drawing import OURS, PEER, begin, svg
 
-OURS, PEER, FLOOR, GOAL = "#76b900", "#b0b7bf", "#4a4f57", "#d1242f"
+GOAL = "#d1242f"
 OUR_OTHER = "#c3e08a"  # what no goal is set for: another way to call the same
 ROW_INCHES = 0.26
 PANEL_INCHES = 0.75
@@ -17,29 +18,18 @@ COLUMNS = 2
 
 
 def draw(comparisons: Sequence[Comparison], path: Path) -> None:
-    """Write an SVG; the same measurements give the same bytes.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    import matplotlib
-    from matplotlib.figure import Figure
-
+    """Write an SVG, if anything was measured."""
     shown = [comparison for comparison in comparisons if _measured(comparison)]
     if not shown:
         return
     pairs = [shown[at : at + COLUMNS] for at in range(0, len(shown), COLUMNS)]
     heights = [PANEL_INCHES + ROW_INCHES * max(len(_measured(c)) for c in pair) for pair in pairs]
-    with matplotlib.rc_context({"svg.hashsalt": "benchmarks", "font.size": 8, "svg.fonttype": "none"}):
-        figure = Figure(figsize=(13, sum(heights)), layout="constrained")
+    with svg(path, sum(heights)) as figure:
         panels = figure.subplots(len(pairs), COLUMNS, squeeze=False, gridspec_kw={"height_ratios": heights}).flat
         for panel in panels[len(shown) :]:
             panel.set_axis_off()
         for panel, comparison in zip(panels[: len(shown)], shown, strict=True):
             _draw_panel(panel, comparison)
-        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def _measured(comparison: Comparison) -> list[Row]:
@@ -48,10 +38,9 @@ def _measured(comparison: Comparison) -> list[Row]:
 
 def _draw_panel(panel: Any, comparison: Comparison) -> None:
     rows = _measured(comparison)
-    panel.set_title(comparison.title, loc="left", fontweight="bold")
+    begin(panel, comparison.title)
     panel.set_yticks(range(len(rows)), [row.name.replace("`", "") for row in rows])
     panel.invert_yaxis()
-    panel.spines[["top", "right"]].set_visible(False)
     panel.set_xlim(0, 1.15 * max(row.median_ns for row in rows))
     panel.set_xlabel("nanoseconds")
     for at, row in enumerate(rows):
@@ -59,7 +48,7 @@ def _draw_panel(panel: Any, comparison: Comparison) -> None:
         limit_ns = comparison.limit_ns(row)
         if limit_ns is not None:
             panel.plot([limit_ns, limit_ns], [at - 0.45, at + 0.45], color=GOAL, linewidth=1.5)
-        panel.text(max(row.median_ns, limit_ns or 0), at, f" {three_digits(row.median_ns)}", va="center")
+        panel.text(max(row.median_ns, limit_ns or 0), at, f" {comparison.shown(row.median_ns)}", va="center")
 
 
 def _color(comparison: Comparison, row: Row) -> str:

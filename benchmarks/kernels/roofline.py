@@ -10,34 +10,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..gpu.chart import OURS, PEER
+from ..drawing import CEILING, OURS, PEER, begin, svg
 from .figures import Figure, Figures
 
 SLOPE, ROOF = "cuMemcpyDtoD", "torch.matmul"
-CEILING = "#4a4f57"
 BAR_INCHES = 0.42
 
 
 def draw(tables: Sequence[Figures], path: Path) -> None:
-    """Write an SVG; the same figures give the same bytes.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    import matplotlib
-    from matplotlib.figure import Figure as Canvas
-
+    """Write an SVG."""
     measured = [figure for table in tables for figure in table.measured]
     moving = [figure for figure in measured if not figure.flops]
     multiplying = [figure for figure in measured if figure.flops and figure.regime != "burst"]
-    with matplotlib.rc_context({"svg.hashsalt": "benchmarks", "font.size": 8, "svg.fonttype": "none"}):
-        canvas = Canvas(figsize=(13, max(4.5, 1 + BAR_INCHES * len(moving))), layout="constrained")
+    with svg(path, max(4.5, 1 + BAR_INCHES * len(moving))) as canvas:
         bars, roofline = canvas.subplots(1, 2)
         _draw_bars(bars, moving, best(moving, SLOPE))
         _draw_roofline(roofline, multiplying, best(moving, SLOPE), best(multiplying, ROOF))
-        canvas.savefig(path, format="svg", metadata={"Date": None})
 
 
 def best(figures: Sequence[Figure], rival: str) -> float:
@@ -46,8 +34,7 @@ def best(figures: Sequence[Figure], rival: str) -> float:
 
 
 def _draw_bars(panel: Any, figures: Sequence[Figure], ceiling: float) -> None:
-    panel.set_title("Data moved: read and written", loc="left", fontweight="bold")
-    panel.spines[["top", "right"]].set_visible(False)
+    begin(panel, "Data moved: read and written")
     panel.set_xlabel(f"TB/s; dashed: {SLOPE} at its best")
     cases: dict[str, list[Figure]] = {}  # of each one a bar of ours, and one of each rival
     for figure in figures:
@@ -68,8 +55,7 @@ def _draw_bars(panel: Any, figures: Sequence[Figure], ceiling: float) -> None:
 
 
 def _draw_roofline(panel: Any, figures: Sequence[Figure], slope: float, roof: float) -> None:
-    panel.set_title("Matrices multiplied, sustained", loc="left", fontweight="bold")
-    panel.spines[["top", "right"]].set_visible(False)
+    begin(panel, "Matrices multiplied, sustained")
     panel.set(xscale="log", yscale="log", xlabel="operations for each byte that must move", ylabel="TFLOP/s")
     panel.yaxis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_formatter("{x:g}")

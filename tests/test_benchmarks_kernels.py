@@ -1,0 +1,259 @@
+"""The kernels of the examples as they are timed and shown, without a GPU."""
+
+import ctypes
+import dataclasses
+import inspect
+import json
+import subprocess
+import threading
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import kernels
+from benchmarks.kernels import regimes, roofline
+from benchmarks.kernels.figures import Figure, Figures, together
+
+COPY = Figure("copy_2d", "4 GiB", "cuMemcpyDtoD", (2.0,), (1.98,), "in turns", 0, 8 << 30, (1980.0,), (0.0,))
+WORK = 2 * 8192**3, 6 * 8192**2
+PRODUCT = Figure("gemm", "8192 cubed", "torch.matmul", (1.25, 1.5, 1.0), (1.5, 1.5, 1.5), "sustained", *WORK)
+
+
+def test_figures_as_markdown():
+    broken = Figure("transpose", error="element (3, 5) | is wrong")
+    powered = Figure("gemm", "small", "cuBLAS", (1.0,), (1.0,), "burst", 10**12, 1, (1455.0,), (698.4,))
+    lines = figures_markdown(COPY, broken, PRODUCT, powered)
+    assert lines[0] == "## Title" and lines[-1] == "A note."
+    assert lines[4:8] == [
+        "| `copy_2d` | 4 GiB | in turns | 4.29 | 4.34 | TB/s | cuMemcpyDtoD | 99.0% | 99.0% to 99.0% |  |",
+        "| `transpose` | element (3, 5) \\| is wrong |  |  |  |  |  |  |  |  |",
+        "| `gemm` | 8192 cubed | sustained | 880 | 733 | TFLOP/s | torch.matmul | 120.0% | 100.0% to 150.0% |  |",
+        "| `gemm` | small | burst | 1000 | 1000 | TFLOP/s | cuBLAS | 100.0% | 100.0% to 100.0% | 1455 MHz, 698 W |",
+    ]
+
+
+def figures_markdown(*figures):
+    return command.markdown(Figures("Title", figures, ("A note.",))).splitlines()
+
+
+def test_processes_come_together_by_case_rival_and_regime():
+    burst = dataclasses.replace(PRODUCT, regime="burst", ours_ms=(1.0,), rival_ms=(1.0,))
+    other = dataclasses.replace(COPY, ours_ms=(3.0,), clock_mhz=(1500.0,))
+    found = together([[COPY, burst], [other, dataclasses.replace(burst, rival_ms=(2.0,))]])
+    assert [(f.kernel, f.ours_ms, f.ratios) for f in found] == [
+        ("copy_2d", (2.0, 3.0), [0.99, 0.66]),
+        ("gemm", (1.0, 1.0), [1.0, 2.0]),
+    ]
+    assert found[0].clock_mhz == (1980.0, 1500.0)
+
+
+def test_a_figure_passes_through_json():
+    assert Figure.of(json.loads(json.dumps(dataclasses.asdict(PRODUCT)))) == PRODUCT
+
+
+def timed_examples():
+    return [name for _, names in kernels.TABLES.values() for name in names]
+
+
+@pytest.mark.parametrize("name", timed_examples())
+def test_each_timed_example_gives_cases_of_sizes(name):
+    module = kernels.example(name)
+    assert inspect.isgeneratorfunction(module.cases) and len(inspect.signature(module.cases).parameters) == 1
+    assert module.SMALL and module.LARGE and not [size for size in module.SMALL if size in module.LARGE]
+
+
+def test_every_example_with_cases_is_timed():
+    paths = kernels.EXAMPLES.glob("[!_]*.py")
+    assert {path.stem for path in paths if "\ndef cases(" in path.read_text()} == set(timed_examples())
+
+
+class Example:
+    """A copy that goes wrong in launch `wrong`, if that is the last one."""
+
+    LARGE = (1, 2)
+
+    def __init__(self, wrong):
+        self.wrong, self.launches = wrong, 0
+
+    def cases(self, sizes):
+        for size in sizes:
+            yield f"case {size}", self.launch, {"rival": lambda: None}, 0, 8
+            assert self.launches != self.wrong, "element (3, 5) is wrong\nand more"
+
+    def launch(self):
+        self.launches += 1
+
+
+@pytest.mark.parametrize(("wrong", "cases"), [(0, ["case 1", "case 2", ""][:2]), (3, [""]), (6, ["case 1", ""])])
+def test_what_the_timed_launches_left_is_checked(monkeypatch, wrong, cases):
+    """A figure is given only after the example has looked at what the last launch left."""
+    freed = []
+    monkeypatch.setattr(kernels, "example", lambda name: Example(wrong))
+    monkeypatch.setattr(kernels, "_free_memory", lambda: freed.append(1))
+
+    def in_turns(runs):
+        for run in runs * 3:
+            run()
+        return [1.0, 2.0]
+
+    monkeypatch.setattr(kernels.regimes, "in_turns", in_turns)
+    found = list(kernels.measured("copy_2d"))
+    assert [figure.case for figure in found] == cases and freed == [1]
+    assert [figure.error for figure in found if figure.error] == ["element (3, 5) is wrong"] * bool(wrong)
+    assert all(figure.ratios == [2.0] for figure in found if not figure.error)
+
+
+def test_tensor_cores_are_timed_in_both_regimes(monkeypatch):
+    for name, ms in (("sustained", 2.0), ("burst", 1.0)):
+        regime = lambda runs, ms=ms: [ms] * len(runs)  # noqa: E731
+        regime.__name__ = name
+        monkeypatch.setattr(kernels.regimes, name, regime)
+    found = kernels.timings("gemm", "small", print, {"one": print, "other": print}, 8, 16)
+    assert [(f.regime, f.rival, f.ours_ms, f.flops, f.moved_bytes) for f in found] == [
+        ("sustained", "one", (2.0,), 8, 16),
+        ("sustained", "other", (2.0,), 8, 16),
+        ("burst", "one", (1.0,), 8, 16),
+        ("burst", "other", (1.0,), 8, 16),
+    ]
+
+
+def test_tables_are_of_processes(monkeypatch):
+    figures = iter([[COPY, PRODUCT], [COPY], [Figure("gemm", error="gone")]])
+    monkeypatch.setattr(kernels, "in_a_process", lambda names: next(figures))
+    moving, multiplying = kernels.tables(15, 3)
+    assert [f.ours_ms for f in moving.figures] == [(2.0, 2.0)]
+    assert [(f.kernel, f.error) for f in multiplying.figures] == [("gemm", ""), ("gemm", "gone")]
+    assert "written once" in moving.notes[0] and "of 3 processes" in moving.notes[0]
+    assert "after half a second" in multiplying.notes[0] and "is left out" in multiplying.notes[0]
+
+
+def test_a_process_that_ends_early_says_so(monkeypatch):
+    done = type("Done", (), {"stdout": json.dumps(dataclasses.asdict(COPY)), "stderr": "a\nkilled", "returncode": 3})
+    monkeypatch.setattr(kernels.subprocess, "run", lambda command, **more: done)
+    assert kernels.in_a_process(["copy_2d", "gemm"]) == [COPY, Figure("gemm", error="exit status 3: killed")]
+
+    def late(command, **more):
+        raise subprocess.TimeoutExpired(command, 1, json.dumps(dataclasses.asdict(COPY)).encode())
+
+    monkeypatch.setattr(kernels.subprocess, "run", late)
+    assert kernels.in_a_process(["copy_2d", "gemm"])[1].error == f"no end within {kernels.PER_RUN_S} s"
+
+
+def test_a_process_gives_a_line_for_each_figure():
+    """Where there is no GPU, every example says why."""
+    pytest.importorskip("torch")
+    (figure,) = kernels.in_a_process(["copy_2d"])
+    assert figure.kernel == "copy_2d" and (figure.error or figure.ours_ms)
+
+
+class FakeGpu:
+    """A clock that runs take time on, in the place of torch's events."""
+
+    def __init__(self, monkeypatch):
+        torch = pytest.importorskip("torch")
+        self.now, self.synchronized, self.slept = 0.0, 0, []
+        gpu = self
+
+        class Event:
+            def __init__(self, enable_timing):
+                assert enable_timing
+
+            def record(self):
+                self.at = gpu.now
+
+            def elapsed_time(self, end):
+                return end.at - self.at
+
+        monkeypatch.setattr(torch.cuda, "Event", Event)
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: setattr(self, "synchronized", self.synchronized + 1))
+        monkeypatch.setattr(regimes.time, "sleep", self.slept.append)
+        self.order = []
+
+    def run(self, name, ms):
+        def run():
+            self.order.append(name)
+            self.now += ms
+
+        return run
+
+
+def test_runs_take_turns(monkeypatch):
+    gpu = FakeGpu(monkeypatch)
+    assert regimes.in_turns([gpu.run("a", 2.0), gpu.run("b", 3.0)]) == [2.0, 3.0]
+    assert gpu.order[:6] == ["a", "b", "b", "a", "a", "b"] and len(gpu.order) == 2 * 45
+    assert gpu.synchronized == 1
+
+
+def test_sustained_work_is_counted_after_half_a_second(monkeypatch):
+    gpu = FakeGpu(monkeypatch)
+    hot = []
+
+    def throttled():  # it is slower from then on
+        hot.append(gpu.now)
+        gpu.now += 6.0 if gpu.now < 500 else 9.0
+
+    assert regimes.sustained([throttled, gpu.run("b", 4.0)]) == [9.0, 4.0]
+    assert len(hot) == 4 + 50 + 100
+
+
+def test_a_burst_is_after_a_pause(monkeypatch):
+    gpu = FakeGpu(monkeypatch)
+    assert regimes.burst([gpu.run("a", 2.0), gpu.run("b", 3.0)]) == [2.0, 3.0]
+    eights = ["".join(gpu.order[at : at + 8]) for at in range(0, len(gpu.order), 8)]
+    assert eights == ["a" * 8, "b" * 8, "b" * 8, "a" * 8, "a" * 8, "b" * 8]
+    assert gpu.slept == [0.25] * 6
+
+
+def test_clock_and_power_are_read_meanwhile(monkeypatch):
+    values = {"nvmlDeviceGetClockInfo": [1980, 1455, 1450], "nvmlDeviceGetPowerUsage": [400_000, 698_400, 690_000]}
+
+    def reader(name):
+        def read(device, *arguments):
+            if not values[name]:
+                done.set()
+                return 1
+            ctypes.cast(arguments[-1], ctypes.POINTER(ctypes.c_uint))[0] = values[name].pop(0)
+            return 0
+
+        return read
+
+    done = threading.Event()
+    library = type("Nvml", (), {name: staticmethod(reader(name)) for name in values})
+    monkeypatch.setattr(regimes, "_nvml", lambda: (library, ctypes.c_void_p()))
+    with regimes.Watch(period_s=0.0001) as watch:
+        assert done.wait(20)
+    assert (watch.clock_mhz, watch.power_w) == (1455, 698.4)
+
+
+def test_without_nvml_nothing_is_read(monkeypatch):
+    monkeypatch.setattr(regimes.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
+    with regimes.Watch(period_s=0.0001) as watch:
+        pass
+    assert (watch.clock_mhz, watch.power_w) == (0, 0)
+
+
+def test_the_kernels_say_why_they_cannot_run(monkeypatch):
+    monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: None)
+    assert kernels.unavailable().startswith("torch is not installed")
+
+
+def test_the_roofline_has_measured_ceilings(tmp_path):
+    pytest.importorskip("matplotlib")
+    broken = Figure("transpose", error="is wrong")
+    beside = dataclasses.replace(COPY, rival="torch.Tensor.copy_")
+    fast = dataclasses.replace(PRODUCT, regime="burst", rival_ms=(0.5, 0.5, 0.5))
+    tables = [Figures("Moving", [COPY, beside, broken]), Figures("Multiplying", [PRODUCT, fast])]
+    for name in ("a.svg", "b.svg"):
+        kernels.draw(tables, tmp_path / name)
+    text = (tmp_path / "a.svg").read_text()
+    assert ">cuMemcpyDtoD, 4.34 TB/s</text>" in text and ">torch.matmul, 733 TFLOP/s</text>" in text
+    assert text.count(">copy_2d: 4 GiB</text>") == 1 and " 4.34 torch.Tensor.copy_</text>" in text
+    assert "gemm: 8192 cubed" in text and "is wrong" not in text
+    assert text == (tmp_path / "b.svg").read_text()
+
+
+def test_the_roofline_without_a_ceiling(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert roofline.best([COPY], "torch.matmul") == 0
+    kernels.draw([Figures("Nothing", [])], tmp_path / "a.svg")
+    assert "TFLOP/s</text>" in (tmp_path / "a.svg").read_text()
