@@ -33,4 +33,9 @@ cdef TensorMapDescriptor new_descriptor(
     CUcontext context, int device_id, TensorArguments* arguments, Compilable options, object tensor, object owner)
 cdef int require_context(CUcontext own) except -1
 cdef int replace_address(void* map, uint64_t address) except -1
+cdef inline uint64_t address_in(const void* map) noexcept:
+    """The tensor's address, words 0 and 1 of a map (docs/fields.md)."""
+    return (<const uint64_t*>map)[0]
+
+
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1

@@ -276,3 +276,17 @@ def test_the_buffer_is_read_only(driver, device_tensor):
     check_read_only_bytes(array, array.address, 384)
     with pytest.raises(BufferError, match="a TensorMapArray is read-only; it has a method that replaces addresses"):
         asked(array, WRITABLE)
+
+
+def test_each_map_is_of_its_own_tensor(driver, device_tensor):
+    """Also where like and unlike tensors take turns, and after the addresses were replaced."""
+    shapes = [(64, 64), (64, 64), (32, 32), (64, 64), (64, 64)]
+    tensors = [device_tensor(shape, address=(index + 1) << 20) for index, shape in enumerate(shapes)]
+    maps = cuda_tma.create_tensor_maps(tensors, OPTIONS)
+    alone = [cuda_tma.create_tensor_map(tensor, OPTIONS) for tensor in tensors]
+    assert [m.params for m in maps] == [m.params for m in alone] and list(maps) == alone
+    maps.replace_addresses([(index + 9) << 20 for index in range(5)])
+    for index, (element, tensor) in enumerate(zip(maps, tensors, strict=True)):
+        assert element.params.global_address == (index + 9) << 20
+        element.replace_address(tensor)
+        assert element.params == alone[index].params

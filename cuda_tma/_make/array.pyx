@@ -16,7 +16,8 @@ from .._read.export cimport source_of
 from .._read.index cimport checked_index
 from .._read.stream cimport known_stream
 from .._tensor_map cimport (
-    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, fill_buffer, new_descriptor, replace_address, require_context)
+    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, address_in, fill_buffer, new_descriptor, replace_address,
+    require_context)
 
 from collections.abc import Iterable
 
@@ -41,7 +42,8 @@ cdef class TensorMapArray:
 
     cdef void* _memory
     cdef unsigned char* _maps        # the first aligned address in _memory
-    cdef TensorArguments* _arguments  # behind the maps: what the tensor of each contributed
+    cdef TensorArguments* _arguments  # behind the maps: what tensors contributed that differ in more than the address
+    cdef Py_ssize_t* _described_by   # behind those: which of them, for each map
     cdef Py_ssize_t _count           # of those that are made
     cdef CUcontext _context
     cdef int _device_id
@@ -73,14 +75,16 @@ cdef class TensorMapArray:
 
     def __getitem__(self, index):
         cdef Py_ssize_t at = checked_index(index, self._count, "maps")
+        cdef unsigned char* source = self._maps + at * MAP_BYTES
+        cdef TensorArguments arguments = self._arguments[self._described_by[at]]
         cdef TensorMapDescriptor descriptor
         tensor = owner = None
         if self._tensors is not None:
             owner = self._owners[at]
             tensor = source_of(self._tensors[at], owner)
-        descriptor = new_descriptor(
-            self._context, self._device_id, self._arguments + at, self._options, tensor, owner)
-        memcpy(descriptor.map(), self._maps + at * MAP_BYTES, MAP_BYTES)
+        arguments.global_address = address_in(source)
+        descriptor = new_descriptor(self._context, self._device_id, &arguments, self._options, tensor, owner)
+        memcpy(descriptor.map(), source, MAP_BYTES)
         return descriptor
 
     def __bytes__(self):
@@ -194,14 +198,17 @@ cdef TensorMapArray _of_tensors(list tensors, Compilable options):
 cdef object _put_map(TensorMapArray array, Py_ssize_t index, object tensor):
     """Make the map of one tensor, and return what owns its memory."""
     cdef unsigned char* target = array._maps + index * MAP_BYTES
-    cdef TensorArguments* arguments = array._arguments + index
+    cdef Py_ssize_t last = array._described_by[index - 1] if index > 0 else -1
+    cdef TensorArguments* arguments = array._arguments + last + 1
     owner = describe_here(tensor, array._options, &array._context, &array._device_id, arguments)
-    if index > 0 and _differ_in_address_alone(arguments, arguments - 1):
+    if index > 0 and _differ_in_address_alone(arguments, array._arguments + last):
         # A third of what encoding takes. The bytes are the same (tests/gpu/test_array.py).
         memcpy(target, target - MAP_BYTES, MAP_BYTES)
         replace_address(target, arguments.global_address)
+        array._described_by[index] = last
     else:
         encode(target, array._options, arguments, array._device_id)
+        array._described_by[index] = last + 1
     return owner
 
 
@@ -216,16 +223,15 @@ cdef bint _differ_in_address_alone(const TensorArguments* arguments, const Tenso
 cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addresses):
     cdef Py_ssize_t count = len(addresses)
     cdef TensorMapArray array = _allocate(count, options)
-    cdef TensorArguments arguments
     cdef Py_ssize_t index
-    owner = describe_here(tensor, options, &array._context, &array._device_id, &arguments)
+    owner = describe_here(tensor, options, &array._context, &array._device_id, array._arguments)
     array._owners = [tensor, owner]  # no map is of the tensor itself
-    checked = _address_array(addresses, count, arguments.alignment_bytes)
+    checked = _address_array(addresses, count, array._arguments.alignment_bytes)
     if count:
-        encode(array._maps, options, &arguments, array._device_id)
+        encode(array._maps, options, array._arguments, array._device_id)
     for index in range(count):
         memcpy(array._maps + index * MAP_BYTES, array._maps, MAP_BYTES)
-        array._arguments[index] = arguments
+        array._described_by[index] = 0
     array._count = count
     _put_addresses(array, checked)
     return array
@@ -237,11 +243,14 @@ cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
     cdef TensorMapArray array
     _is_making = True
     array = TensorMapArray.__new__(TensorMapArray)
-    array._memory = PyMem_Malloc(count * (MAP_BYTES + sizeof(TensorArguments)) + MAP_ALIGNMENT)
+    cdef Py_ssize_t described = max(count, 1)  # also of no map there is a tensor; pages that stay empty cost nothing
+    cdef Py_ssize_t each_bytes = MAP_BYTES + sizeof(TensorArguments) + sizeof(Py_ssize_t)
+    array._memory = PyMem_Malloc(described * each_bytes + MAP_ALIGNMENT)
     if array._memory == NULL:
         raise MemoryError
     array._maps = <unsigned char*>((<uintptr_t>array._memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
-    array._arguments = <TensorArguments*>(array._maps + count * MAP_BYTES)
+    array._arguments = <TensorArguments*>(array._maps + described * MAP_BYTES)
+    array._described_by = <Py_ssize_t*>(array._arguments + described)
     array._options = options
     return array
 
@@ -262,14 +271,14 @@ cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) exc
     """Give each map its address; on an error none of them."""
     cdef Py_ssize_t index = 0
     cdef Py_ssize_t changed
+    cdef uint64_t[::1] before = np.empty(array._count, dtype=np.uint64)
     try:
         for index in range(array._count):
+            before[index] = address_in(array._maps + index * MAP_BYTES)
             replace_address(array._maps + index * MAP_BYTES, addresses[index])
     except BaseException:
         for changed in range(index):
             driver.cuTensorMapReplaceAddress(
-                array._maps + changed * MAP_BYTES, <void*><uintptr_t>array._arguments[changed].global_address)
+                array._maps + changed * MAP_BYTES, <void*><uintptr_t>before[changed])
         raise
-    for index in range(array._count):
-        array._arguments[index].global_address = addresses[index]
     return 0
