@@ -199,6 +199,13 @@ _WHOLE_BYTE_TYPES = tuple(t for t in T if element_bits(t) >= 8)
 _SM90_SWIZZLES = (S.NONE, S.SWIZZLE_32B, S.SWIZZLE_64B, S.SWIZZLE_128B)
 
 
+def _require_hypothesis() -> None:
+    try:
+        import hypothesis  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"random tensor maps need Hypothesis ({error}): pip install hypothesis") from None
+
+
 def tiled_params(
     *, data_types: Sequence[T] = _WHOLE_BYTE_TYPES, interleaves: Sequence[int] = (0, 0, 1, 2), min_rank: int = 1
 ) -> SearchStrategy[TiledParams]:
@@ -206,6 +213,7 @@ def tiled_params(
 
     Tensors start at address 256 and stay below a megabyte; boxes are small enough for shared memory.
     """
+    _require_hypothesis()
     from hypothesis import strategies as st
 
     @st.composite
@@ -230,6 +238,7 @@ def im2col_params(*, data_types: Sequence[T] = _WHOLE_BYTE_TYPES, inside: bool =
 
     `inside`: the pixel box stays inside the tensor, as stores need it.
     """
+    _require_hypothesis()
     from hypothesis import strategies as st
 
     @st.composite
@@ -263,6 +272,7 @@ def load_cases(
 
     Memory is random bytes from address 0 to the end of the tensor; coordinates reach outside on every side.
     """
+    _require_hypothesis()
     from hypothesis import strategies as st
 
     @st.composite
@@ -284,6 +294,7 @@ def store_cases(
 
     As :func:`load_cases`, but no coordinate is negative, and no pixel box reaches outside the tensor.
     """
+    _require_hypothesis()
     from hypothesis import strategies as st
 
     @st.composite

@@ -160,6 +160,7 @@ def test_mistakes_of_kind(arguments, message):
     [
         ({"kernel_size": 0}, "kernel_size=0 has a value below 1; give 1 or more"),
         ({"kernel_size": 3, "padding": -1}, "padding=-1 has a value below 0"),
+        ({"kernel_size": 3, "padding": ((1, -1), (1, 1))}, r"padding=\(1, -1\) has a value below 0; give 0 or more"),
         ({"kernel_size": 3, "padding": "SAME"}, "padding='SAME' is neither of the two words; write"),
         ({"kernel_size": 3, "padding": "same", "stride": 2}, 'padding="same" needs a stride of 1'),
         ({"kernel_size": 14, "stride": 14}, r"stride\[0\]=14; .* needs 1 to 8. If it is the kernel_size"),

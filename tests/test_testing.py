@@ -1,5 +1,7 @@
 """The test double for users: failures name the element, strategies draw legal tensor maps."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -278,3 +280,10 @@ def test_the_cases_that_are_drawn_reach_outside_and_stores_do_not_on_the_low_sid
         assert memory.dtype == np.uint8 and (params.interleave or memory.size >= last)
     only = drawn(load_cases(tiled_params(data_types=(T.UINT32,))), 20)
     assert {p.data_type for p, *_ in only} == {T.UINT32}
+
+
+@pytest.mark.parametrize("strategy", [tiled_params, im2col_params, load_cases, store_cases])
+def test_without_hypothesis_the_remedy_is_named(monkeypatch, strategy):
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(ImportError, match=r"^random tensor maps need Hypothesis \(.*\): pip install hypothesis$"):
+        strategy()
