@@ -1,0 +1,55 @@
+"""Kernels that write down what they are given, for the tests of launching."""
+
+import pytest
+from cuda import core
+
+import cuda_tma
+
+torch = pytest.importorskip("torch")
+
+SOURCE = r"""
+#include <cuda_tma/tma.cuh>
+struct Pair { int first; double second; };
+struct Complex { float re, im; };
+
+template <typename T> __global__ void put(T value, T* out) { *out = value; }
+extern "C" __global__ void put_float(float value, float* out) { *out = value; }
+extern "C" __global__ void put_map(const __grid_constant__ cuda_tma::TensorMap map, unsigned long long* out) {
+    for (int i = 0; i < 16; i++) out[i] = map.opaque[i];
+}
+__global__ void mixed(signed char a, unsigned short b, int c, long long d, float e, double f, bool g, Pair h, float* i,
+                      double* out) {
+    double values[] = {double(a), double(b), double(c), double(d), e, f, double(g), double(h.first), h.second, *i};
+    for (int k = 0; k < 10; k++) out[k] = values[k];
+}
+extern "C" __global__ void nothing() {}
+extern "C" __global__ void cluster_size(int* out) {
+    unsigned n; asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(n));
+    if (blockIdx.x == 0 && threadIdx.x == 0) { out[0] = n; out[1] = gridDim.x; }
+}
+"""
+
+TYPES = {"signed char": "int8", "unsigned short": "uint16", "int": "int32", "unsigned long long": "uint64",
+         "float": "float32", "double": "float64", "bool": "bool"}  # fmt: skip
+
+CONFIG = core.LaunchConfig(grid=1, block=1)
+
+
+def module(device):
+    names = [f"put<{name}>" for name in TYPES] + ["put<Complex>", "mixed"]
+    options = core.ProgramOptions(std="c++17", arch=f"sm_{device.arch}", include_path=cuda_tma.include_path())
+    return core.Program(SOURCE, "c++", options).compile("cubin", name_expressions=names)
+
+
+def compiled(device, name, source):
+    options = core.ProgramOptions(arch=f"sm_{device.arch}")
+    return core.Program(source, "c++", options).compile("cubin").get_kernel(name)
+
+
+def put(kernel, stream, name, value, dtype):
+    """What arrives of a value."""
+    out = torch.zeros(1, dtype=getattr(torch, dtype), device="cuda")
+    torch.cuda.synchronize()
+    cuda_tma.launch(stream, CONFIG, kernel, value, out)
+    stream.sync()
+    return out.cpu().numpy()[0]
