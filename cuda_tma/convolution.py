@@ -18,14 +18,12 @@ from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 from .errors import TensorMapError
-from .limits import CORNER_LIMIT
+from .limits import CORNER_LIMIT, MAX_ELEMENT_STRIDE
 
 __all__ = ["Convolution", "OneOrEach", "Padding"]
 
 OneOrEach = SupportsIndex | Collection[SupportsIndex]  # one for all spatial dimensions, or one for each; in order
 Padding = str | OneOrEach | Collection[Collection[SupportsIndex]]
-
-MAX_ELEMENT_STRIDE = 8  # CUDA driver API, cuTensorMapEncodeIm2col, elementStrides
 
 # remedies
 _SPLIT = (

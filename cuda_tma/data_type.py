@@ -6,17 +6,25 @@ ml_dtypes, torch and JAX share.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .enums import TensorMapDataType as T
+from .enums import TensorMapInterleave
+from .enums import TensorMapSwizzle as S
 from .errors import TensorMapError
+from .limits import TMA_EXTENDED_SINCE, TMA_SINCE
 
 __all__ = [
     "DLPACK_DTYPES",
     "DLPACK_NAMES",
+    "ELEMENTS",
+    "GROUP_ELEMENTS",
+    "Element",
     "data_type_of",
     "dtype_name",
     "element_bits",
@@ -27,7 +35,107 @@ __all__ = [
 ]
 
 _DRIVER_NAMES = {*T.__members__, *(member.short_name for member in T)}
-_ELEMENT_BITS = (8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6)  # indexed by TensorMapDataType
+GROUP_ELEMENTS = 16  # of packed elements, what shared memory holds together
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """The facts of one data type.
+
+    Attributes
+    ----------
+    bits : int
+        Of one element in global memory.
+    code : int
+        What a tensor map stores: the format in bits 0-3; bit 4: round to TFLOAT32.
+    is_floating : bool
+        Whether the driver calls it a floating-point type, for which the NaN fill is legal.
+    since : (int, int)
+        The first compute capability that takes it.
+    group_bytes : (int, int) or None
+        Of a packed type: bytes of data, and bytes taken in shared memory, by 16 elements.
+    address_align_bytes : int
+        Of what the tensor's address and strides are multiples; see `align_bytes`.
+    dim_multiple : int
+        Of what the innermost extent is a multiple.
+    row_elements : int or None
+        The one legal width of a box's row; None where any whole number of 16 bytes is.
+    swizzles, wide_swizzles : tuple of TensorMapSwizzle or None
+        Those that are legal, and those that are with im2col wide; None where the data type forbids none.
+    can_interleave, can_store : bool
+        Whether interleaved layouts take it; whether stores do, and not loads alone.
+    """
+
+    bits: int
+    code: int
+    is_floating: bool = False
+    since: tuple[int, int] = TMA_SINCE
+    group_bytes: tuple[int, int] | None = None
+    address_align_bytes: int = 16
+    dim_multiple: int = 1
+    row_elements: int | None = None
+    swizzles: tuple[S, ...] | None = None
+    wide_swizzles: tuple[S, ...] | None = None
+    can_interleave: bool = True
+    can_store: bool = True
+
+    @property
+    def smem_bits(self) -> int:
+        """What one element takes in shared memory, with its part of the gap in a packed group."""
+        return self.group_bytes[1] * 8 // GROUP_ELEMENTS if self.group_bytes else self.bits
+
+    @property
+    def chunk_elements(self) -> int:
+        """Of what a row of the box, and without interleave the innermost coordinate, is a multiple."""
+        return self.row_elements or math.lcm(128, self.bits) // self.bits
+
+    def align_bytes(self, interleave: int) -> int:
+        """Of what address and strides are multiples (cuTensorMapEncodeTiled, globalAddress and globalStrides)."""
+        return 32 if interleave == TensorMapInterleave.INTERLEAVE_32B else self.address_align_bytes
+
+
+# Sources: CUDA 13.5 driver API, cuTensorMapEncode*; of codes: see codec/_fields; of rows and stores of packed types:
+# PTX ISA 9.0, "Restriction on Tensor Copy instructions".
+ELEMENTS: dict[int, Element] = {
+    T.UINT8: Element(8, code=0),
+    T.UINT16: Element(16, code=1),
+    T.UINT32: Element(32, code=2),
+    T.INT32: Element(32, code=3),
+    T.UINT64: Element(64, code=4),
+    T.INT64: Element(64, code=5),
+    T.FLOAT16: Element(16, code=6, is_floating=True),
+    T.FLOAT32: Element(32, code=7, is_floating=True),
+    T.FLOAT64: Element(64, code=9, is_floating=True),
+    T.BFLOAT16: Element(16, code=10, is_floating=True),
+    T.FLOAT32_FTZ: Element(32, code=8, is_floating=True),
+    T.TFLOAT32: Element(32, code=7 | 16, is_floating=True),
+    T.TFLOAT32_FTZ: Element(32, code=8 | 16, is_floating=True),
+    T.PACKED_16U4_ALIGN8B: Element(4, code=11, since=TMA_EXTENDED_SINCE, group_bytes=(8, 8), dim_multiple=2),
+    T.PACKED_16U4_ALIGN16B: Element(
+        4,
+        code=12,
+        since=TMA_EXTENDED_SINCE,
+        group_bytes=(8, 16),
+        address_align_bytes=32,
+        dim_multiple=128,
+        row_elements=128,
+        swizzles=(S.NONE, S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B),
+        wide_swizzles=(S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B),
+        can_store=False,
+    ),
+    T.PACKED_16U6_ALIGN16B: Element(
+        6,
+        code=13,
+        since=TMA_EXTENDED_SINCE,
+        group_bytes=(12, 16),
+        address_align_bytes=32,
+        dim_multiple=128,
+        row_elements=128,
+        swizzles=(S.NONE, S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B, S.SWIZZLE_128B_ATOM_64B),
+        wide_swizzles=(S.SWIZZLE_64B, S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B),
+        can_interleave=False,
+    ),
+}
 
 # name: (bits of one element in memory, data type by default). Types that TMA has no name for are moved as the
 # unsigned integer of their size: a copy does not look inside an element.
@@ -84,17 +192,17 @@ def element_bits(data_type: int) -> int:
     >>> element_bits(T.BFLOAT16), element_bits(T.PACKED_16U6_ALIGN16B)
     (16, 6)
     """
-    return _ELEMENT_BITS[data_type]
+    return ELEMENTS[data_type].bits
 
 
 def is_packed(data_type: int) -> bool:
     """Whether elements are smaller than a byte (the 16U4 and 16U6 types)."""
-    return data_type >= T.PACKED_16U4_ALIGN8B
+    return element_bits(data_type) < 8
 
 
 def is_floating(data_type: int) -> bool:
     """Whether the driver calls the type a floating-point one, for which the NaN fill is legal."""
-    return T.FLOAT16 <= data_type <= T.TFLOAT32_FTZ
+    return ELEMENTS[data_type].is_floating
 
 
 def data_type_of(dtype_name: str, argument: str = "data_type") -> T:

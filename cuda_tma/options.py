@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypedDict
 
 from ._compilable import Compilable
 from .convolution import Convolution, OneOrEach, Padding
-from .data_type import element_bits, parse_data_type
+from .data_type import ELEMENTS, parse_data_type
 from .enums import (
     PARAMETER_ENUMS,
     TensorMapAllocationClass,
@@ -24,8 +24,8 @@ from .enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from .limits import SPAN_BYTES
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .swizzle_pattern import SPAN_BYTES
 
 __all__ = [
     "TensorMapDescriptorOptions",
@@ -386,8 +386,7 @@ def _common(params: Params) -> dict[str, Any]:
 
 def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -> int:
     """Elements in one span of the swizzle. Of the ALIGN16B types each takes a byte of it, gaps included."""
-    bits = 8 if data_type.name.endswith("ALIGN16B") else element_bits(data_type)
-    return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // bits
+    return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // ELEMENTS[data_type].smem_bits
 
 
 TensorMapDescriptorOptions = TensorMapOptions  # cuda.core's name of it

@@ -10,17 +10,18 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from cuda_tma.data_type import element_bits, is_floating, is_packed
+from cuda_tma.data_type import ELEMENTS, element_bits, is_floating, is_packed
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle
-from cuda_tma.limits import CORNER_LIMIT, MAX_RANK, MAX_TRANSFER_BYTES, SPAN_BYTES
+from cuda_tma.limits import CORNER_LIMIT, MAX_RANK, MAX_TRANSFER_BYTES
+from cuda_tma.swizzle_pattern import SPAN_BYTES
 
 Arguments = dict[str, Any]
 WIDE_CORNERS = ("pixel_box_lower_corner_width", "pixel_box_upper_corner_width")
 CORNERS = ("pixel_box_lower_corner", "pixel_box_upper_corner")
 _CORNER_EDGES = tuple(n + d for limit in CORNER_LIMIT.values() for n in (-limit, limit - 1) for d in (-1, 0, 1))
 BOUNDARIES: dict[str, tuple[int, ...]] = {
-    "data_type": tuple(range(17)),
+    "data_type": tuple(range(len(T) + 1)),
     "rank": tuple(range(MAX_RANK + 2)),
     "global_address": (0, 8, 16, 32, 2**40 + 16, 2**57 - 32),
     "global_dim": (0, 1, 2, 3, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 2**32, 2**32 + 1, 2**40),
@@ -32,10 +33,11 @@ BOUNDARIES: dict[str, tuple[int, ...]] = {
     "pixels_per_column": (0, 1, 255, 256, 1023, 1024, 1025),
     "interleave": tuple(range(4)),
     "mode": tuple(range(3)),
-    "swizzle": tuple(range(8)),
+    "swizzle": tuple(range(len(TensorMapSwizzle) + 1)),
     "l2_promotion": tuple(range(5)),
     "oob_fill": tuple(range(3)),
 }
+_WHOLE, _PACKED = [t for t in T if not is_packed(t)], [t for t in T if is_packed(t)]
 NUDGES = (-32, -16, -8, -1, 1, 8, 16, 32)
 
 
@@ -46,17 +48,17 @@ def _log_uniform(rng: Random, most: int) -> int:
 
 def _row(rng: Random, data_type: T, interleave: int, swizzle: int) -> int:
     """Elements in a row of the box: whole 16 bytes, no wider than the swizzle span."""
-    if data_type in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B):
-        return 128
-    unit = 64 if data_type == T.PACKED_16U6_ALIGN16B else 128 // element_bits(data_type)
+    if ELEMENTS[data_type].row_elements:
+        return ELEMENTS[data_type].row_elements
+    unit = ELEMENTS[data_type].chunk_elements
     most_bytes = 256 * 8 if interleave else SPAN_BYTES.get(swizzle, 256 * 8)
     return unit * rng.randint(1, max(1, min(256, most_bytes * 8 // element_bits(data_type)) // unit))
 
 
 def _legal_common(rng: Random, rank: int) -> Arguments:
     """What the three modes share."""
-    data_type = T(rng.choice([*range(13)] * 4 + [13, 14, 15]))
-    interleave = rng.choice((0, 0, 1, 2)) if rank >= 3 and data_type != T.PACKED_16U6_ALIGN16B else 0
+    data_type = rng.choice(_WHOLE * 4 + _PACKED)
+    interleave = rng.choice((0, 0, 1, 2)) if rank >= 3 and ELEMENTS[data_type].can_interleave else 0
     dims = [_log_uniform(rng, 1 << rng.choice((8, 12, 31))) for _ in range(rank)]
     dims[0] = dims[0] + -dims[0] % 128 if is_packed(data_type) else dims[0]
     unit = 32 if interleave == 2 or is_packed(data_type) else 16
@@ -145,7 +147,7 @@ def at_boundary(rng: Random, p: Arguments) -> Arguments:
             p[name][index] = _changed(rng, name, p[name][index])
         else:
             p[name] = _changed(rng, name, p[name])
-        if p["rank"] != len(p["global_dim"]) or p["data_type"] not in range(16):
+        if p["rank"] != len(p["global_dim"]) or p["data_type"] not in ELEMENTS:
             break  # further changes would have to know what these leave of the arrays, or of an element's size
     return p
 

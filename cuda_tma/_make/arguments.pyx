@@ -10,18 +10,19 @@ from .._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of, strides_o
 
 from ..rules import refusals
 from .._read.dlpack import dtype_name_of
-from ..data_type import DLPACK_NAMES, data_type_of, element_bits
+from ..data_type import DLPACK_NAMES, ELEMENTS, data_type_of
 from ..enums import TensorMapDataType
 
 # data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
 cdef enum:
     CODES = 32
     DATA_TYPES = 16
+    INTERLEAVES = 3
     ASK = 255  # no type follows from the dtype: data_type_of() says why
 cdef int64_t MAX_STRIDE = 1 << 40  # in elements: in bytes, none that large is legal
 cdef unsigned char _INFERRED[CODES][4]
 cdef unsigned char _ELEMENT_BITS[DATA_TYPES]
-cdef bint _NEEDS_32_BYTES[DATA_TYPES]  # of its address
+cdef unsigned char _ALIGN_BYTES[DATA_TYPES][INTERLEAVES]  # of the address
 
 
 def fill_tables(data_types, dtypes):
@@ -35,8 +36,9 @@ def fill_tables(data_types, dtypes):
     for data_type in data_types:
         if not 0 <= data_type < DATA_TYPES:
             raise IndexError(f"data type {int(data_type)} has no place in tables of {DATA_TYPES}")
-        _ELEMENT_BITS[<int>data_type] = element_bits(data_type)
-        _NEEDS_32_BYTES[<int>data_type] = data_type.name.endswith("ALIGN16B")
+        _ELEMENT_BITS[<int>data_type] = ELEMENTS[data_type].bits
+        for interleave in range(INTERLEAVES):
+            _ALIGN_BYTES[<int>data_type][<int>interleave] = ELEMENTS[data_type].align_bytes(interleave)
 
 
 fill_tables(TensorMapDataType, DLPACK_NAMES)
@@ -121,8 +123,7 @@ cdef int _count_packed_elements(TensorArguments* tensor) except -1:
 
 
 cdef uint32_t address_alignment_bytes(uint32_t data_type, uint32_t interleave) noexcept:
-    """cuTensorMapEncodeTiled, globalAddress: 32 with INTERLEAVE_32B and the types that align to 16 bytes, else 16."""
-    return 32 if interleave == 2 or _NEEDS_32_BYTES[data_type] else 16
+    return _ALIGN_BYTES[data_type][interleave]
 
 
 cdef uint64_t row_bytes(TensorArguments* tensor) noexcept:

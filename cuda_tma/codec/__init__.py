@@ -10,7 +10,6 @@ from ._fields import (
     TRANSFER_BYTES,
     Field,
     fields,
-    markdown,
 )
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "diff_stored",
     "encode",
     "fields",
-    "markdown",
     "stored_transfer_bytes",
     "stored_value",
     "words_of",

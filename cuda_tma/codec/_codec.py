@@ -18,7 +18,8 @@ from ..data_type import element_bits
 from ..errors import TensorMapError
 from ..limits import DESCRIPTOR_BYTES
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
-from ._fields import IM2COL, RANK, SWIZZLE_CODES, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
+from ..swizzle_pattern import PATTERNS, SPAN_BYTES
+from ._fields import IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
 
 __all__ = ["decode", "encode", "stored_value"]
 
@@ -78,10 +79,8 @@ class _Layout:
 _layout = cast("Callable[[type, int], _Layout]", cache(_Layout))
 
 
-# bytes of shared memory after which the pattern repeats: it depends on the span alone
-_SWIZZLE_REPEAT_BYTES: dict[int, int] = {
-    value: (16, 256, 512, 1024)[code & 3] for value, code in enumerate(SWIZZLE_CODES)
-}
+# what the driver stores as the size after which the pattern repeats: it depends on the span alone
+_SWIZZLE_REPEAT_BYTES = {swizzle: 8 * SPAN_BYTES.get(swizzle, 2) for swizzle in PATTERNS}
 
 
 def stored_transfer_bytes(params: Params) -> int:

@@ -9,12 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from .._given import integer
+from ..data_type import ELEMENTS
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
 from ..params import Params, TiledParams, check_params
 from ..smem import CHUNK_BYTES
 from ..smem._layout import Rows
+from ..swizzle_pattern import PATTERNS
 from ._faults import check_bytes, check_not_negative, check_pixel_box_inside
 from ._legal import emulated_rows
 from ._memory import Window, from_smem
@@ -166,11 +168,17 @@ def _with_whole_chunk(memory: np.ndarray, end: int) -> Iterator[np.ndarray]:
     memory[:] = extended[: len(memory)]
 
 
+_LOADED_TYPES = [data_type for data_type, element in ELEMENTS.items() if not element.can_store]
+_LOADED_SWIZZLES = [swizzle for swizzle, pattern in PATTERNS.items() if not pattern.can_store]
+
+
 def _check_storable(params: Params) -> None:
     """Source: PTX ISA 9.0, "Restriction on Tensor Copy instructions"; cuda.h, CUDA 13.5, cuTensorMapEncodeTiled."""
-    if params.data_type == T.PACKED_16U4_ALIGN16B:
+    if params.data_type in _LOADED_TYPES:
         raise TensorMapError(
-            "data_type=16U4_ALIGN16B can only be loaded; store through a tensor map of 16U4_ALIGN8B or UINT8"
+            f"data_type={T(params.data_type).short_name} can only be loaded; store through a tensor map of "
+            "16U4_ALIGN8B or UINT8"
         )
-    if params.swizzle == S.SWIZZLE_128B_ATOM_32B_FLIP_8B:
-        raise TensorMapError("swizzle=128B_ATOM_32B_FLIP_8B can only be loaded; store with 128B_ATOM_32B, or 128B")
+    if params.swizzle in _LOADED_SWIZZLES:
+        name = S(params.swizzle).short_name
+        raise TensorMapError(f"swizzle={name} can only be loaded; store with 128B_ATOM_32B, or 128B")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ..params import Im2colParams, Im2colWideParams, TiledParams
-from ._predicates import Find, TensorMap
+from ._find import Find, Finding
 
-__all__ = ["ALL_MODES", "Rule", "Violation"]
+__all__ = ["ALL_MODES", "API", "IM2COL", "OBSERVED", "PIXELS", "TILED", "UNVERIFIED", "WIDE", "Rule", "Violation"]
 
-ALL_MODES: tuple[type, ...] = (TiledParams, Im2colParams, Im2colWideParams)
+# modes
+TILED: tuple[type, ...] = (TiledParams,)
+IM2COL: tuple[type, ...] = (Im2colParams,)
+WIDE: tuple[type, ...] = (Im2colWideParams,)
+PIXELS = IM2COL + WIDE
+ALL_MODES = TILED + PIXELS
+
+# sources
+API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
+OBSERVED = "observed: driver 580, sm_90"
+UNVERIFIED = " (documented, not verified on hardware)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,7 @@ class Rule:
     ----------
     name, parameter, text, source : str
         `text` states the constraint for the documentation.
-    look : callable
+    find : callable
         From a :class:`TensorMap` to what breaks the rule; empty if nothing does.
     modes : tuple of type
         The modes it holds for.
@@ -81,13 +90,12 @@ class Rule:
     parameter: str
     text: str
     source: str
-    look: Find
+    find: Find
     modes: tuple[type, ...] = ALL_MODES
     severity: str = "error"
 
-    def violations(self, m: TensorMap) -> Iterable[Violation]:
-        for index, value, requirement, nearest, fix in self.look(m):
-            fix = fix or ("" if nearest is None else f"Use {nearest}.")
-            yield Violation(
-                self.parameter, index, value, self.name, fix, self.source, self.severity, requirement, nearest
-            )
+    def violation(self, found: Finding) -> Violation:
+        """A finding with what the row knows."""
+        index, value, requirement, nearest, fix = found
+        fix = fix or ("" if nearest is None else f"Use {nearest}.")
+        return Violation(self.parameter, index, value, self.name, fix, self.source, self.severity, requirement, nearest)

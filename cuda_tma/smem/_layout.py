@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, cast
 
 from .._given import entry, integer, integers, shown
-from ..data_type import element_bits
+from ..data_type import ELEMENTS, GROUP_ELEMENTS, Element
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapIm2ColWideMode, TensorMapInterleave
 from ..errors import TensorMapError
@@ -40,19 +40,7 @@ __all__ = [
 
 CHUNK_BYTES = 16  # what the engine moves between global and shared memory at a time
 
-_ELEMENT_BITS = {data_type: element_bits(data_type) for data_type in T}
 _SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))  # 0: not interleaved
-
-# (bytes of data, bytes taken in shared memory) for 16 packed elements.
-# Source: cuda.h, CUDA 13.5, cuTensorMapEncodeTiled.
-_GROUP_ELEMENTS = 16
-_GROUP_BYTES = {
-    T.PACKED_16U4_ALIGN8B: (8, 8),
-    T.PACKED_16U4_ALIGN16B: (8, 16),
-    T.PACKED_16U6_ALIGN16B: (12, 16),
-}
-
-_ALIGN16B_ELEMENTS = 128  # PTX ISA 9.0, "Restriction on Tensor Copy instructions"
 _W128_PIXELS = 128  # im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1)
 
 
@@ -62,10 +50,7 @@ def chunk_elements(data_type: int) -> int:
     >>> chunk_elements(T.BFLOAT16), chunk_elements(T.PACKED_16U4_ALIGN8B), chunk_elements(T.PACKED_16U4_ALIGN16B)
     (8, 32, 128)
     """
-    bits = entry("data_type", data_type, _ELEMENT_BITS)
-    if data_type in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B):
-        return _ALIGN16B_ELEMENTS
-    return CHUNK_BYTES * 8 // bits
+    return entry("data_type", data_type, ELEMENTS).chunk_elements
 
 
 def slice_bytes(params: Params) -> int:
@@ -74,15 +59,19 @@ def slice_bytes(params: Params) -> int:
     return entry("interleave", params.interleave, _SLICE_BYTES)
 
 
+def _element(params: Params) -> Element:
+    check_params(params)
+    return entry("data_type", params.data_type, ELEMENTS)
+
+
 def _bits(params: Params) -> int:
     """Of one element."""
-    check_params(params)
-    return entry("data_type", params.data_type, _ELEMENT_BITS)
+    return _element(params).bits
 
 
 def group_bytes(params: Params) -> tuple[int, int] | None:
     """Bytes of data, and taken in shared memory, by 16 packed elements; None for types of whole bytes."""
-    return _GROUP_BYTES.get(T(params.data_type)) if _bits(params) < 8 else None
+    return _element(params).group_bytes
 
 
 def pixels(params: Im2colParams | Im2colWideParams) -> int:
@@ -183,7 +172,7 @@ def rows(params: Params) -> Rows:
     if group and data % group[0]:
         raise TensorMapError(
             f"a row of the box has {extents[0]} elements of {T(params.data_type).short_name}; give whole groups of "
-            f"{_GROUP_ELEMENTS}"
+            f"{GROUP_ELEMENTS}"
         )
     taken = data // group[0] * group[1] if group else data
     return Rows(count, data, taken, -(-taken // span) * span, group, int(params.swizzle))
@@ -259,7 +248,7 @@ def _offset_in_row(params: Params, element: int) -> int:
     group = group_bytes(params)
     if group is None:
         return element * _bits(params) // 8
-    number, rest = divmod(element, _GROUP_ELEMENTS)
+    number, rest = divmod(element, GROUP_ELEMENTS)
     return number * group[1] + rest * _bits(params) // 8
 
 
@@ -330,7 +319,7 @@ def _element_at(params: Params, byte: int) -> int | None:
     if group is None:
         return byte * 8 // bits
     number, rest = divmod(byte, group[1])
-    return None if rest >= group[0] else number * _GROUP_ELEMENTS + rest * 8 // bits
+    return None if rest >= group[0] else number * GROUP_ELEMENTS + rest * 8 // bits
 
 
 def unit_bytes(params: Params) -> int:

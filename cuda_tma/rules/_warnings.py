@@ -9,11 +9,11 @@ from ..enums import TensorMapAllocationClass as A
 from ..enums import TensorMapInterleave as I
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
-from ..limits import MAX_DOCUMENTED_DIM, MAX_SMEM_BYTES, SPAN_BYTES
-from ..params import Im2colParams, Im2colWideParams, TiledParams
+from ..limits import MAX_DIM, MAX_DOCUMENTED_DIM, MAX_SMEM_BYTES, MAX_SMEM_BYTES_OF_MAJOR, TMA_EXTENDED_SINCE
 from ..smem import smem_bytes, tx_bytes
-from ._predicates import Finding, Found, TensorMap
-from ._rule import Rule
+from ..swizzle_pattern import SPAN_BYTES
+from ._find import Finding, Findings, TensorMap
+from ._rule import API, OBSERVED, PIXELS, TILED, UNVERIFIED, Rule
 
 __all__ = ["WARNINGS"]
 
@@ -28,13 +28,13 @@ def _extents_bytes(m: TensorMap) -> list[int]:
     return spans
 
 
-def _documented_dim(m: TensorMap) -> Found:
-    wrong = [(i, d) for i, d in enumerate(m.p.global_dim) if MAX_DOCUMENTED_DIM < d <= 2**32]
+def _documented_dim(m: TensorMap) -> Findings:
+    wrong = [(i, d) for i, d in enumerate(m.p.global_dim) if MAX_DOCUMENTED_DIM < d <= MAX_DIM]
     return [Finding(i, d, "at most 2^31, as CUDA 13.5 documents", MAX_DOCUMENTED_DIM) for i, d in wrong]
 
 
-def _small_tensor(m: TensorMap) -> Found:
-    if m.compute_capability < (10, 0) or not m.p.global_dim:
+def _small_tensor(m: TensorMap) -> Findings:
+    if m.compute_capability < TMA_EXTENDED_SINCE or not m.p.global_dim:
         return ()
     extent = _extents_bytes(m)[-1]
     if extent >= _LARGE_CLASS_BYTES:
@@ -47,7 +47,7 @@ def _small_tensor(m: TensorMap) -> Found:
     return (Finding(None, m.p.global_address, need, fix=fix + ", or a larger allocation."),)
 
 
-def _store_row(m: TensorMap) -> Found:
+def _store_row(m: TensorMap) -> Findings:
     row_bits = m.p.global_dim[0] * m.bits if m.p.global_dim else 0
     if m.p.interleave or row_bits % 128 == 0:
         return ()
@@ -55,14 +55,14 @@ def _store_row(m: TensorMap) -> Found:
     return (Finding(0, m.p.global_dim[0], need),)
 
 
-def _narrow_row(m: TensorMap) -> Found:
+def _narrow_row(m: TensorMap) -> Findings:
     row = m.p.global_dim[0] * m.bits // 8 if m.p.global_dim and m.bits else 16
     return (
         (Finding(0, m.p.global_dim[0], f"16 bytes or more: a row is {row}, and the rest is fill"),) if row < 16 else ()
     )
 
 
-def _overlap(m: TensorMap) -> Found:
+def _overlap(m: TensorMap) -> Findings:
     """Sorted by stride, each dimension begins after the end of the smaller ones."""
     if not m.p.global_dim:
         return ()
@@ -75,7 +75,7 @@ def _overlap(m: TensorMap) -> Found:
     return found
 
 
-def _box_beyond_tensor(m: TensorMap) -> Found:
+def _box_beyond_tensor(m: TensorMap) -> Findings:
     return [
         Finding(i, box, f"at most the tensor's extent, {dim}: the rest of the box is fill")
         for i, (box, dim) in enumerate(zip(m.p.box_dim, m.p.global_dim, strict=False))
@@ -83,7 +83,7 @@ def _box_beyond_tensor(m: TensorMap) -> Found:
     ]
 
 
-def _wide_span(m: TensorMap) -> Found:
+def _wide_span(m: TensorMap) -> Findings:
     span = SPAN_BYTES.get(m.p.swizzle, 0)
     if m.p.interleave or m.bits < 8 or m.inner_bytes >= span:
         return ()
@@ -91,7 +91,7 @@ def _wide_span(m: TensorMap) -> Found:
     return (Finding(0 if m.tiled else None, m.inner, need),)
 
 
-def _transfer_size(m: TensorMap) -> Found:
+def _transfer_size(m: TensorMap) -> Findings:
     steps = m.p.element_strides
     try:
         delivered, whole = tx_bytes(m.p), tx_bytes(replace(m.p, element_strides=(1,) * len(steps)))
@@ -103,21 +103,21 @@ def _transfer_size(m: TensorMap) -> Found:
     return (Finding(None, steps, need),)
 
 
-def _ignored_element_stride(m: TensorMap) -> Found:
+def _ignored_element_stride(m: TensorMap) -> Findings:
     steps = m.p.element_strides
     if m.p.interleave or not steps or steps[0] == 1:
         return ()
     return (Finding(0, steps[0], "1 without an interleaved layout: a load ignores it", 1),)
 
 
-def _interleave_swizzle(m: TensorMap) -> Found:
+def _interleave_swizzle(m: TensorMap) -> Findings:
     if m.p.interleave != I.INTERLEAVE_32B or m.p.swizzle == S.SWIZZLE_32B:
         return ()
     return (Finding(None, m.p.swizzle, "1 (32B) with INTERLEAVE_32B", int(S.SWIZZLE_32B)),)
 
 
-def _smem(m: TensorMap) -> Found:
-    most = _SMALL_SMEM_BYTES if m.compute_capability[0] == 12 else MAX_SMEM_BYTES
+def _smem(m: TensorMap) -> Findings:
+    most = MAX_SMEM_BYTES_OF_MAJOR.get(m.compute_capability[0], MAX_SMEM_BYTES)
     try:
         size = smem_bytes(m.p)
     except TensorMapError:  # no box; a rule says why
@@ -130,7 +130,7 @@ def _smem(m: TensorMap) -> Found:
     )
 
 
-def _unexplained(m: TensorMap) -> Found:
+def _unexplained(m: TensorMap) -> Findings:
     found = []
     for word, mask in m.p.unexplained:
         effect = "what they do is not known" if mask << 32 * word & ~_UNREAD else "no load reads them"
@@ -139,55 +139,50 @@ def _unexplained(m: TensorMap) -> Found:
     return found
 
 
-_SMALL_SMEM_BYTES = 99 * 1024  # of one block on compute capability 12.x (CUDA C++ Programming Guide)
 _UNREAD = sum(field.mask for field in (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS))
 
-_TILED = (TiledParams,)
-_PIXELS = (Im2colParams, Im2colWideParams)
-_API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
-_OBSERVED = "observed: driver 580, sm_90"
 _SMEM = "CUDA C++ Programming Guide 13.0, technical specifications per compute capability"
 
 # fmt: off
 WARNINGS = (
     Rule("small_tensor", "global_address",
          "from compute capability 10.0 on: its memory is 128 KiB or more, unless the driver set the class SMALL",
-         "CUDA 13.5 driver API, cuTensorMapSetAllocationClass (documented, not verified on hardware)", _small_tensor,
+         "CUDA 13.5 driver API, cuTensorMapSetAllocationClass" + UNVERIFIED, _small_tensor,
          severity="warning"),
     Rule("global_dim_documented", "global_dim",
-         "each at most 2^31", _API + "globalDim", _documented_dim, severity="warning"),
+         "each at most 2^31", API + "globalDim", _documented_dim, severity="warning"),
     Rule("global_dim_store", "global_dim",
          "the innermost is a whole number of 16 bytes without an interleaved layout, if the map is used for stores or "
-         "reductions: these write whole chunks of 16 bytes, past the end of a row", _OBSERVED, _store_row,
+         "reductions: these write whole chunks of 16 bytes, past the end of a row", OBSERVED, _store_row,
          severity="warning"),
     Rule("global_dim_narrow", "global_dim",
-         "the innermost is 16 bytes or more", _OBSERVED, _narrow_row, severity="warning"),
+         "the innermost is 16 bytes or more", OBSERVED, _narrow_row, severity="warning"),
     Rule("global_strides_overlap", "global_strides",
-         "no two indices share memory (a stride of 0 repeats a row on purpose)", _API + "globalStrides", _overlap,
+         "no two indices share memory (a stride of 0 repeats a row on purpose)", API + "globalStrides", _overlap,
          severity="warning"),
     Rule("box_dim_beyond_tensor", "box_dim",
-         "each at most the tensor's extent", _OBSERVED, _box_beyond_tensor, _TILED, "warning"),
+         "each at most the tensor's extent", OBSERVED, _box_beyond_tensor, TILED, "warning"),
     Rule("box_dim_narrow", "box_dim",
-         "the innermost fills the swizzle span, or shared memory has gaps", _OBSERVED, _wide_span, _TILED, "warning"),
+         "the innermost fills the swizzle span, or shared memory has gaps", OBSERVED, _wide_span, TILED, "warning"),
     Rule("box_dim_smem", "box_dim",
          "the box, with the gaps between its rows, fits into the shared memory of a block: 227 KiB, 99 KiB on 12.x",
-         _SMEM, _smem, _TILED, "warning"),
+         _SMEM, _smem, TILED, "warning"),
     Rule("channels_per_pixel_narrow", "channels_per_pixel",
-         "fills the swizzle span, or shared memory has gaps", _OBSERVED, _wide_span, _PIXELS, "warning"),
+         "fills the swizzle span, or shared memory has gaps", OBSERVED, _wide_span, PIXELS, "warning"),
     Rule("pixels_per_column_smem", "pixels_per_column",
-         "the column, with the gaps between its pixels, fits into the shared memory of a block", _SMEM, _smem, _PIXELS,
+         "the column, with the gaps between its pixels, fits into the shared memory of a block", _SMEM, _smem, PIXELS,
          "warning"),
     Rule("element_strides_transfer", "element_strides",
-         "a load delivers ceil(box_dim / element_strides) elements: give expect_tx that product", _OBSERVED,
-         _transfer_size, _TILED, "warning"),
+         "a load delivers ceil(box_dim / element_strides) elements: give expect_tx that product", OBSERVED,
+         _transfer_size, TILED, "warning"),
     Rule("element_strides_ignored", "element_strides",
-         "the innermost is 1 without an interleaved layout", _API + "elementStrides", _ignored_element_stride,
+         "the innermost is 1 without an interleaved layout", API + "elementStrides", _ignored_element_stride,
          severity="warning"),
     Rule("interleave_swizzle", "swizzle",
-         "32B with INTERLEAVE_32B", _API + "swizzle; the driver accepts others (" + _OBSERVED + ")",
+         "32B with INTERLEAVE_32B", API + "swizzle; the driver accepts others (" + OBSERVED + ")",
          _interleave_swizzle, severity="warning"),
     Rule("unexplained", "unexplained",
-         "empty: the bytes hold nothing that the driver was not seen to write", _OBSERVED, _unexplained,
+         "empty: the bytes hold nothing that the driver was not seen to write", OBSERVED, _unexplained,
          severity="warning"),
 )
 # fmt: on

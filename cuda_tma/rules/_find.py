@@ -1,4 +1,4 @@
-"""How each rule looks for what breaks it: a function from a tensor map to findings; :mod:`cuda_tma.rules` is the table.
+"""How each rule finds what breaks it: a function from a tensor map to findings; ``_table`` and ``_warnings`` name them.
 
 `within` and `member` make the plain ones; the others follow in the order of the driver's arguments. Each finds nothing
 in a legal map at little cost, since a legal map is the common case.
@@ -12,24 +12,16 @@ from typing import Any, NamedTuple
 
 from .._given import shown
 from ..codec import stored_transfer_bytes
-from ..data_type import element_bits, is_floating
+from ..data_type import ELEMENTS, Element
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
-from ..limits import CORNER_LIMIT, MAX_BOX_DIM, MAX_RANK, MAX_TRANSFER_BYTES, SPAN_BYTES
+from ..limits import CORNER_LIMIT, MAX_BOX_DIM, MAX_RANK, MAX_TRANSFER_BYTES, TMA_EXTENDED_SINCE, TMA_SINCE
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ..swizzle_pattern import PATTERNS, SPAN_BYTES
 
-_LAST_DATA_TYPE, _LAST_SWIZZLE = int(max(T)), int(max(S))
-_DIM_UNIT = {T.PACKED_16U4_ALIGN8B: 2, T.PACKED_16U4_ALIGN16B: 128, T.PACKED_16U6_ALIGN16B: 128}
-_ALIGN16B = (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
-_PACKED_SWIZZLES = {
-    T.PACKED_16U4_ALIGN16B: (S.NONE, S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B),
-    T.PACKED_16U6_ALIGN16B: (S.NONE, S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B, S.SWIZZLE_128B_ATOM_64B),
-}
-_PACKED_WIDE_SWIZZLES = {
-    T.PACKED_16U4_ALIGN16B: (S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B),
-    T.PACKED_16U6_ALIGN16B: (S.SWIZZLE_64B, S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B),
-}
-_WIDE_SWIZZLES = (S.SWIZZLE_64B, S.SWIZZLE_128B, S.SWIZZLE_128B_ATOM_32B)
+_UNKNOWN = Element(bits=0, code=-1)  # a data type that is none of the driver's: no rule but one is about it
+_FIRST_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].since == TMA_SINCE]
+_WIDE_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].is_wide]
 
 
 class Finding(NamedTuple):
@@ -48,6 +40,7 @@ class TensorMap(NamedTuple):
     p: Any
     compute_capability: tuple[int, int]
     tiled: bool
+    element: Element
     bits: int  # of one element; 0 if the data type is none of the driver's
     align_bytes: int  # of the address and the strides
     inner: int  # elements in one row of the box
@@ -61,14 +54,13 @@ def tensor_map(params: Params, compute_capability: tuple[int, int]) -> TensorMap
     """What the rules read, put together once."""
     p: Any = params
     tiled = isinstance(p, TiledParams)
-    bits = element_bits(p.data_type) if 0 <= p.data_type <= _LAST_DATA_TYPE else 0
-    align_bytes = 32 if p.interleave == 2 or p.data_type in _ALIGN16B else 16
+    element = ELEMENTS.get(p.data_type, _UNKNOWN)
     inner = p.channels_per_pixel if not tiled else p.box_dim[0] if p.box_dim else 0
-    return TensorMap(p, compute_capability, tiled, bits, align_bytes, inner)
+    return TensorMap(p, compute_capability, tiled, element, element.bits, element.align_bytes(p.interleave), inner)
 
 
-Found = Sequence[Finding]
-Find = Callable[[TensorMap], Found]
+Findings = Sequence[Finding]
+Find = Callable[[TensorMap], Findings]
 
 
 def within(parameter: str, low: int, high: int) -> Find:
@@ -76,7 +68,7 @@ def within(parameter: str, low: int, high: int) -> Find:
     get = attrgetter(parameter)
     requirement = f"{low} to {high}"
 
-    def find(m: TensorMap) -> Found:
+    def find(m: TensorMap) -> Findings:
         value = get(m.p)
         values = value if isinstance(value, tuple) else (value,)
         if not values or (low <= min(values) and max(values) <= high):
@@ -95,7 +87,7 @@ def member(parameter: str, values: Container[int], requirement: str) -> Find:
     """A number is one of `values`."""
     get = attrgetter(parameter)
 
-    def find(m: TensorMap) -> Found:
+    def find(m: TensorMap) -> Findings:
         value = get(m.p)
         return () if value in values else (Finding(None, value, requirement),)
 
@@ -106,24 +98,41 @@ def listed(members: Iterable[Any]) -> str:
     return "one of " + ", ".join(f"{int(m)} ({m.short_name})" for m in members)
 
 
-def compute_capability(m: TensorMap) -> Found:
+def ranged(values: Iterable[int]) -> str:
+    """Of values without a gap.
+
+    >>> ranged(S)
+    '0 to 6'
+    """
+    numbers = sorted(map(int, values))
+    return f"{numbers[0]} to {numbers[-1]}"
+
+
+def version(compute_capability: tuple[int, int]) -> str:
+    """``"10.0"``."""
+    return "{}.{}".format(*compute_capability)
+
+
+def compute_capability(m: TensorMap) -> Findings:
     wide = isinstance(m.p, Im2colWideParams)
-    if m.compute_capability < ((10, 0) if wide else (9, 0)):
-        need = "10.0 or later for im2col wide" if wide else "9.0 or later"
-        return (Finding(None, m.compute_capability, need),)
-    return ()
+    since = TMA_EXTENDED_SINCE if wide else TMA_SINCE
+    if m.compute_capability >= since:
+        return ()
+    return (Finding(None, m.compute_capability, f"{version(since)} or later" + " for im2col wide" * wide),)
 
 
-def data_type(m: TensorMap) -> Found:
+def data_type(m: TensorMap) -> Findings:
     if not m.bits:
-        return (Finding(None, m.p.data_type, f"0 to {_LAST_DATA_TYPE}"),)
-    if m.p.data_type > T.TFLOAT32_FTZ and m.compute_capability < (10, 0):
-        fix = "Use 0 (UINT8) and count bytes."
-        return (Finding(None, m.p.data_type, "0 to 12 before compute capability 10.0", fix=fix),)
-    return ()
+        return (Finding(None, m.p.data_type, ranged(ELEMENTS)),)
+    since = m.element.since
+    if m.compute_capability >= since or since == TMA_SINCE:  # before which there is no map
+        return ()
+    earlier = ranged(data_type for data_type, element in ELEMENTS.items() if element.since < since)
+    need = f"{earlier} before compute capability {version(since)}"
+    return (Finding(None, m.p.data_type, need, fix="Use 0 (UINT8) and count bytes."),)
 
 
-def rank(m: TensorMap) -> Found:
+def rank(m: TensorMap) -> Findings:
     rank = len(m.p.global_dim)
     low = 1 if m.tiled and m.p.interleave not in (1, 2) else 3
     if low <= rank <= MAX_RANK:
@@ -132,7 +141,7 @@ def rank(m: TensorMap) -> Found:
     return (Finding(None, rank, f"{low} to {MAX_RANK}{why}", low if rank < low else MAX_RANK),)
 
 
-def lengths(m: TensorMap) -> Found:
+def lengths(m: TensorMap) -> Findings:
     rank = len(m.p.global_dim)
     if m.tiled and len(m.p.box_dim) == len(m.p.element_strides) == rank == len(m.p.global_strides) + 1:
         return ()
@@ -150,7 +159,7 @@ def lengths(m: TensorMap) -> Found:
     ]
 
 
-def _aligned(values: Sequence[int], unit: int) -> Found:
+def _aligned(values: Sequence[int], unit: int) -> Findings:
     for v in values:
         if v % unit:
             break
@@ -159,27 +168,27 @@ def _aligned(values: Sequence[int], unit: int) -> Found:
     return [Finding(i, v, f"a multiple of {unit}", -(-v // unit) * unit) for i, v in enumerate(values) if v % unit]
 
 
-def address_range(m: TensorMap) -> Found:
+def address_range(m: TensorMap) -> Findings:
     address = m.p.global_address
     if 0 <= address < 1 << 64:
         return ()
     return (Finding(None, address, "0 to less than 2^64", 0 if address < 0 else (1 << 64) - m.align_bytes),)
 
 
-def address_alignment(m: TensorMap) -> Found:
+def address_alignment(m: TensorMap) -> Findings:
     address, unit = m.p.global_address, m.align_bytes
     return () if address % unit == 0 else (Finding(None, address, f"a multiple of {unit}", address // unit * unit),)
 
 
-def packed_dim(m: TensorMap) -> Found:
-    return _aligned(m.p.global_dim[:1], _DIM_UNIT.get(m.p.data_type, 1))
+def packed_dim(m: TensorMap) -> Findings:
+    return _aligned(m.p.global_dim[:1], m.element.dim_multiple)
 
 
-def stride_alignment(m: TensorMap) -> Found:
+def stride_alignment(m: TensorMap) -> Findings:
     return _aligned(m.p.global_strides, m.align_bytes)
 
 
-def stride_range(m: TensorMap) -> Found:
+def stride_range(m: TensorMap) -> Findings:
     strides = m.p.global_strides
     if not strides or (min(strides) >= 0 and max(strides) < 1 << 40):
         return ()
@@ -192,7 +201,7 @@ def corner(parameter: str) -> Find:
     """Each offset fits in the bits that the rank leaves it."""
     by_rank = {rank: within(parameter, -limit, limit - 1) for rank, limit in CORNER_LIMIT.items()}
 
-    def find(m: TensorMap) -> Found:
+    def find(m: TensorMap) -> Findings:
         fits = by_rank.get(len(m.p.global_dim))
         return fits(m) if fits else ()
 
@@ -209,7 +218,7 @@ def _int32(value: int) -> int:
     return (value + 2**31) % 2**32 - 2**31
 
 
-def pixel_box(m: TensorMap) -> Found:
+def pixel_box(m: TensorMap) -> Findings:
     """The driver adds in 32 bits, then compares; with an interleaved layout it pairs W with global_dim[0], not [1]."""
     array = isinstance(m.p, Im2colParams)
     if array:
@@ -231,30 +240,31 @@ def pixel_box(m: TensorMap) -> Found:
     return found
 
 
-def inner_multiple(m: TensorMap) -> Found:
-    if m.inner * m.bits % 128 == 0 or m.p.data_type in _ALIGN16B:  # for those, inner_packed says it all
+def inner_multiple(m: TensorMap) -> Findings:
+    if m.inner * m.bits % 128 == 0 or m.element.row_elements:  # for those, inner_packed says it all
         return ()
-    unit = 128 // m.bits
+    unit = m.element.chunk_elements
     nearest = min(-(-m.inner // unit) * unit, MAX_BOX_DIM)
     return (Finding(0 if m.tiled else None, m.inner, f"a multiple of {unit}, in whole 16 bytes", nearest),)
 
 
-def inner_packed(m: TensorMap) -> Found:
-    if m.p.data_type in _ALIGN16B and m.inner != 128:
-        return (Finding(0 if m.tiled else None, m.inner, f"128 for {T(m.p.data_type).short_name}", 128),)
-    return ()
+def inner_packed(m: TensorMap) -> Findings:
+    width = m.element.row_elements
+    if width in (None, m.inner):
+        return ()
+    return (Finding(0 if m.tiled else None, m.inner, f"{width} for {T(m.p.data_type).short_name}", width),)
 
 
-def inner_span(m: TensorMap) -> Found:
+def inner_span(m: TensorMap) -> Findings:
     span = SPAN_BYTES.get(m.p.swizzle, 0)
-    if not span or m.p.interleave or m.inner_bytes <= span or m.p.data_type in _ALIGN16B:
+    if not span or m.p.interleave or m.inner_bytes <= span or m.element.row_elements:
         return ()
     most = span * 8 // m.bits
     requirement = f"at most {most}: a row is {m.inner_bytes} bytes and the swizzle span {span}"
     return (Finding(0 if m.tiled else None, m.inner, requirement, most),)
 
 
-def transfer(m: TensorMap) -> Found:
+def transfer(m: TensorMap) -> Findings:
     if not m.bits or 0 in m.p.element_strides:
         return ()
     size = stored_transfer_bytes(m.p)
@@ -265,39 +275,39 @@ def transfer(m: TensorMap) -> Found:
     return (Finding(None, value, f"at most {MAX_TRANSFER_BYTES} bytes in one load (it is {shown(size)})", fix=fix),)
 
 
-def packed_interleave(m: TensorMap) -> Found:
-    if m.p.data_type == T.PACKED_16U6_ALIGN16B and m.p.interleave:
-        return (Finding(None, m.p.interleave, "0 (NONE) for 16U6_ALIGN16B", 0),)
-    return ()
-
-
-def swizzle(m: TensorMap) -> Found:
-    value = m.p.swizzle
-    if 0 <= value <= S.SWIZZLE_128B:
+def packed_interleave(m: TensorMap) -> Findings:
+    if m.element.can_interleave or not m.p.interleave:
         return ()
-    if m.compute_capability < (10, 0):
-        return (Finding(None, value, f"0 to {int(S.SWIZZLE_128B)} before compute capability 10.0"),)
-    return () if 0 <= value <= _LAST_SWIZZLE else (Finding(None, value, f"0 to {_LAST_SWIZZLE}"),)
+    return (Finding(None, m.p.interleave, f"0 (NONE) for {T(m.p.data_type).short_name}", 0),)
 
 
-def wide_swizzle(m: TensorMap) -> Found:
-    if m.p.swizzle in _WIDE_SWIZZLES or not 0 <= m.p.swizzle <= _LAST_SWIZZLE:
+def swizzle(m: TensorMap) -> Findings:
+    value = m.p.swizzle
+    if value in _FIRST_SWIZZLES:
+        return ()
+    if m.compute_capability < TMA_EXTENDED_SINCE:
+        need = f"{ranged(_FIRST_SWIZZLES)} before compute capability {version(TMA_EXTENDED_SINCE)}"
+        return (Finding(None, value, need),)
+    return () if value in PATTERNS else (Finding(None, value, ranged(S)),)
+
+
+def wide_swizzle(m: TensorMap) -> Findings:
+    if m.p.swizzle in _WIDE_SWIZZLES or m.p.swizzle not in PATTERNS:
         return ()
     return (Finding(None, m.p.swizzle, f"{listed(_WIDE_SWIZZLES)} for im2col wide"),)
 
 
-def packed_swizzle(m: TensorMap) -> Found:
-    table = _PACKED_WIDE_SWIZZLES if isinstance(m.p, Im2colWideParams) else _PACKED_SWIZZLES
-    legal = table.get(m.p.data_type)
+def packed_swizzle(m: TensorMap) -> Findings:
+    wide = isinstance(m.p, Im2colWideParams)
+    legal = m.element.wide_swizzles if wide else m.element.swizzles
     if legal is None or m.p.swizzle in legal:
         return ()
-    known = _WIDE_SWIZZLES if table is _PACKED_WIDE_SWIZZLES else range(_LAST_SWIZZLE + 1)
-    if m.p.swizzle not in known:  # which the rule of all data types says
+    if m.p.swizzle not in (_WIDE_SWIZZLES if wide else PATTERNS):  # which the rule of all data types says
         return ()
     return (Finding(None, m.p.swizzle, f"{listed(legal)} for {T(m.p.data_type).short_name}"),)
 
 
-def nan_fill(m: TensorMap) -> Found:
-    if m.p.oob_fill == 1 and m.bits and not is_floating(m.p.data_type):
+def nan_fill(m: TensorMap) -> Findings:
+    if m.p.oob_fill == 1 and m.bits and not m.element.is_floating:
         return (Finding(None, 1, "0 (NONE) unless the data type is a floating-point one", 0),)
     return ()
