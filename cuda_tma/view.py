@@ -11,7 +11,7 @@ from ._make.create import as_tensor_map
 from ._read.dlpack import ExportedTensor, contiguous_strides, describe_tensor
 from ._read.export import borrow, export_located, export_tensor, register_view
 from .data_type import numpy_dtype
-from .errors import TensorMapError
+from .rules import refusals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,7 +84,7 @@ class StridedMemoryView(_CoreView):
         itemsize = core._layout.itemsize
         strides = core.strides or contiguous_strides(core.shape)
         if any(stride < 0 for stride in strides):
-            raise TensorMapError(f"view() of strides {strides}: a Buffer begins at the first element; pass a copy")
+            raise refusals.buffer_strides(strides)
         reach = sum((extent - 1) * stride for extent, stride in zip(core.shape, strides, strict=True))
         span = 0 if 0 in core.shape else reach + 1
         memory = Buffer.from_handle(core.ptr, span * itemsize, owner=core.exporting_obj)
@@ -96,7 +96,7 @@ class StridedMemoryView(_CoreView):
         """What the view shows, read off the view itself."""
         dtype = super().dtype
         if dtype is not None and not dtype.isnative:
-            raise TensorMapError(f"the view's dtype {dtype.str} is not in native byte order; TMA moves native elements")
+            raise refusals.byte_order(dtype.str)
         exported = describe_tensor(
             self.shape,
             self.strides,

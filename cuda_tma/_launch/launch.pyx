@@ -26,7 +26,7 @@ import inspect
 
 from cuda.core._utils.cuda_utils import CUDAError
 
-from ..errors import TensorMapError
+from ..rules import refusals
 
 cdef enum:
     STACK_BLOCK_BYTES = 1024  # parameter blocks up to this need no allocation
@@ -176,10 +176,8 @@ cdef int _require_contexts(PyObject* const* args, Py_ssize_t count, KnownStream 
 
 
 cdef object _stranger(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontext context):
-    return TensorMapError(
-        f"argument {index}: the descriptor was made on device {descriptor._device_id} in context "
-        f"{<uintptr_t>descriptor._context:#x}, and the launch is on device {device_of(context)} in context "
-        f"{<uintptr_t>context:#x}; a tensor map is valid in its own context. Make one with that one current")
+    return refusals.foreign_map(
+        index, (descriptor._device_id, <uintptr_t>descriptor._context), (device_of(context), <uintptr_t>context))
 
 
 # ---- prepared launches ----

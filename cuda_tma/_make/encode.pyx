@@ -13,7 +13,6 @@ from .._read.context cimport COMPUTE_CAPABILITY_MAJOR, compute_capability
 from .._read.dlpack cimport DLTensor, ExportedTensor, shape_of
 
 from .._read.dlpack import dtype_name_of
-from ..errors import TensorMapError
 from ..options import TensorMapIm2colWideOptions, TensorMapOptions
 from ..params import Im2colParams, Im2colWideParams, TiledParams
 from ..rules import check, refusal, refusals
@@ -301,7 +300,7 @@ cdef object _driver_refusal(CUresult result, CompiledOptions values, TensorArgum
     if result == CUDA_ERROR_INVALID_CONTEXT:
         return refusals.no_context()
     if result != CUDA_ERROR_INVALID_VALUE:
-        return TensorMapError(f"the driver's encoder failed with {error_name(result)}, whatever the arguments")
+        return refusals.driver_failure(error_name(result))
     return _broken_rules(values, arguments, device_id)
 
 

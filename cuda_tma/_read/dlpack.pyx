@@ -13,7 +13,6 @@ import numpy as np
 
 from ..rules import refusals
 from ..data_type import DLPACK_DTYPES, DLPACK_NAMES
-from ..errors import TensorMapError
 
 cdef extern from "Python.h":
     bint Py_IsInitialized() nogil
@@ -207,13 +206,13 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize
 cdef int adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1:
     api.managed_tensor_from_py_object_no_sync(<void*>tensor, &exported.versioned)
     if exported.versioned == NULL:
-        raise TensorMapError(f"{type(tensor).__name__} refused to export itself through DLPack, with no reason given")
+        raise refusals.not_exported(tensor)
     return _adopt_versioned(exported)
 
 
 cdef int _adopt_versioned(ExportedTensor exported) except -1:
     if exported.versioned.major != 1:
-        raise TensorMapError(f"the tensor exports DLPack {exported.versioned.major}; this reads DLPack 1")
+        raise refusals.dlpack_version(exported.versioned.major)
     if exported.versioned.flags & FLAG_IS_COPIED:
         raise refusals.copied()
     return _adopt_layout(exported, &exported.versioned.dl_tensor)
@@ -259,7 +258,7 @@ cdef int adopt_capsule(ExportedTensor exported, object capsule) except -1:
         PyCapsule_SetName(capsule, b"used_dltensor_versioned")
         return _adopt_versioned(exported)
     if not PyCapsule_IsValid(capsule, b"dltensor"):
-        raise TensorMapError(f"__dlpack__ returned a {type(capsule).__name__}, and no DLPack capsule that is unused")
+        raise refusals.no_capsule(capsule)
     exported.unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, b"dltensor")
     PyCapsule_SetName(capsule, b"used_dltensor")
     return _adopt_layout(exported, &exported.unversioned.dl_tensor)
@@ -291,7 +290,7 @@ cdef int adopt_array_interface(ExportedTensor exported, object interface) except
 cdef int set_values(ExportedTensor exported, tuple shape, tuple strides) except -1:
     cdef Py_ssize_t ndim = len(shape)
     if ndim > MAX_NDIM or (strides is not None and len(strides) != ndim):
-        raise TensorMapError(f"shape {shape} and strides {strides} do not describe one tensor")
+        raise refusals.shape_and_strides(shape, strides)
     _make_room(exported, ndim)
     for dim, (extent, stride) in enumerate(zip(shape, contiguous_strides(shape) if strides is None else strides)):
         exported.layout.shape[dim] = extent

@@ -10,6 +10,8 @@ from .weak_cache cimport Known, WeakCache, look_up
 
 from cuda.core import Stream
 
+from ..rules import refusals
+
 
 @cython.final
 cdef class KnownStream(Known):
@@ -26,8 +28,7 @@ cdef KnownStream known_stream(object stream):
     if known is None:
         known = _find(getattr(stream, "stream", None))  # a GraphBuilder captures on a stream of its own
     if known is None:
-        raise TypeError(f"stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an "
-                        "object with __cuda_stream__")
+        raise refusals.no_stream(stream)
     return <KnownStream>known
 
 
@@ -41,7 +42,7 @@ cdef object _find(object stream):
         protocol = stream.__cuda_stream__
         version, handle = protocol() if callable(protocol) else protocol
         if version != 0:
-            raise ValueError(f"the stream's __cuda_stream__ is of version {version}; version 0 is known")
+            raise refusals.stream_protocol(version)
         return _with_handle(int(handle))
     return None
 
@@ -51,8 +52,7 @@ cdef KnownStream _meet(object stream):
     cdef Property is_closed = _is_closed_of(type(stream))
     cdef KnownStream known
     if read(&is_closed, stream):
-        raise ValueError("the stream is closed; launch on an open one (Device().create_stream()). cuda.core before "
-                         "1.2 shows the null stream so, too: there pass cuda.core.LEGACY_DEFAULT_STREAM")
+        raise refusals.closed_stream()
     known = _with_handle(int(stream.handle))
     known.is_closed = is_closed
     if <uintptr_t>known.handle > 2:  # 0, 1 and 2 are the default streams

@@ -30,6 +30,21 @@ def lazy_view(bit: str, resolve: str) -> TensorMapError:
     )
 
 
+def not_exported(tensor: object) -> TensorMapError:
+    """An exporter that fails and sets no exception."""
+    return TensorMapError(f"{type(tensor).__name__} refused to export itself through DLPack, with no reason given")
+
+
+def no_capsule(given: object) -> TensorMapError:
+    """A capsule is used once (DLPack, Python specification)."""
+    return TensorMapError(f"__dlpack__ returned a {type(given).__name__}, and no DLPack capsule that is unused")
+
+
+def dlpack_version(major: int) -> TensorMapError:
+    """Another major version has another layout (dlpack.h, DLPackVersion)."""
+    return TensorMapError(f"the tensor exports DLPack {major}; this reads DLPack 1")
+
+
 def copied() -> TensorMapError:
     """DLPACK_FLAG_BITMASK_IS_COPIED."""
     return TensorMapError(
@@ -50,6 +65,21 @@ def malformed(ndim: int, has_shape: bool, max_ndim: int) -> TensorMapError:
         f"the tensor exports {ndim} dimensions{without}; DLPack has the extent of each, and 0 to {max_ndim} are read "
         "here. Its library is at fault: pass the tensor through another"
     )
+
+
+def shape_and_strides(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> TensorMapError:
+    """Of several lengths, or too long."""
+    return TensorMapError(f"shape {shape} and strides {strides} do not describe one tensor")
+
+
+def buffer_strides(strides: tuple[int, ...]) -> TensorMapError:
+    """A view of a Buffer reaches from its first byte on."""
+    return TensorMapError(f"view() of strides {strides}: a Buffer begins at the first element; pass a copy")
+
+
+def byte_order(dtype: str) -> TensorMapError:
+    """The engine reads little-endian elements."""
+    return TensorMapError(f"the view's dtype {dtype} is not in native byte order; TMA moves native elements")
 
 
 def not_strided(tensor: Any, error: Exception) -> TensorMapError:
@@ -241,6 +271,11 @@ def no_context() -> TensorMapError:
     )
 
 
+def driver_failure(error: str) -> TensorMapError:
+    """No argument is at fault: the driver gives CUDA_ERROR_INVALID_VALUE for those."""
+    return TensorMapError(f"the driver's encoder failed with {error}, whatever the arguments")
+
+
 def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError:
     """Without interleave the engine ignores the first element stride (recorded on sm_90, and so documented)."""
     return TensorMapError(
@@ -313,4 +348,37 @@ def replacement_address(address: int, alignment: int) -> TensorMapError:
     return TensorMapError(
         f"address {address:#x} is not a multiple of {alignment} bytes, which the descriptor needs; "
         f"the nearest lower one is {address - address % alignment:#x}"
+    )
+
+
+# launches
+
+
+def foreign_map(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
+    """Device and context, of the map and of the launch."""
+    return TensorMapError(
+        f"argument {argument}: the descriptor was made on device {own[0]} in context {own[1]:#x}, and the launch is on "
+        f"device {launch[0]} in context {launch[1]:#x}; a tensor map is valid in its own context. Make one with that "
+        "one current"
+    )
+
+
+def no_stream(value: object) -> TypeError:
+    """Nothing that has a handle."""
+    return TypeError(
+        f"stream is a {type(value).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an object with "
+        "__cuda_stream__"
+    )
+
+
+def stream_protocol(version: object) -> ValueError:
+    """cuda.core's documentation of ``__cuda_stream__``."""
+    return ValueError(f"the stream's __cuda_stream__ is of version {version}; version 0 is known")
+
+
+def closed_stream() -> ValueError:
+    """Its handle may be another stream's by now."""
+    return ValueError(
+        "the stream is closed; launch on an open one (Device().create_stream()). cuda.core before 1.2 shows the null "
+        "stream so, too: there pass cuda.core.LEGACY_DEFAULT_STREAM"
     )
