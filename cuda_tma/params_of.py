@@ -77,13 +77,14 @@ class TensorSpec:
     def __post_init__(self) -> None:
         """Turn what the user wrote into ints and a name; refuse what is neither."""
         shape = _integers("shape", self.shape)
-        _require_int64(f"shape={shape}, C-contiguous,", contiguous_strides(shape) if self.strides is None else ())
+        if self.strides is None:
+            _require_int64(f"shape={shown(shape)}, C-contiguous,", contiguous_strides(shape))
         strides = None if self.strides is None else _integers("strides", self.strides)
         if strides is not None and len(strides) != len(shape):
             raise TensorMapError(f"strides={strides} has {len(strides)} values, and shape={shape} has {len(shape)}")
         address = integer("address", self.address)
         if not 0 <= address < 2**64:
-            raise TensorMapError(f"address={address} is no address of 64 bits; give 0 to 2^64 - 1")
+            raise TensorMapError(f"address={shown(address)} is no address of 64 bits; give 0 to 2^64 - 1")
         name = dtype_name(self.dtype)
         if name not in DLPACK_DTYPES:
             raise refusals.dtype(name)
@@ -173,7 +174,7 @@ def _integers(name: str, values: Any) -> tuple[int, ...]:
         found = tuple(map(operator.index, values))
     except TypeError:
         raise TensorMapError(f"{name}={shown(values)} is no sequence of integers, one for each dimension") from None
-    _require_int64(f"{name}={found}", found)
+    _require_int64(f"{name}={shown(found)}", found)
     return found
 
 
@@ -181,4 +182,4 @@ def _require_int64(given: str, values: Sequence[int]) -> None:
     """DLPack's extents and strides are so wide."""
     beyond = [value for value in values if not -(2**63) <= value < 2**63]
     if beyond:
-        raise TensorMapError(f"{given} needs {beyond[0]}, which does not fit 64 bits; no memory is so large")
+        raise TensorMapError(f"{given} needs {shown(beyond[0])}, which does not fit 64 bits; no memory is so large")

@@ -245,6 +245,16 @@ def test_a_failed_replacement_is_undone(driver, device_tensor):
     assert bytes(array) == before
 
 
+def test_a_failed_replacement_is_undone_without_the_driver(driver, device_tensor):
+    """One that fails for good would not put the addresses back."""
+    array = cuda_tma.create_tensor_maps([device_tensor((64, 128), address=1 << n) for n in (32, 33, 34)], OPTIONS)
+    before = bytes(array)
+    driver.half_replaced, driver.half_replaced_from = 700, 0x100000
+    with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
+        array.replace_addresses([0x10, 0x20, 0x100000])
+    assert bytes(array) == before
+
+
 def test_a_failed_copy_of_a_map_names_its_tensor(driver, device_tensor):
     driver.errors["cuTensorMapReplaceAddress"] = 700
     with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed with CUDA_ERROR_ILLEGAL_ADDRESS"):

@@ -1,5 +1,6 @@
 """Maps copied to device memory: by cuda.core's allocator, and beside it while a stream captures a graph."""
 
+import ctypes
 import gc
 
 import pytest
@@ -7,6 +8,7 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import TensorMapOptions
+from cuda_tma._cuda import driver as _driver
 from cuda_tma._make import device_memory as _device_memory
 
 STREAM, OWN = 0x5000, 0xC0D3
@@ -117,6 +119,31 @@ def test_a_context_that_is_gone(driver, maps):
     with pytest.raises(Exception, match="cuMemAlloc failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
         maps.upload(ForeignStream())
     assert driver.memory == {} and driver.called("cuMemAlloc") == [] and driver.called("cuCtxPopCurrent") == []
+
+
+def test_a_capture_mode_that_is_refused(driver, maps):
+    """What the thread may do is as it was, also where it could be changed but for the first time."""
+
+    class Once(dict):
+        __getitem__ = dict.pop
+
+    driver.capturing, driver.errors = (STREAM,), Once(cuThreadExchangeStreamCaptureMode=700)
+    with pytest.raises(Exception, match="cuMemAlloc failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
+        maps.upload(ForeignStream())
+    assert driver.called("cuMemAlloc") == [] and (driver.capture_mode, driver.stack) == (0, [])
+
+
+def test_memory_is_allocated_and_freed_without_the_gil(driver, maps):
+    """The device may have to end its work first, and that may wait for a host function in Python."""
+    driver.capturing, driver.context = (STREAM,), OWN
+    has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value  # 0, which is success, without it
+    _driver.install(_driver.snapshot() | {"cuCtxPushCurrent": has_gil})
+    driver.stack = [(OWN, 3)] * 2  # for the pops
+    buffer = maps.upload(ForeignStream())
+    assert driver.memory == {int(buffer.handle): (384, OWN)}
+    del buffer
+    gc.collect()
+    assert driver.memory == {} and driver.stack == []
 
 
 def test_no_maps_need_no_memory(driver, memory):

@@ -277,8 +277,7 @@ cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) exc
             before[index] = address_in(array._maps + index * MAP_BYTES)
             replace_address(array._maps + index * MAP_BYTES, addresses[index])
     except BaseException:
-        for changed in range(index):
-            driver.cuTensorMapReplaceAddress(
-                array._maps + changed * MAP_BYTES, <void*><uintptr_t>before[changed])
+        for changed in range(index):  # by hand: what failed once may fail again. The address comes first (fields.py)
+            (<uint64_t*>(array._maps + changed * MAP_BYTES))[0] = before[changed]
         raise
     return 0

@@ -45,24 +45,29 @@ cdef class _PlainMemory:
 
     def __dealloc__(self):
         if self.address:
-            _outside_of_captures(self.context, &self.address, 0)
+            with nogil:  # what the device does until then may wait for a host function in Python
+                _outside_of_captures(self.context, &self.address, 0)
 
 
 cdef _PlainMemory _allocate_plain(CUcontext context, size_t size_bytes):
     cdef _PlainMemory memory = _PlainMemory.__new__(_PlainMemory)
+    cdef CUresult result
     memory.context = context
-    require_success(_outside_of_captures(context, &memory.address, size_bytes), "cuMemAlloc")
+    with nogil:  # as where it is freed
+        result = _outside_of_captures(context, &memory.address, size_bytes)
+    require_success(result, "cuMemAlloc")
     return memory
 
 
-cdef CUresult _outside_of_captures(CUcontext context, uint64_t* address, size_t size_bytes) noexcept:
+cdef CUresult _outside_of_captures(CUcontext context, uint64_t* address, size_t size_bytes) noexcept nogil:
     """Allocate so many bytes, or free what is there if that is none, in a context, whatever is being captured."""
     cdef int mode = CAPTURE_MODE_RELAXED
     cdef CUresult result = driver.cuCtxPushCurrent(context)
     if result != CUDA_SUCCESS:
         return result
-    driver.cuThreadExchangeStreamCaptureMode(&mode)
-    result = driver.cuMemAlloc(address, size_bytes) if size_bytes else driver.cuMemFree(address[0])
-    driver.cuThreadExchangeStreamCaptureMode(&mode)
+    result = driver.cuThreadExchangeStreamCaptureMode(&mode)
+    if result == CUDA_SUCCESS:
+        result = driver.cuMemAlloc(address, size_bytes) if size_bytes else driver.cuMemFree(address[0])
+        driver.cuThreadExchangeStreamCaptureMode(&mode)
     driver.cuCtxPopCurrent(&context)
     return result
