@@ -90,6 +90,7 @@ REFUSED = {
     "groups of 4, which are words to hexdump": (lines(DIGITS, 4, " "), "64 groups of 4 to 4 digits could be bytes in"),
     "groups of 6": (lines(DIGITS, 6, " "), "43 groups of 4 to 6 digits could be bytes"),
     "groups of 32 but for a short one": (DIGITS[:8] + " " + lines(DIGITS[8:], 32), "of 8 to 32 digits could be"),
+    "lines, two of them short": (f"{DIGITS[:200]} {DIGITS[200:210]} {DIGITS[210:]}", "3 groups of 10 to 200 digits"),
     "8 and 16": (lines(DIGITS[:128], 8) + " " + lines(DIGITS[128:], 16), "24 groups of 8 to 16 digits could be"),
     "one long number": ("0x" + DIGITS, "1 group with 0x, the longest of 256 digits, are no words of 128 bytes"),
     "numbers of 128 bits": (" 0x".join(["", *lines(DIGITS, 32).split()]), "8 groups with 0x, the longest of 32 digits"),
