@@ -8,14 +8,14 @@ from typing import Any, get_args
 
 from .options import Options, TensorMapOptions
 
-__all__ = ["NAMES", "as_options"]
+__all__ = ["NAMES", "options_from"]
 
 # what each kind of options is called; the first name tells the kinds apart
 NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
 _DEFAULTS = {f.name: f.default for f in fields(TensorMapOptions)}
 
 
-def as_options(box_dim=None, options=None, **keywords) -> Options:
+def options_from(box_dim=None, options=None, **keywords) -> Options:
     """Options from what ``as_tensor_map`` accepts: keywords, an options object (ours or cuda.core's), or a mapping.
 
     Parameters
@@ -74,4 +74,4 @@ def _is_default(name: str, value: object) -> bool:
 def _make(kind: type[Options], get: Callable[[str], Any]) -> Options:
     """Options from whatever holds their values by name; None stands for the default."""
     given = {name: value for name in NAMES[kind] if (value := get(name)) is not None}
-    return as_options(**given) if kind is TensorMapOptions else kind(**given)
+    return options_from(**given) if kind is TensorMapOptions else kind(**given)

@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cuda.core import Device as _CoreDevice
 
 from ._cuda.driver import require_driver
-from ._make.create import create_tensor_map
-from ._read.context import current_device
-from ._tensor_map import TensorMapDescriptor, register_device
-from .errors import TensorMapError
+from ._make.create import OnDevice
+from ._tensor_map import register_device
 
 if TYPE_CHECKING:
     from cuda.core import Buffer, Context, DeviceProperties, GraphBuilder, MemoryResource, Stream
-    from typing_extensions import Self, Unpack
-
-    from .options import TiledKeywords
+    from typing_extensions import Self
 
     class _ComputeCapability(NamedTuple):
         major: int
@@ -65,7 +61,7 @@ class Device(_CoreDevice):
         If there is no NVIDIA driver.
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_ordinal")  # cuda.core's own Device, and its device_id, which it computes at each look
 
     if TYPE_CHECKING:  # cuda.core has no types: to a checker all that is inherited is unknown
         device_id: int
@@ -87,7 +83,9 @@ class Device(_CoreDevice):
 
     def __new__(cls, device_id: int | None = None) -> Self:
         self = object.__new__(cls)
-        object.__setattr__(self, "_core", _from_core(lambda: _CoreDevice(device_id)))
+        core = _from_core(lambda: _CoreDevice(device_id))
+        object.__setattr__(self, "_core", core)
+        object.__setattr__(self, "_ordinal", core.device_id)
         return self
 
     @classmethod
@@ -95,20 +93,7 @@ class Device(_CoreDevice):
         """All devices of the machine, in ordinal order."""
         return tuple(cls(int(device)) for device in _from_core(_CoreDevice.get_all_devices))
 
-    def create_tensor_map(
-        self, tensor: Any, options: Any = None, **keywords: Unpack[TiledKeywords]
-    ) -> TensorMapDescriptor:
-        """Make a descriptor of a tensor on this device, which must be the current one.
-
-        See :func:`cuda_tma.create_tensor_map`.
-        """
-        own, current = self._core.device_id, current_device()
-        if current != own:
-            raise TensorMapError(
-                f"Device({own}).create_tensor_map was called while device {current} is current; "
-                f"call Device({own}).set_current() first"
-            )
-        return create_tensor_map(tensor, options, **keywords)
+    create_tensor_map = OnDevice.create_tensor_map
 
     def __eq__(self, other: object) -> bool:
         return self._core == (other._core if isinstance(other, Device) else other)

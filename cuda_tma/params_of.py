@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from ._given import integer, shown
-from ._keywords import as_options
+from ._keywords import options_from
 from ._make.encode import tiled_params
 from ._read.dlpack import ExportedTensor, contiguous_strides, describe_tensor
 from ._read.export import export_tensor
@@ -150,7 +150,7 @@ def params_of(tensor: object, options: object = None, **keywords: Any) -> Params
     array([[ 72,  73,  74,  75,  76,  77,  78,  79],
            [136, 137, 138, 139, 140, 141, 142, 143]], dtype=uint16)
     """
-    return tiled_params(_described(tensor), as_options(options=options, **keywords))
+    return tiled_params(_described(tensor), options_from(options=options, **keywords))
 
 
 def _described(tensor: object) -> ExportedTensor:

@@ -13,8 +13,8 @@ from cuda.core._tensor_map import TensorMapL2Promotion as CoreL2Promotion
 from cuda.core._tensor_map import TensorMapSwizzle as CoreSwizzle
 
 import cuda_tma
-from cuda_tma._keywords import as_options
-from cuda_tma._make.create import options_from
+from cuda_tma._keywords import options_from
+from cuda_tma._make.create import options_by_keywords
 from cuda_tma.enums import (
     TensorMapDataType,
     TensorMapIm2ColWideMode,
@@ -103,20 +103,20 @@ def test_field_order_is_cuda_cores():
 def test_everything_that_as_tensor_map_takes_for_options():
     wanted = TensorMapOptions((8, 16), swizzle="128B")
     core = TensorMapDescriptorOptions(box_dim=(8, 16), swizzle=CoreSwizzle.SWIZZLE_128B)
-    assert as_options((8, 16), swizzle="128B", l2_promotion=None) == wanted
-    assert as_options(options=wanted) is wanted
-    assert as_options(options=core) == wanted
-    assert as_options(options={"box_dim": (8, 16), "swizzle": 3}) == wanted
+    assert options_from((8, 16), swizzle="128B", l2_promotion=None) == wanted
+    assert options_from(options=wanted) is wanted
+    assert options_from(options=core) == wanted
+    assert options_from(options={"box_dim": (8, 16), "swizzle": 3}) == wanted
 
 
 @pytest.mark.parametrize("value", [None, 0, TensorMapSwizzle.NONE, CoreSwizzle.NONE])
 def test_a_default_beside_options_says_nothing(value):
     """cuda.core's own keywords have the defaults' values; scripts pass them on."""
     wanted = TensorMapOptions((8, 16), swizzle="128B")
-    assert options_from(wanted, (None, None, None, None, value, None, None, None)) is wanted
+    assert options_by_keywords(wanted, (None, None, None, None, value, None, None, None)) is wanted
     names = ("interleave", "swizzle", "l2_promotion", "oob_fill")
-    assert as_options(None, wanted, element_strides=None, data_type=None, **dict.fromkeys(names, value)) is wanted
-    assert as_options(options={"box_dim": (8, 16), "swizzle": 3}, swizzle=value) == wanted
+    assert options_from(None, wanted, element_strides=None, data_type=None, **dict.fromkeys(names, value)) is wanted
+    assert options_from(options={"box_dim": (8, 16), "swizzle": 3}, swizzle=value) == wanted
 
 
 @pytest.mark.parametrize(
@@ -130,26 +130,26 @@ def test_a_default_beside_options_says_nothing(value):
 def test_anything_else_beside_options_is_refused(name, value):
     keywords = tuple(value if field.name == name else None for field in dataclasses.fields(TensorMapOptions))
     with pytest.raises(TypeError, match=f"options= and {name} were both given; put {name} into the options"):
-        options_from(TensorMapOptions((8, 16)), keywords)
+        options_by_keywords(TensorMapOptions((8, 16)), keywords)
 
 
 def test_cuda_cores_name_of_the_options():
     assert cuda_tma.TensorMapDescriptorOptions is TensorMapOptions
     arguments = (8, 16), (1, 1), None, CoreInterleave.NONE, CoreSwizzle.SWIZZLE_64B, CoreL2Promotion.L2_64B
     ours = cuda_tma.TensorMapDescriptorOptions(*arguments)
-    assert as_options(options=TensorMapDescriptorOptions(*arguments)) == ours
+    assert options_from(options=TensorMapDescriptorOptions(*arguments)) == ours
     assert ours == TensorMapOptions((8, 16), (1, 1), swizzle="64B", l2_promotion="64B")
 
 
 def test_options_mistakes_are_named():
     with pytest.raises(TypeError, match=r"needs box_dim=\(...\)"):
-        as_options()
+        options_from()
     with pytest.raises(TypeError, match="options= and box_dim, swizzle were both given"):
-        as_options((8,), options={"box_dim": (8,)}, swizzle="128B")
+        options_from((8,), options={"box_dim": (8,)}, swizzle="128B")
     with pytest.raises(TypeError, match="options has no 'swizzel', 3; its names are box_dim"):
-        as_options(options={"swizzel": 2, 3: 1, "box_dim": (8,)})
+        options_from(options={"swizzel": 2, 3: 1, "box_dim": (8,)})
     with pytest.raises(TypeError, match="options is a int"):
-        as_options(options=3)
+        options_from(options=3)
 
 
 # ---- im2col ----
@@ -192,15 +192,15 @@ def test_the_names_in_a_mapping_or_object_tell_which_options_it_is():
     im2col = TensorMapIm2colOptions((-1, -1), (0, 0), 64, 128, swizzle="64B")
     wide = TensorMapIm2colWideOptions(-1, 0, 64, 128, mode="W128")
     for options in (im2col, wide):
-        assert as_options(options=options) is options
-        assert as_options(options=dataclasses.asdict(options)) == options
-        assert as_options(options=types.SimpleNamespace(**dataclasses.asdict(options))) == options
+        assert options_from(options=options) is options
+        assert options_from(options=dataclasses.asdict(options)) == options
+        assert options_from(options=types.SimpleNamespace(**dataclasses.asdict(options))) == options
     with pytest.raises(TypeError, match="options has no 'box'; its names are pixel_box_lower_corner, "):
-        as_options(options={**dataclasses.asdict(im2col), "box": 1})
+        options_from(options={**dataclasses.asdict(im2col), "box": 1})
     with pytest.raises(TypeError, match="channels_per_pixel"):
-        as_options(options={"pixel_box_lower_corner": (0,), "pixel_box_upper_corner": (0,)})
+        options_from(options={"pixel_box_lower_corner": (0,), "pixel_box_upper_corner": (0,)})
     with pytest.raises(TypeError, match="options= and swizzle were both given"):
-        as_options(options=im2col, swizzle="128B")
+        options_from(options=im2col, swizzle="128B")
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_only_plain_integers_are_remembered():
             return self.value
 
     def options(box_dim, element_strides=None, swizzle=None):
-        return options_from(None, (box_dim, element_strides, None, None, swizzle, None, None, None))
+        return options_by_keywords(None, (box_dim, element_strides, None, None, swizzle, None, None, None))
 
     assert options((8, 8)) is options((8, 8)) is not options((8, 16))
     assert options((8, 8), swizzle="32B") is options((8, 8), swizzle="32B") == options((8, 8), swizzle=1)

@@ -187,6 +187,7 @@ def test_a_descriptor_is_small(driver, device_tensor):
 def test_a_device_makes_maps_while_it_is_current(driver, device_tensor):
     device = object.__new__(cuda_tma.Device)  # its constructor asks the real driver
     object.__setattr__(device, "_core", types.SimpleNamespace(device_id=1))
+    object.__setattr__(device, "_ordinal", 1)
     tensor = device_tensor((64, 128), device_id=1)
     with pytest.raises(TensorMapError, match=r"Device\(1\).create_tensor_map was called while device 0 is current"):
         device.create_tensor_map(tensor, box_dim=(16, 32))

@@ -26,7 +26,7 @@ from cuda.core import Buffer
 
 from ..rules import refusals
 from ..errors import TensorMapError
-from .._keywords import as_options
+from .._keywords import options_from
 
 
 cdef bint _is_making = False  # set by _allocate() alone, for the next array
@@ -172,7 +172,7 @@ def create_tensor_maps(tensors, options, *, addresses=None):
         on_device = maps.upload(stream)
         cuda_tma.launch(stream, config, kernel, on_device, len(maps))
     """
-    options = as_options(options=options)
+    options = options_from(options=options)
     if addresses is None:
         if not isinstance(tensors, Iterable):
             raise TypeError(

@@ -29,4 +29,20 @@ def as_tensor_map(
     oob_fill: Choice | None = None,
     allocation_class: Choice | None = None,
 ) -> TensorMapDescriptor: ...
-def options_from(options: object, keywords: tuple[Any, ...]) -> Options: ...
+def options_by_keywords(options: object, keywords: tuple[Any, ...]) -> Options: ...
+
+class OnDevice:
+    def create_tensor_map(
+        self,
+        tensor: object,
+        options: object = None,
+        *,
+        box_dim: Integers | None = None,
+        element_strides: Integers | None = None,
+        data_type: Any = None,
+        interleave: Choice | None = None,
+        swizzle: Choice | None = None,
+        l2_promotion: Choice | None = None,
+        oob_fill: Choice | None = None,
+        allocation_class: Choice | None = None,
+    ) -> TensorMapDescriptor: ...

@@ -2,6 +2,7 @@
 
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
+from libc.string cimport memcmp
 
 from .arguments cimport TensorArguments
 from .encode cimport describe_for, encode
@@ -10,12 +11,15 @@ from .._read.context cimport enter_context, require_access
 from .._cuda.driver cimport CUcontext
 from .._read.export cimport Reading, read, source_of
 from .._tensor_map cimport TensorMapDescriptor, new_descriptor
-from .._read.vectorcall cimport PyVectorcall_NARGS, take_calls, vectorcallfunc
 
-from .._keywords import NAMES, as_options
+from functools import lru_cache
+
+from .._keywords import NAMES, options_from
 from ..options import TensorMapOptions
+from ..rules import refusals
 
-ctypedef object (*Calls)(PyObject*, PyObject* const*, size_t, PyObject*)
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object)
 
 
 def create_tensor_map(
@@ -44,77 +48,83 @@ def create_tensor_map(
     RuntimeError
         If there is no NVIDIA driver.
     """
-    return _create(tensor, options_from(options, (
-        box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)))
+    return _create(tensor, _options(
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
 
 
 def as_tensor_map(
         self, box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None,
         l2_promotion=None, oob_fill=None, allocation_class=None):
     """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
-    return _create(self, options_from(options, (
-        box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class)))
+    return _create(self, _options(
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
 
 
-# ---- most calls, of a tensor and options alone, without a look at the other keywords ----
+class OnDevice:
+    """The door that Device takes over from here."""
 
-cdef Calls _create_tensor_map = <Calls>take_calls(create_tensor_map, <vectorcallfunc>_create_from_two)
-cdef Calls _as_tensor_map = <Calls>take_calls(as_tensor_map, <vectorcallfunc>_view_as_tensor_map)
+    def create_tensor_map(
+            self, tensor, options=None, *, box_dim=None, element_strides=None, data_type=None, interleave=None,
+            swizzle=None, l2_promotion=None, oob_fill=None, allocation_class=None):
+        """Make a descriptor of a tensor on this device, which must be the current one.
+
+        See :func:`cuda_tma.create_tensor_map`.
+        """
+        _require_current(self._ordinal)
+        return _create(tensor, _options(
+            options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill,
+            allocation_class))
 
 
-cdef object _create_from_two(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
-    """create_tensor_map(tensor, options)"""
-    if PyVectorcall_NARGS(count) == 2 and names == NULL and isinstance(<object>arguments[1], Compilable):
-        return _create(<object>arguments[0], <object>arguments[1])
-    return _create_tensor_map(function, arguments, count, names)
-
-
-cdef object _view_as_tensor_map(PyObject* function, PyObject* const* arguments, size_t count, PyObject* names):
-    """view.as_tensor_map(options=options)"""
-    if (
-        PyVectorcall_NARGS(count) == 1 and names != NULL and <tuple>names == ("options",)
-        and isinstance(<object>arguments[1], Compilable)
-    ):
-        return _create(<object>arguments[0], <object>arguments[1])
-    return _as_tensor_map(function, arguments, count, names)
+cdef int _require_current(int own) except -1:
+    cdef CUcontext context
+    cdef int device_id
+    enter_context(&context, &device_id)
+    if device_id != own:
+        raise refusals.not_current(own, device_id)
+    return 0
 
 
 # ---- which options ----
 
-cdef enum:
-    REMEMBERED = 256
-
-cdef dict _remembered = {}  # keywords and their types: the options made of them
-
-
-cpdef object options_from(object options, tuple keywords):
-    """Our options as they are; from everything else, options. `keywords` are the fields of TensorMapOptions, in order.
-
-    The same keywords give the same object again: checking them takes as long as ten descriptors.
-    """
-    if isinstance(options, Compilable) and _are_none(keywords):
+cdef inline Compilable _options(
+        object options, object box_dim, object element_strides, object data_type, object interleave, object swizzle,
+        object l2_promotion, object oob_fill, object allocation_class):
+    """Our options as they are; from everything else, options."""
+    if isinstance(options, Compilable) and (
+            box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
+            is allocation_class is None):
         return options
+    return options_by_keywords(options, (
+        box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
+
+
+cdef tuple _last = ((), None)  # the keywords of the last call, and the options that were made of them
+
+
+cpdef Compilable options_by_keywords(object options, tuple keywords):
+    """Options from the fields of TensorMapOptions, in order. The same keywords give the same object again.
+
+    To check them takes as long as ten descriptors, to look them up as long as one: so the last ones, which a loop gives
+    again, are known by their identity.
+    """
+    global _last
+    if options is None and _are_same(keywords, <tuple>_last[0]):
+        return <Compilable>_last[1]
     if options is not None or not _are_ints(keywords[0]) or not (keywords[1] is None or _are_ints(keywords[1])):
-        return _options_of(options, keywords)
-    # With types, because what is equal need not be as legal: 2.0 and 2.
-    key = (keywords, *[type(keyword) for keyword in keywords[2:]])
+        return _new_options(options, *keywords)
     try:
-        found = _remembered.get(key)
-    except TypeError:  # a value is not hashable, which is said below
-        return _options_of(options, keywords)
-    if found is None:
-        found = _options_of(options, keywords)
-        if len(_remembered) >= REMEMBERED:
-            _remembered.clear()
-        _remembered[key] = found
-    return found
+        made = _kept_options(None, *keywords)
+    except TypeError:  # a value is not hashable, or is wrong, which is said without this error
+        return _new_options(None, *keywords)
+    _last = (keywords, made)
+    return made
 
 
-cdef bint _are_none(tuple keywords) noexcept:
-    for keyword in keywords:
-        if keyword is not None:
-            return False
-    return True
+cdef inline bint _are_same(tuple some, tuple others) noexcept:
+    """Whether they are the very same objects, in order."""
+    return len(some) == len(others) and not memcmp(
+        PySequence_Fast_ITEMS(some), PySequence_Fast_ITEMS(others), len(some) * sizeof(PyObject*))
 
 
 cdef bint _are_ints(object values) noexcept:
@@ -127,8 +137,11 @@ cdef bint _are_ints(object values) noexcept:
     return True
 
 
-cdef object _options_of(object options, tuple keywords):
-    return as_options(options=options, **dict(zip(NAMES[TensorMapOptions], keywords, strict=True)))
+def _new_options(options, *keywords):
+    return options_from(options=options, **dict(zip(NAMES[TensorMapOptions], keywords, strict=True)))
+
+
+_kept_options = lru_cache(256, typed=True)(_new_options)  # typed, because what is equal need not be as legal: 2.0 and 2
 
 
 # ---- making ----

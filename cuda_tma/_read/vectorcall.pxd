@@ -24,12 +24,5 @@ cdef extern from *:
         ((PyTypeObject *)type)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
         PyType_Modified((PyTypeObject *)type);
     }
-    /* Let `first` have the calls of a function of Cython's, and return what had them. */
-    static vectorcallfunc take_calls(PyObject *function, vectorcallfunc first) {
-        vectorcallfunc before = ((PyCFunctionObject *)function)->vectorcall;
-        ((PyCFunctionObject *)function)->vectorcall = first;
-        return before;
-    }
     """
     void accept_vectorcall(PyObject* type, Py_ssize_t offset)
-    vectorcallfunc take_calls(object function, vectorcallfunc first)

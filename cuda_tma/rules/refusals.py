@@ -250,6 +250,14 @@ def device_type(device: int) -> TensorMapError:
     return TensorMapError(f"the tensor is on DLPack device type {device}, which is not a CUDA device's memory")
 
 
+def not_current(own: int, current_device: int) -> TensorMapError:
+    """A map is asked for on a device that is not the current one."""
+    return TensorMapError(
+        f"Device({own}).create_tensor_map was called while device {current_device} is current; "
+        f"call Device({own}).set_current() first"
+    )
+
+
 def other_device(tensor_device: int, current_device: int) -> TensorMapError:
     """A tensor map is made in the current context and read there.
 
