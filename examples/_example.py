@@ -10,6 +10,11 @@ likes, and `python -m benchmarks kernels` does, to time it.
 import argparse
 import sys
 
+from cuda.bindings import driver
+from cuda.core import Program, ProgramOptions
+
+import cuda_tma
+
 try:
     import torch
 except ModuleNotFoundError:
@@ -36,6 +41,17 @@ def start_cases(cases, small, large, text):
                 run()
             count += 1
         print(f"ok: {count} cases, every element of them; the last: {name}", flush=True)
+
+
+def compile_kernel(device, source, name, smem_bytes=0):
+    """A kernel for this device; `smem_bytes` of dynamic shared memory are allowed it, 48 KB if not given."""
+    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
+    kernel = Program(source, "c++", options).compile("cubin", name_expressions=(name,)).get_kernel(name)
+    if smem_bytes:
+        limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        (error,) = driver.cuKernelSetAttribute(limit, smem_bytes, kernel.handle, device.device_id)
+        assert error == driver.CUresult.CUDA_SUCCESS, error
+    return kernel
 
 
 def _parser(text):

@@ -22,9 +22,8 @@ warm and not, is in docs/benchmarks/kernels.md):
     172 to 165    a tile is stored during the multiplications of the next
 """
 
-from _example import start_cases, torch
-from cuda.bindings import driver
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from _example import compile_kernel, start_cases, torch
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
@@ -182,15 +181,6 @@ convolution(const __grid_constant__ TensorMap image, const __grid_constant__ Ten
 """
 
 
-def compile_convolution(device):
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("convolution")
-    limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES  # 48 KB unless raised
-    (error,) = driver.cuKernelSetAttribute(limit, SMEM_BYTES, kernel.handle, device.device_id)
-    assert error == driver.CUresult.CUDA_SUCCESS, error
-    return kernel
-
-
 class Convolution:
     """Random image and weights, and the launch that convolves them."""
 
@@ -242,7 +232,7 @@ def cases(sizes):
     torch.backends.cudnn.benchmark = sizes is LARGE  # torch times its kernels, all of them, and takes the fastest
     torch.backends.cudnn.benchmark_limit = 0
     torch.backends.cudnn.allow_tf32 = False
-    kernel = compile_convolution(device)
+    kernel = compile_kernel(device, SOURCE, "convolution", SMEM_BYTES)
     for n, c, h, w, window in sizes:
         one = Convolution(device, kernel, n, c, h, w, **window)
         side = window["kernel_size"]

@@ -10,9 +10,9 @@ beforehand: CTAs that are dealt their tiles drift apart, and memory is slower in
 
 from functools import partial
 
-from _example import start_cases, torch
+from _example import compile_kernel, start_cases, torch
 from cuda.bindings import driver
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
@@ -75,8 +75,7 @@ def cases(shapes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("copy")
+    kernel = compile_kernel(device, SOURCE, "copy")
     config = LaunchConfig(grid=CTAS * device.properties.multiprocessor_count, block=1)
     taken = torch.zeros(1, device="cuda", dtype=torch.int32)
 

@@ -10,8 +10,8 @@ An index outside the table costs no memory access and gives a row of zeros, whic
 
 from functools import partial
 
-from _example import start_cases, torch
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from _example import compile_kernel, start_cases, torch
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
@@ -95,8 +95,7 @@ def cases(sizes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("gather")
+    kernel = compile_kernel(device, SOURCE, "gather")
 
     for rows, count in sizes:
         table = torch.randn(rows, ROW_BYTES // 2, device="cuda", dtype=torch.bfloat16)

@@ -28,9 +28,8 @@ GHz of 1.98. Then what saves energy saves time, at 8192 and 4096:
 
 from functools import partial
 
-from _example import start_cases, torch
-from cuda.bindings import driver
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from _example import compile_kernel, start_cases, torch
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
@@ -206,15 +205,6 @@ gemm(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap 
 """
 
 
-def compile_gemm(device):
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("gemm")
-    limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES  # 48 KB unless raised
-    (error,) = driver.cuKernelSetAttribute(limit, SMEM_BYTES, kernel.handle, device.device_id)
-    assert error == driver.CUresult.CUDA_SUCCESS, error
-    return kernel
-
-
 def prepare(device, kernel, a, b, c):
     """What launches c = a @ b.T."""
     (m, k), (n, _) = a.shape, b.shape
@@ -240,7 +230,7 @@ def cases(sizes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
-    kernel = compile_gemm(device)
+    kernel = compile_kernel(device, SOURCE, "gemm", SMEM_BYTES)
     for m, n, k in sizes:
         a, b = (torch.randn(rows, k, device="cuda").bfloat16() for rows in (m, n))
         c, other = (a.new_full((m, n), torch.nan) for _ in range(2))

@@ -21,9 +21,8 @@ import itertools
 import random
 from functools import partial
 
-from _example import start_cases, torch
-from cuda.bindings import driver
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from _example import compile_kernel, start_cases, torch
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
@@ -235,15 +234,6 @@ grouped_gemm(const Expert* experts, const Tile* tiles, unsigned* drawn, int coun
 """
 
 
-def compile_grouped_gemm(device):
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("grouped_gemm")
-    limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES  # 48 KB unless raised
-    (error,) = driver.cuKernelSetAttribute(limit, SMEM_BYTES, kernel.handle, device.device_id)
-    assert error == driver.CUresult.CUDA_SUCCESS, error
-    return kernel
-
-
 def tiles_of(expert, tokens, rows):
     """(expert, first row of the weights, first token, boxes): those that share rows of the weights in turn."""
     boxes, parts = -(-tokens // 64), -(-tokens // TOKENS)
@@ -333,7 +323,7 @@ def cases(problems):
     """
     device = cuda_tma.Device()
     device.set_current()
-    kernel = compile_grouped_gemm(device)
+    kernel = compile_kernel(device, SOURCE, "grouped_gemm", SMEM_BYTES)
     for tokens, rows, depth in problems:
         sizes = uneven() if tokens is None else list(tokens)
         stacked = torch.randn(len(sizes), rows, depth, device="cuda", dtype=torch.bfloat16).div_(depth**0.5)

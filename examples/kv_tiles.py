@@ -12,9 +12,8 @@ pipeline in every size, with 2 to 4 stages.
 import itertools
 from functools import partial
 
-from _example import start_cases, torch
-from cuda.bindings import driver
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from _example import compile_kernel, start_cases, torch
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
@@ -113,11 +112,6 @@ INSTANTIATE(64) INSTANTIATE(96) INSTANTIATE(128)
 """
 
 
-def compile_kernel(device, name):
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    return Program(SOURCE, "c++", options).compile("cubin", name_expressions=(name,)).get_kernel(name)
-
-
 def every_coordinate(device, kernel, dtype, d, rows, width):
     """A case: boxes from just before the matrix to just behind it: every row, and every 16 bytes of a row."""
     seq, step = 150, 16 // dtype.itemsize
@@ -141,15 +135,16 @@ def widths(d):
     return 64, d % 64 or 64
 
 
+def smem_bytes_of(d, stages, rows):
+    """What the stages and their barriers take."""
+    return stages * -(-d // 64) * rows * SPAN_BYTES + BARRIERS_BYTES
+
+
 class Staging:
     """Keys and values, their copies, and the kernel that stages the former and writes the latter."""
 
     def __init__(self, device, kernel, dtype, d, rows, stages, tiles, ctas):
-        boxes = -(-d // 64)
-        smem_bytes = stages * boxes * rows * SPAN_BYTES + BARRIERS_BYTES
-        limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES  # 48 KB unless raised
-        (error,) = driver.cuKernelSetAttribute(limit, smem_bytes, kernel.handle, device.device_id)
-        assert error == driver.CUresult.CUDA_SUCCESS, error
+        smem_bytes = smem_bytes_of(d, stages, rows)
         threads = CONSUMERS + 32
         at_once = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, smem_bytes)
         ctas = ctas or at_once * device.properties.multiprocessor_count
@@ -183,13 +178,13 @@ def cases(sizes):
     device = cuda_tma.Device()
     device.set_current()
     if sizes is SMALL:
-        kernel = compile_kernel(device, "sweep")
+        kernel = compile_kernel(device, SOURCE, "sweep")
         boxes = [(dtype, width) for dtype in (torch.float16, torch.bfloat16) for width in (64, 32)]
         some = itertools.product([*boxes, (torch.float32, 32)], HEAD_DIMS, (64, 128))
         for (dtype, width), d, rows in some:
             yield from every_coordinate(device, kernel, dtype, d, rows, width)
     for d, stages, rows, dtype, tiles, ctas in sizes:
-        kernel = compile_kernel(device, f"stage_tiles<{d}, {stages}>")
+        kernel = compile_kernel(device, SOURCE, f"stage_tiles<{d}, {stages}>", smem_bytes_of(d, stages, rows))
         staging = Staging(device, kernel, getattr(torch, dtype), d, rows, stages, tiles, ctas)
         for read_again, case in ((False, f"d {d}"), (True, f"d {d}, kept in L2")):
             run = partial(staging.run, read_again)

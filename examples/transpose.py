@@ -11,9 +11,9 @@ successive rows, and 8 such lanes are served at a time. Then 32 lanes write side
 
 from functools import partial
 
-from _example import start_cases, torch
+from _example import compile_kernel, start_cases, torch
 from cuda.bindings import driver
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from cuda.core import LaunchConfig
 
 import cuda_tma
 from cuda_tma.smem import bank_conflicts
@@ -69,8 +69,7 @@ def cases(shapes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("transpose")
+    kernel = compile_kernel(device, SOURCE, "transpose")
 
     for rows, columns in shapes:
         source = torch.rand(rows, columns, device="cuda")

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from cuda_tma import TensorSpec, params_of
 from cuda_tma.codec import decode, encode
-from cuda_tma.params import TiledParams
 from cuda_tma.rules import WARNINGS, check, sentence
 from cuda_tma.smem import MAX_SMEM_BYTES, smem_bytes
 
@@ -14,22 +14,8 @@ from .descriptors import LEGAL, LEGAL_IM2COL
 from .test_rule_boundaries import ALIGN8
 from .test_rules import LEGAL_WIDE, PACKED, PLAIN
 
-SM = TiledParams(
-    data_type=0,
-    global_address=0,
-    global_dim=(1024, 128),
-    global_strides=(1024,),
-    box_dim=(64, 64),
-    element_strides=(1, 1),
-)
-U8 = TiledParams(
-    data_type=0,
-    global_address=0,
-    global_dim=(256, 256, 8),
-    global_strides=(256, 65536),
-    box_dim=(256, 227, 4),
-    element_strides=(1, 1, 1),
-)
+SM = params_of(TensorSpec((128, 1024), "uint8"), box_dim=(64, 64))
+U8 = params_of(TensorSpec((8, 256, 256), "uint8"), box_dim=(4, 227, 256))
 W = replace(LEGAL_WIDE, swizzle=3, channels_per_pixel=64)
 
 

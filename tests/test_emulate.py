@@ -13,25 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma import create_tensor_map, emulate
+from cuda_tma import TensorSpec, create_tensor_map, emulate, params_of
 from cuda_tma.data_type import element_bits
 from cuda_tma.emulate._load import _tfloat32
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.errors import TensorMapError, TensorMapFault
-from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
+from cuda_tma.params import Im2colParams, Im2colWideParams
 from cuda_tma.smem import box_extents, slice_bytes, smem_bytes, smem_offset, tx_bytes
 from cuda_tma.testing import im2col_params, load_cases, params_from_recording, tiled_params
 
 RECORDER_FILL = 0xA5
-MATRIX = TiledParams(
-    data_type=T.UINT16,
-    global_address=0,
-    global_dim=(24, 6),
-    global_strides=(48,),
-    box_dim=(8, 4),
-    element_strides=(1, 1),
-)
+MATRIX = params_of(TensorSpec((6, 24), "uint16"), box_dim=(4, 8))
 MEMORY = np.arange(24 * 6, dtype=np.uint16).view(np.uint8)
 
 

@@ -7,21 +7,14 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from cuda_tma import check, emulate
+from cuda_tma import TensorSpec, check, emulate, params_of
 from cuda_tma import smem as swizzle
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.errors import TensorMapError, TensorMapFault
-from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
+from cuda_tma.params import Im2colParams, Im2colWideParams
 
-MATRIX = TiledParams(
-    data_type=T.UINT16,
-    global_address=0,
-    global_dim=(24, 6),
-    global_strides=(48,),
-    box_dim=(8, 4),
-    element_strides=(1, 1),
-)
+MATRIX = params_of(TensorSpec((6, 24), "uint16"), box_dim=(4, 8))
 MEMORY = np.arange(24 * 6, dtype=np.uint16).view(np.uint8)
 ROW = dataclasses.replace(MATRIX, box_dim=(8, 1))
 IM2COL = Im2colParams(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from cuda_tma import emulate
+from cuda_tma import TensorSpec, emulate, params_of
 from cuda_tma.emulate._load import _tfloat32
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
@@ -26,14 +26,7 @@ import recordings  # noqa: E402
 from replay_stores import replay  # noqa: E402
 
 FAULT = "CUDA_ERROR_ILLEGAL_INSTRUCTION"
-MATRIX = TiledParams(
-    data_type=T.FLOAT16,
-    global_address=0,
-    global_dim=(24, 6),
-    global_strides=(48,),
-    box_dim=(8, 4),
-    element_strides=(1, 1),
-)
+MATRIX = params_of(TensorSpec((6, 24), "float16"), box_dim=(4, 8))
 IM2COL = Im2colParams(
     data_type=T.UINT32,
     global_address=0,

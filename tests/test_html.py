@@ -14,20 +14,16 @@ from cuda_tma import (  # noqa: F401  # what a repr names
     TensorMapL2Promotion,
     TensorMapOOBFill,
     TensorMapSwizzle,
+    TensorSpec,
     check,
+    params_of,
 )
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
+from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams  # noqa: F401 (a repr is evaluated)
 from cuda_tma.show.html import descriptor_html
 
-TILED = TiledParams(
-    data_type=T.FLOAT32,
-    global_address=0x7F00,
-    global_dim=(64, 48, 2),
-    global_strides=(256, 12288),
-    box_dim=(32, 16, 1),
-    element_strides=(1, 2, 1),
-    swizzle=3,
+TILED = params_of(
+    TensorSpec((2, 48, 64), "float32", address=0x7F00), box_dim=(1, 16, 32), element_strides=(1, 2, 1), swizzle="128B"
 )
 IM2COL = Im2colParams(
     data_type=T.UINT8,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_tma import check, decode, emulate, encode
+from cuda_tma import TensorSpec, check, decode, emulate, encode, params_of
 from cuda_tma import smem as swizzle
 from cuda_tma.codec import diff
 from cuda_tma.enums import TensorMapDataType
@@ -26,14 +26,7 @@ LEGAL_WIDE = Im2colWideParams(
     pixel_box_upper_corner_width=1,
 )
 ALL_MODES = [LEGAL, LEGAL_IM2COL, LEGAL_WIDE]
-BYTES_64 = TiledParams(
-    data_type=9,
-    global_address=0,
-    global_dim=(64, 64),
-    global_strides=(128,),
-    box_dim=(64, 64),
-    element_strides=(1, 1),
-)
+BYTES_64 = params_of(TensorSpec((64, 64), "bfloat16"), box_dim=(64, 64))
 
 
 class Index:

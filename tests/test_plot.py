@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cuda_tma import TensorSpec, params_of
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.errors import TensorMapFault
-from cuda_tma.params import Im2colParams, TiledParams
+from cuda_tma.params import Im2colParams
 from cuda_tma.smem import smem_offset
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -24,15 +25,7 @@ from cuda_tma.show import plot  # noqa: E402
 
 from .test_given import LARGE, LARGE_SHOWN, refuses  # noqa: E402
 
-PARAMS = TiledParams(
-    data_type=T.BFLOAT16,
-    global_address=0,
-    global_dim=(128, 60),
-    global_strides=(256,),
-    box_dim=(64, 8),
-    element_strides=(1, 1),
-    swizzle=3,
-)
+PARAMS = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")
 
 
 IM2COL = Im2colParams(
@@ -46,15 +39,11 @@ IM2COL = Im2colParams(
     pixels_per_column=12,
     element_strides=(1, 1, 1, 1),
 )
-INTERLEAVED = TiledParams(
-    data_type=T.FLOAT16,
-    global_address=0,
-    global_dim=(6, 8, 18, 11),
-    global_strides=(64, 512, 9216),
-    box_dim=(8, 2, 2, 5),
-    element_strides=(1, 1, 1, 1),
-    interleave=2,
-    swizzle=1,
+INTERLEAVED = params_of(
+    TensorSpec((11, 18, 8, 6), "float16", strides=(4608, 256, 32, 1)),
+    box_dim=(5, 2, 2, 8),
+    swizzle="32B",
+    interleave="32B",
 )
 
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuda_tma import TensorSpec, params_of
 from cuda_tma import smem as swizzle
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.errors import TensorMapError
-from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
+from cuda_tma.params import Im2colParams, Im2colWideParams
 from cuda_tma.testing import im2col_params, tiled_params
 
 from .test_given import LARGE, LARGE_SHOWN, refuses
@@ -22,23 +23,12 @@ from .test_given import LARGE, LARGE_SHOWN, refuses
 ANY_PARAMS = st.one_of(tiled_params(), im2col_params())
 
 
-MATRIX = TiledParams(
-    data_type=T.BFLOAT16,
-    global_address=0,
-    global_dim=(512, 512),
-    global_strides=(4096,),
-    box_dim=(8, 8),
-    element_strides=(1, 1),
-)
-INTERLEAVED = TiledParams(
-    data_type=T.FLOAT64,
-    global_address=0,
-    global_dim=(6, 8, 18, 11),
-    global_strides=(64, 512, 9216),
-    box_dim=(4, 2, 2, 5),
-    element_strides=(1, 1, 1, 1),
-    interleave=2,
-    swizzle=1,
+MATRIX = params_of(TensorSpec((512, 512), "bfloat16", strides=(2048, 1)), box_dim=(8, 8))
+INTERLEAVED = params_of(
+    TensorSpec((11, 18, 8, 6), "float64", strides=(1152, 64, 8, 1)),
+    box_dim=(5, 2, 2, 4),
+    swizzle="32B",
+    interleave="32B",
 )
 
 

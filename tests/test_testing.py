@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cuda_tma import emulate
+from cuda_tma import TensorSpec, emulate, params_of
 from cuda_tma.data_type import element_bits
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.params import Im2colParams, TiledParams
@@ -25,15 +25,7 @@ from cuda_tma.testing import (
 
 from .test_given import LARGE, LARGE_SHOWN, refuses
 
-PARAMS = TiledParams(
-    data_type=T.FLOAT32,
-    global_address=0,
-    global_dim=(64, 64),
-    global_strides=(256,),
-    box_dim=(16, 8),
-    element_strides=(1, 2),
-    swizzle=3,
-)
+PARAMS = params_of(TensorSpec((64, 64), "float32"), box_dim=(8, 16), element_strides=(2, 1), swizzle="128B")
 MEMORY = view_bytes(np.arange(64 * 64, dtype=np.float32))
 TILE = emulate.load(PARAMS, MEMORY, (16, 10))
 
@@ -167,10 +159,7 @@ def test_values_are_shown_as_their_type_and_as_bits(data_type):
 
 def test_a_difference_in_half_an_element_is_one_of_the_element():
     """128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes whole, and 16 bytes of memory are two of them."""
-    params = TiledParams(
-        data_type=T.FLOAT64, global_address=0, global_dim=(16, 8), global_strides=(128,), box_dim=(16, 8),
-        element_strides=(1, 1), swizzle=5,
-    )  # fmt: skip
+    params = params_of(TensorSpec((8, 16), "float64"), box_dim=(8, 16), swizzle=5)  # fmt: skip
     tile = emulate.load(params, np.zeros(1024, np.uint8), (0, 0))
     for byte in range(8):
         wrong = tile.smem.copy()

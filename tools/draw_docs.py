@@ -5,47 +5,15 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.params import TiledParams
+from cuda_tma import TensorSpec, params_of
 from cuda_tma.show import plot
 
 __all__ = ["draw", "pictures"]
 
-BFLOAT16 = TiledParams(
-    data_type=T.BFLOAT16,
-    global_address=0,
-    global_dim=(128, 60),
-    global_strides=(256,),
-    box_dim=(64, 8),
-    element_strides=(1, 1),
-    swizzle=S.SWIZZLE_128B,
-)
-FLOAT32 = TiledParams(
-    data_type=T.FLOAT32,
-    global_address=0,
-    global_dim=(64, 48),
-    global_strides=(256,),
-    box_dim=(32, 32),
-    element_strides=(1, 1),
-    swizzle=S.SWIZZLE_128B,
-)
-STRIDED = TiledParams(
-    data_type=T.FLOAT32,
-    global_address=0,
-    global_dim=(64, 48),
-    global_strides=(256,),
-    box_dim=(16, 12),
-    element_strides=(1, 2),
-)
-SLICE = TiledParams(
-    data_type=T.FLOAT32,
-    global_address=0,
-    global_dim=(64, 48, 9),
-    global_strides=(256, 12288),
-    box_dim=(16, 12, 2),
-    element_strides=(1, 1, 1),
-)
+BFLOAT16 = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")
+FLOAT32 = params_of(TensorSpec((48, 64), "float32"), box_dim=(32, 32), swizzle="128B")
+STRIDED = params_of(TensorSpec((48, 64), "float32"), box_dim=(12, 16), element_strides=(2, 1))
+SLICE = params_of(TensorSpec((9, 48, 64), "float32"), box_dim=(2, 12, 16))
 
 
 def pictures() -> dict[str, Figure]:

@@ -118,11 +118,7 @@ class Machine:
         sizes = {"memory": MEMORY_BYTES, "bytes": WINDOW_BYTES, "out": 4 * WINDOW_BYTES}
         self.buffers = {name: device.allocate(size, stream=stream) for name, size in sizes.items()}
         self.base = int(self.buffers["memory"].handle)
-        self.nowhere = self.map(
-            cuda_tma.TiledParams(
-                data_type=0, global_address=0, global_dim=(16,), global_strides=(), box_dim=(16,), element_strides=(1,)
-            )
-        )
+        self.nowhere = self.map(cuda_tma.params_of(cuda_tma.TensorSpec((16,), "uint8"), box_dim=(16,)))
         stream.sync()
         self.kernel = functools.cache(self._compile)
         self.launches = 0

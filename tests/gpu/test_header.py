@@ -190,10 +190,7 @@ def test_multicast(machine, mode, rank, ctas):
 
 def test_a_planted_wrong_byte_is_caught(machine):
     """The comparison can fail: one byte of the emulator's tile is another."""
-    params = cuda_tma.TiledParams(
-        data_type=T.UINT8, global_address=0, global_dim=(64, 4), global_strides=(64,), box_dim=(64, 2),
-        element_strides=(1, 1),
-    )  # fmt: skip
+    params = cuda_tma.params_of(cuda_tma.TensorSpec((4, 64), "uint8"), box_dim=(2, 64))  # fmt: skip
     memory = np.random.default_rng(5).integers(0, 256, 256, np.uint8)
     machine.put("memory", memory)
     statement = f"load(tile, map, full, {coordinates_of(2)});"

@@ -11,7 +11,6 @@ import pytest
 from cuda.core import LaunchConfig
 
 import cuda_tma
-from cuda_tma.enums import TensorMapDataType as T
 
 from .header_kernels import Machine, place
 
@@ -21,10 +20,7 @@ def machine(device, stream):
     return Machine(device, stream)
 
 
-MAP = cuda_tma.TiledParams(
-    data_type=T.UINT8, global_address=0, global_dim=(64, 64), global_strides=(64,), box_dim=(64, 4),
-    element_strides=(1, 1),
-)  # fmt: skip
+MAP = cuda_tma.params_of(cuda_tma.TensorSpec((64, 64), "uint8"), box_dim=(4, 64))
 SLOT = "TensorMap& slot = *reinterpret_cast<TensorMap*>(memory + 65536);"
 
 
