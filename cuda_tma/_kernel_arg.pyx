@@ -26,22 +26,11 @@ from ._read.weak_cache cimport Known, WeakCache, look_up
 import numpy as np
 from cuda.bindings.driver import CUtensorMap
 from cuda.core import Buffer, Kernel
-from cuda.core._kernel_arg_handler import ParamHolder
 
-from .rules import refusals
+from ._cuda.core import GraphCondition, ParamHolder
+from ._cuda.core import TensorMapDescriptor as _CoreDescriptor
 from ._launch.mangled import parameter_kinds
-
-try:
-    from cuda.core.graph import GraphCondition
-except ImportError:
-    class GraphCondition:
-        """A cuda.core without conditional graph nodes: nothing is an instance."""
-
-try:
-    from cuda.core import TensorMapDescriptor as _CoreDescriptor
-except ImportError:
-    class _CoreDescriptor:
-        """A cuda.core without descriptors of its own: nothing is an instance."""
+from .rules import refusals
 
 _CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
 _KINDS = {None: ANY, "integer": INTEGER, "float": FLOAT, "bool": BOOL, "pointer": POINTER}

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as _CoreView
 
+from ._cuda.core import itemsize_of
 from ._make.create import as_tensor_map
 from ._read.dlpack import ExportedTensor, contiguous_strides, describe_tensor
-from ._read.export import borrow, export_located, export_tensor, register_view
+from ._read.export import borrow, describe_torch_view, export_located, export_tensor, register_view, torch_first
 from .data_type import numpy_dtype
 from .rules import refusals
 
@@ -26,7 +27,9 @@ class StridedMemoryView(_CoreView):
     It is made as cuda.core's is: ``from_any_interface(tensor, stream_ptr=-1)`` and the other constructors.
     """
 
-    __slots__ = ("_exported",)  # an ExportedTensor: set by the DLPack constructors, else by export() at first use
+    # An ExportedTensor, set by the DLPack constructors, else by export() at first use; and what owns the memory of a
+    # torch tensor that cuda.core read itself.
+    __slots__ = ("_exported", "_storage")
 
     if TYPE_CHECKING:  # cuda.core has no types: to a checker all that is inherited is unknown
         ptr: int
@@ -57,19 +60,25 @@ class StridedMemoryView(_CoreView):
             self._exported = exported
 
     @classmethod
+    @torch_first
     def from_dlpack(cls, obj: Any, stream_ptr: int | None = None) -> Self:
         """Create a view of an object that has ``__dlpack__``. See cuda.core's documentation."""
+        return cls._from_export(obj, stream_ptr)
+
+    @classmethod
+    @torch_first
+    def from_any_interface(cls, obj: Any, stream_ptr: int | None = None) -> Self:
+        """Create a view through DLPack if `obj` has it, else through ``__cuda_array_interface__``."""
+        if hasattr(obj, "__dlpack__"):
+            return cls._from_export(obj, stream_ptr)
+        return super().from_any_interface(obj, stream_ptr)
+
+    @classmethod
+    def _from_export(cls, obj: Any, stream_ptr: int | None) -> Self:
         exported = export_located(obj)
         view = super().from_dlpack(exported, stream_ptr)
         view._exported = exported
         return view
-
-    @classmethod
-    def from_any_interface(cls, obj: Any, stream_ptr: int | None = None) -> Self:
-        """Create a view through DLPack if `obj` has it, else through ``__cuda_array_interface__``."""
-        if hasattr(obj, "__dlpack__"):
-            return cls.from_dlpack(obj, stream_ptr)
-        return super().from_any_interface(obj, stream_ptr)
 
     @classmethod
     def from_cuda_array_interface(cls, obj: Any, stream_ptr: int | None = None) -> Self:
@@ -81,13 +90,14 @@ class StridedMemoryView(_CoreView):
     def view(self, layout: Any = None, dtype: Any = None) -> Self:
         """Create a new view with another layout or dtype. See cuda.core's documentation."""
         core = super().view(layout, dtype)
-        itemsize = core._layout.itemsize
+        itemsize = itemsize_of(core)
         strides = core.strides or contiguous_strides(core.shape)
         if any(stride < 0 for stride in strides):
             raise refusals.buffer_strides(strides)
         reach = sum((extent - 1) * stride for extent, stride in zip(core.shape, strides, strict=True))
         span = 0 if 0 in core.shape else reach + 1
-        memory = Buffer.from_handle(core.ptr, span * itemsize, owner=core.exporting_obj)
+        owner = export_tensor(self) if hasattr(self, "_storage") else core.exporting_obj
+        memory = Buffer.from_handle(core.ptr, span * itemsize, owner=owner)
         return type(self).from_buffer(
             memory, core.shape, strides, itemsize=itemsize, dtype=core.dtype, is_readonly=core.readonly
         )
@@ -95,6 +105,8 @@ class StridedMemoryView(_CoreView):
     def _describe(self) -> ExportedTensor:
         """What the view shows, read off the view itself."""
         dtype = super().dtype
+        if hasattr(self, "_storage"):
+            return describe_torch_view(self, dtype)
         if dtype is not None and not dtype.isnative:
             raise refusals.byte_order(dtype.str)
         exported = describe_tensor(
@@ -102,7 +114,7 @@ class StridedMemoryView(_CoreView):
             self.strides,
             None if dtype is None else dtype.name,
             self.ptr,
-            itemsize=self._layout.itemsize,
+            itemsize=itemsize_of(self),
         )
         borrow(exported, self.exporting_obj)  # not self: a cycle would outlive its last user
         return exported

@@ -6,7 +6,7 @@ libcuda or needs cuda.h, and a machine with no driver can import the package.
 
 from libc.stdint cimport uintptr_t
 
-from cuda.core._utils.cuda_utils import CUDAError
+from .core import CUDAError
 
 # Entry point: the CUDA version whose signature we use, in the order of struct Driver. An older driver lacks the
 # optional ones: descriptors can be made with driver 525 (CUDA 12.0), and launches ask for 550 (CUDA 12.4).

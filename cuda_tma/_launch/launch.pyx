@@ -24,8 +24,7 @@ from .._read.vectorcall cimport (
 
 import inspect
 
-from cuda.core._utils.cuda_utils import CUDAError
-
+from .._cuda.core import CUDAError
 from ..rules import refusals
 
 cdef enum:

@@ -11,6 +11,9 @@ cdef enum:  # DLDeviceType
     kDLCUDAHost = 3
     kDLCUDAManaged = 13
 
+cdef enum:  # DLDataTypeCode
+    FIRST_NARROW_CODE = 7  # the fp8, fp6 and fp4 types
+
 cdef struct DLTensor:
     void* data
     int32_t device_type
@@ -80,5 +83,6 @@ cdef tuple strides_of(DLTensor* tensor)
 cdef int adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1
 cdef int adopt_capsule(ExportedTensor exported, object capsule) except -1
 cdef int adopt_array_interface(ExportedTensor exported, object interface) except -1
+cdef int set_values(ExportedTensor exported, tuple shape, tuple strides) except -1
 cdef int copy_values(ExportedTensor exported, DLTensor* tensor) except -1
 cdef object dlpack_capsule(object tensor)

@@ -21,7 +21,6 @@ DLPACK_VERSION = (1, 3)
 
 cdef enum:
     OPAQUE_CODE = 3        # what a view without a dtype shows
-    FIRST_NARROW_CODE = 7  # the fp8, fp6 and fp4 types
     FLAG_IS_COPIED = 2
     MAX_NDIM = 64          # NumPy's; nothing that we read has more
 
