@@ -19,7 +19,8 @@ from ._read.context cimport locate
 from ._read.dlpack cimport address_of, kDLCUDA, shape_of
 from ._cuda.driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, require_success)
-from ._read.export cimport Reading, is_of_known_type, read
+from ._read.export cimport Reading, read
+from ._read.exporter cimport is_of_known_type
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
 from ._read.weak_cache cimport Known, WeakCache, look_up
 

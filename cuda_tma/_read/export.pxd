@@ -11,7 +11,6 @@ cdef struct Reading:
     int64_t values[2 * INLINE_NDIM]
 
 
-cdef bint is_of_known_type(object value) except -1
 cdef object read(object tensor, Reading* reading)
 cdef ExportedTensor export(object tensor)
 cdef object source_of(object tensor, object owner)

@@ -4,17 +4,16 @@ The ways, best first: what torch and CuPy offer to C, the DLPack C exchange API 
 ``__dlpack__``, and ``__cuda_array_interface__``.
 """
 
-import sys
 from functools import wraps
 
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 from .context cimport locate
 from .dlpack cimport (
-    FIRST_NARROW_CODE, INLINE_NDIM, DLPackExchangeAPI, DLTensor, ExportedTensor, address_of, adopt_array_interface, adopt_capsule,
+    FIRST_NARROW_CODE, INLINE_NDIM, DLTensor, ExportedTensor, address_of, adopt_array_interface, adopt_capsule,
     adopt_exchange, copy_values, dlpack_capsule, kDLCPU, kDLCUDA, put_dtype, set_values)
+from .exporter cimport BORROWER, CUPY, TORCH, VIEW, Exporter, NoArgsFunction, exporter_of, register_view_type
 from .._cuda.driver cimport ensure_driver
 
 from cuda.core import Buffer
@@ -25,126 +24,21 @@ from ..data_type import DLPACK_DTYPES, numpy_dtype
 from ..errors import TensorMapError
 from ..rules import refusals
 
-ctypedef object (*NoArgsFunction)(PyObject*, PyObject*)
-
-cdef extern from *:
-    """
-    #include "structmember.h"
-    /* What a slot of a Python class holds in an object, NULL if nothing yet: getattr() without its lookup by name. */
-    static PyObject *slot_value(PyObject *object, Py_ssize_t offset) { return *(PyObject **)((char *)object + offset); }
-    static Py_ssize_t slot_offset(PyObject *slot) { return ((PyMemberDescrObject *)slot)->d_member->offset; }
-    """
-    PyObject* slot_value(object, Py_ssize_t)
-    Py_ssize_t slot_offset(object)
-
-cdef extern from "Python.h":
-    bint PyCFunction_Check(object)
-    void* PyCFunction_GetFunction(object) except NULL
-    int PyCFunction_GetFlags(object) except -1
-    int METH_NOARGS
-
 cdef enum:  # DLDataTypeCode
     UINT_CODE = 1
     BFLOAT_CODE = 4
     COMPLEX_CODE = 5
 
 
-# ---- who exports ----
-
-cdef enum Kind:
-    STANDARD  # by one of the protocols
-    TORCH
-    CUPY
-    VIEW      # our StridedMemoryView, which holds its export
-    BORROWER  # cuda.core's view and Buffer, and an export, which show memory that another object may own
-
-
-cdef class _Exporter:
-    """What is known of a tensor type."""
-
-    cdef object tensor_type
-    cdef Kind kind
-    cdef DLPackExchangeAPI* api
-    # torch: methods of the type as C functions, NULL where a subclass has replaced them.
-    cdef NoArgsFunction is_neg, is_conj, untyped_storage
-
-
-cdef dict _exporters = {}  # type: _Exporter. Types are kept alive, so that an id cannot be reused.
-cdef _Exporter _last = _Exporter()
-cdef tuple _borrowers = (CoreView, Buffer, ExportedTensor)
-cdef tuple _views = ()
-cdef Py_ssize_t _exported_offset = 0
+cdef object _exported_slot = None  # the descriptors of our view's __slots__, which its instances are read and set by
 cdef object _storage_slot = None
 
 
 def register_view(view_type):
     """Tell this module of our StridedMemoryView, which is built upon it."""
-    global _views, _exported_offset, _storage_slot
-    _views = (view_type,)
-    _storage_slot = view_type._storage
-    _exported_offset = slot_offset(view_type._exported)
-
-
-cdef inline _Exporter _exporter_of(object tensor):
-    global _last
-    if _last.tensor_type is not type(tensor):
-        _last = _find_exporter(tensor)
-    return _last
-
-
-cdef _Exporter _find_exporter(object tensor):
-    exporter = _exporters.get(type(tensor))
-    if exporter is None:
-        exporter = _exporters[type(tensor)] = _new_exporter(tensor)
-    return exporter
-
-
-cdef bint is_of_known_type(object value) except -1:
-    """Whether it is a tensor of a library or a view, of whose type one was read before."""
-    exporter = _last if _last.tensor_type is type(value) else _exporters.get(type(value))
-    return exporter is not None and (<_Exporter>exporter).kind in (TORCH, CUPY, VIEW)
-
-
-cdef _Exporter _new_exporter(object tensor):
-    cdef _Exporter exporter = _Exporter()
-    exporter.tensor_type = type(tensor)
-    exporter.kind = _kind_of(exporter.tensor_type)
-    exporter.api = _exchange_api(exporter.tensor_type)
-    if exporter.kind == TORCH:
-        exporter.is_neg = _no_args_function(tensor.is_neg)
-        exporter.is_conj = _no_args_function(tensor.is_conj)
-        exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
-    return exporter
-
-
-cdef Kind _kind_of(tensor_type):
-    if issubclass(tensor_type, _views):
-        return VIEW
-    if issubclass(tensor_type, _borrowers):
-        return BORROWER
-    for kind, module, name in ((TORCH, "torch", "Tensor"), (CUPY, "cupy", "ndarray")):
-        framework = sys.modules.get(module)
-        base = getattr(framework, name, None)  # a module that is being imported, or a stand-in, may have none
-        if isinstance(base, type) and issubclass(tensor_type, base):
-            return kind
-    return STANDARD
-
-
-cdef DLPackExchangeAPI* _exchange_api(object tensor_type) except? NULL:
-    capsule = getattr(tensor_type, "__dlpack_c_exchange_api__", None)
-    cdef DLPackExchangeAPI* api = NULL
-    if capsule is not None and PyCapsule_IsValid(capsule, b"dlpack_exchange_api"):
-        api = <DLPackExchangeAPI*>PyCapsule_GetPointer(capsule, b"dlpack_exchange_api")
-    while api != NULL and api.major != 1:
-        api = api.previous
-    return api
-
-
-cdef NoArgsFunction _no_args_function(object method) except? NULL:
-    """The C function behind a bound method, for a call without the lookup and the bound object."""
-    if PyCFunction_Check(method) and PyCFunction_GetFlags(method) == METH_NOARGS:
-        return <NoArgsFunction>PyCFunction_GetFunction(method)
-    return NULL
+    global _exported_slot, _storage_slot
+    register_view_type(view_type)
+    _exported_slot, _storage_slot = view_type._exported, view_type._storage
 
 
 # ---- reading ----
@@ -152,11 +46,11 @@ cdef NoArgsFunction _no_args_function(object method) except? NULL:
 cdef object read(object tensor, Reading* reading):
     """Fill a reading, and return what keeps it and the memory alive. Errors: those of export()."""
     cdef ExportedTensor exported
-    cdef _Exporter exporter = _exporter_of(tensor)
-    if exporter.kind == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
+    cdef Exporter exporter = exporter_of(tensor)
+    if exporter.source == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
         reading.tensor = &reading.room
         return _read_torch(tensor, exporter, &reading.room)
-    if exporter.kind == CUPY and _read_cupy(tensor, reading):
+    if exporter.source == CUPY and _read_cupy(tensor, reading):
         return tensor
     exported = _exported(tensor, exporter)
     reading.tensor = &exported.layout
@@ -181,15 +75,13 @@ cdef ExportedTensor export(object tensor):
     return _with_owners(exported, tensor, owner)
 
 
-cdef ExportedTensor _exported(object tensor, _Exporter exporter):
+cdef ExportedTensor _exported(object tensor, Exporter exporter):
     """What cannot be read in place."""
-    if exporter.kind == VIEW:
-        if slot_value(tensor, _exported_offset) == NULL:
-            tensor._exported = tensor._describe()
-        return <ExportedTensor?><object>slot_value(tensor, _exported_offset)
+    if exporter.source == VIEW:
+        return _export_of_view(tensor)
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     owner = None
-    if exporter.kind == TORCH:  # from before the exchange API
+    if exporter.source == TORCH:  # from before the exchange API
         adopt_capsule(exported, dlpack_capsule(tensor.detach()))
         owner = _torch_owner(tensor, exporter)
         if exported.layout.code == COMPLEX_CODE:
@@ -205,11 +97,23 @@ cdef ExportedTensor _exported(object tensor, _Exporter exporter):
     return _with_owners(exported, tensor, owner)
 
 
+cdef ExportedTensor _export_of_view(object view):
+    """What its slot holds, by the slot's own getter: a look-up by name takes a fifth as long as a map."""
+    held = None
+    try:
+        held = Py_TYPE(_exported_slot).tp_descr_get(_exported_slot, view, type(view))
+    except AttributeError:  # nothing yet
+        pass
+    if held is None:
+        held = view._exported = view._describe()
+    return <ExportedTensor?>held
+
+
 cdef ExportedTensor _with_owners(ExportedTensor exported, object tensor, object owner):
     exported.source = tensor
     exported.source_address = address_of(&exported.layout)
     exported.owner = owner
-    if _exporter_of(tensor).kind == BORROWER:
+    if exporter_of(tensor).source == BORROWER:
         borrow(exported, tensor)
     return exported
 
@@ -218,7 +122,7 @@ def borrow(ExportedTensor exported, borrower):
     """Make the tensor behind a view or Buffer the source: its memory is the one to keep, and its address may change."""
     cdef ExportedTensor origin
     source = exported.kept = exported.source = borrower
-    while source is not None and _exporter_of(source).kind == BORROWER:
+    while source is not None and exporter_of(source).source == BORROWER:
         exported.source = source
         source = getattr(source, "owner" if isinstance(source, Buffer) else "exporting_obj", None)
     if hasattr(source, "__dlpack__") or hasattr(source, "__cuda_array_interface__"):
@@ -245,7 +149,7 @@ def export_located(tensor):
     return exported
 
 
-cdef object _read_torch(object tensor, _Exporter exporter, DLTensor* layout):
+cdef object _read_torch(object tensor, Exporter exporter, DLTensor* layout):
     """A torch tensor in place, and what owns its memory.
 
     The layout is read last: whatever torch is asked may run Python (a subclass's, or a mode's), which may resize the
@@ -265,7 +169,7 @@ cdef object _read_torch(object tensor, _Exporter exporter, DLTensor* layout):
     return owner
 
 
-cdef object _torch_owner(object tensor, _Exporter exporter):
+cdef object _torch_owner(object tensor, Exporter exporter):
     """torch: the storage owns the memory, so no managed tensor is needed beside it.
 
     A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
@@ -277,7 +181,7 @@ cdef object _torch_owner(object tensor, _Exporter exporter):
     return _call(exporter.untyped_storage, tensor, "untyped_storage")
 
 
-cdef int _refuse_conjugate(object tensor, _Exporter exporter) except -1:
+cdef int _refuse_conjugate(object tensor, Exporter exporter) except -1:
     """Of complex tensors, which alone have the bit."""
     if _call(exporter.is_conj, tensor, "is_conj"):
         raise refusals.lazy_view("conjugate", "resolve_conj")
@@ -312,8 +216,8 @@ cdef object _view_torch(object view_type, object tensor):
     """
     global _torch_reader
     cdef DLTensor layout
-    cdef _Exporter exporter = _exporter_of(tensor)
-    if exporter.kind != TORCH or exporter.api == NULL or _torch_reader is False:
+    cdef Exporter exporter = exporter_of(tensor)
+    if exporter.source != TORCH or exporter.api == NULL or _torch_reader is False:
         return None
     if _torch_reader is None:
         _torch_reader = torch_reader(tensor) or False
@@ -328,7 +232,7 @@ cdef object _view_torch(object view_type, object tensor):
 
 
 def set_torch_reader(reader):
-    """Put another reader in the place of cuda.core's, and return that: False where there is none, None if not yet sought.
+    """Put another reader in the place of cuda.core's; return that: False where there is none, None if not yet sought.
 
     For tests: cuda.core offers its reader to some releases of torch alone.
     """
