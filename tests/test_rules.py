@@ -7,8 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cuda_tma.codec import stored_transfer_bytes
-from cuda_tma.params import Im2colWideParams
+from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
 from cuda_tma.rules import RULES, WARNINGS, check
+from cuda_tma.rules._find import tensor_map
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden, legal_params, legal_wide_params
 
@@ -42,6 +43,14 @@ def test_check_gives_the_drivers_verdict():
 def test_what_the_tests_start_from_is_legal():
     assert check(LEGAL) == check(PLAIN) == check(LEGAL_IM2COL) == ()
     assert check(LEGAL_WIDE, (10, 0)) == check(PACKED, (10, 0)) == check(PACKED_IM2COL, (10, 0)) == ()
+
+
+@pytest.mark.parametrize("rule", [*RULES, *WARNINGS], ids=lambda rule: f"{rule.name}-{rule.parameter}")
+def test_a_rule_that_finds_nothing_says_so_with_an_empty_sequence(rule):
+    legal = {TiledParams: (LEGAL, PLAIN, PACKED), Im2colParams: (LEGAL_IM2COL,), Im2colWideParams: (LEGAL_WIDE,)}
+    found = [rule.find(tensor_map(params, (10, 0))) for mode in rule.modes for params in legal[mode]]
+    assert found and all(isinstance(findings, tuple | list) for findings in found)
+    assert rule in WARNINGS or not any(found)
 
 
 def put(name, values, index=None, base=LEGAL):
