@@ -21,7 +21,7 @@ from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
 from .errors import TensorMapError
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
-from .smem import box_extents, chunk_elements, pattern, slice_bytes, smem_index, unit_bytes
+from .smem import box_extents, chunk_elements, pattern, smem_index, tensor_bytes, unit_bytes
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
@@ -310,14 +310,9 @@ def store_cases(
 def _draw_memory(draw: DrawFn, params: Params) -> np.ndarray:
     from hypothesis import strategies as st
 
-    return np.random.default_rng(draw(st.integers(0, 2**16))).integers(0, 256, _end(params), np.uint8)
-
-
-def _end(params: Params) -> int:
-    """Address behind the tensor's last byte."""
-    unit = slice_bytes(params) or unit_bytes(params)
-    last = sum((n - 1) * stride for n, stride in zip(params.global_dim[1:], params.global_strides, strict=True))
-    return params.global_address + last + params.global_dim[0] * unit
+    return np.random.default_rng(draw(st.integers(0, 2**16))).integers(
+        0, 256, params.global_address + tensor_bytes(params), np.uint8
+    )
 
 
 def _aligned(params: Params, coordinate: int) -> int:

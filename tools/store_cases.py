@@ -16,7 +16,7 @@ from replay_stores import FLOATS, MEMORY_BYTES
 from cuda_tma.data_type import element_bits
 from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.smem import chunk_elements, smem_bytes
+from cuda_tma.smem import chunk_elements, smem_bytes, tensor_bytes
 from cuda_tma.testing import params_from_recording
 
 __all__ = ["OPS", "SMEM_LIMIT_BYTES", "cases"]
@@ -220,9 +220,7 @@ def _unknown_pairs(rng) -> list[dict]:
 def fits(case: dict) -> bool:
     """Whether tensor and box fit the recorder's memory and shared memory."""
     p = params_from_recording(case["params"])
-    unit = 16 * p.interleave or element_bits(p.data_type) // 8
-    last = sum((n - 1) * s for n, s in zip(p.global_dim[1:], p.global_strides, strict=True)) + p.global_dim[0] * unit
-    return p.global_address + last + 16 <= MEMORY_BYTES and smem_bytes(p) <= SMEM_LIMIT_BYTES
+    return p.global_address + tensor_bytes(p) + 16 <= MEMORY_BYTES and smem_bytes(p) <= SMEM_LIMIT_BYTES
 
 
 def cases(count: int, rare: int, seed: int) -> list[dict]:

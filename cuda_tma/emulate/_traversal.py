@@ -11,16 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from .._given import integers, shown, tensor_coordinates
-from ..data_type import element_bits
 from ..enums import TensorMapIm2ColWideMode
 from ..errors import TensorMapError
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
-from ..smem import box_extents, pixels, slice_bytes
+from ..smem import box_extents, bytes_along, pixels, slice_bytes
 from ..smem._kept import kept_without_address
 from ..smem._layout import box_index
 from ._faults import check_alignment, check_start_in_box
@@ -144,17 +142,12 @@ def check_is_row(params: Params) -> None:
         )
 
 
-def _bytes_along(params: Params, elements: Any) -> Any:
-    """Bytes of that many elements of dimension 0, or of each of an array; of slices, when interleaved."""
-    return elements * (slice_bytes(params) * 8 or element_bits(params.data_type)) // 8
-
-
 def _run(params: Params, innermost: int, length: int) -> tuple[int, int, int]:
     """(run_bytes, first_byte, last_byte) of a run of elements that starts at that coordinate of dimension 0."""
     if params.interleave:
         return slice_bytes(params), 0, slice_bytes(params)
     first, last = max(0, -innermost), min(length, params.global_dim[0] - innermost)
-    return _bytes_along(params, length), _bytes_along(params, first), _bytes_along(params, last)
+    return bytes_along(params, length), bytes_along(params, first), bytes_along(params, last)
 
 
 def _inside(params: Params, dimension: int, position: np.ndarray) -> np.ndarray:
@@ -178,7 +171,7 @@ def _box(params: TiledParams) -> _Box:
     extents = box_extents(params)
     stepped = range(0 if params.interleave else 1, params.rank)
     steps = tuple((d, params.element_strides[d] * np.arange(extents[d], dtype=np.int64)) for d in stepped)
-    strides = (_bytes_along(params, 1), *params.global_strides)
+    strides = (bytes_along(params, 1), *params.global_strides)
     reach = sum(int(along[-1]) * abs(strides[d]) for d, along in steps)
     vectors = [along.astype(_exact(reach)) * strides[d] for d, along in steps]
     addresses = reduce(lambda inner, outer: np.add.outer(outer, inner).ravel(), vectors, np.zeros(1, np.int64))
@@ -195,7 +188,7 @@ def _tiled(params: TiledParams, coordinates: Sequence[int]) -> Traversal:
     bounds = [_inside(params, d, coordinates[d] + along) for d, along in box.steps]
     inside = reduce(lambda inner, outer: np.logical_and.outer(outer, inner).ravel(), bounds, np.ones(1, bool))
     outer = zip(coordinates[1:], params.global_strides, strict=True)
-    origin = _bytes_along(params, coordinates[0]) + sum(c * stride for c, stride in outer)
+    origin = bytes_along(params, coordinates[0]) + sum(c * stride for c, stride in outer)
     return Traversal(origin, box.addresses, inside, *_run(params, coordinates[0], box.extents[0]))
 
 
@@ -249,7 +242,7 @@ def _pixels(params: Params, position: list) -> Traversal:
     span = sum(abs(dim * stride) for dim, stride in zip(params.global_dim[1:], params.global_strides, strict=True))
     origin: int = 0
     addresses: np.ndarray = np.zeros(1, _exact(span))
-    for at, stride in zip((_bytes_along(params, position[0]), *position[1:]), strides, strict=True):
+    for at, stride in zip((bytes_along(params, position[0]), *position[1:]), strides, strict=True):
         if np.ndim(at):
             addresses = addresses + np.asarray(at, addresses.dtype) * stride
         else:

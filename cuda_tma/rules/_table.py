@@ -208,6 +208,7 @@ def check(
 
     Examples
     --------
+    >>> from cuda_tma.params import TiledParams
     >>> p = TiledParams(data_type=7, global_address=0, global_dim=(1733, 128), global_strides=(6932,),
     ...                 box_dim=(32, 32), element_strides=(1, 1))
     >>> [str(v) for v in check(p)]

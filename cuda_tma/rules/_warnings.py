@@ -10,7 +10,7 @@ from ..enums import TensorMapInterleave as I
 from ..enums import TensorMapSwizzle as S
 from ..errors import TensorMapError
 from ..limits import MAX_DIM, MAX_DOCUMENTED_DIM, MAX_SMEM_BYTES, MAX_SMEM_BYTES_OF_MAJOR, TMA_EXTENDED_SINCE
-from ..smem import smem_bytes, tx_bytes
+from ..smem import bytes_along, smem_bytes, tensor_bytes, tx_bytes
 from ..swizzle_pattern import SPAN_BYTES
 from ._find import Finding, Findings, TensorMap
 from ._rule import API, OBSERVED, PIXELS, TILED, UNVERIFIED, Rule
@@ -20,12 +20,9 @@ __all__ = ["WARNINGS"]
 _LARGE_CLASS_BYTES = 128 * 1024  # CU_TENSOR_MAP_ALLOC_CLASS_LARGE: how far out-of-bounds address generation may reach
 
 
-def _extents_bytes(m: TensorMap) -> list[int]:
-    """Bytes from the first to past the last byte of dimension 0, of dimensions 0 and 1, ..."""
-    spans = [m.p.global_dim[0] * m.bits // 8]
-    for dim, stride in zip(m.p.global_dim[1:], m.p.global_strides, strict=False):
-        spans.append(spans[-1] + (dim - 1) * stride)
-    return spans
+def _has_rows(m: TensorMap) -> bool:
+    """Whether dimension 0 has a size in bytes. Where it has none, a rule says why."""
+    return bool(m.p.global_dim) and m.bits > 0 and m.p.interleave in range(len(I))
 
 
 def _documented_dim(m: TensorMap) -> Findings:
@@ -34,9 +31,9 @@ def _documented_dim(m: TensorMap) -> Findings:
 
 
 def _small_tensor(m: TensorMap) -> Findings:
-    if m.compute_capability < TMA_EXTENDED_SINCE or not m.p.global_dim:
+    if m.compute_capability < TMA_EXTENDED_SINCE or not _has_rows(m):
         return ()
-    extent = _extents_bytes(m)[-1]
+    extent = tensor_bytes(m.p)
     if extent >= _LARGE_CLASS_BYTES:
         return ()
     need = (
@@ -56,17 +53,17 @@ def _store_row(m: TensorMap) -> Findings:
 
 
 def _narrow_row(m: TensorMap) -> Findings:
-    row = m.p.global_dim[0] * m.bits // 8 if m.p.global_dim and m.bits else 16
-    return (
-        (Finding(0, m.p.global_dim[0], f"16 bytes or more: a row is {row}, and the rest is fill"),) if row < 16 else ()
-    )
+    row = bytes_along(m.p, m.p.global_dim[0]) if _has_rows(m) else 16
+    if row >= 16:
+        return ()
+    return (Finding(0, m.p.global_dim[0], f"16 bytes or more: a row is {row}, and the rest is fill"),)
 
 
 def _overlap(m: TensorMap) -> Findings:
     """Sorted by stride, each dimension begins after the end of the smaller ones."""
-    if not m.p.global_dim:
+    if not _has_rows(m):
         return ()
-    end, found = m.p.global_dim[0] * m.bits // 8, []
+    end, found = bytes_along(m.p, m.p.global_dim[0]), []
     outer = zip(m.p.global_strides, m.p.global_dim[1:], range(len(m.p.global_strides)), strict=False)
     for stride, dim, i in sorted(outer):
         if dim > 1 and stride < end:

@@ -23,6 +23,7 @@ __all__ = [
     "CHUNK_BYTES",
     "MAX_SMEM_BYTES",
     "box_extents",
+    "bytes_along",
     "chunk_elements",
     "group_bytes",
     "linear_offset",
@@ -34,6 +35,7 @@ __all__ = [
     "smem_index",
     "smem_layout",
     "smem_offset",
+    "tensor_bytes",
     "tx_bytes",
     "unit_bytes",
 ]
@@ -67,6 +69,22 @@ def _element(params: Params) -> Element:
 def _bits(params: Params) -> int:
     """Of one element."""
     return _element(params).bits
+
+
+def bytes_along(params: Params, elements: Any) -> Any:
+    """Bytes of so many elements of dimension 0 of the tensor, or of each of an array; of slices, when interleaved."""
+    return elements * (slice_bytes(params) * 8 or _bits(params)) // 8
+
+
+def tensor_bytes(params: Params) -> int:
+    """Bytes of global memory from the tensor's first to past its last, with whatever is between its rows.
+
+    >>> tensor_bytes(TiledParams(data_type=T.BFLOAT16, global_address=4096, global_dim=(60, 3), global_strides=(128,),
+    ...                          box_dim=(8, 1), element_strides=(1, 1)))
+    376
+    """
+    outer = zip(params.global_dim[1:], params.global_strides, strict=False)
+    return bytes_along(params, params.global_dim[0]) + sum((extent - 1) * stride for extent, stride in outer)
 
 
 def group_bytes(params: Params) -> tuple[int, int] | None:

@@ -16,6 +16,9 @@ from .test_rules import LEGAL_WIDE, PACKED, PLAIN
 
 SM = params_of(TensorSpec((128, 1024), "uint8"), box_dim=(64, 64))
 U8 = params_of(TensorSpec((8, 256, 256), "uint8"), box_dim=(4, 227, 256))
+# Interleaved, a row of 64 is 64 slices of 16 or 32 bytes.
+SLICES = {"interleave": 1, "global_strides": (2048, 98304)}
+SLICES_IM2COL = {"interleave": 1, "global_strides": (1024, 49152, 1966080)}
 W = replace(LEGAL_WIDE, swizzle=3, channels_per_pixel=64)
 
 
@@ -49,7 +52,18 @@ WARNED = [
         "overwrite what follows a row's end.",
     ]),
     (PLAIN, (9, 0), {"global_dim": (60, 48, 40)}, []),
-    (replace(PLAIN,interleave=1), (9, 0), {"global_dim": (63, 48, 40)}, []),
+    (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (63, 48, 40)}, []),
+    (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (1, 48, 40)}, [  # a slice is 16 bytes, and no narrow row
+        "box_dim[0]=32 should be at most the tensor's extent, 1: the rest of the box is fill.",
+    ]),
+    (replace(PLAIN,**SLICES), (9, 0), {"global_strides": (1024, 49152)}, []),
+    (replace(PLAIN,**SLICES), (9, 0), {"global_strides": (1008, 49152)}, [
+        "global_strides[0]=1008 should be at least 1024, or indices share memory and stores race.",
+    ]),
+    (replace(PLAIN,**SLICES), (10, 0), {"global_dim": (64, 48, 1), "box_dim": (32, 16, 1)}, [
+        "global_address=4096 should be in an allocation of 131072 bytes or more (the tensor ends after 97280), or a "
+        "load may fault. Have the driver set SMALL (CUDA 13.5; earlier ones choose), or a larger allocation.",
+    ]),
     (PLAIN, (9, 0), {"global_dim": (4, 48, 40)}, [
         "box_dim[0]=32 should be at most the tensor's extent, 4: the rest of the box is fill.",
     ]),
@@ -144,7 +158,7 @@ WARNED = [
     (replace(LEGAL,swizzle=2), (9, 0), {"box_dim": (12, 16, 2)}, [
         "box_dim[0]=12 should be 16: a row of 48 bytes takes the whole span of 64 bytes in shared memory.",
     ]),
-    (replace(LEGAL,interleave=1), (9, 0), {"box_dim": (16, 16, 2)}, []),
+    (replace(LEGAL,**SLICES), (9, 0), {"box_dim": (16, 16, 2)}, []),
     (PACKED, (10, 0), {}, [
         "global_address=4096 should be in an allocation of 131072 bytes or more (the tensor ends after "
         "122880), or a load may fault. Have the driver set SMALL (CUDA 13.5; earlier ones choose), or a "
@@ -174,11 +188,11 @@ WARNED = [
     (LEGAL, (9, 0), {"element_strides": (2, 1, 1)}, [
         "element_strides[0]=2 should be 1 without an interleaved layout: a load ignores it. Use 1.",
     ]),
-    (LEGAL, (9, 0), {"element_strides": (2, 1, 1), "interleave": 1}, [
+    (replace(LEGAL,**SLICES), (9, 0), {"element_strides": (2, 1, 1), "interleave": 1}, [
         "element_strides=(2, 1, 1) should be reckoned with in expect_tx: a load delivers 512 bytes, not the "
         "1024 of the whole box.",
     ]),
-    (LEGAL, (9, 0), {"element_strides": (3, 1, 2), "interleave": 1, "box_dim": (32, 16, 2)}, [
+    (replace(LEGAL,**SLICES), (9, 0), {"element_strides": (3, 1, 2), "interleave": 1, "box_dim": (32, 16, 2)}, [
         "element_strides=(3, 1, 2) should be reckoned with in expect_tx: a load delivers 176 bytes, not the "
         "1024 of the whole box.",
     ]),
@@ -190,12 +204,12 @@ WARNED = [
     (LEGAL_IM2COL, (9, 0), {"element_strides": (2, 1, 1, 1)}, [
         "element_strides[0]=2 should be 1 without an interleaved layout: a load ignores it. Use 1.",
     ]),
-    (LEGAL_IM2COL, (9, 0), {"element_strides": (2, 1, 1, 1), "interleave": 1}, []),
-    (LEGAL, (9, 0), {"interleave": 2, "swizzle": 1}, []),
-    (LEGAL, (9, 0), {"interleave": 2}, [
+    (LEGAL_IM2COL, (9, 0), {"element_strides": (2, 1, 1, 1), **SLICES_IM2COL}, []),
+    (replace(LEGAL,**SLICES), (9, 0), {"interleave": 2, "swizzle": 1}, []),
+    (replace(LEGAL,**SLICES), (9, 0), {"interleave": 2}, [
         "swizzle=3 should be 1 (32B) with INTERLEAVE_32B. Use 1.",
     ]),
-    (LEGAL, (9, 0), {"interleave": 1, "swizzle": 0}, []),
+    (replace(LEGAL,**SLICES), (9, 0), {"interleave": 1, "swizzle": 0}, []),
     (U8, (9, 0), {}, []),
     (U8, (9, 0), {"box_dim": (256, 228, 4)}, [
         "box_dim=(256, 228, 4) should be within the 232448 bytes of shared memory that a block has: it takes "
@@ -258,7 +272,7 @@ def test_warnings_name_the_next_value_where_there_is_one():
     assert (documented.index, documented.value, documented.nearest) == (2, 2**32, 2**31)
     (ignored,) = warnings(replace(PLAIN, element_strides=(2, 1, 1)))
     assert (ignored.index, ignored.value, ignored.nearest) == (0, 2, 1)
-    (interleaved,) = warnings(replace(LEGAL, interleave=2))
+    (interleaved,) = warnings(replace(LEGAL, **SLICES | {"interleave": 2}))
     assert (interleaved.index, interleaved.value, interleaved.nearest) == (None, 3, 1)
 
 
