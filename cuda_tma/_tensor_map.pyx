@@ -7,11 +7,13 @@ from libc.string cimport memcmp, memcpy
 
 from ._compilable cimport Compilable
 from ._make.arguments cimport TensorArguments, arguments_of
-from ._make.encode cimport describe_for
+from ._make.encode cimport describe_for, params_from
 from ._read.context cimport compute_capability, enter_context, require_access, share_memory
 from ._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of
 from ._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
 from ._read.export cimport Reading, has_moved, read, source_of
+
+from dataclasses import fields, replace
 
 from cuda.bindings.driver import CUtensorMap
 
@@ -21,7 +23,7 @@ from .codec import decode
 from .enums import TensorMapDataType, TensorMapSwizzle
 from .rules import refusal
 from .options import TensorMapIm2colWideOptions, options_of
-from .params import TiledParams
+from .params import Params, TiledParams
 from .rules import check
 from .smem import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
 
@@ -91,7 +93,11 @@ cdef class TensorMapDescriptor:
         :class:`Im2colWideParams`. (That an im2col map is a wide one, its bytes do not say: its options do.)
         """
         params = decode(bytes(self))
-        return self._options.widen(params) if isinstance(self._options, TensorMapIm2colWideOptions) else params
+        if not isinstance(self._options, TensorMapIm2colWideOptions):
+            return params
+        # What the bytes do say comes from them: the allocation class of an old driver's map is not the options'.
+        said = {field.name: getattr(params, field.name) for field in fields(Params)}
+        return replace(params_from(self._options, &self._arguments), **said)
 
     @property
     def tensor(self):

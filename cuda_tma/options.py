@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypedDict
 
 from ._compilable import Compilable
@@ -24,7 +24,7 @@ from .enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .params import Im2colParams, Params, TiledParams
 from .swizzle_pattern import SPAN_BYTES
 
 __all__ = [
@@ -360,12 +360,6 @@ class TensorMapIm2colWideOptions(_Checked):
             oob_fill: Choice = TensorMapOOBFill.NONE,
             allocation_class: Choice | None = None,
         ) -> None: ...
-
-    def widen(self, params: Im2colParams) -> Im2colWideParams:
-        """What a wide map's bytes are decoded to, with what only these options know: that it is wide, and its mode."""
-        common = {f.name: getattr(params, f.name) for f in fields(Params)}
-        own = {f.name: getattr(self, f.name) for f in fields(Im2colWideParams) if f.name not in common}
-        return Im2colWideParams(**own, **common)
 
 
 def options_of(params: Params) -> TensorMapOptions | TensorMapIm2colOptions:

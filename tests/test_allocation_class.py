@@ -106,3 +106,10 @@ def test_without_it_nothing_can_be_asked_for(blackwell, device_tensor):
     for value, name in ((1, "SMALL"), (2, "LARGE")):
         with pytest.raises(TensorMapError, match=f'allocation_class="{name}" needs a driver with cuTensorMapSetAlloc'):
             made(device_tensor, (64, 128), options=TensorMapOptions((1, 16), allocation_class=value))
+
+
+def test_a_wide_map_has_the_class_that_its_bytes_have(blackwell, device_tensor):
+    wide = cuda_tma.TensorMapIm2colWideOptions(-1, -1, 32, 64, mode="W128")
+    large, small = (made(device_tensor, (n, 8, 8, 64), options=wide) for n in (8, 2))
+    assert (large.params.allocation_class, small.params.allocation_class) == (2, 1)
+    assert (large.params.mode, large.params.channels_per_pixel) == (1, 32)

@@ -248,3 +248,18 @@ def test_options_of_more_dimensions_than_a_tensor_can_have(driver, device_tensor
     with pytest.raises(TensorMapError, match=r"box_dim=\(1, 1, 1, 1, 1, 1, 1\) has 7 values for a tensor of rank 4"):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), box_dim=(1,) * 7)
     assert driver.encoded == 0
+
+
+def test_why_a_wide_map_cannot_be_made_is_the_drivers_own_word(driver, device_tensor):
+    tensor = device_tensor((2, 8, 8, 64))
+    driver.errors["cuDeviceGetAttribute"] = 700
+    with pytest.raises(Exception, match="cuDeviceGetAttribute failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
+        cuda_tma.create_tensor_map(tensor, WIDE)
+    assert driver.encoded == 0
+    del driver.errors["cuDeviceGetAttribute"]
+    driver.compute_capability, driver.errors["cuTensorMapEncodeIm2colWide"] = (10, 0), 700
+    with pytest.raises(TensorMapError, match="the driver's encoder failed with CUDA_ERROR_ILLEGAL_ADDRESS, whatever"):
+        cuda_tma.create_tensor_map(tensor, WIDE)
+    driver.errors["cuTensorMapEncodeIm2colWide"] = 201
+    with pytest.raises(TensorMapError, match="no CUDA context is current"):
+        cuda_tma.create_tensor_map(tensor, WIDE)
