@@ -144,7 +144,14 @@ def _written(name: str, value: Any) -> str:
     member = member_of(name, value)
     if member is not None:
         return f"{type(member).__name__}.{member.name}"
-    return f"{value:#x}" if name == "global_address" else repr(value)
+    return f"{value:#x}" if name == "global_address" else _digits(value)
+
+
+def _digits(value: Any) -> str:
+    """Integers, nested or not. Python refuses to write thousands of digits, but for hexadecimal ones."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_digits, value))}{',' * (len(value) == 1)})"
+    return repr(value) if -(2**128) < value < 2**128 else hex(value)
 
 
 def check_params(params: object) -> None:

@@ -1,4 +1,4 @@
-"""The allocation class, and the drivers that get it wrong: see _create._mend_allocation_class."""
+"""The allocation class, and the drivers that get it wrong: see _mend_allocation_class in _make/encode.pyx."""
 
 import pytest
 

@@ -266,6 +266,18 @@ def test_numbers_that_nobody_could_read(digits):
         encode(replaced(LEGAL, "data_type", 10**digits))
 
 
+@pytest.mark.parametrize(("sign", "bits"), [(1, 128), (-1, 128), (1, 20_000), (-1, 20_000)])
+def test_the_repr_of_numbers_that_nobody_could_read(sign, bits):
+    number = sign * 2**bits
+    for name, value in fields_of(LEGAL).items():
+        huge, written = number, hex(number)
+        if isinstance(value, tuple):
+            huge, written = (number, 1), f"({written}, 1)"
+        if name == "unexplained":
+            huge, written = ((2, number),), f"((2, {hex(number)}),)"
+        assert f"{name}={written}" in repr(replaced(LEGAL, name, huge))
+
+
 def test_numbers_of_128_bits_are_judged():
     (broken,) = check(replaced(LEGAL, "global_address", 2**128 - 32))
     assert broken.rule == "global_address_range" and str(2**128 - 32) in broken.message

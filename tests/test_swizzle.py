@@ -16,6 +16,7 @@ from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Im2colParams, Im2colWideParams
+from cuda_tma.smem import _banks
 from cuda_tma.testing import im2col_params, tiled_params
 
 from .test_given import LARGE, LARGE_SHOWN, refuses
@@ -304,6 +305,14 @@ def test_the_worst_read_names_its_words():
     assert swizzle.worst_read(rows, "ldmatrix").tolist() == [32 * row + word for row in range(8) for word in range(4)]
     slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]  # of 32 bytes, swizzled
     assert swizzle.worst_read(INTERLEAVED, "ldmatrix").tolist() == slices
+
+
+def test_boxes_that_do_not_fit_are_compared_up_to_64_times_shared_memory(monkeypatch):
+    """What is read of them is left out: that takes seconds."""
+    monkeypatch.setitem(_banks._ACCESSES, "row", lambda params: [np.arange(3)])
+    assert swizzle.worst_read(matrix((1024, 64 * 227), T.UINT8), "row").tolist() == [0, 1, 2]
+    with pytest.raises(TensorMapError, match="the box takes 14877696 bytes of shared memory, and a thread block has"):
+        swizzle.worst_read(matrix((1024, 64 * 227 + 1), T.UINT8), "row")
 
 
 @settings(max_examples=50)
