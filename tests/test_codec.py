@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuda_tma import TensorSpec, params_of
 from cuda_tma.codec import TRANSFER_BYTES, decode, encode, stored_value
 from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.errors import TensorMapError
@@ -139,16 +140,10 @@ def test_what_the_table_does_not_know_is_kept_by_word():
 
 
 def test_the_public_sm120_case_has_the_drivers_bytes():
-    params = TiledParams(
-        data_type=14,
-        global_address=0,
-        global_dim=(128, 128, 1),
-        global_strides=(64, 8192),
-        box_dim=(128, 128, 1),
-        element_strides=(1, 1, 1),
-        swizzle=3,
-        l2_promotion=2,
-    )
+    spec = TensorSpec((1, 128, 64), "uint8")  # of bytes: two elements each
+    options = {"data_type": "16U4_ALIGN16B", "swizzle": "128B", "l2_promotion": "L2_128B"}
+    params = params_of(spec, box_dim=(1, 128, 128), **options)
+    assert params.global_dim == (128, 128, 1)
     raw = encode(params, compute_capability=(12, 0))
     assert {i: raw[i] for i in (8, 9, 17, 73)} == {8: 0x20, 9: 0x66, 17: 0x02, 73: 0x04}
 

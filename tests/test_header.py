@@ -17,6 +17,7 @@ import pytest
 from cuda.bindings import nvrtc
 from cuda.pathfinder import find_nvidia_header_directory
 
+from benchmarks.nvrtc import LOAD as MINIMAL
 from cuda_tma import smem as swizzle
 from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.include_path import include_path
@@ -28,24 +29,6 @@ COORDINATES = ("x", "x, y", "x, y, -4", "x, y, 0, 1", "x, y, 0, 1, 2u")
 OFFSETS = {3: "1", 4: "1, y", 5: "1, 2, 3u"}
 POLICIES = ("", ", evict_last()")
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "bit_and", "bit_or", "bit_xor")
-
-MINIMAL = """
-#include <cuda_tma/tma.cuh>
-using namespace cuda_tma;
-extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, float* out) {
-    __shared__ alignas(128) float tile[32][32];
-    __shared__ Barrier full;
-    if (threadIdx.x == 0) {
-        full.init(1);
-        fence_barrier_init();
-        full.arrive_expect_tx(sizeof(tile));
-        load(tile, map, full, Coordinates{32 * blockIdx.x, 32 * blockIdx.y});
-    }
-    __syncthreads();
-    full.wait(0);
-    out[threadIdx.x] = tile[threadIdx.x / 32][threadIdx.x % 32];
-}
-"""
 
 
 def compile_source(source: str, target: str, *include_path: str, std: str = "c++17") -> tuple[object, str]:

@@ -118,27 +118,27 @@ def test_pipeline_is_its_instructions(stages):
         (i % stages, i // stages % 2, f"[{MEMORY_AT + TILE_BYTES * i}]", f"[{TILES_AT + TILE_BYTES * (i % stages)}]")
         for i in range(2 * stages + 1)
     ]
+
+    def in_turn(lines):
+        return [line for turn in turns for line in lines(*turn)]
+
     init = [line for i in range(stages) for line in (f"{full[i]}, 1", f"{empty[i]}, 64")]
     expected = {
         INIT: [*(f"mbarrier.init.shared::cta.b64 {line}" for line in init), "fence.mbarrier_init.release.cluster"],
-        PRODUCER: [
-            line
-            for place, parity, memory, tile in turns
-            for line in (
+        PRODUCER: in_turn(
+            lambda place, parity, memory, tile: (
                 f"mbarrier.try_wait.parity.shared::cta.b64 {empty[place]}, {1 - parity}",
                 f"mbarrier.arrive.expect_tx.shared::cta.b64 _, {full[place]}, {TILE_BYTES}",
                 f"{LOAD} {tile}, {memory}, {TILE_BYTES}, {full[place]}",
             )
-        ],
-        CONSUMER: [
-            line
-            for place, parity, memory, tile in turns
-            for line in (
+        ),
+        CONSUMER: in_turn(
+            lambda place, parity, memory, tile: (
                 f"mbarrier.try_wait.parity.shared::cta.b64 {full[place]}, {parity}",
                 f"{STORE} {memory}, {tile}, {TILE_BYTES}",
                 f"mbarrier.arrive.shared::cta.b64 _, {empty[place]}",
             )
-        ],
+        ),
     }
     assert {role: trace(ring(stages), arguments(role, 64, len(turns))) for role in expected} == expected
 

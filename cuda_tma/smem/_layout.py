@@ -19,27 +19,6 @@ from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_
 from ._kept import kept_without_address
 from ._pattern import pattern, swizzle_offset
 
-__all__ = [
-    "CHUNK_BYTES",
-    "MAX_SMEM_BYTES",
-    "box_extents",
-    "bytes_along",
-    "chunk_elements",
-    "group_bytes",
-    "linear_offset",
-    "pixels",
-    "rows",
-    "slice_bytes",
-    "smem_alignment",
-    "smem_bytes",
-    "smem_index",
-    "smem_layout",
-    "smem_offset",
-    "tensor_bytes",
-    "tx_bytes",
-    "unit_bytes",
-]
-
 CHUNK_BYTES = 16  # what the engine moves between global and shared memory at a time
 
 _SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))  # 0: not interleaved

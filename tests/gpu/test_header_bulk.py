@@ -79,34 +79,28 @@ STORE_TWO_GROUPS = """
 def test_wait_group_read(machine):
     """wait_group_read<1> frees the first tile, which may then be overwritten, while the second is still being read."""
     tile = np.random.default_rng(3).integers(0, 256, 2 * 16384, np.uint8)
-    statement = (
-        STORE_TWO_GROUPS
-        + """
+    then = """
         wait_group_read<1>();
         auto words = reinterpret_cast<ulonglong2*>(const_cast<unsigned char*>(tile));
         for (int i = 1023; i >= 0; --i) words[i] = {};   // from its end: what is read last
     """
-    )
     for _ in range(5):
-        machine.store(statement, tile)
+        machine.store(STORE_TWO_GROUPS + then, tile)
         assert np.array_equal(machine.get("memory", tile.size), tile)
 
 
 def test_wait_group(machine):
     """After it the thread sees in global memory what it stored, of the first group, and then of both."""
     tile = np.random.default_rng(4).integers(1, 256, 2 * 16384, np.uint8)
-    statement = (
-        STORE_TWO_GROUPS
-        + """
+    then = """
         wait_group<1>();
         for (int i = 16383; i >= 0; i -= 1024) out[i] = memory[i];
         wait_group();
         for (int i = 32767; i >= 16384; i -= 1024) out[i] = memory[i];
     """
-    )
     for _ in range(5):
         machine.put("memory", np.zeros_like(tile))
-        machine.store(statement, tile)
+        machine.store(STORE_TWO_GROUPS + then, tile)
         assert np.array_equal(machine.get("out", tile.size)[1023::1024], tile[1023::1024])
 
 

@@ -14,7 +14,7 @@ from cuda_tma.data_type import parse_data_type
 from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions
 
 from ..convolutions import random_case
-from .tile_reader import FILL, GUARD_BYTES
+from .tile_reader import FILL, GUARD_BYTES, READ_WINDOW
 
 torch = pytest.importorskip("torch")
 
@@ -27,10 +27,9 @@ TORCH_DTYPES = {
 
 OUTSIDE = TensorMapIm2colOptions.convolution(3, padding=1, stride=2, channels_per_pixel=32, pixels_per_column=16)
 
-SOURCE = r"""
-#include <cuda_tma/tma.cuh>
-using namespace cuda_tma;
-
+SOURCE = (
+    READ_WINDOW
+    + r"""
 struct Place { int at[5]; int offset[3]; };
 
 template <int Rank>
@@ -49,27 +48,15 @@ __device__ void start_load(void* column, const TensorMap& map, Barrier& full, co
 template <int Rank>
 __global__ void read_columns(const __grid_constant__ TensorMap map, const Place* places, unsigned char* out,
                              unsigned char* completed, unsigned window_bytes, unsigned tx_bytes) {
-    extern __shared__ unsigned char raw[];
-    __shared__ Barrier full;
-    __shared__ int complete;
-    unsigned char* column = raw + (1024 - smem_address(raw) % 1024) % 1024;
-    for (unsigned i = threadIdx.x; i < window_bytes; i += blockDim.x) column[i] = 0xA5;
-    fence_proxy_async();  // the fill above comes before the engine's writes
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        full.init(1);
-        fence_barrier_init();
-        full.arrive_expect_tx(tx_bytes);
+    auto start = [&](unsigned char* column, Barrier& full) {
         start_load<Rank>(column, map, full, places[blockIdx.x]);
-        complete = 0;
-        for (int i = 0; i < 100000 && !complete; i++) complete = full.try_wait(0);
-    }
-    __syncthreads();
+    };
     out += static_cast<unsigned long long>(blockIdx.x) * window_bytes;
-    for (unsigned i = threadIdx.x; i < window_bytes; i += blockDim.x) out[i] = column[i];
+    bool complete = read_window(out, window_bytes, tx_bytes, start);
     if (threadIdx.x == 0) completed[blockIdx.x] = complete;
 }
 """
+)
 
 
 class ColumnReader:

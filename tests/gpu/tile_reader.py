@@ -11,10 +11,36 @@ FILL = 0xA5
 MAX_WINDOW_BYTES = 40 * 1024
 GUARD_BYTES = 64  # beyond the tile, to see that nothing is written there
 
-SOURCE = r"""
+READ_WINDOW = r"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
 
+// Into out: what the load that start(tile, full) begins leaves in shared memory. Whether its phase completed.
+template <typename Start>
+__device__ bool read_window(unsigned char* out, unsigned window_bytes, unsigned tx_bytes, Start start) {
+    extern __shared__ unsigned char raw[];
+    __shared__ Barrier full;
+    __shared__ int completed;
+    unsigned char* tile = raw + (1024 - smem_address(raw) % 1024) % 1024;
+    for (unsigned i = threadIdx.x; i < window_bytes; i += blockDim.x) tile[i] = 0xA5;
+    fence_proxy_async();  // the fill above comes before the engine's writes
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tx_bytes);
+        start(tile, full);
+        completed = 0;
+        for (int i = 0; i < 100000 && !completed; i++) completed = full.try_wait(0);
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < window_bytes; i += blockDim.x) out[i] = tile[i];
+    return completed;
+}
+"""
+SOURCE = (
+    READ_WINDOW
+    + r"""
 struct Position { int at[5]; };
 
 template <int Rank>
@@ -30,26 +56,12 @@ __device__ void start_load(void* tile, const TensorMap& map, Barrier& full, cons
 template <int Rank>
 __global__ void read_tile(const __grid_constant__ TensorMap map, Position position, unsigned char* out,
                           unsigned window_bytes, unsigned tx_bytes) {
-    extern __shared__ unsigned char raw[];
-    __shared__ Barrier full;
-    __shared__ int completed;
-    unsigned char* tile = raw + (1024 - smem_address(raw) % 1024) % 1024;
-    for (unsigned i = threadIdx.x; i < window_bytes; i += blockDim.x) tile[i] = 0xA5;
-    fence_proxy_async();  // the fill above comes before the engine's writes
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        full.init(1);
-        fence_barrier_init();
-        full.arrive_expect_tx(tx_bytes);
-        start_load<Rank>(tile, map, full, position);
-        completed = 0;
-        for (int i = 0; i < 100000 && !completed; i++) completed = full.try_wait(0);
-    }
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < window_bytes; i += blockDim.x) out[i] = tile[i];
+    auto start = [&](unsigned char* tile, Barrier& full) { start_load<Rank>(tile, map, full, position); };
+    bool completed = read_window(out, window_bytes, tx_bytes, start);
     if (threadIdx.x == 0) out[window_bytes] = completed;
 }
 """
+)
 
 
 class Position(ctypes.Structure):
