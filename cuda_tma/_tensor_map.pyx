@@ -15,6 +15,7 @@ from ._read.export cimport Reading, has_moved, read, source_of
 
 from dataclasses import fields, replace
 
+import numpy as np
 from cuda.bindings.driver import CUtensorMap
 
 from .rules import refusals
@@ -31,6 +32,7 @@ from .smem import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
 cdef enum:
     ADDRESS_BYTES = 8  # words 0 and 1 of a map (fields.py)
 
+cdef type NUMPY_INTEGER = np.integer  # a C variable: no look-up in the module's dictionary
 cdef object _device_type = None  # our Device, which is built upon this module: see register_device()
 cdef bint _is_making = False  # set by new_descriptor() alone, for the next descriptor
 
@@ -206,7 +208,7 @@ cdef class TensorMapDescriptor:
         Parameters
         ----------
         tensor : tensor or int
-            An int is a device address. Of that only the alignment is checked, and nothing is kept alive.
+            An int (NumPy's too) is a device address. Of that only the alignment is checked, and nothing is kept alive.
 
         Raises
         ------
@@ -215,7 +217,7 @@ cdef class TensorMapDescriptor:
         """
         cdef Reading reading
         require_context(self._context)
-        if isinstance(tensor, int):
+        if isinstance(tensor, int) or isinstance(tensor, NUMPY_INTEGER):
             self._put_address(_address(tensor, self._arguments.alignment_bytes))
             self._tensor = self._owner = None
             return

@@ -91,6 +91,8 @@ REFUSED = {
     "groups of 6": (lines(DIGITS, 6, " "), "43 groups of 4 to 6 digits could be bytes"),
     "groups of 32 but for a short one": (DIGITS[:8] + " " + lines(DIGITS[8:], 32), "of 8 to 32 digits could be"),
     "lines, two of them short": (f"{DIGITS[:200]} {DIGITS[200:210]} {DIGITS[210:]}", "3 groups of 10 to 200 digits"),
+    "words of 4 bytes in order": (lines(DIGITS, 8, " "), "32 groups of 8 digits are a map as bytes in order, and as w"),
+    "words of 8 bytes in order": (lines(DIGITS, 16, " "), "16 groups of 16 digits are a map as bytes in order, and as"),
     "8 and 16": (lines(DIGITS[:128], 8) + " " + lines(DIGITS[128:], 16), "24 groups of 8 to 16 digits could be"),
     "one long number": ("0x" + DIGITS, "1 group with 0x, the longest of 256 digits, are no words of 128 bytes"),
     "numbers of 128 bits": (" 0x".join(["", *lines(DIGITS, 32).split()]), "8 groups with 0x, the longest of 32 digits"),

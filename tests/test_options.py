@@ -277,6 +277,17 @@ def test_no_option_but_those_with_a_default_of_none_may_be_none():
         TensorMapIm2colWideOptions(-1, -1, 64, 128, mode=None)
 
 
+def test_a_word_that_is_equal_to_all_others_is_read():
+    class Word(str):
+        __hash__ = str.__len__
+
+        def __eq__(self, other):
+            return True
+
+    options = [options_by_keywords(None, ((8, 8), *[None] * 3, Word(word), *[None] * 3)) for word in ("64B", "32B")]
+    assert [each.swizzle.short_name for each in options] == ["64B", "32B"]
+
+
 def test_only_plain_integers_are_remembered():
     """What is equal is not always as legal, and what may change is not a key."""
 
@@ -305,5 +316,9 @@ def test_only_plain_integers_are_remembered():
     assert options((extent, 8)).box_dim == (16, 8)
     extent.value = 32
     assert options((extent, 8)).box_dim == (32, 8)
+    promotion = Extent(1)
+    assert options_by_keywords(None, ((8, 8), *[None] * 4, promotion, None, None)).l2_promotion == 1
+    promotion.value = 2
+    assert options_by_keywords(None, ((8, 8), *[None] * 4, promotion, None, None)).l2_promotion == 2
     for n in range(600):  # more than are remembered
         assert options((1 + n % 256, 1 + n // 256)).box_dim == (1 + n % 256, 1 + n // 256)

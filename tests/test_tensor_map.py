@@ -287,6 +287,30 @@ def test_a_descriptor_is_neither_copied_nor_pickled(driver, device_tensor):
             attempt(descriptor)
 
 
+def test_an_array_is_neither_copied_nor_pickled(driver, device_tensor):
+    array = cuda_tma.create_tensor_maps([device_tensor((64, 128))], TensorMapOptions((16, 32)))
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a TensorMapArray is neither copied nor pickled: it belongs to a process"):
+            attempt(array)
+
+
+@pytest.mark.parametrize("kind", [np.uint64, np.int64])
+def test_an_address_may_be_one_of_numpys_integers(driver, device_tensor, kind):
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    descriptor.replace_address(kind(1 << 40))
+    assert (descriptor.params.global_address, descriptor.tensor) == (1 << 40, None)
+    for wrong in (kind(8), np.int64(-16), 10**5000):
+        with pytest.raises(TensorMapError, match="address .* (is not a multiple of 16|is no 64-bit device address)"):
+            descriptor.replace_address(wrong)
+    assert descriptor.params.global_address == 1 << 40
+
+
+def test_an_extent_of_thousands_of_digits_is_refused_by_its_name(driver, device_tensor):
+    for extent in (10**5000, -(10**5000)):
+        with pytest.raises(TensorMapError, match=r"box_dim\[1\]=<int of 16610 bits> does not fit the driver's"):
+            cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, extent))
+
+
 # ---- every option, every field, and where it goes ----
 
 

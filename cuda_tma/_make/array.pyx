@@ -60,6 +60,10 @@ cdef class TensorMapArray:
     def __dealloc__(self):
         PyMem_Free(self._memory)
 
+    def __reduce__(self):
+        raise TypeError("a TensorMapArray is neither copied nor pickled: it belongs to a process and a context. Make "
+                        "another with cuda_tma.create_tensor_maps(tensors, options)")
+
     def __len__(self):
         return self._count
 

@@ -12,6 +12,7 @@ from .._cuda.driver cimport CUcontext
 from .._read.export cimport Reading, read, source_of
 from .._tensor_map cimport TensorMapDescriptor, new_descriptor
 
+from enum import Enum
 from functools import lru_cache
 
 from .._keywords import NAMES, options_from
@@ -113,6 +114,8 @@ cpdef Compilable options_by_keywords(object options, tuple keywords):
         return <Compilable>_last[1]
     if options is not None or not _are_ints(keywords[0]) or not (keywords[1] is None or _are_ints(keywords[1])):
         return _new_options(options, *keywords)
+    if not _stay_as_they_are(keywords[2:]):
+        return _new_options(options, *keywords)
     try:
         made = _kept_options(None, *keywords)
     except TypeError:  # a value is not hashable, or is wrong, which is said without this error
@@ -133,6 +136,16 @@ cdef bint _are_ints(object values) noexcept:
         return False
     for value in <tuple>values:
         if not PyLong_CheckExact(value):
+            return False
+    return True
+
+
+cdef bint _stay_as_they_are(tuple values) except -1:
+    """Whether they are a key, too: an object may change its number, and a class of its own may call all words equal."""
+    for value in values:
+        if value is None or type(value) is int or type(value) is str or isinstance(value, Enum):
+            continue
+        if isinstance(value, str) or hasattr(type(value), "__index__"):
             return False
     return True
 

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import BinaryIO
 
+from ..codec import decode
 from ..errors import TensorMapError
 from ..limits import DESCRIPTOR_BYTES
 
@@ -35,8 +36,8 @@ def parse_dump(text: str) -> bytes:
     text : str
         256 digits in a row (in lines of more than 16 digits, too) or pairs of digits: bytes in the order of memory.
         Groups of 8 or 16 digits, each with ``0x`` before it or none, or as many groups with ``0x`` as 128 bytes have
-        words: little-endian words, as ``printf`` writes those of ``uint64_t opaque[16]``. Between the groups may be
-        commas, brackets and a debugger's addresses.
+        words: little-endian words, as ``printf`` writes those of ``uint64_t opaque[16]``; refused where only as bytes
+        in order they are a map. Between the groups may be commas, brackets and a debugger's addresses.
 
     Returns
     -------
@@ -79,10 +80,21 @@ def _plain_digits(groups: tuple[str, ...]) -> bytes:
     if len(digits) != 2 * DESCRIPTOR_BYTES:
         raise _unreadable(f"it has {len(digits)} hex digits, and 128 bytes are 256")
     if len(set(lengths)) == 1 and lengths[0] in _WORD_DIGITS:
-        return b"".join(bytes.fromhex(group)[::-1] for group in groups)
+        words = b"".join(bytes.fromhex(group)[::-1] for group in groups)
+        if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):  # Python's hex(" ", 8), or xxd -g 8
+            raise _unreadable(f"{_count(groups)} of {lengths[0]} digits are a map as bytes in order, and as words none")
+        return words
     if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:  # lines, of which the last may be shorter
         return bytes.fromhex(digits)
     raise _unreadable(f"{_count(groups)} of {min(lengths)} to {max(lengths)} digits could be bytes in order, or words")
+
+
+def _is_a_drivers(raw: bytes) -> bool:
+    """Whether a driver may have made it: nothing of it stands for nothing."""
+    try:
+        return not decode(raw).unexplained
+    except TensorMapError:
+        return False
 
 
 def _count(groups: tuple[str, ...]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._given import shown
 from ..data_type import DLPACK_DTYPES, element_bits, is_packed
 from ..enums import TensorMapAllocationClass, TensorMapDataType
 from ..errors import TensorMapError
@@ -174,7 +175,7 @@ def corner_lengths(lower: tuple[int, ...], upper: tuple[int, ...]) -> TensorMapE
 
 def option_range(name: str, value: int, kind: str, legal: str) -> TensorMapError:
     """A number that would be cut to 32 bits on its way to the driver."""
-    return TensorMapError(f"{name}={value} does not fit the driver's {kind} 32-bit integer; use {legal}")
+    return TensorMapError(f"{name}={shown(value)} does not fit the driver's {kind} 32-bit integer; use {legal}")
 
 
 def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> TensorMapError:
@@ -352,7 +353,7 @@ def address_list(shape: tuple[int, ...], dtype: object, count: int) -> TensorMap
 def replacement_address(address: int, alignment: int) -> TensorMapError:
     """cuTensorMapReplaceAddress, globalAddress."""
     if not 0 < address < 2**64:
-        return TensorMapError(f"address {address} is no 64-bit device address; pass one above 0 and below 2^64")
+        return TensorMapError(f"address {shown(address)} is no 64-bit device address; pass one above 0 and below 2^64")
     return TensorMapError(
         f"address {address:#x} is not a multiple of {alignment} bytes, which the descriptor needs; "
         f"the nearest lower one is {address - address % alignment:#x}"
