@@ -16,7 +16,7 @@ from ..enums import TensorMapDataType
 # data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
 cdef enum:
     CODES = 32
-    DATA_TYPES = 16
+    DATA_TYPES = 32  # as many as the five bits of a map tell apart
     INTERLEAVES = 3
     ASK = 255  # no type follows from the dtype: data_type_of() says why
 cdef int64_t MAX_STRIDE = 1 << 40  # in elements: in bytes, none that large is legal
