@@ -65,6 +65,17 @@ def from_view(scene: Scene) -> list[Work]:
         Work(
             "cuda_tma, `device.create_tensor_map`",
             lambda: python("d.create_tensor_map(v, o)", d=scene.device, v=view, o=options),
+            Goal(4),
+        ),
+        Work(
+            "cuda_tma, `device.create_tensor_map(options=)`",
+            lambda: python("d.create_tensor_map(v, options=o)", d=scene.device, v=view, o=options),
+            Goal(4),
+        ),
+        Work(
+            "cuda_tma, `device.create_tensor_map` with keywords",
+            lambda: python("d.create_tensor_map(v, box_dim=box, swizzle='128B')", d=scene.device, v=view, box=BOXES[2]),
+            Goal(6),
         ),
         Work("cuda_tma, keywords", lambda: python("v.as_tensor_map(box_dim=box)", v=view, box=BOXES[2])),
         Work(
