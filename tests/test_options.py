@@ -13,14 +13,12 @@ from cuda.core._tensor_map import TensorMapL2Promotion as CoreL2Promotion
 from cuda.core._tensor_map import TensorMapSwizzle as CoreSwizzle
 
 import cuda_tma
+from cuda_tma import enums
 from cuda_tma._keywords import options_from
 from cuda_tma._make.create import options_by_keywords
 from cuda_tma.enums import (
     TensorMapDataType,
     TensorMapIm2ColWideMode,
-    TensorMapInterleave,
-    TensorMapL2Promotion,
-    TensorMapOOBFill,
     TensorMapSwizzle,
 )
 from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, options_of
@@ -32,7 +30,14 @@ def test_every_spelling_of_an_enum(value):
 
 
 @pytest.mark.parametrize(
-    "enum", [TensorMapDataType, TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle]
+    "enum",
+    [
+        TensorMapDataType,
+        enums.TensorMapInterleave,
+        enums.TensorMapL2Promotion,
+        enums.TensorMapOOBFill,
+        TensorMapSwizzle,
+    ],
 )
 def test_every_member_by_short_name_full_name_and_value(enum):
     for member in enum:
@@ -247,8 +252,8 @@ def test_every_field_is_copied_and_pickled(options):
     values = dataclasses.asdict(options)
     assert pickle.loads(pickle.dumps(options)) == copy.copy(options) == type(options)(**values) == options
     assert {type(value) for name, value in values.items() if name in EVERYTHING} == {
-        TensorMapDataType, TensorMapInterleave, TensorMapSwizzle, TensorMapL2Promotion, TensorMapOOBFill,
-        cuda_tma.TensorMapAllocationClass,
+        TensorMapDataType, enums.TensorMapInterleave, TensorMapSwizzle, enums.TensorMapL2Promotion,
+        enums.TensorMapOOBFill, cuda_tma.TensorMapAllocationClass,
     }  # fmt: skip
     for name in values:
         changed = dataclasses.replace(options, **{name: () if isinstance(values[name], tuple) else 0})
