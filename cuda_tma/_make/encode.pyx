@@ -13,6 +13,7 @@ from .._read.context cimport COMPUTE_CAPABILITY_MAJOR, compute_capability
 from .._read.dlpack cimport DLTensor, ExportedTensor, shape_of
 
 from .._read.dlpack import dtype_name_of
+from ..limits import MAX_BOX_DIM, MAX_ELEMENT_STRIDE, MAX_PIXELS_PER_COLUMN, TMA_EXTENDED_SINCE
 from ..options import TensorMapIm2colWideOptions, TensorMapOptions
 from ..params import Im2colParams, Im2colWideParams, TiledParams
 from ..rules import check, refusal, refusals
@@ -20,9 +21,10 @@ from ..rules import check, refusal, refusals
 cdef enum:
     SMALL = 1  # CUtensorMapAllocClass
     ANY_RANK = -1  # of options that do not say how many dimensions their tensor has
-    WIDE_NEEDS_MAJOR = 10
     LARGE_BIT = 1 << 21        # of word 2: the allocation class (fields.py)
     LARGE_BYTES = 128 * 1024
+
+cdef int WIDE_NEEDS_MAJOR = TMA_EXTENDED_SINCE[0]
 
 
 # ---- the options of each mode, as its encoder takes them ----
@@ -137,15 +139,15 @@ cdef CompiledOptions _compile(object options):
         return _compile_tiled(options)
     cdef CompiledPixels values
     values = _compile_wide(options) if isinstance(options, TensorMapIm2colWideOptions) else _compile_im2col(options)
-    values.channels_per_pixel = _uint32("channels_per_pixel", options.channels_per_pixel, "1 to 256")
-    values.pixels_per_column = _uint32("pixels_per_column", options.pixels_per_column, "1 to 1024")
+    values.channels_per_pixel = _uint32("channels_per_pixel", options.channels_per_pixel, f"1 to {MAX_BOX_DIM}")
+    values.pixels_per_column = _uint32("pixels_per_column", options.pixels_per_column, f"1 to {MAX_PIXELS_PER_COLUMN}")
     return values
 
 
 cdef CompiledOptions _compile_tiled(object options):
     cdef CompiledOptions values = CompiledOptions.__new__(CompiledOptions)
     _compile_common(values, options, len(options.box_dim))
-    _put_uint32(values.box_dim, "box_dim", options.box_dim, "1 to 256")
+    _put_uint32(values.box_dim, "box_dim", options.box_dim, f"1 to {MAX_BOX_DIM}")
     return values
 
 
@@ -157,7 +159,7 @@ cdef int _compile_common(CompiledOptions values, object options, int rank) excep
     if options.interleave == 0 and rank and element_strides[-1] != 1:
         raise refusals.innermost_element_stride(element_strides)
     values.rank = rank
-    _put_uint32(values.element_strides, "element_strides", element_strides, "1 to 8")
+    _put_uint32(values.element_strides, "element_strides", element_strides, f"1 to {MAX_ELEMENT_STRIDE}")
     values.data_type = -1 if options.data_type is None else options.data_type
     values.allocation_class = -1 if options.allocation_class is None else options.allocation_class
     values.interleave = options.interleave
@@ -278,7 +280,8 @@ cdef int _mend_allocation_class(uint32_t* words, TensorArguments* arguments, int
     they are dense, and loads then fault now and then. NVIDIA says to clear the bit (driver 595.71.05, release notes,
     known issues); as CUTLASS and Triton do, we go by the tensor, which reaches less far than its allocation.
     """
-    if words[2] & LARGE_BIT and _reaches_less_than(arguments, LARGE_BYTES) and compute_capability(device_id) >= (10, 0):
+    if (words[2] & LARGE_BIT and _reaches_less_than(arguments, LARGE_BYTES)
+            and compute_capability(device_id) >= TMA_EXTENDED_SINCE):
         words[2] &= ~<uint32_t>LARGE_BIT
     return 0
 

@@ -24,6 +24,7 @@ from .._make.create import create_tensor_map
 from ..device import Device
 from ..enums import TensorMapDataType
 from ..include_path import include_path
+from ..limits import TMA_SINCE
 from ..options import TensorMapOptions
 from ..params import TiledParams
 from ..params_of import params_of
@@ -255,7 +256,7 @@ def find_gpu() -> tuple[Device | None, str]:
         device.set_current()
     except Exception as error:  # no driver, no device, or one that does not answer: each has its own exception
         return None, str(error).splitlines()[0]
-    if device.compute_capability < (9, 0):
+    if device.compute_capability < TMA_SINCE:
         return None, f"{device.name} has compute capability {device.arch}, and TMA came with 90"
     return device, ""
 

@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from ..include_path import include_path
+from ..limits import TMA_SINCE
 
 __all__ = ["facts"]
 
@@ -17,7 +18,6 @@ _OPTIONAL_FUNCTIONS = {
     "cuTensorMapEncodeIm2colWide": (12080, "im2col wide maps"),
     "cuTensorMapSetAllocationClass": (13050, "allocation class"),
 }
-_FIRST_TMA = (9, 0)
 
 
 def facts() -> dict[str, Any]:
@@ -79,4 +79,4 @@ def _device(device: Any) -> dict[str, Any]:
     attributes = [getattr(driver.CUdevice_attribute, prefix + part) for part in ("MAJOR", "MINOR")]
     capability = tuple(_call("cuDeviceGetAttribute", attribute, device) for attribute in attributes)
     name = _call("cuDeviceGetName", 100, device).split(b"\0")[0].decode()
-    return {"name": name, "compute_capability": capability, "has_tma": capability >= _FIRST_TMA}
+    return {"name": name, "compute_capability": capability, "has_tma": capability >= TMA_SINCE}

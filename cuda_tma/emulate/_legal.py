@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from .._given import shown
 from ..errors import TensorMapError
+from ..limits import TMA_EXTENDED_SINCE
 from ..params import Params, check_params
 from ..rules import check as violations
 from ..smem._kept import kept_without_address
@@ -13,7 +14,6 @@ from ..smem._layout import Rows, check_fits, rows
 
 __all__ = ["emulated_rows"]
 
-_NEWEST = (10, 0)  # takes all that 9.0 takes
 _LARGEST_ALIGNMENT = 32  # of an address, in bytes
 _LARGEST_FIELD = 1 << 40  # no field of a tensor map but its address has more bits
 
@@ -31,15 +31,16 @@ def emulated_rows(params: Params, check: bool) -> Rows:
 
 
 def _check_legal(params: Params) -> None:
+    """Of the devices, those that extended TMA take all that the earlier ones take."""
     if 0 <= params.global_address < 1 << 64 and _is_legal(params):
         return
-    broken = violations(params, _NEWEST)
+    broken = violations(params, TMA_EXTENDED_SINCE)
     raise TensorMapError("\n".join(["no driver takes this tensor map:", *map(str, broken)]), broken)
 
 
 @kept_without_address(1024, modulus=_LARGEST_ALIGNMENT)
 def _is_legal(params: Params) -> bool:
-    return not violations(params, _NEWEST)
+    return not violations(params, TMA_EXTENDED_SINCE)
 
 
 @kept_without_address(1024)
