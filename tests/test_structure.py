@@ -137,7 +137,9 @@ LONGER = {  # files that may be longer than MOST_LINES, and why
     "tests/test_rule_boundaries.py": "a table: every boundary of every rule",
 }
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (*CODE, ".pyi")]
-DEFINITION = re.compile(r"^(?P<margin> *)(?:cp?def|def)\b[^=\n]*\(.*\n(?:(?P=margin)(?: +|\)).*\n|\n)*", re.MULTILINE)
+DEFINITION = re.compile(
+    r"^(?P<margin> *)(?:cp?def(?! class)|def)\b[^=\n]*\(.*\n(?:(?P=margin)(?: +|\)).*\n|\n)*", re.MULTILINE
+)
 
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
@@ -171,7 +173,7 @@ def test_no_function_is_too_long():
 def test_functions_of_cython_are_found(tmp_path):
     source = tmp_path / "module.pyx"
     source.write_text(
-        'cdef class A:\n    def f(self,\n          x):\n        """Doc.\n\n        More.\n        """\n'
+        'cdef class A(B):\n    def f(self,\n          x):\n        """Doc.\n\n        More.\n        """\n'
         "        a = 1\n\n        return a\n\n    cdef int b\n\ncdef int g(\n    int a\n) except -1:\n    return 0\n"
     )
     assert [*functions(source)] == [("def f(self,", 6), ("cdef int g(", 4)]
