@@ -15,6 +15,8 @@ cdef enum Kind:  # what a parameter takes
 
 
 cdef struct Parameter:
+    PyObject* signature  # whose it is; borrowed: the signature owns its parameters
+    Py_ssize_t index
     size_t offset
     size_t size
     Kind kind
@@ -33,6 +35,5 @@ cdef class Signature(Known):
     cdef CUfunction function_in_context
 
 cdef Signature signature_of(object kernel)
-cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1
-cdef int pack_all(
-    Signature signature, PyObject* const* args, Py_ssize_t count, CUcontext context, unsigned char* block) except -1
+cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1
+cdef int pack_all(Signature signature, tuple args, CUcontext context, unsigned char* block) except -1

@@ -11,6 +11,7 @@ from cpython.long cimport (
     PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_AsUnsignedLongLongMask, PyLong_CheckExact)
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
@@ -84,7 +85,7 @@ cdef Signature _read_signature(object kernel):
         if result == CUDA_ERROR_INVALID_VALUE:  # one past the last
             break
         require_success(result, "cuKernelGetParamInfo")
-        parameter.kind = ANY
+        parameter.signature, parameter.index, parameter.kind = <PyObject*>signature, signature.count, ANY
         signature.block_bytes = parameter.offset + parameter.size
         signature.count += 1
     if driver.cuKernelGetName != NULL and driver.cuKernelGetName(&name, signature.function) == CUDA_SUCCESS:
@@ -96,112 +97,109 @@ cdef Signature _read_signature(object kernel):
     return signature
 
 
-cdef str _where(Signature signature, Py_ssize_t index):
-    return f"argument {index} of kernel {signature.name or '?'}"
+cdef str _where(Parameter* parameter):
+    return f"argument {parameter.index} of kernel {(<Signature>parameter.signature).name or '?'}"
 
 
-cdef object _mismatch(Signature signature, Py_ssize_t index, str given, str remedy=""):
-    cdef Parameter* parameter = &signature.parameters[index]
+cdef object _mismatch(Parameter* parameter, str given, str remedy=""):
     (kind,) = [name for name, kind in _KINDS.items() if kind == parameter.kind]
     wanted = f"{'an' if parameter.kind == INTEGER else 'a'} {kind} of " if kind else ""
     if parameter.size == MAP_BYTES and not remedy:
         remedy = "; a parameter of 128 bytes takes a TensorMapDescriptor"
-    return TypeError(f"{_where(signature, index)}: the parameter takes {wanted}{parameter.size} "
+    return TypeError(f"{_where(parameter)}: the parameter takes {wanted}{parameter.size} "
                      f"byte{'s' if parameter.size > 1 else ''}, and {given} was given{remedy}")
 
 
-cdef int pack_all(
-        Signature signature, PyObject* const* args, Py_ssize_t count, CUcontext context,
-        unsigned char* block) except -1:
+cdef int pack_all(Signature signature, tuple args, CUcontext context, unsigned char* block) except -1:
     """Write all arguments to the parameter block, and count the descriptors of another context than `context`."""
     cdef Parameter* parameter = signature.parameters
     cdef unsigned char* slot
     cdef PyObject* value
-    cdef int strangers = 0
-    cdef Py_ssize_t index
+    cdef int foreign = 0
+    cdef Py_ssize_t index, count = PyTuple_GET_SIZE(args)
     if count != signature.count:
         raise TypeError(f"kernel {signature.name or '?'} takes {signature.count} arguments, and {count} were given")
     for index in range(count):
         slot = block + parameter.offset
-        value = args[index]
+        value = PyTuple_GET_ITEM(args, index)
         if Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES:
             memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
-            strangers += (<TensorMapDescriptor>value)._context != context
+            foreign += (<TensorMapDescriptor>value)._context != context
         elif PyLong_CheckExact(<object>value):
-            _pack_int(signature, index, <object>value, slot)
+            _pack_int(parameter, <object>value, slot)
         else:
-            pack(signature, index, <object>value, slot)
+            pack(parameter, <object>value, slot)
         parameter += 1
-    return strangers
+    return foreign
 
 
-cdef int pack(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
+cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1:
     """Write one argument to `slot`, its place in the parameter block, or say why it cannot be that parameter."""
     cdef type value_type = type(value)
     if value_type is TensorMapDescriptor:
-        _require_map_parameter(signature, index, value)
+        _require_map_parameter(parameter, value)
         memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
     elif value_type is int:
-        _pack_int(signature, index, value, slot)
+        _pack_int(parameter, value, slot)
     elif value_type is float:
-        _pack_float(signature, index, value, slot)
+        _pack_float(parameter, value, slot)
     elif value_type is bool:
-        _pack_bool(signature, index, value, slot)
+        _pack_bool(parameter, value, slot)
     elif value_type is Buffer:
-        _pack_buffer(signature, index, value, slot)
+        _pack_buffer(parameter, value, slot)
     elif value_type in _NUMPY_NUMBERS:
-        _pack_number(signature, index, value, slot)
+        _pack_number(parameter, value, slot)
     elif is_of_known_type(value):  # as all that is left is asked below, one type after the other
-        _pack_array(signature, index, value, slot)
+        _pack_array(parameter, value, slot)
     elif isinstance(value, np.generic) and value.dtype.kind in _NUMPY_KINDS:
-        _pack_bytes(signature, index, value, _NUMPY_KINDS[value.dtype.kind], slot)
+        _pack_bytes(parameter, value, _NUMPY_KINDS[value.dtype.kind], slot)
     elif isinstance(value, _CData):
-        _pack_bytes(signature, index, value, _ctypes_kind(value), slot)
+        _pack_bytes(parameter, value, _ctypes_kind(value), slot)
     elif isinstance(value, int):
-        _pack_int(signature, index, int(value), slot)
+        _pack_int(parameter, int(value), slot)
     elif isinstance(value, float):
-        _pack_float(signature, index, value, slot)
+        _pack_float(parameter, value, slot)
     elif isinstance(value, complex):
-        _pack_complex(signature, index, value, slot)
+        _pack_complex(parameter, value, slot)
     elif isinstance(value, GraphCondition):
-        _pack_pointer(signature, index, value, int(value.handle), slot)
+        _pack_pointer(parameter, value, int(value.handle), slot)
     elif isinstance(value, _CoreDescriptor):
-        _require_map_parameter(signature, index, value)
+        _require_map_parameter(parameter, value)
         holder = ParamHolder((value,))  # cuda.core's own way to the 128 bytes
         memcpy(slot, (<void**><uintptr_t>holder.ptr)[0], MAP_BYTES)
     elif isinstance(value, CUtensorMap):  # filled by cuTensorMapEncode...: no more is known of it
-        _require_map_parameter(signature, index, value)
+        _require_map_parameter(parameter, value)
         memcpy(slot, <void*><uintptr_t>value.getPtr(), MAP_BYTES)
     elif str(value_type.__module__).startswith("cuda.bindings") and hasattr(value, "__int__"):
-        _pack_pointer(signature, index, value, int(value), slot)  # a driver handle
+        _pack_pointer(parameter, value, int(value), slot)  # a driver handle
     else:
-        _pack_array(signature, index, value, slot)
+        _pack_array(parameter, value, slot)
     return 0
 
 
-cdef int _require_map_parameter(Signature signature, Py_ssize_t index, object value) except -1:
-    if signature.parameters[index].size != MAP_BYTES:
-        raise _mismatch(signature, index, f"a {type(value).__name__} (128 bytes)",
+cdef int _require_map_parameter(Parameter* parameter, object value) except -1:
+    if parameter.size != MAP_BYTES:
+        raise _mismatch(parameter, f"a {type(value).__name__} (128 bytes)",
                         "; declare the parameter as const __grid_constant__ CUtensorMap, by value")
     return 0
 
 
-cdef int _pack_int(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
+cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) except -1:
     """An int takes the parameter's own size; its value must fit it, signed or unsigned."""
-    cdef size_t size = signature.parameters[index].size
-    cdef Kind kind = signature.parameters[index].kind
+    cdef size_t size = parameter.size
+    cdef Kind kind = parameter.kind
     cdef int overflow = 0
     cdef long long bits
     if (size != 8 and size != 4 and size != 1 and size != 2) or kind == FLOAT or kind == BOOL:
         shown = _shown_int(value)
-        raise _mismatch(signature, index, f"the int {shown}",
+        raise _mismatch(parameter, f"the int {shown}",
                         f"; pass {shown}.0" if kind == FLOAT else f"; pass bool({shown})" if kind == BOOL else "")
     bits = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow > 0 and size == 8 and value < 2**64:
         bits = <long long>PyLong_AsUnsignedLongLong(value)
     elif overflow or (size < 8 and not -(1LL << (8 * size - 1)) <= bits < (1LL << (8 * size))):
         lowest, beyond = -(2 ** (8 * <object>size - 1)), 2 ** (8 * <object>size)
-        raise OverflowError(f"{_where(signature, index)}: {_shown_int(value)} does not fit the parameter's {size} "
+        raise OverflowError(f"{_where(parameter)}: {_shown_int(value)} does not fit the parameter's {size} "
                             f"bytes, which hold {lowest} to {beyond - 1}")
     if size == 8:
         memcpy(slot, &bits, 8)  # a pointer, mostly: one instruction, where a size that is not known is a call
@@ -215,40 +213,39 @@ cdef object _shown_int(object value):
     return value if value.bit_length() <= 128 else f"<{value.bit_length()} bits>"
 
 
-cdef int _pack_bool(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
-    cdef Kind kind = signature.parameters[index].kind
-    if signature.parameters[index].size != 1 or kind == FLOAT or kind == POINTER:
-        raise _mismatch(signature, index, f"the bool {value} (1 byte)", f"; pass int({value})")
+cdef int _pack_bool(Parameter* parameter, object value, unsigned char* slot) except -1:
+    cdef Kind kind = parameter.kind
+    if parameter.size != 1 or kind == FLOAT or kind == POINTER:
+        raise _mismatch(parameter, f"the bool {value} (1 byte)", f"; pass int({value})")
     slot[0] = value is True
     return 0
 
 
-cdef int _pack_float(Signature signature, Py_ssize_t index, double value, unsigned char* slot) except -1:
+cdef int _pack_float(Parameter* parameter, double value, unsigned char* slot) except -1:
     cdef float single = <float>value
-    cdef size_t size = signature.parameters[index].size
-    cdef Kind kind = signature.parameters[index].kind
+    cdef size_t size = parameter.size
+    cdef Kind kind = parameter.kind
     if (size != 4 and size != 8) or (kind != ANY and kind != FLOAT):
-        raise _mismatch(signature, index, f"the float {value}",
+        raise _mismatch(parameter, f"the float {value}",
                         "; pass numpy.float16(value) or ml_dtypes.bfloat16(value)" if size == 2 else "")
     if size == 8:
         memcpy(slot, &value, 8)
         return 0
     if isfinite(value) and not isfinite(single):
-        raise OverflowError(f"{_where(signature, index)}: {value} does not fit a float")
+        raise OverflowError(f"{_where(parameter)}: {value} does not fit a float")
     memcpy(slot, &single, 4)
     return 0
 
 
-cdef int _pack_complex(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
-    cdef size_t size = signature.parameters[index].size
-    if (size != 8 and size != 16) or signature.parameters[index].kind != ANY:
-        raise _mismatch(signature, index, f"the complex {value}")
-    return _pack_bytes(signature, index, np.complex64(value) if size == 8 else np.complex128(value), ANY, slot)
+cdef int _pack_complex(Parameter* parameter, object value, unsigned char* slot) except -1:
+    cdef size_t size = parameter.size
+    if (size != 8 and size != 16) or parameter.kind != ANY:
+        raise _mismatch(parameter, f"the complex {value}")
+    return _pack_bytes(parameter, np.complex64(value) if size == 8 else np.complex128(value), ANY, slot)
 
 
-cdef int _pack_number(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
+cdef int _pack_number(Parameter* parameter, object value, unsigned char* slot) except -1:
     """A numpy integer, float32, float64 or bool, whose size must be the parameter's."""
-    cdef Parameter* parameter = &signature.parameters[index]
     cdef Kind kind
     cdef size_t size
     cdef unsigned long long bits
@@ -256,7 +253,7 @@ cdef int _pack_number(Signature signature, Py_ssize_t index, object value, unsig
     cdef float single
     kind, size = <tuple>_NUMPY_NUMBERS[type(value)]
     if size != parameter.size or not _kinds_agree(kind, parameter.kind):
-        raise _mismatch(signature, index, f"{value!r} ({type(value).__name__}, {size} bytes)")
+        raise _mismatch(parameter, f"{value!r} ({type(value).__name__}, {size} bytes)")
     if kind != FLOAT:
         bits = PyLong_AsUnsignedLongLongMask(int(value))
         memcpy(slot, &bits, size)
@@ -270,14 +267,13 @@ cdef int _pack_number(Signature signature, Py_ssize_t index, object value, unsig
     return 0
 
 
-cdef int _pack_bytes(Signature signature, Py_ssize_t index, object value, Kind kind, unsigned char* slot) except -1:
+cdef int _pack_bytes(Parameter* parameter, object value, Kind kind, unsigned char* slot) except -1:
     """A numpy scalar (structured ones too) or a ctypes value: its bytes, which must be as many as the parameter's."""
     cdef Py_buffer buffer
-    cdef Parameter* parameter = &signature.parameters[index]
     PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE)
     try:
         if <size_t>buffer.len != parameter.size or not _kinds_agree(kind, parameter.kind):
-            raise _mismatch(signature, index, f"{value!r} ({type(value).__name__}, {buffer.len} bytes)")
+            raise _mismatch(parameter, f"{value!r} ({type(value).__name__}, {buffer.len} bytes)")
         memcpy(slot, buffer.buf, buffer.len)
     finally:
         PyBuffer_Release(&buffer)
@@ -298,22 +294,22 @@ cdef Kind _ctypes_kind(object value):
 
 
 cdef int _pack_pointer(
-        Signature signature, Py_ssize_t index, object value, uint64_t address, unsigned char* slot) except -1:
-    cdef Kind kind = signature.parameters[index].kind
-    if signature.parameters[index].size != 8 or kind == FLOAT or kind == BOOL:
-        raise _mismatch(signature, index, f"the address of a {type(value).__name__} (8 bytes)")
+        Parameter* parameter, object value, uint64_t address, unsigned char* slot) except -1:
+    cdef Kind kind = parameter.kind
+    if parameter.size != 8 or kind == FLOAT or kind == BOOL:
+        raise _mismatch(parameter, f"the address of a {type(value).__name__} (8 bytes)")
     memcpy(slot, &address, 8)
     return 0
 
 
-cdef int _pack_buffer(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
+cdef int _pack_buffer(Parameter* parameter, object value, unsigned char* slot) except -1:
     cdef uint64_t address = int(value.handle)
     if address == 0:  # closed, which its export says, or empty
-        return _pack_array(signature, index, value, slot)
-    return _pack_pointer(signature, index, value, address, slot)
+        return _pack_array(parameter, value, slot)
+    return _pack_pointer(parameter, value, address, slot)
 
 
-cdef int _pack_array(Signature signature, Py_ssize_t index, object value, unsigned char* slot) except -1:
+cdef int _pack_array(Parameter* parameter, object value, unsigned char* slot) except -1:
     """An array: the address of its first element."""
     cdef Reading reading
     try:
@@ -323,5 +319,5 @@ cdef int _pack_array(Signature signature, Py_ssize_t index, object value, unsign
         if address_of(reading.tensor) == 0 and 0 not in shape_of(reading.tensor):
             raise refusals.no_memory()
     except Exception as error:
-        raise _mismatch(signature, index, f"a {type(value).__name__}", f" ({error})") from error
-    return _pack_pointer(signature, index, value, address_of(reading.tensor), slot)
+        raise _mismatch(parameter, f"a {type(value).__name__}", f" ({error})") from error
+    return _pack_pointer(parameter, value, address_of(reading.tensor), slot)

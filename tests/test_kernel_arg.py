@@ -516,6 +516,10 @@ def test_arguments_by_name(driver):
 
 def test_a_subclass_may_launch_otherwise(driver):
     class Twice(cuda_tma.PreparedLaunch):
+        def __init__(self, kernel, config, *args):
+            super().__init__(kernel, config, *args)
+            self.count = len(args)
+
         def __call__(self, stream):
             super().__call__(stream)
             super().__call__(stream)
@@ -524,37 +528,45 @@ def test_a_subclass_may_launch_otherwise(driver):
     driver.kernels[handle] = ("k", [4])
     twice = Twice(core.Kernel.from_handle(handle), CONFIG, 3)
     twice(core.Stream.from_handle(0x1000))
-    twice.__init__(core.Kernel.from_handle(handle), CONFIG, 4)
     twice(stream=core.Stream.from_handle(0x2000))
     launched = [(launch.stream, launch.arguments[0][0]) for launch in driver.launches]
-    assert launched == [(0x1000, 3)] * 2 + [(0x2000, 4)] * 2
-    with pytest.raises(TypeError, match="__init__ was not called"):
-        cuda_tma.PreparedLaunch.__new__(cuda_tma.PreparedLaunch)(ForeignStream())
+    assert launched == [(0x1000, 3)] * 2 + [(0x2000, 3)] * 2 and twice.count == 1
+
+
+def test_a_launch_is_prepared_once(driver):
+    """__init__ called again changes nothing, and without arguments there is no such object."""
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [4])
+    prepared = cuda_tma.prepare(core.Kernel.from_handle(handle), CONFIG, 3)
+    prepared.__init__(core.Kernel.from_handle(handle), CONFIG, 4)
+    prepared(core.Stream.from_handle(0x1000))
+    assert list(prepared) == [3] and driver.launches[-1].arguments == [(3).to_bytes(4, "little")]
+    with pytest.raises(TypeError, match="argument"):
+        cuda_tma.PreparedLaunch.__new__(cuda_tma.PreparedLaunch)
 
 
 @pytest.mark.parametrize(
     ("config", "arguments"), [({"bad": 1}, ()), (CONFIG, (1,)), (CONFIG, (1, "text")), (CONFIG, ())]
 )
-def test_what_cannot_be_prepared_anew_stays_as_it_was(driver, config, arguments):
-    """The other kernel takes much more than the first one's block holds."""
-    one, other = next(HANDLES), next(HANDLES)
-    driver.kernels.update({one: ("one", [4]), other: ("other", [8] * 8000)})
-    prepared = cuda_tma.prepare(core.Kernel.from_handle(one), CONFIG, 3)
-    prepared(core.Stream.from_handle(0x1000))
+def test_what_cannot_be_prepared(driver, config, arguments):
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [8] * 8000)
     with pytest.raises(TypeError):
-        prepared.__init__(core.Kernel.from_handle(other), config, *arguments)
+        cuda_tma.prepare(core.Kernel.from_handle(handle), config, *arguments)
+
+
+def test_what_cannot_be_set_leaves_the_arguments_as_they_were(driver):
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [4, 4])
+    prepared = cuda_tma.prepare(core.Kernel.from_handle(handle), CONFIG, 3, 4)
+    prepared(core.Stream.from_handle(0x1000))
+    with pytest.raises(TypeError, match="argument 1 of kernel k: the parameter takes 4 bytes, and a str"):
+        prepared[1] = "text"
     prepared[0] = 5
     prepared(core.Stream.from_handle(0x1000))
-    assert (len(prepared), prepared[0]) == (1, 5)
     first, second = driver.launches
-    assert second == dataclasses.replace(first, arguments=[(5).to_bytes(4, "little")])
-
-
-def test_a_prepared_launch_of_nothing_is_empty(driver):
-    nothing = cuda_tma.PreparedLaunch.__new__(cuda_tma.PreparedLaunch)
-    assert len(nothing) == 0
-    with pytest.raises(IndexError):
-        nothing[0] = 1
+    assert list(prepared) == [5, 4]
+    assert second == dataclasses.replace(first, arguments=[value.to_bytes(4, "little") for value in (5, 4)])
 
 
 def test_closed_and_changed_streams_of_a_prepared_launch(driver, device_tensor):

@@ -13,6 +13,7 @@ from cuda.core.utils import StridedMemoryView
 
 __all__ = [
     "CUDAError",
+    "ClosedWithoutHandle",
     "GraphCondition",
     "ParamHolder",
     "TensorMapDescriptor",
@@ -34,6 +35,17 @@ except ImportError:
 
     class TensorMapDescriptor:  # type: ignore[no-redef]
         """A cuda.core without descriptors of its own: nothing is an instance."""
+
+
+class ClosedWithoutHandle:
+    """A stream of a cuda.core before 1.2, which has no `is_closed`: the handle of a closed one is None or 0."""
+
+    handle: Any
+
+    @property
+    def is_closed(self) -> bool:
+        """Of any stream: the getter is called with it."""
+        return self.handle is None or int(self.handle) == 0
 
 
 def itemsize_of(view: StridedMemoryView) -> int:

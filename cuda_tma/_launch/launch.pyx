@@ -1,12 +1,13 @@
 """launch() and prepare(): arguments, context and driver call.
 
 What a launch needs to know of a kernel, a stream and a configuration is looked up once and kept: see _kernel_arg,
-_stream and _launch_config. What is left for every launch is to pack, to compare and to call.
+_read.stream and launch_config. What is left for every launch is to pack, to compare and to call.
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.object cimport PyObject, PyTypeObject, Py_SIZE, Py_TYPE
+from cpython.object cimport PyTypeObject, Py_SIZE, Py_TYPE
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy
 
@@ -14,15 +15,10 @@ from .._read.context cimport device_of, share_memory
 from .._cuda.driver cimport (
     CUDA_SUCCESS, CUcontext, CUfunction, CUresult, LaunchConfigC, driver, ensure_driver, error_name)
 from .._read.index cimport checked_index
-from .._kernel_arg cimport Signature, pack, pack_all, signature_of
+from .._kernel_arg cimport Parameter, Signature, pack, pack_all, signature_of
 from .launch_config cimport Configuration, configuration_of
 from .._read.stream cimport KnownStream, is_open, known_stream
 from .._tensor_map cimport TensorMapDescriptor
-from .._read.vectorcall cimport (
-    METH_FASTCALL, METH_KEYWORDS, PyCFunction_NewEx, PyMethodDef, PyObject_Vectorcall, PySequence_Fast_ITEMS,
-    PyVectorcall_NARGS, accept_vectorcall, vectorcallfunc)
-
-import inspect
 
 from .._cuda.core import CUDAError
 from ..rules import refusals
@@ -116,65 +112,53 @@ def launch(stream, config, kernel, *args):
     CUDAError
         If the driver refuses the launch.
     """
-    PreparedLaunch(kernel, config, *args)(stream)
-
-
-cdef object _launch_by_name = launch  # for arguments by name, and for large ones
-
-
-cdef object _launch(PyObject* module, PyObject* const* given, Py_ssize_t given_count, PyObject* names):
-    cdef KnownStream stream
+    cdef KnownStream known
     cdef Signature signature
     cdef Configuration configuration
     cdef LaunchConfigC native
     cdef CUresult result
-    cdef unsigned char block[STACK_BLOCK_BYTES]
-    if names != NULL or given_count < 3:
-        return PyObject_Vectorcall(_launch_by_name, given, given_count, names)
+    cdef unsigned char stack[STACK_BLOCK_BYTES]
+    cdef unsigned char* block = stack
     ensure_driver()
-    stream = known_stream(<object>given[0])
-    signature = signature_of(<object>given[2])
+    known = known_stream(stream)
+    signature = signature_of(kernel)
+    configuration = configuration_of(config, signature)
     if signature.block_bytes > STACK_BLOCK_BYTES:
-        return PyObject_Vectorcall(_launch_by_name, given, given_count, names)
-    configuration = configuration_of(<object>given[1], signature)
-    if pack_all(signature, &given[3], given_count - 3, stream.context, block):
-        _require_contexts(&given[3], given_count - 3, stream)
+        owner = PyBytes_FromStringAndSize(NULL, signature.block_bytes)
+        block = _bytes_of(owner)
+    if pack_all(signature, args, known.context, block):
+        _require_contexts(args, known)
     native = configuration.native  # a copy: another thread may launch with the same one on another stream
-    native.stream = stream.handle
-    result = call_driver(&native, function_on(stream, signature), block, signature.block_bytes)
+    native.stream = known.handle
+    result = call_driver(&native, function_on(known, signature), block, signature.block_bytes)
     if result != CUDA_SUCCESS:
-        raise _refused(result, signature, <object>given[1])
+        raise _refused(result, signature, config)
 
 
-cdef PyMethodDef LAUNCH_DEFINITION
-# As inspect wants the signature of a function of C.
-cdef bytes LAUNCH_DOC = f"launch{inspect.signature(launch)}\n--\n\n{launch.__doc__}".encode()
-LAUNCH_DEFINITION.ml_name = "launch"
-LAUNCH_DEFINITION.ml_meth = <void*>_launch
-LAUNCH_DEFINITION.ml_flags = METH_FASTCALL | METH_KEYWORDS
-LAUNCH_DEFINITION.ml_doc = LAUNCH_DOC
-launch = PyCFunction_NewEx(&LAUNCH_DEFINITION, NULL, __name__)
+cdef inline unsigned char* _bytes_of(object block) noexcept:
+    return <unsigned char*>PyBytes_AS_STRING(block)
 
 
-cdef int _require_contexts(PyObject* const* args, Py_ssize_t count, KnownStream stream) except -1:
+cdef int _require_contexts(tuple args, KnownStream stream) except -1:
     """Refuse a descriptor of another context than the stream's (the current one, for a default stream)."""
     cdef CUcontext own, context = stream.context
     cdef Py_ssize_t index
     if context == NULL and driver.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS:
         return 0  # the launch will say what is wrong with the stream
-    for index in range(count):
-        if Py_TYPE(<object>args[index]) != <PyTypeObject*>TensorMapDescriptor:
+    for index in range(PyTuple_GET_SIZE(args)):
+        value = <object>PyTuple_GET_ITEM(args, index)
+        if Py_TYPE(value) != <PyTypeObject*>TensorMapDescriptor:
             continue
-        own = (<TensorMapDescriptor>args[index])._context
-        if own != context and own != stream.kin:
+        own = (<TensorMapDescriptor>value)._context
+        if own != context and own != stream.sharing:
             if not share_memory(own, context):
-                raise _stranger(index, <TensorMapDescriptor>args[index], context)
+                raise _foreign(index, <TensorMapDescriptor>value, context)
             if stream.context != NULL:  # a default stream is of whichever context is current
-                stream.kin = own
+                stream.sharing = own
     return 0
 
 
-cdef object _stranger(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontext context):
+cdef object _foreign(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontext context):
     return refusals.foreign_map(
         index, (descriptor._device_id, <uintptr_t>descriptor._context), (device_of(context), <uintptr_t>context))
 
@@ -182,63 +166,44 @@ cdef object _stranger(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontex
 # ---- prepared launches ----
 
 @cython.final
-cdef class _Prepared:
-    """A kernel, its configuration and its arguments in their block. Nothing of it changes: the driver may read it."""
+cdef class _Arguments:
+    """Arguments, and their block. Nothing of it changes: the driver may read it."""
 
-    cdef object kernel, config
-    cdef tuple arguments
-    cdef Signature signature
-    cdef Configuration configuration
+    cdef tuple values
     cdef bytes block
 
 
 @cython.final
 cdef class _Bound:
-    """What was prepared, for one stream: its context is the descriptors', and the function is the kernel in it."""
+    """A block, for one stream: its context is the descriptors', and the function is the kernel in it."""
 
     cdef KnownStream stream
     cdef CUfunction function
-    cdef bytes block
     cdef LaunchConfigC native
-    cdef _Prepared prepared
+    cdef bytes block
 
 
-cdef _Prepared _new_prepared(object kernel, object config, tuple arguments):
-    cdef _Prepared new = _Prepared.__new__(_Prepared)
-    new.kernel, new.config, new.arguments = kernel, config, arguments
-    new.signature = signature_of(kernel)
-    new.configuration = configuration_of(config, new.signature)
-    new.block = PyBytes_FromStringAndSize(NULL, new.signature.block_bytes)
-    pack_all(new.signature, PySequence_Fast_ITEMS(arguments), len(arguments), NULL, _bytes_of(new.block))
+cdef _Arguments _pack_arguments(Signature signature, tuple values):
+    cdef _Arguments new = _Arguments.__new__(_Arguments)
+    new.values = values
+    new.block = PyBytes_FromStringAndSize(NULL, signature.block_bytes)
+    pack_all(signature, values, NULL, _bytes_of(new.block))
     return new
 
 
-cdef bytes _packed_argument(Signature signature, Py_ssize_t index, object value):
-    cdef bytes packed = PyBytes_FromStringAndSize(NULL, signature.parameters[index].size)
-    pack(signature, index, value, _bytes_of(packed))
+cdef bytes _pack_argument(Parameter* parameter, object value):
+    cdef bytes packed = PyBytes_FromStringAndSize(NULL, parameter.size)
+    pack(parameter, value, _bytes_of(packed))
     return packed
 
 
-cdef _Prepared _with_argument(_Prepared before, Py_ssize_t index, object value, bytes packed):
-    cdef _Prepared new = _Prepared.__new__(_Prepared)
-    new.kernel, new.config = before.kernel, before.config
-    new.signature, new.configuration = before.signature, before.configuration
-    new.arguments = (*before.arguments[:index], value, *before.arguments[index + 1:])
+cdef _Arguments _with_argument(_Arguments before, Parameter* parameter, object value, bytes packed):
+    cdef _Arguments new = _Arguments.__new__(_Arguments)
+    new.values = (*before.values[:parameter.index], value, *before.values[parameter.index + 1:])
     new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))  # never one that Python shares
     memcpy(_bytes_of(new.block), _bytes_of(before.block), Py_SIZE(before.block))
-    memcpy(_bytes_of(new.block) + new.signature.parameters[index].offset, _bytes_of(packed), Py_SIZE(packed))
+    memcpy(_bytes_of(new.block) + parameter.offset, _bytes_of(packed), parameter.size)
     return new
-
-
-cdef inline unsigned char* _bytes_of(bytes block) noexcept:
-    return <unsigned char*>PyBytes_AS_STRING(block)
-
-
-cdef _Prepared NOTHING = _Prepared.__new__(_Prepared)
-NOTHING.signature = Signature.__new__(Signature)  # of no parameters
-NOTHING.arguments = ()
-cdef _Bound NOT_BOUND = _Bound.__new__(_Bound)
-NOT_BOUND.stream = KnownStream.__new__(KnownStream)  # no object is its owner
 
 
 cdef class PreparedLaunch:
@@ -261,86 +226,65 @@ cdef class PreparedLaunch:
             step(stream)
     """
 
-    cdef vectorcallfunc vectorcall
-    cdef _Bound bound  # of what is prepared, or of nothing
-    cdef _Prepared prepared
+    cdef object kernel, config
+    cdef Signature signature
+    cdef Configuration configuration
+    cdef _Arguments arguments
+    cdef _Bound bound  # these arguments, for the stream of the last launch; or None
 
-    def __cinit__(self):
-        self.bound, self.prepared = NOT_BOUND, NOTHING
+    def __cinit__(self, kernel, config, *args):
+        ensure_driver()
+        self.kernel, self.config = kernel, config
+        self.signature = signature_of(kernel)
+        self.configuration = configuration_of(config, self.signature)
+        self.arguments = _pack_arguments(self.signature, args)
 
     def __init__(self, kernel, config, *args):
-        ensure_driver()
-        _put(self, _new_prepared(kernel, config, args))
-        self.vectorcall = <vectorcallfunc>_launch_prepared
+        pass  # all is done, once: a subclass may call it
 
     def __len__(self):
-        return self.prepared.signature.count
+        return self.signature.count
 
     def __getitem__(self, index):
-        return self.prepared.arguments[index]
+        return self.arguments.values[index]
 
     def __setitem__(self, index, value):
-        cdef Signature signature = self.prepared.signature
-        cdef Py_ssize_t at = checked_index(index, signature.count, "arguments")
-        cdef bytes packed = _packed_argument(signature, at, value)  # this may run Python, and so may other threads
-        cdef _Prepared before = None
-        cdef _Prepared new = NOTHING
-        while before is not self.prepared:
-            before = self.prepared
-            if before.signature is not signature:
-                raise RuntimeError(f"argument {at}: while it was packed, this launch was prepared anew; set it again")
-            new = _with_argument(before, at, value, packed)
-        _put(self, new)
+        cdef Parameter* parameter = &self.signature.parameters[
+            checked_index(index, self.signature.count, "arguments")]
+        cdef bytes packed = _pack_argument(parameter, value)  # this may run Python, and so may other threads
+        cdef _Arguments before = None, new = None
+        while before is not self.arguments:
+            before = self.arguments
+            new = _with_argument(before, parameter, value, packed)
+        # In this order: what was prepared before may end with the last line, which may run Python.
+        self.bound = None
+        self.arguments = new
 
     def __call__(self, stream):
         """Launch on `stream`, with the arguments as they were packed."""
-        if self.prepared is NOTHING:
-            raise TypeError("PreparedLaunch.__init__ was not called")
-        _start_prepared(self, stream)
-
-
-cdef int _put(PreparedLaunch launch, _Prepared prepared) except -1:
-    # In this order: what was prepared before may end with the last line, which may run Python.
-    launch.bound = NOT_BOUND
-    launch.prepared = prepared
-    return 0
-
-
-cdef int _start_prepared(PreparedLaunch launch, object stream) except -1:
-    cdef _Bound bound = launch.bound
-    cdef CUresult result
-    if not is_open(bound.stream, stream):
-        bound = _bind(launch, stream)
-    result = call_driver(&bound.native, bound.function, _bytes_of(bound.block), Py_SIZE(bound.block))
-    if result != CUDA_SUCCESS:
-        raise _refused(result, bound.prepared.signature, bound.prepared.config)
-    return 0
+        cdef _Bound bound = self.bound
+        cdef CUresult result
+        if bound is None or not is_open(bound.stream, stream):
+            bound = _bind(self, stream)
+        result = call_driver(&bound.native, bound.function, _bytes_of(bound.block), Py_SIZE(bound.block))
+        if result != CUDA_SUCCESS:
+            raise _refused(result, self.signature, self.config)
 
 
 cdef _Bound _bind(PreparedLaunch launch, object stream):
-    """What is prepared, for a stream, if the descriptors are its context's; kept for the next launch."""
+    """The arguments, for a stream, if the descriptors are its context's; kept for the next launch."""
     cdef _Bound bound = _Bound.__new__(_Bound)
-    cdef _Prepared prepared = launch.prepared
+    cdef _Arguments arguments = launch.arguments
     cdef KnownStream known = known_stream(stream)
-    bound.prepared, bound.block, bound.stream = prepared, prepared.block, known
-    bound.function = function_on(known, prepared.signature)
-    bound.native = prepared.configuration.native
+    bound.stream, bound.block = known, arguments.block
+    bound.function = function_on(known, launch.signature)
+    bound.native = launch.configuration.native
     bound.native.stream = known.handle
-    _require_contexts(PySequence_Fast_ITEMS(prepared.arguments), len(prepared.arguments), known)
+    _require_contexts(arguments.values, known)
     # A stream whose context is not known is not kept: the next launch on it may be in another.
-    if known.context != NULL and launch.prepared is prepared:
+    if known.context != NULL and launch.arguments is arguments:
         launch.bound = bound
     return bound
-
-
-cdef object _launch_prepared(PyObject* launch, PyObject* const* given, size_t given_count, PyObject* names):
-    if names != NULL or PyVectorcall_NARGS(given_count) != 1:
-        return PyObject_Vectorcall((<object>launch).__call__, given, given_count, names)
-    _start_prepared(<PreparedLaunch>launch, <object>given[0])
-
-
-cdef PreparedLaunch _probe = PreparedLaunch.__new__(PreparedLaunch)
-accept_vectorcall(<PyObject*>PreparedLaunch, <char*>&_probe.vectorcall - <char*><PyObject*>_probe)
 
 
 def prepare(kernel, config, *args):

@@ -7,7 +7,7 @@ from libc.stdint cimport uint32_t
 
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
 from .._kernel_arg cimport Signature
-from .._read.property cimport Property, named_property, own_property, read
+from .._read.property cimport Property, named_property, own_property, read_property
 
 from cuda.core import LaunchConfig
 
@@ -20,11 +20,8 @@ cdef tuple FIELD_NAMES = ("grid", "block", "cluster", "shmem_size", "is_cooperat
                           "programmatic_stream_serialization")  # the last: cuda.core 1.2 and later
 
 cdef PyTypeObject* LAUNCH_CONFIG = <PyTypeObject*>LaunchConfig
-cdef Property OWN_FIELDS[FIELD_COUNT]    # of a LaunchConfig
-cdef Property NAMED_FIELDS[FIELD_COUNT]  # of a subclass, which may have its own
-for index, name in enumerate(FIELD_NAMES):
-    OWN_FIELDS[index] = own_property(LaunchConfig, name)
-    NAMED_FIELDS[index] = named_property(name)
+cdef tuple OWN_FIELDS = tuple([own_property(LaunchConfig, name) for name in FIELD_NAMES])
+cdef tuple NAMED_FIELDS = tuple([named_property(name) for name in FIELD_NAMES])  # of a subclass, which may have its own
 
 
 @cython.final
@@ -35,7 +32,7 @@ cdef class Configuration:
 cdef Configuration configuration_of(object config, Signature signature):
     """The configuration for the driver; that of the kernel's last launch, if no field differs."""
     cdef Configuration last = <Configuration>signature.configuration
-    cdef Property* fields = OWN_FIELDS
+    cdef tuple fields = OWN_FIELDS
     if Py_TYPE(config) != LAUNCH_CONFIG:
         fields = NAMED_FIELDS
         if not isinstance(config, LaunchConfig):
@@ -46,7 +43,7 @@ cdef Configuration configuration_of(object config, Signature signature):
     return last
 
 
-cdef bint _differs(Configuration last, object config, Property* fields) except -1:
+cdef bint _differs(Configuration last, object config, tuple fields) except -1:
     """Whether a field is not what it was.
 
     Tuples and bools are compared by identity, which is enough: a field that was set anew is another tuple, or an equal
@@ -54,7 +51,7 @@ cdef bint _differs(Configuration last, object config, Property* fields) except -
     """
     cdef int index
     for index in range(FIELD_COUNT):
-        value = read(&fields[index], config)
+        value = read_property(<Property>PyTuple_GET_ITEM(fields, index), config)
         if value is not <object>PyTuple_GET_ITEM(last.fields, index) and (
             index != SHMEM_SIZE or value != last.fields[SHMEM_SIZE]
         ):
@@ -62,10 +59,10 @@ cdef bint _differs(Configuration last, object config, Property* fields) except -
     return False
 
 
-cdef Configuration _read(object config, Property* fields):
+cdef Configuration _read(object config, tuple fields):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
-    new.fields = tuple([read(&fields[index], config) for index in range(FIELD_COUNT)])
+    new.fields = tuple([read_property(<Property>PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)])
     cluster = new.fields[CLUSTER] or (1, 1, 1)
     for axis in range(3):
         native.grid_dim[axis] = new.fields[GRID][axis] * cluster[axis]  # LaunchConfig.grid counts clusters

@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from .._cuda.driver cimport CUcontext, CUstream
-from .property cimport Property, read
+from .property cimport Property, read_property
 from .weak_cache cimport Known
 
 
@@ -16,7 +16,7 @@ cdef class KnownStream(Known):
     cdef Property is_closed
     cdef CUstream handle
     cdef CUcontext context     # NULL: not known, and for the default streams whichever is current
-    cdef CUcontext kin         # another that shares its memory, and was asked about last; NULL before that
+    cdef CUcontext sharing     # another that shares its memory, and was asked about last; NULL before that
     cdef uint64_t context_id   # unlike its handle, no other context gets it; 0 if it is not known
 
 
@@ -25,4 +25,4 @@ cdef KnownStream known_stream(object stream)
 
 cdef inline bint is_open(KnownStream known, object stream) except -1:
     """Whether this is what is known of that very stream, and it is open."""
-    return known.owner == <PyObject*>stream and read(&known.is_closed, stream) is False
+    return known.owner == <PyObject*>stream and read_property(known.is_closed, stream) is False

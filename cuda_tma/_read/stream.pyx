@@ -1,15 +1,15 @@
 """Streams: their handles and contexts, looked up once; and whether they are closed, asked at every launch."""
 
 cimport cython
-from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 from .._cuda.driver cimport CUDA_SUCCESS, CUstream, driver
-from .property cimport Property, named_property, own_property, read
+from .property cimport Property, named_property, own_property, read_property
 from .weak_cache cimport Known, WeakCache, look_up
 
 from cuda.core import Stream
 
+from .._cuda.core import ClosedWithoutHandle
 from ..rules import refusals
 
 
@@ -37,7 +37,7 @@ cdef object _find(object stream):
     cdef KnownStream known
     if type(stream) is STREAM or isinstance(stream, STREAM):
         known = look_up(_streams, stream)
-        return known if known is not None and is_open(known, stream) else _meet(stream)
+        return known if known is not None and is_open(known, stream) else _ask_for(stream)
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         version, handle = protocol() if callable(protocol) else protocol
@@ -47,11 +47,11 @@ cdef object _find(object stream):
     return None
 
 
-cdef KnownStream _meet(object stream):
-    """Get to know a Stream."""
+cdef KnownStream _ask_for(object stream):
+    """What is to be known of an open Stream, asked of the driver."""
     cdef Property is_closed = _is_closed_of(type(stream))
     cdef KnownStream known
-    if read(&is_closed, stream):
+    if read_property(is_closed, stream):
         raise refusals.closed_stream()
     known = _with_handle(int(stream.handle))
     known.is_closed = is_closed
@@ -71,12 +71,6 @@ cdef KnownStream _with_handle(uintptr_t handle):
 
 
 cdef Property _is_closed_of(object stream_type):
-    if not hasattr(STREAM, "is_closed"):  # cuda.core before 1.2
-        return Property(_has_no_handle, NULL)
+    if not hasattr(STREAM, "is_closed"):
+        return own_property(ClosedWithoutHandle, "is_closed")
     return own_property(STREAM, "is_closed") if stream_type is STREAM else named_property("is_closed")
-
-
-cdef object _has_no_handle(PyObject* stream, void* _):
-    """cuda.core before 1.2: a closed stream's handle is None or 0."""
-    handle = (<object>stream).handle
-    return handle is None or int(handle) == 0
