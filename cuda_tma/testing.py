@@ -20,8 +20,10 @@ from .emulate import Tile, tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
 from .errors import TensorMapError
+from .limits import TMA_SINCE
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 from .smem import box_extents, chunk_elements, pattern, smem_index, tensor_bytes, unit_bytes
+from .swizzle_pattern import PATTERNS
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
@@ -196,7 +198,7 @@ def _draw_strides(draw: DrawFn, inner_bytes: int, dims: Sequence[int], multiple:
 
 
 _WHOLE_BYTE_TYPES = tuple(t for t in T if element_bits(t) >= 8)
-_SM90_SWIZZLES = (S.NONE, S.SWIZZLE_32B, S.SWIZZLE_64B, S.SWIZZLE_128B)
+_SM90_SWIZZLES = tuple(s for s in S if PATTERNS[s].since == TMA_SINCE)
 
 
 def _require_hypothesis() -> None:

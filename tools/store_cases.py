@@ -13,20 +13,22 @@ from collections.abc import Callable
 import numpy as np
 from replay_stores import FLOATS, MEMORY_BYTES
 
-from cuda_tma.data_type import element_bits
+from cuda_tma.data_type import ELEMENTS, element_bits
 from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
+from cuda_tma.limits import TMA_SINCE
 from cuda_tma.smem import chunk_elements, smem_bytes, tensor_bytes
+from cuda_tma.swizzle_pattern import SPAN_BYTES
 from cuda_tma.testing import params_from_recording
 
 __all__ = ["OPS", "SMEM_LIMIT_BYTES", "cases"]
 
 SMEM_LIMIT_BYTES = 64 << 10
 OPS = ("store", *REDUCTIONS, "load")
-_SM90_TYPES = tuple(t for t in T if t <= T.TFLOAT32_FTZ)
+_SM90_TYPES = tuple(t for t in T if ELEMENTS[t].since == TMA_SINCE)
 _LARGEST_DIM = (0, 300, 80, 24, 12, 8)  # these tables are indexed by rank
 _LARGEST_BOX = (0, 1, 33, 9, 5, 4)
-_SPAN_BYTES = (256, 32, 64, 128)  # indexed by swizzle; without one, what a box may be wide here
+_WIDEST_BYTES = 256  # of a row of a box, without a swizzle
 
 
 # Parameters ---------------------------------------------------------------------------------------------------------
@@ -72,7 +74,7 @@ def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
     outer = [int(rng.integers(1, _LARGEST_BOX[rank])) for _ in range(rank - 1)]
     return _tensor(rng, data_type, rank, interleave) | {
         "kind": "tiled",
-        "box_dim": [_inner(rng, data_type, 16 * interleave or _SPAN_BYTES[swizzle]), *outer],
+        "box_dim": [_inner(rng, data_type, 16 * interleave or SPAN_BYTES.get(swizzle, _WIDEST_BYTES)), *outer],
         "swizzle": swizzle,
     }
 
@@ -90,7 +92,7 @@ def im2col(rng, data_type: T, *, inside: bool = True, interleave: int = 0) -> di
         "kind": "im2col",
         "pixel_box_lower_corner": lower,
         "pixel_box_upper_corner": [int(rng.integers(n, 1 + reach)) for n in least],
-        "channels_per_pixel": _inner(rng, data_type, 16 * interleave or min(128, _SPAN_BYTES[swizzle])),
+        "channels_per_pixel": _inner(rng, data_type, 16 * interleave or SPAN_BYTES.get(swizzle, 128)),
         "pixels_per_column": int(rng.integers(1, 64)),
         "swizzle": swizzle,
     }

@@ -1,4 +1,4 @@
-"""What a tensor map must obey: the table of rules and of warnings, what each looks for, and how it is said."""
+"""What a tensor map must obey: the table of rules and of warnings, what each finds, and how it is said."""
 
 from ._explain import refusal, sentence
 from ._rule import Rule, Violation

@@ -11,8 +11,8 @@ from typing import Any
 
 from .._given import shown
 from ..convolution import LOAD_PATCHES, PAD_LESS, REACH_LESS
-from ..data_type import element_bits
-from ..enums import PARAMETER_ENUMS, TensorMapDataType
+from ..data_type import ELEMENTS, element_bits
+from ..enums import PARAMETER_ENUMS
 from ..errors import TensorMapError
 from ..params import Params, TiledParams, check_params
 from ._rule import Violation
@@ -105,8 +105,7 @@ class _Terms:
         self.tiled = isinstance(params, TiledParams)
         self.first_spatial = 0 if params.interleave else 1  # in driver order; then dimension 0 is C
         self.dtype_name = dtype_name
-        known = 0 <= params.data_type <= max(TensorMapDataType)
-        self.bits = element_bits(params.data_type) if known else 0
+        self.bits = element_bits(params.data_type) if params.data_type in ELEMENTS else 0
 
     def dimension(self, v: Violation) -> int:
         """The tensor's dimension that a driver's index stands for."""
