@@ -159,7 +159,7 @@ def test_values_are_shown_as_their_type_and_as_bits(data_type):
 
 def test_a_difference_in_half_an_element_is_one_of_the_element():
     """128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes whole, and 16 bytes of memory are two of them."""
-    params = params_of(TensorSpec((8, 16), "float64"), box_dim=(8, 16), swizzle=5)  # fmt: skip
+    params = params_of(TensorSpec((8, 16), "float64"), box_dim=(8, 16), swizzle=5)
     tile = emulate.load(params, np.zeros(1024, np.uint8), (0, 0))
     for byte in range(8):
         wrong = tile.smem.copy()

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import runpy
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cuda_tma import emulate
+from benchmarks import kernels
+from cuda_tma import TensorSpec, emulate, params_of
 from cuda_tma import smem as swizzle
 from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.include_path import include_path
-from cuda_tma.params import TiledParams
 
 from .ptx_interpreter import effects, source_of, trace
 from .test_examples import constants
@@ -200,15 +199,7 @@ def read_mn_major(smem: np.ndarray, mode: int, start: int, k_rows: int, columns:
 
 def load(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int]) -> np.ndarray:
     """What a load of the box of a (rows, columns) matrix leaves in shared memory, as the emulator has it."""
-    params = TiledParams(
-        data_type=1,
-        global_address=0,
-        global_dim=matrix.shape[::-1],
-        global_strides=(matrix.strides[0],),
-        box_dim=box,
-        element_strides=(1, 1),
-        swizzle=int(mode),
-    )
+    params = params_of(TensorSpec(matrix.shape, "uint16"), box_dim=box[::-1], swizzle=mode)
     return emulate.load(params, matrix.reshape(-1).view(np.uint8), at).smem
 
 
@@ -270,6 +261,6 @@ def test_an_example_compiles_as_meant(example):
 @pytest.mark.parametrize(("example", "kernel_has"), KERNEL_HAS.items(), ids=KERNEL_HAS)
 def test_an_examples_host_and_kernel_agree(example, kernel_has):
     pytest.importorskip("torch")
-    host = runpy.run_path(str(EXAMPLES / f"{example}.py"))
+    host = vars(kernels.example(example))
     checks = [f"static_assert({value} == {host[name]});" for name, value in kernel_has.items()]
     cubin(host["SOURCE"] + "".join(checks), "sm_90a")

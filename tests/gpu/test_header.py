@@ -94,10 +94,7 @@ def test_swizzled_reads_the_tile_back(machine, mode):
     """Byte b of row r of a swizzled tile is at swizzled<Mode>(r, b); the map is named by as_tensor_map()."""
     span = pattern(TensorMapSwizzle[mode]).span_bytes
     memory = np.random.default_rng(span).integers(0, 256, 32 * span, np.uint8)
-    params = cuda_tma.TiledParams(
-        data_type=T.UINT8, global_address=0, global_dim=(span, 32), global_strides=(span,), box_dim=(span, 32),
-        element_strides=(1, 1), swizzle=TensorMapSwizzle[mode],
-    )  # fmt: skip
+    params = cuda_tma.params_of(cuda_tma.TensorSpec((32, span), "uint8"), box_dim=(32, span), swizzle=mode)
     statement = f"""
         load(tile, as_tensor_map(map), full, Coordinates{{0, 0}});
         wait_or_trap(full, 0);
@@ -190,7 +187,7 @@ def test_multicast(machine, mode, rank, ctas):
 
 def test_a_planted_wrong_byte_is_caught(machine):
     """The comparison can fail: one byte of the emulator's tile is another."""
-    params = cuda_tma.params_of(cuda_tma.TensorSpec((4, 64), "uint8"), box_dim=(2, 64))  # fmt: skip
+    params = cuda_tma.params_of(cuda_tma.TensorSpec((4, 64), "uint8"), box_dim=(2, 64))
     memory = np.random.default_rng(5).integers(0, 256, 256, np.uint8)
     machine.put("memory", memory)
     statement = f"load(tile, map, full, {coordinates_of(2)});"

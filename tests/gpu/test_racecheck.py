@@ -24,8 +24,7 @@ import cuda_tma
 from tests.gpu.header_kernels import Machine, place
 device = cuda_tma.Device(0)
 device.set_current()
-params = cuda_tma.TiledParams(data_type=0, global_address=0, global_dim=(64, 64), global_strides=(64,),
-                              box_dim=(64, 64), element_strides=(1, 1))
+params = cuda_tma.params_of(cuda_tma.TensorSpec((64, 64), "uint8"), box_dim=(64, 64))
 Machine(device, device.create_stream()).run("plain", sys.argv[1], [place()], params=params)
 """
 STATEMENT = """
