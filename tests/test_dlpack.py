@@ -9,12 +9,13 @@ import weakref
 
 import numpy as np
 import pytest
+from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as CoreView
 
 import cuda_tma
 from cuda_tma import StridedMemoryView, TensorMapError
 from cuda_tma._read.dlpack import describe_tensor
-from cuda_tma._read.export import export_tensor
+from cuda_tma._read.export import borrow, export_tensor
 
 from .capsules import Exporter, OldExporter, exchanging, name_of
 
@@ -376,3 +377,12 @@ def test_pending_work_is_waited_for_where_there_can_be_any(driver, device_type, 
     tensor = Exporter(device_type=device_type)
     StridedMemoryView.from_dlpack(tensor, stream_ptr)
     assert [keywords["stream"] for keywords in tensor.asked[1:]] == asked
+
+
+def test_the_owner_of_a_buffer_need_not_be_readable():
+    """It keeps the memory; of what lies there it says nothing."""
+    owner = np.zeros(4, [("field", "f4")])  # which NumPy's DLPack refuses
+    buffer = Buffer.from_handle(1 << 32, 8192, owner=owner)
+    exported = describe_tensor((4096,), None, "uint8", (1 << 32) + 16)
+    borrow(exported, buffer)
+    assert exported.source is buffer and exported.exporting_obj is buffer

@@ -126,7 +126,13 @@ def borrow(ExportedTensor exported, borrower):
         exported.source = source
         source = getattr(source, "owner" if isinstance(source, Buffer) else "exporting_obj", None)
     if hasattr(source, "__dlpack__") or hasattr(source, "__cuda_array_interface__"):
-        origin = export(source)
+        try:
+            origin = export(source)
+        except Exception:
+            if not isinstance(exported.source, Buffer):
+                raise
+            exported.source_address = int(exported.source.handle)
+            return  # a Buffer's owner keeps memory: it need be no tensor that can be read
         exported.source, exported.source_address, exported.owner = origin.source, origin.source_address, origin.owner
     elif exported.source_address != 0 and isinstance(exported.source, Buffer):
         exported.source_address = int(exported.source.handle)  # the view may begin inside it
