@@ -10,6 +10,8 @@ import pytest
 from cuda_tma.data_type import (
     DLPACK_DTYPES,
     DLPACK_NAMES,
+    ELEMENTS,
+    Element,
     _ml_dtype,
     data_type_of,
     dtype_name,
@@ -43,6 +45,29 @@ def test_the_facts_of_each_data_type():
     assert {t.name: element_bits(t) for t in T} == {name: bits for bits, names in BITS.items() for name in names}
     assert [t.name for t in T if is_floating(t)] == FLOATING
     assert [t for t in T if is_packed(t)] == [T(13), T(14), T(15)]
+
+
+@pytest.mark.parametrize(
+    ("name", "smem_bits", "chunk_elements", "align_bytes", "interleaves", "stores"),
+    [
+        ("UINT8", 8, 16, 16, True, True),
+        ("FLOAT64", 64, 2, 16, True, True),
+        ("16U4_ALIGN8B", 4, 32, 16, True, True),
+        ("16U4_ALIGN16B", 8, 128, 32, True, False),
+        ("16U6_ALIGN16B", 8, 128, 32, False, True),
+    ],
+)
+def test_what_the_card_of_a_data_type_says(name, smem_bits, chunk_elements, align_bytes, interleaves, stores):
+    element = ELEMENTS[T.parse(name, "data_type")]
+    assert (element.smem_bits, element.chunk_elements) == (smem_bits, chunk_elements)
+    assert [element.align_bytes(interleave) for interleave in (0, 1, 2)] == [align_bytes, align_bytes, 32]
+    assert (element.can_interleave, element.can_store) == (interleaves, stores)
+
+
+def test_every_data_type_has_a_card_and_a_code_of_its_own():
+    assert [*ELEMENTS] == [*T]
+    assert len({element.code for element in ELEMENTS.values()}) == len(T)
+    assert Element(6, code=14).chunk_elements == 64  # 48 bytes
 
 
 def test_the_data_type_that_follows_from_a_dtype():

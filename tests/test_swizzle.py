@@ -17,6 +17,7 @@ from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Im2colParams, Im2colWideParams
 from cuda_tma.smem import _banks
+from cuda_tma.swizzle_pattern import PATTERNS, SPAN_BYTES
 from cuda_tma.testing import im2col_params, tiled_params
 
 from .test_given import LARGE, LARGE_SHOWN, refuses
@@ -361,3 +362,19 @@ def test_without_the_library_of_layouts_the_remedy_is_named(monkeypatch):
 @pytest.mark.parametrize(("data_type", "unit"), [(T.UINT8, 1), (T.FLOAT64, 8), (T.PACKED_16U4_ALIGN8B, 1), (15, 1)])
 def test_the_unit_of_packed_elements_is_a_byte(data_type, unit):
     assert swizzle.unit_bytes(matrix((128, 8), data_type)) == unit
+
+
+def test_every_swizzle_has_a_card_and_a_code_of_its_own():
+    assert [*PATTERNS] == [*S]
+    assert len({card.code for card in PATTERNS.values()}) == len(S)
+    assert SPAN_BYTES == {1: 32, 2: 64, 3: 128, 4: 128, 5: 128, 6: 128}
+    assert [int(s) for s, card in PATTERNS.items() if card.is_wide] == [2, 3, 4]
+    assert [int(s) for s, card in PATTERNS.items() if not card.can_store] == [5]
+
+
+def test_bytes_in_global_memory_count_slices_of_interleaved_layouts():
+    small = dataclasses.replace(MATRIX, data_type=T.FLOAT16, global_dim=(3, 4, 1), global_strides=(64, 4096))
+    assert swizzle.bytes_along(small, np.array([1, 3])).tolist() == [2, 6]
+    sliced = [dataclasses.replace(small, interleave=interleave) for interleave in (1, 2)]
+    assert [swizzle.bytes_along(params, 3) for params in sliced] == [48, 96]
+    assert [swizzle.tensor_bytes(params) for params in (small, *sliced)] == [6 + 3 * 64, 48 + 3 * 64, 96 + 3 * 64]

@@ -276,6 +276,13 @@ def test_warnings_name_the_next_value_where_there_is_one():
     assert (interleaved.index, interleaved.value, interleaved.nearest) == (None, 3, 1)
 
 
+@pytest.mark.parametrize("changes", [{"data_type": 16}, {"data_type": -1}, {"interleave": 3}, {"global_dim": ()}])
+def test_nothing_is_said_of_rows_that_have_no_size(changes):
+    params = replace(LEGAL, **{"global_dim": (1, 48, 1), "global_strides": (0, 0)} | changes)
+    said = {v.rule for v in warnings(params, (10, 0))}
+    assert not said & {"small_tensor", "global_dim_narrow", "global_strides_overlap"}
+
+
 def test_a_box_as_large_as_shared_memory_fits():
     assert MAX_SMEM_BYTES == 232448
     assert smem_bytes(U8) == MAX_SMEM_BYTES and warnings(U8) == []
