@@ -74,7 +74,7 @@ def from_view(scene: Scene) -> list[Work]:
         ),
         Work(
             "cuda_tma, `device.create_tensor_map` with keywords",
-            lambda: python("d.create_tensor_map(v, box_dim=box, swizzle='128B')", d=scene.device, v=view, box=BOXES[2]),
+            lambda: python("d.create_tensor_map(v, box_dim=(64, 32), swizzle='128B')", d=scene.device, v=view),
             Goal(6),
         ),
         Work("cuda_tma, keywords", lambda: python("v.as_tensor_map(box_dim=box)", v=view, box=BOXES[2])),
