@@ -137,8 +137,7 @@ cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1
     """Write one argument to `slot`, its place in the parameter block, or say why it cannot be that parameter."""
     cdef type value_type = type(value)
     if value_type is TensorMapDescriptor:
-        _require_map_parameter(parameter, value)
-        memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
+        _pack_map(parameter, value, (<TensorMapDescriptor>value).map(), slot)
     elif value_type is int:
         _pack_int(parameter, value, slot)
     elif value_type is float:
@@ -164,12 +163,10 @@ cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1
     elif isinstance(value, GraphCondition):
         _pack_pointer(parameter, value, int(value.handle), slot)
     elif isinstance(value, _CoreDescriptor):
-        _require_map_parameter(parameter, value)
         holder = ParamHolder((value,))  # cuda.core's own way to the 128 bytes
-        memcpy(slot, (<void**><uintptr_t>holder.ptr)[0], MAP_BYTES)
+        _pack_map(parameter, value, (<void**><uintptr_t>holder.ptr)[0], slot)
     elif isinstance(value, CUtensorMap):  # filled by cuTensorMapEncode...: no more is known of it
-        _require_map_parameter(parameter, value)
-        memcpy(slot, <void*><uintptr_t>value.getPtr(), MAP_BYTES)
+        _pack_map(parameter, value, <void*><uintptr_t>value.getPtr(), slot)
     elif str(value_type.__module__).startswith("cuda.bindings") and hasattr(value, "__int__"):
         _pack_pointer(parameter, value, int(value), slot)  # a driver handle
     else:
@@ -177,10 +174,11 @@ cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1
     return 0
 
 
-cdef int _require_map_parameter(Parameter* parameter, object value) except -1:
+cdef inline int _pack_map(Parameter* parameter, object value, const void* map, unsigned char* slot) except -1:
     if parameter.size != MAP_BYTES:
         raise _mismatch(parameter, f"a {type(value).__name__} (128 bytes)",
                         "; declare the parameter as const __grid_constant__ CUtensorMap, by value")
+    memcpy(slot, map, MAP_BYTES)
     return 0
 
 

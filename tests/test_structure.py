@@ -163,7 +163,6 @@ def test_no_file_is_too_long():
     assert {name for name, length in lengths.items() if length > MOST_LINES} == set(LONGER)
 
 
-@pytest.mark.xfail(reason="_kernel_arg.pack")
 def test_no_function_is_too_long():
     found = [(path, *function) for path in SOURCES for function in functions(path)]
     assert len(found) > 1000
