@@ -15,6 +15,7 @@ from cuda_tma import (
 )
 from cuda_tma._make.encode import tiled_params
 from cuda_tma._read.dlpack import describe_tensor
+from cuda_tma._read.export import export_tensor
 
 
 def test_pinned_host_memory_is_legal(driver):
@@ -149,6 +150,31 @@ def test_dtypes_without_a_name(driver):
         tiled_params(untyped, TensorMapOptions((16, 32)))
     params = tiled_params(untyped, TensorMapOptions((16, 32), data_type="float32"))
     assert (params.data_type, params.global_strides) == (7, (512,))
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "message"),
+    [
+        ((2**63, 4), None, r"shape \(9223372036854775808, 4\), C-contiguous, has an extent or a stride beyond 64 bits"),
+        ((4, 2**32, 2**31), None, "C-contiguous, has an extent or a stride beyond 64 bits"),
+        ((4, 4), (2**66, 4), r"strides \(18446744073709551616, 1\), has an extent or a stride beyond 64 bits"),
+        ((4, 4), (-(2**66), 4), r"strides \(-18446744073709551616, 1\), has an extent or a stride beyond"),
+    ],
+)
+def test_what_no_dlpack_holds_is_refused(driver, shape, strides, message):
+    array = types.SimpleNamespace(
+        __cuda_array_interface__={
+            "shape": shape, "strides": strides, "typestr": "<f4", "data": (1 << 32, False), "version": 3,
+        }
+    )  # fmt: skip
+    with pytest.raises(TensorMapError, match=message):
+        export_tensor(array)
+
+
+def test_the_largest_extents_and_strides_are_read(driver):
+    interface = {"shape": (2**63 - 1, 2), "strides": (-(2**63), 1), "typestr": "|i1", "data": (16, False), "version": 3}
+    exported = export_tensor(types.SimpleNamespace(__cuda_array_interface__=interface))
+    assert (exported.shape, exported.strides) == ((2**63 - 1, 2), (-(2**63), 1))
 
 
 def test_array_interface_mistakes(driver):

@@ -291,9 +291,12 @@ cdef int set_values(ExportedTensor exported, tuple shape, tuple strides) except 
     if ndim > MAX_NDIM or (strides is not None and len(strides) != ndim):
         raise refusals.shape_and_strides(shape, strides)
     _make_room(exported, ndim)
-    for dim, (extent, stride) in enumerate(zip(shape, contiguous_strides(shape) if strides is None else strides)):
-        exported.layout.shape[dim] = extent
-        exported.layout.strides[dim] = stride
+    try:
+        for dim, (extent, stride) in enumerate(zip(shape, contiguous_strides(shape) if strides is None else strides)):
+            exported.layout.shape[dim] = extent
+            exported.layout.strides[dim] = stride
+    except OverflowError:
+        raise refusals.beyond_64_bits(shape, strides) from None
     return 0
 
 

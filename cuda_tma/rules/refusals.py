@@ -73,6 +73,14 @@ def shape_and_strides(shape: tuple[int, ...], strides: tuple[int, ...] | None) -
     return TensorMapError(f"shape {shape} and strides {strides} do not describe one tensor")
 
 
+def beyond_64_bits(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> TensorMapError:
+    """dlpack.h, DLTensor: shape and strides are int64_t."""
+    shown = "C-contiguous" if strides is None else f"strides {strides}"
+    return TensorMapError(
+        f"shape {shape}, {shown}, has an extent or a stride beyond 64 bits, which no tensor has; its library is at fault"
+    )
+
+
 def buffer_strides(strides: tuple[int, ...]) -> TensorMapError:
     """A view of a Buffer reaches from its first byte on."""
     return TensorMapError(f"view() of strides {strides}: a Buffer begins at the first element; pass a copy")
