@@ -1,12 +1,15 @@
 """A fake driver and fake device tensors, for the tests that need no GPU."""
 
 import pytest
+from cuda import core
 from hypothesis import settings
 
+import cuda_tma
 from cuda_tma._cuda import driver as _driver
 from cuda_tma._read.dlpack import describe_tensor
 
 from .fake_driver import FakeDriver
+from .launching import CONFIG, HANDLES, ForeignStream
 
 settings.register_profile("no deadline", deadline=None)  # the machines that run this are shared
 settings.load_profile("no deadline")
@@ -41,3 +44,16 @@ def driver():
 @pytest.fixture
 def device_tensor():
     return DeviceTensor
+
+
+@pytest.fixture
+def launch(driver):
+    """launch(name, sizes, *args) -> what the driver was given."""
+
+    def launch(name, sizes, *args, stream=None, config=CONFIG):
+        handle = next(HANDLES)
+        driver.kernels[handle] = (name, sizes)
+        cuda_tma.launch(stream or ForeignStream(), config, core.Kernel.from_handle(handle), *args)
+        return driver.launches[-1]
+
+    return launch

@@ -1,0 +1,82 @@
+"""Configurations of launches: what reaches the driver of a LaunchConfig or a mapping, and when it is read again."""
+
+import pytest
+from cuda import core
+
+import cuda_tma
+
+from .launching import HANDLES, ForeignStream
+
+
+def test_the_configuration_reaches_the_driver(launch):
+    given = launch("k", [])
+    assert (given.grid, given.block, given.shared_mem_bytes) == ((2, 3, 4), (5, 6, 7), 99)
+    assert (given.stream, given.attributes, given.arguments) == (0x77, {}, [])
+    # Set one by one: given them in its constructor, cuda.core asks the device.
+    config = core.LaunchConfig(grid=(2, 3, 1), block=32)
+    config.cluster = (2, 1, 1)
+    clustered = launch("k", [], config=config)
+    assert (clustered.grid, clustered.attributes) == ((4, 3, 1), {4: (2, 1, 1)})
+    config.cluster, config.is_cooperative = None, True
+    assert launch("k", [], config=config).attributes == {2: (1, 0, 0)}
+    assert launch("k", [], config={"grid": 2, "block": 32}).grid == (2, 1, 1)
+
+
+def test_programmatic_stream_serialization(launch):
+    config = core.LaunchConfig(grid=1, block=32)
+    if not hasattr(config, "programmatic_stream_serialization"):
+        pytest.skip("cuda.core before 1.2 has no programmatic_stream_serialization")
+    config.programmatic_stream_serialization = True
+    assert launch("k", [], config=config).attributes == {6: (1, 0, 0)}
+
+
+def test_a_changed_configuration_is_read_again(launch):
+    config = core.LaunchConfig(grid=1, block=32)
+    assert launch("k", [], config=config).grid == (1, 1, 1)
+    config.grid = (9, 1, 1)
+    assert launch("k", [], config=config).grid == (9, 1, 1)
+
+
+CHANGES = [
+    ("grid", (5, 1, 1), "grid", (10, 1, 1)), ("block", (64, 1, 1), "block", (64, 1, 1)),
+    ("cluster", (3, 1, 1), "attributes", {4: (3, 1, 1)}), ("cluster", None, "attributes", {}),
+    ("shmem_size", 300, "shared_mem_bytes", 300), ("shmem_size", 100_000, "shared_mem_bytes", 100_000),
+    ("is_cooperative", True, "attributes", {4: (2, 1, 1), 2: (1, 0, 0)}),
+    ("programmatic_stream_serialization", True, "attributes", {4: (2, 1, 1), 6: (1, 0, 0)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("config_type", [core.LaunchConfig, type("Own", (core.LaunchConfig,), {})])
+@pytest.mark.parametrize(("name", "value", "shown", "wanted"), CHANGES)
+def test_each_changed_field_is_read_again_for_the_same_kernel(driver, config_type, name, value, shown, wanted):
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [])
+    kernel = core.Kernel.from_handle(handle)
+    config = config_type(grid=(2, 1, 1), block=32, shmem_size=200)
+    if not hasattr(config, name):
+        pytest.skip(f"this cuda.core has no {name}")
+    config.cluster = (2, 1, 1)
+    for _ in range(2):
+        cuda_tma.launch(ForeignStream(), config, kernel)
+    setattr(config, name, value)
+    if name == "cluster":
+        config.grid = (2, 1, 1)
+    cuda_tma.launch(ForeignStream(), config, kernel)
+    before, same, changed = driver.launches
+    assert before == same and before.attributes == {4: (2, 1, 1)}
+    assert (before.grid, before.block, before.shared_mem_bytes) == ((4, 1, 1), (32, 1, 1), 200)
+    assert getattr(changed, shown) == wanted
+
+
+def test_a_configuration_is_kept_for_its_kernel_until_it_changes(driver):
+    """Two kernels, two configurations, in turns."""
+    kernels, configs = [], []
+    for size in (0, 300, 70_000):
+        handle = next(HANDLES)
+        driver.kernels[handle] = ("k", [])
+        kernels.append(core.Kernel.from_handle(handle))
+        configs.append(core.LaunchConfig(grid=1, block=32, shmem_size=size))
+    for kernel in kernels:
+        for config in (*configs, *configs):
+            cuda_tma.launch(ForeignStream(), config, kernel)
+    assert [launch.shared_mem_bytes for launch in driver.launches] == [0, 300, 70_000] * 6
