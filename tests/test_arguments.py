@@ -212,3 +212,13 @@ def _of_dtype(shape, code, bits, lanes):
             return capsule
 
     return export_tensor(Exporter())
+
+
+@pytest.mark.parametrize("rank", range(7))
+def test_options_of_another_rank(rank):
+    """Where no options would do, the tensor's rank is what is wrong."""
+    for values in {1, 2, 4, 5, 6} - {rank}:
+        of_options = rf"box_dim=.* has {values} values? for a tensor of rank {rank}"
+        with pytest.raises(TensorMapError, match=of_options if 1 <= rank <= 5 else f"rank {rank}") as caught:
+            params_of((16,) * rank, box_dim=(1,) * values)
+        assert ("box_dim" in str(caught.value)) == (1 <= rank <= 5)

@@ -112,9 +112,7 @@ cpdef Compilable options_by_keywords(object options, tuple keywords):
     global _last
     if options is None and _are_same(keywords, <tuple>_last[0]):
         return <Compilable>_last[1]
-    if options is not None or not _are_ints(keywords[0]) or not (keywords[1] is None or _are_ints(keywords[1])):
-        return _new_options(options, *keywords)
-    if not _stay_as_they_are(keywords[2:]):
+    if options is not None or not _are_a_key(keywords):
         return _new_options(options, *keywords)
     try:
         made = _kept_options(None, *keywords)
@@ -130,8 +128,14 @@ cdef inline bint _are_same(tuple some, tuple others) noexcept:
         PySequence_Fast_ITEMS(some), PySequence_Fast_ITEMS(others), len(some) * sizeof(PyObject*))
 
 
+cdef bint _are_a_key(tuple keywords) except -1:
+    """Whether they mean the same whenever they, or what is equal to them, are given again."""
+    return (_are_ints(keywords[0]) and (keywords[1] is None or _are_ints(keywords[1]))
+            and _stay_as_they_are(keywords[2:]))
+
+
 cdef bint _are_ints(object values) noexcept:
-    """Whether they are a key: 64.0 is equal to 64 and is refused; a tensor is equal to itself and may change."""
+    """64.0 is equal to 64 and is refused; a tensor is equal to itself and may change."""
     if type(values) is not tuple:
         return False
     for value in <tuple>values:
@@ -141,7 +145,7 @@ cdef bint _are_ints(object values) noexcept:
 
 
 cdef bint _stay_as_they_are(tuple values) except -1:
-    """Whether they are a key, too: an object may change its number, and a class of its own may call all words equal."""
+    """An object may change its number, and a class of its own may call all words equal."""
     for value in values:
         if value is None or type(value) is int or type(value) is str or isinstance(value, Enum):
             continue
