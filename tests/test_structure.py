@@ -156,7 +156,6 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
                 yield node.name, node.end_lineno - node.lineno + 1 - docstring
 
 
-@pytest.mark.xfail(reason="tests/test_kernel_arg.py")
 def test_no_file_is_too_long():
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES}
     assert len(lengths) > 200

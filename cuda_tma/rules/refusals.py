@@ -75,10 +75,8 @@ def shape_and_strides(shape: tuple[int, ...], strides: tuple[int, ...] | None) -
 
 def beyond_64_bits(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> TensorMapError:
     """dlpack.h, DLTensor: shape and strides are int64_t."""
-    shown = "C-contiguous" if strides is None else f"strides {strides}"
-    return TensorMapError(
-        f"shape {shape}, {shown}, has an extent or a stride beyond 64 bits, which no tensor has; its library is at fault"
-    )
+    shown = f"shape {shape}, {'C-contiguous' if strides is None else f'strides {strides}'}"
+    return TensorMapError(f"{shown}, has an extent or a stride beyond 64 bits: its library is at fault")
 
 
 def buffer_strides(strides: tuple[int, ...]) -> TensorMapError:
