@@ -378,10 +378,3 @@ def test_bytes_in_global_memory_count_slices_of_interleaved_layouts():
     sliced = [dataclasses.replace(small, interleave=interleave) for interleave in (1, 2)]
     assert [swizzle.bytes_along(params, 3) for params in sliced] == [48, 96]
     assert [swizzle.tensor_bytes(params) for params in (small, *sliced)] == [6 + 3 * 64, 48 + 3 * 64, 96 + 3 * 64]
-
-
-def test_boxes_of_64_times_shared_memory_are_compared_and_none_larger(monkeypatch):
-    monkeypatch.setattr(_banks, "smem_bytes", lambda params: 64 * 227 * 1024)
-    assert swizzle.bank_conflicts(MATRIX, "row") == 1
-    monkeypatch.setattr(_banks, "smem_bytes", lambda params: 64 * 227 * 1024 + 1)
-    refuses("the box takes 14876673 bytes of shared memory", swizzle.bank_conflicts, MATRIX, "row")
