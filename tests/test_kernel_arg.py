@@ -73,6 +73,20 @@ def test_a_value_takes_the_parameters_size(launch, value, size, wanted):
     assert bytes(a & m for a, m in zip(packed, mask)) == bytes(a & m for a, m in zip(wanted, mask))  # noqa: B905
 
 
+@pytest.mark.parametrize(("value", "size", "_"), PACKED)
+def test_a_value_writes_nothing_behind_its_parameter(launch, driver, value, size, _):
+    """The parameter that lies there was packed before it."""
+    parameter_info = driver.cuKernelGetParamInfo
+
+    def of_the_other(kernel, index, offset, size):
+        parameter_info(kernel, 0, offset, size)
+        return parameter_info(kernel, 1 - index if index < 2 else index, offset, size)
+
+    driver.cuKernelGetParamInfo = of_the_other
+    driver.install()
+    assert launch("k", [size, 1, 8], 0xA5, value, 0).arguments[1] == b"\xa5"
+
+
 def test_arguments_lie_where_the_kernel_reads_them(launch, device_tensor):
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     given = launch("k", [1, 128, 4, 8], 3, descriptor, 2.0, device_tensor((8,), address=0xABC0))

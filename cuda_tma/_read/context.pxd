@@ -15,7 +15,7 @@ cdef bint share_memory(CUcontext one, CUcontext other) noexcept
 cdef tuple compute_capability(int device_id)
 cdef int require_memory(DLTensor* tensor) except -1
 cdef int locate(DLTensor* tensor) except -1
-cdef int judge_access(const DLTensor* tensor, int device_id) except -1
+cdef int require_device(const DLTensor* tensor, int device_id) except -1
 
 
 cdef inline int require_access(DLTensor* tensor, int device_id) except -1:
@@ -27,4 +27,4 @@ cdef inline int require_access(DLTensor* tensor, int device_id) except -1:
         return 0
     require_memory(tensor)
     locate(tensor)
-    return judge_access(tensor, device_id)
+    return require_device(tensor, device_id)

@@ -106,7 +106,7 @@ cdef int locate(DLTensor* tensor) except -1:
     return 0
 
 
-cdef int judge_access(const DLTensor* tensor, int device_id) except -1:
+cdef int require_device(const DLTensor* tensor, int device_id) except -1:
     """Refuse located memory of another device, unless it is managed."""
     if tensor.device_type == kDLCUDA and tensor.device_id != device_id and not _is_managed(address_of(tensor)):
         raise refusals.other_device(tensor.device_id, device_id)
