@@ -9,7 +9,7 @@ import numpy as np
 import cuda_tma
 
 from ..comparison import Comparison, Goal, Timer, Work, compare, each, python, queued
-from .create import ENCODE, REPLACE, encode_floor
+from .create import ENCODE, REPLACE, TORCH_TENSORS_GOAL, encode_floor
 from .floor import MAP_BYTES
 from .scene import BOXES, NBYTES, SHAPES, Scene
 
@@ -30,11 +30,11 @@ def works(scene: Scene) -> list[Work]:
         Work(REPLACE, lambda: scene.floor.replace_address(scene.raw_map(), scene.address)),
         Work("cuda_tma, one view and an array of addresses", lambda: from_addresses(scene), Goal(0, 40), True),
         Work("cuda_tma, `replace_addresses`", lambda: replacing(scene), Goal(0, 20), True),
-        Work("cuda_tma, torch tensors, float32", lambda: from_tensors(scene, tensors(scene)), Goal(0, 200), True),
+        Work("cuda_tma, torch tensors, float32", lambda: from_tensors(scene, tensors(scene)), TORCH_TENSORS_GOAL, True),
         Work(
             "cuda_tma, torch tensors, bfloat16",
             lambda: from_tensors(scene, [x.bfloat16() for x in tensors(scene)]),
-            Goal(0, 200),
+            TORCH_TENSORS_GOAL,
         ),
         Work("cuda_tma, float32 views of one tensor", lambda: from_tensors(scene, views(scene))),
         Work("cuda_tma, torch tensors one at a time", lambda: one_at_a_time(scene)),

@@ -62,7 +62,8 @@ cdef bint _differs(Configuration last, object config, tuple fields) except -1:
 cdef Configuration _read(object config, tuple fields):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
-    new.fields = tuple([read_property(<Property>PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)])
+    new.fields = tuple([
+        read_property(<Property>PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)])
     cluster = new.fields[CLUSTER] or (1, 1, 1)
     for axis in range(3):
         native.grid_dim[axis] = new.fields[GRID][axis] * cluster[axis]  # LaunchConfig.grid counts clusters
