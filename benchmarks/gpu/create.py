@@ -110,7 +110,9 @@ def from_torch(scene: Scene) -> list[Work]:
         Work(EXCHANGE, lambda: scene.floor.exchange(scene.tensors[0])),
         Work(STORAGE, lambda: scene.floor.method(scene.tensors[0], "untyped_storage")),
         Work(ENCODE, lambda: encode_floor(scene, 2)),
-        Work("cuda_tma", lambda: python("create(x, o)", create=create, x=scene.tensors[0], o=options), TORCH_GOAL, True),
+        Work(
+            "cuda_tma", lambda: python("create(x, o)", create=create, x=scene.tensors[0], o=options), TORCH_GOAL, True
+        ),
         Work(
             "cuda_tma, bfloat16",
             lambda: python("create(x, o)", create=create, x=scene.bfloat16_tensors[0], o=options),
