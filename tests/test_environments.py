@@ -139,6 +139,7 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
     ).stdout  # fmt: skip
     for name in ("tests", "examples", "docs"):  # what the tests read lies beside them
         shutil.copytree(sources / name, folder / name, ignore=shutil.ignore_patterns("gpu"))
+    shutil.copy(sources / "README.md", folder)
     report = run(own, "-m", "pytest", "-q", *[f"tests/{module}" for module in modules], *options, cwd=folder)
     return found | {"report": report.splitlines()[-1]}
 
