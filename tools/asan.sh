@@ -21,7 +21,7 @@ export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=lib
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc PYTHONPATH=$PWD
 # Compilers (NVRTC, nvcc) and environments of their own are no place for it.
 mapfile -t tests < <(grep -lE '\bdriver[,)]|_dlpack|_export|describe_tensor|params_of' tests/test_*.py |
-  grep -vE 'test_(benchmarks|contributing|driver_table|environments|examples|header|mutate|structure)')
+  grep -vE 'test_(benchmarks|contributing|driver_table|environments|examples|header|mutate|structure|wgmma)')
 # One test lays a C library's semaphore over a struct, which does not wait under the sanitizer (it has its own).
 exec "$python" -m pytest -p no:cacheprovider -q "${tests[@]}" \
   --deselect tests/test_dlpack.py::test_deleters_are_called_without_the_gil "$@"
