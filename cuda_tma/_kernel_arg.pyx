@@ -17,10 +17,10 @@ from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from ._read.context cimport locate
-from ._read.dlpack cimport address_of, kDLCUDA, shape_of
+from ._read.dlpack cimport DLTensor, address_of, kDLCUDA, shape_of
 from ._cuda.driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, require_success)
-from ._read.export cimport Reading, read
+from ._read.export cimport Reading, layout_of, read
 from ._read.exporter cimport is_of_known_type
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
 from ._read.weak_cache cimport Known, WeakCache, look_up
@@ -310,12 +310,14 @@ cdef int _pack_buffer(Parameter* parameter, object value, unsigned char* slot) e
 cdef int _pack_array(Parameter* parameter, object value, unsigned char* slot) except -1:
     """An array: the address of its first element."""
     cdef Reading reading
+    cdef DLTensor* tensor
     try:
-        _owner = read(value, &reading)  # keeps what was read
-        if reading.tensor.device_type != kDLCUDA and reading.tensor.device_type != 0:  # 0: a Buffer's or CUDA array's
-            locate(reading.tensor)
-        if address_of(reading.tensor) == 0 and 0 not in shape_of(reading.tensor):
+        owner = read(value, &reading)  # keeps what was read
+        tensor = layout_of(owner, &reading)
+        if tensor.device_type != kDLCUDA and tensor.device_type != 0:  # 0: a Buffer's or CUDA array's
+            locate(tensor)
+        if address_of(tensor) == 0 and 0 not in shape_of(tensor):
             raise refusals.no_memory()
     except Exception as error:
         raise _mismatch(parameter, f"a {type(value).__name__}", f" ({error})") from error
-    return _pack_pointer(parameter, value, address_of(reading.tensor), slot)
+    return _pack_pointer(parameter, value, address_of(tensor), slot)

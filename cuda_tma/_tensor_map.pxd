@@ -29,8 +29,7 @@ cdef class TensorMapDescriptor:
     cdef int _put_address(self, uint64_t address) except -1
 
 
-cdef TensorMapDescriptor new_descriptor(
-    CUcontext context, int device_id, TensorArguments* arguments, Compilable options, object tensor, object owner)
+cdef TensorMapDescriptor new_descriptor()
 cdef int require_context(CUcontext own) except -1
 cdef int replace_address(void* map, uint64_t address) except -1
 cdef inline uint64_t address_in(const void* map) noexcept:

@@ -5,13 +5,12 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABL
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
-from ._compilable cimport Compilable
 from ._make.arguments cimport TensorArguments, arguments_of
 from ._make.encode cimport describe_for, params_from
 from ._read.context cimport compute_capability, enter_context, require_access, share_memory
 from ._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of
 from ._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
-from ._read.export cimport Reading, has_moved, read, source_of
+from ._read.export cimport Reading, has_moved, layout_of, read, source_of
 
 from dataclasses import fields, replace
 
@@ -177,19 +176,17 @@ cdef class TensorMapDescriptor:
             result, made = cuda.bindings.driver.cuTensorMapEncodeTiled(...)
             descriptor = TensorMapDescriptor.from_bytes(made, tensor)
         """
-        cdef TensorMapDescriptor descriptor
-        cdef TensorArguments arguments
-        cdef CUcontext context
-        cdef int device_id
+        cdef TensorMapDescriptor descriptor = new_descriptor()
         data = _map_bytes(raw)
         params = decode(data)
-        enter_context(&context, &device_id)
-        violations = check(params, compute_capability=compute_capability(device_id))
+        enter_context(&descriptor._context, &descriptor._device_id)
+        violations = check(params, compute_capability=compute_capability(descriptor._device_id))
         if violations:
             raise refusal(params, violations)
-        source, owner = (None, None) if tensor is None else _own_tensor(tensor, params.global_address, device_id)
-        arguments_of(params, &arguments)
-        descriptor = new_descriptor(context, device_id, &arguments, options_of(params), source, owner)
+        if tensor is not None:
+            descriptor._tensor, descriptor._owner = _own_tensor(tensor, params.global_address, descriptor._device_id)
+        arguments_of(params, &descriptor._arguments)
+        descriptor._options = options_of(params)
         memcpy(descriptor.map(), <const char*>data, MAP_BYTES)
         return descriptor
 
@@ -222,8 +219,8 @@ cdef class TensorMapDescriptor:
             self._tensor = self._owner = None
             return
         owner = read(tensor, &reading)
-        self._require_same_tensor(reading.tensor)
-        self._put_address(address_of(reading.tensor))
+        self._require_same_tensor(layout_of(owner, &reading))
+        self._put_address(address_of(layout_of(owner, &reading)))
         self._tensor, self._owner = source_of(tensor, owner), owner
 
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1:
@@ -286,18 +283,11 @@ cdef class TensorMapDescriptor:
                 f"swizzle {TensorMapSwizzle(params.swizzle).short_name}, device {self._device_id})")
 
 
-cdef TensorMapDescriptor new_descriptor(
-        CUcontext context, int device_id, TensorArguments* arguments, Compilable options, object tensor, object owner):
-    """A descriptor whose bytes are still to be written. `tensor` is what `owner` keeps the memory of."""
+cdef TensorMapDescriptor new_descriptor():
+    """A descriptor of which all is still to be written: its maker gives it to nobody before."""
     global _is_making
-    cdef TensorMapDescriptor descriptor
     _is_making = True
-    descriptor = TensorMapDescriptor.__new__(TensorMapDescriptor)
-    descriptor._context, descriptor._device_id = context, device_id
-    descriptor._arguments = arguments[0]
-    descriptor._options = options
-    descriptor._tensor, descriptor._owner = tensor, owner
-    return descriptor
+    return TensorMapDescriptor.__new__(TensorMapDescriptor)
 
 
 cdef int require_context(CUcontext own) except -1:
@@ -335,9 +325,10 @@ cdef tuple _own_tensor(object tensor, uint64_t address, int device_id):
     """A tensor that begins at this address, and what owns its memory."""
     cdef Reading reading
     owner = read(tensor, &reading)
-    require_access(reading.tensor, device_id)
-    if address_of(reading.tensor) != address:
-        raise refusals.adopted_address(address, address_of(reading.tensor))
+    cdef DLTensor* layout = layout_of(owner, &reading)
+    require_access(layout, device_id)
+    if address_of(layout) != address:
+        raise refusals.adopted_address(address, address_of(layout))
     return source_of(tensor, owner), owner
 
 

@@ -122,6 +122,15 @@ def test_a_view_describes_itself(driver, device_tensor):
     assert descriptor.is_stale()
 
 
+def test_a_view_with_nothing_where_its_export_is_kept_describes_itself(driver, device_tensor):
+    driver.allocated = {(1 << 32, 1 << 33): 0}
+    view = StridedMemoryView.from_dlpack(device_tensor((64, 128)), stream_ptr=-1)
+    before = view.as_tensor_map((8, 16))
+    view._exported = None
+    assert view.as_tensor_map((8, 16)) == before
+    assert (view._exported.shape, view._exported.dtype_name) == ((64, 128), "float32")
+
+
 @pytest.mark.parametrize(("dtype", "shown"), [(">f4", ">f4"), (">i2", ">i2")])
 def test_a_view_of_foreign_byte_order(driver, device_tensor, dtype, shown):
     view = without_export(shown_as(dtype=np.dtype(dtype)).from_dlpack(device_tensor((64, 128)), stream_ptr=-1))

@@ -12,7 +12,8 @@ from .device_memory cimport allocate
 from .encode cimport encode
 from .._compilable cimport Compilable
 from .._cuda.driver cimport CUcontext, CUresult, CUstream, driver, require_success
-from .._read.export cimport source_of
+from .._read.dlpack cimport DLTensor
+from .._read.export cimport Reading, layout_of, read, source_of
 from .._read.index cimport checked_index
 from .._read.stream cimport known_stream
 from .._tensor_map cimport (
@@ -80,14 +81,14 @@ cdef class TensorMapArray:
     def __getitem__(self, index):
         cdef Py_ssize_t at = checked_index(index, self._count, "maps")
         cdef unsigned char* source = self._maps + at * MAP_BYTES
-        cdef TensorArguments arguments = self._arguments[self._described_by[at]]
-        cdef TensorMapDescriptor descriptor
-        tensor = owner = None
+        cdef TensorMapDescriptor descriptor = new_descriptor()
         if self._tensors is not None:
-            owner = self._owners[at]
-            tensor = source_of(self._tensors[at], owner)
-        arguments.global_address = address_in(source)
-        descriptor = new_descriptor(self._context, self._device_id, &arguments, self._options, tensor, owner)
+            descriptor._owner = self._owners[at]
+            descriptor._tensor = source_of(self._tensors[at], descriptor._owner)
+        descriptor._context, descriptor._device_id = self._context, self._device_id
+        descriptor._options = self._options
+        descriptor._arguments = self._arguments[self._described_by[at]]
+        descriptor._arguments.global_address = address_in(source)
         memcpy(descriptor.map(), source, MAP_BYTES)
         return descriptor
 
@@ -187,24 +188,27 @@ def create_tensor_maps(tensors, options, *, addresses=None):
 
 cdef TensorMapArray _of_tensors(list tensors, Compilable options):
     cdef TensorMapArray array = _allocate(len(tensors), options)
-    array._tensors, array._owners = tensors, []
+    cdef Reading reading
+    cdef list owners = []
+    array._tensors, array._owners = tensors, owners
     enter_context(&array._context, &array._device_id)
-    for tensor in tensors:
-        try:
-            owner = _put_map(array, array._count, tensor)
-        except TensorMapError as error:
-            raise TensorMapError(f"tensors[{array._count}]: {error}") from error
-        array._owners.append(owner)
-        array._count += 1
+    try:
+        for tensor in tensors:
+            owner = read(tensor, &reading)
+            _put_map(array, array._count, layout_of(owner, &reading))
+            owners.append(owner)
+            array._count += 1
+    except TensorMapError as error:
+        raise TensorMapError(f"tensors[{array._count}]: {error}") from error
     return array
 
 
-cdef object _put_map(TensorMapArray array, Py_ssize_t index, object tensor):
-    """Make the map of one tensor, and return what owns its memory."""
+cdef int _put_map(TensorMapArray array, Py_ssize_t index, DLTensor* tensor) except -1:
+    """Make the map of what was read of one tensor."""
     cdef unsigned char* target = array._maps + index * MAP_BYTES
     cdef Py_ssize_t last = array._described_by[index - 1] if index > 0 else -1
     cdef TensorArguments* arguments = array._arguments + last + 1
-    owner = describe_here(tensor, array._options, &array._context, &array._device_id, arguments)
+    describe_here(tensor, array._options, &array._context, &array._device_id, arguments)
     if index > 0 and _differ_in_address_alone(arguments, array._arguments + last):
         # A third of what encoding takes. The bytes are the same (tests/gpu/test_array.py).
         memcpy(target, target - MAP_BYTES, MAP_BYTES)
@@ -213,7 +217,7 @@ cdef object _put_map(TensorMapArray array, Py_ssize_t index, object tensor):
     else:
         encode(target, array._options, arguments, array._device_id)
         array._described_by[index] = last + 1
-    return owner
+    return 0
 
 
 cdef bint _differ_in_address_alone(const TensorArguments* arguments, const TensorArguments* encoded) noexcept:
@@ -228,7 +232,9 @@ cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addr
     cdef Py_ssize_t count = len(addresses)
     cdef TensorMapArray array = _allocate(count, options)
     cdef Py_ssize_t index
-    owner = describe_here(tensor, options, &array._context, &array._device_id, array._arguments)
+    cdef Reading reading
+    owner = read(tensor, &reading)
+    describe_here(layout_of(owner, &reading), options, &array._context, &array._device_id, array._arguments)
     array._owners = [tensor, owner]  # no map is of the tensor itself
     checked = _address_array(addresses, count, array._arguments.alignment_bytes)
     if count:
@@ -265,7 +271,8 @@ def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
     if given.shape != (count,) or (given.dtype.kind not in "iu" and count):
         raise refusals.address_list(given.shape, given.dtype, count)
     values = np.ascontiguousarray(given, dtype=np.uint64)
-    illegal = np.flatnonzero((values % alignment_bytes != 0) | (given <= 0))
+    unaligned = values & (alignment_bytes - 1) != 0  # a power of two: a remainder takes NumPy longer than the driver
+    illegal = np.flatnonzero(unaligned | (given <= 0))
     if illegal.size:
         raise refusals.replacement_address(int(given[illegal[0]]), alignment_bytes)
     return values

@@ -1,9 +1,10 @@
-"""Describing a tensor for a map of this context, for the other extension modules."""
+"""Describing what was read of a tensor for a map of this context, for the other extension modules."""
 
 from .arguments cimport TensorArguments
 from .._compilable cimport Compilable
 from .._cuda.driver cimport CUcontext
+from .._read.dlpack cimport DLTensor
 
 
-cdef object describe_here(
-    object tensor, Compilable options, CUcontext* context, int* device_id, TensorArguments* out)
+cdef int describe_here(
+    DLTensor* tensor, Compilable options, CUcontext* context, int* device_id, TensorArguments* out) except -1

@@ -9,7 +9,8 @@ from .encode cimport describe_for, encode
 from .._compilable cimport Compilable
 from .._read.context cimport enter_context, require_access
 from .._cuda.driver cimport CUcontext
-from .._read.export cimport Reading, read, source_of
+from .._read.dlpack cimport DLTensor
+from .._read.export cimport Reading, layout_of, read, source_of
 from .._tensor_map cimport TensorMapDescriptor, new_descriptor
 
 from enum import Enum
@@ -18,6 +19,9 @@ from functools import lru_cache
 from .._keywords import NAMES, options_from
 from ..options import TensorMapOptions
 from ..rules import refusals
+
+cdef enum:
+    ANY_DEVICE = -1
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -71,19 +75,9 @@ class OnDevice:
 
         See :func:`cuda_tma.create_tensor_map`.
         """
-        _require_current(self._ordinal)
         return _create(tensor, _options(
             options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill,
-            allocation_class))
-
-
-cdef int _require_current(int own) except -1:
-    cdef CUcontext context
-    cdef int device_id
-    enter_context(&context, &device_id)
-    if device_id != own:
-        raise refusals.not_current(own, device_id)
-    return 0
+            allocation_class), self._ordinal)
 
 
 # ---- which options ----
@@ -163,24 +157,29 @@ _kept_options = lru_cache(256, typed=True)(_new_options)  # typed, because what 
 
 # ---- making ----
 
-cdef TensorMapDescriptor _create(object tensor, Compilable options):
-    cdef TensorMapDescriptor descriptor
-    cdef TensorArguments arguments
-    cdef CUcontext context = NULL
-    cdef int device_id
-    owner = describe_here(tensor, options, &context, &device_id, &arguments)
-    descriptor = new_descriptor(context, device_id, &arguments, options, source_of(tensor, owner), owner)
-    encode(descriptor.map(), options, &arguments, device_id)
+cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_device_id=ANY_DEVICE):
+    """A map of the current context; where a device is given, that must be the context's.
+
+    All is written where it stays, and each reference taken once: see layout_of().
+    """
+    cdef TensorMapDescriptor descriptor = new_descriptor()
+    cdef Reading reading
+    if own_device_id != ANY_DEVICE:
+        enter_context(&descriptor._context, &descriptor._device_id)
+        if descriptor._device_id != own_device_id:
+            raise refusals.not_current(own_device_id, descriptor._device_id)
+    owner = read(tensor, &reading)
+    descriptor._tensor, descriptor._owner, descriptor._options = source_of(tensor, owner), owner, options
+    describe_here(
+        layout_of(owner, &reading), options, &descriptor._context, &descriptor._device_id, &descriptor._arguments)
+    encode(descriptor.map(), options, &descriptor._arguments, descriptor._device_id)
     return descriptor
 
 
-cdef object describe_here(
-        object tensor, Compilable options, CUcontext* context, int* device_id, TensorArguments* out):
-    """Describe a tensor for a map of this context, of the current one if it is NULL; return what owns the memory."""
-    cdef Reading reading
-    owner = read(tensor, &reading)
-    describe_for(reading.tensor, options, out)
+cdef int describe_here(
+        DLTensor* tensor, Compilable options, CUcontext* context, int* device_id, TensorArguments* out) except -1:
+    """Describe what was read for a map of this context, of the current one if it is NULL."""
+    describe_for(tensor, options, out)
     if context[0] == NULL:
         enter_context(context, device_id)
-    require_access(reading.tensor, device_id[0])
-    return owner
+    return require_access(tensor, device_id[0])

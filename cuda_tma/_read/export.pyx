@@ -6,6 +6,7 @@ The ways, best first: what torch and CuPy offer to C, the DLPack C exchange API 
 
 from functools import wraps
 
+from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
@@ -30,6 +31,15 @@ cdef enum:  # DLDataTypeCode
     COMPLEX_CODE = 5
 
 
+ctypedef PyObject* (*Getter)(PyObject*, PyObject*, PyObject*) noexcept  # tp_descr_get; NULL with an error set
+
+cdef extern from *:
+    """
+    #define owned(reference) (reference)
+    """
+    object owned(PyObject*)  # what a C function returned as a new reference, to be counted as one
+
+
 cdef object _exported_slot = None  # the descriptors of our view's __slots__, which its instances are read and set by
 cdef object _storage_slot = None
 
@@ -44,17 +54,15 @@ def register_view(view_type):
 # ---- reading ----
 
 cdef object read(object tensor, Reading* reading):
-    """Fill a reading, and return what keeps it and the memory alive. Errors: those of export()."""
-    cdef ExportedTensor exported
+    """Read a tensor for layout_of(), and return what keeps that and the memory alive. Errors: those of export()."""
     cdef Exporter exporter = exporter_of(tensor)
+    if exporter.source == VIEW:
+        return _export_of_view(tensor)
     if exporter.source == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
-        reading.tensor = &reading.room
         return _read_torch(tensor, exporter, &reading.room)
     if exporter.source == CUPY and _read_cupy(tensor, reading):
         return tensor
-    exported = _exported(tensor, exporter)
-    reading.tensor = &exported.layout
-    return exported
+    return _exported(tensor, exporter)
 
 
 cdef ExportedTensor export(object tensor):
@@ -71,14 +79,12 @@ cdef ExportedTensor export(object tensor):
     if isinstance(owner, ExportedTensor):
         return owner
     exported = ExportedTensor.__new__(ExportedTensor)
-    copy_values(exported, reading.tensor)
+    copy_values(exported, &reading.room)
     return _with_owners(exported, tensor, owner)
 
 
 cdef ExportedTensor _exported(object tensor, Exporter exporter):
     """What cannot be read in place."""
-    if exporter.source == VIEW:
-        return _export_of_view(tensor)
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     owner = None
     if exporter.source == TORCH:  # from before the exchange API
@@ -99,14 +105,13 @@ cdef ExportedTensor _exported(object tensor, Exporter exporter):
 
 cdef ExportedTensor _export_of_view(object view):
     """What its slot holds, by the slot's own getter: a look-up by name takes a fifth as long as a map."""
-    held = None
-    try:
-        held = Py_TYPE(_exported_slot).tp_descr_get(_exported_slot, view, type(view))
-    except AttributeError:  # nothing yet
-        pass
-    if held is None:
-        held = view._exported = view._describe()
-    return <ExportedTensor?>held
+    cdef PyObject* held = (<Getter>Py_TYPE(_exported_slot).tp_descr_get)(
+        <PyObject*>_exported_slot, <PyObject*>view, <PyObject*>Py_TYPE(view))
+    if held != NULL and held != <PyObject*>None:
+        return owned(held)
+    PyErr_Clear()  # nothing yet. To catch that with `except` would slow down every other look
+    view._exported = view._describe()
+    return view._exported
 
 
 cdef ExportedTensor _with_owners(ExportedTensor exported, object tensor, object owner):
@@ -298,7 +303,6 @@ cdef bint _read_cupy(object array, Reading* reading) except -1:
         if stride_bytes % element_bytes:
             return False
         layout.shape[dim], layout.strides[dim] = shape[dim], stride_bytes // element_bytes
-    reading.tensor = layout
     return True
 
 
@@ -327,6 +331,6 @@ cdef bint has_moved(object tensor, object owner, uint64_t address) except -1:
         tensor = (<ExportedTensor>owner).source
     try:
         owner = read(tensor, &reading)
-        return address_of(reading.tensor) != address
+        return address_of(layout_of(owner, &reading)) != address
     except Exception:
         return True
