@@ -11,20 +11,26 @@ namespace cuda_tma {
 // ---- sets of targets, and their names ----
 
 #if !defined(__CUDA_ARCH__)
+constexpr bool is_specific_target = true;
+constexpr bool is_sm90a = true;
 constexpr bool is_sm100_or_later = true;
 constexpr bool is_sm100_specific = true;
 #else
-// Is the target's name one with a or f at its end? (CUDA 12.8 defines only the second and third.)
-#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) || defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM101_ALL)
+// Is the target's name one with a or f at its end? (Before CUDA 12.9 the first of these macros is not there.)
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) || defined(__CUDA_ARCH_FEAT_SM90_ALL) ||                                \
+    defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM101_ALL) || defined(__CUDA_ARCH_FEAT_SM120_ALL)
 constexpr bool is_specific_target = true;
 #else
 constexpr bool is_specific_target = false;
 #endif
+constexpr bool is_sm90a = is_specific_target && __CUDA_ARCH__ == 900;
 constexpr bool is_sm100_or_later = __CUDA_ARCH__ >= 1000;
 constexpr bool is_sm100_specific =
     is_specific_target && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 ||
                            __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100);
 #endif
+#define CUDA_TMA_NAME_OF_is_specific_target "sm_90a, or a later target with a or f at its end, such as sm_100a or sm_120f"
+#define CUDA_TMA_NAME_OF_is_sm90a "sm_90a, and no other target"
 #define CUDA_TMA_NAME_OF_is_sm100_or_later "sm_100 or a later target"
 #define CUDA_TMA_NAME_OF_is_sm100_specific \
     "sm_100a, sm_103a, sm_107a or sm_110a (CUDA 12: sm_101a), or one of these with f for a"
@@ -41,6 +47,8 @@ constexpr bool is_sm100_specific =
     }
 
 //               feature             what the message calls it       targets
+CUDA_TMA_FEATURE(wgmma,              "wgmma",                        is_sm90a)
+CUDA_TMA_FEATURE(setmaxnreg,         "setmaxnreg",                   is_specific_target)
 CUDA_TMA_FEATURE(gather4,            "tile::gather4",                is_sm100_or_later)
 CUDA_TMA_FEATURE(gather4_multicast,  "tile::gather4 with multicast", is_sm100_specific)
 CUDA_TMA_FEATURE(gather4_prefetch,   "tile::gather4 in a prefetch",  is_sm100_specific)
@@ -54,5 +62,7 @@ CUDA_TMA_FEATURE(cta_group2,         "cta_group::2",                 is_sm100_sp
 #undef CUDA_TMA_FEATURE
 #undef CUDA_TMA_NAME_OF_is_sm100_specific
 #undef CUDA_TMA_NAME_OF_is_sm100_or_later
+#undef CUDA_TMA_NAME_OF_is_sm90a
+#undef CUDA_TMA_NAME_OF_is_specific_target
 
 }  // namespace cuda_tma

@@ -10,7 +10,8 @@
 //     cache_policy.cuh  evict_first() and the like             bulk.cuh     copies without a tensor map, groups
 //     swizzle.cuh       where a byte of a tile lies
 //
-// Not included: pipeline.cuh (a ring of tiles), sm100.cuh (what compute capability 10 adds), wgmma.cuh (tensor cores).
+// Not included: pipeline.cuh (a ring of tiles), warpgroup.cuh (groups of warps with roles of their own), wgmma.cuh (tensor
+// cores), sm100.cuh (what compute capability 10 adds).
 //
 //     extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, float* out) {
 //         using namespace cuda_tma;

@@ -16,9 +16,10 @@
 #pragma once
 
 #include <cuda_tma/tma.cuh>
+#include <cuda_tma/warpgroup.cuh>
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#error "cuda_tma/wgmma.cuh: wgmma and setmaxnreg exist on compute capability 9.0 alone; compile for sm_90a"
+#error "cuda_tma/wgmma.cuh: wgmma exists on compute capability 9.0 alone; compile for sm_90a"
 #endif
 
 namespace cuda_tma {
@@ -133,62 +134,6 @@ __device__ void wgmma_wait(float (&sums)[Count]) {
     wgmma_wait<Pending>();
 #pragma unroll
     for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(sums[i])::"memory");
-}
-
-// ---- the sums, on their way out ----
-
-// cvt.rn.bf16x2.f32: two floats as bf16, the first in the lower half. ISA: "cvt".
-__device__ inline unsigned bf16x2(float first, float second) {
-    unsigned pair;
-    asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
-    return pair;
-}
-
-// cvt.rn.f16x2.f32: the same as f16.
-__device__ inline unsigned f16x2(float first, float second) {
-    unsigned pair;
-    asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
-    return pair;
-}
-
-// stmatrix.x4: a warp stores four 8 x 8 matrices of 16-bit elements. Lane i gives the address of row i % 8 of matrix
-// i / 8 (16 bytes, aligned), and holds in m[j] elements 2 * (i % 4) and the next of row i / 4 of matrix j, as the sums
-// of wgmma() lie. ISA: "stmatrix".
-__device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                 ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
-}
-
-// ... .trans: the same of each matrix turned round, so that a row in memory is a column of the sums.
-__device__ inline void store_matrices_transposed(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
-                 ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
-}
-
-// ---- warpgroups that share a multiprocessor ----
-
-// setmaxnreg.inc, .dec: registers per thread from here on, a multiple of 8 from 24 to 256. The kernel is compiled with
-// __launch_bounds__(threads, 1), and each warpgroup's role is a branch of its own. A wgmma() of N = 256 takes a kernel
-// of at most 384 threads: with 512, ptxas finds too few registers, whatever is said here (C7602). ISA: "setmaxnreg".
-template <int Registers>
-__device__ void register_alloc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers)); }
-template <int Registers>
-__device__ void register_dealloc() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers)); }
-
-// mapa, mbarrier.arrive: at the barrier that lies at this place in another CTA of the cluster, or this one. As
-// Barrier::arrive_at(), but orders nothing for threads of other CTAs (.release.cta, the default): right for a stage
-// that was only read, by wgmmas waited for. With .release.cluster a GEMM took 1.65 times as long (observed: driver 580,
-// sm_90).
-__device__ inline void release_at(Barrier& empty, unsigned cta_rank) {
-    asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
-                 "  mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
-                 ::"r"(empty.address()), "r"(cta_rank) : "memory");
-}
-
-// barrier.sync: as __syncthreads(), for `threads` of the CTA, a multiple of 32. There are 16, of which number 0 is
-// __syncthreads()'s own. ISA: "bar, barrier".
-__device__ inline void named_barrier_sync(int number, int threads) {
-    asm volatile("barrier.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
 }  // namespace cuda_tma

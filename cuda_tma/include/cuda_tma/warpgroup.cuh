@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/warpgroup.cuh: warps that share a multiprocessor, each group with a role of its own: the registers that it
+// has, barriers among a part of the CTA, and matrices from registers to shared memory. For every target; what setmaxnreg
+// needs is in target.cuh. One function is one PTX instruction.
+#pragma once
+
+#include <cuda_tma/barrier.cuh>
+#include <cuda_tma/target.cuh>
+
+namespace cuda_tma {
+
+// ---- registers ----
+
+// setmaxnreg.inc, .dec: registers per thread from here on, a multiple of 8 from 24 to 256. All 128 threads of a
+// warpgroup say it together. The kernel is compiled with __launch_bounds__(threads, 1), and each warpgroup's role is a
+// branch of its own. On sm_90a a wgmma() of N = 256 takes a kernel of at most 384 threads: with 512, ptxas finds too few
+// registers, whatever is said here (C7602). ISA: "setmaxnreg".
+template <int Registers>
+__device__ void register_alloc() {
+    require_setmaxnreg<char[Registers]>();
+    static_assert(24 <= Registers && Registers <= 256 && Registers % 8 == 0,
+                  "register_alloc: registers are a multiple of 8 from 24 to 256");
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+__device__ void register_dealloc() {
+    require_setmaxnreg<char[Registers]>();
+    static_assert(24 <= Registers && Registers <= 256 && Registers % 8 == 0,
+                  "register_dealloc: registers are a multiple of 8 from 24 to 256");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+// ---- barriers of a part of the CTA ----
+// There are 16, of which number 0 is __syncthreads()'s own. `threads` is how many take part, those that only arrive too:
+// a multiple of 32. With its number as a template argument a barrier is named in the instruction; a number in a register
+// takes all 16 (ptxas counts them for the CTAs that fit beside each other). ISA: "bar, barrier".
+
+template <int Number>
+__device__ void require_barrier_number() {
+    static_assert(0 <= Number && Number < 16, "named barriers have the numbers 0 to 15");
+}
+
+// barrier.sync: as __syncthreads(), for `threads` of the CTA.
+template <int Number>
+__device__ void named_barrier_sync(int threads) {
+    require_barrier_number<Number>();
+    asm volatile("barrier.sync %0, %1;" ::"n"(Number), "r"(threads) : "memory");
+}
+__device__ inline void named_barrier_sync(int number, int threads) {
+    asm volatile("barrier.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// barrier.arrive: what this thread did before is visible to those that named_barrier_sync() there; it does not wait.
+// Two warpgroups take turns so: each syncs at its own barrier, and arrives at the other's when it is through.
+template <int Number>
+__device__ void named_barrier_arrive(int threads) {
+    require_barrier_number<Number>();
+    asm volatile("barrier.arrive %0, %1;" ::"n"(Number), "r"(threads) : "memory");
+}
+__device__ inline void named_barrier_arrive(int number, int threads) {
+    asm volatile("barrier.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// ---- sums, on their way out ----
+
+// cvt.rn.bf16x2.f32: two floats as bf16, the first in the lower half. ISA: "cvt".
+__device__ inline unsigned bf16x2(float first, float second) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
+    return pair;
+}
+
+// cvt.rn.f16x2.f32: the same as f16.
+__device__ inline unsigned f16x2(float first, float second) {
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
+    return pair;
+}
+
+// stmatrix.x4: a warp stores four 8 x 8 matrices of 16-bit elements. Lane i gives the address of row i % 8 of matrix
+// i / 8 (16 bytes, aligned), and holds in m[j] elements 2 * (i % 4) and the next of row i / 4 of matrix j, as the sums
+// of wgmma() and mma lie. ISA: "stmatrix".
+__device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
+}
+
+// ... .trans: the same of each matrix turned round, so that a row in memory is a column of the sums.
+__device__ inline void store_matrices_transposed(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
+}
+
+// ---- clusters ----
+
+// mapa, mbarrier.arrive: at the barrier that lies at this place in another CTA of the cluster, or this one. As
+// Barrier::arrive_at(), but orders nothing for threads of other CTAs (.release.cta, the default): right for a stage
+// that was only read, by wgmmas waited for. With .release.cluster a GEMM took 1.65 times as long (observed: driver 580,
+// sm_90).
+__device__ inline void release_at(Barrier& empty, unsigned cta_rank) {
+    asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
+                 "  mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
+                 ::"r"(empty.address()), "r"(cta_rank) : "memory");
+}
+
+}  // namespace cuda_tma
