@@ -17,7 +17,7 @@ from .enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from .errors import TensorMapError, TensorMapFault
+from .errors import CompileError, TensorMapError, TensorMapFault
 from .include_path import include_path
 from .options import (
     TensorMapDescriptorOptions,
@@ -34,6 +34,7 @@ from .version import __version__
 from .view import StridedMemoryView
 
 __all__ = [
+    "CompileError",
     "Convolution",
     "Device",
     "FieldDifference",

@@ -1,4 +1,4 @@
-"""The two errors of the package: what is refused on the host, and what kills a context on the device."""
+"""The errors of the package: what is refused on the host, what does not compile, and what kills a context."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .rules import Violation
 
-__all__ = ["TensorMapError", "TensorMapFault"]
+__all__ = ["CompileError", "TensorMapError", "TensorMapFault"]
 
 
 class TensorMapError(ValueError):
@@ -45,3 +45,23 @@ class TensorMapFault(RuntimeError):
     def __reduce__(self) -> tuple:
         """For pickle and copy, which would call the class with the whole text alone."""
         return type(self), (self._message, self.cuda_error), self.__dict__
+
+
+class CompileError(RuntimeError):
+    """A kernel that the compiler refuses, or that the source does not have.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, the file and the line; the compiler's log, which shows the line with a caret.
+    log : str, optional
+        The compiler's log alone.
+    file : str, optional
+        Where the first error is, as the compiler calls the file; empty if it is at no place.
+    line : int, optional
+        Its line there, from 1; 0 if it is at no place.
+    """
+
+    def __init__(self, message: str, log: str = "", file: str = "", line: int = 0):
+        super().__init__(message)
+        self.log, self.file, self.line = log, file, line

@@ -1,0 +1,74 @@
+"""What the compiler made of one kernel, and which it was for a cuda.core Kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from cuda.core import Kernel
+
+__all__ = ["Compiled", "compiled_of", "remember"]
+
+_DYNAMIC_SHARED = re.compile(r"// cuda_tma::dynamic_shared (\d+)")  # what dynamic_shared.cuh leaves in the PTX
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One kernel, compiled: a value, of bytes and names alone.
+
+    Parameters
+    ----------
+    name : str
+        The kernel as it was asked for: ``"gemm<64>"``.
+    lowered_name : str
+        Its name in `ptx` and `cubin`.
+    signature : str
+        The lowered name of ``cuda_tma::signature<decltype(&kernel)>``, which carries the types of all its parameters.
+    target : str
+        ``"sm_90a"``; or ``"compute_90a"``, for which there is no cubin.
+    ptx : str
+        Of the whole source, with line information.
+    cubin : bytes
+        Empty without.
+    constants : mapping of str to int
+        What was asked for beside.
+    log : str
+        The compiler's warnings and remarks.
+    """
+
+    name: str
+    lowered_name: str
+    signature: str
+    target: str
+    ptx: str = field(repr=False)
+    cubin: bytes = field(repr=False)
+    constants: Mapping[str, int] = field(default_factory=dict)
+    log: str = field(default="", repr=False)
+
+    @cached_property
+    def dynamic_shared_bytes(self) -> int:
+        """Bytes of dynamic shared memory that the kernel asks for by ``cuda_tma::dynamic_shared``; 0 if it does not.
+
+        Functions that were not inlined count for every kernel of the source.
+        """
+        own = f".entry {self.lowered_name}("
+        functions = (text for text in self.ptx.split("\n}\n") if ".entry " not in text or own in text)
+        return max([0, *(int(size) for text in functions for size in _DYNAMIC_SHARED.findall(text))])
+
+
+_known: WeakKeyDictionary[Kernel, Compiled] = WeakKeyDictionary()
+
+
+def remember(kernel: Kernel, compiled: Compiled) -> None:
+    """Keep what a kernel was compiled to for as long as the kernel lives."""
+    _known[kernel] = compiled
+
+
+def compiled_of(kernel: Kernel) -> Compiled | None:
+    """What :func:`cuda_tma.compile` made of a kernel; None of a kernel from elsewhere."""
+    return _known.get(kernel)

@@ -1,0 +1,253 @@
+"""CUDA C++ to PTX and machine code, by NVRTC: no driver is needed.
+
+Beside the kernel, NVRTC is asked for the types of its parameters and for constants, by name expressions of what stands
+in ``signature.cuh``. The file is included before the source, which need not know of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import CompileError
+from ..include_path import include_path
+from .compiled import Compiled
+from .diagnosis import diagnose, diagnose_assembly, is_of_assembler
+
+__all__ = ["Request", "compile_source", "request"]
+
+Source = str | os.PathLike[str]
+SIGNATURE_HEADER = Path(include_path(), "cuda_tma", "signature.cuh")
+# What is given unless the user gives it: any of its spellings, and then what replaces it, or leaves it out.
+_DEFAULTS = {
+    "--std=c++17": ("--std", "-std"),
+    "-lineinfo": ("-lineinfo", "--generate-line-info", "-G", "--device-debug"),
+}
+_TARGET_OPTIONS = ("--gpu-architecture", "-arch")
+_MACRO = re.compile(r"[A-Za-z_]\w*(\([\w, .]*\))?")
+_VALUE = re.compile(r"8constantILx(n?)(\d+)E")
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that a compilation depends on, but for the headers and NVRTC itself."""
+
+    source: str
+    file: str  # as the compiler calls it: its folder is searched for headers in quotes
+    name: str
+    target: str
+    options: tuple[str, ...]  # all of them
+    constants: tuple[tuple[str, str], ...]
+
+
+def request(
+    source: Source,
+    name: str,
+    *,
+    target: str,
+    defines: Mapping[str, object] | None = None,
+    options: Sequence[str] | None = None,
+    constants: Mapping[str, str] | None = None,
+) -> Request:
+    """What a user gave, checked and written out; the parameters are those of :func:`compile_source`."""
+    _check_name(name)
+    text, file = _text_of(source, name)
+    return Request(
+        text,
+        file,
+        name,
+        target,
+        (f"--gpu-architecture={target}", *_all_options(_checked_options(options)), *_macros(defines or {})),
+        tuple((constants or {}).items()),
+    )
+
+
+def compile_source(
+    source: Source,
+    name: str,
+    *,
+    target: str,
+    defines: Mapping[str, object] | None = None,
+    options: Sequence[str] | None = None,
+    constants: Mapping[str, str] | None = None,
+) -> Compiled:
+    """Compile one kernel, with cuda_tma's headers on the include path; nothing is kept.
+
+    Parameters
+    ----------
+    source : str or path
+        CUDA C++; or the file that holds it.
+    name : str
+        The kernel, as C++ calls it: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``; one of several of a name is
+        ``"static_cast<void (*)(float)>(scale)"``.
+    target : str
+        ``"sm_90a"`` for PTX and cubin; ``"compute_90a"`` for PTX alone.
+    defines : mapping, optional
+        Macros, by name: numbers and strings as C++ reads them, True and False as 1 and 0, None for one without a value.
+    options : sequence of str, optional
+        NVRTC's. ``--std=c++17`` and ``-lineinfo`` are given unless they are among them.
+    constants : mapping of str to str, optional
+        C++ expressions of integers, each by any name: ``{"bytes": "sizeof(Shared)"}``.
+
+    Returns
+    -------
+    Compiled
+
+    Raises
+    ------
+    CompileError
+        If NVRTC refuses it: with the line, and its log.
+    RuntimeError
+        If there is no NVRTC.
+
+    Examples
+    --------
+    >>> source = 'extern "C" __global__ void fill(float* out) { out[threadIdx.x] = VALUE; }'
+    >>> compiled = compile_source(source, "fill", target="sm_90a", defines={"VALUE": 1.5})
+    >>> compiled.lowered_name, compiled.signature, ".entry fill(" in compiled.ptx
+    ('fill', '_ZN8cuda_tma9signatureIPFvPfEEE', True)
+    """
+    return run(request(source, name, target=target, defines=defines, options=options, constants=constants))
+
+
+def run(asked: Request) -> Compiled:
+    """Compile what was asked for."""
+    nvrtc = load()
+    signature = f"&cuda_tma::signature<decltype(+({asked.name}))>"
+    constants = {key: f"&cuda_tma::constant<(long long)({expression})>" for key, expression in asked.constants}
+    with _program(nvrtc, asked) as program:
+        for expression in (asked.name, signature, *constants.values()):
+            _require(nvrtc, nvrtc.nvrtcAddNameExpression(program, expression.encode()))
+        options = [option.encode() for option in asked.options]
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        log = _text(nvrtc, program, "ProgramLog").strip()
+        if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise _refused(asked, log or str(result))
+        lowered = _require(nvrtc, nvrtc.nvrtcGetLoweredName(program, asked.name.encode())).decode()
+        return Compiled(
+            asked.name,
+            lowered,
+            _require(nvrtc, nvrtc.nvrtcGetLoweredName(program, signature.encode())).decode(),
+            asked.target,
+            _text(nvrtc, program, "PTX"),
+            _bytes(nvrtc, program, "CUBIN"),
+            {
+                key: _value(_require(nvrtc, nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode())
+                for key, expression in constants.items()
+            },
+            log,
+        )
+
+
+def _refused(asked: Request, log: str) -> CompileError:
+    what = asked.source, asked.file, asked.name, asked.target
+    if not is_of_assembler(log):
+        return diagnose(log, *what)
+    target = asked.target.replace("sm_", "compute_")  # for which ptxas is not asked
+    options = (f"--gpu-architecture={target}", *asked.options[1:])
+    return diagnose_assembly(log, run(replace(asked, target=target, options=options)).ptx, *what)
+
+
+# ---- what was given ----
+
+
+def _text_of(source: Source, name: str) -> tuple[str, str]:
+    if isinstance(source, str):
+        words = re.findall(r"\w+", name)
+        return source, f"{words[0] if words else 'kernel'}.cu"
+    if isinstance(source, os.PathLike):
+        return Path(source).read_text(), str(Path(source).absolute())
+    raise TypeError(f"source is a {type(source).__name__}; give CUDA C++ as a str, or the path of its file")
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"name is a {type(name).__name__}; give the kernel's C++ name as a str")
+    if not name.strip() or "\n" in name:
+        raise ValueError(f'name is {name!r}; give the kernel\'s C++ name, as in "gemm" or "gemm<64>"')
+
+
+def _checked_options(options: object) -> tuple[str, ...]:
+    if options is None:
+        return ()
+    if isinstance(options, str) or not isinstance(options, Sequence) or not all(isinstance(o, str) for o in options):
+        raise TypeError(f'options are {options!r}; give NVRTC\'s options as a list of str, as in ["--use_fast_math"]')
+    for option in options:
+        if option.split("=")[0] in _TARGET_OPTIONS:
+            raise ValueError(f"option {option!r}: the target is not an option; it is the device's own")
+    return tuple(options)
+
+
+def _all_options(given: tuple[str, ...]) -> Iterator[str]:
+    spelled = {option.split("=")[0] for option in given}
+    yield from (default for default, spellings in _DEFAULTS.items() if spelled.isdisjoint(spellings))
+    yield f"--include-path={include_path()}"
+    yield f"--pre-include={SIGNATURE_HEADER}"
+    yield from given
+
+
+def _macros(defines: Mapping[str, object]) -> Iterator[str]:
+    for name, value in defines.items():
+        if not isinstance(name, str) or not _MACRO.fullmatch(name):
+            raise ValueError(f"defines has {name!r}; a macro's name is a C++ identifier")
+        if value is not None and not isinstance(value, str | int | float):
+            raise TypeError(f"defines[{name!r}] is a {type(value).__name__}; give a str, a number or None")
+        yield f"-D{name}" if value is None else f"-D{name}={int(value) if isinstance(value, bool) else value}"
+
+
+# ---- NVRTC ----
+
+
+def load() -> Any:
+    """NVRTC's bindings, with the library: some 12 ms, so only when something is to be compiled."""
+    from cuda.bindings import nvrtc
+
+    try:
+        error, *_ = nvrtc.nvrtcVersion()
+    except Exception as missing:  # cuda.bindings 12.9 and 13.x differ in what they raise without the library
+        raise RuntimeError(
+            f"there is no NVRTC to compile with ({str(missing).splitlines()[0]}): pip install nvidia-cuda-nvrtc"
+        ) from missing
+    _require(nvrtc, (error,))
+    return nvrtc
+
+
+@contextmanager
+def _program(nvrtc: Any, asked: Request) -> Iterator[Any]:
+    program = _require(nvrtc, nvrtc.nvrtcCreateProgram(asked.source.encode(), asked.file.encode(), 0, None, None))
+    try:
+        yield program
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _require(nvrtc: Any, answer: tuple) -> Any:
+    """What a call gave, if it succeeded."""
+    result, *values = answer
+    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise RuntimeError(f"NVRTC failed: {result}")
+    return values[0] if values else None
+
+
+def _bytes(nvrtc: Any, program: Any, what: str) -> bytes:
+    size = _require(nvrtc, getattr(nvrtc, f"nvrtcGet{what}Size")(program))
+    content = bytes(size + 2)  # the bindings write to it, and Python shares all bytes of length 0 and 1
+    if size:
+        _require(nvrtc, getattr(nvrtc, f"nvrtcGet{what}")(program, content))
+    return content[:size]
+
+
+def _text(nvrtc: Any, program: Any, what: str) -> str:
+    return _bytes(nvrtc, program, what).rstrip(b"\0").decode(errors="replace")
+
+
+def _value(lowered: str) -> int:
+    found = _VALUE.search(lowered)
+    if found is None:
+        raise RuntimeError(f"NVRTC names a constant {lowered!r}, which has no value in it")
+    return int(found[2]) * (-1 if found[1] else 1)

@@ -1,0 +1,225 @@
+"""From CUDA C++ to PTX, cubin, the types of parameters and constants; and what is said of what does not compile."""
+
+import re
+
+import pytest
+
+from cuda_tma import CompileError
+from cuda_tma._launch.compiled import Compiled
+from cuda_tma._launch.diagnosis import kernels_of
+from cuda_tma._launch.nvrtc import compile_source, request
+
+SOURCE = """
+namespace n {
+template <int... N> struct Box {};
+struct Shared { float a[COUNT]; };
+template <int N, typename... A> __global__ void grid(Box<2 * N, 8> box, A... rest) {}
+__device__ __noinline__ void outlined() {}
+}
+extern "C" __global__ void plain(int a, const float* b, n::Shared c) {}
+__global__ void twice(int a) {}
+__global__ void twice(float a) {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "lowered", "types"),
+    [
+        ("plain", "plain", "iPKfN1n6SharedE"),
+        ("n::grid<32, int, char*>", None, "N1n3BoxIJLi64ELi8EEEEiPc"),  # worked out, where the name has 2 * N
+        ("static_cast<void (*)(float)>(twice)", "_Z5twicef", "f"),
+    ],
+)
+def test_a_kernel_knows_its_types(name, lowered, types):
+    compiled = compile_source(SOURCE, name, target="compute_90a", defines={"COUNT": 25})
+    assert compiled.signature == f"_ZN8cuda_tma9signatureIPFv{types}EEE"
+    assert compiled.lowered_name == (lowered or "_ZN1n4gridILi32EJiPcEEEvNS_3BoxIJXmlLi2ET_ELi8EEEEDpT0_")
+    assert f".entry {compiled.lowered_name}(" in compiled.ptx and ".target sm_90a" in compiled.ptx
+    assert compiled.cubin == b"" and compiled.dynamic_shared_bytes == 0 and compiled.log == ""
+
+
+def test_one_compilation_gives_both():
+    constants = {"bytes": "sizeof(n::Shared)", "less": "-COUNT", "is": "true", "most": "0x7fffffffffffffff"}
+    compiled = compile_source(SOURCE, "plain", target="sm_90a", defines={"COUNT": 25}, constants=constants)
+    assert compiled.constants == {"bytes": 100, "less": -25, "is": 1, "most": 2**63 - 1}
+    assert compiled.cubin.startswith(b"\x7fELF") and b"plain" in compiled.cubin
+    assert re.search(r"^\s*\.loc\s+\d+ 8 ", compiled.ptx, re.M) and not compiled.ptx.endswith("\0")
+    assert compiled.target == "sm_90a" and repr(compiled).endswith(f"constants={compiled.constants})")
+
+
+def test_bytes_that_python_shares_are_not_written_to():
+    """The log of a compilation without warnings is one byte, and Python has each bytes of length one once."""
+    compile_source('extern "C" __global__ void k() {}', "k", target="compute_90")
+    assert [ord(bytes([code])) for code in (0, 32)] == [0, 32]
+
+
+def test_our_headers_are_there_but_not_forced():
+    source = """
+#include <cuda_tma/tma.cuh>
+#include <cuda_tma/signature.cuh>
+extern "C" __global__ void k(const __grid_constant__ cuda_tma::TensorMap map) {}"""
+    compiled = compile_source(source, "k", target="compute_90a")
+    assert compiled.signature == "_ZN8cuda_tma9signatureIPFvNS_9TensorMapEEEE"
+    assert "TensorMap" not in compile_source("__global__ void k() {}", "k", target="compute_75").ptx
+
+
+DYNAMIC = """
+#include <cuda_tma/dynamic_shared.cuh>
+template <int N> struct Shared { alignas(512) char bytes[N]; };
+extern "C" __global__ void small(char* out) { *out = cuda_tma::dynamic_shared<Shared<700>>().bytes[out[1]]; }
+extern "C" __global__ void large(char* out) {
+    if (out[0]) *out = cuda_tma::dynamic_shared<Shared<1024 * COUNT>>().bytes[out[1]];
+    else *out = cuda_tma::dynamic_shared<char>();
+}
+extern "C" __global__ void none(char* out) { *out = 1; }
+"""
+
+
+def test_dynamic_shared_memory_is_the_kernels_own():
+    found = {
+        name: compile_source(DYNAMIC, name, target="sm_90a", defines={"COUNT": 200}).dynamic_shared_bytes
+        for name in ("small", "large", "none")
+    }
+    assert found == {"small": 1024, "large": 1024 * 200, "none": 0}
+
+
+def test_functions_that_are_not_inlined_count_for_every_kernel():
+    ptx = (
+        ".func f(\n)\n{\n\t// cuda_tma::dynamic_shared 32\n\tret;\n}\n"
+        ".visible .entry k(\n)\n{\n\t// cuda_tma::dynamic_shared 16\n\tret;\n}\n"
+        ".visible .entry kk(\n)\n{\n\t// cuda_tma::dynamic_shared 64\n\tret;\n}\n"
+    )
+    sizes = [Compiled("k", name, "", "sm_90a", ptx, b"").dynamic_shared_bytes for name in ("k", "kk", "other")]
+    assert sizes == [32, 64, 32]
+
+
+def test_too_strict_an_alignment_is_refused():
+    source = DYNAMIC.replace("alignas(512)", "alignas(2048)")
+    with pytest.raises(CompileError, match=r"dynamic_shared\.cuh\(\d+\): static assertion failed.* aligned to 1024"):
+        compile_source(source, "small", target="compute_90a", defines={"COUNT": 1})
+
+
+# ---- options ----
+
+KERNEL = 'extern "C" __global__ void k() {}'
+
+
+def options_of(**given):
+    return request(KERNEL, "k", target="sm_90a", **given).options
+
+
+def test_defaults_give_way_to_what_is_given():
+    assert {"--std=c++17", "-lineinfo", "--gpu-architecture=sm_90a"} <= set(options_of())
+    for given in (["-std=c++20"], ["--std=c++20"], ["--std", "c++20"]):
+        assert [o for o in options_of(options=given) if "c++" in o] == given[-1:]
+    for given in (["-G"], ["--generate-line-info"]):
+        assert "-lineinfo" not in options_of(options=given) and options_of(options=given)[-1] == given[0]
+    compiled = compile_source(KERNEL, "k", target="sm_90a", options=("-std=c++20", "-G"))
+    assert compiled.log == "" and ".target sm_90a, debug" in compiled.ptx
+
+
+def test_macros_are_written_as_cpp_reads_them():
+    given = {"A": 1, "B": True, "C": False, "D": None, "E": "unsigned char", "F": 1.5, "G(x)": "(x + 1)"}
+    macros = ["-DA=1", "-DB=1", "-DC=0", "-DD", "-DE=unsigned char", "-DF=1.5", "-DG(x)=(x + 1)"]
+    assert [option for option in options_of(defines=given) if option.startswith("-D")] == macros
+    source = "static_assert(A + B + C + D + F + G(sizeof(E)) == 6.5); " + KERNEL
+    assert compile_source(source, "k", target="compute_90", defines=given).lowered_name == "k"
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"source": b"code"}, TypeError, "source is a bytes; give CUDA C"),
+        ({"name": 7}, TypeError, "name is a int"),
+        ({"name": " "}, ValueError, "name is ' '; give"),
+        ({"options": "-G"}, TypeError, "options are '-G'; give NVRTC's options as a list of str"),
+        ({"options": [1]}, TypeError, r"options are \[1\]"),
+        ({"options": ["-arch=sm_80"]}, ValueError, "'-arch=sm_80': the target is not an option"),
+        ({"defines": {"1A": 1}}, ValueError, "defines has '1A'"),
+        ({"defines": {"A": [1]}}, TypeError, r"defines\['A'\] is a list"),
+    ],
+)
+def test_what_cannot_be_an_argument_is_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        request(**{"source": KERNEL, "name": "k", "target": "sm_90a", **given})
+
+
+def test_a_file_is_a_source(tmp_path):
+    (tmp_path / "near.cuh").write_text("using type = char;\n")
+    (tmp_path / "kernel.cu").write_text('#include "near.cuh"\nextern "C" __global__ void k(type a) { error; }\n')
+    with pytest.raises(CompileError, match=r'kernel\.cu\(2\): identifier "error" is undefined') as refused:
+        compile_source(tmp_path / "kernel.cu", "k", target="compute_90a")
+    assert (refused.value.file, refused.value.line) == (str(tmp_path / "kernel.cu"), 2)
+    (tmp_path / "kernel.cu").write_text('#include "near.cuh"\nextern "C" __global__ void k(type a) {}\n')
+    assert "PFvcE" in compile_source(tmp_path / "kernel.cu", "k", target="compute_90a").signature
+
+
+# ---- what does not compile ----
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "found"),
+    [
+        (
+            "__global__ void k(int a) {\n\n    foo(a);\n}\n",
+            "k",
+            "kernel 'k' does not compile for sm_90a: k.cu(3): identifier \"foo\" is undefined\n\n"
+            'k.cu(3): error: identifier "foo" is undefined\n      foo(a);\n      ^',
+        ),
+        ("#include <absent.h>\n" + KERNEL, "k", 'k.cu(1): cannot open source file "absent.h"'),
+        (
+            "#define TRAP \\\n  asm volatile(\"nonsense;\")\n__global__ void k() {\n  TRAP;\n}",
+            "k",
+            "k.cu(4): Not a name of any known instruction: 'nonsense', in the PTX 'nonsense;'\n\n    TRAP;\n    ^",
+        ),
+        (
+            "namespace n { __global__ void gemm() {} template <int N> __global__ void copy() {} }",
+            "gemm",
+            "there is no kernel 'gemm': identifier \"gemm\" is undefined. Its kernels are n::gemm, n::copy<...>; "
+            "did you mean n::gemm?",
+        ),
+        ("__global__ void scale() {}", "x", "no kernel 'x': identifier \"x\" is undefined. Its kernels are scale"),
+        ("__device__ void k() {}", "k", "The source has no kernel: none of its functions is __global__"),
+        (
+            "__global__ void k(int) {} __global__ void k(float) {}",
+            "k",
+            'Name one of them by its type: "static_cast<void (*)(float)>(k)"',
+        ),
+        ("template <int N> __global__ void k() { static_assert(N > 3, \"small\"); }", "k<3>", "failed with \"small\""),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(source, name, found):
+    with pytest.raises(CompileError) as refused:
+        compile_source(source, name, target="sm_90a")
+    assert found in str(refused.value).replace("\t", "    ")
+    assert refused.value.log in str(refused.value) or "there is no kernel" in str(refused.value)
+
+
+def test_a_place_is_given_where_there_is_one():
+    with pytest.raises(CompileError) as refused:
+        compile_source('\n__global__ void k() { asm("nonsense;"); }', "k", target="sm_90a")
+    assert (refused.value.file, refused.value.line) == ("k.cu", 2)
+    with pytest.raises(CompileError, match="unrecognized option --nonsense") as refused:
+        compile_source(KERNEL, "k", target="sm_90a", options=["--nonsense"])
+    assert (refused.value.file, refused.value.line) == ("", 0)
+
+
+def test_a_constant_that_is_none_is_named():
+    with pytest.raises(CompileError, match=r"'sizeof\(Shard\)' was asked for, .*\"Shard\" is undefined"):
+        compile_source(KERNEL, "k", target="sm_90a", constants={"bytes": "sizeof(Shard)"})
+
+
+def test_kernels_are_found_in_a_source():
+    source = """
+// __global__ void comment() {}
+/* __global__ void another() {} */
+const char* text = "__global__ void quoted() {";
+namespace a::b { namespace { __global__ void inner(); } struct S { int x; }; }
+extern "C" __global__ void __cluster_dims__(2) __launch_bounds__((A + 1) * 128, 1)
+first(int a) { if (a) { } }
+template <typename T, int N>
+static __global__ [[maybe_unused]] void second(T (&a)[N]) {}
+__global__ void first(float a);
+"""
+    assert kernels_of(source) == ["a::b::inner", "first", "second<...>"]
+    assert kernels_of("}}} __global__") == []
