@@ -1,0 +1,1 @@
+"""Kernels, run from their PTX, without a GPU."""

@@ -1,0 +1,54 @@
+"""What the simulator cannot read, or cannot do. What a kernel does wrong is a finding, and never raised."""
+
+from __future__ import annotations
+
+__all__ = ["ParseError", "UnsupportedInstruction"]
+
+
+class ParseError(ValueError):
+    """A text that is not PTX, or not PTX as known here.
+
+    Parameters
+    ----------
+    message : str
+        What was found, and what was expected.
+    line : int
+        Line of the PTX text, from 1.
+    """
+
+    def __init__(self, message: str, line: int):
+        super().__init__(f"PTX line {line}: {message}")
+        self.line = line
+        self._message = message
+
+    def __reduce__(self) -> tuple:
+        """For pickle and copy, which would call the class with the whole text alone."""
+        return type(self), (self._message, self.line)
+
+
+class UnsupportedInstruction(NotImplementedError):
+    """An instruction, or a form of one, that the simulator does not know: it never guesses.
+
+    Parameters
+    ----------
+    opcode : str
+        As it is spelled: ``"tcgen05.mma.cta_group::1.kind::f16"``.
+    line : int
+        Line of the PTX text, from 1.
+    reason : str, optional
+        What about it is not known.
+    """
+
+    def __init__(self, opcode: str, line: int, reason: str = ""):
+        super().__init__(
+            f"PTX line {line}: the simulator does not know {opcode}"
+            + (f" ({reason})" if reason else "")
+            + "; run this kernel on a GPU, or keep the instruction out of it"
+        )
+        self.opcode = opcode
+        self.line = line
+        self.reason = reason
+
+    def __reduce__(self) -> tuple:
+        """For pickle and copy, which would call the class with the whole text alone."""
+        return type(self), (self.opcode, self.line, self.reason)

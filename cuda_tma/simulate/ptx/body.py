@@ -1,0 +1,215 @@
+"""The body of a function: first its statements, each with the scope that it stands in; then what their names mean.
+
+Labels may be used before they stand, and each ``{ }`` has registers, variables and labels of its own: inline asm relies
+on both. PTX, "Instruction Statements", "Directive Statements".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from ..errors import ParseError
+from .module import Function, Guard, Instruction, Label, Place, Prototype, Register, RegisterName, Symbol, Variable
+from .operands import Meaning, operands
+from .places import Places
+from .tokens import Cursor, Token
+from .variables import LINKAGE, parameters, variables
+
+_VARIABLE_SPACES = (".shared", ".local", ".param", ".const", ".global")
+_MOST_PARTS = 1 << 20  # of .reg .b32 %r<n>: more is a slip, not a function
+
+
+@dataclass
+class _Scope:
+    """What the names of one ``{ }`` mean, and of those around it."""
+
+    outer: _Scope | None
+    names: dict[str, Meaning] = field(default_factory=dict)
+
+    def find(self, name: str) -> Meaning | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if (meaning := scope.names.get(name)) is not None:
+                return meaning
+            scope = scope.outer
+        return None
+
+
+class _Statement(NamedTuple):
+    opcode: Token
+    guard: tuple[Token, bool] | None
+    operands: list[Token]
+    scope: _Scope
+    places: tuple[Place, ...]
+
+
+class _Body:
+    """What the statements of one body declare, as they are read."""
+
+    def __init__(self, function: Function, known: Mapping[str, Meaning], places: Places):
+        self.places = places
+        self.scope = _Scope(_Scope(None, dict(known)))
+        self.registers: list[RegisterName] = []
+        self.variables: dict[str, Variable] = {}
+        self.prototypes: dict[str, Prototype] = {}
+        self.labels: dict[str, int] = {}
+        self.target_lists: list[tuple[str, list[Token], _Scope]] = []
+        self.statements: list[_Statement] = []
+        for variable in (*function.returns, *function.params):
+            if variable.space == "reg":
+                self.register(variable.name, variable.type)
+            else:
+                self.scope.names[variable.name] = Symbol(variable.name)
+
+    def register(self, name: str, type_: str) -> None:
+        self.scope.names[name] = Register(len(self.registers))
+        self.registers.append(RegisterName(name, type_))
+
+    def unique(self, name: str, taken: Collection[str]) -> str:
+        """The name itself, or in a scope that declares it anew, one with a number."""
+        number = 2
+        found = name
+        while found in taken:
+            found = f"{name}#{number}"
+            number += 1
+        return found
+
+
+def read_body(cursor: Cursor, function: Function, known: Mapping[str, Meaning], places: Places) -> Function:
+    """The function with what stands between its braces; the cursor is behind the first of them."""
+    body = _Body(function, known, places)
+    depth = 1
+    while depth:
+        if cursor.take("{"):
+            depth += 1
+            body.scope = _Scope(body.scope)
+        elif cursor.take("}"):
+            depth -= 1
+            body.scope = body.scope.outer or body.scope
+        elif cursor.token.kind == "end":
+            cursor.refuse(f"the }} of {function.name}")
+        elif not cursor.take(";"):
+            _read_statement(cursor, body)
+    return replace(
+        function,
+        registers=tuple(body.registers),
+        variables=body.variables,
+        instructions=tuple(_instructions(body)),
+        labels=body.labels,
+        branch_targets=dict(_branch_targets(body)),
+        prototypes=body.prototypes,
+    )
+
+
+def _read_statement(cursor: Cursor, body: _Body) -> None:
+    token = cursor.token
+    if token.kind == "dotted":
+        _read_directive(cursor, body)
+    elif token.kind == "name" and cursor.peek().text == ":":
+        cursor.next(), cursor.next()
+        _read_label(cursor, body, token)
+    else:
+        guard = None
+        if cursor.take("@"):
+            negated = cursor.take("!")
+            guard = (cursor.next(), negated)
+        opcode = cursor.token
+        cursor.expect_kind("name")
+        while cursor.token.kind == "dotted":
+            opcode = opcode._replace(text=opcode.text + cursor.next().text)
+        body.statements.append(_Statement(opcode, guard, cursor.until(";"), body.scope, body.places.here))
+
+
+def _read_directive(cursor: Cursor, body: _Body) -> None:
+    word = cursor.text
+    if word == ".loc":
+        cursor.next()
+        body.places.read(cursor)
+    elif word == ".reg":
+        _read_registers(cursor, body)
+    elif word.split(".")[1] in LINKAGE or word in _VARIABLE_SPACES:
+        linkage = cursor.next().text[1:] if word.split(".")[1] in LINKAGE else ""
+        for variable in variables(cursor, linkage):
+            name = body.unique(variable.name, body.variables)
+            body.scope.names[variable.name] = Symbol(name)
+            body.variables[name] = replace(variable, name=name)
+        cursor.expect(";")
+    elif word == ".pragma":
+        cursor.until(";")
+    else:
+        cursor.refuse("a statement")
+
+
+def _read_registers(cursor: Cursor, body: _Body) -> None:
+    """``.reg .b32 a, %r<3>;``"""
+    cursor.next()
+    if cursor.token.kind != "dotted":
+        cursor.refuse("the type of registers")
+    type_ = cursor.next().text[1:]
+    while True:
+        name = cursor.expect_kind("name")
+        if cursor.take("<"):
+            count = int(cursor.expect_kind("number"))
+            if count > _MOST_PARTS:
+                raise ParseError(f"{name}<{count}> declares more than {_MOST_PARTS} registers", cursor.line)
+            cursor.expect(">")
+            for number in range(count):
+                body.register(f"{name}{number}", type_)
+        else:
+            body.register(name, type_)
+        if not cursor.take(","):
+            break
+    cursor.expect(";")
+
+
+def _read_label(cursor: Cursor, body: _Body, label: Token) -> None:
+    """A label, or a list of targets or a prototype, which bear one."""
+    name = label.text
+    if cursor.take(".branchtargets"):
+        unique = body.unique(name, {taken for taken, *_ in body.target_lists})
+        body.scope.names[name] = Symbol(unique)
+        body.target_lists.append((unique, cursor.until(";"), body.scope))
+    elif cursor.take(".callprototype"):
+        unique = body.unique(name, body.prototypes)
+        body.scope.names[name] = Symbol(unique)
+        returns = parameters(cursor)
+        cursor.expect("_")
+        body.prototypes[unique] = Prototype(returns, parameters(cursor))
+        cursor.until(";")
+    elif cursor.take(".calltargets"):
+        body.scope.names[name] = Symbol(name)
+        cursor.until(";")
+    else:
+        if name in body.scope.names:
+            raise ParseError(f"{name} is declared twice in one scope", label.line)
+        unique = body.unique(name, body.labels)
+        body.labels[unique] = len(body.statements)
+        body.scope.names[name] = Label(unique, len(body.statements))
+
+
+def _instructions(body: _Body) -> Iterator[Instruction]:
+    for statement in body.statements:
+        parts = tuple(statement.opcode.text.split("."))
+        guard = None
+        if statement.guard is not None:
+            token, negated = statement.guard
+            register = statement.scope.find(token.text)
+            if not isinstance(register, Register):
+                raise ParseError(f"the guard {token.text} is no register", token.line)
+            guard = Guard(register, negated)
+        found = operands(statement.operands, statement.scope.find, statement.opcode.line)
+        yield Instruction(parts, found, guard, statement.places, statement.opcode.line)
+
+
+def _branch_targets(body: _Body) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for name, listed, scope in body.target_lists:
+        targets = []
+        for token in listed:
+            if token.text != ",":
+                label = scope.find(token.text)
+                if not isinstance(label, Label):
+                    raise ParseError(f"the target {token.text} is no label", token.line)
+                targets.append(label.target)
+        yield name, tuple(targets)

@@ -1,0 +1,138 @@
+"""PTX text -> `Module`. PTX, "PTX Module Directives", "Directives"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from .body import read_body
+from .constants import integer
+from .module import Function, Module, Symbol, Variable
+from .operands import Meaning
+from .places import Names, Places
+from .tokens import Cursor, tokens
+from .variables import LINKAGE, SPACES, parameters, variables
+
+_FUNCTIONS = ("entry", "func")
+
+
+def parse(text: str) -> Module:
+    """A PTX text, as NVRTC and nvcc write it, as a frozen `Module`.
+
+    Instructions are taken as they are spelled, known or not.
+
+    Parameters
+    ----------
+    text : str
+        The whole text.
+
+    Returns
+    -------
+    Module
+
+    Raises
+    ------
+    ParseError
+        If the text is not PTX; it names the line.
+
+    Examples
+    --------
+    >>> module = parse(".version 8.0 .target sm_90 .address_size 64 .entry nothing() { ret; }")
+    >>> module.functions["nothing"].instructions[0].opcode
+    ('ret',)
+    """
+    all_tokens = tokens(text.rstrip("\0"))
+    return _Reader(Cursor(all_tokens), Names(all_tokens)).module()
+
+
+class _Reader:
+    """The module as it is read: what a body may name is declared before it."""
+
+    def __init__(self, cursor: Cursor, names: Names):
+        self._cursor = cursor
+        self._names = names
+        self._version = (0, 0)
+        self._target: tuple[str, ...] = ()
+        self._address_size = 64
+        self._functions: dict[str, Function] = {}
+        self._variables: dict[str, Variable] = {}
+        self._known: dict[str, Meaning] = {}
+
+    def module(self) -> Module:
+        cursor = self._cursor
+        while cursor.token.kind != "end":
+            if not cursor.take(";"):
+                self._directive()
+        return Module(self._version, self._target, self._address_size, self._functions, self._variables)
+
+    def _directive(self) -> None:
+        cursor = self._cursor
+        if cursor.token.kind != "dotted":
+            cursor.refuse("a directive")
+        linkage = cursor.next().text[1:] if cursor.text[1:] in LINKAGE else ""
+        word = cursor.text[1:]
+        if word in _FUNCTIONS:
+            self._function(linkage)
+        elif word.split("[")[0] in SPACES:
+            for variable in variables(cursor, linkage):
+                self._variables[variable.name] = variable
+                self._known[variable.name] = Symbol(variable.name)
+        else:
+            cursor.next()
+            self._setting(word)
+
+    def _setting(self, word: str) -> None:
+        cursor = self._cursor
+        if word == "version":
+            major, _, minor = cursor.expect_kind("number").partition(".")
+            self._version = (int(major), int(minor))
+        elif word == "target":
+            self._target = (cursor.next().text,)
+            while cursor.take(","):
+                self._target += (cursor.next().text,)
+        elif word == "address_size":
+            self._address_size = integer(cursor)
+        elif word == "file":
+            while cursor.token.kind in ("number", "string") or cursor.text == ",":
+                cursor.next()
+        elif word == "section":
+            cursor.next()
+            cursor.expect("{")
+            cursor.until("}")
+        elif word in ("pragma", "alias"):
+            cursor.until(";")
+        else:
+            cursor.refuse(f"something known, not .{word},")
+
+    def _function(self, linkage: str) -> None:
+        cursor = self._cursor
+        line = cursor.line
+        kind = cursor.next().text[1:]
+        returns = parameters(cursor)
+        name = cursor.expect_kind("name")
+        params = parameters(cursor)
+        function = Function(name, kind, returns, params, self._attributes(), linkage, line, declared_only=True)
+        self._known[name] = Symbol(name)
+        if cursor.take("{"):
+            function = replace(function, declared_only=False)
+            function = read_body(cursor, function, self._known, Places(self._names, name))
+        elif name in self._functions:
+            return
+        self._functions[name] = function
+
+    def _attributes(self) -> Mapping[str, tuple[int | str, ...]]:
+        """``.maxntid 256, 1, 1`` and the like, up to the body or the semicolon."""
+        cursor = self._cursor
+        found: dict[str, tuple[int | str, ...]] = {}
+        while cursor.token.kind == "dotted":
+            word = cursor.next().text[1:]
+            values: list[int | str] = []
+            while cursor.token.kind in ("number", "string") or cursor.text == ",":
+                if cursor.token.kind == "number":
+                    values.append(integer(cursor))
+                elif not cursor.take(","):
+                    values.append(cursor.next().text[1:-1])
+            if word == "pragma":
+                cursor.expect(";")
+            found[word] = tuple(values)
+        return found

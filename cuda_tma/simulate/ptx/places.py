@@ -1,0 +1,89 @@
+"""``.file``, ``.loc`` and the section with their names -> places in the source. PTX, "Debugging Directives"."""
+
+from __future__ import annotations
+
+from .constants import integer
+from .module import Place
+from .tokens import Cursor, Token
+
+STRINGS = ".debug_str"  # the section that holds the names of inlined functions
+_At = tuple[int, int, int]  # file, line, column
+
+
+class Names:
+    """What stands behind the numbers of ``.loc``: it comes at the end of a text, and so is read before the rest."""
+
+    def __init__(self, all_tokens: list[Token]):
+        self._files: dict[int, str] = {}
+        self._sections: dict[str, bytes] = {}
+        cursor = Cursor(all_tokens)
+        while (token := cursor.next()).kind != "end":
+            if token.text == ".file" and cursor.token.kind == "number":
+                number = integer(cursor)
+                self._files[number] = cursor.expect_kind("string")[1:-1]
+            elif token.text == ".section" and cursor.text == STRINGS:
+                self._read_strings(cursor)
+
+    def file(self, number: int) -> str:
+        return self._files.get(number, f"file {number}")
+
+    def function(self, label: str, offset: int) -> str | None:
+        """The zero-terminated text at a label, or at the start of the section."""
+        text = self._sections.get(label, b"")[offset:]
+        return text.split(b"\0")[0].decode(errors="replace") or None
+
+    def _read_strings(self, cursor: Cursor) -> None:
+        label = cursor.next().text
+        labels = {label: 0}
+        data = bytearray()
+        cursor.expect("{")
+        while not cursor.take("}"):
+            if cursor.token.kind == "name":
+                labels[cursor.next().text] = len(data)
+                cursor.expect(":")
+            elif cursor.take(".b8"):
+                data.append(integer(cursor) & 0xFF)
+                while cursor.take(","):
+                    data.append(integer(cursor) & 0xFF)
+            else:
+                cursor.refuse("a byte")
+        self._sections = {label: bytes(data[start:]) for label, start in labels.items()}
+
+
+class Places:
+    """The places of one function: each ``.loc`` holds until the next.
+
+    ``inlined_at`` says where the call stood. That place may be inlined itself: then the last ``.loc`` that named it has
+    said where.
+    """
+
+    def __init__(self, names: Names, function: str):
+        self._names = names
+        self._function = function
+        self._chains: dict[_At, tuple[Place, ...]] = {}
+        self.here: tuple[Place, ...] = ()
+
+    def read(self, cursor: Cursor) -> None:
+        """What follows ``.loc``."""
+        at = _at(cursor)
+        function: str | None = self._function
+        callers: tuple[Place, ...] = ()
+        while cursor.take(","):
+            word = cursor.expect_kind("name")
+            if word == "function_name":
+                label = cursor.next().text
+                function = self._names.function(label, integer(cursor) if cursor.take("+") else 0)
+            elif word == "inlined_at":
+                caller = _at(cursor)
+                callers = self._chains.get(caller) or (self._place(caller, self._function),)
+            else:
+                cursor.refuse("function_name or inlined_at")
+        # A place without lines (.loc 1 0 3) is what a compiler makes up.
+        self.here = self._chains[at] = (self._place(at, function), *callers)
+
+    def _place(self, at: _At, function: str | None) -> Place:
+        return Place(self._names.file(at[0]), at[1], at[2], function)
+
+
+def _at(cursor: Cursor) -> _At:
+    return integer(cursor), integer(cursor), integer(cursor)

@@ -1,0 +1,114 @@
+"""PTX text -> tokens, and a cursor that walks over them. PTX, "Lexical Elements"."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, NoReturn
+
+from ..errors import ParseError
+
+# An opcode with its modifiers is one token, `%tid.x` too; so is a directive or a type: `.reg`, `.shared::cta`.
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\f]+|//[^\n]*)
+    |(?P<newline>\n)
+    |(?P<comment>/\*.*?\*/)
+    |(?P<string>"(?:[^"\\]|\\.)*")
+    |(?P<number>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
+        |\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+U?)
+    |(?P<name>[A-Za-z_$%][\w$]*(?:\.\w+(?:::\w+)*)*)
+    |(?P<dotted>\.\w+(?:::\w+)*(?:\.\w+(?:::\w+)*)*)
+    |(?P<mark><<|>>|[\[\]{}()<>,;:|!@+\-=~*/&^?])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Token(NamedTuple):
+    kind: str  # "string", "number", "name", "dotted", "mark" or "end"
+    text: str
+    line: int
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens of a PTX text, the last of kind "end"."""
+    found: list[Token] = []
+    line, at = 1, 0
+    match = _TOKEN.match
+    while at < len(text):
+        token = match(text, at)
+        if token is None:
+            raise ParseError(f"{text[at : at + 20].splitlines()[0]!r} is not PTX", line)
+        at = token.end()
+        kind = token.lastgroup
+        if kind == "newline":
+            line += 1
+        elif kind == "comment":
+            line += token[0].count("\n")
+        elif kind != "space":
+            found.append(Token(str(kind), token[0], line))
+    found.append(Token("end", "", line))
+    return found
+
+
+class Cursor:
+    """Where a parser stands in a list of tokens."""
+
+    __slots__ = ("_at", "_tokens")
+
+    def __init__(self, all_tokens: list[Token]):
+        self._tokens = all_tokens
+        self._at = 0
+
+    @property
+    def token(self) -> Token:
+        return self._tokens[self._at]
+
+    @property
+    def text(self) -> str:
+        return self._tokens[self._at].text
+
+    @property
+    def line(self) -> int:
+        return self._tokens[self._at].line
+
+    def next(self) -> Token:
+        token = self._tokens[self._at]
+        if token.kind != "end":
+            self._at += 1
+        return token
+
+    def take(self, text: str) -> bool:
+        """Step over this token, if it is that."""
+        if self._tokens[self._at].text != text or self._tokens[self._at].kind in ("string", "end"):
+            return False
+        self._at += 1
+        return True
+
+    def expect(self, text: str) -> None:
+        if not self.take(text):
+            self.refuse(repr(text))
+
+    def expect_kind(self, kind: str) -> str:
+        if self.token.kind != kind:
+            self.refuse(f"a {kind}")
+        return self.next().text
+
+    def until(self, *ends: str) -> list[Token]:
+        """The tokens before the first of these marks that is inside no bracket; steps over the mark too."""
+        start, depth = self._at, 0
+        while (token := self.token).text not in ends or depth or token.kind != "mark":
+            if token.kind == "end":
+                self.refuse(" or ".join(map(repr, ends)))
+            if token.kind == "mark":
+                depth += (token.text in "([{") - (token.text in ")]}")
+                if depth < 0:
+                    self.refuse(" or ".join(map(repr, ends)))
+            self._at += 1
+        self._at += 1
+        return self._tokens[start : self._at - 1]
+
+    def peek(self, ahead: int = 1) -> Token:
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def refuse(self, expected: str) -> NoReturn:
+        found = repr(self.text) if self.token.kind != "end" else "the end"
+        raise ParseError(f"found {found} where {expected} was expected", self.line)

@@ -1,0 +1,190 @@
+"""Declarations of variables and parameters, and what they are initialised with. PTX, "Variables"."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from math import prod
+
+from ..errors import ParseError
+from .constants import STARTS, constant, integer
+from .module import TYPE_BYTES, Immediate, Reference, Variable
+from .tokens import Cursor
+
+SPACES = ("global", "const", "shared", "local", "param", "reg")
+LINKAGE = ("extern", "visible", "weak", "common")
+_FLOATS = {"f32": "<f", "f64": "<d"}
+_OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
+_MOST_ELEMENTS = 1 << 28  # of an initialiser: more is a slip
+_Item = Immediate | Reference | list  # of an initialiser; a list is a brace
+
+
+def variables(cursor: Cursor, linkage: str = "") -> Iterator[Variable]:
+    """``.space .align n .type name[dims] = {...}, ...;`` without its semicolon."""
+    space = cursor.next().text[1:].split(".")[0]
+    align, vector, type_ = _modifiers(cursor)
+    while True:
+        yield _variable(cursor, Variable("", space, type_, align, vector, linkage=linkage))
+        if not cursor.take(","):
+            return
+
+
+def parameters(cursor: Cursor) -> tuple[Variable, ...]:
+    """``( .param .b32 name, ... )``, or nothing: each with its offset."""
+    found: list[Variable] = []
+    if cursor.take("("):
+        while not cursor.take(")"):
+            if cursor.token.kind != "dotted":
+                cursor.refuse("a parameter")
+            space = cursor.next().text[1:]
+            align, vector, type_ = _modifiers(cursor)
+            found.append(_variable(cursor, Variable("", space, type_, align, vector)))
+            cursor.take(",")
+    return tuple(_at_offsets(found))
+
+
+def _at_offsets(params: Iterable[Variable]) -> Iterator[Variable]:
+    end = 0
+    for param in params:
+        offset = -(-end // param.align) * param.align
+        yield replace(param, offset=offset)
+        end = offset + param.size_bytes
+
+
+def _modifiers(cursor: Cursor) -> tuple[int, int, str]:
+    """Alignment (0 if not said), elements of a vector, type."""
+    align, vector, type_ = 0, 1, ""
+    while cursor.token.kind == "dotted":
+        words = cursor.next().text[1:].split(".")
+        for word in words:
+            if word == "align":
+                align = integer(cursor)
+            elif word in ("v2", "v4", "v8"):
+                vector = int(word[1:])
+            elif word == "attribute":
+                cursor.expect("(")
+                cursor.until(")")
+            elif word in TYPE_BYTES or word in _OPAQUE_BYTES:
+                type_ = word
+            elif word == "ptr":
+                _pointer(cursor)
+            elif word not in SPACES:  # ".ptr .global", ".const[2]" and the like say nothing of the size
+                cursor.refuse(f"a type, not .{word}")
+    if not type_:
+        cursor.refuse("a type")
+    return align, vector, type_
+
+
+def _pointer(cursor: Cursor) -> None:
+    """``.ptr .global .align 16``: what a parameter points at."""
+    while cursor.token.kind == "dotted":
+        if cursor.next().text == ".align":
+            integer(cursor)
+
+
+def _variable(cursor: Cursor, declared: Variable) -> Variable:
+    """Name, dimensions, initialiser; `declared.size_bytes` is how many elements a vector has."""
+    name = cursor.expect_kind("name")
+    element_bytes = TYPE_BYTES.get(declared.type) or _OPAQUE_BYTES.get(declared.type, 1)
+    item_bytes = element_bytes * declared.size_bytes
+    dims: list[int] = []
+    while cursor.take("["):
+        dims.append(0 if cursor.text == "]" else integer(cursor))
+        cursor.expect("]")
+    found = replace(
+        declared,
+        name=name,
+        align=declared.align or item_bytes,
+        size_bytes=prod(dims) * item_bytes if dims else item_bytes,
+    )
+    if not cursor.take("="):
+        return found
+    shape = (*dims, declared.size_bytes) if declared.size_bytes > 1 else tuple(dims)
+    line, items = cursor.line, _items(cursor)
+    if shape[:1] == (0,) and isinstance(items, list):
+        shape = (len(items), *shape[1:])  # x[] = {...} is as long as its items
+    try:
+        return _initialised(found, items, shape, element_bytes)
+    except (IndexError, OverflowError) as error:
+        raise ParseError(f"the initialiser of {name} does not fit {dims or 'one element'}: {error}", line) from None
+
+
+def _items(cursor: Cursor) -> _Item:
+    if cursor.take("{"):
+        items: list[_Item] = []
+        while not cursor.take("}"):
+            items.append(_items(cursor))
+            cursor.take(",")
+        return items
+    if cursor.token.kind == "number" and cursor.peek().text == "(":  # 0xFF00(symbol)
+        mask = integer(cursor)
+        cursor.expect("(")
+        reference = _reference(cursor)
+        cursor.expect(")")
+        return replace(reference, mask=mask)
+    if cursor.token.kind == "number" or cursor.text in STARTS:
+        return constant(cursor)
+    return _reference(cursor)
+
+
+def _reference(cursor: Cursor) -> Reference:
+    """``symbol``, ``symbol+4``, ``generic(symbol)+4``."""
+    generic = cursor.text == "generic" and cursor.peek().text == "("
+    if generic:
+        cursor.next(), cursor.next()
+    name = cursor.expect_kind("name")
+    if generic:
+        cursor.expect(")")
+    addend = integer(cursor) if cursor.text in ("+", "-") else 0
+    return Reference(0, name, addend, generic)
+
+
+def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], element_bytes: int) -> Variable:
+    """Inner braces begin a row; what is left out is zero."""
+    count = prod(shape)
+    if not 0 < count <= _MOST_ELEMENTS:
+        raise IndexError(f"{count} elements")
+    data = bytearray(count * element_bytes)
+    references = []
+    for index, item in _placed(items, shape):
+        if index >= count:
+            raise IndexError("it has too many numbers")
+        offset = index * element_bytes
+        if isinstance(item, Reference):
+            references.append(replace(item, offset=offset))
+        else:
+            data[offset : offset + element_bytes] = _stored(item, variable.type, element_bytes)
+    return replace(variable, size_bytes=len(data), initial=bytes(data), references=tuple(references))
+
+
+def _placed(items: _Item, shape: tuple[int, ...]) -> Iterator[tuple[int, Immediate | Reference]]:
+    """Each item with its index among all elements, rows one behind the other."""
+    if not isinstance(items, list):
+        yield 0, items
+        return
+    at = 0
+    for item in items:
+        if isinstance(item, list):
+            if not shape:
+                raise IndexError("its braces are too deep")
+            inner = prod(shape[1:])
+            at = -(-at // inner) * inner
+            yield from ((at + index, each) for index, each in _placed(item, shape[1:]))
+            at += inner
+        else:
+            yield at, item
+            at += 1
+
+
+def _stored(item: Immediate, type_: str, size: int) -> bytes:
+    """A number as the bytes of a type: integers wrap, floating-point numbers are rounded."""
+    kind = _FLOATS.get(type_)
+    if kind is not None:
+        given = {"": lambda: item.value, "f32": lambda: _float(item, "I", "f"), "f64": lambda: _float(item, "Q", "d")}
+        return struct.pack(kind, given[item.type]())
+    return (item.value & (1 << 8 * size) - 1).to_bytes(size, "little")
+
+
+def _float(item: Immediate, bits: str, kind: str) -> float:
+    return struct.unpack(kind, struct.pack(bits, item.value))[0]
