@@ -31,7 +31,7 @@ from cuda.core import Buffer, Kernel
 
 from ._cuda.core import GraphCondition, ParamHolder
 from ._cuda.core import TensorMapDescriptor as _CoreDescriptor
-from ._launch.mangled import parameter_kinds
+from ._launch.mangled import MapPointer, parameter_types
 from .rules import refusals
 
 _CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
@@ -90,10 +90,10 @@ cdef Signature _read_signature(object kernel):
         signature.count += 1
     if driver.cuKernelGetName != NULL and driver.cuKernelGetName(&name, signature.function) == CUDA_SUCCESS:
         signature.name = name.decode()
-        kinds = parameter_kinds(signature.name)
-        if kinds is not None and len(kinds) == signature.count:
-            for index, kind in enumerate(kinds):
-                signature.parameters[index].kind = _KINDS[kind]
+        types = parameter_types(signature.name)
+        if types is not None and len(types) == signature.count:
+            for index, kind in enumerate(types):
+                signature.parameters[index].kind = POINTER if isinstance(kind, MapPointer) else _KINDS.get(kind, ANY)
     return signature
 
 

@@ -1,11 +1,18 @@
+import random
 import shutil
 import subprocess
 
 import pytest
+from cuda.bindings import nvrtc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_tma._launch.mangled import parameter_kinds
+from cuda_tma import TensorMapDataType as T
+from cuda_tma._launch.mangled import MapPointer, parameter_types
+from cuda_tma.map_type import MapType
+
+TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)
+IM2COL = MapType(mode="im2col", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3, rank=4)
 
 # Declarations, compiled by the host compiler (which mangles as NVRTC does), and what each parameter takes.
 DECLARATIONS = [
@@ -99,10 +106,10 @@ def test_kinds_of_what_a_compiler_mangles(declaration, kinds, tmp_path):
     subprocess.run(["gcc", "-c", "-std=c++17", "-xc++", str(source), "-o", str(tmp_path / "k.o")], check=True)
     names = subprocess.run(["nm", str(tmp_path / "k.o")], capture_output=True, text=True, check=True).stdout.split()
     (name,) = [word for word in names if word.startswith("_Z") and "1k" in word]
-    assert parameter_kinds(name) == kinds
+    assert parameter_types(name) == kinds
 
 
-# What gcc and nvcc 13.0 wrote, for where there is no compiler.
+# What gcc, nvcc 13.0 and NVRTC 13.5 wrote, for where there is no compiler.
 MANGLED = [
     ("_Z4axpyfPKfPfi", ("float", "pointer", "pointer", "integer")),
     ("_Z1kfi.kd", ("float", "integer")),
@@ -120,13 +127,31 @@ MANGLED = [
     ("_Z1kILN1n1EE1EEvf", ("float",)),
     ("_Z1kIiEv1MIXcl5twiceIT_ELi2EEEEf", (None, "float")),
     ("_Z1kIJifEEvDpPT_1AS3_f", ("pointer", "pointer", None, None, "float")),
+    ("_ZN8cuda_tma9signatureIPFvifPcEEE", ("integer", "float", "pointer")),
+    ("_ZN8cuda_tma9signatureIPFvvEEE", ()),
+    ("_ZN8cuda_tma9signatureIFvfEEE", ("float",)),
+    (
+        "_ZN8cuda_tma9signatureIPFvNS_8TiledMapINS_4TileILNS_8DataTypeE6ENS_3BoxIJLi64ELi64EEEELNS_7SwizzleE3EEELNS_"
+        "7OobFillE0ELNS_11L2PromotionE0EEESA_NS_9Im2colMapIS7_Li4ELS8_0ELS9_0EEEPKSA_EEE",
+        (TILE, TILE, IM2COL, MapPointer(TILE)),
+    ),
+    (
+        "_Z1gILi64EEvN8cuda_tma8TiledMapINS0_4TileILNS0_8DataTypeE6ENS0_3BoxIJXdvmlLi2ET_Li2EEXT_EEEELNS0_7SwizzleE3E"
+        "EELNS0_7OobFillE0ELNS0_11L2PromotionE0EEENS1_INS2_ILS3_6ENS4_IJXqugtT_Li1ELi2ELi3EEEEELS6_0EEELS8_0ELS9_0EEEi",
+        (TILE, None, "integer"),
+    ),
+    (
+        "_Z1nI3CfgEvNT_3MapEN8cuda_tma8TiledMapINS3_4TileIXsrS1_1tENS3_3BoxIJXsrS1_1nELi8EEEELNS3_7SwizzleE0EEELNS3_"
+        "7OobFillE0ELNS3_11L2PromotionE0EEEf",
+        (None, None, "float"),
+    ),
     ("_Z1k" + "".join(f"2A{chr(65 + i)}" for i in range(40)) + "6__halfS13_", (None,) * 40 + ("float", "float")),
 ]
 
 
 @pytest.mark.parametrize(("name", "kinds"), MANGLED)
 def test_kinds_of_mangled_names(name, kinds):
-    assert parameter_kinds(name) == kinds
+    assert parameter_types(name) == kinds
 
 
 @pytest.mark.parametrize(
@@ -134,11 +159,12 @@ def test_kinds_of_mangled_names(name, kinds):
     [
         "kernel", "", "_Z", "_Z9short", "_ZN3abc", "_Z1kQz", "_Z1kIi", "_Z1kN", "_Z1kDz", "_Z1kS_", "_Z1kfT_",
         "_Z1kIfEvT0_", "_Z1kIJfEEvDpDpT_", "_Z1kP", "_Z1kIXmlLi2ET_", "_Z1kIX?EEvf", "_Z1kA4f", "_Z1kSa",
-        "_Z" + "P" * 100_000,
+        "_Z" + "P" * 100_000, "_Z1k", "_ZN8cuda_tma9signatureIiEE", "_ZN8cuda_tma9signatureE",
+        "_ZN1a9signatureIPFvfEEE",
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_not_guessed(name):
-    assert parameter_kinds(name) is None
+    assert parameter_types(name) is None
 
 
 @given(st.sampled_from([name for name, _ in MANGLED]), st.data())
@@ -146,5 +172,106 @@ def test_no_name_breaks_the_reader(name, data):
     """Cut short, or with a letter changed: kinds or None."""
     at = data.draw(st.integers(2, len(name)))
     letter = data.draw(st.sampled_from(["", *"ITSJXELNDpvoPKA_1"]))
-    found = parameter_kinds(name[:at] + letter + name[at + 1 :])
-    assert found is None or {*found} <= {"integer", "float", "bool", "pointer", None}
+    found = parameter_types(name[:at] + letter + name[at + 1 :])
+    assert found is None or {each for each in found if not isinstance(each, MapType | MapPointer)} <= {
+        "integer", "float", "bool", "pointer", None}  # fmt: skip
+
+
+# ---- what NVRTC writes of random signatures ----
+
+HEADER = """
+namespace cuda_tma {
+enum DataType : int { UINT8, UINT16, UINT32, INT32, UINT64, INT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT32_FTZ,
+                      TFLOAT32, TFLOAT32_FTZ, U4_ALIGN8B, U4_ALIGN16B, U6_ALIGN16B };
+enum Swizzle : int { SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B, SWIZZLE_128B_ATOM_32B,
+                     SWIZZLE_128B_ATOM_32B_FLIP_8B, SWIZZLE_128B_ATOM_64B };
+enum OobFill : int { OOB_FILL_NONE, OOB_FILL_NAN };
+enum L2Promotion : int { L2_PROMOTION_NONE, L2_PROMOTION_64B, L2_PROMOTION_128B, L2_PROMOTION_256B };
+template <int... Extents> struct Box {};
+template <DataType, typename, Swizzle = SWIZZLE_NONE> struct Tile {};
+template <typename, OobFill = OOB_FILL_NONE, L2Promotion = L2_PROMOTION_NONE> struct TiledMap {};
+template <typename, int, OobFill = OOB_FILL_NONE, L2Promotion = L2_PROMOTION_NONE> struct Im2colMap {};
+template <typename Function> __device__ const int signature = 0;
+}
+namespace n { struct Plain {}; template <typename...> struct Many {}; enum Choice { one }; }
+using Called = void (*)(float, n::Plain);
+using namespace cuda_tma;
+"""
+OTHERS = [
+    ("int", "integer"), ("unsigned long long", "integer"), ("signed char", "integer"), ("float", "float"),
+    ("double", "float"), ("bool", "bool"), ("const float*", "pointer"), ("n::Plain", None),
+    ("n::Plain* const*", "pointer"), ("n::Many<int, n::Plain, n::Many<>>", None), ("n::Choice", None),
+    ("Called", "pointer"),
+]  # fmt: skip
+
+
+def random_map(draw):
+    """A typed map: what the header would refuse is a type too."""
+    data_type, swizzle, fill = draw.choice([*T]), draw.randrange(7), draw.randrange(2)
+    others = {"data_type": data_type, "swizzle": swizzle, "oob_fill": fill, "l2_promotion": draw.randrange(4)}
+    if draw.random() < 0.25:
+        tile_dim = draw.randint(1, 1024), draw.randint(1, 256)
+        return MapType(mode="im2col", tile_dim=tile_dim, rank=draw.randint(3, 5), **others)
+    return MapType(mode="tiled", tile_dim=tuple(draw.randint(1, 256) for _ in range(draw.randint(1, 5))), **others)
+
+
+def random_parameter(draw, maps):
+    """A parameter's C++ type, and what is to be read of it. Maps come again, so that names have substitutions."""
+    if draw.random() < 0.5:
+        return draw.choice(OTHERS)
+    if not maps or draw.random() < 0.5:
+        maps.append(random_map(draw))
+    found = draw.choice(maps)
+    return draw.choice([(str(found), found), (f"const {found}", found), (f"const {found}*", MapPointer(found))])
+
+
+def random_kernel(draw, name):
+    """A kernel's declaration, how it is named, and the types of its parameters: plain, with types as its template's
+    arguments, or with a pack of them in the middle."""
+    maps = []
+    parameters = [random_parameter(draw, maps) for _ in range(draw.randint(0, 6))]
+    types = [written for written, _ in parameters]
+    written = list(types)
+    count = draw.randint(0, len(parameters)) if draw.random() < 0.6 else 0
+    template, named = "", name
+    if count and draw.random() < 0.5:
+        template, written[:count] = "template <typename... P>", ["P..."]
+    elif count:
+        template = f"template <{', '.join(f'typename P{i}' for i in range(count))}>"
+        written[:count] = [f"P{i}" for i in range(count)]
+    if template:
+        named = f"{name}<{', '.join(types[:count])}>"
+    declared = ", ".join(f"{each} a{i}" for i, each in enumerate(written))
+    return f"{template} __global__ void {name}({declared}) {{}}", named, tuple(meant for _, meant in parameters)
+
+
+def lowered_names(source, expressions):
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
+    for expression in expressions:
+        nvrtc.nvrtcAddNameExpression(program, expression.encode())
+    (result,) = nvrtc.nvrtcCompileProgram(program, 2, [b"--std=c++17", b"--gpu-architecture=compute_90"])
+    log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
+    return [nvrtc.nvrtcGetLoweredName(program, each.encode())[1].decode() for each in expressions]
+
+
+def test_types_of_random_kernels():
+    """A hundred kernels in one compile: of each its own name and its signature's; half stand in a namespace."""
+    draw = random.Random(13)
+    kernels = [random_kernel(draw, f"k{index}") for index in range(100)]
+    own, inner = kernels[:50], kernels[50:]
+    source = "\n".join([HEADER, *(text for text, _, _ in own), "namespace m {", *(text for text, _, _ in inner), "}"])
+    names = [named for _, named, _ in own] + [f"m::{named}" for _, named, _ in inner]
+    lowered = lowered_names(source, [*names, *(f"&cuda_tma::signature<decltype(&{name})>" for name in names)])
+    for (text, _, types), *found in zip(kernels, lowered[:100], lowered[100:], strict=True):
+        assert [parameter_types(name) for name in found] == [types, types], text
+
+
+def test_types_of_an_extern_c_kernel_are_in_its_signature():
+    source = (
+        HEADER + 'extern "C" __global__ void k(const TiledMap<Tile<FLOAT16, Box<64, 64>, SWIZZLE_128B>> a, int b) {}'
+    )
+    own, signature = lowered_names(source, ["k", "&cuda_tma::signature<decltype(&k)>"])
+    assert own == "k" and parameter_types(own) is None
+    assert parameter_types(signature) == (TILE, "integer")

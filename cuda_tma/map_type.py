@@ -1,0 +1,173 @@
+"""What a typed map in a kernel's signature says: C++'s ``TiledMap`` and ``Im2colMap`` (cuda_tma/tile.cuh) as a value.
+
+``launch`` compares descriptors with it and makes maps from it; a kernel's own types are read in _launch/mangled.py.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from ._given import integer, integers, shown
+from .data_type import ELEMENTS
+from .enums import PARAMETER_ENUMS, TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+from .errors import TensorMapError
+from .limits import CORNER_BITS, MAX_RANK
+from .options import TensorMapOptions
+from .swizzle_pattern import SPAN_BYTES
+
+__all__ = ["MapType", "box_extent"]
+
+_CPP_NAMES = {"tiled": "TiledMap", "im2col": "Im2colMap"}
+# What the header's enumerators begin with, for each option that a type states.
+_CPP_PREFIXES = {"data_type": "", "swizzle": "SWIZZLE_", "oob_fill": "OOB_FILL_", "l2_promotion": "L2_PROMOTION_"}
+
+
+def box_extent(tile_extent: int, data_type: int, swizzle: int) -> int:
+    """The innermost extent of the box by which a tile is loaded: a tile wider than its swizzle's span takes several.
+
+    The header's ``Tile`` has the same rule.
+
+    Parameters
+    ----------
+    tile_extent : int
+        The tile's innermost extent, in elements.
+    data_type, swizzle : int
+        The driver's values.
+
+    Examples
+    --------
+    >>> box_extent(128, TensorMapDataType.FLOAT16, TensorMapSwizzle.SWIZZLE_128B)
+    64
+    >>> box_extent(128, TensorMapDataType.FLOAT16, TensorMapSwizzle.NONE)
+    128
+    """
+    if swizzle not in SPAN_BYTES:
+        return tile_extent
+    return min(tile_extent, SPAN_BYTES[swizzle] * 8 // ELEMENTS[data_type].smem_bits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MapType:
+    """The type of a kernel's parameter that is a typed map: the tile that a load of it delivers.
+
+    Parameters
+    ----------
+    mode : {"tiled", "im2col"}
+        C++'s ``TiledMap`` or ``Im2colMap``.
+    tile_dim : tuple of int
+        Extents of the tile in elements, in tensor order, as in C++'s ``Box``. Of im2col, pixels and channels.
+    data_type : TensorMapDataType
+    swizzle : TensorMapSwizzle
+    oob_fill : TensorMapOOBFill
+    l2_promotion : TensorMapL2Promotion
+    rank : int, optional
+        Dimensions of the tensor: as many as the tile's, or of im2col 3 to 5.
+
+    Raises
+    ------
+    TensorMapError
+        If C++ would not take them either.
+
+    Examples
+    --------
+    >>> tile = MapType(mode="tiled", tile_dim=(64, 128), data_type=TensorMapDataType.FLOAT16, swizzle=3)
+    >>> tile.box_dim, tile.box_count, tile.tx_bytes
+    ((64, 64), 2, 16384)
+    >>> print(tile)
+    TiledMap<Tile<FLOAT16, Box<64, 128>, SWIZZLE_128B>>
+    """
+
+    mode: Literal["tiled", "im2col"]
+    tile_dim: tuple[int, ...]
+    data_type: TensorMapDataType
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.NONE
+    oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
+    l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
+    rank: int = 0
+
+    def __post_init__(self) -> None:
+        """Ints and members of enums; what no kernel can have as a type is refused."""
+        if self.mode not in _CPP_NAMES:
+            raise TensorMapError(f'mode is {shown(self.mode)}; it is "tiled" or "im2col"')
+        tile_dim = integers("tile_dim", self.tile_dim, len(self.tile_dim), "in tensor order")
+        rank = integer("rank", self.rank) or (len(tile_dim) if self.mode == "tiled" else 0)
+        if self.mode == "tiled":
+            is_right, wants = 1 <= rank == len(tile_dim) <= MAX_RANK, "an extent for each of 1 to 5 dimensions"
+        else:
+            is_right, wants = len(tile_dim) == 2 and rank in CORNER_BITS, "pixels and channels, and a rank of 3 to 5"
+        if not is_right or min(tile_dim) < 1:
+            raise TensorMapError(f"tile_dim is {tile_dim} and rank is {rank}; {self.mode} takes {wants}")
+        object.__setattr__(self, "tile_dim", tile_dim)
+        object.__setattr__(self, "rank", rank)
+        for name in _CPP_PREFIXES:
+            object.__setattr__(self, name, PARAMETER_ENUMS[name].parse(getattr(self, name), name))
+
+    @property
+    def box_dim(self) -> tuple[int, ...]:
+        """The map's box in tensor order, one of `box_count` that fill the tile; of im2col, the map's column."""
+        return (*self.tile_dim[:-1], box_extent(self.tile_dim[-1], self.data_type, self.swizzle))
+
+    @property
+    def box_count(self) -> int:
+        """How many boxes the tile is loaded by."""
+        return -(-self.tile_dim[-1] // self.box_dim[-1])
+
+    @property
+    def tx_bytes(self) -> int:
+        """Bytes that the loads of one tile deliver, those beyond the tile included where its boxes reach past it: what
+        a kernel tells ``expect_tx``."""
+        return self.box_count * math.prod(self.box_dim) * ELEMENTS[self.data_type].bits // 8
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The options that the type states, by their names: all of :class:`TensorMapOptions`, or what
+        :class:`TensorMapIm2colOptions` takes beside the corners."""
+        if self.mode == "tiled":
+            shape: dict[str, Any] = {"box_dim": self.box_dim}
+        else:
+            shape = dict(zip(("pixels_per_column", "channels_per_pixel"), self.box_dim, strict=True))
+        return shape | {name: getattr(self, name) for name in _CPP_PREFIXES}
+
+    @property
+    def options(self) -> TensorMapOptions:
+        """The options with which a tensor's map is made.
+
+        Raises
+        ------
+        TensorMapError
+            For im2col, whose corners are not in the type.
+        """
+        if self.mode == "im2col":
+            raise TensorMapError(
+                f"{self} does not say where the box of pixels lies; make the map with "
+                "TensorMapIm2colOptions(lower_corner, upper_corner, **map_type.keywords)"
+            )
+        return TensorMapOptions(**self.keywords)
+
+    def __repr__(self) -> str:
+        """What made it would make it again."""
+        return f"MapType({', '.join(f'{f.name}={self._written(f.name)}' for f in fields(self))})"
+
+    def _written(self, name: str) -> str:
+        value = getattr(self, name)
+        return f"{type(value).__name__}.{value.name}" if name in _CPP_PREFIXES else repr(value)
+
+    def __str__(self) -> str:
+        """As C++ spells it; defaults are left out."""
+        tile = [self._enumerator("data_type"), f"Box<{', '.join(map(str, self.tile_dim))}>"]
+        if self.swizzle:
+            tile.append(self._enumerator("swizzle"))
+        arguments = [f"Tile<{', '.join(tile)}>"]
+        if self.mode == "im2col":
+            arguments.append(str(self.rank))
+        if self.oob_fill or self.l2_promotion:
+            arguments.append(self._enumerator("oob_fill"))
+        if self.l2_promotion:
+            arguments.append(self._enumerator("l2_promotion"))
+        return f"{_CPP_NAMES[self.mode]}<{', '.join(arguments)}>"
+
+    def _enumerator(self, name: str) -> str:
+        """The header's name of an option's value."""
+        return _CPP_PREFIXES[name] + getattr(self, name).short_name.removeprefix("16").removesuffix("_REQUEST_ZERO_FMA")
