@@ -38,6 +38,22 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, int x, 
     full.wait(0);
 }
 """
+TYPED_LOAD = """#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+using Window = Tile<FLOAT32, Box<32, 64>>;
+extern "C" __global__ void kernel(const __grid_constant__ TiledMap<Window> map, int x, int y) {
+    __shared__ Window tile;
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tile);
+        load(tile, map, full, Coordinates{x, y});
+    }
+    __syncthreads();
+    full.wait(0);
+}
+"""
 
 
 def unavailable() -> str:
@@ -64,6 +80,7 @@ def works() -> list[Work]:
     found = [
         work("a kernel without any header", partial(compile_source, KERNEL, ours)),
         work("a tiled load with `<cuda_tma/tma.cuh>`", partial(compile_source, LOAD, ours)),
+        work("the same, typed, with `<cuda_tma/tile.cuh>`", partial(compile_source, TYPED_LOAD, ours)),
     ]
     for header in ("cuda/ptx", "cuda/barrier") if cccl() else ():
         source = f"#include <{header}>\n{KERNEL}"

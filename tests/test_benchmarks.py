@@ -86,13 +86,14 @@ def test_the_compiler_is_timed_with_each_header(monkeypatch, tmp_path, called):
     names = [work.name for work in nvrtc.works()]
     assert names == list(called) and [name.partition("`")[2] for name in names[1:]] == [
         "<cuda_tma/tma.cuh>`",
+        "<cuda_tma/tile.cuh>`",
         "<cuda/ptx>`",
         "<cuda/barrier>`",
     ]
-    assert [run() for run in called.values()] == [None] * 4
+    assert [run() for run in called.values()] == [None] * 5
     (tmp_path / "cuda" / "ptx").write_text("#error not this one\n")
     with pytest.raises(RuntimeError, match="not this one"):
-        called[names[2]]()
+        called[names[3]]()
 
 
 def test_without_cccl_there_are_our_rows(monkeypatch):
@@ -100,5 +101,5 @@ def test_without_cccl_there_are_our_rows(monkeypatch):
     monkeypatch.setattr(host, "python", lambda statement, **names: lambda calls: calls * 1e6)
     monkeypatch.setattr(comparison, "calls_for", lambda timer: 5)
     (table,) = nvrtc.tables(15, 3)
-    assert [row.samples_ns for row in table.rows] == [(5e6,) * nvrtc.MOST_REPEATS] * 2 and table.unit == "ms"
+    assert [row.samples_ns for row in table.rows] == [(5e6,) * nvrtc.MOST_REPEATS] * 3 and table.unit == "ms"
     assert "pip install nvidia-cuda-cccl" in table.notes[0] and nvrtc.machine().endswith("no CCCL found")

@@ -123,7 +123,7 @@ OTHER_STATEMENTS = [
         for mode in TensorMapSwizzle
         if mode
     ),
-    "global[x] = swizzle<SWIZZLE_NONE>(x);",
+    "global[x] = swizzle<SWIZZLE_NONE>(x) + swizzle_alignment<SWIZZLE_NONE>();",
 ]
 
 
@@ -177,6 +177,7 @@ def test_every_header_has_its_tests():
         "signature.cuh",
         "sm100.cuh",
         "target.cuh",
+        "tile.cuh",
         "warpgroup.cuh",
         "wgmma.cuh",
     }
@@ -264,6 +265,8 @@ def test_swizzled_is_the_function_of_swizzle_py():
             span = swizzle.pattern(mode).span_bytes
             statements.append(f"if (swizzle_span<{name}>() != {span}) return false;")
             statements.append(f"if (swizzled<{name}>(5, 8) != {name}_expected[(5 * {span} + 8) / 8]) return false;")
+        alignment = swizzle.pattern(mode).alignment_bytes
+        statements.append(f"if (swizzle_alignment<{name}>() != {alignment}) return false;")
     check = f"__device__ constexpr bool agrees() {{ {' '.join(statements)} return true; }}"
     source = f"#include <cuda_tma/tma.cuh>\nusing namespace cuda_tma;\n{check}\nstatic_assert(agrees());"
     cubin(source, "sm_90a")

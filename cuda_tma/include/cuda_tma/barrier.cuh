@@ -62,6 +62,12 @@ struct Barrier {
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes) : "memory");
     }
 
+    // ... of so many bytes as loads of these tiles (tile.cuh) deliver.
+    template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
+    __device__ void expect_tx(const Tile&, const Tiles&...) { expect_tx(Bytes); }
+    template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
+    __device__ void arrive_expect_tx(const Tile&, const Tiles&...) { arrive_expect_tx(Bytes); }
+
     // mbarrier.arrive: what this thread did to shared memory before is visible to those who wait.
     __device__ void arrive() { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory"); }
 

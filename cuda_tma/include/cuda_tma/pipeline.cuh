@@ -54,6 +54,12 @@ struct Pipeline {
         return full[at.index];
     }
 
+    // ... for loads of these tiles (tile.cuh).
+    template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
+    __device__ Barrier& acquire(Stage<Count> at, const Tile&, const Tiles&...) {
+        return acquire(at, Bytes);
+    }
+
     // Consumer: until the bytes are in and visible to this thread.
     __device__ void wait(Stage<Count> at) const { full[at.index].wait(at.parity); }
 

@@ -18,6 +18,13 @@ __host__ __device__ constexpr unsigned swizzle_span() {
     return Mode == SWIZZLE_32B ? 32 : Mode == SWIZZLE_64B ? 64 : 128;
 }
 
+// A tile starts at a multiple of so many bytes: 128, as TMA asks, or where the swizzle's pattern starts.
+template <Swizzle Mode>
+__host__ __device__ constexpr unsigned swizzle_alignment() {
+    if constexpr (Mode == SWIZZLE_NONE) return 128;
+    else return 8 * swizzle_span<Mode>();
+}
+
 // Where a byte of the plain tile lies in the swizzled one, and back: it is its own inverse. It looks at bits 7 to 9 of
 // the address, so the tile starts where they are zero: at a multiple of 1024 (32B: 256, 64B: 512).
 // ISA: "Swizzling modes".

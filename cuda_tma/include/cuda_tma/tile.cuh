@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/tile.cuh: tiles and tensor maps that say in their type what they hold. What a load delivers, how many bytes
+// of it a barrier counts and where an element lies then follow from one type, which the host reads in the kernel's
+// signature: it makes the map from it, or refuses one of another box, data type or swizzle.
+//
+//     using Window = Tile<FLOAT32, Box<32, 64>>;        // 32 rows, 64 columns, as in a C array or in box_dim=(32, 64)
+//
+//     extern "C" __global__ void kernel(const __grid_constant__ TiledMap<Window> map, float* out) {
+//         __shared__ Window tile;                       // aligned as its swizzle asks
+//         __shared__ Barrier full;
+//         if (threadIdx.x == 0) {
+//             full.init(1);
+//             fence_barrier_init();
+//             full.arrive_expect_tx(tile);              // the bytes that its load delivers
+//             load(tile, map, full, Coordinates{64 * blockIdx.x, 32 * blockIdx.y});   // innermost dimension first
+//         }
+//         __syncthreads();
+//         full.wait(0);
+//         ... tile(row, column) ...                     // wherever the swizzle has put it
+//
+// A tile wider than the span of its swizzle comes in several boxes, each of at most a span, one behind the other in
+// shared memory: load() and store() issue them all. Interleaved layouts, element strides other than 1 and im2col::w are
+// for plain maps (tma.cuh, sm100.cuh); as_tensor_map(map) makes one of a typed map. "ISA" is NVIDIA's "Parallel Thread
+// Execution ISA"; its sections are given by title.
+#pragma once
+
+#include <cuda_tma/dynamic_shared.cuh>
+#include <cuda_tma/tma.cuh>
+
+namespace cuda_tma {
+
+// ---- what is part of the types: the driver's values, and cuda_tma's own names ----
+
+// CUtensorMapDataType. Of two types that C++ takes for one (FLOAT32, TFLOAT32) a load makes different bits.
+enum DataType : int {
+    UINT8, UINT16, UINT32, INT32, UINT64, INT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT32_FTZ, TFLOAT32,
+    TFLOAT32_FTZ, U4_ALIGN8B, U4_ALIGN16B, U6_ALIGN16B,
+};
+
+// CUtensorMapFloatOOBfill: what a load delivers for elements outside the tensor.
+enum OobFill : int { OOB_FILL_NONE, OOB_FILL_NAN };
+
+// CUtensorMapL2promotion.
+enum L2Promotion : int { L2_PROMOTION_NONE, L2_PROMOTION_64B, L2_PROMOTION_128B, L2_PROMOTION_256B };
+
+// Extents in elements, in the order of a C array and of Python's box_dim: innermost last. (Constants of these types are
+// functions: NVRTC would put a static member into the module.)
+template <int... Extents>
+struct Box {
+    static_assert(1 <= sizeof...(Extents) && sizeof...(Extents) <= 5, "a tensor map has 1 to 5 dimensions");
+    static_assert(((Extents > 0) && ...), "an extent of a box is 1 or more");
+
+    __host__ __device__ static constexpr int rank() { return sizeof...(Extents); }
+    __host__ __device__ static constexpr int elements() { return (Extents * ... * 1); }
+    __host__ __device__ static constexpr bool fits(int limit) { return ((Extents <= limit) && ...); }
+    __host__ __device__ static constexpr int extent(int dimension) {
+        int found = 0;
+        ((dimension-- == 0 ? found = Extents : 0), ...);
+        return found;
+    }
+
+    // An index: in the innermost dimension, and in all others as one number.
+    struct Place { unsigned row, column; };
+    template <typename... Index>
+    __host__ __device__ static constexpr Place place(Index... index) {
+        unsigned row = 0, column = 0, step = 1;
+        ((row = row * step + column, column = index, step = Extents), ...);
+        return {row, column};
+    }
+};
+
+// The box with another outermost extent, and with another innermost one.
+template <int Count, int First, int... Rest>
+__device__ Box<Count, Rest...> with_first(Box<First, Rest...>);
+template <int Width, int A> __device__ Box<Width> with_last(Box<A>);
+template <int Width, int A, int B> __device__ Box<A, Width> with_last(Box<A, B>);
+template <int Width, int A, int B, int C> __device__ Box<A, B, Width> with_last(Box<A, B, C>);
+template <int Width, int A, int B, int C, int D> __device__ Box<A, B, C, Width> with_last(Box<A, B, C, D>);
+template <int Width, int A, int B, int C, int D, int E> __device__ Box<A, B, C, D, Width> with_last(Box<A, B, C, D, E>);
+
+// What holds an element in shared memory. 16-bit floats are raw bits; of the packed types, the byte with the first bit.
+template <DataType> struct ElementOf { using Type = unsigned char; };
+template <> struct ElementOf<UINT16> { using Type = unsigned short; };
+template <> struct ElementOf<UINT32> { using Type = unsigned; };
+template <> struct ElementOf<INT32> { using Type = int; };
+template <> struct ElementOf<UINT64> { using Type = unsigned long long; };
+template <> struct ElementOf<INT64> { using Type = long long; };
+template <> struct ElementOf<FLOAT16> { using Type = unsigned short; };
+template <> struct ElementOf<FLOAT32> { using Type = float; };
+template <> struct ElementOf<FLOAT64> { using Type = double; };
+template <> struct ElementOf<BFLOAT16> { using Type = unsigned short; };
+template <> struct ElementOf<FLOAT32_FTZ> { using Type = float; };
+template <> struct ElementOf<TFLOAT32> { using Type = float; };
+template <> struct ElementOf<TFLOAT32_FTZ> { using Type = float; };
+
+// How much 16 elements are: the unit of the packed types, of which the ALIGN16B ones leave a gap behind their data.
+// ISA: "Packed Data types".
+template <DataType Type>
+struct Sixteen {
+    __host__ __device__ static constexpr unsigned data_bytes() {
+        return Type == U6_ALIGN16B ? 12 : Type >= U4_ALIGN8B ? 8 : 16 * sizeof(typename ElementOf<Type>::Type);
+    }
+    __host__ __device__ static constexpr unsigned taken_bytes() { return Type >= U4_ALIGN16B ? 16 : data_bytes(); }
+
+    // Where an element of a row starts.
+    __host__ __device__ static constexpr unsigned offset(unsigned element) {
+        if constexpr (Type < U4_ALIGN8B) return element * (data_bytes() / 16);
+        else return element / 16 * taken_bytes() + element % 16 * data_bytes() / 16;
+    }
+};
+
+// ---- tile ----
+
+// How a tile lies in shared memory: in boxes, one behind the other, each in rows.
+template <DataType Type, typename Extents, Swizzle Mode>
+struct TileLayout {
+    __host__ __device__ static constexpr DataType data_type() { return Type; }
+    __host__ __device__ static constexpr Swizzle swizzle() { return Mode; }
+    __host__ __device__ static constexpr int rank() { return Extents::rank(); }
+    __host__ __device__ static constexpr int extent(int dimension) { return Extents::extent(dimension); }
+    __host__ __device__ static constexpr int width() { return extent(rank() - 1); }
+    __host__ __device__ static constexpr int row_count() { return Extents::elements() / width(); }
+
+    // The map's box: no wider than the swizzle's span. All boxes are alike, so that the last may reach past the tile.
+    __host__ __device__ static constexpr int box_width() {
+        const int span = 16 * span_bytes() / Sixteen<Type>::taken_bytes();
+        return Mode == SWIZZLE_NONE || width() < span ? width() : span;
+    }
+    __host__ __device__ static constexpr int boxes() { return (width() + box_width() - 1) / box_width(); }
+
+    // From row to row, and from box to box; of all boxes, which is sizeof of the tile.
+    __host__ __device__ static constexpr unsigned pitch_bytes() {
+        return multiple_of(span_bytes(), Sixteen<Type>::taken_bytes() * box_width() / 16);
+    }
+    __host__ __device__ static constexpr unsigned box_bytes() {
+        return multiple_of(alignment(), row_count() * pitch_bytes());
+    }
+    __host__ __device__ static constexpr unsigned bytes() { return boxes() * box_bytes(); }
+
+    // What loads of the tile deliver and expect_tx counts: without gaps, and with what lies outside the tensor.
+    __host__ __device__ static constexpr unsigned tx_bytes() {
+        return boxes() * row_count() * (Sixteen<Type>::data_bytes() * box_width() / 16);
+    }
+
+    __host__ __device__ static constexpr unsigned alignment() { return swizzle_alignment<Mode>(); }
+    __host__ __device__ static constexpr unsigned span_bytes() { return Mode == SWIZZLE_NONE ? 1 : alignment() / 8; }
+    __host__ __device__ static constexpr unsigned multiple_of(unsigned unit, unsigned bytes) {
+        return (bytes + unit - 1) / unit * unit;
+    }
+
+    // Where an element starts, in bytes from the start of the tile: one index for each dimension, in the order of Box.
+    template <typename... Index>
+    __host__ __device__ static constexpr unsigned offset(Index... index) {
+        static_assert(sizeof...(Index) == rank(), "one index for each dimension of the tile, in the order of its Box");
+        const auto [row, column] = Extents::place(index...);
+        const unsigned box = boxes() == 1 ? 0 : column / box_width();
+        const unsigned in_row = Sixteen<Type>::offset(column - box * box_width());
+        return box * box_bytes() + cuda_tma::swizzle<Mode>(row * pitch_bytes() + in_row);
+    }
+};
+
+// A tile in shared memory: the driver's data type, extents (a Box), swizzle.
+template <DataType Type, typename Extents, Swizzle Mode = SWIZZLE_NONE>
+struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode> {
+    using Layout = TileLayout<Type, Extents, Mode>;
+    using Element = typename ElementOf<Type>::Type;
+    using MapBox = decltype(with_last<Layout::box_width()>(Extents{}));   // what one load delivers
+
+    unsigned char storage[Layout::bytes()];
+
+    Tile() = default;
+    Tile(const Tile&) = delete;   // it lies in shared memory: take a reference
+
+    // An element; as<float4>(row, column): what starts with it, if a swizzle keeps it together: 16 bytes (FLIP_8B: 8).
+    template <typename... Index>
+    __device__ Element& operator()(Index... index) { return as<Element>(index...); }
+    template <typename... Index>
+    __device__ const Element& operator()(Index... index) const { return as<Element>(index...); }
+
+    template <typename Value, typename... Index>
+    __device__ Value& as(Index... index) {
+        static_assert(Mode == SWIZZLE_NONE || sizeof(Value) <= (Mode == SWIZZLE_128B_ATOM_32B_FLIP_8B ? 8 : 16),
+                      "as: a swizzle keeps no more together than 16 bytes, SWIZZLE_128B_ATOM_32B_FLIP_8B than 8");
+        return *reinterpret_cast<Value*>(storage + Layout::offset(index...));
+    }
+    template <typename Value, typename... Index>
+    __device__ const Value& as(Index... index) const { return const_cast<Tile*>(this)->template as<Value>(index...); }
+
+    // The address in shared memory of an element, as stmatrix and the like take it.
+    template <typename... Index>
+    __device__ unsigned address(Index... index) const { return smem_address(storage) + Layout::offset(index...); }
+
+    // `Count` of the outermost dimension, from `first` on, as a tile: what another map delivers, or an operand. It
+    // starts where a tile may: with a swizzle both are multiples of 8.
+    template <int Count>
+    __device__ auto& rows(unsigned first) {
+        using Part = Tile<Type, decltype(with_first<Count>(Extents{})), Mode>;
+        constexpr unsigned step_bytes = Layout::row_count() / Layout::extent(0) * Layout::pitch_bytes();
+        static_assert(Layout::boxes() == 1, "rows: of a tile wider than its swizzle's span, take rows of a box(i)");
+        static_assert(Count <= Layout::extent(0), "rows: the tile has fewer");
+        static_assert(Part::bytes() == Count * step_bytes, "rows: they end where no tile may start; take 8 * n");
+        return *reinterpret_cast<Part*>(storage + first * step_bytes);
+    }
+
+    // One of the boxes of a tile that is wider than its swizzle's span.
+    __device__ auto& box(int index) {
+        return *reinterpret_cast<Tile<Type, MapBox, Mode>*>(storage + index * Layout::box_bytes());
+    }
+};
+
+// ---- maps ----
+
+enum class MapMode { tiled, im2col };
+
+// What typed maps share: the 128 bytes of a TensorMap, and the tile that a copy through it moves.
+template <typename TileType, int Rank, MapMode Mode>
+struct TypedMap : TensorMap {
+    static_assert(TileType::box_width() * Sixteen<TileType::data_type()>::data_bytes() % 256 == 0,
+                  "a row of a map's box is a multiple of 16 bytes");
+};
+
+// A kernel's parameter, `const __grid_constant__ TiledMap<...> map`: a tensor map whose copies move this tile.
+template <typename TileType, OobFill Fill = OOB_FILL_NONE, L2Promotion Promotion = L2_PROMOTION_NONE>
+struct TiledMap : TypedMap<TileType, TileType::rank(), MapMode::tiled> {
+    static_assert(TileType::MapBox::fits(256), "an extent of a map's box is at most 256 elements");
+};
+
+// ... in im2col mode, of a tensor with `Rank` dimensions: Tile<..., Box<pixels_per_column, channels_per_pixel>, ...>.
+template <typename TileType, int Rank, OobFill Fill = OOB_FILL_NONE, L2Promotion Promotion = L2_PROMOTION_NONE>
+struct Im2colMap : TypedMap<TileType, Rank, MapMode::im2col> {
+    static_assert(3 <= Rank && Rank <= 5, "im2col: 3 to 5 dimensions");
+    static_assert(TileType::rank() == 2, "im2col: a tile is Box<pixels_per_column, channels_per_pixel>");
+    static_assert(TileType::extent(0) <= 1024, "im2col: at most 1024 pixels");
+    static_assert(TileType::box_width() <= 256, "im2col: at most 256 channels");
+};
+
+// ---- copies, as those of tma.cuh: the tile is the map's own ----
+
+// What keeps a wrong copy from compiling. `Given` is what was passed for the tile, a reference.
+template <typename Given, typename TileType> constexpr bool is_tile = false;
+template <typename TileType> constexpr bool is_tile<TileType&, TileType> = true;
+
+template <MapMode Wanted, int Count, typename Given, typename TileType, int Rank, MapMode Mode>
+__device__ constexpr void require_copy(const TypedMap<TileType, Rank, Mode>&) {
+    static_assert(Mode == Wanted, "a TiledMap is for load(), store() ...; an Im2colMap is for load_im2col() ...");
+    static_assert(Count == Rank, "one coordinate for each dimension of the map");
+    static_assert(is_tile<Given, TileType>,
+                  "the map moves another tile: pass the Tile of its type, or tile.rows<N>(first) if it moves a part");
+}
+
+// A store writes nothing but the tile. ISA: "Restriction on Tensor Copy instructions".
+template <typename TileType>
+__device__ constexpr void require_store() {
+    static_assert(TileType::width() % TileType::box_width() == 0,
+                  "a store of a tile whose last box reaches past it would write what is not the tile's: make it as "
+                  "wide as its swizzle's span, or a multiple of that");
+    static_assert(TileType::swizzle() != SWIZZLE_128B_ATOM_32B_FLIP_8B && TileType::data_type() < U4_ALIGN16B,
+                  "stores and reductions lack SWIZZLE_128B_ATOM_32B_FLIP_8B, U4_ALIGN16B and U6_ALIGN16B");
+}
+
+// Which reductions a tensor map has: all others kill the context (observed: driver 580, sm_90).
+__host__ __device__ constexpr bool has_reduction(Reduction operation, DataType type) {
+    const auto among = [type](auto... types) { return ((type == types) || ...); };
+    switch (operation) {
+        case Reduction::add:
+            return among(UINT32, INT32, UINT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT32_FTZ, TFLOAT32,
+                         TFLOAT32_FTZ);
+        case Reduction::min:
+        case Reduction::max: return among(UINT32, INT32, UINT64, INT64, FLOAT16, BFLOAT16);
+        case Reduction::inc:
+        case Reduction::dec: return type == UINT32;
+        default: return among(UINT32, INT32, UINT64);
+    }
+}
+
+template <Reduction Operation, typename TileType>
+__device__ constexpr void require_reduction() {
+    require_store<TileType>();
+    static_assert(has_reduction(Operation, TileType::data_type()),
+                  "reduce: the data type has no such reduction: add is for all but UINT8, UINT16, INT64, packed types; "
+                  "min, max for UINT32 INT32 UINT64 INT64 FLOAT16 BFLOAT16; inc, dec for UINT32; bit_and, bit_or, "
+                  "bit_xor for UINT32 INT32 UINT64");
+}
+
+// Each box of a tile: `copy` is called with its address and where it starts in the tensor.
+template <typename TileType, typename Given, int Rank, typename Copy>
+__device__ void for_each_box(Given& tile, Coordinates<Rank> at, Copy copy) {
+#pragma unroll
+    for (int i = 0; i < TileType::boxes(); ++i, at.value[0] += TileType::box_width())
+        copy((char*)(&tile) + i * TileType::box_bytes(), at);
+}
+
+// Starts to load the tile at `at`; `full` counts its tx_bytes: full.arrive_expect_tx(tile).
+template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
+__device__ void load(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full, Coordinates<Rank> at,
+                     Policy policy = {}) {
+    require_copy<MapMode::tiled, Rank, Given>(map);
+    for_each_box<TileType>(tile, at, [&](void* box, Coordinates<Rank> at) {
+        load(box, as_tensor_map(map), full, at, policy);
+    });
+}
+
+// ... into the tile of each CTA of the cluster whose bit is set in `cta_mask`, whose `full` counts.
+template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
+__device__ void load_multicast(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full,
+                               Coordinates<Rank> at, unsigned short cta_mask, Policy policy = {}) {
+    require_copy<MapMode::tiled, Rank, Given>(map);
+    for_each_box<TileType>(tile, at, [&](void* box, Coordinates<Rank> at) {
+        load_multicast(box, as_tensor_map(map), full, at, cta_mask, policy);
+    });
+}
+
+// ... of an im2col map.
+template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, int Count,
+          typename Policy = NoCachePolicy>
+__device__ void load_im2col(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full,
+                            Coordinates<Rank> at, Offsets<Count> offsets, Policy policy = {}) {
+    require_copy<MapMode::im2col, Rank, Given>(map);
+    for_each_box<TileType>(tile, at, [&](void* box, Coordinates<Rank> at) {
+        load_im2col(box, as_tensor_map(map), full, at, offsets, policy);
+    });
+}
+template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, int Count,
+          typename Policy = NoCachePolicy>
+__device__ void load_im2col_multicast(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full,
+                                      Coordinates<Rank> at, Offsets<Count> offsets, unsigned short cta_mask,
+                                      Policy policy = {}) {
+    require_copy<MapMode::im2col, Rank, Given>(map);
+    for_each_box<TileType>(tile, at, [&](void* box, Coordinates<Rank> at) {
+        load_im2col_multicast(box, as_tensor_map(map), full, at, offsets, cta_mask, policy);
+    });
+}
+
+// Starts to store the tile at `at`: fences and groups as for the store() of tma.cuh.
+template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
+__device__ void store(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,
+                      Policy policy = {}) {
+    require_copy<MapMode::tiled, Rank, Given&>(map);
+    require_store<TileType>();
+    for_each_box<TileType>(tile, at, [&](const void* box, Coordinates<Rank> at) {
+        store(as_tensor_map(map), at, box, policy);
+    });
+}
+template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
+__device__ void store_im2col(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,
+                             Policy policy = {}) {
+    require_copy<MapMode::im2col, Rank, Given&>(map);
+    require_store<TileType>();
+    for_each_box<TileType>(tile, at, [&](const void* box, Coordinates<Rank> at) {
+        store_im2col(as_tensor_map(map), at, box, policy);
+    });
+}
+
+// As store(), but combines: reduce<Reduction::add>(map, at, tile).
+template <Reduction Operation, typename Given, typename TileType, int MapRank, MapMode Mode, int Rank,
+          typename Policy = NoCachePolicy>
+__device__ void reduce(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,
+                       Policy policy = {}) {
+    require_copy<MapMode::tiled, Rank, Given&>(map);
+    require_reduction<Operation, TileType>();
+    for_each_box<TileType>(tile, at, [&](const void* box, Coordinates<Rank> at) {
+        reduce<Operation>(as_tensor_map(map), at, box, policy);
+    });
+}
+template <Reduction Operation, typename Given, typename TileType, int MapRank, MapMode Mode, int Rank,
+          typename Policy = NoCachePolicy>
+__device__ void reduce_im2col(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,
+                              Policy policy = {}) {
+    require_copy<MapMode::im2col, Rank, Given&>(map);
+    require_reduction<Operation, TileType>();
+    for_each_box<TileType>(tile, at, [&](const void* box, Coordinates<Rank> at) {
+        reduce_im2col<Operation>(as_tensor_map(map), at, box, policy);
+    });
+}
+
+// The tile at `at`, into L2.
+template <typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
+__device__ void prefetch(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, Policy policy = {}) {
+    require_copy<MapMode::tiled, Rank, TileType&>(map);
+    for_each_box<TileType>(map, at, [&](const void*, Coordinates<Rank> at) {
+        prefetch(as_tensor_map(map), at, policy);
+    });
+}
+template <typename TileType, int MapRank, MapMode Mode, int Rank, int Count, typename Policy = NoCachePolicy>
+__device__ void prefetch_im2col(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at,
+                                Offsets<Count> offsets, Policy policy = {}) {
+    require_copy<MapMode::im2col, Rank, TileType&>(map);
+    for_each_box<TileType>(map, at, [&](const void*, Coordinates<Rank> at) {
+        prefetch_im2col(as_tensor_map(map), at, offsets, policy);
+    });
+}
+
+}  // namespace cuda_tma
