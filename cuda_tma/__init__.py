@@ -1,6 +1,7 @@
 """cuda_tma: TMA tensor maps for cuda.core. These are the public names."""
 
 from . import emulate
+from ._launch.compile import compile
 from ._launch.launch import PreparedLaunch, launch, prepare
 from ._make.array import TensorMapArray, create_tensor_maps
 from ._make.create import create_tensor_map
@@ -63,6 +64,7 @@ __all__ = [
     "Violation",
     "__version__",
     "check",
+    "compile",
     "create_tensor_map",
     "create_tensor_maps",
     "decode",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compiled_of", "remember"]
 
-_DYNAMIC_SHARED = re.compile(r"// cuda_tma::dynamic_shared (\d+)")  # what dynamic_shared.cuh leaves in the PTX
+_DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"  # what dynamic_shared.cuh leaves in the PTX
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Compiled:
         """
         own = f".entry {self.lowered_name}("
         functions = (text for text in self.ptx.split("\n}\n") if ".entry " not in text or own in text)
-        return max([0, *(int(size) for text in functions for size in _DYNAMIC_SHARED.findall(text))])
+        return max([0, *(int(size) for text in functions for size in re.findall(_DYNAMIC_SHARED, text))])
 
 
 _known: WeakKeyDictionary[Kernel, Compiled] = WeakKeyDictionary()

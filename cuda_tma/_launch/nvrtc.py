@@ -10,14 +10,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import CompileError
 from ..include_path import include_path
 from .compiled import Compiled
-from .diagnosis import diagnose, diagnose_assembly, is_of_assembler
 
 __all__ = ["Request", "compile_source", "request"]
 
@@ -29,12 +27,9 @@ _DEFAULTS = {
     "-lineinfo": ("-lineinfo", "--generate-line-info", "-G", "--device-debug"),
 }
 _TARGET_OPTIONS = ("--gpu-architecture", "-arch")
-_MACRO = re.compile(r"[A-Za-z_]\w*(\([\w, .]*\))?")
-_VALUE = re.compile(r"8constantILx(n?)(\d+)E")
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """All that a compilation depends on, but for the headers and NVRTC itself."""
 
     source: str
@@ -145,12 +140,14 @@ def run(asked: Request) -> Compiled:
 
 
 def _refused(asked: Request, log: str) -> CompileError:
+    from .diagnosis import diagnose, diagnose_assembly, is_of_assembler  # 8 ms: not for a kernel that compiles
+
     what = asked.source, asked.file, asked.name, asked.target
     if not is_of_assembler(log):
         return diagnose(log, *what)
     target = asked.target.replace("sm_", "compute_")  # for which ptxas is not asked
     options = (f"--gpu-architecture={target}", *asked.options[1:])
-    return diagnose_assembly(log, run(replace(asked, target=target, options=options)).ptx, *what)
+    return diagnose_assembly(log, run(asked._replace(target=target, options=options)).ptx, *what)
 
 
 # ---- what was given ----
@@ -193,7 +190,7 @@ def _all_options(given: tuple[str, ...]) -> Iterator[str]:
 
 def _macros(defines: Mapping[str, object]) -> Iterator[str]:
     for name, value in defines.items():
-        if not isinstance(name, str) or not _MACRO.fullmatch(name):
+        if not isinstance(name, str) or not name.partition("(")[0].isidentifier():
             raise ValueError(f"defines has {name!r}; a macro's name is a C++ identifier")
         if value is not None and not isinstance(value, str | int | float):
             raise TypeError(f"defines[{name!r}] is a {type(value).__name__}; give a str, a number or None")
@@ -247,7 +244,6 @@ def _text(nvrtc: Any, program: Any, what: str) -> str:
 
 
 def _value(lowered: str) -> int:
-    found = _VALUE.search(lowered)
-    if found is None:
-        raise RuntimeError(f"NVRTC names a constant {lowered!r}, which has no value in it")
-    return int(found[2]) * (-1 if found[1] else 1)
+    """The number in ``_ZN8cuda_tma8constantILx400EEE``; before a negative one stands an n."""
+    number = lowered.rpartition("ILx")[2].rstrip("E")
+    return int(number.replace("n", "-"))

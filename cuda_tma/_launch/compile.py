@@ -1,0 +1,152 @@
+"""compile(): from source to a kernel of the current device, through the kernels that are kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+
+from cuda.core import Device, Kernel, ObjectCode
+
+from .._cuda.driver import require_driver
+from ..version import __version__
+from .compiled import Compiled, remember
+from .disk_cache import DiskCache, cache_folder
+from .headers import headers_of
+from .nvrtc import Request, request, run
+from .nvrtc_file import loaded_nvrtc, note_nvrtc, noted_nvrtc
+
+__all__ = ["compile", "kept_or_compiled"]
+
+
+def compile(
+    source: str | PathLike[str],
+    name: str,
+    *,
+    defines: Mapping[str, object] | None = None,
+    options: Sequence[str] | None = None,
+    constants: Mapping[str, str] | None = None,
+    cache: bool = True,
+) -> Kernel:
+    """Compile a kernel for the current device, by NVRTC; or take it from disk, where it was kept when it was compiled.
+
+    The include path has cuda_tma's headers, the language is C++17, and the code has line information. The kernel knows
+    the types of its parameters, of ``extern "C"`` too, and how much dynamic shared memory it asks for by
+    ``cuda_tma::dynamic_shared<T>()``: :func:`launch` heeds both, :func:`parameters_of` says them.
+
+    Parameters
+    ----------
+    source : str or path
+        CUDA C++; or the file that holds it.
+    name : str
+        The kernel, as C++ calls it: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``; one of several of a name is
+        ``"static_cast<void (*)(float)>(scale)"``.
+    defines : mapping, optional
+        Macros, by name: numbers and strings as C++ reads them, True and False as 1 and 0, None for one without a value.
+    options : sequence of str, optional
+        NVRTC's, as in ``["--use_fast_math", "-Iinclude"]``; a ``-std`` of their own counts. The target is the device's,
+        with the features of its architecture (``sm_90a``).
+    constants : mapping of str to str, optional
+        C++ expressions of integers that :func:`parameters_of` shall answer, each by any name:
+        ``{"threads": "128 * (CONSUMERS + 1)"}``.
+    cache : bool, optional
+        False: compiled anew, and not kept. Kernels are kept in ``CUDA_TMA_CACHE_DIR``, or else in ``cuda_tma`` below
+        ``XDG_CACHE_HOME`` or ``~/.cache``, up to 256 MiB. One is found again if the source, all headers that it
+        includes, `defines`, `options`, `constants`, the device's architecture, NVRTC and cuda_tma are the same. Headers
+        are found by reading the text: a source with an include whose file is a macro is not kept.
+
+    Returns
+    -------
+    cuda.core.Kernel
+
+    Raises
+    ------
+    CompileError
+        If the source does not compile, with the line and the compiler's log, or has no such kernel.
+    RuntimeError
+        If there is no NVIDIA driver, or no NVRTC.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the kernel cannot be kept, and why.
+
+    Examples
+    --------
+    ::
+
+        source = 'extern "C" __global__ void fill(float* out) { out[threadIdx.x] = VALUE; }'
+        kernel = cuda_tma.compile(source, "fill", defines={"VALUE": 1.5})
+    """
+    target = _current_target()
+    asked = request(source, name, target=target, defines=defines, options=options, constants=constants)
+    compiled = kept_or_compiled(asked) if cache else run(asked)
+    kernel: Kernel = ObjectCode.from_cubin(compiled.cubin, name=name).get_kernel(compiled.lowered_name)
+    remember(kernel, compiled)
+    return kernel
+
+
+def _current_target() -> str:
+    try:
+        major, minor = Device().compute_capability
+    except Exception:
+        require_driver()  # which says it in this package's words if there is none
+        raise
+    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+
+
+def kept_or_compiled(asked: Request) -> Compiled:
+    """What was asked for, from disk; or compiled, and kept there for the next time. No driver is needed."""
+    headers = headers_of(asked.source, asked.file, asked.options)
+    if headers is None:
+        return run(asked)
+    try:
+        disk = DiskCache(cache_folder())
+    except RuntimeError as error:  # no home
+        _warn(error)
+        return run(asked)
+    key = ""
+    for nvrtc in _nvrtcs(disk):
+        key = _key(asked, headers, nvrtc)
+        if found := disk.get(key):
+            return found
+    compiled = run(asked)
+    # Not if a header was changed meanwhile: which of the two was compiled?
+    if key and headers == headers_of(asked.source, asked.file, asked.options):
+        try:
+            disk.put(key, compiled)
+        except OSError as error:
+            _warn(error)
+    return compiled
+
+
+def _nvrtcs(disk: DiskCache) -> Iterator[str]:
+    """NVRTC as it was noted, which costs nothing; then as it is, if that is another."""
+    noted = noted_nvrtc(disk)
+    if noted:
+        yield noted
+    loaded = loaded_nvrtc()
+    if loaded is None or loaded == noted:
+        return
+    try:
+        note_nvrtc(disk, loaded)
+    except OSError as error:
+        _warn(error)
+    yield loaded
+
+
+def _key(asked: Request, headers: Mapping[str, bytes], nvrtc: str) -> str:
+    """The digest of all that the kernel depends on."""
+    digests = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in headers.items())
+    return hashlib.sha256(json.dumps([__version__, asked, digests, nvrtc]).encode()).hexdigest()
+
+
+def _warn(error: Exception) -> None:
+    warnings.warn(
+        f"compiled kernels cannot be kept ({error}), so each process compiles them anew; the environment variable "
+        "CUDA_TMA_CACHE_DIR names another folder, and compile(..., cache=False) keeps none",
+        RuntimeWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,84 @@
+"""The headers that a source includes, so that a kept kernel is not taken for another when one of them changes.
+
+NVRTC cannot list what it read. So the text is scanned, and then every header that is found: conditions are not worked
+out, and what stands in a comment counts too. That is more than the compiler reads, and never less, but for an include
+whose file is a macro; then nothing is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+__all__ = ["headers_of"]
+
+# #include "a.h", <a.h> or A_MACRO; #embed is of C++26. __has_include asks for a file, and not for what is in it.
+_DIRECTIVE = (
+    rb'^[ \t]*#[ \t]*(?:include|include_next|embed)\b[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\w+))'
+    rb'|__has_(?:include|embed)[ \t]*\([ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)'
+)
+_FOLDER_OPTIONS = ("--include-path", "-I")
+_FILE_OPTIONS = ("--pre-include", "-include")
+
+
+def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, bytes] | None:
+    """Each header that a source may include, directly or through others: its content by its path.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++.
+    file : str
+        Its path: headers in quotes are looked for beside it.
+    options : sequence of str
+        NVRTC's, of which those count that name folders and files.
+
+    Returns
+    -------
+    dict of str to bytes, or None
+        None: an include is a macro, so that it cannot be known.
+    """
+    folders = [*_values(options, _FOLDER_OPTIONS)]
+    found: dict[str, bytes] = {}
+    waiting = [(source.encode(), os.path.dirname(file))]
+    waiting += _read(
+        [os.path.join(folder, name) for name in _values(options, _FILE_OPTIONS) for folder in ("", *folders)], found
+    )
+    while waiting:
+        text, own = waiting.pop()
+        for quoted, angled, macro, asked, asked_angled in re.findall(_DIRECTIVE, text, re.MULTILINE):
+            if macro:
+                return None
+            name = os.fsdecode(quoted or angled or asked or asked_angled)
+            places = [own, *folders] if quoted or asked else folders
+            waiting += _read([os.path.join(place, name) for place in places], found)
+    return found
+
+
+def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[bytes, str]]:
+    """All of the candidates that are there and were not read before, each with its folder.
+
+    All, and not the first alone: ``#include_next`` takes the second.
+    """
+    for path in candidates:
+        if path in found:
+            continue
+        try:
+            with open(path, "rb") as file:
+                found[path] = file.read()
+        except OSError:
+            continue
+        yield found[path], os.path.dirname(path)
+
+
+def _values(options: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
+    """What options of these names are given: as ``-Ia``, ``-I=a`` or ``-I`` and ``a``."""
+    for index, option in enumerate(options):
+        for name in names:
+            if option == name:
+                yield from options[index + 1 : index + 2]
+            elif option.startswith(name + "="):
+                yield option[len(name) + 1 :]
+            elif option.startswith(name) and name == "-I":
+                yield option[len(name) :]

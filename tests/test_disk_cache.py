@@ -1,0 +1,98 @@
+"""Kernels on disk: whole or not there, for many processes at once, and not more than there is room for."""
+
+import os
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuda_tma._launch.compiled import Compiled
+from cuda_tma._launch.disk_cache import DiskCache, cache_folder, packed, unpacked
+
+KERNEL = Compiled("k<1>", "_Z1k", "_Zs", "sm_90a", "// µ\n.entry", b"\x7fELF\0\xff", {"bytes": -3}, "a warning")
+KEYS = [f"{number:064x}" for number in range(9)]
+
+
+def test_what_was_put_is_got(tmp_path):
+    disk = DiskCache(tmp_path / "new" / "folder")
+    assert disk.get(KEYS[0]) is None
+    disk.put(KEYS[0], KERNEL)
+    assert disk.get(KEYS[0]) == KERNEL and disk.get(KEYS[1]) is None
+    disk.put(KEYS[0], replace(KERNEL, cubin=b""))
+    assert disk.get(KEYS[0]).cubin == b"" and len([*disk.folder.iterdir()]) == 1
+    assert disk.folder.stat().st_mode & 0o777 == 0o700
+
+
+@given(st.integers(0, len(packed(KERNEL)) - 1), st.integers(0, 255), st.booleans())
+def test_a_broken_entry_is_none(at, byte, is_cut):
+    whole = packed(KERNEL)
+    broken = whole[:at] if is_cut else whole[:at] + bytes([byte]) + whole[at + 1 :]
+    if broken == whole:
+        assert unpacked(broken) == KERNEL
+    else:
+        with pytest.raises(ValueError, match="not an entry"):
+            unpacked(broken)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", packed(KERNEL)[:-1], packed(KERNEL) + b"\0"])
+def test_a_broken_entry_is_written_anew(tmp_path, content):
+    (tmp_path / f"{KEYS[0]}.kernel").write_bytes(content)
+    disk = DiskCache(tmp_path)
+    assert disk.get(KEYS[0]) is None
+    disk.put(KEYS[0], KERNEL)
+    assert disk.get(KEYS[0]) == KERNEL
+
+
+def test_what_was_not_used_for_longest_goes_first(tmp_path):
+    size = len(packed(KERNEL))
+    disk = DiskCache(tmp_path, 3 * size)
+    for age, key in enumerate(KEYS[:3]):
+        disk.put(key, KERNEL)
+        os.utime(tmp_path / f"{key}.kernel", (time.time() - 100 + age,) * 2)
+    assert disk.get(KEYS[0]) == KERNEL  # used now
+    disk.put(KEYS[3], KERNEL)
+    assert [disk.get(key) is not None for key in KEYS[:4]] == [True, False, True, True]
+
+
+def test_only_our_own_files_go(tmp_path):
+    old = (time.time() - 7200,) * 2
+    own = ["cuda_tma-abcdefgh.part", f"{'f' * 64}.kernel"]
+    others = [".bashrc", "other.part", "my.kernel", "cuda_tma-young.part", "nvrtc-0123.json"]
+    for name in own + others:
+        (tmp_path / name).write_text("x" * 100)
+        if "young" not in name:
+            os.utime(tmp_path / name, old)
+    DiskCache(tmp_path, len(packed(KERNEL))).put(KEYS[0], KERNEL)
+    assert {path.name for path in tmp_path.iterdir()} == {*others, f"{KEYS[0]}.kernel"}
+
+
+def test_a_folder_that_cannot_be_written_to_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        DiskCache(tmp_path / "file" / "below").put(KEYS[0], KERNEL)
+    assert DiskCache(tmp_path / "file" / "below").get(KEYS[0]) is None
+
+
+def test_nothing_is_left_of_what_could_not_be_written(tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise PermissionError(target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(PermissionError):
+        DiskCache(tmp_path).put(KEYS[0], KERNEL)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_folder_is_the_users(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("CUDA_TMA_CACHE_DIR", raising=False)
+    assert cache_folder() == tmp_path / ".cache" / "cuda_tma"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache_folder() == tmp_path / ".cache" / "cuda_tma"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert str(cache_folder()) == "/cache/cuda_tma"
+    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "own")
+    assert cache_folder() == tmp_path.cwd() / "own"

@@ -1,0 +1,72 @@
+"""Which headers a source may include: all that NVRTC would read, and never fewer."""
+
+import pytest
+
+from cuda_tma._launch.headers import headers_of
+from cuda_tma.include_path import include_path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Headers, each with a text."""
+
+    def write(**texts):
+        for name, text in texts.items():
+            path = tmp_path / name.replace("__", "/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(".cuh").write_text(text)
+        return tmp_path
+
+    return write
+
+
+def names(found, folder):
+    return sorted(path.removeprefix(f"{folder}/") for path in found)
+
+
+def test_headers_of_headers_are_found(folder):
+    there = folder(
+        a='#include "sub/b.cuh"\n',
+        sub__b="  #  include <c.cuh> // and why\n#include<absent.cuh>\n",
+        c='#pragma once\n#include "c.cuh"\n#include_next <c.cuh>',
+        other__c="1",
+        unused="",
+    )
+    source = '#if 0\n#include "a.cuh"\n#endif\n'
+    found = headers_of(source, str(there / "kernel.cu"), [f"-I{there}", f"--include-path={there}/other"])
+    assert names(found, there) == ["a.cuh", "c.cuh", "other/c.cuh", "sub/b.cuh"]
+    assert found[f"{there}/other/c.cuh"] == b"1"
+
+
+@pytest.mark.parametrize(
+    "options", [["-I{}"], ["-I", "{}"], ["-I={}"], ["--include-path={}"], ["--include-path", "{}"], ["-Ix", "-I{}"]]
+)
+def test_folders_are_found_however_they_are_given(folder, options):
+    there = folder(a="")
+    options = [option.format(there) for option in options]
+    assert names(headers_of("#include <a.cuh>", "kernel.cu", options), there) == ["a.cuh"]
+
+
+def test_a_header_in_quotes_is_looked_for_beside_the_one_that_names_it(folder):
+    there = folder(sub__a='#include "b.cuh"', sub__b="", c='#include "b.cuh"')
+    assert names(headers_of('#include "sub/a.cuh"', str(there / "k.cu"), []), there) == ["sub/a.cuh", "sub/b.cuh"]
+    assert headers_of("#include <c.cuh>", str(there / "k.cu"), []) == {}
+
+
+def test_what_is_asked_for_or_included_by_an_option_counts(folder):
+    there = folder(a="", b='#include "a.cuh"')
+    assert names(headers_of('#if __has_include( "a.cuh" )', str(there / "k.cu"), []), there) == ["a.cuh"]
+    assert names(headers_of("#if __has_include(<a.cuh>)", "k.cu", ["-I", str(there)]), there) == ["a.cuh"]
+    assert names(headers_of("", "k.cu", [f"--pre-include={there}/b.cuh"]), there) == ["a.cuh", "b.cuh"]
+    assert names(headers_of("", "k.cu", [f"-I{there}", "-include=b.cuh"]), there) == ["a.cuh", "b.cuh"]
+
+
+def test_a_header_that_is_a_macro_cannot_be_known(folder):
+    there = folder(a="#define FILE <b.cuh>\n#include FILE\n")
+    assert headers_of('#include "a.cuh"', str(there / "k.cu"), []) is None
+    assert headers_of("int include;  // #include FILE", "k.cu", []) == {}
+
+
+def test_our_headers_are_found():
+    found = headers_of("#include <cuda_tma/tma.cuh>", "k.cu", [f"--include-path={include_path()}"])
+    assert {path.rpartition("/")[2] for path in found} >= {"tma.cuh", "barrier.cuh", "macros.cuh", "tensor_map.cuh"}
