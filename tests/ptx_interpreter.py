@@ -40,6 +40,8 @@ COPIES = ("mov", "cvt", "ld.param")
 # Effects that also give a value, in their first operand.
 ANSWERED = ("mbarrier.try_wait", "elect.sync")
 MOST_STEPS = 10_000
+# C++ types of a kernel's parameters that may stand for shared memory.
+SHARED = ("void*", "Barrier*")
 
 
 def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | None, None]:
@@ -136,8 +138,12 @@ def trace(text: str, arguments: Iterable[Value], answers: Iterable[Value] = ()) 
 
 
 def source_of(header: str, parameters: Mapping[str, str], statements: Iterable[str]) -> str:
-    """A kernel with these parameters (name: type) that marks each statement with an effect of its own."""
-    body = "\n    ".join(
+    """A kernel with these parameters (name: type) that marks each statement with an effect of its own.
+
+    A parameter that stands for shared memory is hidden from the compiler, which knows that none points there.
+    """
+    hidden = "".join(f'asm volatile("" : "+l"({name})); ' for name, kind in parameters.items() if kind in SHARED)
+    body = hidden + "\n    ".join(
         f'asm volatile("nanosleep.u32 {number};" ::: "memory"); {{ {statement} }}'
         for number, statement in enumerate(statements)
     )

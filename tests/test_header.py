@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
@@ -31,10 +32,12 @@ POLICIES = ("", ", evict_last()")
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "bit_and", "bit_or", "bit_xor")
 
 
-def compile_source(source: str, target: str, *include_path: str, std: str = "c++17") -> tuple[object, str]:
+def compile_source(
+    source: str, target: str, *include_path: str, std: str = "c++17", options: Iterable[str] = ()
+) -> tuple[object, str]:
     """The NVRTC program and its log; AssertionError with the log if the source is refused."""
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
-    options = [f"--gpu-architecture={target}", f"--std={std}"]
+    options = [f"--gpu-architecture={target}", f"--std={std}", *options]
     options += [f"--include-path={folder}" for folder in (HEADER.parents[1], *include_path)]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # it is written to, and Python shares b" "
@@ -61,6 +64,11 @@ def ptx(source: str, target: str = "compute_90a") -> str:
     text = b" " * nvrtc.nvrtcGetPTXSize(program)[1]
     nvrtc.nvrtcGetPTX(program, text)
     return text.decode()
+
+
+def instructions(text: str) -> list[str]:
+    """Each line of a PTX text without registers, in no order: both, and how often an address is converted, vary."""
+    return sorted(re.sub(r"%\w+(<\d+>)?", "%", line) for line in text.splitlines() if "\tcvta." not in line)
 
 
 def tensor_statements() -> list[str]:
@@ -115,7 +123,7 @@ OTHER_STATEMENTS = [
     "commit_group(); wait_group(); wait_group<3>(); wait_group_read(); wait_group_read<1>();",
     "fence_proxy_async();",
     "fence_tensor_map_release(); fence_tensor_map_acquire(map);",
-    "prefetch_tensor_map(map); prefetch_tensor_map(as_tensor_map(twin));",
+    "prefetch_tensor_map(map); prefetch_tensor_map(as_tensor_map(twin)); prefetch_tensor_map(*map_address(map));",
     "if (elect_one()) global[cluster_cta_rank()] = smem_address(tile) + full.address();",
     "cluster_sync(); griddepcontrol_wait(); griddepcontrol_launch_dependents();",
     *(
@@ -174,6 +182,7 @@ def test_every_header_has_its_tests():
     elsewhere = {
         "dynamic_shared.cuh",
         "pipeline.cuh",
+        "refuse.cuh",
         "signature.cuh",
         "sm100.cuh",
         "target.cuh",

@@ -131,6 +131,7 @@ OTHERS = {
     "wait_group_read<2>();": "cp.async.bulk.wait_group.read 2",
     "prefetch_tensor_map(*map);": "prefetch.tensormap [map]",
     "prefetch_tensor_map(as_tensor_map(*map));": "prefetch.tensormap [map]",
+    "prefetch_tensor_map(*map_address(*map));": "prefetch.tensormap [map]",
     "fence_tensor_map_release();": "fence.proxy.tensormap::generic.release.gpu",
     "fence_tensor_map_acquire(*map);": "fence.proxy.tensormap::generic.acquire.sys [map], 128",
     **{

@@ -78,6 +78,7 @@ RING = """
 using namespace cuda_tma;
 extern "C" __global__ void kernel(Pipeline<{stages}>* pipeline, char* tile, char* memory, int role, unsigned consumers,
                                   int tiles) {{
+    asm volatile("" : "+l"(pipeline), "+l"(tile));   // the compiler knows that no parameter points to shared memory
     Stage<{stages}> at;
     if (role == 0) pipeline->init(consumers);
     else if (role == 1)

@@ -37,7 +37,7 @@ CHECKS = {"require_barrier_number"}  # no instruction
 
 def kernel(statements: list[str]) -> str:
     parameters = ", ".join(f"{kind} {name}" for name, kind in PARAMETERS.items())
-    body = "\n    ".join(f"{{ {statement} }}" for statement in statements)
+    body = 'asm volatile("" : "+l"(empty)); ' + "\n    ".join(f"{{ {statement} }}" for statement in statements)
     return (
         "#include <cuda_tma/warpgroup.cuh>\nusing namespace cuda_tma;\n"
         f'extern "C" __global__ void __launch_bounds__(384, 1) kernel({parameters}) {{\n    {body}\n}}'

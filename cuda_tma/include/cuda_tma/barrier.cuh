@@ -12,10 +12,13 @@
 #error "cuda_tma: the headers are C++17; compile with -std=c++17 or later (cuda.core: std='c++17')"
 #endif
 
+#include <cuda_tma/refuse.cuh>
+
 namespace cuda_tma {
 
 // The address of shared memory as the 32-bit number that PTX takes. ISA: "cvta".
 __device__ inline unsigned smem_address(const void* pointer) {
+    refuse_address_outside_shared_memory_if(!__isShared(pointer));
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
@@ -40,6 +43,11 @@ struct ClusterBarrier {
 // Phases count 0, 1, 2, ...; a wait names the parity (0 or 1) of the phase that it waits for. ISA: "mbarrier".
 struct Barrier {
     unsigned long long state;
+
+    // A copy would be a barrier in registers or local memory: pass it by reference.
+    Barrier() = default;
+    Barrier(const Barrier&) = delete;
+    Barrier& operator=(const Barrier&) = delete;
 
     __device__ unsigned address() const { return smem_address(this); }
 

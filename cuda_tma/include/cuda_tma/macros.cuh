@@ -46,6 +46,6 @@
                   CUDA_TMA_OFFSETS, __VA_ARGS__)
 
 // Operands of a load behind those: [%6] or [%9] is `tile`, then the map and the barrier.
-#define CUDA_TMA_LOAD_OPERANDS "r"(smem_address(tile)), "l"(&map), "r"(full.address())
+#define CUDA_TMA_LOAD_OPERANDS "r"(smem_address(tile)), "l"(map_address(map)), "r"(full.address())
 #define CUDA_TMA_COMPLETE ".mbarrier::complete_tx::bytes"
 #define CUDA_TMA_MULTICAST CUDA_TMA_COMPLETE ".multicast::cluster"

@@ -23,7 +23,9 @@ struct FourRows {
 
     template <typename A, typename B, typename C, typename D>
     __device__ constexpr FourRows(A a, B b, C c, D d)
-        : value{static_cast<int>(a), static_cast<int>(b), static_cast<int>(c), static_cast<int>(d)} {}
+        : value{static_cast<int>(a), static_cast<int>(b), static_cast<int>(c), static_cast<int>(d)} {
+        static_assert(is_index<A> && is_index<B> && is_index<C> && is_index<D>, "numbers of rows are integers");
+    }
 };
 
 #define CUDA_TMA_FOUR_ROWS(name, qualifiers, left, right, ...)                                                     \
@@ -53,14 +55,14 @@ template <typename Policy = NoCachePolicy>
 __device__ void store_scatter4(const TensorMap& map, int column, FourRows rows, const void* tile, Policy policy = {}) {
     require_scatter4<Policy>();
     CUDA_TMA_FOUR_ROWS("cp.async.bulk.tensor", ".global.shared::cta.tile::scatter4.bulk_group", "[%6, ", "], [%7]",
-                       "l"(&map), "r"(smem_address(tile)));
+                       "l"(map_address(map)), "r"(smem_address(tile)));
 }
 
 // cp.async.bulk.prefetch.tensor .tile::gather4.
 template <typename Policy = NoCachePolicy>
 __device__ void prefetch_gather4(const TensorMap& map, int column, FourRows rows, Policy policy = {}) {
     require_gather4_prefetch<Policy>();
-    CUDA_TMA_FOUR_ROWS("cp.async.bulk.prefetch.tensor", ".L2.global.tile::gather4", "[%6, ", "]", "l"(&map));
+    CUDA_TMA_FOUR_ROWS("cp.async.bulk.prefetch.tensor", ".L2.global.tile::gather4", "[%6, ", "]", "l"(map_address(map)));
 }
 
 // ---- im2col along W ----
@@ -93,7 +95,7 @@ template <int Rank, typename Policy = NoCachePolicy>
 __device__ void prefetch_im2col_w(const TensorMap& map, Coordinates<Rank> at, unsigned short w_halo,
                                   unsigned short w_offset, Policy policy = {}) {
     require_im2col_w_prefetch<Policy>();
-    CUDA_TMA_PIXELS("cp.async.bulk.prefetch.tensor", ".L2.global.im2col::w", "[%6, ", "], {%7, %8}", "l"(&map),
+    CUDA_TMA_PIXELS("cp.async.bulk.prefetch.tensor", ".L2.global.im2col::w", "[%6, ", "], {%7, %8}", "l"(map_address(map)),
                     CUDA_TMA_HALO)
 }
 
@@ -121,7 +123,7 @@ template <int Rank, typename Policy = NoCachePolicy>
 __device__ void prefetch_im2col_w_128(const TensorMap& map, Coordinates<Rank> at, unsigned short w_halo,
                                       unsigned short w_offset, Policy policy = {}) {
     require_im2col_w_128<Policy>();
-    CUDA_TMA_PIXELS("cp.async.bulk.prefetch.tensor", ".L2.global.im2col::w::128", "[%6, ", "], {%7, %8}", "l"(&map),
+    CUDA_TMA_PIXELS("cp.async.bulk.prefetch.tensor", ".L2.global.im2col::w::128", "[%6, ", "], {%7, %8}", "l"(map_address(map)),
                     CUDA_TMA_HALO)
 }
 

@@ -9,7 +9,16 @@ namespace cuda_tma {
 
 // What the host's 128 bytes are in a kernel: take it as `const __grid_constant__ TensorMap`. Layout and alignment are
 // those of the driver's CUtensorMap (cuda.h, CUDA 13), so a kernel may name either type. ISA: "Tensor-map".
-struct alignas(128) TensorMap { unsigned long long opaque[16]; };
+struct alignas(128) TensorMap {
+    unsigned long long opaque[16];
+
+#if defined(__CUDACC_RTC__)   // nvcc also compiles the host's code, which copies a kernel's arguments
+    // The TMA unit reads a map where it lies, and a copy lies in local memory: pass it by reference.
+    TensorMap() = default;
+    TensorMap(const TensorMap&) = delete;
+    TensorMap& operator=(const TensorMap&) = delete;
+#endif
+};
 static_assert(sizeof(TensorMap) == 128, "a tensor map is 128 bytes");
 
 // A CUtensorMap (or another 128-byte twin) as a TensorMap.
@@ -17,6 +26,12 @@ template <typename Map>
 __device__ const TensorMap& as_tensor_map(const Map& map) {
     static_assert(sizeof(Map) == sizeof(TensorMap), "a tensor map is 128 bytes");
     return reinterpret_cast<const TensorMap&>(map);
+}
+
+// Where the TMA unit finds a map: a kernel's parameter, constant or global memory.
+__device__ inline const TensorMap* map_address(const TensorMap& map) {
+    refuse_local_map_if(__isLocal(&map) && !__isGridConstant(&map));
+    return &map;
 }
 
 // Where a box starts, innermost dimension first, in elements: Coordinates{column, row}. A load's may lie outside the
@@ -29,7 +44,10 @@ struct Coordinates {
     __device__ constexpr explicit Coordinates(Index... index) : value{static_cast<int>(index)...} {
         static_assert(1 <= Rank && Rank <= 5, "a tensor map has 1 to 5 dimensions");
         static_assert(sizeof...(Index) == Rank, "one coordinate for each dimension");
+        static_assert((is_index<Index> && ...), "coordinates are integers: elements of the tensor");
+        refuse_coordinate_beyond_32_bits_if((is_beyond_32_bits(index) || ...));
     }
+
 };
 template <typename... Index>
 Coordinates(Index...) -> Coordinates<sizeof...(Index)>;
@@ -44,14 +62,18 @@ struct Offsets {
     __device__ constexpr explicit Offsets(Index... index) : value{static_cast<unsigned short>(index)...} {
         static_assert(1 <= Count && Count <= 3, "an im2col map has 1 to 3 spatial dimensions");
         static_assert(sizeof...(Index) == Count, "one offset for each spatial dimension");
+        static_assert((is_index<Index> && ...), "offsets are integers: pixels of the filter");
+        constexpr int most = Count == 1 ? 65535 : Count == 2 ? 255 : 31;
+        refuse_offset_out_of_range_if((is_not_from_0_to(most, index) || ...));
     }
+
 };
 template <typename... Index>
 Offsets(Index...) -> Offsets<sizeof...(Index)>;
 
 // prefetch.tensormap: the 128 bytes themselves, so that the first load finds them. ISA: "prefetch, prefetchu".
 __device__ inline void prefetch_tensor_map(const TensorMap& map) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map_address(map)) : "memory");
 }
 
 // fence.proxy.tensormap release: after a tensor map in global memory was changed by ordinary writes (CUDA 12.3 on) ...
@@ -63,7 +85,7 @@ __device__ inline void fence_tensor_map_release() {
 // ... acquire: by each thread that then uses it, the writer too, before the TMA unit reads it again. Of scope .sys, so
 // that it also holds for a map that the host copied there. Source: CUDA programming guide, on modified tensor maps.
 __device__ inline void fence_tensor_map_acquire(const TensorMap& map) {
-    asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(&map) : "memory");
+    asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(map_address(map)) : "memory");
 }
 
 }  // namespace cuda_tma

@@ -86,7 +86,7 @@ __device__ void load_im2col_multicast(void* tile, const TensorMap& map, Barrier&
 // commit_group(), wait_group.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
-    CUDA_TMA_TILED("cp.async.bulk.tensor", ".global.shared::cta.tile.bulk_group", "[%6, ", "], [%7]", "l"(&map),
+    CUDA_TMA_TILED("cp.async.bulk.tensor", ".global.shared::cta.tile.bulk_group", "[%6, ", "], [%7]", "l"(map_address(map)),
                    "r"(smem_address(tile)))
 }
 
@@ -94,13 +94,13 @@ __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* ti
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store_im2col(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     CUDA_TMA_PIXELS("cp.async.bulk.tensor", ".global.shared::cta.im2col_no_offs.bulk_group", "[%6, ", "], [%7]",
-                    "l"(&map), "r"(smem_address(tile)))
+                    "l"(map_address(map)), "r"(smem_address(tile)))
 }
 
 #define CUDA_TMA_REDUCE(RANKS, mode, reduction, operation)                                                         \
     if constexpr (Operation == Reduction::reduction) {                                                             \
         RANKS("cp.reduce.async.bulk.tensor", ".global.shared::cta" operation mode ".bulk_group", "[%6, ",          \
-              "], [%7]", "l"(&map), "r"(smem_address(tile)))                                                       \
+              "], [%7]", "l"(map_address(map)), "r"(smem_address(tile)))                                                       \
     }
 #define CUDA_TMA_REDUCTIONS(...)                                                                                   \
     CUDA_TMA_REDUCE(__VA_ARGS__, add, ".add") CUDA_TMA_REDUCE(__VA_ARGS__, min, ".min")                            \
@@ -129,14 +129,14 @@ __device__ void reduce_im2col(const TensorMap& map, Coordinates<Rank> at, const 
 // cp.async.bulk.prefetch.tensor: the box at `at`, into L2.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void prefetch(const TensorMap& map, Coordinates<Rank> at, Policy policy = {}) {
-    CUDA_TMA_TILED("cp.async.bulk.prefetch.tensor", ".L2.global.tile", "[%6, ", "]", "l"(&map))
+    CUDA_TMA_TILED("cp.async.bulk.prefetch.tensor", ".L2.global.tile", "[%6, ", "]", "l"(map_address(map)))
 }
 
 // ... .im2col.
 template <int Rank, int Count, typename Policy = NoCachePolicy>
 __device__ void prefetch_im2col(const TensorMap& map, Coordinates<Rank> at, Offsets<Count> offsets,
                                 Policy policy = {}) {
-    CUDA_TMA_IM2COL("cp.async.bulk.prefetch.tensor", ".L2.global.im2col", "[%9, ", "], ", "", "l"(&map))
+    CUDA_TMA_IM2COL("cp.async.bulk.prefetch.tensor", ".L2.global.im2col", "[%9, ", "], ", "", "l"(map_address(map)))
 }
 
 }  // namespace cuda_tma

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/refuse.cuh: mistakes that no type shows, but that the compiler sees once it has inlined and folded. Such code
+// does not assemble, and the message is a sentence; in correct code nothing is left of these checks.
+//
+// By NVRTC of CUDA 13, which can ask what is constant (observed: 13.5 can, 12.0 to 12.8 and nvcc 13.0 cannot, and check
+// nothing). What the compiler does not know passes: behind a function that is not inlined, or under -G. For
+// --Ofast-compile=max, which leaves in place what it knows never to run, define CUDA_TMA_NO_REFUSALS.
+#pragma once
+
+namespace cuda_tma {
+
+// In each pair the first function does not assemble: it is an instruction that does not exist, whose name the assembler
+// repeats. The second one calls it if the compiler knows that something is `wrong`; where the compiler itself evaluates
+// a constant, it names the first, which it cannot call. The branches are two, so that one that is not taken goes at any
+// level of optimization.
+#define CUDA_TMA_REFUSAL(name, sentence)                                                                           \
+    __device__ __forceinline__ void name() { asm volatile("cuda_tma_error__" sentence ";"); }                      \
+    __device__ __forceinline__ constexpr void name##_if(bool wrong) {                                              \
+        if (__builtin_constant_p(wrong)) {                                                                         \
+            if (wrong) name();                                                                                     \
+        }                                                                                                          \
+    }
+#if defined(__CUDACC_RTC__) && !defined(__CUDACC_DEBUG__) && !defined(CUDA_TMA_NO_REFUSALS) && defined(__has_builtin)
+#define CUDA_TMA_CAN_REFUSE __has_builtin(__builtin_constant_p)
+#else
+#define CUDA_TMA_CAN_REFUSE 0
+#endif
+#if !CUDA_TMA_CAN_REFUSE
+#undef CUDA_TMA_REFUSAL
+#define CUDA_TMA_REFUSAL(name, sentence) \
+    __device__ __forceinline__ constexpr void name##_if(bool) {}
+#endif
+#undef CUDA_TMA_CAN_REFUSE
+
+CUDA_TMA_REFUSAL(refuse_local_map,
+                 "this_TensorMap_is_a_copy_in_local_memory"
+                 "__declare_the_parameter_as_const___grid_constant___TensorMap_and_pass_it_on_by_reference")
+CUDA_TMA_REFUSAL(refuse_address_outside_shared_memory,
+                 "this_tile_or_Barrier_is_not_in_shared_memory__declare_it_as___shared___and_a_tile_alignas_128")
+CUDA_TMA_REFUSAL(refuse_coordinate_beyond_32_bits,
+                 "a_coordinate_has_32_bits_and_counts_elements_from_the_start_of_its_dimension__move_the_map_instead")
+CUDA_TMA_REFUSAL(refuse_offset_out_of_range,
+                 "an_offset_is_the_position_in_the_filter__from_0_to_65535_in_3D__to_255_in_4D__to_31_in_5D"
+                 "__padding_belongs_into_the_coordinates")
+
+#undef CUDA_TMA_REFUSAL
+
+// Is it an integer, or becomes one by itself and whole, as an enumeration does: what {} takes without narrowing?
+using Int64 = long long;
+using Uint64 = unsigned long long;
+template <typename Index, typename = void>
+constexpr bool is_signed_index = false;
+template <typename Index>
+constexpr bool is_signed_index<Index, decltype(void(Int64{*static_cast<Index*>(nullptr)}))> = true;
+template <typename Index, typename = void>
+constexpr bool is_unsigned_index = false;
+template <typename Index>
+constexpr bool is_unsigned_index<Index, decltype(void(Uint64{*static_cast<Index*>(nullptr)}))> = true;
+template <typename Index>
+constexpr bool is_index = is_signed_index<Index> || is_unsigned_index<Index>;
+
+// Unsigned numbers of any width wrap, and may: 0u - 1 is -1.
+template <typename Index>
+__device__ constexpr bool is_beyond_32_bits(Index index) {
+    return static_cast<Int64>(index) < -(1ll << 31) || static_cast<Int64>(index) >= 1ll << 32;
+}
+template <typename Index>
+__device__ constexpr bool is_not_from_0_to(Uint64 most, Index index) {
+    return static_cast<Uint64>(static_cast<Int64>(index)) > most;
+}
+
+}  // namespace cuda_tma

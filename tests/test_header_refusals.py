@@ -1,0 +1,142 @@
+"""Mistakes that compile without a word in plain CUDA do not compile here, and the message names the remedy."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from .test_header import FOLDER, compile_source, cubin, instructions, nvcc, ptx
+
+LOAD = "load(tile, {}, full, Coordinates{{0, x}});"
+# What TMA takes: in each of these places the compiler knows less of the map, the tile or the numbers.
+RIGHT = {
+    "a parameter": LOAD.format("map"),
+    "one of two parameters": LOAD.format("(x ? map : other)"),
+    "a parameter or memory": LOAD.format("(x ? map : maps[3])"),
+    "a member of a parameter": LOAD.format("pair.of[x]"),
+    "memory": LOAD.format("maps[x]"),
+    "memory, by a pointer in memory": LOAD.format("*table[x]"),
+    "a global variable": LOAD.format("in_global"),
+    "a constant": LOAD.format("in_constant[x]"),
+    "behind a call": "behind_a_call(tile, map, full);",
+    "another type's map": LOAD.format("as_tensor_map(twin)"),
+    "a tile at an address that was computed": (
+        "extern __shared__ char raw[];"
+        " load(reinterpret_cast<void*>((reinterpret_cast<unsigned long long>(raw) + 127) / 128 * 128), map, full,"
+        " Coordinates{0, x});"
+    ),
+    "numbers of any width": "load(tile, map, full, Coordinates{y, x ? 0u - 4 : 0ull - 4}); ",
+    "a negative coordinate": "constexpr Coordinates at{-4, -70000}; load(tile, map, full, at);",
+    "an enumeration, a flag, a character": "load(tile, map, full, Coordinates{LETTER, true, 'c'});",
+    "the largest offsets": (
+        "load_im2col(tile, map, full, Coordinates{0, 0, 0}, Offsets{65535});"
+        "load_im2col(tile, map, full, Coordinates{0, 0, 0, 0}, Offsets{255, x});"
+        "load_im2col(tile, map, full, Coordinates{0, 0, 0, 0, 0}, Offsets{31, y, 31u});"
+    ),
+    "a barrier of an array": "__shared__ Barrier ring[4]; for (Barrier& each : ring) each.init(1);",
+    "shared memory behind a pointer": "load(*tiles, map, full, Coordinates{0, 0});",
+}
+COPIED = "this_TensorMap_is_a_copy_in_local_memory__declare_the_parameter_as_const___grid_constant___TensorMap"
+OUTSIDE = "this_tile_or_Barrier_is_not_in_shared_memory__declare_it_as___shared__"
+OFFSET = "an_offset_is_the_position_in_the_filter__from_0_to_65535_in_3D__to_255_in_4D__to_31_in_5D"
+WRONG = {
+    "a parameter without __grid_constant__": (LOAD.format("copied"), COPIED),
+    "in a loop, in a lambda": ("for (int i = 0; i < x; ++i) [&] {" + LOAD.format("copied") + "}();", COPIED),
+    "one of two copies": ("TensorMap mine; mine.opaque[x] = 1; " + LOAD.format("(x ? mine : copied)"), COPIED),
+    "a variable": ("TensorMap mine; mine.opaque[x] = 1; " + LOAD.format("mine"), COPIED),
+    "a store": ("store(copied, Coordinates{0, 0}, tile);", COPIED),
+    "a prefetch": ("prefetch_tensor_map(copied);", COPIED),
+    "a map by value": ("by_value(map);", "TensorMap::TensorMap.* it is a deleted function"),
+    "a barrier by value": ("Barrier mine = full;", "Barrier::Barrier.* it is a deleted function"),
+    "barriers by value": (
+        "__shared__ Barrier ring[4]; for (Barrier each : ring) each.init(1);",
+        "Barrier::Barrier.* it is a deleted function",
+    ),
+    "a barrier in local memory": ("Barrier mine; mine.init(1);", OUTSIDE),
+    "a tile in local memory": ("float mine[32]; load(mine, map, full, Coordinates{0, 0});", OUTSIDE),
+    "a tile in global memory": ("load(out, map, full, Coordinates{0, 0});", OUTSIDE),
+    "a destination in global memory": ("load_bulk(out, maps, 1024, full);", OUTSIDE),
+    "a fraction": ("load(tile, map, full, Coordinates{1.5f, 2});", "coordinates are integers: elements of the tensor"),
+    "a pointer": ("load(tile, map, full, Coordinates{out, 2});", "coordinates are integers"),
+    "a coordinate of 34 bits": (
+        "load(tile, map, full, Coordinates{1ll << 33, 2});",
+        "a_coordinate_has_32_bits_and_counts_elements_from_the_start_of_its_dimension__move_the_map_instead",
+    ),
+    "a negative offset": ("load_im2col(tile, map, full, Coordinates{0, 0, 0, 0}, Offsets{-1, 0});", OFFSET),
+    "an offset beyond 3-D": ("load_im2col(tile, map, full, Coordinates{0, 0, 0}, Offsets{65536});", OFFSET),
+    "an offset beyond 4-D": ("load_im2col(tile, map, full, Coordinates{0, 0, 0, 0}, Offsets{0, 256});", OFFSET),
+    "an offset beyond 5-D": ("prefetch_im2col(map, Coordinates{0, 0, 0, 0, 0}, Offsets{0, 0, 32});", OFFSET),
+    "a constant offset": ("constexpr Offsets at{-1, 0};", "expression must have a constant value"),
+    "an offset that is no integer": (
+        "load_im2col(tile, map, full, Coordinates{0, 0, 0}, Offsets{1.f});",
+        "offsets are integers: pixels of the filter",
+    ),
+}
+
+
+def kernel(statements: list[str]) -> str:
+    body = "\n    ".join(f"{{ {statement} }}" for statement in statements)
+    return f"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+enum Letter {{ LETTER }};
+struct Pair {{ TensorMap of[2]; }};
+struct alignas(128) Twin {{ unsigned long long opaque[16]; }};
+__device__ TensorMap in_global;
+__constant__ TensorMap in_constant[2];
+__device__ void by_value(TensorMap) {{}}
+__noinline__ __device__ void behind_a_call(void* tile, const TensorMap& map, Barrier& full) {{
+    load(tile, map, full, Coordinates{{0, 0}});
+}}
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const __grid_constant__ TensorMap other,
+                                  const __grid_constant__ Pair pair, const __grid_constant__ Twin twin,
+                                  const TensorMap copied, const TensorMap* maps, const TensorMap* const* table,
+                                  float* const* tiles, float* out, int x, long long y) {{
+    __shared__ alignas(128) float tile[32][32];
+    __shared__ Barrier full;
+    {body}
+}}
+"""
+
+
+def right() -> str:
+    """All that is right, but for a call of by_value."""
+    return kernel(list(RIGHT.values())).replace("__device__ void by_value(TensorMap) {}", "")
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("-G",), ("-Ofc=mid",), ("-rdc=true",), ("-Ofc=max", "-DCUDA_TMA_NO_REFUSALS")]
+)
+def test_nothing_right_is_refused(options):
+    compile_source(right(), "sm_90a", options=options)
+
+
+def test_of_the_checks_nothing_is_left():
+    """The same instructions with and without them."""
+    without = right().replace("#include", "#define CUDA_TMA_NO_REFUSALS\n#include", 1)
+    assert instructions(ptx(right())) == instructions(ptx(without))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_is_named(name):
+    statement, message = WRONG[name]
+    with pytest.raises(AssertionError, match=message):
+        cubin(kernel([statement]), "sm_90a")
+
+
+def test_every_refusal_is_tested():
+    sentences = re.findall(r'CUDA_TMA_REFUSAL\(\w+,\s*"(\w+)', (FOLDER / "refuse.cuh").read_text())
+    assert len(sentences) == 4
+    for sentence in sentences:
+        assert any(sentence.startswith(message) or message.startswith(sentence) for _, message in WRONG.values())
+
+
+def test_nvcc(tmp_path):
+    """nvcc has the checks of types alone; its host code passes maps on by value, to kernels that it starts."""
+    launch = "void launch(const TensorMap& map) { start<<<1, 1>>>(map); }"
+    source = f"__global__ void start(const __grid_constant__ TensorMap map) {{ prefetch_tensor_map(map); }}\n{launch}"
+    assert nvcc(right() + source, "sm_90a", tmp_path).returncode == 0
+    for name in ("a fraction", "a barrier by value"):
+        statement, message = WRONG[name]
+        assert re.search(message, nvcc(kernel([statement]), "sm_90a", tmp_path).stderr)
