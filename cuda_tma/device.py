@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cuda.core import Device as _CoreDevice
 
 from ._cuda.driver import require_driver
-from ._make.create import OnDevice
+from ._make.create import OnDevice, register_ordinal
 from ._tensor_map import register_device
 
 if TYPE_CHECKING:
@@ -107,3 +107,4 @@ for _name, _member in vars(_CoreDevice).items():
         setattr(Device, _name, _delegated(_name))
 
 register_device(Device)
+register_ordinal(Device)

@@ -1,6 +1,7 @@
 from typing import Any
 
 from .._tensor_map import TensorMapDescriptor
+from ..device import Device
 from ..options import Choice, Integers, Options
 
 def create_tensor_map(
@@ -30,6 +31,7 @@ def as_tensor_map(
     allocation_class: Choice | None = None,
 ) -> TensorMapDescriptor: ...
 def options_by_keywords(options: object, keywords: tuple[Any, ...]) -> Options: ...
+def register_ordinal(device_type: type[Device]) -> None: ...
 
 class OnDevice:
     def create_tensor_map(

@@ -11,6 +11,7 @@ from .._read.context cimport enter_context, require_access
 from .._cuda.driver cimport CUcontext
 from .._read.dlpack cimport DLTensor
 from .._read.export cimport Reading, layout_of, read, source_of
+from .._read.property cimport Property, own_property, read_property
 from .._tensor_map cimport TensorMapDescriptor, new_descriptor
 
 from enum import Enum
@@ -22,6 +23,7 @@ from ..rules import refusals
 
 cdef enum:
     ANY_DEVICE = -1
+    KEYWORDS = 8  # the fields of TensorMapOptions
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -54,7 +56,8 @@ def create_tensor_map(
         If there is no NVIDIA driver.
     """
     return _create(tensor, _options(
-        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class),
+        ANY_DEVICE)
 
 
 def as_tensor_map(
@@ -62,7 +65,8 @@ def as_tensor_map(
         l2_promotion=None, oob_fill=None, allocation_class=None):
     """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
     return _create(self, _options(
-        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
+        options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class),
+        ANY_DEVICE)
 
 
 class OnDevice:
@@ -77,7 +81,16 @@ class OnDevice:
         """
         return _create(tensor, _options(
             options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill,
-            allocation_class), self._ordinal)
+            allocation_class), read_property(_ordinal, self))
+
+
+cdef Property _ordinal  # of our Device, whose slot it is: a look-up by name takes a tenth as long as a map
+
+
+def register_ordinal(device_type):
+    """Tell this module of our Device, which is built upon it."""
+    global _ordinal
+    _ordinal = own_property(device_type, "_ordinal")
 
 
 # ---- which options ----
@@ -85,41 +98,42 @@ class OnDevice:
 cdef inline Compilable _options(
         object options, object box_dim, object element_strides, object data_type, object interleave, object swizzle,
         object l2_promotion, object oob_fill, object allocation_class):
-    """Our options as they are; from everything else, options."""
+    """Our options as they are; from everything else, options: of the last keywords those that were made of them.
+
+    To check keywords takes as long as ten descriptors, to look them up as long as one: so the last ones, which a loop
+    gives again, are known by their identity.
+    """
+    cdef PyObject* keywords[KEYWORDS]
     if isinstance(options, Compilable) and (
             box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
             is allocation_class is None):
-        return options
+        return <Compilable>options
+    if options is None:
+        keywords[0], keywords[1] = <PyObject*>box_dim, <PyObject*>element_strides
+        keywords[2], keywords[3] = <PyObject*>data_type, <PyObject*>interleave
+        keywords[4], keywords[5] = <PyObject*>swizzle, <PyObject*>l2_promotion
+        keywords[6], keywords[7] = <PyObject*>oob_fill, <PyObject*>allocation_class
+        if not memcmp(keywords, PySequence_Fast_ITEMS(_last_keywords), sizeof(keywords)):
+            return _last_options
     return options_by_keywords(options, (
         box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
 
 
-cdef tuple _last = ((), None)  # the keywords of the last call, and the options that were made of them
+cdef tuple _last_keywords = (object(),) * KEYWORDS  # of the last call; nobody gives these
+cdef Compilable _last_options = None  # what was made of them
 
 
 cpdef Compilable options_by_keywords(object options, tuple keywords):
-    """Options from the fields of TensorMapOptions, in order. The same keywords give the same object again.
-
-    To check them takes as long as ten descriptors, to look them up as long as one: so the last ones, which a loop gives
-    again, are known by their identity.
-    """
-    global _last
-    if options is None and _are_same(keywords, <tuple>_last[0]):
-        return <Compilable>_last[1]
+    """Options from the fields of TensorMapOptions, in order. The same keywords give the same object again."""
+    global _last_keywords, _last_options
     if options is not None or not _are_a_key(keywords):
         return _new_options(options, *keywords)
     try:
         made = _kept_options(None, *keywords)
     except TypeError:  # a value is not hashable, or is wrong, which is said without this error
         return _new_options(None, *keywords)
-    _last = (keywords, made)
+    _last_keywords, _last_options = keywords, made
     return made
-
-
-cdef inline bint _are_same(tuple some, tuple others) noexcept:
-    """Whether they are the very same objects, in order."""
-    return len(some) == len(others) and not memcmp(
-        PySequence_Fast_ITEMS(some), PySequence_Fast_ITEMS(others), len(some) * sizeof(PyObject*))
 
 
 cdef bint _are_a_key(tuple keywords) except -1:
@@ -157,8 +171,8 @@ _kept_options = lru_cache(256, typed=True)(_new_options)  # typed, because what 
 
 # ---- making ----
 
-cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_device_id=ANY_DEVICE):
-    """A map of the current context; where a device is given, that must be the context's.
+cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_device_id):
+    """A map of the current context, whose device must be this one, if that is not ANY_DEVICE.
 
     All is written where it stays, and each reference taken once: see layout_of().
     """
@@ -168,10 +182,12 @@ cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_devi
         enter_context(&descriptor._context, &descriptor._device_id)
         if descriptor._device_id != own_device_id:
             raise refusals.not_current(own_device_id, descriptor._device_id)
-    owner = read(tensor, &reading)
-    descriptor._tensor, descriptor._owner, descriptor._options = source_of(tensor, owner), owner, options
+    descriptor._options = options
+    descriptor._owner = read(tensor, &reading)
+    descriptor._tensor = source_of(tensor, descriptor._owner)
     describe_here(
-        layout_of(owner, &reading), options, &descriptor._context, &descriptor._device_id, &descriptor._arguments)
+        layout_of(descriptor._owner, &reading), options, &descriptor._context, &descriptor._device_id,
+        &descriptor._arguments)
     encode(descriptor.map(), options, &descriptor._arguments, descriptor._device_id)
     return descriptor
 

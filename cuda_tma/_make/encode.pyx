@@ -3,6 +3,7 @@
 Each mode has its own kind of values, its own encoder of the driver's, and its own params.
 """
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t, uintptr_t
 
 from .arguments cimport MAX_RANK, TensorArguments, describe, driver_index, row_bytes
@@ -21,7 +22,7 @@ from ..rules import check, refusal, refusals
 cdef enum:
     SMALL = 1  # CUtensorMapAllocClass
     ANY_RANK = -1  # of options that do not say how many dimensions their tensor has
-    LARGE_BIT = 1 << 21        # of word 2: the allocation class (fields.py)
+    LARGE_BIT = 1 << 21        # of word 2: the allocation class (codec/_fields.py)
     LARGE_BYTES = 128 * 1024
 
 cdef int WIDE_NEEDS_MAJOR = TMA_EXTENDED_SINCE[0]
@@ -127,11 +128,14 @@ cdef class CompiledIm2colWide(CompiledPixels):
 
 # ---- compiling them ----
 
-cdef inline CompiledOptions compiled(Compilable options):
-    """The options' C values, made at first use. Options never change, so neither do these."""
+cdef inline PyObject* compiled(Compilable options) except NULL:
+    """The options' C values, made at first use. Options never change, so neither do these.
+
+    Borrowed: a reference would be taken and given back for each map (layout_of()).
+    """
     if options.values is None:
         options.values = _compile(options)
-    return <CompiledOptions>options.values
+    return <PyObject*>options.values
 
 
 cdef CompiledOptions _compile(object options):
@@ -220,15 +224,16 @@ cdef int32_t _int32(str name, object value) except? 0:
 
 cdef int describe_for(DLTensor* tensor, Compilable options, TensorArguments* out) except -1:
     """The tensor in driver order, as these options have it read."""
-    cdef CompiledOptions values = compiled(options)
-    if values.rank != tensor.ndim and values.rank != ANY_RANK and 1 <= tensor.ndim <= MAX_RANK:
+    cdef PyObject* values = compiled(options)
+    cdef int rank = (<CompiledOptions>values).rank
+    if rank != tensor.ndim and rank != ANY_RANK and 1 <= tensor.ndim <= MAX_RANK:
         raise refusals.option_length(options, shape_of(tensor))
-    return describe(tensor, values.data_type, values.interleave, out)
+    return describe(tensor, (<CompiledOptions>values).data_type, (<CompiledOptions>values).interleave, out)
 
 
 cdef object params_from(Compilable options, TensorArguments* arguments):
     """The parameters that the driver's encoder is given."""
-    return compiled(options).params(arguments)
+    return (<CompiledOptions>compiled(options)).params(arguments)
 
 
 def tiled_params(ExportedTensor tensor, options):
@@ -258,16 +263,17 @@ def tiled_params(ExportedTensor tensor, options):
 
 cdef int encode(void* target, Compilable options, TensorArguments* arguments, int device_id) except -1:
     """Have the driver write the 128 bytes, or explain why it does not."""
-    cdef CompiledOptions values = compiled(options)
-    cdef CUresult result = values.encode(target, arguments, device_id)
+    cdef PyObject* values = compiled(options)
+    cdef int allocation_class = (<CompiledOptions>values).allocation_class
+    cdef CUresult result = (<CompiledOptions>values).encode(target, arguments, device_id)
     if result != CUDA_SUCCESS:
-        raise _driver_refusal(result, values, arguments, device_id)
+        raise _driver_refusal(result, <CompiledOptions>values, arguments, device_id)
     if driver.cuTensorMapSetAllocationClass != NULL:
         result = driver.cuTensorMapSetAllocationClass(
-            target, SMALL if values.allocation_class < 0 else values.allocation_class, NULL)
+            target, SMALL if allocation_class < 0 else allocation_class, NULL)
         require_success(result, "cuTensorMapSetAllocationClass")
-    elif values.allocation_class >= 0:
-        raise refusals.allocation_class(values.allocation_class)
+    elif allocation_class >= 0:
+        raise refusals.allocation_class(allocation_class)
     else:
         _mend_allocation_class(<uint32_t*>target, arguments, device_id)
     return 0

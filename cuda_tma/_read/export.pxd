@@ -24,5 +24,9 @@ cdef inline DLTensor* layout_of(object owner, Reading* reading) noexcept:
 
 
 cdef ExportedTensor export(object tensor)
-cdef object source_of(object tensor, object owner)
+cdef inline object source_of(object tensor, object owner):
+    """The tensor that was read, where `tensor` may be a view of it."""
+    return (<ExportedTensor>owner).source if isinstance(owner, ExportedTensor) else tensor
+
+
 cdef bint has_moved(object tensor, object owner, uint64_t address) except -1

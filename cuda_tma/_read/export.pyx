@@ -42,20 +42,22 @@ cdef extern from *:
 
 cdef object _exported_slot = None  # the descriptors of our view's __slots__, which its instances are read and set by
 cdef object _storage_slot = None
+cdef Getter _get_slot = NULL
 
 
 def register_view(view_type):
     """Tell this module of our StridedMemoryView, which is built upon it."""
-    global _exported_slot, _storage_slot
+    global _exported_slot, _storage_slot, _get_slot
     register_view_type(view_type)
     _exported_slot, _storage_slot = view_type._exported, view_type._storage
+    _get_slot = <Getter>Py_TYPE(_exported_slot).tp_descr_get
 
 
 # ---- reading ----
 
 cdef object read(object tensor, Reading* reading):
     """Read a tensor for layout_of(), and return what keeps that and the memory alive. Errors: those of export()."""
-    cdef Exporter exporter = exporter_of(tensor)
+    cdef const Exporter* exporter = exporter_of(tensor)
     if exporter.source == VIEW:
         return _export_of_view(tensor)
     if exporter.source == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
@@ -83,7 +85,7 @@ cdef ExportedTensor export(object tensor):
     return _with_owners(exported, tensor, owner)
 
 
-cdef ExportedTensor _exported(object tensor, Exporter exporter):
+cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
     """What cannot be read in place."""
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     owner = None
@@ -105,8 +107,7 @@ cdef ExportedTensor _exported(object tensor, Exporter exporter):
 
 cdef ExportedTensor _export_of_view(object view):
     """What its slot holds, by the slot's own getter: a look-up by name takes a fifth as long as a map."""
-    cdef PyObject* held = (<Getter>Py_TYPE(_exported_slot).tp_descr_get)(
-        <PyObject*>_exported_slot, <PyObject*>view, <PyObject*>Py_TYPE(view))
+    cdef PyObject* held = _get_slot(<PyObject*>_exported_slot, <PyObject*>view, <PyObject*>Py_TYPE(view))
     if held != NULL and held != <PyObject*>None:
         return owned(held)
     PyErr_Clear()  # nothing yet. To catch that with `except` would slow down every other look
@@ -160,7 +161,7 @@ def export_located(tensor):
     return exported
 
 
-cdef object _read_torch(object tensor, Exporter exporter, DLTensor* layout):
+cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layout):
     """A torch tensor in place, and what owns its memory.
 
     The layout is read last: whatever torch is asked may run Python (a subclass's, or a mode's), which may resize the
@@ -180,7 +181,7 @@ cdef object _read_torch(object tensor, Exporter exporter, DLTensor* layout):
     return owner
 
 
-cdef object _torch_owner(object tensor, Exporter exporter):
+cdef object _torch_owner(object tensor, const Exporter* exporter):
     """torch: the storage owns the memory, so no managed tensor is needed beside it.
 
     A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
@@ -192,7 +193,7 @@ cdef object _torch_owner(object tensor, Exporter exporter):
     return _call(exporter.untyped_storage, tensor, "untyped_storage")
 
 
-cdef int _refuse_conjugate(object tensor, Exporter exporter) except -1:
+cdef int _refuse_conjugate(object tensor, const Exporter* exporter) except -1:
     """Of complex tensors, which alone have the bit."""
     if _call(exporter.is_conj, tensor, "is_conj"):
         raise refusals.lazy_view("conjugate", "resolve_conj")
@@ -227,7 +228,7 @@ cdef object _view_torch(object view_type, object tensor):
     """
     global _torch_reader
     cdef DLTensor layout
-    cdef Exporter exporter = exporter_of(tensor)
+    cdef const Exporter* exporter = exporter_of(tensor)
     if exporter.source != TORCH or exporter.api == NULL or _torch_reader is False:
         return None
     if _torch_reader is None:
@@ -315,11 +316,6 @@ cdef inline object _numpy_dtype_key(object dtype):
 
 
 # ---- afterwards ----
-
-cdef object source_of(object tensor, object owner):
-    """The tensor that was read, where `tensor` may be a view of it."""
-    return (<ExportedTensor>owner).source if isinstance(owner, ExportedTensor) else tensor
-
 
 cdef bint has_moved(object tensor, object owner, uint64_t address) except -1:
     """Whether a tensor's elements are elsewhere than they were, or cannot be found any more."""

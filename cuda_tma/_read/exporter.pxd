@@ -15,16 +15,15 @@ cdef enum Source:
     BORROWER  # cuda.core's view and Buffer, and an export, which show memory that another object may own
 
 
-cdef class Exporter:
-    """What is known of a tensor type."""
-
-    cdef object tensor_type
-    cdef Source source
-    cdef DLPackExchangeAPI* api
+cdef struct Exporter:  # what is known of a tensor type; it stays where it is as long as Python runs
+    Source source
+    DLPackExchangeAPI* api
     # torch: methods of the type as C functions, NULL where a subclass has replaced them.
-    cdef NoArgsFunction is_neg, is_conj, untyped_storage
+    NoArgsFunction is_neg
+    NoArgsFunction is_conj
+    NoArgsFunction untyped_storage
 
 
 cdef int register_view_type(type view_type) except -1
-cdef Exporter exporter_of(object tensor)
+cdef const Exporter* exporter_of(object tensor) except NULL
 cdef bint is_of_known_type(object value) except -1

@@ -16,12 +16,15 @@ cdef extern from "Python.h":
     int METH_NOARGS
 
 
-cdef class Exporter:
-    pass
+cdef class ExporterType:
+    """A tensor type, which is kept alive, so that no other gets its address."""
+
+    cdef object tensor_type
+    cdef Exporter exporter
 
 
-cdef dict _exporters = {}  # type: Exporter. Types are kept alive, so that an id cannot be reused.
-cdef Exporter _last = Exporter()
+cdef dict _types = {}  # type: ExporterType
+cdef ExporterType _last = ExporterType()
 cdef tuple _borrowers = (CoreView, Buffer, ExportedTensor)
 cdef tuple _views = ()
 
@@ -32,36 +35,37 @@ cdef int register_view_type(type view_type) except -1:
     return 0
 
 
-cdef Exporter exporter_of(object tensor):
+cdef const Exporter* exporter_of(object tensor) except NULL:
+    """A pointer: a reference would be given back at once, for which Python 3.12 waits (layout_of())."""
     global _last
     if _last.tensor_type is not type(tensor):
-        _last = _find_exporter(tensor)
-    return _last
+        _last = _find_type(tensor)
+    return &_last.exporter
 
 
-cdef Exporter _find_exporter(object tensor):
-    exporter = _exporters.get(type(tensor))
-    if exporter is None:
-        exporter = _exporters[type(tensor)] = _new_exporter(tensor)
-    return exporter
+cdef ExporterType _find_type(object tensor):
+    known = _types.get(type(tensor))
+    if known is None:
+        known = _types[type(tensor)] = _new_type(tensor)
+    return known
 
 
 cdef bint is_of_known_type(object value) except -1:
     """Whether it is a tensor of a library or a view, of whose type one was read before."""
-    exporter = _last if _last.tensor_type is type(value) else _exporters.get(type(value))
-    return exporter is not None and (<Exporter>exporter).source in (TORCH, CUPY, VIEW)
+    known = _last if _last.tensor_type is type(value) else _types.get(type(value))
+    return known is not None and (<ExporterType>known).exporter.source in (TORCH, CUPY, VIEW)
 
 
-cdef Exporter _new_exporter(object tensor):
-    cdef Exporter exporter = Exporter()
-    exporter.tensor_type = type(tensor)
-    exporter.source = _source_of(exporter.tensor_type)
-    exporter.api = _exchange_api(exporter.tensor_type)
-    if exporter.source == TORCH:
-        exporter.is_neg = _no_args_function(tensor.is_neg)
-        exporter.is_conj = _no_args_function(tensor.is_conj)
-        exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
-    return exporter
+cdef ExporterType _new_type(object tensor):
+    cdef ExporterType new = ExporterType()
+    new.tensor_type = type(tensor)
+    new.exporter.source = _source_of(new.tensor_type)
+    new.exporter.api = _exchange_api(new.tensor_type)
+    if new.exporter.source == TORCH:
+        new.exporter.is_neg = _no_args_function(tensor.is_neg)
+        new.exporter.is_conj = _no_args_function(tensor.is_conj)
+        new.exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
+    return new
 
 
 cdef Source _source_of(tensor_type):
