@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from cuda_tma._launch.compiled import Compiled
 from cuda_tma._launch.disk_cache import DiskCache, cache_folder, packed, unpacked
 
-KERNEL = Compiled("k<1>", "_Z1k", "_Zs", "sm_90a", "// µ\n.entry", b"\x7fELF\0\xff", {"bytes": -3}, "a warning")
+KERNEL = Compiled(
+    "k<1>", "_Z1k", "_Zs", "sm_90a", "// µ\n.entry", b"\x7fELF\0\xff", ("a", ""), {"bytes": -3}, "a warning"
+)
 KEYS = [f"{number:064x}" for number in range(9)]
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from cuda_tma import CompileError
 from cuda_tma._launch.compiled import Compiled
-from cuda_tma._launch.diagnosis import kernels_of
 from cuda_tma._launch.nvrtc import compile_source, request
 
 SOURCE = """
@@ -45,6 +44,7 @@ def test_one_compilation_gives_both():
     assert compiled.cubin.startswith(b"\x7fELF") and b"plain" in compiled.cubin
     assert re.search(r"^\s*\.loc\s+\d+ 8 ", compiled.ptx, re.M) and not compiled.ptx.endswith("\0")
     assert compiled.target == "sm_90a" and repr(compiled).endswith(f"constants={compiled.constants})")
+    assert compiled.parameter_names == ("a", "b", "c")
 
 
 def test_bytes_that_python_shares_are_not_written_to():
@@ -204,22 +204,30 @@ def test_a_place_is_given_where_there_is_one():
     assert (refused.value.file, refused.value.line) == ("", 0)
 
 
+def test_what_our_headers_refuse_is_a_sentence_at_the_line_that_calls_them(tmp_path, monkeypatch):
+    sentence = "cuda_tma_error__this_is_wrong__declare_it_as___grid_constant___Map"
+    (tmp_path / "refuse.cuh").write_text(f"""
+__device__ __forceinline__ void refuse() {{ asm volatile("{sentence};"); }}
+__device__ __forceinline__ void load(int a) {{ if (a > 3) refuse(); }}
+""")
+    source = """#include <refuse.cuh>
+__device__ void inlined(int a) {
+    load(a + 1);
+}
+extern "C" __global__ void k(int a) { inlined(a); }
+"""
+    monkeypatch.setattr("cuda_tma._launch.diagnosis.include_path", lambda: str(tmp_path))
+    with pytest.raises(CompileError) as refused:
+        compile_source(source, "k", target="sm_90a", options=[f"-I{tmp_path}"])
+    assert "k.cu(3): this is wrong: declare it as __grid_constant__ Map\n\n      load(a + 1);\n      ^" in str(
+        refused.value
+    )
+    assert (refused.value.file, refused.value.line) == ("k.cu", 3)
+    assert "-DCUDA_TMA_NO_REFUSALS" in options_of(options=["-Ofc=max"])
+    assert "-DCUDA_TMA_NO_REFUSALS" in options_of(options=["--Ofast-compile", "max"])
+    assert "-DCUDA_TMA_NO_REFUSALS" not in options_of(options=["-Ofc=min"])
+
+
 def test_a_constant_that_is_none_is_named():
     with pytest.raises(CompileError, match=r"'sizeof\(Shard\)' was asked for, .*\"Shard\" is undefined"):
         compile_source(KERNEL, "k", target="sm_90a", constants={"bytes": "sizeof(Shard)"})
-
-
-def test_kernels_are_found_in_a_source():
-    source = """
-// __global__ void comment() {}
-/* __global__ void another() {} */
-const char* text = "__global__ void quoted() {";
-namespace a::b { namespace { __global__ void inner(); } struct S { int x; }; }
-extern "C" __global__ void __cluster_dims__(2) __launch_bounds__((A + 1) * 128, 1)
-first(int a) { if (a) { } }
-template <typename T, int N>
-static __global__ [[maybe_unused]] void second(T (&a)[N]) {}
-__global__ void first(float a);
-"""
-    assert kernels_of(source) == ["a::b::inner", "first", "second<...>"]
-    assert kernels_of("}}} __global__") == []

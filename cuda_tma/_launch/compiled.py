@@ -35,6 +35,8 @@ class Compiled:
         Of the whole source, with line information.
     cubin : bytes
         Empty without.
+    parameter_names : tuple of str
+        What the source calls its parameters, "" for one without a name; () if that is not known.
     constants : mapping of str to int
         What was asked for beside.
     log : str
@@ -47,6 +49,7 @@ class Compiled:
     target: str
     ptx: str = field(repr=False)
     cubin: bytes = field(repr=False)
+    parameter_names: tuple[str, ...] = ()
     constants: Mapping[str, int] = field(default_factory=dict)
     log: str = field(default="", repr=False)
 

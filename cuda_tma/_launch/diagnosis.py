@@ -6,8 +6,10 @@ import difflib
 import re
 
 from ..errors import CompileError
+from ..include_path import include_path
+from .source_text import kernels_of
 
-__all__ = ["diagnose", "diagnose_assembly", "is_of_assembler", "kernels_of"]
+__all__ = ["diagnose", "diagnose_assembly", "is_of_assembler"]
 
 # gemm.cu(3): error: identifier "foo" is undefined; catastrophic errors, and numbered ones.
 _ERROR = re.compile(
@@ -17,17 +19,13 @@ _ERROR = re.compile(
 _EXPRESSIONS = "__nv_name_map"
 # ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'
 _ASSEMBLER_ERROR = re.compile(r"^ptxas .*?, line (?P<line>\d+); error\s*: (?P<text>.*)$", re.MULTILINE)
-_LOCATION = re.compile(r"\s*\.loc\s+(?P<file>\d+)\s+(?P<line>\d+)\s+(?P<column>\d+)")
+# .loc 4 41 1, function_name L3, inlined_at 3 48 9: file, line and column, and of the call if it is inlined.
+_LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call>\d+ \d+ \d+))?", re.MULTILINE)
+_FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
+# What refuse.cuh has the assembler say: a sentence in which _ is a blank and __ a colon.
+_OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
 _CONSTANT = re.compile(
     r"#pragma nv_mangled_name &cuda_tma::constant<\(long long\)\((?P<expression>.*)\)>$", re.MULTILINE
-)
-_PAREN = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-_COMMENTS = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|\[\[.*?\]\]|\b(?:__\w+__|alignas)\s*" + _PAREN, re.DOTALL
-)
-_SCOPES_AND_KERNELS = re.compile(
-    r"\bnamespace\s*(?P<space>[\w:]*)\s*\{|(?P<open>\{)|(?P<close>\})"
-    r"|(?P<template>\btemplate\b[^;{}()]*)?__global__\b[^(){};]*?\b(?P<kernel>\w+)\s*\("
 )
 
 
@@ -56,16 +54,39 @@ def diagnose_assembly(log: str, ptx: str, source: str, file: str, name: str, tar
     error = _ASSEMBLER_ERROR.search(log)
     assert error is not None
     before = ptx.splitlines()[: int(error["line"])]
-    text = f"{error['text']}, in the PTX {before[-1].strip()!r}"
-    place = next(filter(None, map(_LOCATION.match, reversed(before))), None)
+    own = _OWN_SENTENCE.fullmatch(error["text"])
+    text = _sentence(own[1]) if own else f"{error['text']}, in the PTX {before[-1].strip()!r}"
+    place = _place("\n".join(before), dict(_FILE.findall(ptx)))
     if place is None:
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}\n\n{log}", log)
-    (found,) = re.findall(rf'^\s*\.file\s+{place["file"]} "(.*?)"', ptx, re.MULTILINE)
-    line = int(place["line"])
-    own = found.endswith(file)
-    shown = source.splitlines()[line - 1] if own and line <= source.count("\n") + 1 else ""
-    caret = " " * (int(place["column"]) - 1) + "^"
-    return _error(name, target, file if own else found, line, text, f"  {shown}\n  {caret}\n\n{log}" if shown else log)
+    found, line, column = place
+    lines = source.splitlines() if found.endswith(file) else []
+    shown = f"  {lines[line - 1]}\n  {' ' * (column - 1)}^\n\n" if line <= len(lines) else ""
+    return _error(name, target, file if lines else found, line, text, shown + log)
+
+
+def _sentence(name: str) -> str:
+    """``declare_it_as___shared___and__try`` is "declare it as __shared__ and: try"."""
+    parts = re.split(r"___(\w+?)___", name)
+    parts[::2] = [part.replace("__", ": ").replace("_", " ") for part in parts[::2]]
+    parts[1::2] = [f" __{keyword}__ " for keyword in parts[1::2]]
+    return "".join(parts)
+
+
+def _place(before: str, files: dict[str, str]) -> tuple[str, int, int] | None:
+    """File, line and column of the end of a part of PTX: of our headers, where they were called."""
+    place = call = ""
+    for found in reversed([*_LOCATION.finditer(before)]):
+        if call and found["at"] != call:
+            continue
+        place = found["at"]
+        if not found["call"] or not files[place.split()[0]].startswith(include_path()):
+            break
+        place = call = found["call"]
+    if not place:
+        return None
+    number, line, column = place.split()
+    return files[number], int(line), int(column)
 
 
 def _error(name: str, target: str, file: str, line: int, text: str, log: str) -> CompileError:
@@ -81,24 +102,3 @@ def _remedy(source: str, name: str, text: str) -> str:
         return "The source has no kernel: none of its functions is __global__"
     near = difflib.get_close_matches(name, kernels, 1)
     return f"Its kernels are {', '.join(kernels)}" + (f"; did you mean {near[0]}?" if near else "")
-
-
-def kernels_of(source: str) -> list[str]:
-    """The kernels that a source defines, as they are written; macros are not expanded, and headers not read.
-
-    Examples
-    --------
-    >>> kernels_of("__global__ void a() {} namespace n { template <int N> __global__ void b(int x) {} }")
-    ['a', 'n::b<...>']
-    """
-    scopes: list[str] = []
-    found: list[str] = []
-    for token in _SCOPES_AND_KERNELS.finditer(_COMMENTS.sub(" ", source)):
-        if token["kernel"]:
-            path = [*filter(None, scopes), token["kernel"]]
-            found.append("::".join(path) + ("<...>" if token["template"] else ""))
-        elif token["close"]:
-            del scopes[-1:]
-        else:
-            scopes.append(token["space"] or "")
-    return list(dict.fromkeys(found))

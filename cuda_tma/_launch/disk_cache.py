@@ -22,7 +22,7 @@ from .compiled import Compiled
 
 __all__ = ["MOST_BYTES", "DiskCache", "cache_folder"]
 
-MAGIC = b"cuda_tma kernel 1\n"
+MAGIC = b"cuda_tma kernel 2\n"
 SUFFIX, UNFINISHED = ".kernel", ".part"
 _OURS = rf"[0-9a-f]{{64}}\{SUFFIX}|cuda_tma-\w+\{UNFINISHED}"  # nothing else is ever removed
 MOST_BYTES = 256 << 20  # of all entries: some thousands of kernels
@@ -130,4 +130,5 @@ def unpacked(content: bytes) -> Compiled:
     end = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES], "little")
     values: dict[str, Any] = json.loads(body[_LENGTH_BYTES:end])
     middle = end + values.pop("ptx_bytes")
+    values["parameter_names"] = tuple(values["parameter_names"])
     return Compiled(**values, ptx=body[end:middle].decode(), cubin=body[middle:])

@@ -112,6 +112,8 @@ def compile_source(
 
 def run(asked: Request) -> Compiled:
     """Compile what was asked for."""
+    from .source_text import parameter_names  # regular expressions, which a kernel from disk does not need
+
     nvrtc = load()
     signature = f"&cuda_tma::signature<decltype(+({asked.name}))>"
     constants = {key: f"&cuda_tma::constant<(long long)({expression})>" for key, expression in asked.constants}
@@ -131,6 +133,7 @@ def run(asked: Request) -> Compiled:
             asked.target,
             _text(nvrtc, program, "PTX"),
             _bytes(nvrtc, program, "CUBIN"),
+            parameter_names(asked.source, asked.name),
             {
                 key: _value(_require(nvrtc, nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode())
                 for key, expression in constants.items()
@@ -185,6 +188,8 @@ def _all_options(given: tuple[str, ...]) -> Iterator[str]:
     yield from (default for default, spellings in _DEFAULTS.items() if spelled.isdisjoint(spellings))
     yield f"--include-path={include_path()}"
     yield f"--pre-include={SIGNATURE_HEADER}"
+    if re.search(r"(--Ofast-compile|-Ofc)[ =]max", " ".join(given)):
+        yield "-DCUDA_TMA_NO_REFUSALS"  # so compiled, code that never runs stays, and refuse.cuh must say nothing
     yield from given
 
 

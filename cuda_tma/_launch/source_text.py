@@ -1,0 +1,88 @@
+"""What the text of a source says of its kernels, without a compiler: for messages, and for the names of parameters.
+
+Macros are not expanded, and headers not read: what is not found is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["kernels_of", "parameter_names"]
+
+_PAREN = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_NO_CODE = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|\[\[.*?\]\]|\b(?:__\w+__|alignas)\s*" + _PAREN, re.DOTALL
+)
+_SCOPES_AND_KERNELS = re.compile(
+    r"\bnamespace\s*(?P<space>[\w:]*)\s*\{|(?P<open>\{)|(?P<close>\})"
+    r"|(?P<template>\btemplate\b[^;{}()]*)?__global__\b[^(){};]*?\b(?P<kernel>\w+)\s*(?P<parameters>" + _PAREN + ")"
+)
+_NESTED = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}")
+_DECLARATOR = re.compile(r"\(\s*[*&]+\s*(?:const\s+)?(\w+)")  # of a pointer to a function or an array
+_LAST_WORD = re.compile(r"[\w>*&\].]\s*\b(?P<name>[A-Za-z_]\w*)\s*$")
+_TYPE_WORDS = {"int", "char", "short", "long", "float", "double", "bool", "unsigned", "signed", "const", "void", "auto"}
+
+
+def kernels_of(source: str) -> list[str]:
+    """The kernels that a source has, as they are written.
+
+    Examples
+    --------
+    >>> kernels_of("__global__ void a() {} namespace n { template <int N> __global__ void b(int x) {} }")
+    ['a', 'n::b<...>']
+    """
+    found = ("::".join(path) + ("<...>" if is_template else "") for path, is_template, _ in _kernels(source))
+    return list(dict.fromkeys(found))
+
+
+def parameter_names(source: str, name: str) -> tuple[str, ...]:
+    """What a kernel's parameters are called, "" for one without a name; () if there is no such kernel, or several.
+
+    Examples
+    --------
+    >>> parameter_names("__global__ void copy(const float* from, float (&to)[4], int) {}", "copy")
+    ('from', 'to', '')
+    """
+    words = set(re.findall(r"\w+", _without_nested(name.replace("(", " ").replace(")", " "))))
+    found = {tuple(map(_name, _split(text))) for path, _, text in _kernels(source) if path[-1] in words}
+    return found.pop() if len(found) == 1 else ()
+
+
+def _kernels(source: str) -> Iterator[tuple[list[str], bool, str]]:
+    """Each kernel: the names of its namespaces and its own, whether it is a template, and its parameters' text."""
+    scopes: list[str] = []
+    for token in _SCOPES_AND_KERNELS.finditer(_NO_CODE.sub(" ", source)):
+        if token["kernel"]:
+            yield [*filter(None, scopes), token["kernel"]], bool(token["template"]), token["parameters"][1:-1]
+        elif token["close"]:
+            del scopes[-1:]
+        else:
+            scopes.append(token["space"] or "")
+
+
+def _without_nested(text: str, mark: str = "") -> str:
+    """A text without what stands in brackets, of whatever depth."""
+    before = ""
+    while before != text:
+        before, text = text, _NESTED.sub(mark, text)
+    return text
+
+
+def _split(text: str) -> list[str]:
+    """At the commas that stand in no brackets."""
+    parts: list[str] = []
+    for part in text.split(","):
+        if parts and any(parts[-1].count(left) > parts[-1].count(right) for left, right in ("<>", "()", "[]", "{}")):
+            parts[-1] += f",{part}"
+        else:
+            parts.append(part)
+    return [part for part in parts if part.strip() not in ("", "void")]
+
+
+def _name(parameter: str) -> str:
+    declared = parameter.partition("=")[0]
+    if found := _DECLARATOR.search(declared):
+        return found[1]
+    found = _LAST_WORD.search(re.sub(r"(\[[^\]]*\]\s*)+$", "", declared))
+    return found["name"] if found and found["name"] not in _TYPE_WORDS else ""
