@@ -10,17 +10,13 @@ import numpy as np
 import pytest
 
 from benchmarks import kernels
-from cuda_tma import TensorSpec, emulate, params_of
-from cuda_tma import smem as swizzle
 from cuda_tma.enums import TensorMapSwizzle
-from cuda_tma.include_path import include_path
 
-from .ptx_interpreter import effects, source_of, trace
+from .ptx_interpreter import effects
 from .test_examples import constants
-from .test_header import compile_source, cubin, ptx
+from .test_header import FOLDER, compile_source, cubin, defined_in, ptx
 
-HEADER = Path(include_path(), "cuda_tma", "wgmma.cuh")
-COLUMNS = (64, 128, 192, 256)
+COLUMNS = (64, 192, 256)
 SWIZZLES = (TensorMapSwizzle.SWIZZLE_32B, TensorMapSwizzle.SWIZZLE_64B, TensorMapSwizzle.SWIZZLE_128B)
 MULTIPLICATIONS = [
     f"{{ float (&sums)[{n // 2}] = *reinterpret_cast<float (*)[{n // 2}]>(all); wgmma_fence();"
@@ -29,8 +25,9 @@ MULTIPLICATIONS = [
 ]
 OTHER_STATEMENTS = [
     *(f"x = k_major<{mode.name}>(tile); y = mn_major<{mode.name}>(tile, 64).advance(32);" for mode in SWIZZLES),
+    "x = k_major<SWIZZLE_NONE>(tile, 1024, 128); y = mn_major<SWIZZLE_NONE>(tile, 128, 1024);",
     "x.bits = matrix_descriptor_bits<SWIZZLE_NONE>(0, 128, 256);",
-    "wgmma_wait<1>();",
+    "wgmma_wait<1>(); unsigned word = 0; int number = 0; pin(all); pin(word); pin(number);",
 ]
 
 
@@ -55,11 +52,14 @@ def test_everything_compiles(statements):
 
 
 def test_nothing_is_left_out():
-    """Each function of the header is named in a statement above."""
-    found = re.findall(r"^ *(?:__host__ )?__device__ (?:inline |constexpr )*[\w ]+ (\w+)\(", HEADER.read_text(), re.M)
-    used = set(re.findall(r"\w+", " ".join(MULTIPLICATIONS + OTHER_STATEMENTS)))
-    assert len(set(found)) == 8
-    assert set(found) <= used, f"not compiled by this test: {sorted(set(found) - used)}"
+    """Each function of the headers is named in a statement here or in one of the other tests of wgmma."""
+    here = Path(__file__).parent
+    elsewhere = "".join((here / name).read_text() for name in ("test_wgmma_forms.py", "test_wgmma_operands.py"))
+    used = set(re.findall(r"\w+", " ".join(MULTIPLICATIONS + OTHER_STATEMENTS) + elsewhere))
+    found = set().union(*(defined_in(path.name) for path in FOLDER.glob("wgmma*.cuh"))) | defined_in("input.cuh")
+    assert len(found) == 17
+    inside = {"multiply", "wgmma_of", "input_bytes", "input_of", "product_of", "require_product", "exponent_bits"}
+    assert found - used == inside  # to which the others lead
 
 
 PARAMETERS = {
@@ -108,16 +108,9 @@ def test_sums_are_read_after_the_wait(wait, times):
     assert len(re.findall(r"\bmul\.f32\b", ptx(kernel([triple, wait, triple])))) == 128 * times
 
 
-@pytest.mark.parametrize("target", ["sm_90", "sm_100a", "sm_120a"])
-def test_other_targets_are_refused(target):
-    with pytest.raises(AssertionError, match="compile for sm_90a"):
-        cubin(kernel([]), target)
-
-
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("float few[16]; wgmma(few, x, y);", "N is 64, 128, 192 or 256"),
         ("matrix_descriptor_bits<SWIZZLE_128B_ATOM_32B>(0, 0, 0);", "no swizzle but NONE, 32B, 64B and 128B"),
         ("k_major<SWIZZLE_NONE>(tile);", "a row is as long as the box is wide"),
     ],
@@ -125,78 +118,6 @@ def test_other_targets_are_refused(target):
 def test_misuse_is_named(statement, message):
     with pytest.raises(AssertionError, match=message):
         cubin(kernel([statement]), "sm_90a")
-
-
-def descriptor(mode: int, address: int, leading_bytes: int, stride_bytes: int) -> int:
-    """PTX ISA, "Matrix Descriptor Format": what the header's constexpr function must say."""
-    layout = {0: 0, 1: 3, 2: 2, 3: 1}[int(mode)]
-    return address >> 4 | leading_bytes >> 4 << 16 | stride_bytes >> 4 << 32 | layout << 62
-
-
-def test_descriptor_bits():
-    """For each swizzle and some addresses up to 227 KB, decided by the compiler."""
-    checks = []
-    for mode, address in product((TensorMapSwizzle.NONE, *SWIZZLES), (0, 1024, 0x12340, 227 * 1024)):
-        name = mode.name if mode else "SWIZZLE_NONE"
-        bits = descriptor(mode, address, 8192, 1024)
-        checks.append(f"static_assert(matrix_descriptor_bits<{name}>({address}, 8192, 1024) == {bits:#x}ull);")
-    source = f"#include <cuda_tma/wgmma.cuh>\nusing namespace cuda_tma;\n{' '.join(checks)}"
-    cubin(source, "sm_90a")
-    with pytest.raises(AssertionError, match="static assertion failed"):
-        cubin(source.replace("8192, 1024)", "8192, 512)", 1), "sm_90a")
-
-
-@pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
-def test_constants_of_the_layouts(mode):
-    """The stride offset is the repeat of the swizzle, and the leading one the size of a box of so many rows of K."""
-    repeat, span = swizzle.pattern(mode).repeat_bytes, swizzle.pattern(mode).span_bytes
-    expected = {
-        f"out[0] = k_major<{mode.name}>(tile).bits;": descriptor(mode, 0x3400, 16, repeat),
-        f"out[0] = mn_major<{mode.name}>(tile, k_rows).bits;": descriptor(mode, 0x3400, 48 * span, repeat),
-    }
-    arguments = PARAMETERS | {"tile": 0x3400, "k_rows": 48}
-    lines = trace(ptx(source_of("wgmma.cuh", PARAMETERS, expected)), arguments.values())
-    stored = [int(line.split()[-1]) % 2**64 for line in lines if line.startswith("st.global")]
-    assert stored == list(expected.values())
-
-
-def read_k_major(smem: np.ndarray, mode: int, start: int, rows: int) -> np.ndarray:
-    """The (rows, 16) elements that one instruction reads: PTX ISA, "Strides", for a K-major matrix."""
-    row, element = np.indices((rows, 16))
-    span, repeat = swizzle.pattern(mode).span_bytes, swizzle.pattern(mode).repeat_bytes
-    linear = start + row // 8 * repeat + row % 8 * span + 2 * element
-    return smem.view(np.uint16)[swizzle.swizzle_offset(mode, linear) // 2]
-
-
-def read_mn_major(smem: np.ndarray, mode: int, start: int, k_rows: int, columns: int) -> np.ndarray:
-    """The (columns, 16) elements of an MN-major matrix: K goes from row to row, a span of M or N from box to box."""
-    column, k = np.indices((columns, 16))
-    span, repeat = swizzle.pattern(mode).span_bytes, swizzle.pattern(mode).repeat_bytes
-    linear = start + 2 * column // span * k_rows * span + k // 8 * repeat + k % 8 * span + 2 * column % span
-    return smem.view(np.uint16)[swizzle.swizzle_offset(mode, linear) // 2]
-
-
-def load(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int]) -> np.ndarray:
-    """What a load of the box of a (rows, columns) matrix leaves in shared memory, as the emulator has it."""
-    params = params_of(TensorSpec(matrix.shape, "uint16"), box_dim=box[::-1], swizzle=mode)
-    return emulate.load(params, matrix.reshape(-1).view(np.uint8), at).smem
-
-
-@pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
-def test_descriptors_read_what_a_load_leaves(mode):
-    """The start addresses, as advance() is to make them, reach each 16 elements of K of tiles that TMA loaded."""
-    matrix = np.arange(128 * 256, dtype=np.uint16).reshape(128, 256)
-    span = swizzle.pattern(mode).span_bytes
-    elements = span // 2
-    tile = load(matrix, mode, (elements, 64), (128, 32))
-    for k in range(0, elements, 16):
-        assert (read_k_major(tile, mode, 2 * k, 64) == matrix[32:96, 128 + k : 144 + k]).all()
-
-    boxes = [load(matrix, mode, (elements, 64), (64 + column, 32)) for column in range(0, 128, elements)]
-    tile = np.concatenate(boxes)
-    for k in range(0, 64, 16):
-        expected = matrix[32 + k : 48 + k, 64:192].T
-        assert (read_mn_major(tile, mode, k * span, 64, 128) == expected).all()
 
 
 @pytest.mark.parametrize(("between", "serialized"), [("", False), ("sums[3] += 1;", True)], ids=["asynchronous", "not"])
@@ -210,11 +131,6 @@ def test_multiplications_stay_asynchronous(between, serialized):
     ]
     _, log = compile_source(kernel(statements), "sm_90a")
     assert ("serialized" in log) == serialized
-
-
-def test_descriptors_advance():
-    """By bytes, of which the start address counts every 16th."""
-    cubin(kernel(["static_assert(MatrixDescriptor{0x40}.advance(32).bits == 0x42);"]), "sm_90a")
 
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

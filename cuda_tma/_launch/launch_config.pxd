@@ -1,10 +1,8 @@
 """Launch configurations as the driver wants them."""
 
 cimport cython
-from libc.stdint cimport uint64_t
-
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
-from .signature cimport Signature
+from .._kernel_arg cimport Signature
 
 cdef enum:  # places in Configuration.fields
     GRID
@@ -26,7 +24,6 @@ cdef class Configuration:
     cdef tuple fields
     cdef LaunchConfigC native
     cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
-    cdef uint64_t allowed_in  # the context in which its shared memory was last found allowed; 0: none
 
 
 cdef Configuration configuration_of(object config, Signature signature)

@@ -11,7 +11,7 @@
 //     swizzle.cuh       where a byte of a tile lies
 //
 // Not included: pipeline.cuh (a ring of tiles), warpgroup.cuh (groups of warps with roles of their own), wgmma.cuh (tensor
-// cores), sm100.cuh (what compute capability 10 adds).
+// cores of compute capability 9.0), mma.cuh (those of every target), sm100.cuh (what compute capability 10 adds).
 //
 //     extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, float* out) {
 //         using namespace cuda_tma;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma.cuh: Hopper's tensor cores on tiles that TMA loaded. One function is one PTX instruction. sm_90a only.
+// cuda_tma/wgmma.cuh: Hopper's tensor cores on tiles that TMA loaded. One function is one PTX instruction.
 //
 //     __shared__ alignas(1024) unsigned short a[64][64], b[128][64];   // boxes of bf16, loaded with SWIZZLE_128B
 //     float sums[128 / 2];                                             // of a 64 x 128 tile, in each of 128 threads
@@ -12,15 +12,22 @@
 //     wgmma_wait<0>(sums);                                             // the sums may be read, the tiles overwritten
 //
 // All 128 threads of a warpgroup (4 warps, the first a multiple of 4) call each function together. 16-bit values are
-// raw `unsigned short`. "ISA" is NVIDIA's "Parallel Thread Execution ISA"; its sections are given by title.
+// raw `unsigned short`. bf16 and f16, summed in f32, are here; each of the others costs time to compile, and is
+// included by those who need it:
+//
+//     wgmma_fp8.cuh  e4m3, e5m2     wgmma_tf32.cuh  tf32     wgmma_s8.cuh  s8, u8     wgmma_f16.cuh  sums in f16
+//
+// What multiplies says what it is, where it is no bf16: k_major(tile) of a Tile (tile.cuh), MatrixOf<Input::e4m3>{...}
+// of a descriptor, or wgmma<Input::f16>(...). A may be in registers: `unsigned a[4]`. On other targets than sm_90a the
+// header may be included: `if constexpr (has_wgmma)` in a template asks. "ISA" is NVIDIA's "Parallel Thread Execution
+// ISA"; its sections are given by title.
 #pragma once
 
+#include <cuda_tma/input.cuh>
 #include <cuda_tma/tma.cuh>
 #include <cuda_tma/warpgroup.cuh>
 
-#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#error "cuda_tma/wgmma.cuh: wgmma exists on compute capability 9.0 alone; compile for sm_90a"
-#endif
+#include <cuda_tma/wgmma_macros.cuh>
 
 namespace cuda_tma {
 
@@ -47,7 +54,7 @@ __host__ __device__ constexpr unsigned long long matrix_descriptor_bits(unsigned
 
 // A tile with K innermost: a box of (rows, span), where K fills the span of the swizzle: 64 elements for SWIZZLE_128B.
 // Eight rows are the unit of the layout, the next eight follow at once. Starts where swizzle() asks. One instruction
-// reads 16 elements of K; advance(32) goes to the next 16. The leading offset is not used with a swizzle.
+// reads 32 bytes of K: advance(32) goes to the next. The leading offset is not used with a swizzle.
 template <Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixDescriptor k_major(const void* tile) {
     return {matrix_descriptor_bits<Mode>(smem_address(tile), 16, 8 * swizzle_span<Mode>())};
@@ -61,79 +68,234 @@ __device__ MatrixDescriptor mn_major(const void* tile, unsigned k_rows) {
     return {matrix_descriptor_bits<Mode>(smem_address(tile), k_rows * span, 8 * span)};
 }
 
-// ---- multiply and accumulate ----
-
-enum class Input { bf16, f16 };   // of both A and B
-enum class Major { K, MN };       // which index of a tile is innermost: k_major() or mn_major()
-
-// Operands %1 to %(N / 2 - 1), as `, X(1), X(2) ...`: the first one, which has no comma before it, stands apart.
-#define CUDA_TMA_TEN(X, tens) \
-    X(tens##0) X(tens##1) X(tens##2) X(tens##3) X(tens##4) X(tens##5) X(tens##6) X(tens##7) X(tens##8) X(tens##9)
-#define CUDA_TMA_TO_32(X) \
-    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) CUDA_TMA_TEN(X, 1) CUDA_TMA_TEN(X, 2) X(30) X(31)
-#define CUDA_TMA_TO_64(X) \
-    CUDA_TMA_TO_32(X) X(32) X(33) X(34) X(35) X(36) X(37) X(38) X(39) CUDA_TMA_TEN(X, 4) CUDA_TMA_TEN(X, 5) \
-    X(60) X(61) X(62) X(63)
-#define CUDA_TMA_TO_96(X) \
-    CUDA_TMA_TO_64(X) X(64) X(65) X(66) X(67) X(68) X(69) CUDA_TMA_TEN(X, 7) CUDA_TMA_TEN(X, 8) \
-    X(90) X(91) X(92) X(93) X(94) X(95)
-#define CUDA_TMA_TO_128(X) \
-    CUDA_TMA_TO_96(X) X(96) X(97) X(98) X(99) CUDA_TMA_TEN(X, 10) CUDA_TMA_TEN(X, 11) \
-    X(120) X(121) X(122) X(123) X(124) X(125) X(126) X(127)
-#define CUDA_TMA_NAME(i) ", %" #i
-#define CUDA_TMA_SUM(i) , "+f"(sums[i])
-
-// `a`, `b` and `scale` are the operands behind the sums: %32 to %34 for 32 of them; then whether A and B are MN-major.
-#define CUDA_TMA_WGMMA(n, type, count, a, b, scale, trans_a, trans_b)                                               \
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, " scale ", 0;\n"                                                  \
-                 "  wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                                 \
-                 " {%0" CUDA_TMA_TO_##count(CUDA_TMA_NAME) "}, " a ", " b ", p, 1, 1, " trans_a ", " trans_b "; }" \
-                 : "+f"(sums[0]) CUDA_TMA_TO_##count(CUDA_TMA_SUM)                                                 \
-                 : "l"(a_tile.bits), "l"(b_tile.bits), "r"(int(accumulate)), "n"(int(A)), "n"(int(B)))
-#define CUDA_TMA_WGMMA_OF(n, count, ...)                                                      \
-    if constexpr (Count == count && Type == Input::bf16)                                      \
-        CUDA_TMA_WGMMA(n, "bf16", count, __VA_ARGS__);                                        \
-    else if constexpr (Count == count)                                                        \
-        CUDA_TMA_WGMMA(n, "f16", count, __VA_ARGS__)
-
-// wgmma.mma_async, m64nNk16: adds A (64 x 16) times B (16 x N) to the sums, or overwrites them if not `accumulate`. N
-// is twice the length of `sums`. In thread t of the warpgroup, sums[i] belongs to row t / 32 * 16 + i / 2 % 2 * 8 +
-// t % 32 / 4 and column i / 4 * 8 + t % 4 * 2 + i % 2. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
-template <Input Type = Input::bf16, Major A = Major::K, Major B = Major::K, int Count>
-__device__ void wgmma(float (&sums)[Count], MatrixDescriptor a_tile, MatrixDescriptor b_tile, bool accumulate = true) {
-    static_assert(Count == 32 || Count == 64 || Count == 96 || Count == 128, "wgmma: N is 64, 128, 192 or 256");
-    CUDA_TMA_WGMMA_OF(64, 32, "%32", "%33", "%34", "%35", "%36");
-    CUDA_TMA_WGMMA_OF(128, 64, "%64", "%65", "%66", "%67", "%68");
-    CUDA_TMA_WGMMA_OF(192, 96, "%96", "%97", "%98", "%99", "%100");
-    CUDA_TMA_WGMMA_OF(256, 128, "%128", "%129", "%130", "%131", "%132");
+// Without a swizzle: core matrices of 8 rows of 16 bytes, 128 bytes in a piece, at any distances, multiples of 16.
+// `k_bytes` leads to the next along K, `mn_bytes` to the next along M or N. One instruction reads two of them along K,
+// if K is innermost, and else 16 rows, again two: advance(2 * k_bytes) goes to the next. A box of (rows, 16 bytes),
+// loaded with SWIZZLE_NONE, is a column of them. ISA: "Strides".
+template <Swizzle Mode>
+__device__ MatrixDescriptor k_major(const void* tile, unsigned k_bytes, unsigned mn_bytes) {
+    static_assert(Mode == SWIZZLE_NONE, "k_major: the distances follow from a swizzle; k_major<SWIZZLE_128B>(tile)");
+    return {matrix_descriptor_bits<Mode>(smem_address(tile), k_bytes, mn_bytes)};
+}
+template <Swizzle Mode>
+__device__ MatrixDescriptor mn_major(const void* tile, unsigned k_bytes, unsigned mn_bytes) {
+    static_assert(Mode == SWIZZLE_NONE, "mn_major: the distances follow from a swizzle and k_rows, one number");
+    return {matrix_descriptor_bits<Mode>(smem_address(tile), k_bytes, mn_bytes)};
 }
 
-#undef CUDA_TMA_WGMMA_OF
-#undef CUDA_TMA_WGMMA
-#undef CUDA_TMA_SUM
-#undef CUDA_TMA_NAME
-#undef CUDA_TMA_TO_128
-#undef CUDA_TMA_TO_96
-#undef CUDA_TMA_TO_64
-#undef CUDA_TMA_TO_32
-#undef CUDA_TMA_TEN
+// ---- operands that say what they hold ----
 
-// wgmma.fence: before the first wgmma(), and before one whose sums were read or written by other instructions.
-__device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+// A matrix in shared memory. -x is the matrix with its signs turned: Scale is imm-scale-a or imm-scale-b.
+template <Input Type, Major Index = Major::K, int Scale = 1>
+struct MatrixOf {
+    static_assert(Index == Major::K || input_bytes(Type) == 2, "only bf16 and f16 are read with M or N innermost");
+    static constexpr Input type = Type;
+    static constexpr Major major = Index;
+    static constexpr int scale = Scale;
+
+    MatrixDescriptor descriptor;
+
+    __device__ constexpr MatrixOf advance(unsigned bytes) const { return {descriptor.advance(bytes)}; }
+    __device__ constexpr MatrixOf<Type, Index, -Scale> operator-() const { return {descriptor}; }
+};
+
+// A in registers. Thread t of the warpgroup has of row t / 32 * 16 + t % 32 / 4 four bytes from t % 4 * 4 on in 0, and
+// those 16 bytes further in 2; of the row 8 below in 1 and 3: as load_matrices() of mma.cuh leaves it. For a B of
+// another type than A's: FragmentOf<Input::e4m3>{a}. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
+template <Input Type>
+struct FragmentOf {
+    static constexpr Input type = Type;
+    static constexpr Major major = Major::K;
+    static constexpr int scale = 1;
+
+    const unsigned (&registers)[4];
+};
+
+// ---- of typed tiles (tile.cuh) ----
+
+// What a Tile's data type (the driver's: 6 FLOAT16, 9 BFLOAT16, 11 and 12 TFLOAT32) is for tensor cores. It does not
+// tell 8-bit types apart, nor float from tf32: k_major<Input::e4m3>(tile).
+template <typename Tile>
+__host__ __device__ constexpr Input input_of() {
+    constexpr int type = Tile::data_type();
+    static_assert(type == 6 || type == 9 || type == 11 || type == 12,
+                  "say what is multiplied: k_major<Input::e4m3>(tile); only FLOAT16, BFLOAT16 and TFLOAT32 say it");
+    return type == 6 ? Input::f16 : type == 9 ? Input::bf16 : Input::tf32;
+}
+
+// The part of a Tile<..., Box<rows, k>, Mode> from element (row, k) on; `row` is a multiple of 8, `k` of what one
+// instruction takes. A tile of several boxes is taken as one.
+template <Input Type, typename Tile, Swizzle Mode = Tile::swizzle()>
+__device__ MatrixOf<Type> k_major(const Tile& tile, unsigned row = 0, unsigned k = 0) {
+    static_assert(Mode != SWIZZLE_NONE, "without a swizzle: k_major<SWIZZLE_NONE>(address, k_bytes, mn_bytes)");
+    static_assert(sizeof(typename Tile::Element) == input_bytes(Type), "k_major: the tile has other elements");
+    const unsigned bytes = k / Tile::box_width() * Tile::box_bytes() + row * Tile::pitch_bytes() +
+                           k % Tile::box_width() * input_bytes(Type);
+    return {k_major<Mode>(tile.storage).advance(bytes)};
+}
+template <typename Tile, Swizzle Mode = Tile::swizzle()>
+__device__ auto k_major(const Tile& tile, unsigned row = 0, unsigned k = 0) {
+    return k_major<input_of<Tile>()>(tile, row, k);
+}
+
+// The part of a Tile<..., Box<k, columns>, Mode> from element (k, column) on, where M or N is innermost; `k` is a
+// multiple of 16, `column` of a box's width.
+template <typename Tile, Swizzle Mode = Tile::swizzle()>
+__device__ auto mn_major(const Tile& tile, unsigned k = 0, unsigned column = 0) {
+    static_assert(Mode != SWIZZLE_NONE, "without a swizzle: mn_major<SWIZZLE_NONE>(address, k_bytes, mn_bytes)");
+    const unsigned bytes = column / Tile::box_width() * Tile::box_bytes() + k * Tile::pitch_bytes();
+    constexpr unsigned eight_rows = 8 * Tile::pitch_bytes();
+    const auto whole = matrix_descriptor_bits<Mode>(smem_address(tile.storage), Tile::box_bytes(), eight_rows);
+    return MatrixOf<input_of<Tile>(), Major::MN>{MatrixDescriptor{whole}.advance(bytes)};
+}
+
+// ---- order ----
+
+// Registers as they are now: the compiler computes them before this place, and uses of them come after it. Arrays too.
+__device__ inline void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+__device__ inline void pin(unsigned& value) { asm volatile("" : "+r"(value)::"memory"); }
+__device__ inline void pin(int& value) { asm volatile("" : "+r"(value)::"memory"); }
+template <typename Value, int Count>
+__device__ __forceinline__ void pin(Value (&values)[Count]) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) pin(values[i]);
+}
+
+// wgmma.fence: before the first wgmma(), and before one whose sums, or A in registers, were read or written by other
+// instructions. Name these: what computes them is then before the fence, where the ISA wants it, and not moved behind.
+template <typename... Registers>
+__device__ __forceinline__ void wgmma_fence(Registers&... registers) {
+    require_wgmma<char[1 + sizeof...(Registers)]>();
+    (pin(registers), ...);
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
 
 // wgmma.commit_group: the wgmma() calls so far become one group.
-__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <typename Use = char>
+__device__ __forceinline__ void wgmma_commit() {
+    require_wgmma<Use>();
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 
-// wgmma.wait_group: until at most `Pending` groups are unfinished; the tiles of the others may be overwritten ...
-template <int Pending>
-__device__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory"); }
+// wgmma.wait_group: until at most `Pending` groups are unfinished. The tiles of the others may then be overwritten, and
+// their sums be read, and A in registers be written: name those here, so that no use of them is moved before the wait.
+template <int Pending, typename... Registers>
+__device__ __forceinline__ void wgmma_wait(Registers&... registers) {
+    static_assert(0 <= Pending && Pending < 8, "wgmma_wait: 0 to 7 groups");
+    require_wgmma<char[1 + Pending + sizeof...(Registers)]>();
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+    (pin(registers), ...);
+}
 
-// ... and their sums be read: named here, so that the compiler moves no use of them before the wait.
-template <int Pending, int Count>
-__device__ void wgmma_wait(float (&sums)[Count]) {
-    wgmma_wait<Pending>();
-#pragma unroll
-    for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+// ---- multiply and accumulate ----
+
+// The instruction's types, and how it reads A and B.
+template <typename A, typename B, bool Satfinite = false>
+struct WgmmaForm {
+    static constexpr Input a = A::type, b = B::type;
+    static constexpr int scale_a = A::scale, scale_b = B::scale;
+    static constexpr int trans_a = A::major == Major::MN, trans_b = B::major == Major::MN;
+    static constexpr int exponent_a = exponent_bits(a), exponent_b = exponent_bits(b);
+    static constexpr bool satfinite = Satfinite;
+};
+
+// The instructions for some types. Each header has one kind; those but this one are included by whoever needs them, as
+// each takes time to compile.
+template <Product Kind>
+struct Wgmma {
+    static constexpr bool here = false;   // until its header is included
+};
+
+// bf16 and f16, summed in f32.
+template <>
+struct Wgmma<Product::bf16_or_f16> {
+    static constexpr bool here = true;
+
+    template <typename Form, int N, int Count>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+                                                    int accumulate) {
+        if constexpr (Form::a == Input::bf16) {
+            CUDA_TMA_EACH_F32(CUDA_TMA_SHARED_16, "+f", "k16.f32.bf16.bf16")
+        } else {
+            CUDA_TMA_EACH_F32(CUDA_TMA_SHARED_16, "+f", "k16.f32.f16.f16")
+        }
+    }
+
+    template <typename Form, int N, int Count>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
+                                                    int accumulate) {
+        if constexpr (Form::a == Input::bf16) {
+            CUDA_TMA_EACH_F32(CUDA_TMA_REGISTERS_16, "+f", "k16.f32.bf16.bf16")
+        } else {
+            CUDA_TMA_EACH_F32(CUDA_TMA_REGISTERS_16, "+f", "k16.f32.f16.f16")
+        }
+    }
+};
+
+template <typename Form, typename Sum, int Count, typename A>
+__device__ __forceinline__ void wgmma_of(Sum (&sums)[Count], const A& a, MatrixDescriptor b, bool accumulate) {
+    require_wgmma<Form>();
+    constexpr Product kind = product_of(sums_of<Sum>, Form::a, Form::b);
+    constexpr int n = (kind == Product::f16_sums ? 4 : 2) * Count;
+    require_product<kind>();
+    static_assert(n % 8 == 0 && 8 <= n && n <= 256, "wgmma: N is a multiple of 8 from 8 to 256");
+    static_assert(kind != Product::s32_sums || n <= 24 || n % 16 == 0, "wgmma: N of s8 is 8, 24 or a multiple of 16");
+    static_assert(kind == Product::s32_sums || !Form::satfinite, "wgmma_satfinite: s8 and u8 alone");
+    static_assert(kind != Product::s32_sums || Form::scale_a + Form::scale_b == 2, "wgmma: s8 and u8 have no -x");
+    constexpr bool here = Wgmma<kind>::here;
+    static_assert(kind != Product::tf32 || here, "wgmma of tf32: include <cuda_tma/wgmma_tf32.cuh>");
+    static_assert(kind != Product::fp8 || here, "wgmma of e4m3 and e5m2: include <cuda_tma/wgmma_fp8.cuh>");
+    static_assert(kind != Product::f16_sums || here, "wgmma with sums in f16: include <cuda_tma/wgmma_f16.cuh>");
+    static_assert(kind != Product::s32_sums || here, "wgmma of s8 and u8: include <cuda_tma/wgmma_s8.cuh>");
+    if constexpr (has_wgmma && here) Wgmma<kind>::template multiply<Form, n>(sums, a, b, accumulate);
+}
+
+// wgmma.mma_async, m64nNkK: adds A (64 x K) times B (K x N) to the sums, or overwrites them if not `accumulate`. K is
+// 32 bytes, N the number of sums in 128 threads by 64: twice the length of `sums`, of f16 sums (two in an `unsigned`)
+// four times. In thread t of the warpgroup, sum i belongs to row t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4 and column
+// i / 4 * 8 + t % 4 * 2 + i % 2. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
+template <typename Sum, int Count, Input TypeA, Input TypeB, Major A, Major B, int ScaleA, int ScaleB>
+__device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixOf<TypeA, A, ScaleA> a, MatrixOf<TypeB, B, ScaleB> b,
+                                      bool accumulate = true) {
+    wgmma_of<WgmmaForm<decltype(a), decltype(b)>>(sums, a.descriptor, b.descriptor, accumulate);
+}
+
+// ... A in registers.
+template <typename Sum, int Count, Input TypeA, Input TypeB, Major B, int ScaleB>
+__device__ __forceinline__ void wgmma(Sum (&sums)[Count], FragmentOf<TypeA> a, MatrixOf<TypeB, B, ScaleB> b,
+                                      bool accumulate = true) {
+    wgmma_of<WgmmaForm<decltype(a), decltype(b)>>(sums, a.registers, b.descriptor, accumulate);
+}
+template <typename Sum, int Count, Input Type, Major B, int ScaleB>
+__device__ __forceinline__ void wgmma(Sum (&sums)[Count], const unsigned (&a)[4], MatrixOf<Type, B, ScaleB> b,
+                                      bool accumulate = true) {
+    wgmma(sums, FragmentOf<Type>{a}, b, accumulate);
+}
+
+// ... .satfinite: sums of s8 and u8 end at the ends of int, where they otherwise wrap.
+template <typename Sum, int Count, Input TypeA, Input TypeB>
+__device__ __forceinline__ void wgmma_satfinite(Sum (&sums)[Count], MatrixOf<TypeA> a, MatrixOf<TypeB> b,
+                                                bool accumulate = true) {
+    wgmma_of<WgmmaForm<decltype(a), decltype(b), true>>(sums, a.descriptor, b.descriptor, accumulate);
+}
+template <typename Sum, int Count, Input TypeA, Input TypeB>
+__device__ __forceinline__ void wgmma_satfinite(Sum (&sums)[Count], FragmentOf<TypeA> a, MatrixOf<TypeB> b,
+                                                bool accumulate = true) {
+    wgmma_of<WgmmaForm<decltype(a), decltype(b), true>>(sums, a.registers, b.descriptor, accumulate);
+}
+
+// ... of operands that do not say what they hold: wgmma<Input::f16>(sums, k_major(a), k_major(b)).
+template <Input Type = Input::bf16, Major A = Major::K, Major B = Major::K, typename Sum, int Count>
+__device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+                                      bool accumulate = true) {
+    wgmma(sums, MatrixOf<Type, A>{a}, MatrixOf<Type, B>{b}, accumulate);
+}
+template <Input Type = Input::bf16, Major B = Major::K, typename Sum, int Count>
+__device__ __forceinline__ void wgmma(Sum (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
+                                      bool accumulate = true) {
+    wgmma(sums, FragmentOf<Type>{a}, MatrixOf<Type, B>{b}, accumulate);
 }
 
 }  // namespace cuda_tma
+
+#include <cuda_tma/wgmma_macros_end.cuh>

@@ -1,1 +1,0 @@
-"""The limit on shared memory: nothing here is for Python."""

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/wgmma_f16.cuh: wgmma that sums in f16, two sums in an `unsigned`: of f16, and of e4m3 and e5m2 (either one
+// each). It takes half the registers.
+//
+//     unsigned sums[128 / 4];                                       // of a 64 x 128 tile, the first in the lower half
+//     wgmma<Input::f16>(sums, k_major(a), k_major(b));
+#pragma once
+
+#include <cuda_tma/wgmma.cuh>
+
+#include <cuda_tma/wgmma_macros.cuh>
+
+namespace cuda_tma {
+
+template <>
+struct Wgmma<Product::f16_sums> {
+    static constexpr bool here = true;
+
+    template <typename Form, int N, int Count>
+    __device__ static __forceinline__ void multiply(unsigned (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+                                                    int accumulate) {
+        if constexpr (Form::a == Input::f16) {
+            CUDA_TMA_EACH_F16(CUDA_TMA_SHARED_16, "+r", "k16.f16.f16.f16")
+        } else {
+            CUDA_TMA_EACH_F16(CUDA_TMA_SHARED_FP8, "+r", "k32.f16")
+        }
+    }
+
+    template <typename Form, int N, int Count>
+    __device__ static __forceinline__ void multiply(unsigned (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
+                                                    int accumulate) {
+        if constexpr (Form::a == Input::f16) {
+            CUDA_TMA_EACH_F16(CUDA_TMA_REGISTERS_16, "+r", "k16.f16.f16.f16")
+        } else {
+            CUDA_TMA_EACH_F16(CUDA_TMA_REGISTERS_FP8, "+r", "k32.f16")
+        }
+    }
+};
+
+}  // namespace cuda_tma
+
+#include <cuda_tma/wgmma_macros_end.cuh>

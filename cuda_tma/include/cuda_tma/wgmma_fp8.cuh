@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/wgmma_fp8.cuh: wgmma of e4m3 and e5m2, summed in f32: one instruction takes 32 elements of K. A and B may be
+// of either type each. K is innermost in both tiles.
+//
+//     wgmma(sums, MatrixOf<Input::e4m3>{k_major(a)}, MatrixOf<Input::e5m2>{k_major(b)});
+#pragma once
+
+#include <cuda_tma/wgmma.cuh>
+
+#include <cuda_tma/wgmma_macros.cuh>
+
+namespace cuda_tma {
+
+template <>
+struct Wgmma<Product::fp8> {
+    static constexpr bool here = true;
+
+    template <typename Form, int N, int Count>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+                                                    int accumulate) {
+        CUDA_TMA_EACH_F32(CUDA_TMA_SHARED_FP8, "+f", "k32.f32")
+    }
+
+    template <typename Form, int N, int Count>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
+                                                    int accumulate) {
+        CUDA_TMA_EACH_F32(CUDA_TMA_REGISTERS_FP8, "+f", "k32.f32")
+    }
+};
+
+}  // namespace cuda_tma
+
+#include <cuda_tma/wgmma_macros_end.cuh>

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/wgmma_tf32.cuh: wgmma of tf32, summed in f32: one instruction takes 8 elements of K. The lowest 13 bits of
+// each 32 are ignored; a map of TFLOAT32 rounds when it loads. K is innermost in both tiles.
+#pragma once
+
+#include <cuda_tma/wgmma.cuh>
+
+#include <cuda_tma/wgmma_macros.cuh>
+
+namespace cuda_tma {
+
+template <>
+struct Wgmma<Product::tf32> {
+    static constexpr bool here = true;
+
+    template <typename Form, int N, int Count>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+                                                    int accumulate) {
+        CUDA_TMA_EACH_F32(CUDA_TMA_SHARED_32, "+f", "k8.f32.tf32.tf32")
+    }
+
+    template <typename Form, int N, int Count>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
+                                                    int accumulate) {
+        CUDA_TMA_EACH_F32(CUDA_TMA_REGISTERS_32, "+f", "k8.f32.tf32.tf32")
+    }
+};
+
+}  // namespace cuda_tma
+
+#include <cuda_tma/wgmma_macros_end.cuh>
