@@ -9,7 +9,6 @@ import ctypes
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport (
     PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_AsUnsignedLongLongMask, PyLong_CheckExact)
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.math cimport isfinite
@@ -18,123 +17,119 @@ from libc.string cimport memcpy
 
 from ._read.context cimport locate
 from ._read.dlpack cimport DLTensor, address_of, kDLCUDA, shape_of
-from ._cuda.driver cimport (
-    CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, require_success)
+from ._cuda.driver cimport CUcontext
 from ._read.export cimport Reading, layout_of, read
 from ._read.exporter cimport is_of_known_type
+from ._launch.signature cimport ANY, BOOL, FLOAT, INTEGER, POINTER, Kind, Parameter, Signature, where
+from ._launch.typed_map cimport TypedMap, is_of_type, make
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
-from ._read.weak_cache cimport Known, WeakCache, look_up
 
 import numpy as np
 from cuda.bindings.driver import CUtensorMap
-from cuda.core import Buffer, Kernel
+from cuda.core import Buffer
 
 from ._cuda.core import GraphCondition, ParamHolder
 from ._cuda.core import TensorMapDescriptor as _CoreDescriptor
-from ._launch.mangled import MapPointer, parameter_types
-from .rules import refusals
+from .errors import TensorMapError
+from .options import TensorMapIm2colWideOptions
+from .rules import launches, refusals
 
 _CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
-_KINDS = {None: ANY, "integer": INTEGER, "float": FLOAT, "bool": BOOL, "pointer": POINTER}
+_KIND_NAMES = {ANY: None, INTEGER: "integer", FLOAT: "float", BOOL: "bool", POINTER: "pointer"}
 _CTYPES_KINDS = {"f": FLOAT, "d": FLOAT, "?": BOOL, "P": POINTER, "z": POINTER, "Z": POINTER}
 # The scalars that are packed without asking for their buffer, which costs three times as much.
 _NUMPY_NUMBERS = {
     **{np.dtype(f"{sign}int{8 * size}").type: (INTEGER, size) for sign in ("", "u") for size in (1, 2, 4, 8)},
     np.float32: (FLOAT, 4), np.float64: (FLOAT, 8), np.bool_: (BOOL, 1),
 }
+_NO_TENSORS = (  # what is packed as it is, and is refused where it is no map
+    TensorMapDescriptor, int, float, complex, np.generic, _CData, GraphCondition, _CoreDescriptor, CUtensorMap)
 _NUMPY_KINDS = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "b": BOOL, "c": ANY, "V": ANY}
 
 
-cdef class Signature(Known):
-    def __dealloc__(self):
-        PyMem_Free(self.parameters)
-
-
-cdef WeakCache _signatures = WeakCache()  # Kernel: Signature
-
-
-cdef Signature signature_of(object kernel):
-    cdef Signature signature = look_up(_signatures, kernel)
-    if signature is None:
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"kernel is a {type(kernel).__name__}; launch takes a cuda.core.Kernel "
-                            "(ObjectCode.get_kernel)")
-        signature = _read_signature(kernel)
-        _signatures.put(kernel, signature)
-    return signature
-
-
-cdef Signature _read_signature(object kernel):
-    cdef Signature signature = Signature.__new__(Signature)
-    cdef const char* name = NULL
-    cdef Parameter* parameter
-    cdef CUresult result
-    signature.function = <CUfunction><uintptr_t>int(kernel.handle)
-    if driver.cuKernelGetParamInfo == NULL:
-        raise RuntimeError("launch checks arguments against the kernel's parameters, which needs driver 550 "
-                           "(CUDA 12.4) or later")
-    while True:
-        signature.parameters = <Parameter*>PyMem_Realloc(
-            signature.parameters, (signature.count + 1) * sizeof(Parameter))
-        if signature.parameters == NULL:
-            raise MemoryError
-        parameter = &signature.parameters[signature.count]
-        with nogil:  # as in _launch._enter: it may have to load the kernel
-            result = driver.cuKernelGetParamInfo(
-                signature.function, signature.count, &parameter.offset, &parameter.size)
-        if result == CUDA_ERROR_INVALID_VALUE:  # one past the last
-            break
-        require_success(result, "cuKernelGetParamInfo")
-        parameter.signature, parameter.index, parameter.kind = <PyObject*>signature, signature.count, ANY
-        signature.block_bytes = parameter.offset + parameter.size
-        signature.count += 1
-    if driver.cuKernelGetName != NULL and driver.cuKernelGetName(&name, signature.function) == CUDA_SUCCESS:
-        signature.name = name.decode()
-        types = parameter_types(signature.name)
-        if types is not None and len(types) == signature.count:
-            for index, kind in enumerate(types):
-                signature.parameters[index].kind = POINTER if isinstance(kind, MapPointer) else _KINDS.get(kind, ANY)
-    return signature
-
-
-cdef str _where(Parameter* parameter):
-    return f"argument {parameter.index} of kernel {(<Signature>parameter.signature).name or '?'}"
-
-
 cdef object _mismatch(Parameter* parameter, str given, str remedy=""):
-    (kind,) = [name for name, kind in _KINDS.items() if kind == parameter.kind]
+    kind = _KIND_NAMES[parameter.kind]
     wanted = f"{'an' if parameter.kind == INTEGER else 'a'} {kind} of " if kind else ""
-    if parameter.size == MAP_BYTES and not remedy:
+    if parameter.typed != NULL:
+        wanted = f"{(<TypedMap>parameter.typed).map_type} of "
+        remedy = "; pass a tensor or a TensorMapDescriptor"
+    elif parameter.size == MAP_BYTES and not remedy:
         remedy = "; a parameter of 128 bytes takes a TensorMapDescriptor"
-    return TypeError(f"{_where(parameter)}: the parameter takes {wanted}{parameter.size} "
+    return TypeError(f"{where(parameter)}: the parameter takes {wanted}{parameter.size} "
                      f"byte{'s' if parameter.size > 1 else ''}, and {given} was given{remedy}")
 
 
-cdef int pack_all(Signature signature, tuple args, CUcontext context, unsigned char* block) except -1:
-    """Write all arguments to the parameter block, and count the descriptors of another context than `context`."""
+cdef int pack_all(
+        Signature signature, tuple args, CUcontext context, unsigned char* block, CUcontext* made) except -1:
+    """Write all arguments to the parameter block, and count the maps of another context than `context`.
+
+    In `made` is put the current context, if maps were made in it of tensors; else NULL.
+    """
     cdef Parameter* parameter = signature.parameters
     cdef unsigned char* slot
     cdef PyObject* value
     cdef int foreign = 0
+    cdef int device_id = 0
     cdef Py_ssize_t index, count = PyTuple_GET_SIZE(args)
     if count != signature.count:
-        raise TypeError(f"kernel {signature.name or '?'} takes {signature.count} arguments, and {count} were given")
+        raise TypeError(f"kernel {signature.name} takes {signature.count} arguments, and {count} were given")
+    made[0] = NULL
     for index in range(count):
         slot = block + parameter.offset
         value = PyTuple_GET_ITEM(args, index)
         if Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES:
+            if parameter.typed != NULL:
+                require_type(parameter, <object>value, (<TensorMapDescriptor>value).map())
             memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
             foreign += (<TensorMapDescriptor>value)._context != context
         elif PyLong_CheckExact(<object>value):
             _pack_int(parameter, <object>value, slot)
+        elif parameter.typed != NULL and takes_tensor(parameter, <object>value):
+            _make_map(parameter, <object>value, slot, made, &device_id)
         else:
             pack(parameter, <object>value, slot)
         parameter += 1
-    return foreign
+    return foreign + (made[0] != NULL and made[0] != context)
+
+
+cdef inline int _make_map(
+        Parameter* parameter, object tensor, unsigned char* slot, CUcontext* made, int* device_id) except -1:
+    try:
+        return make(<TypedMap>parameter.typed, tensor, slot, made, device_id)
+    except TensorMapError as error:
+        raise launches.tensor(where(parameter), (<TypedMap>parameter.typed).map_type, error) from error
+
+
+cdef bint takes_tensor(Parameter* parameter, object value) except -1:
+    """Whether it is for a typed map's parameter to have a map made of it: it is a tensor, or nothing that is known."""
+    if not is_of_known_type(value) and isinstance(value, _NO_TENSORS):
+        return False
+    if (<TypedMap>parameter.typed).options is None:
+        raise launches.im2col_tensor(where(parameter), (<TypedMap>parameter.typed).map_type, value)
+    return True
+
+
+cdef inline int require_type(Parameter* parameter, object value, const void* map) except -1:
+    """Refuse a map that is not of the parameter's type."""
+    cdef TypedMap typed = <TypedMap>parameter.typed
+    if is_of_type(typed, map) and (typed.options is not None or not _is_wide(value)):
+        return 0
+    raise launches.other_map(where(parameter), typed.map_type, (<const char*>map)[:MAP_BYTES], _is_wide(value))
+
+
+cdef bint _is_wide(object value) except -1:
+    """Whether it is known to be an im2col wide map, which its bytes do not say."""
+    return isinstance(value, TensorMapDescriptor) and isinstance(
+        (<TensorMapDescriptor>value)._options, TensorMapIm2colWideOptions)
 
 
 cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1:
     """Write one argument to `slot`, its place in the parameter block, or say why it cannot be that parameter."""
+    _pack(parameter, value, slot)
+    return 0 if parameter.typed == NULL else require_type(parameter, value, slot)
+
+
+cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -1:
     cdef type value_type = type(value)
     if value_type is TensorMapDescriptor:
         _pack_map(parameter, value, (<TensorMapDescriptor>value).map(), slot)
@@ -197,7 +192,7 @@ cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) exce
         bits = <long long>PyLong_AsUnsignedLongLong(value)
     elif overflow or (size < 8 and not -(1LL << (8 * size - 1)) <= bits < (1LL << (8 * size))):
         lowest, beyond = -(2 ** (8 * <object>size - 1)), 2 ** (8 * <object>size)
-        raise OverflowError(f"{_where(parameter)}: {_shown_int(value)} does not fit the parameter's {size} "
+        raise OverflowError(f"{where(parameter)}: {_shown_int(value)} does not fit the parameter's {size} "
                             f"bytes, which hold {lowest} to {beyond - 1}")
     if size == 8:
         memcpy(slot, &bits, 8)  # a pointer, mostly: one instruction, where a size that is not known is a call
@@ -230,7 +225,7 @@ cdef int _pack_float(Parameter* parameter, double value, unsigned char* slot) ex
         memcpy(slot, &value, 8)
         return 0
     if isfinite(value) and not isfinite(single):
-        raise OverflowError(f"{_where(parameter)}: {value} does not fit a float")
+        raise OverflowError(f"{where(parameter)}: {value} does not fit a float")
     memcpy(slot, &single, 4)
     return 0
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._given import integer, integers, shown
 from .data_type import ELEMENTS
 from .enums import PARAMETER_ENUMS, TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
 from .errors import TensorMapError
 from .limits import CORNER_BITS, MAX_RANK
-from .options import TensorMapOptions
+from .options import Choice, Integers, TensorMapOptions
 from .swizzle_pattern import SPAN_BYTES
 
 __all__ = ["MapType", "box_extent"]
@@ -86,6 +86,20 @@ class MapType:
     oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
     l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
     rank: int = 0
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            mode: Literal["tiled", "im2col"],
+            tile_dim: Integers,
+            data_type: Choice,
+            swizzle: Choice = TensorMapSwizzle.NONE,
+            oob_fill: Choice = TensorMapOOBFill.NONE,
+            l2_promotion: Choice = TensorMapL2Promotion.NONE,
+            rank: int = 0,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Ints and members of enums; what no kernel can have as a type is refused."""

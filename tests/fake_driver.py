@@ -15,6 +15,7 @@ from cuda_tma._cuda import driver as _driver
 INVALID_VALUE = 1
 STREAM_CAPTURE_UNSUPPORTED = 900
 CAPTURE_MODE_RELAXED = 2
+SHARED_MEMORY_BYTES = 227 * 1024  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 ERROR_NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
 u32, u64, i32, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p
 
@@ -59,6 +60,8 @@ SIGNATURES = {
     "cuKernelGetParamInfo": (u64, ctypes.c_size_t, ctypes.POINTER(u64), ctypes.POINTER(u64)),
     "cuKernelGetName": (ctypes.POINTER(ctypes.c_char_p), u64),
     "cuKernelGetFunction": (ctypes.POINTER(u64), u64),
+    "cuKernelGetAttribute": (ctypes.POINTER(i32), i32, u64, i32),
+    "cuKernelSetAttribute": (i32, i32, u64, i32),
     "cuCtxGetId": (u64, ctypes.POINTER(u64)),
     "cuDevicePrimaryCtxGetState": (ctypes.c_int, ctypes.POINTER(u32), ctypes.POINTER(ctypes.c_int)),
     "cuDevicePrimaryCtxRetain": (ctypes.POINTER(u64), ctypes.c_int),
@@ -131,6 +134,10 @@ class FakeDriver:
     managed: tuple = ()  # likewise as managed memory
     allocated: dict = field(default_factory=dict)  # such a range: the ordinal of the device whose memory it is
     kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
+    shared_bytes: dict = field(default_factory=dict)  # kernel: its static shared memory, where it has some
+    shared_limits: dict = field(
+        default_factory=dict
+    )  # (kernel, device): the limit on its dynamic one, where it was set
     launches: list = field(default_factory=list)
     copies: list = field(default_factory=list)
     memory: dict = field(default_factory=dict)  # address: (bytes, context), of cuMemAlloc
@@ -240,7 +247,7 @@ class FakeDriver:
         return 0
 
     def cuDeviceGetAttribute(self, out, attribute, device):
-        out[0] = self.compute_capability[{75: 0, 76: 1}[attribute]]
+        out[0] = {75: self.compute_capability[0], 76: self.compute_capability[1], 97: SHARED_MEMORY_BYTES}[attribute]
         return 0
 
     def cuPointerGetAttribute(self, out, attribute, address):
@@ -303,6 +310,19 @@ class FakeDriver:
         self.kernels[out[0]] = self.kernels[kernel]
         return 0
 
+    def cuKernelGetAttribute(self, out, attribute, kernel, device):
+        """Static shared memory, and the limit on the dynamic one: 48 KB together until it is set."""
+        static = self.shared_bytes.get(kernel, 0)
+        out[0] = {1: static, 8: self.shared_limits.get((kernel, device), 48 * 1024 - static)}[attribute]
+        return 0
+
+    def cuKernelSetAttribute(self, attribute, value, kernel, device):
+        assert attribute == 8
+        if value + self.shared_bytes.get(kernel, 0) > SHARED_MEMORY_BYTES:
+            return INVALID_VALUE
+        self.shared_limits[kernel, device] = value
+        return 0
+
     def cuCtxGetId(self, context, out):
         out[0] = self.context_ids.get(context, context)
         return 0
@@ -328,7 +348,9 @@ class FakeDriver:
     def cuLaunchKernelEx(self, config, function, arguments, extra):
         words = (u32 * 7).from_address(config)
         stream, attributes, count = (u64 * 3).from_address(config + 32)
-        found = {}
+        kernel, found = function & ~15, {}
+        if words[6] > self.shared_limits.get((kernel, self.device), 48 * 1024 - self.shared_bytes.get(kernel, 0)):
+            return INVALID_VALUE
         for index in range(count & 0xFFFFFFFF):
             at = attributes + 72 * index
             found[u32.from_address(at).value] = tuple((u32 * 3).from_address(at + 8))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import comparison, host, nvrtc
+from benchmarks import comparison, host, nvrtc, start
 from benchmarks.comparison import Comparison, Row
 from cuda_tma import TiledParams
 
@@ -103,3 +103,30 @@ def test_without_cccl_there_are_our_rows(monkeypatch):
     (table,) = nvrtc.tables(15, 3)
     assert [row.samples_ns for row in table.rows] == [(5e6,) * nvrtc.MOST_REPEATS] * 3 and table.unit == "ms"
     assert "pip install nvidia-cuda-cccl" in table.notes[0] and nvrtc.machine().endswith("no CCCL found")
+
+
+# ---- a start ----
+
+
+def test_a_start_is_timed_in_processes_of_its_own(tmp_path):
+    compiled, kept = start.works(str(tmp_path), False)
+    assert start.unavailable() == "" and kept.goal.limit_ns(0) == 5e6
+    first = compiled.prepare()(2)
+    assert not list(tmp_path.iterdir())
+    later = kept.prepare()(2)
+    assert len(list(tmp_path.glob("*.kernel"))) == 1 and first > later > 0
+
+
+def test_a_process_that_fails_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(start, "PROCESS", "raise SystemExit('no luck')")
+    with pytest.raises(RuntimeError, match="no luck"):
+        start.works(str(tmp_path), False)[0].prepare()
+
+
+def test_the_table_of_starts(monkeypatch):
+    monkeypatch.setattr(start, "timer", lambda folder, way, has_gpu: lambda calls: 4e6 if way == "kept" else 60e6)
+    monkeypatch.setattr(comparison, "calls_for", lambda timer: 1)
+    (table,) = start.tables(20, 3)
+    assert [(row.name, row.median_ns) for row in table.rows] == [("compiled", 60e6), ("from disk", 4e6)]
+    assert len(table.rows[0].samples_ns) == start.MOST_REPEATS and table.verdict(table.rows[1]) == "yes: limit 5 ms"
+    assert nvrtc.machine() in start.machine()

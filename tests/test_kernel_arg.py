@@ -166,7 +166,7 @@ MISTAKES = [
         TypeError,
         r"a CUtensorMap \(128 bytes\) was given; declare the parameter as",
     ),
-    ("_Z1kPfi", [8, 4], (1, 1.0), TypeError, "argument 1 of kernel _Z1kPfi: the parameter takes an integer"),
+    ("_Z1kPfi", [8, 4], (1, 1.0), TypeError, "argument 1 of kernel k: the parameter takes an integer"),
     (
         "_Z1kf",
         [2],

@@ -60,6 +60,8 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
     CUresult (*cuKernelGetParamInfo)(CUfunction, size_t, size_t*, size_t*) noexcept nogil
     CUresult (*cuKernelGetName)(const char**, CUfunction) noexcept nogil
     CUresult (*cuKernelGetFunction)(CUfunction*, CUfunction) noexcept nogil
+    CUresult (*cuKernelGetAttribute)(int*, int, CUfunction, int) noexcept nogil
+    CUresult (*cuKernelSetAttribute)(int, int, CUfunction, int) noexcept nogil
     CUresult (*cuCtxGetId)(CUcontext, uint64_t*) noexcept nogil
     CUresult (*cuDevicePrimaryCtxGetState)(int, uint32_t*, int*) noexcept nogil
     CUresult (*cuDevicePrimaryCtxRetain)(CUcontext*, int) noexcept nogil

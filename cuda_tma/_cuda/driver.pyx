@@ -34,6 +34,8 @@ _ENTRY_POINTS = {
     "cuKernelGetParamInfo": 12040,
     "cuKernelGetName": 12030,
     "cuKernelGetFunction": 12000,
+    "cuKernelGetAttribute": 12000,
+    "cuKernelSetAttribute": 12000,
     "cuCtxGetId": 12000,
     "cuDevicePrimaryCtxGetState": 7000,
     "cuDevicePrimaryCtxRetain": 7000,
@@ -41,7 +43,7 @@ _ENTRY_POINTS = {
 }
 _OPTIONAL = (
     "cuTensorMapEncodeIm2colWide", "cuTensorMapSetAllocationClass", "cuStreamGetGreenCtx", "cuKernelGetParamInfo",
-    "cuKernelGetName", "cuKernelGetFunction", "cuCtxGetId")
+    "cuKernelGetName", "cuKernelGetFunction", "cuKernelGetAttribute", "cuKernelSetAttribute", "cuCtxGetId")
 
 cdef bint driver_is_loaded = False
 

@@ -1,6 +1,6 @@
 """launch() and prepare(): arguments, context and driver call.
 
-What a launch needs to know of a kernel, a stream and a configuration is looked up once and kept: see _kernel_arg,
+What a launch needs to know of a kernel, a stream and a configuration is looked up once and kept: see signature,
 _read.stream and launch_config. What is left for every launch is to pack, to compare and to call.
 """
 
@@ -15,13 +15,17 @@ from .._read.context cimport device_of, share_memory
 from .._cuda.driver cimport (
     CUDA_SUCCESS, CUcontext, CUfunction, CUresult, LaunchConfigC, driver, ensure_driver, error_name)
 from .._read.index cimport checked_index
-from .._kernel_arg cimport Parameter, Signature, pack, pack_all, signature_of
-from .launch_config cimport Configuration, configuration_of
+from .._kernel_arg cimport pack, pack_all, takes_tensor
 from .._read.stream cimport KnownStream, is_open, known_stream
-from .._tensor_map cimport TensorMapDescriptor
+from .._tensor_map cimport MAP_ALIGNMENT, TensorMapDescriptor
+from .launch_config cimport Configuration, configuration_of
+from .shared_memory cimport allow_shared_memory
+from .signature cimport Parameter, Signature, signature_of, where
+from .typed_map cimport TypedMap, describe_tensor
 
 from .._cuda.core import CUDAError
-from ..rules import refusals
+from ..errors import TensorMapError
+from ..rules import launches, refusals
 
 cdef enum:
     STACK_BLOCK_BYTES = 1024  # parameter blocks up to this need no allocation
@@ -92,23 +96,32 @@ def launch(stream, config, kernel, *args):
 
         - a ``TensorMapDescriptor`` (ours or cuda.core's), or cuda.bindings' ``CUtensorMap``, of which no more is known
           than its 128 bytes, for a ``const __grid_constant__ CUtensorMap`` parameter;
+        - for a typed map (``TiledMap<Tile<...>>``), a descriptor of that tile, or the tensor itself: whatever
+          :func:`create_tensor_map` takes. Its map is made from the type, in the current context, for this launch;
+          ``Im2colMap`` takes descriptors alone;
         - an array (torch, CuPy, JAX, numba-cuda, a view) for a pointer;
         - a Python int for an integer of 1, 2, 4 or 8 bytes or a pointer, a float for a float or double,
           a bool for a bool: the parameter's own size is taken;
         - a structured numpy scalar or a ``ctypes.Structure`` for a struct of the same size.
 
+    Notes
+    -----
+    Dynamic shared memory: where `config` leaves ``shmem_size`` out, a kernel of :func:`cuda_tma.compile` gets what it
+    was found to take. The kernel's limit is raised where it is too low.
+
     Raises
     ------
     TypeError
         If the number of arguments, or an argument's size or kind, is not the parameter's. Sizes are known for every
-        kernel; kinds (an int where a float is wanted) only where the lowered name carries the types, which
-        ``extern "C"`` names do not.
+        kernel; kinds (an int where a float is wanted) and typed maps of kernels by :func:`cuda_tma.compile`, and where
+        the lowered name carries the types, which ``extern "C"`` names do not.
     OverflowError
         If an int does not fit its parameter.
     TensorMapError
-        If a descriptor was made in another context than the stream's.
+        If a descriptor is not of the typed map that the parameter is, or was made in another context than the
+        stream's; or if no map can be made of a tensor.
     ValueError
-        If the stream is closed.
+        If the stream is closed, or there is less shared memory than is asked for.
     CUDAError
         If the driver refuses the launch.
     """
@@ -117,45 +130,89 @@ def launch(stream, config, kernel, *args):
     cdef Configuration configuration
     cdef LaunchConfigC native
     cdef CUresult result
-    cdef unsigned char stack[STACK_BLOCK_BYTES]
-    cdef unsigned char* block = stack
+    cdef CUcontext made
+    cdef unsigned char stack[STACK_BLOCK_BYTES + MAP_ALIGNMENT]
+    cdef unsigned char* block = _aligned(stack)
     ensure_driver()
     known = known_stream(stream)
     signature = signature_of(kernel)
     configuration = configuration_of(config, signature)
     if signature.block_bytes > STACK_BLOCK_BYTES:
-        owner = PyBytes_FromStringAndSize(NULL, signature.block_bytes)
-        block = _bytes_of(owner)
-    if pack_all(signature, args, known.context, block):
+        owner = PyBytes_FromStringAndSize(NULL, signature.block_bytes + MAP_ALIGNMENT)
+        block = _aligned(_bytes_of(owner))
+    if pack_all(signature, args, known.context, block, &made):
+        if made != NULL and made != known.context:
+            _require_context_of_tensors(args, signature, made, known)
         _require_contexts(args, known)
     native = configuration.native  # a copy: another thread may launch with the same one on another stream
     native.stream = known.handle
+    if native.shared_mem_bytes != 0 and (configuration.allowed_in != known.context_id or known.context_id == 0):
+        _allow(configuration, signature, known)
     result = call_driver(&native, function_on(known, signature), block, signature.block_bytes)
     if result != CUDA_SUCCESS:
         raise _refused(result, signature, config)
+
+
+cdef inline unsigned char* _aligned(unsigned char* memory) noexcept:
+    """Where a block may begin: the driver writes maps at multiples of 64 alone (cuTensorMapEncodeTiled, tensorMap)."""
+    return <unsigned char*>((<uintptr_t>memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
 
 
 cdef inline unsigned char* _bytes_of(object block) noexcept:
     return <unsigned char*>PyBytes_AS_STRING(block)
 
 
+cdef int _allow(Configuration configuration, Signature signature, KnownStream stream) except -1:
+    allow_shared_memory(signature, configuration.native.shared_mem_bytes, stream.context)
+    configuration.allowed_in = stream.context_id
+    return 0
+
+
 cdef int _require_contexts(tuple args, KnownStream stream) except -1:
     """Refuse a descriptor of another context than the stream's (the current one, for a default stream)."""
-    cdef CUcontext own, context = stream.context
+    cdef CUcontext context = _context_of(stream)
     cdef Py_ssize_t index
-    if context == NULL and driver.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS:
+    if context == NULL:
         return 0  # the launch will say what is wrong with the stream
     for index in range(PyTuple_GET_SIZE(args)):
         value = <object>PyTuple_GET_ITEM(args, index)
-        if Py_TYPE(value) != <PyTypeObject*>TensorMapDescriptor:
-            continue
-        own = (<TensorMapDescriptor>value)._context
-        if own != context and own != stream.sharing:
-            if not share_memory(own, context):
-                raise _foreign(index, <TensorMapDescriptor>value, context)
-            if stream.context != NULL:  # a default stream is of whichever context is current
-                stream.sharing = own
+        if Py_TYPE(value) == <PyTypeObject*>TensorMapDescriptor and not _is_valid_on(
+                stream, context, (<TensorMapDescriptor>value)._context):
+            raise _foreign(index, <TensorMapDescriptor>value, context)
     return 0
+
+
+cdef int _require_context_of_tensors(
+        tuple args, Signature signature, CUcontext made, KnownStream stream) except -1:
+    """Refuse tensors whose maps were made in another context than the stream's."""
+    cdef CUcontext context = _context_of(stream)
+    cdef Py_ssize_t index
+    if context == NULL or _is_valid_on(stream, context, made):
+        return 0
+    for index in range(signature.count):
+        if signature.parameters[index].typed != NULL and not isinstance(args[index], TensorMapDescriptor):
+            break
+    raise launches.foreign_tensor(
+        index, (device_of(made), <uintptr_t>made), (device_of(context), <uintptr_t>context))
+
+
+cdef CUcontext _context_of(KnownStream stream) noexcept:
+    """A stream's context, of a default stream the current one; NULL where the driver does not know it."""
+    cdef CUcontext context = stream.context
+    if context == NULL and driver.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS:
+        return NULL
+    return context
+
+
+cdef bint _is_valid_on(KnownStream stream, CUcontext context, CUcontext own) noexcept:
+    """Whether a map of one context is valid in the stream's; which other shares its memory is kept."""
+    if own == context or own == stream.sharing:
+        return True
+    if not share_memory(own, context):
+        return False
+    if stream.context != NULL:  # a default stream is of whichever context is current
+        stream.sharing = own
+    return True
 
 
 cdef object _foreign(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontext context):
@@ -170,6 +227,7 @@ cdef class _Arguments:
     """Arguments, and their block. Nothing of it changes: the driver may read it."""
 
     cdef tuple values
+    cdef tuple maps  # the same, but for each tensor that a map was made of, the descriptor
     cdef bytes block
 
 
@@ -185,10 +243,25 @@ cdef class _Bound:
 
 cdef _Arguments _pack_arguments(Signature signature, tuple values):
     cdef _Arguments new = _Arguments.__new__(_Arguments)
-    new.values = values
+    cdef CUcontext made
+    new.values = new.maps = values
+    if len(values) == signature.count and signature.typed_maps:
+        new.maps = tuple([
+            _map_of(&signature.parameters[index], value, None) for index, value in enumerate(values)])
     new.block = PyBytes_FromStringAndSize(NULL, signature.block_bytes)
-    pack_all(signature, values, NULL, _bytes_of(new.block))
+    pack_all(signature, new.maps, NULL, _bytes_of(new.block), &made)
     return new
+
+
+cdef object _map_of(Parameter* parameter, object value, object before):
+    """The descriptor of a tensor that is given for a typed map; anything else as it is."""
+    if (parameter.typed == NULL or type(value) is TensorMapDescriptor or not takes_tensor(parameter, value)):
+        return value
+    try:
+        return describe_tensor(
+            <TypedMap>parameter.typed, value, before if type(before) is TensorMapDescriptor else None)
+    except TensorMapError as error:
+        raise launches.tensor(where(parameter), (<TypedMap>parameter.typed).map_type, error) from error
 
 
 cdef bytes _pack_argument(Parameter* parameter, object value):
@@ -197,13 +270,19 @@ cdef bytes _pack_argument(Parameter* parameter, object value):
     return packed
 
 
-cdef _Arguments _with_argument(_Arguments before, Parameter* parameter, object value, bytes packed):
+cdef _Arguments _with_argument(_Arguments before, Parameter* parameter, object value, object map, bytes packed):
     cdef _Arguments new = _Arguments.__new__(_Arguments)
-    new.values = (*before.values[:parameter.index], value, *before.values[parameter.index + 1:])
+    new.values = _replaced(before.values, parameter.index, value)
+    new.maps = new.values if before.maps is before.values and map is value else _replaced(
+        before.maps, parameter.index, map)
     new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))  # never one that Python shares
     memcpy(_bytes_of(new.block), _bytes_of(before.block), Py_SIZE(before.block))
     memcpy(_bytes_of(new.block) + parameter.offset, _bytes_of(packed), parameter.size)
     return new
+
+
+cdef tuple _replaced(tuple values, Py_ssize_t index, object value):
+    return (*values[:index], value, *values[index + 1:])
 
 
 cdef class PreparedLaunch:
@@ -213,8 +292,9 @@ cdef class PreparedLaunch:
 
     Made by :func:`prepare`, and keeps its arguments alive. ``prepared[i] = value`` packs one argument anew, checked as
     by :func:`launch`; a new descriptor is a copy of 128 bytes. A descriptor whose address was replaced is packed anew
-    by ``prepared[i] = descriptor``. Threads may call it and set its arguments at once: each launch is of arguments that
-    were set together or one after the other.
+    by ``prepared[i] = descriptor``; for a typed map, ``prepared[i] = tensor`` points the map at another tensor, and
+    makes it anew where more than the address differs. Launches that were made keep what they had. Threads may call it
+    and set its arguments at once: each launch is of arguments that were set together or one after the other.
 
     Examples
     --------
@@ -251,11 +331,12 @@ cdef class PreparedLaunch:
     def __setitem__(self, index, value):
         cdef Parameter* parameter = &self.signature.parameters[
             checked_index(index, self.signature.count, "arguments")]
-        cdef bytes packed = _pack_argument(parameter, value)  # this may run Python, and so may other threads
+        cdef object map = _map_of(parameter, value, self.arguments.maps[parameter.index])
+        cdef bytes packed = _pack_argument(parameter, map)  # this may run Python, and so may other threads
         cdef _Arguments before = None, new = None
         while before is not self.arguments:
             before = self.arguments
-            new = _with_argument(before, parameter, value, packed)
+            new = _with_argument(before, parameter, value, map, packed)
         # In this order: what was prepared before may end with the last line, which may run Python.
         self.bound = None
         self.arguments = new
@@ -277,10 +358,12 @@ cdef _Bound _bind(PreparedLaunch launch, object stream):
     cdef _Arguments arguments = launch.arguments
     cdef KnownStream known = known_stream(stream)
     bound.stream, bound.block = known, arguments.block
+    if launch.configuration.native.shared_mem_bytes != 0:
+        _allow(launch.configuration, launch.signature, known)
     bound.function = function_on(known, launch.signature)
     bound.native = launch.configuration.native
     bound.native.stream = known.handle
-    _require_contexts(arguments.values, known)
+    _require_contexts(arguments.maps, known)
     # A stream whose context is not known is not kept: the next launch on it may be in another.
     if known.context != NULL and launch.arguments is arguments:
         launch.bound = bound

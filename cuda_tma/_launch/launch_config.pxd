@@ -1,8 +1,10 @@
 """Launch configurations as the driver wants them."""
 
 cimport cython
+from libc.stdint cimport uint64_t
+
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
-from .._kernel_arg cimport Signature
+from .signature cimport Signature
 
 cdef enum:  # places in Configuration.fields
     GRID
@@ -24,6 +26,7 @@ cdef class Configuration:
     cdef tuple fields
     cdef LaunchConfigC native
     cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
+    cdef uint64_t allowed_in  # the context in which its shared memory was last found allowed; 0: none
 
 
 cdef Configuration configuration_of(object config, Signature signature)

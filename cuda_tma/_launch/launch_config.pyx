@@ -6,10 +6,12 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.stdint cimport uint32_t
 
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
-from .._kernel_arg cimport Signature
+from .signature cimport Signature
 from .._read.property cimport Property, named_property, own_property, read_property
 
 from cuda.core import LaunchConfig
+
+from ..rules import launches
 
 cdef enum:  # CUlaunchAttributeID
     ATTRIBUTE_COOPERATIVE = 2
@@ -38,7 +40,7 @@ cdef Configuration configuration_of(object config, Signature signature):
         if not isinstance(config, LaunchConfig):
             config = LaunchConfig(**config)
     if signature.configuration is None or _differs(last, config, fields):
-        last = _read(config, fields)
+        last = _read(config, fields, signature)
         signature.configuration = last
     return last
 
@@ -59,7 +61,7 @@ cdef bint _differs(Configuration last, object config, tuple fields) except -1:
     return False
 
 
-cdef Configuration _read(object config, tuple fields):
+cdef Configuration _read(object config, tuple fields, Signature signature):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
     new.fields = tuple([
@@ -68,7 +70,7 @@ cdef Configuration _read(object config, tuple fields):
     for axis in range(3):
         native.grid_dim[axis] = new.fields[GRID][axis] * cluster[axis]  # LaunchConfig.grid counts clusters
         native.block_dim[axis] = new.fields[BLOCK][axis]
-    native.shared_mem_bytes = new.fields[SHMEM_SIZE]
+    native.shared_mem_bytes = _shared_bytes(new.fields[SHMEM_SIZE], signature)
     native.attributes = new.attributes
     if new.fields[CLUSTER]:
         _add_attribute(new, ATTRIBUTE_CLUSTER_DIMENSION, cluster)
@@ -77,6 +79,15 @@ cdef Configuration _read(object config, tuple fields):
     if new.fields[PROGRAMMATIC]:
         _add_attribute(new, ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, (1,))
     return new
+
+
+cdef uint32_t _shared_bytes(object given, Signature signature) except? 0:
+    """What the kernel was found to take when it was compiled, unless more is given."""
+    if not given:
+        return signature.dynamic_shared_bytes
+    if given < signature.dynamic_shared_bytes:
+        raise launches.shared_memory_needed(signature.name, given, signature.dynamic_shared_bytes)
+    return given
 
 
 cdef int _add_attribute(Configuration config, uint32_t id, tuple values) except -1:

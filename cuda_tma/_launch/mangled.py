@@ -15,7 +15,7 @@ from ..map_type import MapType
 from .itanium import read
 from .type_tree import Builtin, Function, Named, Node, Pointer
 
-__all__ = ["MapPointer", "ParameterType", "parameter_types"]
+__all__ = ["MapPointer", "ParameterType", "parameter_types", "plain_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,19 @@ def parameter_types(name: str) -> tuple[ParameterType, ...] | None:
     if named.path == _SIGNATURE:
         parameters = _of_signature(named)
     return None if parameters is None else tuple(map(_parameter_type, parameters))
+
+
+def plain_name(name: str) -> str:
+    """A lowered name as people write it, without a template's arguments, which may be long; others as they are.
+
+    >>> plain_name("_ZN2ns4axpyIfEEvPT_"), plain_name("axpy")
+    ('ns::axpy<...>', 'axpy')
+    """
+    try:
+        named, _ = read(name)
+    except (IndexError, ValueError, RecursionError):
+        return name
+    return "::".join(named.path) + "<...>" * (named.arguments is not None)
 
 
 def _of_signature(signature: Named) -> tuple[Node, ...] | None:

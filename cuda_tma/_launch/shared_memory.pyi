@@ -1,0 +1,1 @@
+"""The limit on shared memory: nothing here is for Python."""

@@ -1,0 +1,62 @@
+"""Raising the limit on a kernel's dynamic shared memory, which is 48 KB together with its static until it is set.
+
+Source: CUDA C++ Programming Guide, on compute capability 9.0, "Shared Memory"; CUDA driver API,
+cuKernelSetAttribute.
+"""
+
+from libc.stdint cimport uint32_t
+
+from .._cuda.driver cimport CUcontext, CUfunction, CUresult, driver, require_success
+from .._read.context cimport device_of, enter_context
+from .signature cimport Signature
+
+from ..rules import launches
+
+cdef enum:  # values of CUfunction_attribute and CUdevice_attribute
+    SHARED_SIZE_BYTES = 1
+    MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+
+
+cdef int allow_shared_memory(Signature signature, uint32_t dynamic_bytes, CUcontext context) except -1:
+    """Let a kernel be launched with so much dynamic shared memory on a context's device; NULL is the current one.
+
+    The limit is raised at most once for each device, to all that the kernel leaves.
+    """
+    cdef int device_id = device_of(context) if context != NULL else 0
+    if context == NULL:
+        enter_context(&context, &device_id)
+    limit = signature.shared_limits.get(device_id)
+    if limit is None or dynamic_bytes > limit:
+        signature.shared_limits[device_id] = _raised_limit(signature, dynamic_bytes, device_id)
+    return 0
+
+
+cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_id) except -1:
+    """The kernel's limit, raised if it is too low."""
+    cdef int limit = _attribute(signature, MAX_DYNAMIC_SHARED_SIZE_BYTES, device_id)
+    cdef int static_bytes, per_block = 0
+    cdef CUfunction kernel = signature.function
+    cdef CUresult result
+    if dynamic_bytes <= <uint32_t>limit:
+        return limit
+    static_bytes = _attribute(signature, SHARED_SIZE_BYTES, device_id)
+    require_success(driver.cuDeviceGetAttribute(&per_block, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device_id),
+                    "cuDeviceGetAttribute")
+    limit = per_block - static_bytes
+    if dynamic_bytes > <uint32_t>limit:
+        raise launches.shared_memory_limit(signature.name, dynamic_bytes, static_bytes, per_block, device_id)
+    with nogil:  # it may have to load the kernel: see launch._enter
+        result = driver.cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, limit, kernel, device_id)
+    require_success(result, "cuKernelSetAttribute")
+    return limit
+
+
+cdef int _attribute(Signature signature, int attribute, int device_id) except -1:
+    cdef CUfunction kernel = signature.function
+    cdef CUresult result
+    cdef int value = 0
+    with nogil:
+        result = driver.cuKernelGetAttribute(&value, attribute, kernel, device_id)
+    require_success(result, "cuKernelGetAttribute")
+    return value

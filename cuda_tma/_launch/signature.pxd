@@ -1,0 +1,44 @@
+"""A kernel's parameters."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+from .._cuda.driver cimport CUfunction
+from .._read.weak_cache cimport Known
+
+cdef enum Kind:  # what a parameter takes
+    ANY = 0  # the kernel's name does not tell
+    INTEGER
+    FLOAT
+    BOOL
+    POINTER
+
+
+cdef struct Parameter:
+    PyObject* signature  # whose it is; borrowed: the signature owns its parameters
+    Py_ssize_t index
+    size_t offset
+    size_t size
+    Kind kind
+    PyObject* typed  # a TypedMap, where it is a typed map; else NULL. Borrowed: the signature owns them, too
+
+
+cdef class Signature(Known):
+    """A kernel's parameters: where each lies in the parameter block, its size, and its type where its name tells, or
+    that of its signature (_launch.compiled)."""
+
+    cdef CUfunction function
+    cdef readonly str name  # as errors say it
+    cdef Py_ssize_t count
+    cdef size_t block_bytes
+    cdef Parameter* parameters
+    cdef readonly tuple types  # of each parameter, as mangled.parameter_types has them; None: not known
+    cdef list typed_maps
+    cdef readonly size_t dynamic_shared_bytes  # that the kernel takes, if it was compiled here and says so; else 0
+    cdef dict shared_limits  # device: the dynamic shared memory that it now allows
+    cdef object configuration  # what the kernel was last launched with: a _launch_config.Configuration
+    cdef uint64_t context_id   # the first context that it was launched in; 0 before that
+    cdef CUfunction function_in_context
+
+cdef Signature signature_of(object kernel)
+cdef str where(Parameter* parameter)

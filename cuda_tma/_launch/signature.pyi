@@ -1,0 +1,13 @@
+from typing_extensions import disjoint_base
+
+from .._read.weak_cache import Known
+from .mangled import ParameterType
+
+@disjoint_base
+class Signature(Known):
+    @property
+    def name(self) -> str: ...
+    @property
+    def types(self) -> tuple[ParameterType, ...] | None: ...
+    @property
+    def dynamic_shared_bytes(self) -> int: ...

@@ -1,0 +1,97 @@
+"""What a launch needs to know of a kernel: its parameters, asked of the driver and read off names once.
+
+cuda.core keeps none of it, and the driver knows no types: see mangled.
+"""
+
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+
+from .._cuda.driver cimport (
+    CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUfunction, CUresult, driver, require_success)
+from .._read.weak_cache cimport Known, WeakCache, look_up
+from .._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES
+from .typed_map cimport typed_map
+
+from cuda.core import Kernel
+
+from ..map_type import MapType
+from .compiled import compiled_of
+from .mangled import MapPointer, parameter_types, plain_name
+
+_KINDS = {None: ANY, "integer": INTEGER, "float": FLOAT, "bool": BOOL, "pointer": POINTER}
+
+
+cdef class Signature(Known):
+    def __dealloc__(self):
+        PyMem_Free(self.parameters)
+
+
+cdef WeakCache _signatures = WeakCache()  # Kernel: Signature
+
+
+cdef Signature signature_of(object kernel):
+    cdef Signature signature = look_up(_signatures, kernel)
+    if signature is None:
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel is a {type(kernel).__name__}; launch takes a cuda.core.Kernel "
+                            "(ObjectCode.get_kernel)")
+        signature = _read_signature(kernel)
+        _signatures.put(kernel, signature)
+    return signature
+
+
+cdef Signature _read_signature(object kernel):
+    cdef Signature signature = Signature.__new__(Signature)
+    cdef const char* name = NULL
+    cdef Parameter* parameter
+    cdef CUresult result
+    signature.function = <CUfunction><uintptr_t>int(kernel.handle)
+    if driver.cuKernelGetParamInfo == NULL:
+        raise RuntimeError("launch checks arguments against the kernel's parameters, which needs driver 550 "
+                           "(CUDA 12.4) or later")
+    while True:
+        signature.parameters = <Parameter*>PyMem_Realloc(
+            signature.parameters, (signature.count + 1) * sizeof(Parameter))
+        if signature.parameters == NULL:
+            raise MemoryError
+        parameter = &signature.parameters[signature.count]
+        with nogil:  # as in _launch._enter: it may have to load the kernel
+            result = driver.cuKernelGetParamInfo(
+                signature.function, signature.count, &parameter.offset, &parameter.size)
+        if result == CUDA_ERROR_INVALID_VALUE:  # one past the last
+            break
+        require_success(result, "cuKernelGetParamInfo")
+        parameter.signature, parameter.index, parameter.kind = <PyObject*>signature, signature.count, ANY
+        parameter.typed = NULL
+        signature.block_bytes = parameter.offset + parameter.size
+        signature.count += 1
+    if driver.cuKernelGetName != NULL and driver.cuKernelGetName(&name, signature.function) == CUDA_SUCCESS:
+        signature.name = name.decode()
+    _read_types(signature, compiled_of(kernel))
+    return signature
+
+
+cdef int _read_types(Signature signature, object compiled) except -1:
+    """What the kernel's own name says of its parameters; of a kernel that was compiled here, its signature's."""
+    cdef Parameter* parameter
+    types = parameter_types((signature.name if compiled is None else compiled.signature) or "")
+    signature.shared_limits, signature.typed_maps = {}, []
+    signature.name = plain_name(signature.name or "?") if compiled is None else compiled.name
+    signature.dynamic_shared_bytes = 0 if compiled is None else compiled.dynamic_shared_bytes
+    if types is None or len(types) != signature.count:
+        return 0
+    signature.types = types
+    for index, kind in enumerate(types):
+        parameter = &signature.parameters[index]
+        if isinstance(kind, MapType) and parameter.size == MAP_BYTES and parameter.offset % MAP_ALIGNMENT == 0:
+            typed = typed_map(kind)
+            signature.typed_maps.append(typed)
+            parameter.typed = <PyObject*>typed
+        else:
+            parameter.kind = POINTER if isinstance(kind, MapPointer) else _KINDS.get(kind, ANY)
+    return 0
+
+
+cdef str where(Parameter* parameter):
+    return f"argument {parameter.index} of kernel {(<Signature>parameter.signature).name}"

@@ -1,0 +1,87 @@
+"""What a launch does with a typed map's parameter: compares 128 bytes with the type, or has them made of a tensor."""
+
+cimport cython
+from libc.string cimport memcmp, memcpy
+
+from .._cuda.driver cimport CUcontext
+from .._make.arguments cimport TensorArguments
+from .._make.create cimport describe_here
+from .._make.encode cimport encode
+from .._read.export cimport Reading, layout_of, read, source_of
+from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor, new_descriptor, replace_address
+
+from ..codec import IM2COL, RANK, encode as encoded, fields
+from ..params import Im2colParams, TiledParams
+from ..rules.launches import stated
+
+cdef enum:
+    UNFIXED_DIM = 2  # of the tensor that stands for all in a map of the type
+
+
+@cython.final
+cdef class TypedMap:
+    pass
+
+
+cdef TypedMap typed_map(object map_type):
+    cdef TypedMap typed = TypedMap.__new__(TypedMap)
+    mask, value = fixed_bits(map_type)
+    typed.map_type = map_type
+    typed.options = map_type.options if map_type.mode == "tiled" else None
+    for place, word in enumerate((FIRST_FIXED, SECOND_FIXED, THIRD_FIXED)):
+        typed.mask[place] = mask >> 64 * word & <object>0xFFFFFFFFFFFFFFFF
+        typed.value[place] = value >> 64 * word & <object>0xFFFFFFFFFFFFFFFF
+    return typed
+
+
+def fixed_bits(map_type):
+    """The bits of a map that its type fixes, and what they are: two little-endian numbers of 1024 bits.
+
+    They follow from the table of fields; none lies outside the three words that a launch compares.
+    """
+    names, rank = stated(map_type), map_type.rank
+    mode = TiledParams if map_type.mode == "tiled" else Im2colParams
+    mask = sum(field.mask for field in (IM2COL, RANK, *(f for f in fields(mode, rank) if f.name in names)))
+    if mode is Im2colParams:
+        names |= dict.fromkeys(("pixel_box_lower_corner", "pixel_box_upper_corner"), (0,) * (rank - 2))
+        names["element_strides"] = (1,) * rank
+    params = mode(global_address=0, global_dim=(UNFIXED_DIM,) * rank, global_strides=(0,) * (rank - 1), **names)
+    words = sum(((1 << 64) - 1) << 64 * word for word in (FIRST_FIXED, SECOND_FIXED, THIRD_FIXED))
+    assert mask & ~words == 0
+    return mask, int.from_bytes(encoded(params), "little") & mask
+
+
+cdef int make(TypedMap typed, object tensor, void* target, CUcontext* context, int* device_id) except -1:
+    """Have the driver write the map of a tensor where a launch takes it from; nothing is kept.
+
+    In `context`, or in the current one, which is then put there, with its device.
+    """
+    cdef Reading reading
+    cdef TensorArguments arguments
+    owner = read(tensor, &reading)
+    describe_here(layout_of(owner, &reading), typed.options, context, device_id, &arguments)
+    return encode(target, typed.options, &arguments, device_id[0])
+
+
+cdef TensorMapDescriptor describe_tensor(TypedMap typed, object tensor, TensorMapDescriptor before):
+    """The map of a tensor as a descriptor, which keeps it alive. Of one that differs from the tensor of `before`, of
+    this type, in nothing but the address, it is that map with another address."""
+    cdef TensorMapDescriptor new = new_descriptor()
+    cdef Reading reading
+    owner = read(tensor, &reading)
+    new._tensor, new._owner, new._options = source_of(tensor, owner), owner, typed.options
+    describe_here(layout_of(owner, &reading), typed.options, &new._context, &new._device_id, &new._arguments)
+    if before is not None and _differ_in_address(before, new):
+        memcpy(new.map(), before.map(), MAP_BYTES)
+        replace_address(new.map(), new._arguments.global_address)
+    else:
+        encode(new.map(), typed.options, &new._arguments, new._device_id)
+    return new
+
+
+cdef inline bint _differ_in_address(TensorMapDescriptor before, TensorMapDescriptor new) noexcept:
+    """Whether the maps differ in the address alone, and the new one is legal: else the encoder is to say why not."""
+    return (before._context == new._context and before._options is new._options
+            and new._arguments.global_address % new._arguments.alignment_bytes == 0
+            and not memcmp(before._arguments.global_dim, new._arguments.global_dim,
+                           sizeof(TensorArguments) - sizeof(before._arguments.global_address)))

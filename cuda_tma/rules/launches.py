@@ -1,0 +1,117 @@
+"""What a launch refuses of a typed map's argument and of shared memory: the words, in the user's terms.
+
+Shapes are in tensor order. None is on the hot path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..codec import decode
+from ..enums import member_of
+from ..errors import TensorMapError
+from ..map_type import MapType
+from ..params import TiledParams
+
+__all__ = ["foreign_tensor", "im2col_tensor", "other_map", "shared_memory_limit", "shared_memory_needed", "tensor"]
+
+
+def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapError:
+    """Why no map can be made of a tensor, which the error says in create_tensor_map's words."""
+    return TensorMapError(f"{where}, {map_type}: {error}", error.violations)
+
+
+def im2col_tensor(where: str, map_type: MapType, given: object) -> TensorMapError:
+    """The corners of an im2col map follow from a convolution, not from the kernel's tile."""
+    return TensorMapError(
+        f"{where} is of type {map_type}, and a {type(given).__name__} was given; an im2col map needs corners, "
+        "which neither says. Pass create_tensor_map(tensor, TensorMapIm2colOptions(lower_corner, upper_corner, "
+        f"{_keywords(map_type.keywords)}))"
+    )
+
+
+def other_map(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:
+    """A map that the kernel would use as another than it is."""
+    try:
+        found = _differences(map_type, raw, is_wide)
+        differences = "; ".join(f"its {name} is {given}, the kernel's {wanted}" for name, given, wanted in found)
+    except TensorMapError as error:
+        differences = f"its bytes are none ({error})"
+    remedy = (
+        f"pass the tensor itself, or make the map with {_keywords(map_type.keywords)}"
+        if map_type.mode == "tiled"
+        else f"make it with TensorMapIm2colOptions(lower_corner, upper_corner, {_keywords(map_type.keywords)})"
+    )
+    return TensorMapError(
+        f"{where} is of type {map_type}, and the map that was given is of another: {differences}. Either {remedy}; or "
+        "change the kernel's type"
+    )
+
+
+def _differences(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[str, object, object]]:
+    """What differs: its name, the map's value and the type's. Where the mode or the rank does, that says enough."""
+    params: Any = decode(raw)
+    given = "im2col wide" if is_wide else "tiled" if isinstance(params, TiledParams) else "im2col"
+    for name, one, other in (("mode", given, map_type.mode), ("rank", params.rank, map_type.rank)):
+        if one != other:
+            yield name, one, other
+            return
+    for name, wanted in stated(map_type).items():
+        value = getattr(params, name)
+        if value != wanted:
+            yield name, _shown(name, value), _shown(name, wanted)
+
+
+def stated(map_type: MapType) -> dict[str, Any]:
+    """What a type fixes of a map's parameters, in driver order; fill and promotion where they are not the default.
+
+    A default that is spelled out in C++ cannot be told from one that is not.
+    """
+    names = {"interleave": 0, "data_type": map_type.data_type, "swizzle": map_type.swizzle}
+    names |= {name: getattr(map_type, name) for name in ("oob_fill", "l2_promotion") if getattr(map_type, name)}
+    if map_type.mode == "tiled":
+        return {"box_dim": map_type.box_dim[::-1], "element_strides": (1,) * map_type.rank, **names}
+    return {name: map_type.keywords[name] for name in ("pixels_per_column", "channels_per_pixel")} | names
+
+
+def _shown(name: str, value: Any) -> object:
+    if isinstance(value, tuple):
+        return value[::-1]
+    member = member_of(name, value)
+    return value if member is None else member.short_name
+
+
+def _keywords(keywords: dict[str, Any]) -> str:
+    """As a call has them; what is the default is left out."""
+    return ", ".join(
+        f"{name}={_shown(name, value)!r}" if member_of(name, value) else f"{name}={value}"
+        for name, value in keywords.items()
+        if value or name == "data_type"
+    )
+
+
+def foreign_tensor(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
+    """Device and context, of the map that was made and of the launch."""
+    return TensorMapError(
+        f"argument {argument}: a tensor's map is made in the current context, which is {own[1]:#x} on device {own[0]}, "
+        f"and the launch is on device {launch[0]} in context {launch[1]:#x}; make that one current first: "
+        f"Device({launch[0]}).set_current()"
+    )
+
+
+def shared_memory_limit(kernel: str, dynamic: int, static: int, limit: int, device_id: int) -> ValueError:
+    """CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN."""
+    own = f" beside its static {static}" if static else ""
+    return ValueError(
+        f"kernel {kernel} is launched with {dynamic} bytes of dynamic shared memory{own}, and device {device_id} has "
+        f"{limit} for a thread block; give it fewer stages or smaller tiles"
+    )
+
+
+def shared_memory_needed(kernel: str, given: int, needed: int) -> ValueError:
+    """What the kernel takes was found when it was compiled."""
+    return ValueError(
+        f"shmem_size={given} is less than the {needed} bytes of dynamic shared memory that kernel {kernel} uses; leave "
+        "shmem_size out, and it has them"
+    )

@@ -1,0 +1,119 @@
+"""Dynamic shared memory of a launch: how much it is, and the kernel's limit, which is raised."""
+
+import pytest
+from cuda import core
+
+import cuda_tma
+from cuda_tma._launch.compiled import Compiled, remember
+
+from .launching import HANDLES, ForeignStream
+
+KB = 1024
+
+
+@pytest.fixture
+def kernel(driver):
+    """kernel(static bytes, dynamic bytes as the compiler found) -> a kernel without parameters."""
+
+    def kernel(static=0, dynamic=0):
+        handle = next(HANDLES)
+        driver.kernels[handle], driver.shared_bytes[handle] = ("k", []), static
+        kernel = core.Kernel.from_handle(handle)
+        if dynamic:
+            ptx = f".entry k(\n// cuda_tma::dynamic_shared {dynamic}\n}}\n"
+            remember(kernel, Compiled("k<4>", "k", "_ZN8cuda_tma9signatureIPFvvEEE", "sm_90a", ptx, b""))
+        return kernel
+
+    return kernel
+
+
+@pytest.fixture
+def stream():
+    return core.Stream.from_handle(0x1000)
+
+
+def config(shmem_size=0):
+    return core.LaunchConfig(grid=1, block=32, shmem_size=shmem_size)
+
+
+LAUNCHES = [
+    lambda stream, config, kernel: cuda_tma.launch(stream, config, kernel),
+    lambda stream, config, kernel: cuda_tma.prepare(kernel, config)(stream),
+]
+
+
+@pytest.mark.parametrize("launch", LAUNCHES)
+@pytest.mark.parametrize(("static", "dynamic"), [(0, 49 * KB), (0, 227 * KB), (40 * KB, 9 * KB), (16, 227 * KB - 16)])
+def test_the_limit_is_raised_once_to_all_that_there_is(driver, kernel, stream, launch, static, dynamic):
+    taken = kernel(static)
+    for _ in range(3):
+        launch(stream, config(dynamic), taken)
+    launch(stream, config(48 * KB - static), taken)
+    handle = int(taken.handle)
+    assert driver.called("cuKernelSetAttribute") == [(8, 227 * KB - static, handle, 0)]
+    assert [each.shared_mem_bytes for each in driver.launches] == [dynamic] * 3 + [48 * KB - static]
+
+
+@pytest.mark.parametrize(("static", "dynamic"), [(0, 0), (0, 48 * KB), (8 * KB, 40 * KB), (40 * KB, 8 * KB)])
+def test_what_is_allowed_is_left_alone(driver, kernel, stream, static, dynamic):
+    taken = kernel(static)
+    driver.shared_limits[int(taken.handle), 0] = 100 * KB if static == 8 * KB else 48 * KB - static
+    for _ in range(3):
+        cuda_tma.launch(stream, config(dynamic), taken)
+    assert driver.called("cuKernelSetAttribute") == []
+    assert len(driver.called("cuKernelGetAttribute")) == (1 if dynamic else 0)  # asked once
+
+
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_more_than_the_device_has(driver, kernel, stream, launch):
+    message = (
+        "kernel k is launched with 300000 bytes of dynamic shared memory, and device 0 has 232448 for a thread block; "
+        "give it fewer stages or smaller tiles"
+    )
+    with pytest.raises(ValueError, match=message):
+        launch(stream, config(300_000), kernel())
+    with pytest.raises(ValueError, match="with 232448 bytes of dynamic shared memory beside its static 16, and device"):
+        launch(stream, config(232_448), kernel(16))
+    assert driver.launches == [] and driver.called("cuKernelSetAttribute") == []
+
+
+def test_each_device_has_a_limit(driver, kernel):
+    driver.devices = {0xBEEF: 1}
+    taken, handle = kernel(), None
+    for context, address in [(0xC0DE, 0x1000), (0xBEEF, 0x2000), (0xC0DE, 0x1000)]:
+        driver.stream_context = driver.context = context
+        driver.device = driver.devices.get(context, 0)
+        cuda_tma.launch(core.Stream.from_handle(address), config(100 * KB), taken)
+        handle = int(taken.handle)
+    assert driver.called("cuKernelSetAttribute") == [(8, 227 * KB, handle, 0), (8, 227 * KB, handle, 1)]
+
+
+def test_streams_whose_context_is_not_known(driver, kernel):
+    """A default stream is of the current context: that is asked each time."""
+    taken = kernel()
+    for device in (0, 1, 0):
+        driver.context, driver.device = 0xC0DE + device, device
+        driver.stream_context = driver.context
+        cuda_tma.launch(ForeignStream(), config(100 * KB), taken)
+    assert [arguments[3] for arguments in driver.called("cuKernelSetAttribute")] == [0, 1]
+
+
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_a_compiled_kernel_gets_what_it_takes(driver, kernel, stream, launch):
+    taken = kernel(dynamic=100 * KB)
+    launch(stream, config(), taken)
+    launch(stream, config(120 * KB), taken)
+    launch(stream, {"grid": 1, "block": 32}, taken)
+    with pytest.raises(ValueError, match="shmem_size=65536 is less than the 102400 bytes of dynamic shared memory that "
+                                         "kernel k<4> uses; leave shmem_size out, and it has them"):  # fmt: skip
+        launch(stream, config(64 * KB), taken)
+    assert [each.shared_mem_bytes for each in driver.launches] == [100 * KB, 120 * KB, 100 * KB]
+    assert len(driver.called("cuKernelSetAttribute")) == 1
+
+
+def test_a_driver_that_refuses(driver, kernel, stream):
+    for name in ("cuKernelGetAttribute", "cuKernelSetAttribute"):
+        driver.errors = {name: 700}
+        with pytest.raises(cuda_tma._cuda.core.CUDAError, match=f"{name} failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
+            cuda_tma.launch(stream, config(100 * KB), kernel())
+    assert driver.launches == []

@@ -1,0 +1,375 @@
+"""Tensors given directly for typed maps: their maps, what keeps the memory alive, and contexts."""
+
+import dataclasses
+import gc
+import sys
+import threading
+import weakref
+
+import pytest
+from cuda import core
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cuda_tma
+from cuda_tma import TensorMapDataType as T
+from cuda_tma import TensorMapError
+from cuda_tma._cuda import driver as _driver
+from cuda_tma._launch.compiled import Compiled, remember
+from cuda_tma._read.dlpack import describe_tensor
+from cuda_tma.map_type import MapType
+
+from .conftest import DeviceTensor
+from .fake_driver import FakeDriver
+from .launching import CONFIG, HANDLES, ForeignStream, kernel_name
+
+TILE = MapType(mode="tiled", tile_dim=(16, 32), data_type=T.FLOAT32, swizzle="128B")
+COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle="128B", rank=4)
+
+
+@pytest.fixture
+def kernel(driver):
+    """kernel(*types, sizes) -> a kernel of these parameters."""
+
+    def kernel(*parameters, sizes=(128,)):
+        handle = next(HANDLES)
+        driver.kernels[handle] = (kernel_name(*parameters), list(sizes))
+        return core.Kernel.from_handle(handle)
+
+    return kernel
+
+
+@pytest.fixture
+def stream():
+    return core.Stream.from_handle(0x1000)
+
+
+def made(tensor, map_type=TILE):
+    return bytes(cuda_tma.create_tensor_map(tensor, map_type.options))
+
+
+DTYPES = {
+    "float32": (T.FLOAT32, T.TFLOAT32, T.INT32), "bfloat16": (T.BFLOAT16, T.UINT16), "float64": (T.FLOAT64,),
+    "uint8": (T.UINT8, T.PACKED_16U4_ALIGN8B), "int64": (T.INT64,), "float8_e4m3fn": (T.UINT8,),
+}  # fmt: skip
+
+
+@st.composite
+def cases(draw):
+    """A tensor and a type that mostly fit each other."""
+    dtype = draw(st.sampled_from([*DTYPES]))
+    data_type = draw(st.sampled_from(DTYPES[dtype] if draw(st.booleans()) else [*T]))
+    rank = draw(st.integers(1, 5))
+    tile_dim = draw(st.lists(st.sampled_from([1, 3, 8, 64]), min_size=rank - 1, max_size=rank - 1))
+    map_type = MapType(
+        mode="tiled", tile_dim=(*tile_dim, draw(st.sampled_from([8, 16, 64, 128, 256]))), data_type=data_type,
+        swizzle=draw(st.integers(0, 3)), oob_fill=draw(st.integers(0, 1)), l2_promotion=draw(st.integers(0, 3)),
+    )  # fmt: skip
+    shape = draw(st.lists(st.integers(1, 300), min_size=1, max_size=5) if draw(st.integers(0, 9)) == 0 else
+                 st.lists(st.integers(1, 300), min_size=rank, max_size=rank))  # fmt: skip
+    shape[-1] = -(-shape[-1] // 32) * 32
+    address = 1 << 32 | draw(st.sampled_from([0, 16, 256, 4]))
+    return DeviceTensor(tuple(shape), dtype=dtype, address=address), map_type
+
+
+@given(cases())
+def test_the_map_is_the_one_that_create_tensor_map_makes(case):
+    """Byte for byte; and what that refuses is refused in its words."""
+    tensor, map_type = case
+    before, fake = _driver.snapshot(), FakeDriver(compute_capability=(10, 0))
+    fake.install()
+    try:
+        handle = next(HANDLES)
+        fake.kernels[handle] = (kernel_name("i", map_type), [4, 128])
+        kernel = core.Kernel.from_handle(handle)
+        try:
+            expected = made(tensor, map_type)
+        except TensorMapError as error:
+            for call in (cuda_tma.launch, lambda _, config, *rest: cuda_tma.prepare(rest[0], config, *rest[1:])):
+                with pytest.raises(TensorMapError) as refused:
+                    call(ForeignStream(), CONFIG, kernel, 7, tensor)
+                where = f"argument 1 of kernel k, {map_type}: "
+                assert str(refused.value) == where + str(error)
+                assert refused.value.violations == error.violations
+            assert fake.launches == []
+            return
+        cuda_tma.launch(ForeignStream(), CONFIG, kernel, 7, tensor)
+        cuda_tma.prepare(kernel, CONFIG, 7, tensor)(ForeignStream())
+        assert [launch.arguments for launch in fake.launches] == [[(7).to_bytes(4, "little"), expected]] * 2
+    finally:
+        _driver.restore(before)
+
+
+def test_a_block_is_aligned_for_the_encoder(driver, kernel, stream, device_tensor):
+    """cuTensorMapEncodeTiled, tensorMap: a multiple of 64; in blocks on the stack and in larger ones."""
+    tensor = device_tensor((64, 128))
+    for count in (1, 3, 7, 8, 20):
+        taken = kernel("i", *[TILE] * count, sizes=(4, *[128] * count))
+        cuda_tma.launch(stream, CONFIG, taken, 1, *[tensor] * count)
+        assert driver.launches[-1].arguments[1:] == [made(tensor)] * count
+    assert {arguments[0] % 64 for arguments in driver.called("cuTensorMapEncodeTiled")} == {0}
+
+
+def test_tensors_of_every_kind(launch, device_tensor):
+    tensor = device_tensor((64, 128))
+    expected = made(tensor)
+    view = cuda_tma.StridedMemoryView.from_dlpack(tensor, stream_ptr=-1)
+    for each in (tensor, view, describe_tensor((64, 128), None, "float32", 1 << 32, device_id=0)):
+        assert launch(kernel_name(TILE), [128], each).arguments == [expected]
+
+
+@pytest.mark.parametrize("value", ["text", None, [1, 2], (1,), object()])
+def test_what_is_no_tensor(launch, value):
+    with pytest.raises(
+        TensorMapError, match=rf"argument 0 of kernel k, TiledMap<.*>: a .*{type(value).__name__} is not a te"
+    ):
+        launch(kernel_name(TILE), [128], value)
+
+
+def test_im2col_takes_descriptors_alone(launch, driver, device_tensor):
+    image = device_tensor((2, 16, 16, 64))
+    message = (
+        r"argument 0 of kernel k is of type Im2colMap<Tile<FLOAT32, Box<64, 32>, SWIZZLE_128B>, 4>, and a DeviceTensor "
+        r"was given; an im2col map needs corners.*Pass create_tensor_map\(tensor, TensorMapIm2colOptions\("
+        r"lower_corner, upper_corner, pixels_per_column=64, channels_per_pixel=32, data_type='FLOAT32', "
+        r"swizzle='128B'\)\)"
+    )
+    for call in (lambda: launch(kernel_name(COLUMN), [128], image),
+                 lambda: cuda_tma.prepare(kernel_of(driver, COLUMN), CONFIG, image)):  # fmt: skip
+        with pytest.raises(TensorMapError, match=message):
+            call()
+
+
+def kernel_of(driver, *parameters):
+    handle = next(HANDLES)
+    driver.kernels[handle] = (kernel_name(*parameters), [128] * len(parameters))
+    return core.Kernel.from_handle(handle)
+
+
+# ---- types from the compiler ----
+
+
+def compiled_kernel(driver, *parameters, sizes):
+    """An ``extern "C"`` kernel that was compiled here: its signature's name has the types."""
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", list(sizes))
+    kernel = core.Kernel.from_handle(handle)
+    types = kernel_name(*parameters).removeprefix("_Z1k") or "v"
+    signature = f"_ZN8cuda_tma9signatureIPFv{types}EEE"
+    remember(kernel, Compiled("k", "k", signature, "sm_90a", ".entry k(", b""))
+    return kernel
+
+
+def test_types_of_an_extern_c_kernel(driver, stream, device_tensor):
+    kernel = compiled_kernel(driver, TILE, "i", "f", sizes=(128, 4, 4))
+    tensor = device_tensor((64, 128))
+    cuda_tma.launch(stream, CONFIG, kernel, tensor, 3, 1.5)
+    assert driver.launches[-1].arguments[0] == made(tensor)
+    with pytest.raises(
+        TypeError, match="argument 1 of kernel k: the parameter takes an integer of 4 bytes, and the fl"
+    ):
+        cuda_tma.launch(stream, CONFIG, kernel, tensor, 1.5, 1.5)
+    with pytest.raises(
+        TypeError, match="argument 2 of kernel k: the parameter takes a float of 4 bytes, and the int 3"
+    ):
+        cuda_tma.launch(stream, CONFIG, kernel, tensor, 3, 3)
+
+
+def test_a_pointer_to_typed_maps_is_a_pointer(driver, stream):
+    name = kernel_name(TILE).removeprefix("_Z1k")
+    handle = next(HANDLES)
+    driver.kernels[handle] = (f"_Z1kPK{name}", [8])
+    kernel = core.Kernel.from_handle(handle)
+    cuda_tma.launch(stream, CONFIG, kernel, 1 << 32)
+    assert driver.launches[-1].arguments == [(1 << 32).to_bytes(8, "little")]
+    with pytest.raises(TypeError, match="takes a pointer of 8 bytes, and the float 1.5"):
+        cuda_tma.launch(stream, CONFIG, kernel, 1.5)
+
+
+# ---- contexts and devices ----
+
+
+def test_a_tensor_is_described_in_the_current_context(driver, kernel, stream, device_tensor):
+    taken = kernel("i", TILE, sizes=(4, 128))
+    driver.stream_context, driver.devices = 0xBEEF, {0xBEEF: 1}
+    message = (
+        r"argument 1: a tensor's map is made in the current context, which is 0xc0de on device 0, and the launch is on "
+        r"device 1 in context 0xbeef; make that one current first: Device\(1\).set_current\(\)"
+    )
+    with pytest.raises(TensorMapError, match=message):
+        cuda_tma.launch(stream, CONFIG, taken, 1, device_tensor((64, 128)))
+    prepared = cuda_tma.prepare(taken, CONFIG, 1, device_tensor((64, 128)))
+    with pytest.raises(TensorMapError, match="argument 1: the descriptor was made on device 0 in context 0xc0de"):
+        prepared(stream)
+    assert driver.launches == []
+    driver.context, driver.device = 0xBEEF, 1
+    tensor = device_tensor((64, 128), device_id=1)
+    cuda_tma.launch(stream, CONFIG, taken, 1, tensor)
+    assert driver.launches[-1].arguments[1] == made(tensor)
+
+
+def test_green_contexts(driver, kernel, device_tensor):
+    driver.green, driver.stream_context = (0x6EE,), 0x6EE
+    taken, tensor = kernel(TILE), device_tensor((64, 128))
+    for stream in (core.Stream.from_handle(0x2000), ForeignStream()):
+        for _ in range(2):
+            cuda_tma.launch(stream, CONFIG, taken, tensor)
+    assert [launch.arguments for launch in driver.launches] == [[made(tensor)]] * 4
+
+
+def test_a_tensor_of_another_device(driver, kernel, stream, device_tensor):
+    with pytest.raises(
+        TensorMapError, match=r"argument 0 of .*: the tensor is on device 1 and the current device is 0"
+    ):
+        cuda_tma.launch(stream, CONFIG, kernel(TILE), device_tensor((64, 128), device_id=1))
+
+
+def test_without_a_context(driver, kernel, stream, device_tensor):
+    driver.context = 0
+    with pytest.raises(TensorMapError, match=r"argument 0 of .*: no CUDA context is current"):
+        cuda_tma.launch(stream, CONFIG, kernel(TILE), device_tensor((64, 128)))
+
+
+# ---- what is kept ----
+
+
+class Counted(DeviceTensor):
+    """A tensor that can be referred to weakly."""
+
+
+def test_a_launch_keeps_nothing(driver, kernel, stream):
+    taken, tensor = kernel(TILE, TILE, sizes=(128, 128)), Counted((64, 128))
+    cuda_tma.launch(stream, CONFIG, taken, tensor, tensor)
+    count = sys.getrefcount(tensor)
+    for _ in range(10):
+        cuda_tma.launch(stream, CONFIG, taken, tensor, tensor)
+    with pytest.raises(TensorMapError):
+        cuda_tma.launch(stream, CONFIG, taken, tensor, Counted((8, 8, 8)))
+    assert sys.getrefcount(tensor) == count
+    gone = weakref.ref(tensor)
+    del tensor
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_prepared_launch_keeps_its_tensor_and_no_other(driver, kernel, stream):
+    first, second = Counted((64, 128)), Counted((64, 128), address=1 << 33)
+    old, new = weakref.ref(first), weakref.ref(second)
+    prepared = cuda_tma.prepare(kernel(TILE), CONFIG, first)
+    assert prepared[0] is first
+    del first
+    gc.collect()
+    assert old() is prepared[0]
+    prepared(stream)
+    prepared[0] = second
+    gc.collect()
+    assert old() is None and prepared[0] is second
+    del second, prepared
+    gc.collect()
+    assert new() is None
+
+
+# ---- pointing a prepared launch at another tensor ----
+
+
+def test_another_address_is_put_into_the_map(driver, kernel, stream, device_tensor):
+    tensors = [device_tensor((64, 128), address=address << 32) for address in (1, 2, 3)]
+    prepared = cuda_tma.prepare(kernel(TILE, "i", sizes=(128, 4)), CONFIG, tensors[0], 7)
+    prepared(stream)
+    driver.calls.clear()
+    for tensor in tensors[1:]:
+        prepared[0] = tensor
+        prepared(stream)
+    assert len(driver.called("cuTensorMapReplaceAddress")) == 2
+    assert driver.called("cuTensorMapEncodeTiled") == []
+    assert [launch.arguments for launch in driver.launches] == [[made(each), b"\7\0\0\0"] for each in tensors]
+
+
+def test_what_differs_in_more_is_encoded_anew(driver, kernel, stream, device_tensor):
+    first = device_tensor((64, 128))
+    prepared = cuda_tma.prepare(kernel(TILE), CONFIG, first)
+    for other in [
+        device_tensor((65, 128)), device_tensor((64, 256)), device_tensor((64, 128), (256, 1)),
+        device_tensor((64, 128), dtype="int32"), cuda_tma.create_tensor_map(first, TILE.options),
+    ]:  # fmt: skip
+        prepared[0] = first
+        driver.calls.clear()
+        prepared[-1] = other
+        assert driver.called("cuTensorMapReplaceAddress") == []
+        prepared(stream)
+        expected = made(other) if isinstance(other, DeviceTensor) else bytes(other)
+        assert driver.launches[-1].arguments == [expected] and prepared[0] is other
+
+
+def test_a_tensor_in_the_place_of_a_descriptor(driver, kernel, stream, device_tensor):
+    """The user's descriptor is not touched, and what was replaced in it is not taken over."""
+    first, second = device_tensor((64, 128)), device_tensor((64, 128), address=1 << 33)
+    descriptor = cuda_tma.create_tensor_map(first, TILE.options)
+    prepared = cuda_tma.prepare(kernel(TILE), CONFIG, descriptor)
+    prepared[0] = second
+    prepared(stream)
+    assert driver.launches[-1].arguments == [made(second)] and bytes(descriptor) == made(first)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (DeviceTensor((64, 128), address=(1 << 33) + 4), "the tensor begins at address 0x200000004; TMA needs"),
+        (DeviceTensor((64, 128), device_id=1), "the tensor is on device 1"),
+        (DeviceTensor((64, 128, 2)), r"box_dim=\(16, 32\) has 2 values for a tensor of rank 3"),
+        (DeviceTensor((64, 128), dtype="bfloat16"), "data_type=FLOAT32 has 32-bit elements"),
+        ("text", "is not a tensor"),
+    ],
+)
+def test_what_cannot_be_set_changes_nothing(driver, kernel, stream, device_tensor, other, message):
+    first = device_tensor((64, 128))
+    prepared = cuda_tma.prepare(kernel(TILE), CONFIG, first)
+    with pytest.raises(TensorMapError, match=rf"(?s)argument 0 of kernel k, TiledMap<.*{message}"):
+        prepared[0] = other
+    wrong = dataclasses.replace(TILE, tile_dim=(8, 32))
+    with pytest.raises(TensorMapError, match=r"its box_dim is \(8, 32\), the kernel's \(16, 32\)"):
+        prepared[0] = cuda_tma.create_tensor_map(first, wrong.options)
+    prepared(stream)
+    assert prepared[0] is first and driver.launches[-1].arguments == [made(first)]
+
+
+def test_an_address_that_is_half_replaced_changes_nothing(driver, kernel, stream, device_tensor):
+    first = device_tensor((64, 128))
+    prepared = cuda_tma.prepare(kernel(TILE), CONFIG, first)
+    driver.half_replaced = 700
+    with pytest.raises(cuda_tma._cuda.core.CUDAError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        prepared[0] = device_tensor((64, 128), address=0x12345670)
+    prepared(stream)
+    assert prepared[0] is first and driver.launches[-1].arguments == [made(first)]
+
+
+def test_another_context_makes_the_map_anew(driver, kernel, device_tensor):
+    prepared = cuda_tma.prepare(kernel(TILE), CONFIG, device_tensor((64, 128)))
+    driver.context = driver.stream_context = 0xBEEF
+    driver.calls.clear()
+    prepared[0] = device_tensor((64, 128), address=1 << 33)
+    assert len(driver.called("cuTensorMapEncodeTiled")) == 1
+    prepared(ForeignStream())
+    assert len(driver.launches) == 1
+
+
+def test_threads_that_launch_and_set(driver, kernel, stream):
+    """Each launch is of maps that were set: of the two arguments, one was set before the other."""
+    tensors = [Counted((64, 128), address=(1 + index) << 32) for index in range(8)]
+    maps = [made(tensor) for tensor in tensors]
+    prepared = cuda_tma.prepare(kernel(TILE, TILE, sizes=(128, 128)), CONFIG, tensors[0], tensors[0])
+    taken = kernel(TILE)
+
+    def work(first):
+        for index in range(60):
+            prepared[first % 2] = tensors[(first + index) % 8]
+            prepared(stream)
+            cuda_tma.launch(stream, CONFIG, taken, tensors[index % 8])
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(driver.launches) == 4 * 60 * 2
+    assert all(argument in maps for launch in driver.launches for argument in launch.arguments)

@@ -1,0 +1,181 @@
+"""Typed maps in a kernel's parameters: descriptors that are of the type, and those that are not."""
+
+import ctypes
+import dataclasses
+from itertools import product
+
+import numpy as np
+import pytest
+from cuda.bindings.driver import CUtensorMap
+
+import cuda_tma
+from cuda_tma import TensorMapDataType as T
+from cuda_tma import TensorMapError, TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
+from cuda_tma._launch.typed_map import fixed_bits
+from cuda_tma.codec import fields
+from cuda_tma.map_type import MapType
+from cuda_tma.params import Im2colParams, TiledParams
+
+from .launching import kernel_name
+
+TILE = MapType(mode="tiled", tile_dim=(16, 32), data_type=T.FLOAT32, swizzle="128B")
+COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle="128B", rank=4)
+CORNERS = ((-1, -1), (1, 1))
+SIZES = [128, 4]
+
+
+@pytest.fixture
+def tensor(device_tensor):
+    return device_tensor((64, 128))
+
+
+@pytest.fixture
+def image(device_tensor):
+    return device_tensor((2, 16, 16, 64))
+
+
+def options(**changes):
+    return TensorMapOptions(**{**TILE.keywords, **changes})
+
+
+def test_a_descriptor_of_the_type(launch, tensor):
+    descriptor = cuda_tma.create_tensor_map(tensor, TILE.options)
+    for _ in range(2):
+        assert launch(kernel_name(TILE, "i"), SIZES, descriptor, 3).arguments == [bytes(descriptor), b"\3\0\0\0"]
+
+
+MISMATCHES = [
+    ({"box_dim": (16, 16)}, r"its box_dim is \(16, 16\), the kernel's \(16, 32\)"),
+    ({"box_dim": (8, 32)}, r"its box_dim is \(8, 32\), the kernel's \(16, 32\)"),
+    ({"element_strides": (2, 1)}, r"its element_strides is \(2, 1\), the kernel's \(1, 1\)"),
+    ({"data_type": "TFLOAT32"}, "its data_type is TFLOAT32, the kernel's FLOAT32"),
+    ({"data_type": "int32"}, "its data_type is INT32, the kernel's FLOAT32"),
+    ({"swizzle": "NONE"}, "its swizzle is NONE, the kernel's 128B"),
+    ({"box_dim": (16, 16), "swizzle": "64B"},
+     r"its swizzle is 64B, the kernel's 128B"),
+    ({"box_dim": (8, 16), "swizzle": "64B", "data_type": "uint32"},
+     r"its box_dim is \(8, 16\), the kernel's \(16, 32\); its data_type is UINT32, the kernel's FLOAT32; its swizzle "
+     "is 64B, the kernel's 128B"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message"), MISMATCHES)
+def test_a_descriptor_of_another_type(launch, driver, tensor, changes, message):
+    descriptor = cuda_tma.create_tensor_map(tensor, options(**changes))
+    with pytest.raises(TensorMapError, match=message) as refused:
+        launch(kernel_name("i", TILE), [4, 128], 3, descriptor)
+    text = str(refused.value)
+    assert text.startswith(f"argument 1 of kernel k is of type {TILE}, and the map that was given is of another: ")
+    assert text.endswith(
+        "Either pass the tensor itself, or make the map with box_dim=(16, 32), data_type='FLOAT32', swizzle='128B'; "
+        "or change the kernel's type"
+    )
+    assert driver.launches == []
+
+
+def test_interleave_rank_and_mode(launch, device_tensor, image):
+    planes = MapType(mode="tiled", tile_dim=(1, 8, 8, 4), data_type=T.FLOAT32)
+    interleaved = cuda_tma.create_tensor_map(
+        device_tensor((2, 16, 16, 8)), box_dim=(1, 8, 8, 4), element_strides=(1, 1, 1, 1), interleave="16B"
+    )
+    column = cuda_tma.create_tensor_map(image, TensorMapIm2colOptions(*CORNERS, **COLUMN.keywords))
+    flat = cuda_tma.create_tensor_map(device_tensor((64, 128)), TILE.options)
+    for descriptor, wanted, message in [
+        (interleaved, planes, "its interleave is 16B, the kernel's NONE"),
+        (flat, planes, "is of another: its rank is 2, the kernel's 4. Either"),
+        (column, planes, "is of another: its mode is im2col, the kernel's tiled. Either"),
+        (flat, COLUMN, "is of another: its mode is tiled, the kernel's im2col. Either make it with "
+                       r"TensorMapIm2colOptions\(lower_corner, upper_corner, pixels_per_column=64, "
+                       r"channels_per_pixel=32, data_type='FLOAT32', swizzle='128B'\); or change"),
+        (column, dataclasses.replace(COLUMN, rank=5), "its rank is 4, the kernel's 5"),
+        (column, dataclasses.replace(COLUMN, tile_dim=(128, 16)),
+         "its pixels_per_column is 64, the kernel's 128; its channels_per_pixel is 32, the kernel's 16"),
+    ]:  # fmt: skip
+        with pytest.raises(TensorMapError, match=message):
+            launch(kernel_name(wanted), [128], descriptor)
+
+
+def test_im2col_descriptors_of_any_corners_and_strides(launch, image):
+    for corners, strides in product([CORNERS, ((0, 0), (-2, -2))], [None, (1, 2, 2, 1)]):
+        column = TensorMapIm2colOptions(*corners, element_strides=strides, **COLUMN.keywords)
+        descriptor = cuda_tma.create_tensor_map(image, column)
+        assert launch(kernel_name(COLUMN), [128], descriptor).arguments == [bytes(descriptor)]
+
+
+def test_an_im2col_wide_descriptor_is_known_by_its_options(launch, driver, image):
+    driver.compute_capability = (10, 0)
+    wide = TensorMapIm2colWideOptions(-1, 1, **COLUMN.keywords)
+    descriptor = cuda_tma.create_tensor_map(image, wide)
+    with pytest.raises(TensorMapError, match="its mode is im2col wide, the kernel's im2col"):
+        launch(kernel_name(COLUMN), [128], descriptor)
+
+
+@pytest.mark.parametrize("fill", [0, 1])
+@pytest.mark.parametrize("promotion", [0, 2])
+def test_fill_and_promotion_count_where_they_are_stated(launch, tensor, fill, promotion):
+    wanted = dataclasses.replace(TILE, oob_fill=fill, l2_promotion=promotion)
+    for given in product(range(2), range(4)):
+        descriptor = cuda_tma.create_tensor_map(tensor, options(oob_fill=given[0], l2_promotion=given[1]))
+        if (fill, promotion) in [given, (given[0], 0), (0, given[1]), (0, 0)]:
+            assert launch(kernel_name(wanted), [128], descriptor).arguments == [bytes(descriptor)]
+        else:
+            with pytest.raises(TensorMapError, match=r"its (oob_fill is|l2_promotion is) \S+, the kernel's (NAN|128B)"):
+                launch(kernel_name(wanted), [128], descriptor)
+
+
+def test_the_allocation_class_does_not_count(launch, driver, tensor):
+    driver.compute_capability = (10, 0)
+    descriptor = cuda_tma.create_tensor_map(tensor, options(allocation_class="LARGE"))
+    assert launch(kernel_name(TILE), [128], descriptor).arguments == [bytes(descriptor)]
+
+
+class Bytes128(ctypes.Structure):
+    _fields_ = (("bytes", ctypes.c_uint8 * 128),)
+
+
+def others(raw):
+    """The ways to give 128 bytes that are no descriptor of ours."""
+    bound = CUtensorMap()
+    ctypes.memmove(int(bound.getPtr()), raw, 128)
+    return [bound, Bytes128.from_buffer_copy(raw), np.frombuffer(raw, "V128")[0]]
+
+
+def test_maps_of_other_libraries(launch, tensor):
+    right = bytes(cuda_tma.create_tensor_map(tensor, TILE.options))
+    wrong = bytes(cuda_tma.create_tensor_map(tensor, options(box_dim=(16, 16))))
+    for given in others(right):
+        assert launch(kernel_name(TILE), [128], given).arguments == [right]
+    for given in others(wrong):
+        with pytest.raises(TensorMapError, match=r"argument 0 .* its box_dim is \(16, 16\), the kernel's \(16, 32\)"):
+            launch(kernel_name(TILE), [128], given)
+    for given in others(b"\xff" * 128):
+        with pytest.raises(TensorMapError, match="the map that was given is of another: its bytes are none"):
+            launch(kernel_name(TILE), [128], given)
+
+
+@pytest.mark.parametrize("value", [3, 1.5, True, 1j, np.int32(1), np.float64(1), ctypes.c_int(3)])
+def test_numbers_are_no_maps(launch, value):
+    with pytest.raises(TypeError, match=r"argument 0 .* takes TiledMap<Tile<FLOAT32, Box<16, 32>, SWIZZLE_128B>> of "
+                                        r"128 bytes, and .* was given.*; pass a tensor or a Tens"):  # fmt: skip
+        launch(kernel_name(TILE), [128], value)
+
+
+def test_a_parameter_that_is_not_read_takes_any_descriptor(launch, tensor):
+    """A box that is not known, as N * f(M): as an untyped map's."""
+    name = kernel_name(TILE).replace("Li16E", "XclL_Z1fiELi1EEE")
+    descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(8, 8))
+    assert launch(name, [128], descriptor).arguments == [bytes(descriptor)]
+
+
+@pytest.mark.parametrize("map_type", [TILE, COLUMN, dataclasses.replace(TILE, oob_fill=1, l2_promotion=3)])
+def test_each_bit_that_a_type_fixes_is_one_of_a_field(map_type):
+    """And all others of these fields' are: so that a map differs in one exactly if its params do."""
+    mask, value = fixed_bits(map_type)
+    named = {"data_type", "interleave", "swizzle"} | {
+        name for name in ("oob_fill", "l2_promotion") if getattr(map_type, name)
+    }
+    mode = TiledParams if map_type.mode == "tiled" else Im2colParams
+    named |= {"box_dim", "element_strides"} if mode is TiledParams else {"pixels_per_column", "channels_per_pixel"}
+    found = {field.name for field in fields(mode, map_type.rank) if field.mask & mask}
+    assert found == named and value & ~mask == 0
+    assert all(field.mask & mask in (0, field.mask) for field in fields(mode, map_type.rank))
