@@ -16,6 +16,7 @@ from cuda_tma import TensorMapDataType as T
 from cuda_tma import TensorMapError
 from cuda_tma._cuda import driver as _driver
 from cuda_tma._launch.compiled import Compiled, remember
+from cuda_tma._launch.signature import layout_of, types_of
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma.map_type import MapType
 
@@ -149,14 +150,14 @@ def kernel_of(driver, *parameters):
 # ---- types from the compiler ----
 
 
-def compiled_kernel(driver, *parameters, sizes):
+def compiled_kernel(driver, *parameters, sizes, names=()):
     """An ``extern "C"`` kernel that was compiled here: its signature's name has the types."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", list(sizes))
     kernel = core.Kernel.from_handle(handle)
     types = kernel_name(*parameters).removeprefix("_Z1k") or "v"
     signature = f"_ZN8cuda_tma9signatureIPFv{types}EEE"
-    remember(kernel, Compiled("k", "k", signature, "sm_90a", ".entry k(", b""))
+    remember(kernel, Compiled("k", "k", signature, "sm_90a", ".entry k(", b"", names))
     return kernel
 
 
@@ -173,6 +174,28 @@ def test_types_of_an_extern_c_kernel(driver, stream, device_tensor):
         TypeError, match="argument 2 of kernel k: the parameter takes a float of 4 bytes, and the int 3"
     ):
         cuda_tma.launch(stream, CONFIG, kernel, tensor, 3, 3)
+
+
+def test_errors_have_the_names_of_the_source(driver, stream, device_tensor):
+    kernel = compiled_kernel(driver, TILE, "i", sizes=(128, 4), names=("a_map", ""))
+    with pytest.raises(
+        TensorMapError, match=r"^argument 0 \(a_map\) of kernel k, TiledMap<.*>: box_dim=\(16, 32\) has 2"
+    ):
+        cuda_tma.launch(stream, CONFIG, kernel, device_tensor((64,)), 3)
+    with pytest.raises(TypeError, match=r"^argument 1 of kernel k: the parameter takes an integer"):
+        cuda_tma.launch(stream, CONFIG, kernel, device_tensor((64, 128)), 3.0)
+
+
+def test_what_is_known_of_a_kernel(driver, kernel):
+    taken = kernel(TILE, "i", "Pf", "6Struct", sizes=(128, 4, 8, 16))
+    assert types_of(taken) == (TILE, "integer", "pointer", None)
+    assert layout_of(taken) == ((0, 128), (128, 4), (136, 8), (144, 16))
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("extern_c", [4])
+    taken = core.Kernel.from_handle(handle)
+    assert (types_of(taken), layout_of(taken)) == (None, ((0, 4),))
+    with pytest.raises(TypeError, match="kernel is a str"):
+        types_of("k")
 
 
 def test_a_pointer_to_typed_maps_is_a_pointer(driver, stream):

@@ -34,6 +34,7 @@ cdef class Signature(Known):
     cdef Parameter* parameters
     cdef readonly tuple types  # of each parameter, as mangled.parameter_types has them; None: not known
     cdef list typed_maps
+    cdef tuple parameter_names  # where they are known
     cdef readonly size_t dynamic_shared_bytes  # that the kernel takes, if it was compiled here and says so; else 0
     cdef dict shared_limits  # device: the dynamic shared memory that it now allows
     cdef object configuration  # what the kernel was last launched with: a _launch_config.Configuration

@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 from .._cuda.driver cimport (
-    CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUfunction, CUresult, driver, require_success)
+    CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUfunction, CUresult, driver, ensure_driver, require_success)
 from .._read.weak_cache cimport Known, WeakCache, look_up
 from .._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES
 from .typed_map cimport typed_map
@@ -39,6 +39,21 @@ cdef Signature signature_of(object kernel):
         signature = _read_signature(kernel)
         _signatures.put(kernel, signature)
     return signature
+
+
+def types_of(kernel):
+    """The types of a kernel's parameters, as mangled.parameter_types has them; None if they are not known."""
+    ensure_driver()
+    return signature_of(kernel).types
+
+
+def layout_of(kernel):
+    """Offset and size in bytes of each parameter in the block."""
+    cdef Signature signature
+    ensure_driver()
+    signature = signature_of(kernel)
+    return tuple([
+        (signature.parameters[index].offset, signature.parameters[index].size) for index in range(signature.count)])
 
 
 cdef Signature _read_signature(object kernel):
@@ -76,9 +91,11 @@ cdef int _read_types(Signature signature, object compiled) except -1:
     """What the kernel's own name says of its parameters; of a kernel that was compiled here, its signature's."""
     cdef Parameter* parameter
     types = parameter_types((signature.name if compiled is None else compiled.signature) or "")
-    signature.shared_limits, signature.typed_maps = {}, []
+    signature.shared_limits, signature.typed_maps, signature.parameter_names = {}, [], ()
     signature.name = plain_name(signature.name or "?") if compiled is None else compiled.name
-    signature.dynamic_shared_bytes = 0 if compiled is None else compiled.dynamic_shared_bytes
+    if compiled is not None:
+        signature.dynamic_shared_bytes = compiled.dynamic_shared_bytes
+        signature.parameter_names = compiled.parameter_names
     if types is None or len(types) != signature.count:
         return 0
     signature.types = types
@@ -94,4 +111,9 @@ cdef int _read_types(Signature signature, object compiled) except -1:
 
 
 cdef str where(Parameter* parameter):
-    return f"argument {parameter.index} of kernel {(<Signature>parameter.signature).name}"
+    """An argument in an error: by its place, and by the parameter's name where the source was compiled here."""
+    cdef Signature signature = <Signature>parameter.signature
+    name = ""
+    if len(signature.parameter_names) == signature.count and signature.parameter_names[parameter.index]:
+        name = f" ({signature.parameter_names[parameter.index]})"
+    return f"argument {parameter.index}{name} of kernel {signature.name}"
