@@ -26,6 +26,7 @@ from .options import (
     TensorMapIm2colWideOptions,
     TensorMapOptions,
 )
+from .parameters_of import KernelParameter, KernelParameters, parameters_of
 from .params import Im2colParams, Im2colWideParams, TiledParams
 from .params_of import TensorSpec, params_of
 from .rules import Violation, check
@@ -41,6 +42,8 @@ __all__ = [
     "FieldDifference",
     "Im2colParams",
     "Im2colWideParams",
+    "KernelParameter",
+    "KernelParameters",
     "PreparedLaunch",
     "StridedMemoryView",
     "Suggestion",
@@ -73,6 +76,7 @@ __all__ = [
     "encode",
     "include_path",
     "launch",
+    "parameters_of",
     "params_of",
     "prepare",
     "suggest",

@@ -31,6 +31,7 @@ DOOR_MODULES = {
     "_tensor_map",
     "device",
     "html",
+    "parameters_of",
     "params_of",
     "plot",
     "suggest",

@@ -8,8 +8,9 @@ from libc.stdint cimport uint32_t
 
 from .._cuda.driver cimport CUcontext, CUfunction, CUresult, driver, require_success
 from .._read.context cimport device_of, enter_context
-from .signature cimport Signature
+from .signature cimport Signature, signature_of
 
+from .._read.context import current_device
 from ..rules import launches
 
 cdef enum:  # values of CUfunction_attribute and CUdevice_attribute
@@ -50,6 +51,11 @@ cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_i
         result = driver.cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, limit, kernel, device_id)
     require_success(result, "cuKernelSetAttribute")
     return limit
+
+
+def static_shared_bytes_of(kernel):
+    """The shared memory that the compiler laid out for a kernel, on the current device."""
+    return _attribute(signature_of(kernel), SHARED_SIZE_BYTES, current_device())
 
 
 cdef int _attribute(Signature signature, int attribute, int device_id) except -1:

@@ -41,6 +41,12 @@ cdef Signature signature_of(object kernel):
     return signature
 
 
+def name_of(kernel):
+    """What errors call a kernel."""
+    ensure_driver()
+    return signature_of(kernel).name
+
+
 def types_of(kernel):
     """The types of a kernel's parameters, as mangled.parameter_types has them; None if they are not known."""
     ensure_driver()

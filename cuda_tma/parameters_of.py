@@ -1,0 +1,144 @@
+"""What a kernel takes: its parameters, typed maps among them, and the shared memory that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from ._launch.compiled import compiled_of
+from ._launch.mangled import MapPointer, ParameterType
+from ._launch.shared_memory import static_shared_bytes_of
+from ._launch.signature import layout_of, name_of, types_of
+from .map_type import MapType
+
+if TYPE_CHECKING:
+    from cuda.core import Kernel
+
+__all__ = ["KernelParameter", "KernelParameters", "parameters_of"]
+
+Kind = Literal["integer", "float", "bool", "pointer", "map"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """One parameter of a kernel.
+
+    Attributes
+    ----------
+    name : str
+        As the source calls it; empty where that is not known.
+    kind : {"integer", "float", "bool", "pointer", "map", None}
+        What it takes. None: another type, such as a struct or an untyped ``TensorMap``, or one that the kernel's name
+        does not tell.
+    offset_bytes, size_bytes : int
+        Its place in the parameter block.
+    map_type : MapType or None
+        The type of a typed map, or of those that a pointer points to: its ``options`` make such maps.
+    """
+
+    name: str
+    kind: Kind
+    offset_bytes: int
+    size_bytes: int
+    map_type: MapType | None = None
+
+
+@dataclass(frozen=True)
+class KernelParameters:
+    """The parameters of a kernel, by their index or name, and the shared memory that it needs.
+
+    Attributes
+    ----------
+    kernel : str
+        Its name.
+    parameters : tuple of KernelParameter
+    static_shared_bytes : int
+        Shared memory that the compiler laid out, on the current device.
+    dynamic_shared_bytes : int
+        What the kernel asks for by ``cuda_tma::dynamic_shared<T>()``, and :func:`launch` gives it; 0 if it does not.
+    constants : mapping of str to int
+        What :func:`compile` was asked for.
+    """
+
+    kernel: str
+    parameters: tuple[KernelParameter, ...]
+    static_shared_bytes: int
+    dynamic_shared_bytes: int
+    constants: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def __iter__(self) -> Iterator[KernelParameter]:
+        return iter(self.parameters)
+
+    def __getitem__(self, key: int | str) -> KernelParameter:
+        """A parameter, by its index or name."""
+        if not isinstance(key, str):
+            return self.parameters[key]
+        for parameter in self.parameters:
+            if parameter.name == key != "":
+                return parameter
+        names = ", ".join(parameter.name or "?" for parameter in self.parameters)
+        raise KeyError(f"kernel {self.kernel} has no parameter {key!r}; its parameters are {names or 'none'}")
+
+
+def parameters_of(kernel: Kernel) -> KernelParameters:
+    """What a kernel takes, so that Python need not repeat what stands in C++.
+
+    Types and names are known of kernels that :func:`compile` made. Of others, types are where their lowered names tell,
+    which ``extern "C"`` names do not.
+
+    Parameters
+    ----------
+    kernel : cuda.core.Kernel
+
+    Returns
+    -------
+    KernelParameters
+
+    Examples
+    --------
+    ::
+
+        source = r'''
+        #include <cuda_tma/tile.cuh>
+        using namespace cuda_tma;
+        using Window = Tile<FLOAT32, Box<32, 64>>;
+        struct Shared { Window tiles[4]; Barrier full; };
+        extern "C" __global__ void kernel(const __grid_constant__ TiledMap<Window> windows, float* out) {
+            Shared& shared = dynamic_shared<Shared>();
+        }'''
+        parameters = cuda_tma.parameters_of(cuda_tma.compile(source, "kernel"))
+        parameters["windows"].map_type.box_dim  # (32, 64)
+        parameters.dynamic_shared_bytes  # 33792: the tiles and a barrier, in multiples of the tiles' alignment
+    """
+    layout, compiled = layout_of(kernel), compiled_of(kernel)
+    unknown = len(layout) * (None,)
+    names = (
+        compiled.parameter_names if compiled and len(compiled.parameter_names) == len(layout) else len(layout) * ("",)
+    )
+    return KernelParameters(
+        name_of(kernel),
+        tuple(
+            KernelParameter(name, _kind(type_), offset, size, _map_type(type_))
+            for name, type_, (offset, size) in zip(names, types_of(kernel) or unknown, layout, strict=True)
+        ),
+        static_shared_bytes_of(kernel),
+        compiled.dynamic_shared_bytes if compiled else 0,
+        MappingProxyType(dict(compiled.constants) if compiled else {}),
+    )
+
+
+def _kind(type_: ParameterType) -> Kind:
+    if isinstance(type_, MapPointer):
+        return "pointer"
+    return "map" if isinstance(type_, MapType) else type_
+
+
+def _map_type(type_: ParameterType) -> MapType | None:
+    if isinstance(type_, MapPointer):
+        return type_.target
+    return type_ if isinstance(type_, MapType) else None

@@ -1,0 +1,150 @@
+"""compile(): its kernels run, from disk as well; and what the driver says of them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from cuda import core
+
+import cuda_tma
+from cuda_tma._launch.nvrtc import run
+
+torch = pytest.importorskip("torch")
+
+SOURCE = """
+#include <cuda_tma/tile.cuh>
+#include <cuda_tma/dynamic_shared.cuh>
+using namespace cuda_tma;
+struct Shared { unsigned bytes_before; alignas(1024) unsigned char bytes[100 * 1024]; };
+
+template <int Factor> __global__ void scale(float* out, int count) {
+    for (int i = threadIdx.x; i < count; i += blockDim.x) out[i] *= Factor * MORE;
+}
+extern "C" __global__ void fill(int value, int* out) { *out = value; }
+__global__ void twice(int* out) { *out *= 2; }
+__global__ void twice(float* out) { *out *= 2; }
+
+// All of its dynamic shared memory is there, and where it says.
+extern "C" __global__ void large(unsigned* out) {
+    __shared__ volatile unsigned char fixed[96];
+    Shared& shared = dynamic_shared<Shared>();
+    fixed[threadIdx.x % 96] = 0;
+    for (int i = threadIdx.x; i < sizeof(shared.bytes); i += blockDim.x) shared.bytes[i] = i % 251;
+    __syncthreads();
+    unsigned sum = 0;
+    for (int i = threadIdx.x; i < sizeof(shared.bytes); i += blockDim.x) sum += shared.bytes[i];
+    atomicAdd(out, sum);
+    if (threadIdx.x == 0) out[1] = smem_address(&shared) % 1024 + fixed[0];
+}
+
+using Window = Tile<FLOAT32, Box<ROWS, 64>>;
+extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> from,
+                                const __grid_constant__ TiledMap<Window> to) {
+    __shared__ Window tile;
+    __shared__ Barrier full;
+    const Coordinates at{int(blockIdx.x) * 64, int(blockIdx.y) * ROWS};
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tile);
+        load(tile, from, full, at);
+        full.wait(0);
+        store(to, at, tile);
+        commit_group();
+        wait_group_read();
+    }
+}
+"""
+DEFINES = {"MORE": 2, "ROWS": 16}
+CONFIG = core.LaunchConfig(grid=1, block=128)
+
+
+@pytest.fixture(scope="module")
+def compiled(device, tmp_path_factory):
+    """compiled(name, **given) -> a kernel of the source, by way of a disk cache of these tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_TMA_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield lambda name, **given: cuda_tma.compile(SOURCE, name, defines=DEFINES, **given)
+
+
+def launched(stream, kernel, *arguments, config=CONFIG):
+    torch.cuda.synchronize()
+    cuda_tma.launch(stream, config, kernel, *arguments)
+    stream.sync()
+
+
+def test_a_kernel_runs_compiled_and_from_disk(compiled, stream, monkeypatch):
+    out = torch.ones(100, device="cuda")
+    launched(stream, compiled("scale<3>"), out, 100)
+    monkeypatch.setattr("cuda_tma._launch.compile.run", lambda asked: pytest.fail(f"{asked.name} was compiled"))
+    launched(stream, compiled("scale<3>"), out, 100)
+    assert torch.equal(out, torch.full_like(out, 36))
+
+
+def test_one_of_several_of_a_name(compiled, stream):
+    out = torch.tensor([1.5], device="cuda")
+    launched(stream, compiled("static_cast<void (*)(float*)>(twice)"), out)
+    assert out.item() == 3
+
+
+def test_an_extern_c_kernel_knows_its_types(compiled, stream):
+    kernel, out = compiled("fill"), torch.zeros(1, dtype=torch.int32, device="cuda")
+    with pytest.raises(TypeError, match=r"argument 0 \(value\) of kernel fill: the parameter takes an integer"):
+        cuda_tma.launch(stream, CONFIG, kernel, 1.5, out)
+    launched(stream, kernel, 7, out)
+    assert out.item() == 7
+
+
+def test_dynamic_shared_memory_is_the_kernels_own(compiled, stream):
+    kernel, out = compiled("large"), torch.zeros(2, dtype=torch.int32, device="cuda")
+    parameters = cuda_tma.parameters_of(kernel)
+    assert (parameters.dynamic_shared_bytes, parameters.static_shared_bytes) == (101 * 1024, 96)
+    assert [(p.name, p.kind, p.size_bytes) for p in parameters] == [("out", "pointer", 8)]
+    launched(stream, kernel, out)
+    assert out.tolist() == [sum(i % 251 for i in range(100 * 1024)), 0]
+
+
+def test_a_typed_map_is_of_the_size_that_the_kernel_says(compiled, stream):
+    kernel = compiled("copy", constants={"rows": "ROWS"})
+    parameters = cuda_tma.parameters_of(kernel)
+    assert parameters["from"].map_type.box_dim == (parameters.constants["rows"], 64) == (16, 64)
+    source, target = torch.rand(100, 200, device="cuda"), torch.zeros(100, 200, device="cuda")
+    launched(stream, kernel, source, target, config=core.LaunchConfig(grid=(4, 7), block=32))
+    assert torch.equal(source, target)
+
+
+def test_memory_is_the_kernels_while_it_lives(compiled, stream):
+    """The kernel keeps its library: nothing else does."""
+    kernels = [compiled("fill", options=[f"-DNOTHING={i}"]) for i in range(20)]
+    out = torch.zeros(20, dtype=torch.int32, device="cuda")
+    for index, kernel in enumerate(kernels):
+        launched(stream, kernel, index + 1, out[index : index + 1])
+    assert out.tolist() == [*range(1, 21)]
+
+
+PROCESS = """
+import sys, cuda_tma
+from cuda_tma._launch import compile as door
+if sys.argv[1] == "later":
+    door.run = lambda asked: sys.exit("it was compiled")
+device = cuda_tma.Device()
+device.set_current()
+kernel = cuda_tma.compile(sys.stdin.read(), "fill", defines={"MORE": 1, "ROWS": 8})
+print(len(cuda_tma.parameters_of(kernel)))
+"""
+
+
+def test_another_process_takes_it_from_disk(tmp_path):
+    environment = {**os.environ, "CUDA_TMA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    for turn in ("first", "later"):
+        command = [sys.executable, "-c", PROCESS, turn]
+        ran = subprocess.run(command, env=environment, input=SOURCE, capture_output=True, text=True, timeout=120)
+        assert (ran.returncode, ran.stdout) == (0, "2\n"), ran.stderr
+
+
+def test_nvrtc_is_asked_for_the_devices_own_architecture(compiled, device, monkeypatch):
+    targets = []
+    monkeypatch.setattr("cuda_tma._launch.compile.run", lambda asked: targets.append(asked.target) or run(asked))
+    compiled("fill", cache=False)
+    assert targets == [f"sm_{device.arch}a"]

@@ -1,0 +1,108 @@
+"""parameters_of(): what a kernel takes, as the driver, its names and its source have it."""
+
+import dataclasses
+
+import pytest
+from cuda import core
+
+import cuda_tma
+from cuda_tma import KernelParameter, TensorMapDataType, parameters_of
+from cuda_tma._launch.compiled import remember
+from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma.map_type import MapType
+
+from .launching import CONFIG, HANDLES, ForeignStream
+
+SOURCE = """
+#include <cuda_tma/tile.cuh>
+#include <cuda_tma/dynamic_shared.cuh>
+using namespace cuda_tma;
+using Window = Tile<BFLOAT16, Box<2 * ROWS, 64>, SWIZZLE_128B>;
+struct Shared { Window tiles[2]; Barrier full; };
+struct Pair { int a, b; };
+extern "C" __global__ void k(const __grid_constant__ TiledMap<Window> window, const TiledMap<Window>* many, float scale,
+                             bool, const __grid_constant__ TensorMap untyped, Pair pair, int* out) {
+    dynamic_shared<Shared>().full.init(1);
+}
+"""
+SIZES = [128, 8, 4, 1, 128, 8, 8]
+WINDOW = MapType(mode="tiled", tile_dim=(64, 64), data_type=TensorMapDataType.BFLOAT16, swizzle="128B")
+
+
+@pytest.fixture
+def kernel(driver):
+    """kernel(name, sizes, compiled) -> a kernel that the driver knows by its name and the sizes of its parameters."""
+
+    def kernel(name, sizes, compiled=None, static_bytes=0):
+        handle = next(HANDLES)
+        driver.kernels[handle] = (name, sizes)
+        driver.shared_bytes[handle] = static_bytes
+        kernel = core.Kernel.from_handle(handle)
+        if compiled:
+            remember(kernel, compiled)
+        return kernel
+
+    return kernel
+
+
+def test_what_compile_made_is_known(kernel):
+    constants = {"rows": "ROWS"}
+    compiled = compile_source(SOURCE, "k", target="sm_90a", defines={"ROWS": 32}, constants=constants)
+    found = parameters_of(kernel("k", SIZES, compiled, static_bytes=96))
+    assert found.parameters == (
+        KernelParameter("window", "map", 0, 128, WINDOW),
+        KernelParameter("many", "pointer", 128, 8, WINDOW),
+        KernelParameter("scale", "float", 136, 4),
+        KernelParameter("", "bool", 140, 1),
+        KernelParameter("untyped", None, 256, 128),
+        KernelParameter("pair", None, 384, 8),
+        KernelParameter("out", "pointer", 392, 8),
+    )
+    assert (found.kernel, found.static_shared_bytes, found.constants) == ("k", 96, {"rows": 32})
+    assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024  # two tiles, and a barrier in what aligns the third
+    assert len(found) == 7 and [*found] == [*found.parameters] and found[-1] is found["out"] is found.parameters[6]
+    assert found["many"].map_type.options == cuda_tma.TensorMapOptions((64, 64), data_type="BFLOAT16", swizzle="128B")
+
+
+def test_a_kernel_from_elsewhere_has_the_types_of_its_name(kernel):
+    found = parameters_of(kernel("_Z4axpyfPKfPfi", [4, 8, 8, 4]))
+    assert [(p.name, p.kind, p.offset_bytes) for p in found] == [
+        ("", "float", 0), ("", "pointer", 8), ("", "pointer", 16), ("", "integer", 24),
+    ]  # fmt: skip
+    assert (found.kernel, found.static_shared_bytes, found.dynamic_shared_bytes, found.constants) == ("axpy", 0, 0, {})
+    assert [p.kind for p in parameters_of(kernel("plain", [4, 8]))] == [None, None]
+    assert len(parameters_of(kernel("none", []))) == 0
+
+
+def test_names_that_are_not_the_parameters_are_not_told(kernel):
+    """Of a pack the text has one name."""
+    compiled = compile_source(
+        "template <class... A> __global__ void k(int n, A... rest) {}", "k<int, float*>", target="sm_90a"
+    )
+    assert [(p.name, p.kind) for p in parameters_of(kernel("k", [4, 4, 8], compiled))] == [
+        ("", "integer"), ("", "integer"), ("", "pointer"),
+    ]  # fmt: skip
+
+
+def test_what_is_no_parameter_is_said(kernel):
+    found = parameters_of(kernel("_Z1kfi", [4, 4]))
+    for key in ("window", ""):
+        with pytest.raises(KeyError, match=f"kernel k has no parameter '{key}'; its parameters are \\?, \\?"):
+            found[key]
+    with pytest.raises(IndexError):
+        found[2]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.kernel = "other"
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        found.constants["a"] = 1
+    with pytest.raises(TypeError, match="kernel is a str"):
+        parameters_of("k")
+
+
+def test_an_extern_c_kernel_refuses_a_float_for_an_int(kernel, driver):
+    """Which went as bits: by the driver's knowledge of sizes alone, 1.5 fits the four bytes of an int."""
+    compiled = compile_source('extern "C" __global__ void k(int count) {}', "k", target="sm_90a")
+    with pytest.raises(TypeError, match=r"argument 0 \(count\) of kernel k: the parameter takes an integer of 4 bytes"):
+        cuda_tma.launch(ForeignStream(), CONFIG, kernel("k", [4], compiled), 1.5)
+    cuda_tma.launch(ForeignStream(), CONFIG, kernel("k", [4], compiled), 2)
+    assert driver.launches[-1].arguments == [b"\2\0\0\0"]
