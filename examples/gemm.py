@@ -154,7 +154,7 @@ __device__ void consume(Shared& shared, const TensorMap& c_map, Tiles tiles, int
     const int half = threadIdx.x / 128;
     const auto buffers = shared.c[threadIdx.x / 32];
     const auto release = [&](int index) {   // at each CTA: one arrival for the warpgroup, whose wgmma it waited for
-        if (threadIdx.x % 128 < CLUSTER) release_at(shared.ring.empty[index], threadIdx.x % 128);
+        if (threadIdx.x % 128 < CLUSTER) shared.ring.empty[index].in_cta(threadIdx.x % 128).release_async_read();
     };
     Output output;
     Stage<STAGES> at;

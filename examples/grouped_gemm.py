@@ -28,7 +28,7 @@ import cuda_tma
 
 ROWS, TOKENS, DEPTH, CTAS = 128, 256, 64, 2  # as in the kernel
 BALANCE = 100  # tokens: from about there on multiplying takes longer than reading the weights
-SMEM_BYTES = 4 * (ROWS + TOKENS) * DEPTH * 2 + 2 * 2 * 64 * 64 * 2 + 64 + 8 * 24
+SMEM_BYTES = 4 * (ROWS + TOKENS) * DEPTH * 2 + 2 * 2 * 64 * 64 * 2 + 64 + 8 * 32
 CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of the experts of the small case
 SMALL, LARGE = ((CHECKED, 512, 200),), ((None, 4096, 4096),)  # tokens, None for uneven(), rows and depth of weights
 TARGETS = ("sm_90a",)
@@ -43,7 +43,7 @@ constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile,
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 rows of the weights each
 constexpr int BOXES = 4;       // of 64 tokens, at most, in a tile
 constexpr int STAGES = 4;      // of the ring, 6 boxes each
-constexpr int TURNS = 8;       // places for what to do; more than STAGES, so that all have read what is overwritten
+constexpr int TURNS = 8;       // places for what to do
 constexpr unsigned short ALL = (1 << CTAS) - 1;
 
 struct Expert { TensorMap tokens, weights, output; };
@@ -60,15 +60,23 @@ struct Shared {
     Box out[CONSUMERS][2];     // on their way out
     Pipeline<STAGES> ring;
     Tile tiles[TURNS];
-    Barrier dealt[TURNS];      // a phase completes when the tile is there
+    Pipeline<TURNS> turns;     // a tile is read by ordinary loads, of which release() tells the CTA that deals
 };
 
 // All clusters draw from one list, so that whoever is through first gets the next tile. The first CTA draws for all of
 // its cluster: atomicInc counts to the last tile, then to an end for each cluster, and then from 0 for the next launch.
 // It takes a while, in which the consumers have a ring full of work. Launches at the same time need a counter each.
-__device__ void deal(Shared& shared, const Tile* tiles, unsigned* drawn, int count, int turn) {
+__device__ void deal(Shared& shared, const Tile* tiles, unsigned* drawn, int count, Stage<TURNS> turn) {
     const unsigned number = atomicInc(drawn, count - 1);
-    load_bulk_multicast(&shared.tiles[turn], tiles + number, sizeof(Tile), shared.dealt[turn], ALL);
+    shared.turns.empty[turn.index].wait_cluster(turn.parity ^ 1);   // all in both CTAs have read what was there
+    load_bulk_multicast(&shared.tiles[turn.index], tiles + number, sizeof(Tile), shared.turns.full[turn.index], ALL);
+}
+// To each who reads it.
+__device__ Tile dealt(Shared& shared, Stage<TURNS> turn) {
+    shared.turns.wait(turn);
+    const Tile tile = shared.tiles[turn.index];
+    shared.turns.release(turn, 0);
+    return tile;
 }
 
 __device__ void produce(Shared& shared, const Expert* experts, const Tile* tiles, unsigned* drawn, int count,
@@ -77,10 +85,9 @@ __device__ void produce(Shared& shared, const Expert* experts, const Tile* tiles
     Stage<STAGES> at;
     Stage<TURNS> turn;
     for (;; turn.next()) {
-        if (rank == 0) deal(shared, tiles, drawn, count, turn.index);
-        shared.dealt[turn.index].arrive_expect_tx(sizeof(Tile));
-        shared.dealt[turn.index].wait(turn.parity);
-        const Tile tile = shared.tiles[turn.index];
+        if (rank == 0) deal(shared, tiles, drawn, count, turn);
+        shared.turns.full[turn.index].arrive_expect_tx(sizeof(Tile));
+        const Tile tile = dealt(shared, turn);
         if (tile.boxes == 0) break;
         const TensorMap &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
         // The TMA unit reads maps through a proxy of its own, with a cache that ordinary writes, like those of the
@@ -171,7 +178,7 @@ __device__ void multiply(Shared& shared, const Tile& tile, const TensorMap& map,
     }
     const int half = threadIdx.x / 128;
     const auto release = [&](int index) {   // at each CTA: one arrival for the warpgroup, whose wgmma it waited for
-        if (threadIdx.x % 128 < CTAS) release_at(shared.ring.empty[index], threadIdx.x % 128);
+        if (threadIdx.x % 128 < CTAS) shared.ring.empty[index].in_cta(threadIdx.x % 128).release_async_read();
     };
     float sums[32 * Boxes] = {};
     int before = 0;
@@ -201,8 +208,7 @@ __device__ void consume(Shared& shared, const Expert* experts, int steps) {
     Output output;
     Stage<STAGES> at;
     for (Stage<TURNS> turn;; turn.next()) {
-        shared.dealt[turn.index].wait(turn.parity);
-        const Tile tile = shared.tiles[turn.index];
+        const Tile tile = dealt(shared, turn);
         if (tile.boxes == 0) break;
         multiply<BOXES>(shared, tile, experts[tile.expert].output, steps, at, output);
     }
@@ -215,7 +221,7 @@ grouped_gemm(const Expert* experts, const Tile* tiles, unsigned* drawn, int coun
     extern __shared__ __align__(1024) char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     if (threadIdx.x == 0) {
-        for (Barrier& barrier : shared.dealt) barrier.init(1);   // its producer's arrival
+        shared.turns.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
         shared.ring.init(CTAS * CONSUMERS);
     }
     __syncwarp();     // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)

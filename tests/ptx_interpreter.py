@@ -30,6 +30,7 @@ ARITHMETIC: dict[str, Callable[..., int]] = {
     "xor": operator.xor,
     "not": operator.invert,
     "neg": operator.neg,
+    "popc": lambda value: value.bit_count(),
     "selp": lambda yes, no, which: yes if which else no,
     **{f"setp.{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
 }
@@ -47,7 +48,7 @@ SHARED = ("void*", "Barrier*")
 def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | None, None]:
     """The effects of the one kernel of a PTX text, in their order; those that are answered take the value by send()."""
     names = re.findall(r"\.param [^\n]*?(kernel_param_\d+)", text)
-    registers: dict[str, Value] = dict(zip(names, arguments, strict=True))
+    registers: dict[str, Value] = dict(zip(names, arguments, strict=True)) | {"%lanemask_lt": 0}
     instructions, labels = _parse(text)
     at = 0
     for _ in range(MOST_STEPS):
@@ -88,6 +89,8 @@ def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]
 
 def _pure(opcode: str) -> Callable[..., Value] | None:
     """What an opcode makes of its operands, or None if it is an effect."""
+    if opcode == "activemask.b32":
+        return lambda: 1  # the thread is alone in its warp
     if opcode.startswith("cvta.to.shared"):
         return lambda address: address if isinstance(address, int) else f"shared({address})"
     if opcode.startswith(FUNCTIONS):

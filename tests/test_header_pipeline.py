@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from .ptx_interpreter import execute, trace
-from .test_header import HEADER, TARGETS, cubin, ptx
+from .test_header import TARGETS, cubin, defined_in, ptx, words
 
 PIPELINE = """
 #include <cuda_tma/pipeline.cuh>
@@ -48,12 +47,33 @@ def test_pipeline_compiles(stages, target):
     assert cubin(PIPELINE.format(stages=stages, statements=PIPELINE_STATEMENTS), target).startswith(b"\x7fELF")
 
 
+CLUSTER_STATEMENTS = """
+    if (threadIdx.x == 0) pipeline.init(64, 2);
+    cluster_sync();
+    bool is_free = pipeline.try_acquire(at), is_full = pipeline.try_wait(at);
+    pipeline.acquire(at).arrive();
+    load(tile[at.index], map, pipeline.acquire(at, 64, is_free), Coordinates{64});
+    load(tile[at.index], map, pipeline.acquire_cluster(at, 64), Coordinates{64});
+    pipeline.wait(at, is_full);
+    pipeline.release(at, tiles);
+    pipeline.release_async_read(at);
+    pipeline.release_async_read(at, tiles);
+    pipeline.drain(at);
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_clusters_and_several_producers_need_compiles(target):
+    assert cubin(PIPELINE.format(stages=3, statements=CLUSTER_STATEMENTS), target).startswith(b"\x7fELF")
+
+
 def test_pipeline_is_compiled_whole():
     """Each member function of pipeline.cuh is called above: a template that is not instantiated is not compiled."""
-    text = HEADER.with_name("pipeline.cuh").read_text()
-    defined = set(re.findall(r"^ *__device__ (?:constexpr )?[\w:&<> ]+?[ &](\w+)\(", text, re.M))
-    assert defined == {"next", "init", "acquire", "wait", "release"}
-    assert defined <= set(re.findall(r"\w+", PIPELINE_STATEMENTS))
+    defined = defined_in("pipeline.cuh") - {"fence_once_a_warp"}
+    assert defined == {"next", "init", "acquire", "try_acquire", "acquire_cluster", "drain", "wait", "try_wait"} | {
+        "release", "release_async_read"
+    }  # fmt: skip
+    assert defined <= words([PIPELINE_STATEMENTS, CLUSTER_STATEMENTS])
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
@@ -73,31 +93,50 @@ static_assert(agrees());"""
         cubin(source.format(stages=stages, rounds=3), "sm_90a")
 
 
+# Each producer loads a part of each tile. A consumer's store stands for all that reads a tile, ordinary loads too.
 RING = """
 #include <cuda_tma/pipeline.cuh>
 using namespace cuda_tma;
 extern "C" __global__ void kernel(Pipeline<{stages}>* pipeline, char* tile, char* memory, int role, unsigned consumers,
-                                  int tiles) {{
+                                  int tiles, int producers, int part) {{
     asm volatile("" : "+l"(pipeline), "+l"(tile));   // the compiler knows that no parameter points to shared memory
     Stage<{stages}> at;
-    if (role == 0) pipeline->init(consumers);
-    else if (role == 1)
+    const int bytes = {bytes} >> producers - 1, first = bytes * part;
+    if (role == 0) pipeline->init(consumers, producers);
+    else if (role == 1) {{
         for (int i = 0; i < tiles; ++i, at.next())
-            load_bulk(tile + {bytes} * at.index, memory + {bytes} * i, {bytes}, pipeline->acquire(at, {bytes}));
-    else
+            load_bulk(tile + {bytes} * at.index + first, memory + {bytes} * i + first, bytes,
+                      pipeline->acquire(at, bytes));
+        pipeline->drain(at);
+    }} else if (role == 2)
+        for (int i = 0; i < tiles; ++i, at.next()) {{
+            const bool is_free = pipeline->try_acquire(at);
+            Barrier& full = pipeline->acquire(at, bytes, is_free);
+            load_bulk(tile + {bytes} * at.index + first, memory + {bytes} * i + first, bytes, full);
+        }}
+    else if (role == 3)
         for (int i = 0; i < tiles; ++i, at.next()) {{
             pipeline->wait(at);
+            store_bulk(memory + {bytes} * i, tile + {bytes} * at.index, {bytes});
+            pipeline->release_async_read(at);
+        }}
+    else
+        for (int i = 0; i < tiles; ++i, at.next()) {{
+            pipeline->wait(at, pipeline->try_wait(at));
             store_bulk(memory + {bytes} * i, tile + {bytes} * at.index, {bytes});
             pipeline->release(at);
         }}
 }}
 """
-INIT, PRODUCER, CONSUMER = range(3)
+INIT, PRODUCER, ASKING_PRODUCER, ASYNC_CONSUMER, CONSUMER = range(5)
 STAGES = (1, 2, 3, 5)
 TILE_BYTES = 256
 PIPELINE_AT, TILES_AT, MEMORY_AT = 4096, 8192, 1 << 20
 LOAD = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
 STORE = "cp.async.bulk.global.shared::cta.bulk_group"
+TRY_WAIT = "mbarrier.try_wait.parity.shared::cta.b64"
+ARRIVE = "mbarrier.arrive.shared::cta.b64 _,"
+FENCE = ("bar.warp.sync 1", "fence.proxy.async.shared::cta")
 
 
 @cache
@@ -106,8 +145,8 @@ def ring(stages: int) -> str:
     return ptx(RING.format(stages=stages, bytes=TILE_BYTES))
 
 
-def arguments(role: int, consumers: int, tiles: int) -> tuple[int, ...]:
-    return PIPELINE_AT, TILES_AT, MEMORY_AT, role, consumers, tiles
+def arguments(role: int, consumers: int, tiles: int, producers: int = 1, part: int = 0) -> tuple[int, ...]:
+    return PIPELINE_AT, TILES_AT, MEMORY_AT, role, consumers, tiles, producers, part
 
 
 @pytest.mark.parametrize("stages", STAGES)
@@ -119,29 +158,75 @@ def test_pipeline_is_its_instructions(stages):
         (i % stages, i // stages % 2, f"[{MEMORY_AT + TILE_BYTES * i}]", f"[{TILES_AT + TILE_BYTES * (i % stages)}]")
         for i in range(2 * stages + 1)
     ]
+    after = [(i % stages, i // stages % 2) for i in range(len(turns), len(turns) + stages)]
 
     def in_turn(lines):
         return [line for turn in turns for line in lines(*turn)]
 
+    def produced(place, parity, memory, tile):
+        return (
+            f"{TRY_WAIT} {empty[place]}, {1 - parity}",
+            f"mbarrier.arrive.expect_tx.shared::cta.b64 _, {full[place]}, {TILE_BYTES}",
+            f"{LOAD} {tile}, {memory}, {TILE_BYTES}, {full[place]}",
+        )
+
+    def consumed(*released):
+        return lambda place, parity, memory, tile: (
+            f"{TRY_WAIT} {full[place]}, {parity}",
+            f"{STORE} {memory}, {tile}, {TILE_BYTES}",
+            *(line.format(empty[place]) for line in released),
+        )
+
     init = [line for i in range(stages) for line in (f"{full[i]}, 1", f"{empty[i]}, 64")]
+    drained = [f"{TRY_WAIT} {empty[place]}, {1 - parity}" for place, parity in after]
     expected = {
         INIT: [*(f"mbarrier.init.shared::cta.b64 {line}" for line in init), "fence.mbarrier_init.release.cluster"],
-        PRODUCER: in_turn(
-            lambda place, parity, memory, tile: (
-                f"mbarrier.try_wait.parity.shared::cta.b64 {empty[place]}, {1 - parity}",
-                f"mbarrier.arrive.expect_tx.shared::cta.b64 _, {full[place]}, {TILE_BYTES}",
-                f"{LOAD} {tile}, {memory}, {TILE_BYTES}, {full[place]}",
-            )
-        ),
-        CONSUMER: in_turn(
-            lambda place, parity, memory, tile: (
-                f"mbarrier.try_wait.parity.shared::cta.b64 {full[place]}, {parity}",
-                f"{STORE} {memory}, {tile}, {TILE_BYTES}",
-                f"mbarrier.arrive.shared::cta.b64 _, {empty[place]}",
-            )
-        ),
+        PRODUCER: in_turn(produced) + drained,
+        ASKING_PRODUCER: in_turn(produced),
+        ASYNC_CONSUMER: in_turn(consumed(ARRIVE + " {}")),
+        CONSUMER: in_turn(consumed(*FENCE, ARRIVE + " {}, 1")),
     }
     assert {role: trace(ring(stages), arguments(role, 64, len(turns))) for role in expected} == expected
+
+
+@pytest.mark.parametrize("role", [ASKING_PRODUCER, CONSUMER])
+def test_who_asked_in_vain_waits(role):
+    """A token that says no costs a wait, and no more."""
+    asked, *rest = trace(ring(1), arguments(role, 64, 1), answers=[0])
+    assert asked.startswith(TRY_WAIT) and rest == trace(ring(1), arguments(role, 64, 1), answers=[1])[0:1] + rest[1:]
+    assert rest[0] == asked and not rest[1].startswith(TRY_WAIT)
+
+
+def test_cluster_forms_are_their_instructions():
+    """Stage 1 of 2: what is released at another CTA, and acquired where others release."""
+    statements = {
+        "pipeline->acquire(at);": f"{TRY_WAIT} [4120], 0",
+        "pipeline->acquire_cluster(at, 64);": (
+            f"{TRY_WAIT.replace('parity', 'parity.acquire.cluster')} [4120], 0;"
+            " mbarrier.arrive.expect_tx.shared::cta.b64 _, [4104], 64"
+        ),
+        "pipeline->release(at, rank);": (
+            f"{'; '.join(FENCE)};"
+            " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [mapa.shared::cluster.u32(4120, 7)], 1"
+        ),
+        "pipeline->release_async_read(at, rank);": (
+            "mbarrier.arrive.shared::cluster.b64 _, [mapa.shared::cluster.u32(4120, 7)]"
+        ),
+        "pipeline->init(3, 2);": "; ".join(
+            [f"mbarrier.init.shared::cta.b64 [{4096 + 8 * i}], {2 + i // 2}" for i in (0, 2, 1, 3)]
+            + ["fence.mbarrier_init.release.cluster"]
+        ),
+    }
+    source = """
+#include <cuda_tma/pipeline.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void kernel(Pipeline<2>* pipeline, unsigned rank) {
+    asm volatile("" : "+l"(pipeline));
+    Stage<2> at; at.next(); at.next(); at.next();
+    STATEMENT
+}"""
+    for statement, expected in statements.items():
+        assert "; ".join(trace(ptx(source.replace("STATEMENT", statement)), (4096, 7))) == expected
 
 
 @dataclass
@@ -170,26 +255,28 @@ class Mbarrier:
 class Cta:
     """Threads that step in any order, barriers, and tiles that arrive at any time after their load began."""
 
-    def __init__(self, stages: int, consumers: int, tiles: int):
-        self.consumers = consumers
+    def __init__(self, stages: int, tiles: int, producers: list[int], consumers: list[int]):
+        self.consumers = len(consumers)
+        self.part_bytes = TILE_BYTES // len(producers)
         self.barriers: dict[str, Mbarrier] = {}
-        self.tiles: dict[str, str] = {}  # what lies in a stage, by addresses
-        self.unread: Counter[str] = Counter()  # how many consumers have yet to read a stage
-        self.copies: list[tuple[str, str, str]] = []  # tile, memory and barrier of those under way
-        self.stored: list[str] = []
-        for opcode, operands in execute(ring(stages), arguments(INIT, consumers, tiles)):
+        self.parts: dict[int, int] = {}  # what lies where in the stages, part by part: address in memory
+        self.unread: Counter[int] = Counter()  # how many consumers have yet to read it
+        self.copies: list[tuple[int, int, str]] = []  # part, memory and barrier of those under way
+        self.stored: list[int] = []
+        text, shape = ring(stages), (len(consumers), tiles, len(producers))
+        for opcode, operands in execute(text, arguments(INIT, *shape)):
             self.effect(opcode, operands)
-        roles = [PRODUCER] + [CONSUMER] * consumers
-        self.running = [execute(ring(stages), arguments(role, consumers, tiles)) for role in roles]
+        roles = [*((role, part) for part, role in enumerate(producers)), *((role, 0) for role in consumers)]
+        self.running = [execute(text, arguments(role, *shape, part)) for role, part in roles]
         self.answers: dict[Generator, int | None] = dict.fromkeys(self.running)
 
     def step(self, chosen: int) -> None:
         """One effect of one thread, or the end of a copy."""
         which = chosen % (len(self.running) + bool(self.copies))
         if which == len(self.running):
-            tile, memory, barrier = self.copies.pop(chosen % len(self.copies))
-            self.tiles[tile] = memory
-            self.barriers[barrier].change(tx_bytes=-TILE_BYTES)
+            part, memory, barrier = self.copies.pop(chosen % len(self.copies))
+            self.parts[part] = memory
+            self.barriers[barrier].change(tx_bytes=-self.part_bytes)
             return
         thread = self.running[which]
         try:
@@ -205,29 +292,60 @@ class Cta:
                 return self.barriers[barrier].completed(parity)
             case ["mbarrier", "arrive", "expect_tx"], (_, barrier, tx_bytes):
                 self.barriers[barrier].change(1, tx_bytes)
-            case ["mbarrier", "arrive", _], (_, barrier):
+            case ["mbarrier", "arrive", _], (_, barrier, *_):
                 self.barriers[barrier].change(1)
-            case _, (tile, memory, _, barrier) if opcode == LOAD:
-                assert not self.unread[tile], f"{memory} is loaded over a tile that is still read"
-                self.unread[tile] = self.consumers
-                self.copies.append((tile, memory, barrier))
+            case _, (part, memory, _, barrier) if opcode == LOAD:
+                self.load(int(part[1:-1]), int(memory[1:-1]), barrier)
             case _, (memory, tile, _) if opcode == STORE:
-                assert self.tiles.get(tile) == memory
-                self.unread[tile] -= 1
-                self.stored.append(memory)
+                self.store(int(memory[1:-1]), int(tile[1:-1]))
             case _:
-                assert opcode == "fence.mbarrier_init.release.cluster"
+                assert f"{opcode} {', '.join(map(str, operands))}".strip() in {
+                    *FENCE,
+                    "fence.mbarrier_init.release.cluster",
+                }
         return None
 
+    def load(self, part: int, memory: int, barrier: str) -> None:
+        assert not self.unread[part], f"{memory} is loaded over a tile that is still read"
+        self.unread[part] = self.consumers
+        self.copies.append((part, memory, barrier))
 
-@given(st.sampled_from(STAGES), st.integers(1, 3), st.integers(0, 11), st.integers(0, 1 << 32))
-def test_every_consumer_reads_every_tile(stages, consumers, tiles, seed):
+    def store(self, memory: int, tile: int) -> None:
+        for first in range(0, TILE_BYTES, self.part_bytes):
+            assert self.parts.get(tile + first) == memory + first
+            self.unread[tile + first] -= 1
+        self.stored.append(memory)
+
+
+@given(
+    st.sampled_from(STAGES),
+    st.integers(0, 11),
+    st.lists(st.sampled_from([PRODUCER, ASKING_PRODUCER]), min_size=1, max_size=2),
+    st.lists(st.sampled_from([CONSUMER, ASYNC_CONSUMER]), min_size=1, max_size=3),
+    st.integers(0, 1 << 32),
+)
+def test_every_consumer_reads_every_tile(stages, tiles, producers, consumers, seed):
     """Whatever the order in which threads and copies go on: no tile is read early or overwritten, and all end."""
     random = Random(seed)  # fair, as the hardware is: nobody is passed over for ever
-    cta = Cta(stages, consumers, tiles)
-    for _ in range(2_000):  # four times what is needed
+    cta = Cta(stages, tiles, producers, consumers)
+    for _ in range(5_000):  # more than four times what is needed
         if not cta.running and not cta.copies:
             break
         cta.step(random.randrange(1 << 20))
     assert not cta.running, "deadlock"
-    assert Counter(cta.stored) == {f"[{MEMORY_AT + TILE_BYTES * i}]": consumers for i in range(tiles)}
+    assert Counter(cta.stored) == {MEMORY_AT + TILE_BYTES * i: len(consumers) for i in range(tiles)}
+
+
+def test_who_drains_waits_for_the_last_release():
+    """The producer has not ended before the consumer released all that was loaded, though it loaded no more."""
+    cta = Cta(3, 2, [PRODUCER], [CONSUMER])
+    producer, consumer = cta.running
+    while producer in cta.running and len(cta.copies) < 2:
+        cta.step(0)
+    for _ in range(50):
+        cta.step(0)
+    assert producer in cta.running
+    while consumer in cta.running:
+        cta.step(len(cta.running) if cta.copies else cta.running.index(consumer))
+    while cta.running:
+        cta.step(0)

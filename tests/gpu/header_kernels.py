@@ -24,6 +24,12 @@ using namespace cuda_tma;
 struct Place { int at[5]; unsigned short offset[3]; unsigned short cta_mask; unsigned tx_bytes; unsigned slot; };
 struct Places { Place of[4]; };
 
+__device__ unsigned long long nanoseconds() {
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
 // The window of shared memory, filled from `bytes`, or with a pattern, and seen so by the TMA unit.
 __device__ unsigned char* filled_window(const unsigned char* bytes, unsigned count) {
     extern __shared__ unsigned char raw[];
@@ -36,11 +42,12 @@ __device__ unsigned char* filled_window(const unsigned char* bytes, unsigned cou
 __device__ void show(const unsigned char* window, unsigned char* out, unsigned count) {
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x) out[i] = window[i];
 }
-// A barrier that never completes should fail the test, not hang it.
+// A barrier that never completes should fail the test, not hang it. Counted in seconds, not in tries: try_wait() may
+// return early, and under compute-sanitizer other threads of the CTA can be a thousand times slower than this one.
 __device__ void wait_or_trap(Barrier& full, unsigned parity) {
-    for (int i = 0; i < 1000; ++i)
-        if (full.try_wait(parity, 1000000)) return;
-    __trap();
+    const unsigned long long start = nanoseconds();
+    while (!full.try_wait(parity, 1000000))
+        if (nanoseconds() - start > 60000000000ull) __trap();
 }
 
 extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const __grid_constant__ Places places,

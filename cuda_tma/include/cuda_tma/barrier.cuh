@@ -1,42 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/barrier.cuh: what makes one thread, or the TMA unit, wait for another: barriers, fences, clusters, grids.
+// cuda_tma/barrier.cuh: the mbarrier, by which threads wait for each other and for the TMA unit. Beside it, and
+// included: fence.cuh (between ordinary accesses and copies), cluster.cuh (CTAs that run together, dependent grids).
 #pragma once
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#error "cuda_tma: TMA needs compute capability 9.0 or later; compile for sm_90 or above"
-#endif
-
-// Microsoft's compiler, as nvcc's host pass, says its C++ in _MSVC_LANG.
-#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
-#error "cuda_tma: the headers are C++17; compile with -std=c++17 or later (cuda.core: std='c++17')"
-#endif
-
-#include <cuda_tma/refuse.cuh>
+#include <cuda_tma/address.cuh>
+#include <cuda_tma/cluster.cuh>
+#include <cuda_tma/fence.cuh>
 
 namespace cuda_tma {
 
-// The address of shared memory as the 32-bit number that PTX takes. ISA: "cvta".
-__device__ inline unsigned smem_address(const void* pointer) {
-    refuse_address_outside_shared_memory_if(!__isShared(pointer));
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+// elect.sync: true in one thread of a converged warp. ISA: "elect.sync".
+__device__ inline bool elect_one() {
+    unsigned elected;
+    asm volatile("{ .reg .pred p; elect.sync _|p, 0xFFFFFFFF; selp.u32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
+    return elected;
 }
 
-// mapa: the same place in the shared memory of another CTA of the cluster, as an address of the cluster's window, in
-// which each CTA's own memory lies too. ISA: "mapa".
-__device__ inline unsigned cluster_address(const void* pointer, unsigned cta_rank) {
-    unsigned address;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(smem_address(pointer)), "r"(cta_rank));
-    return address;
-}
-
-// ---- barrier ----
-
-// A barrier anywhere in the cluster, for those who only name it: made by Barrier::in_cta().
+// A barrier anywhere in the cluster: made by Barrier::in_cta(). Who waits for it does so in its own CTA, by
+// wait_cluster(): then what this thread did before it arrived is visible there.
 struct ClusterBarrier {
     unsigned address_in_cluster;
 
     __device__ unsigned address() const { return address_in_cluster; }
+
+    // mbarrier.arrive: so many arrivals in one.
+    __device__ void arrive(unsigned count = 1) const {
+        asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;"
+                     ::"r"(address()), "r"(count) : "memory");
+    }
+
+    // mbarrier.expect_tx.
+    __device__ void expect_tx(unsigned bytes) const {
+        asm volatile("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;"
+                     ::"r"(address()), "r"(bytes) : "memory");
+    }
+
+    // mbarrier.arrive.expect_tx: both in one, as for the other CTA of a pair that shares a barrier.
+    __device__ void arrive_expect_tx(unsigned bytes) const {
+        asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;"
+                     ::"r"(address()), "r"(bytes) : "memory");
+    }
+
+    // mbarrier.arrive, which orders nothing for threads of other CTAs (.release.cta, the default): right for a stage
+    // that the async proxy alone has read, by wgmmas or stores that were waited for. With .release.cluster a GEMM took
+    // 1.65 times as long (observed: driver 580, sm_90).
+    __device__ void release_async_read() const {
+        asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address()) : "memory");
+    }
 };
 
 // An mbarrier in shared memory: a phase completes when all arrivals and all expected bytes are in, and the next begins.
@@ -79,14 +90,20 @@ struct Barrier {
     // mbarrier.arrive: what this thread did to shared memory before is visible to those who wait.
     __device__ void arrive() { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory"); }
 
-    // mapa, mbarrier.arrive: at the barrier that lies at this place in another CTA of the cluster, see wait_cluster().
+    // ... for so many threads, which were waited for.
+    __device__ void arrive(unsigned count) {
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(count) : "memory");
+    }
+
+    // mapa: the barrier that lies at this place in another CTA of the cluster, or in this one: to arrive there, or for
+    // a copy that is to be counted there.
+    __device__ ClusterBarrier in_cta(unsigned cta_rank) { return {cluster_address(this, cta_rank)}; }
+
+    // mapa, mbarrier.arrive: at that barrier, see wait_cluster().
     __device__ void arrive_at(unsigned cta_rank) {
         asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
                      ::"r"(cluster_address(this, cta_rank)) : "memory");
     }
-
-    // mapa: that barrier itself, for a copy that is to be counted there.
-    __device__ ClusterBarrier in_cta(unsigned cta_rank) { return {cluster_address(this, cta_rank)}; }
 
     // mbarrier.try_wait.parity: has the phase completed? Sleeps meanwhile, up to a time that the hardware chooses ...
     __device__ bool try_wait(unsigned parity) const {
@@ -109,55 +126,16 @@ struct Barrier {
         while (!try_wait(parity)) continue;
     }
 
-    // ... .acquire.cluster: what threads of other CTAs did before their arrive_at() is visible too.
-    __device__ void wait_cluster(unsigned parity) const {
+    // ... .acquire.cluster: what threads of other CTAs did before they arrived is visible too.
+    __device__ bool try_wait_cluster(unsigned parity) const {
         unsigned complete;
-        do {
-            asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;"
-                         "  selp.u32 %0, 1, 0, p; }" : "=r"(complete) : "r"(address()), "r"(parity) : "memory");
-        } while (!complete);
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;"
+                     "  selp.u32 %0, 1, 0, p; }" : "=r"(complete) : "r"(address()), "r"(parity) : "memory");
+        return complete;
+    }
+    __device__ void wait_cluster(unsigned parity) const {
+        while (!try_wait_cluster(parity)) continue;
     }
 };
-
-// ---- fences ----
-
-// fence.proxy.async.shared::cta: ordinary writes to shared memory before it are seen by a store() after it. Each writer
-// calls it before the __syncthreads() that precedes the store. ISA: "membar, fence", "Async proxy".
-__device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
-// fence.mbarrier_init: Barrier::init is seen by the TMA unit, and by the cluster after its next cluster_sync().
-__device__ inline void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-
-// ---- warp, cluster, grid ----
-
-// elect.sync: true in one thread of a converged warp. ISA: "elect.sync".
-__device__ inline bool elect_one() {
-    unsigned elected;
-    asm volatile("{ .reg .pred p; elect.sync _|p, 0xFFFFFFFF; selp.u32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
-    return elected;
-}
-
-// %cluster_ctarank: this CTA's number in its cluster, and its bit in a cta_mask. ISA: "Special Registers".
-__device__ inline unsigned cluster_cta_rank() {
-    unsigned rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-
-// barrier.cluster.arrive, barrier.cluster.wait: all threads of the cluster, each warp converged (.aligned): where it
-// may not be, __syncwarp() first. ISA: "barrier.cluster".
-__device__ inline void cluster_sync() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-// griddepcontrol.wait: until the grids that this one depends on are complete and their writes visible. On the host:
-// LaunchConfig(programmatic_stream_serialization=True). ISA: "griddepcontrol".
-__device__ inline void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-
-// griddepcontrol.launch_dependents: the grids that depend on this one may start, once each of its CTAs has said so or
-// has ended.
-__device__ inline void griddepcontrol_launch_dependents() {
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-}
 
 }  // namespace cuda_tma

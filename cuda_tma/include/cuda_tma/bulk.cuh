@@ -108,7 +108,9 @@ __device__ void reduce_bulk(void* global, const void* shared, unsigned bytes, Po
 // cp.async.bulk.commit_group: this thread's stores and reductions so far become one group.
 __device__ inline void commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// cp.async.bulk.wait_group: until at most `Pending` of this thread's groups are unfinished; the others are in memory.
+// cp.async.bulk.wait_group: until at most `Pending` of this thread's groups are unfinished; what the others wrote is
+// visible to this thread, and to no other. To tell one, it releases at the scope that both are in: a barrier's arrive()
+// in the CTA, store_release<Scope::gpu>() or <Scope::sys> (flag.cuh) in the GPU or another one. A kernel's end does.
 template <int Pending = 0>
 __device__ void wait_group() { asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory"); }
 

@@ -34,22 +34,32 @@ struct Stage {
 template <int Count>
 struct Pipeline {
     Barrier full[Count];   // a phase completes when the bytes are in: what consumers wait for
-    Barrier empty[Count];  // a phase completes when all consumers are through: what the producer waits for
+    Barrier empty[Count];  // a phase completes when all consumers are through: what producers wait for
 
-    // By one thread; a __syncthreads() follows. `consumers` is how often release() is called for each stage.
-    __device__ void init(unsigned consumers) {
+    // By one thread; a __syncthreads() follows, or in a cluster, where others arrive here, a cluster_sync(). For each
+    // stage: `consumers` threads call release(), or release_async_read(), those of all CTAs that read what is loaded
+    // here or there by multicast; and `producers` arrive at `full`: acquire() of one thread, or of several.
+    __device__ void init(unsigned consumers, unsigned producers = 1) {
         for (int i = 0; i < Count; ++i) {
-            full[i].init(1);  // acquire() arrives once
+            full[i].init(producers);
             empty[i].init(consumers);
         }
         fence_barrier_init();
     }
 
-    // Producer: the barrier for loads of so many bytes in all, once the stage is free. In the first round it is free
-    // from the start: the parity is then 1, that of the phase before the first, which counts as complete.
-    // ISA: "mbarrier.test_wait, mbarrier.try_wait".
-    __device__ Barrier& acquire(Stage<Count> at, unsigned bytes) {
+    // ---- producers ----
+
+    // Once the stage is free: its barrier. For who writes it by ordinary stores, and then says full.arrive(); a copy's
+    // bytes have to be expected. In the first round a stage is free from the start: the parity is then 1, that of the
+    // phase before the first, which counts as complete. ISA: "mbarrier.test_wait, mbarrier.try_wait".
+    __device__ Barrier& acquire(Stage<Count> at) {
         empty[at.index].wait(at.parity ^ 1);
+        return full[at.index];
+    }
+
+    // ... for copies of so many bytes in all. `is_free` is what try_acquire() said of this stage, a while before.
+    __device__ Barrier& acquire(Stage<Count> at, unsigned bytes, bool is_free = false) {
+        if (!is_free) acquire(at);
         full[at.index].arrive_expect_tx(bytes);
         return full[at.index];
     }
@@ -60,12 +70,64 @@ struct Pipeline {
         return acquire(at, Bytes);
     }
 
-    // Consumer: until the bytes are in and visible to this thread.
-    __device__ void wait(Stage<Count> at) const { full[at.index].wait(at.parity); }
+    // Is the stage free? Asked early, the answer is there when it is needed.
+    __device__ bool try_acquire(Stage<Count> at) const { return empty[at.index].try_wait(at.parity ^ 1); }
 
-    // Consumer: this thread has read what it needs, and the stage may be overwritten. The arrival orders reads before
-    // the next load; there is no proxy fence, as nothing that was written in between has to become visible.
-    __device__ void release(Stage<Count> at) { empty[at.index].arrive(); }
+    // As acquire(), where threads of other CTAs release by release(at, cta_rank): .acquire.cluster.
+    __device__ Barrier& acquire_cluster(Stage<Count> at, unsigned bytes) {
+        empty[at.index].wait_cluster(at.parity ^ 1);
+        full[at.index].arrive_expect_tx(bytes);
+        return full[at.index];
+    }
+
+    // At the end: until all that was loaded has been released, and nobody arrives here any more. `at` is the stage that
+    // would be next.
+    __device__ void drain(Stage<Count> at) const {
+        for (int i = 0; i < Count; ++i, at.next()) empty[at.index].wait(at.parity ^ 1);
+    }
+
+    // ---- consumers ----
+
+    // Until the bytes are in and visible to this thread; `is_full` is what try_wait() said of this stage.
+    __device__ void wait(Stage<Count> at, bool is_full = false) const {
+        if (!is_full) full[at.index].wait(at.parity);
+    }
+
+    // Are they in?
+    __device__ bool try_wait(Stage<Count> at) const { return full[at.index].try_wait(at.parity); }
+
+    // This thread has read by ordinary loads what it needs, and the stage may be overwritten. By a copy, thus through
+    // another proxy: the arrival alone does not order it after the reads (fence.cuh). Threads of a warp that come here
+    // together share one fence, and one instruction that arrives for each of them.
+    __device__ void release(Stage<Count> at) {
+        if (const unsigned threads = fence_once_a_warp()) empty[at.index].arrive(threads);
+    }
+
+    // ... at the stage of a CTA of the cluster that fills it here, see acquire_cluster(). For each such CTA.
+    __device__ void release(Stage<Count> at, unsigned cta_rank) {
+        if (const unsigned threads = fence_once_a_warp()) empty[at.index].in_cta(cta_rank).arrive(threads);
+    }
+
+    // The same without a fence, and an arrival of each thread that calls it: right where the stage was read through the
+    // async proxy alone, by wgmmas (wgmma_wait) or stores (wait_group_read) that were waited for.
+    __device__ void release_async_read(Stage<Count> at) { empty[at.index].arrive(); }
+
+    // ... at the stage of a CTA of the cluster. For each, a thread: if (thread < CTAS) release_async_read(at, thread).
+    __device__ void release_async_read(Stage<Count> at, unsigned cta_rank) {
+        empty[at.index].in_cta(cta_rank).release_async_read();
+    }
+
+private:
+    // How many threads of the warp are here, in the first of them, after the fence; 0 in the others.
+    __device__ static unsigned fence_once_a_warp() {
+        const unsigned here = __activemask();
+        unsigned lanes_before;
+        asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
+        __syncwarp(here);   // their reads come before the fence
+        if (here & lanes_before) return 0;
+        fence_proxy_async();
+        return __popc(here);
+    }
 };
 
 }  // namespace cuda_tma

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/refuse.cuh: mistakes that no type shows, but that the compiler sees once it has inlined and folded. Such code
+// cuda_tma/refuse.cuh: mistakes that no type shows, but that the compiler sees after it inlined and folded. Such code
 // does not assemble, and the message is a sentence; in correct code nothing is left of these checks.
 //
 // By NVRTC of CUDA 13, which can ask what is constant (observed: 13.5 can, 12.0 to 12.8 and nvcc 13.0 cannot, and check

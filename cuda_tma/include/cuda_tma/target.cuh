@@ -29,7 +29,7 @@ constexpr bool is_sm100_specific =
     is_specific_target && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 ||
                            __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100);
 #endif
-#define CUDA_TMA_NAME_OF_is_specific_target "sm_90a, or a later target with a or f at its end, such as sm_100a or sm_120f"
+#define CUDA_TMA_NAME_OF_is_specific_target "sm_90a, or a later target with a or f at its end, like sm_100a, sm_120f"
 #define CUDA_TMA_NAME_OF_is_sm90a "sm_90a, and no other target"
 #define CUDA_TMA_NAME_OF_is_sm100_or_later "sm_100 or a later target"
 #define CUDA_TMA_NAME_OF_is_sm100_specific \

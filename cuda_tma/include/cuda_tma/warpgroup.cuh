@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/warpgroup.cuh: warps that share a multiprocessor, each group with a role of its own: the registers that it
-// has, barriers among a part of the CTA, and matrices from registers to shared memory. For every target; what setmaxnreg
-// needs is in target.cuh. One function is one PTX instruction.
+// has, barriers among a part of the CTA, and matrices from registers to shared memory. For every target, but that
+// setmaxnreg needs one with a or f in its name. One function is one PTX instruction.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -14,8 +14,8 @@ namespace cuda_tma {
 
 // setmaxnreg.inc, .dec: registers per thread from here on, a multiple of 8 from 24 to 256. All 128 threads of a
 // warpgroup say it together. The kernel is compiled with __launch_bounds__(threads, 1), and each warpgroup's role is a
-// branch of its own. On sm_90a a wgmma() of N = 256 takes a kernel of at most 384 threads: with 512, ptxas finds too few
-// registers, whatever is said here (C7602). ISA: "setmaxnreg".
+// branch of its own. On sm_90a a wgmma() of N = 256 takes a kernel of at most 384 threads: with 512, ptxas finds too
+// few registers, whatever is said here (C7602). ISA: "setmaxnreg".
 template <int Registers>
 __device__ void register_alloc() {
     require_setmaxnreg<char[Registers]>();
@@ -32,9 +32,9 @@ __device__ void register_dealloc() {
 }
 
 // ---- barriers of a part of the CTA ----
-// There are 16, of which number 0 is __syncthreads()'s own. `threads` is how many take part, those that only arrive too:
-// a multiple of 32. With its number as a template argument a barrier is named in the instruction; a number in a register
-// takes all 16 (ptxas counts them for the CTAs that fit beside each other). ISA: "bar, barrier".
+// There are 16, of which number 0 is __syncthreads()'s own. `threads` is how many take part, with those that only
+// arrive: a multiple of 32. With its number as a template argument a barrier is named in the instruction; a number in a
+// register takes all 16, which CTAs on one multiprocessor share. ISA: "bar, barrier".
 
 template <int Number>
 __device__ void require_barrier_number() {
@@ -94,14 +94,7 @@ __device__ inline void store_matrices_transposed(unsigned address, unsigned m0, 
 
 // ---- clusters ----
 
-// mapa, mbarrier.arrive: at the barrier that lies at this place in another CTA of the cluster, or this one. As
-// Barrier::arrive_at(), but orders nothing for threads of other CTAs (.release.cta, the default): right for a stage
-// that was only read, by wgmmas waited for. With .release.cluster a GEMM took 1.65 times as long (observed: driver 580,
-// sm_90).
-__device__ inline void release_at(Barrier& empty, unsigned cta_rank) {
-    asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
-                 "  mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
-                 ::"r"(empty.address()), "r"(cta_rank) : "memory");
-}
+[[deprecated("say barrier.in_cta(cta_rank).release_async_read(), or pipeline.release_async_read(at, cta_rank)")]]
+__device__ inline void release_at(Barrier& empty, unsigned cta_rank) { empty.in_cta(cta_rank).release_async_read(); }
 
 }  // namespace cuda_tma

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/address.cuh: shared memory of this CTA, and of others in its cluster, as the numbers that PTX takes.
+#pragma once
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#error "cuda_tma: TMA needs compute capability 9.0 or later; compile for sm_90 or above"
+#endif
+
+// Microsoft's compiler, as nvcc's host pass, says its C++ in _MSVC_LANG.
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "cuda_tma: the headers are C++17; compile with -std=c++17 or later (cuda.core: std='c++17')"
+#endif
+
+#include <cuda_tma/refuse.cuh>
+
+namespace cuda_tma {
+
+// The address of shared memory as the 32-bit number that PTX takes. ISA: "cvta".
+__device__ inline unsigned smem_address(const void* pointer) {
+    refuse_address_outside_shared_memory_if(!__isShared(pointer));
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// mapa: the same place in the shared memory of another CTA of the cluster, as an address of the cluster's window, in
+// which each CTA's own memory lies too. ISA: "mapa".
+__device__ inline unsigned cluster_address(const void* pointer, unsigned cta_rank) {
+    unsigned address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(smem_address(pointer)), "r"(cta_rank));
+    return address;
+}
+
+}  // namespace cuda_tma
