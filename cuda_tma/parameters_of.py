@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ._launch.compiled import compiled_of
 from ._launch.mangled import MapPointer, ParameterType
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelParameter", "KernelParameters", "parameters_of"]
 
-Kind = Literal["integer", "float", "bool", "pointer", "map"] | None
-
 
 @dataclass(frozen=True, slots=True)
 class KernelParameter:
@@ -29,20 +27,35 @@ class KernelParameter:
     ----------
     name : str
         As the source calls it; empty where that is not known.
-    kind : {"integer", "float", "bool", "pointer", "map", None}
+    type : {"integer", "float", "bool", "pointer", None}, MapType or MapPointer
         What it takes. None: another type, such as a struct or an untyped ``TensorMap``, or one that the kernel's name
         does not tell.
     offset_bytes, size_bytes : int
         Its place in the parameter block.
-    map_type : MapType or None
-        The type of a typed map, or of those that a pointer points to: its ``options`` make such maps.
     """
 
     name: str
-    kind: Kind
+    type: ParameterType
     offset_bytes: int
     size_bytes: int
-    map_type: MapType | None = None
+
+    @property
+    def map_type(self) -> MapType:
+        """The type of a typed map, or of those that a pointer points to: its ``options`` make such maps.
+
+        Raises
+        ------
+        TypeError
+            If the parameter is anything else.
+        """
+        if isinstance(self.type, MapPointer):
+            return self.type.target
+        if isinstance(self.type, MapType):
+            return self.type
+        raise TypeError(
+            f"parameter {self.name or '?'} is no typed map, but {self.type or 'of another type'}; "
+            "a typed one is declared as TiledMap or Im2colMap (cuda_tma/tile.cuh)"
+        )
 
 
 @dataclass(frozen=True)
@@ -123,22 +136,10 @@ def parameters_of(kernel: Kernel) -> KernelParameters:
     return KernelParameters(
         name_of(kernel),
         tuple(
-            KernelParameter(name, _kind(type_), offset, size, _map_type(type_))
+            KernelParameter(name, type_, offset, size)
             for name, type_, (offset, size) in zip(names, types_of(kernel) or unknown, layout, strict=True)
         ),
         static_shared_bytes_of(kernel),
         compiled.dynamic_shared_bytes if compiled else 0,
         MappingProxyType(dict(compiled.constants) if compiled else {}),
     )
-
-
-def _kind(type_: ParameterType) -> Kind:
-    if isinstance(type_, MapPointer):
-        return "pointer"
-    return "map" if isinstance(type_, MapType) else type_
-
-
-def _map_type(type_: ParameterType) -> MapType | None:
-    if isinstance(type_, MapPointer):
-        return type_.target
-    return type_ if isinstance(type_, MapType) else None

@@ -8,6 +8,7 @@ from cuda import core
 import cuda_tma
 from cuda_tma import KernelParameter, TensorMapDataType, parameters_of
 from cuda_tma._launch.compiled import remember
+from cuda_tma._launch.mangled import MapPointer
 from cuda_tma._launch.nvrtc import compile_source
 from cuda_tma.map_type import MapType
 
@@ -50,8 +51,8 @@ def test_what_compile_made_is_known(kernel):
     compiled = compile_source(SOURCE, "k", target="sm_90a", defines={"ROWS": 32}, constants=constants)
     found = parameters_of(kernel("k", SIZES, compiled, static_bytes=96))
     assert found.parameters == (
-        KernelParameter("window", "map", 0, 128, WINDOW),
-        KernelParameter("many", "pointer", 128, 8, WINDOW),
+        KernelParameter("window", WINDOW, 0, 128),
+        KernelParameter("many", MapPointer(WINDOW), 128, 8),
         KernelParameter("scale", "float", 136, 4),
         KernelParameter("", "bool", 140, 1),
         KernelParameter("untyped", None, 256, 128),
@@ -61,16 +62,20 @@ def test_what_compile_made_is_known(kernel):
     assert (found.kernel, found.static_shared_bytes, found.constants) == ("k", 96, {"rows": 32})
     assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024  # two tiles, and a barrier in what aligns the third
     assert len(found) == 7 and [*found] == [*found.parameters] and found[-1] is found["out"] is found.parameters[6]
+    assert found["window"].map_type == WINDOW
+    for name, said in (("scale", "float"), ("untyped", "of another type")):
+        with pytest.raises(TypeError, match=f"parameter {name} is no typed map, but {said}; a typed one is declared"):
+            print(found[name].map_type)
     assert found["many"].map_type.options == cuda_tma.TensorMapOptions((64, 64), data_type="BFLOAT16", swizzle="128B")
 
 
 def test_a_kernel_from_elsewhere_has_the_types_of_its_name(kernel):
     found = parameters_of(kernel("_Z4axpyfPKfPfi", [4, 8, 8, 4]))
-    assert [(p.name, p.kind, p.offset_bytes) for p in found] == [
+    assert [(p.name, p.type, p.offset_bytes) for p in found] == [
         ("", "float", 0), ("", "pointer", 8), ("", "pointer", 16), ("", "integer", 24),
     ]  # fmt: skip
     assert (found.kernel, found.static_shared_bytes, found.dynamic_shared_bytes, found.constants) == ("axpy", 0, 0, {})
-    assert [p.kind for p in parameters_of(kernel("plain", [4, 8]))] == [None, None]
+    assert [p.type for p in parameters_of(kernel("plain", [4, 8]))] == [None, None]
     assert len(parameters_of(kernel("none", []))) == 0
 
 
@@ -79,7 +84,7 @@ def test_names_that_are_not_the_parameters_are_not_told(kernel):
     compiled = compile_source(
         "template <class... A> __global__ void k(int n, A... rest) {}", "k<int, float*>", target="sm_90a"
     )
-    assert [(p.name, p.kind) for p in parameters_of(kernel("k", [4, 4, 8], compiled))] == [
+    assert [(p.name, p.type) for p in parameters_of(kernel("k", [4, 4, 8], compiled))] == [
         ("", "integer"), ("", "integer"), ("", "pointer"),
     ]  # fmt: skip
 

@@ -99,8 +99,9 @@ def test_an_extern_c_kernel_knows_its_types(compiled, stream):
 def test_dynamic_shared_memory_is_the_kernels_own(compiled, stream):
     kernel, out = compiled("large"), torch.zeros(2, dtype=torch.int32, device="cuda")
     parameters = cuda_tma.parameters_of(kernel)
-    assert (parameters.dynamic_shared_bytes, parameters.static_shared_bytes) == (101 * 1024, 96)
-    assert [(p.name, p.kind, p.size_bytes) for p in parameters] == [("out", "pointer", 8)]
+    assert parameters.dynamic_shared_bytes == 101 * 1024
+    assert 96 <= parameters.static_shared_bytes <= 1024  # the dynamic part starts at a multiple of 1024
+    assert [(p.name, p.type, p.size_bytes) for p in parameters] == [("out", "pointer", 8)]
     launched(stream, kernel, out)
     assert out.tolist() == [sum(i % 251 for i in range(100 * 1024)), 0]
 
