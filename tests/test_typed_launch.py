@@ -119,6 +119,25 @@ def test_tensors_of_every_kind(launch, device_tensor):
         assert launch(kernel_name(TILE), [128], each).arguments == [expected]
 
 
+def test_torch_tensors(launch, driver):
+    torch = pytest.importorskip("torch")
+    tensor = torch.zeros(64, 128)
+    begin = tensor.data_ptr()
+    driver.allocated = {(begin, begin + tensor.nbytes): 0}
+    for each in (tensor, tensor[3:40], tensor[:, 32:96], torch.nn.Parameter(tensor)):
+        assert launch(kernel_name(TILE), [128], each).arguments == [made(each)]
+    words = MapType(mode="tiled", tile_dim=(16, 32), data_type=T.UINT64)
+    pairs = torch.view_as_complex(tensor.view(64, 64, 2))
+    assert launch(kernel_name(words), [128], pairs).arguments == [made(pairs, words)]
+    for map_type, view, bit in [(TILE, torch._neg_view(tensor), "negative"), (words, pairs.conj(), "conjugate")]:
+        with pytest.raises(
+            TensorMapError, match=rf"^argument 0 of kernel k, .*: the tensor is a lazy view.* {bit} bit"
+        ):
+            launch(kernel_name(map_type), [128], view)
+    with pytest.raises(TensorMapError, match=r"^argument 0 of kernel k, .*: a tensor of torch.sparse_coo.*to_dense"):
+        launch(kernel_name(TILE), [128], tensor.to_sparse())
+
+
 @pytest.mark.parametrize("value", ["text", None, [1, 2], (1,), object()])
 def test_what_is_no_tensor(launch, value):
     with pytest.raises(

@@ -282,7 +282,7 @@ cdef _Arguments _with_argument(_Arguments before, Parameter* parameter, object v
 
 
 cdef tuple _replaced(tuple values, Py_ssize_t index, object value):
-    return (*values[:index], value, *values[index + 1:])
+    return values[:index] + (value,) + values[index + 1:]
 
 
 cdef class PreparedLaunch:

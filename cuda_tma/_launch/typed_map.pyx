@@ -7,7 +7,7 @@ from .._cuda.driver cimport CUcontext
 from .._make.arguments cimport TensorArguments
 from .._make.create cimport describe_here
 from .._make.encode cimport encode
-from .._read.export cimport Reading, layout_of, read, source_of
+from .._read.export cimport Reading, layout_of, look, read, source_of
 from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor, new_descriptor, replace_address
 
 from ..codec import IM2COL, RANK, encode as encoded, fields
@@ -52,13 +52,14 @@ def fixed_bits(map_type):
 
 
 cdef int make(TypedMap typed, object tensor, void* target, CUcontext* context, int* device_id) except -1:
-    """Have the driver write the map of a tensor where a launch takes it from; nothing is kept.
+    """Have the driver write the map of a tensor where a launch takes it from; nothing is kept, and the caller holds the
+    tensor until then.
 
     In `context`, or in the current one, which is then put there, with its device.
     """
     cdef Reading reading
     cdef TensorArguments arguments
-    owner = read(tensor, &reading)
+    owner = look(tensor, &reading)
     describe_here(layout_of(owner, &reading), typed.options, context, device_id, &arguments)
     return encode(target, typed.options, &arguments, device_id[0])
 

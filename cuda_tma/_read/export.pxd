@@ -11,6 +11,7 @@ cdef struct Reading:  # of what is read in place; layout_of() says where that is
 
 
 cdef object read(object tensor, Reading* reading)
+cdef object look(object tensor, Reading* reading)
 
 
 cdef inline DLTensor* layout_of(object owner, Reading* reading) noexcept:

@@ -61,10 +61,19 @@ cdef object read(object tensor, Reading* reading):
     if exporter.source == VIEW:
         return _export_of_view(tensor)
     if exporter.source == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
-        return _read_torch(tensor, exporter, &reading.room)
+        return _read_torch(tensor, exporter, &reading.room, True)
     if exporter.source == CUPY and _read_cupy(tensor, reading):
         return tensor
     return _exported(tensor, exporter)
+
+
+cdef object look(object tensor, Reading* reading):
+    """read(), for what is done with it before Python runs again, while the caller holds the tensor: nothing but that
+    keeps torch's memory, whose storage takes as long to ask for as all else."""
+    cdef const Exporter* exporter = exporter_of(tensor)
+    if exporter.source == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
+        return _read_torch(tensor, exporter, &reading.room, False)
+    return read(tensor, reading)
 
 
 cdef ExportedTensor export(object tensor):
@@ -91,7 +100,7 @@ cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
     owner = None
     if exporter.source == TORCH:  # from before the exchange API
         adopt_capsule(exported, dlpack_capsule(tensor.detach()))
-        owner = _torch_owner(tensor, exporter)
+        owner = _torch_owner(tensor, exporter, True)
         if exported.layout.code == COMPLEX_CODE:
             _refuse_conjugate(tensor, exporter)
     elif exporter.api != NULL:
@@ -161,18 +170,18 @@ def export_located(tensor):
     return exported
 
 
-cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layout):
-    """A torch tensor in place, and what owns its memory.
+cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layout, bint owns):
+    """A torch tensor in place, and what owns its memory; itself, if that is not asked for.
 
     The layout is read last: whatever torch is asked may run Python (a subclass's, or a mode's), which may resize the
     tensor.
     """
     try:
-        owner = _torch_owner(tensor, exporter)
+        owner = _torch_owner(tensor, exporter, owns)
         exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
         if layout.code == COMPLEX_CODE:
             _refuse_conjugate(tensor, exporter)
-            owner = _torch_owner(tensor, exporter)
+            owner = _torch_owner(tensor, exporter, owns)
             exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
     except TensorMapError:
         raise
@@ -181,7 +190,7 @@ cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layou
     return owner
 
 
-cdef object _torch_owner(object tensor, const Exporter* exporter):
+cdef object _torch_owner(object tensor, const Exporter* exporter, bint owns):
     """torch: the storage owns the memory, so no managed tensor is needed beside it.
 
     A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
@@ -190,7 +199,7 @@ cdef object _torch_owner(object tensor, const Exporter* exporter):
     """
     if _call(exporter.is_neg, tensor, "is_neg"):
         raise refusals.lazy_view("negative", "resolve_neg")
-    return _call(exporter.untyped_storage, tensor, "untyped_storage")
+    return _call(exporter.untyped_storage, tensor, "untyped_storage") if owns else tensor
 
 
 cdef int _refuse_conjugate(object tensor, const Exporter* exporter) except -1:
@@ -234,7 +243,7 @@ cdef object _view_torch(object view_type, object tensor):
     if _torch_reader is None:
         _torch_reader = torch_reader(tensor) or False
         return _view_torch(view_type, tensor)
-    storage = _read_torch(tensor, exporter, &layout)
+    storage = _read_torch(tensor, exporter, &layout, True)
     if not _is_shown_by_core(&layout):
         return None
     view = (<PyTypeObject*>CoreView).tp_new(view_type, <PyObject*>_NO_ARGUMENTS, NULL)
