@@ -18,7 +18,7 @@ cdef class TensorMapDescriptor:
     cdef int _device_id
     cdef CUcontext _context
     cdef object _tensor              # None after replace_address(int)
-    cdef object _owner               # keeps the tensor's memory: see _export.read()
+    cdef object _owner               # keeps the tensor's memory: see read()
     cdef Compilable _options
     cdef object __weakref__
 
@@ -30,11 +30,13 @@ cdef class TensorMapDescriptor:
 
 
 cdef TensorMapDescriptor new_descriptor()
+cdef object new_of(type kind)
+cdef int require_maker(type kind, str makers) except -1
 cdef int require_context(CUcontext own) except -1
 cdef int replace_address(void* map, uint64_t address) except -1
-cdef inline uint64_t address_in(const void* map) noexcept:
-    """The tensor's address, words 0 and 1 of a map (docs/fields.md)."""
-    return (<const uint64_t*>map)[0]
+cdef inline uint64_t* address_field(void* map) noexcept:
+    """Where a map holds the tensor's address: it begins with it (docs/fields.md)."""
+    return <uint64_t*>map
 
 
 cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1

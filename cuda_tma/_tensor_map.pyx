@@ -2,6 +2,7 @@
 
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
@@ -28,12 +29,23 @@ from .rules import check
 from .smem import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
 
 
-cdef enum:
-    ADDRESS_BYTES = 8  # words 0 and 1 of a map (fields.py)
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX < 0x030C0000
+    #define hold_collections() PyGC_Disable()
+    #define resume_collections(was_collecting) if (was_collecting) PyGC_Enable()
+    #else
+    #define hold_collections() 0
+    #define resume_collections(was_collecting)
+    #endif
+    """
+    bint hold_collections()
+    void resume_collections(bint was_collecting)
 
+cdef tuple _NO_ARGUMENTS = ()
 cdef type NUMPY_INTEGER = np.integer  # a C variable: no look-up in the module's dictionary
 cdef object _device_type = None  # our Device, which is built upon this module: see register_device()
-cdef bint _is_making = False  # set by new_descriptor() alone, for the next descriptor
+cdef PyObject* _being_made = NULL  # the type of which new_of() makes one
 
 
 def register_device(device_type):
@@ -78,11 +90,8 @@ cdef class TensorMapDescriptor:
     """
 
     def __cinit__(self):
-        global _is_making
-        if not _is_making:
-            raise TypeError("make a TensorMapDescriptor with cuda_tma.create_tensor_map(tensor, options), "
-                            "Device().create_tensor_map or StridedMemoryView.as_tensor_map")
-        _is_making = False
+        require_maker(TensorMapDescriptor, "cuda_tma.create_tensor_map(tensor, options), Device().create_tensor_map or "
+                                           "StridedMemoryView.as_tensor_map")
 
     def __reduce__(self):
         raise TypeError("a TensorMapDescriptor is neither copied nor pickled: it belongs to a process and a context. "
@@ -267,7 +276,8 @@ cdef class TensorMapDescriptor:
         return memcmp(self.map(), (<TensorMapDescriptor>other).map(), MAP_BYTES) == 0
 
     def __hash__(self):
-        return hash((<const char*>self.map())[ADDRESS_BYTES:MAP_BYTES])
+        cdef const char* rest = <const char*>(address_field(self.map()) + 1)
+        return hash(rest[:MAP_BYTES - sizeof(uint64_t)])
 
     def __repr__(self):
         params = self.params
@@ -285,9 +295,29 @@ cdef class TensorMapDescriptor:
 
 cdef TensorMapDescriptor new_descriptor():
     """A descriptor of which all is still to be written: its maker gives it to nobody before."""
-    global _is_making
-    _is_making = True
-    return TensorMapDescriptor.__new__(TensorMapDescriptor)
+    return new_of(TensorMapDescriptor)
+
+
+cdef object new_of(type kind):
+    """An object of a type of which Python can make none. Only here is such a type asked for one.
+
+    Before Python 3.12 an allocation may collect garbage, whose finalizers could make one then: so it does not.
+    """
+    global _being_made
+    cdef bint was_collecting = hold_collections()
+    _being_made = <PyObject*>kind
+    try:
+        return (<PyTypeObject*>kind).tp_new(kind, <PyObject*>_NO_ARGUMENTS, NULL)
+    finally:
+        _being_made = NULL
+        resume_collections(was_collecting)
+
+
+cdef int require_maker(type kind, str makers) except -1:
+    """Refuse to make one but for new_of()."""
+    if _being_made != <PyObject*>kind:
+        raise TypeError(f"make a {kind.__name__} with {makers}")
+    return 0
 
 
 cdef int require_context(CUcontext own) except -1:

@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
-if TYPE_CHECKING:
-    from .rules import Violation
+__all__ = ["CompileError", "TensorMapError", "TensorMapFault", "Violation"]
 
-__all__ = ["CompileError", "TensorMapError", "TensorMapFault"]
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken constraint.
+
+    Attributes
+    ----------
+    parameter : str
+        The driver's argument, as in :class:`cuda_tma.TiledParams`; also ``rank`` and ``compute_capability``.
+    index : int or None
+        Which element of an array argument, in driver order (0 is innermost).
+    value : object
+        What was given.
+    rule : str
+        The rule's name in the table.
+    fix : str
+        The remedy in driver's terms; empty where there is none to name.
+    source : str
+        Where the rule is documented or was observed.
+    severity : str
+        ``"error"``: the driver refuses it. ``"warning"``: it accepts it, and users regret it.
+    requirement : str
+        What the value must be: ``"a multiple of 16"``.
+    nearest : int or None
+        The nearest legal value, where there is one, in the argument's own units.
+    """
+
+    parameter: str
+    index: int | None
+    value: Any
+    rule: str
+    fix: str
+    source: str
+    severity: str = "error"
+    requirement: str = ""
+    nearest: int | None = None
+
+    @property
+    def message(self) -> str:
+        """The violation in the driver's terms."""
+        name = self.parameter if self.index is None else f"{self.parameter}[{self.index}]"
+        verb = "must be" if self.severity == "error" else "should be"
+        return f"{name}={self.value} {verb} {self.requirement}. {self.fix}".rstrip()
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class TensorMapError(ValueError):

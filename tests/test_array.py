@@ -46,6 +46,9 @@ def test_one_geometry_and_many_addresses(driver, device_tensor, kind):
         ([16, 40], "address 0x28 is not a multiple of 16"),
         ([16, -16], "address -16 is no 64-bit device address"),
         ([0, 16], "address 0 is no 64-bit device address"),
+        ([np.uint64(16), 1 << 64], "address 18446744073709551616 is no 64-bit device address"),
+        ([np.uint64(16), 1 << 63 | 8], "address 0x8000000000000008 is not a multiple of 16"),
+        (["16", 16], "give 2 integers"),
     ],
 )
 def test_refused_addresses_change_nothing(driver, device_tensor, addresses, message):
@@ -54,6 +57,22 @@ def test_refused_addresses_change_nothing(driver, device_tensor, addresses, mess
     with pytest.raises(TensorMapError, match=message):
         array.replace_addresses(addresses)
     assert bytes(array) == before
+
+
+def test_numpys_integers_beside_pythons(driver, device_tensor):
+    """np.asarray makes floats of them, which hold 53 bits."""
+    array = cuda_tma.create_tensor_maps([device_tensor((64, 128))] * 2, OPTIONS)
+    addresses = [np.uint64((1 << 62) + 16), (1 << 62) + 32]
+    array.replace_addresses(addresses)
+    assert [array[index].params.global_address for index in range(2)] == addresses
+
+
+def test_an_array_can_be_watched(driver, device_tensor):
+    array = cuda_tma.create_tensor_maps([device_tensor((64, 128))], OPTIONS)
+    gone = weakref.ref(array)
+    assert gone() is array
+    del array
+    assert gone() is None
 
 
 def test_a_bad_tensor_among_good_ones(driver, device_tensor):

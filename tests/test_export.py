@@ -145,6 +145,13 @@ def test_the_storage_is_kept_and_not_the_tensor(dtype):
         assert gone() is None
 
 
+def test_a_class_is_no_tensor():
+    """It has the protocols, for its instances."""
+    for kind, name in ((torch.Tensor, "torch.Tensor"), (np.ndarray, "numpy.ndarray"), (int, "int")):
+        with pytest.raises(TensorMapError, match=f"^the class {name} is not a tensor. Pass a torch, "):
+            cuda_tma.create_tensor_map(kind, box_dim=(8, 8))
+
+
 def test_a_moved_or_vanished_tensor_is_stale():
     tensor = torch.zeros(16, 16)
     view = StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)

@@ -57,6 +57,35 @@ def test_equality_is_by_content(driver, device_tensor):
     assert len({make(), make(), make(address=1 << 33), make(dtype="int32")}) == 3
 
 
+@pytest.mark.parametrize("kind", [cuda_tma.TensorMapDescriptor, cuda_tma.TensorMapArray])
+def test_only_functions_make_one(driver, device_tensor, kind):
+    """Not even a finalizer can that runs while one is made: before Python 3.12 an allocation may collect garbage."""
+    made, refused = [], []
+
+    class MakesOne:
+        def __init__(self):
+            self.itself = self  # garbage that only a collection finds
+
+        def __del__(self):
+            try:
+                made.append(kind.__new__(kind))
+            except TypeError as error:
+                refused.append(str(error))
+
+    tensor, kept, before = device_tensor((64, 128)), [], gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(100):
+            MakesOne()
+            kept.append(cuda_tma.create_tensor_maps([tensor], {"box_dim": (16, 32)}))
+            kept.append(kept[-1][0])
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert not made and len(refused) == 100 and gc.isenabled()
+    assert all(f"make a {kind.__name__} with" in each for each in refused)
+
+
 def test_a_hash_outlives_the_address(driver, device_tensor):
     """All but the address is hashed: what is equal has one hash, and no descriptor's ever changes."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))

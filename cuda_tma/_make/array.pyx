@@ -17,9 +17,10 @@ from .._read.export cimport Reading, layout_of, read, source_of
 from .._read.index cimport checked_index
 from .._read.stream cimport known_stream
 from .._tensor_map cimport (
-    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, address_in, fill_buffer, new_descriptor, replace_address,
-    require_context)
+    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, address_field, fill_buffer, new_descriptor, new_of, replace_address,
+    require_context, require_maker)
 
+import operator
 from collections.abc import Iterable
 
 import numpy as np
@@ -28,9 +29,6 @@ from cuda.core import Buffer
 from ..rules import refusals
 from ..errors import TensorMapError
 from .._keywords import options_from
-
-
-cdef bint _is_making = False  # set by _allocate() alone, for the next array
 
 
 @cython.final
@@ -50,13 +48,11 @@ cdef class TensorMapArray:
     cdef int _device_id
     cdef Compilable _options
     cdef list _tensors               # one for each map; None where addresses were given as integers
-    cdef list _owners                # what keeps the memory: see _export.read()
+    cdef list _owners                # what keeps the memory: see read()
+    cdef object __weakref__
 
     def __cinit__(self):
-        global _is_making
-        if not _is_making:
-            raise TypeError("make a TensorMapArray with cuda_tma.create_tensor_maps(tensors, options)")
-        _is_making = False
+        require_maker(TensorMapArray, "cuda_tma.create_tensor_maps(tensors, options)")
 
     def __dealloc__(self):
         PyMem_Free(self._memory)
@@ -88,7 +84,7 @@ cdef class TensorMapArray:
         descriptor._context, descriptor._device_id = self._context, self._device_id
         descriptor._options = self._options
         descriptor._arguments = self._arguments[self._described_by[at]]
-        descriptor._arguments.global_address = address_in(source)
+        descriptor._arguments.global_address = address_field(source)[0]
         memcpy(descriptor.map(), source, MAP_BYTES)
         return descriptor
 
@@ -249,10 +245,7 @@ cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addr
 
 cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
     """An array with room for so many maps, none of which is made."""
-    global _is_making
-    cdef TensorMapArray array
-    _is_making = True
-    array = TensorMapArray.__new__(TensorMapArray)
+    cdef TensorMapArray array = new_of(TensorMapArray)
     cdef Py_ssize_t described = max(count, 1)  # also of no map there is a tensor; pages that stay empty cost nothing
     cdef Py_ssize_t each_bytes = MAP_BYTES + sizeof(TensorArguments) + sizeof(Py_ssize_t)
     array._memory = PyMem_Malloc(described * each_bytes + MAP_ALIGNMENT)
@@ -267,7 +260,7 @@ cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
 
 def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
     """The addresses as contiguous uint64, all of them legal."""
-    given = np.asarray(addresses)
+    given = _as_integers(addresses, alignment_bytes)
     if given.shape != (count,) or (given.dtype.kind not in "iu" and count):
         raise refusals.address_list(given.shape, given.dtype, count)
     values = np.ascontiguousarray(given, dtype=np.uint64)
@@ -278,6 +271,21 @@ def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
     return values
 
 
+def _as_integers(addresses, uint64_t alignment_bytes):
+    """An array of integers where they are some. NumPy makes floats of np.uint64 beside int, and rounds them."""
+    given = np.asarray(addresses)
+    if given.dtype.kind in "iu" or hasattr(addresses, "dtype"):
+        return given
+    try:
+        values = [operator.index(value) for value in addresses]
+    except TypeError:
+        return given
+    for value in values:
+        if not 0 < value < 2**64:
+            raise refusals.replacement_address(value, alignment_bytes)
+    return np.array(values, dtype=np.uint64)
+
+
 cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) except -1:
     """Give each map its address; on an error none of them."""
     cdef Py_ssize_t index = 0
@@ -285,10 +293,10 @@ cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) exc
     cdef uint64_t[::1] before = np.empty(array._count, dtype=np.uint64)
     try:
         for index in range(array._count):
-            before[index] = address_in(array._maps + index * MAP_BYTES)
+            before[index] = address_field(array._maps + index * MAP_BYTES)[0]
             replace_address(array._maps + index * MAP_BYTES, addresses[index])
     except BaseException:
-        for changed in range(index):  # by hand: what failed once may fail again. The address comes first (fields.py)
-            (<uint64_t*>(array._maps + changed * MAP_BYTES))[0] = before[changed]
+        for changed in range(index):  # by hand: what failed once may fail again
+            address_field(array._maps + changed * MAP_BYTES)[0] = before[changed]
         raise
     return 0

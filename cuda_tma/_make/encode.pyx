@@ -293,7 +293,11 @@ cdef int _mend_allocation_class(uint32_t* words, TensorArguments* arguments, int
 
 
 cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noexcept:
-    """Whether the last element ends before so many bytes from the first."""
+    """Whether the last element ends before so many bytes from the first.
+
+    Of an interleaved tensor the elements of dimension 0 are a slice of 16 or 32 bytes apart: it reaches further than
+    is said here, and may be called SMALL where LARGE would do, which costs prefetches and no fault.
+    """
     cdef uint64_t reach_bytes = row_bytes(tensor)
     cdef uint32_t index
     for index in range(1, tensor.rank):

@@ -98,6 +98,8 @@ cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
     """What cannot be read in place."""
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     owner = None
+    if isinstance(tensor, type):
+        raise refusals.no_tensor(tensor)
     if exporter.source == TORCH:  # from before the exchange API
         adopt_capsule(exported, dlpack_capsule(tensor.detach()))
         owner = _torch_owner(tensor, exporter, True)

@@ -1,7 +1,8 @@
 """What a tensor map must obey: the table of rules and of warnings, what each finds, and how it is said."""
 
+from ..errors import Violation
 from ._explain import refusal, sentence
-from ._rule import Rule, Violation
+from ._rule import Rule
 from ._table import RULES, check
 from ._warnings import WARNINGS
 

@@ -13,9 +13,8 @@ from .._given import shown
 from ..convolution import LOAD_PATCHES, PAD_LESS, REACH_LESS
 from ..data_type import ELEMENTS, element_bits
 from ..enums import PARAMETER_ENUMS
-from ..errors import TensorMapError
+from ..errors import TensorMapError, Violation
 from ..params import Params, TiledParams, check_params
-from ._rule import Violation
 
 __all__ = ["refusal", "sentence"]
 

@@ -1,14 +1,14 @@
-"""What a rule about tensor maps is, and what breaking one is."""
+"""What a rule about tensor maps is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from ..errors import Violation
 from ..params import Im2colParams, Im2colWideParams, TiledParams
 from ._find import Find, Finding
 
-__all__ = ["ALL_MODES", "API", "IM2COL", "OBSERVED", "PIXELS", "TILED", "UNVERIFIED", "WIDE", "Rule", "Violation"]
+__all__ = ["ALL_MODES", "API", "IM2COL", "OBSERVED", "PIXELS", "TILED", "UNVERIFIED", "WIDE", "Rule"]
 
 # modes
 TILED: tuple[type, ...] = (TiledParams,)
@@ -21,53 +21,6 @@ ALL_MODES = TILED + PIXELS
 API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
 OBSERVED = "observed: driver 580, sm_90"
 UNVERIFIED = " (documented, not verified on hardware)"
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One broken constraint.
-
-    Attributes
-    ----------
-    parameter : str
-        The driver's argument, as in :class:`cuda_tma.TiledParams`; also ``rank`` and ``compute_capability``.
-    index : int or None
-        Which element of an array argument, in driver order (0 is innermost).
-    value : object
-        What was given.
-    rule : str
-        The rule's name in the table.
-    fix : str
-        The remedy in driver's terms; empty where there is none to name.
-    source : str
-        Where the rule is documented or was observed.
-    severity : str
-        ``"error"``: the driver refuses it. ``"warning"``: it accepts it, and users regret it.
-    requirement : str
-        What the value must be: ``"a multiple of 16"``.
-    nearest : int or None
-        The nearest legal value, where there is one, in the argument's own units.
-    """
-
-    parameter: str
-    index: int | None
-    value: Any
-    rule: str
-    fix: str
-    source: str
-    severity: str = "error"
-    requirement: str = ""
-    nearest: int | None = None
-
-    @property
-    def message(self) -> str:
-        """The violation in the driver's terms."""
-        name = self.parameter if self.index is None else f"{self.parameter}[{self.index}]"
-        verb = "must be" if self.severity == "error" else "should be"
-        return f"{name}={self.value} {verb} {self.requirement}. {self.fix}".rstrip()
-
-    def __str__(self) -> str:
-        return self.message
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from ..data_type import ELEMENTS
 from ..enums import TensorMapAllocationClass, TensorMapInterleave
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
+from ..errors import Violation
 from ..limits import (
     MAX_BOX_DIM,
     MAX_DIM,
@@ -30,7 +31,7 @@ from ..limits import (
 from ..params import Params, check_params, check_sizes
 from ..swizzle_pattern import PATTERNS, SPAN_BYTES
 from . import _find as find
-from ._rule import API, IM2COL, OBSERVED, PIXELS, TILED, UNVERIFIED, WIDE, Rule, Violation
+from ._rule import API, IM2COL, OBSERVED, PIXELS, TILED, UNVERIFIED, WIDE, Rule
 from ._warnings import WARNINGS
 
 __all__ = ["RULES", "check"]

@@ -15,12 +15,11 @@ from ..errors import TensorMapError
 
 
 def no_tensor(value: object) -> TensorMapError:
-    """One of the protocols is needed."""
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    return TensorMapError(
-        f"a {name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__. Pass a torch, CuPy, JAX or "
-        "numba-cuda array, a cuda.core Buffer or a view of one"
-    )
+    """One of the protocols is needed, and a class has them for its instances."""
+    name = f"a {type(value).__module__}.{type(value).__qualname__}"
+    why = f"{name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__"
+    why = f"{shown(value)} is not a tensor" if isinstance(value, type) else why
+    return TensorMapError(f"{why}. Pass a torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer or a view of one")
 
 
 def lazy_view(bit: str, resolve: str) -> TensorMapError:
