@@ -1,0 +1,53 @@
+"""Functions whose result PTX gives within an error. Here the exact value is rounded to nearest, which lies within it.
+
+PTX, "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .floating import narrow, of_type, propagating
+from .table import Pure, Spelling, pure
+
+Array = Any  # an array, or a NumPy scalar
+
+_FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "rcp": lambda a: 1.0 / a,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda a: 1.0 / np.sqrt(a),
+    "sin": np.sin,
+    "cos": np.cos,
+    "lg2": np.log2,
+    "ex2": np.exp2,
+    "tanh": np.tanh,
+}
+_HALF = {"ex2": ("f16", "f16x2", "bf16", "bf16x2"), "tanh": ("f16", "f16x2", "bf16", "bf16x2")}
+
+
+def functions(s: Spelling) -> Pure:
+    how = s.choice("approx", "full") if s.root == "div" else s.choice("approx")
+    type_ = s.type("f32", "f64" if s.root == "rsqrt" else "f32", *_HALF.get(s.root, ()))
+    if type_ == "f64":
+        return replace(pure("rsqrt", "f64", "f64", propagating(_FUNCTIONS["rsqrt"])), approximate=True)
+    ftz = s.root != "tanh" and s.flag("ftz")
+    if type_ in ("bf16", "bf16x2") and s.root == "ex2" and not ftz:
+        s.unknown()  # .ftz is part of its name there
+    if type_ in ("f16", "f16x2") and ftz:
+        ftz = False if s.root == "ex2" else s.unknown()
+    if s.root == "div":
+        function, count = (_quotient if how == "approx" else np.divide), 2
+    else:
+        function, count = _FUNCTIONS[s.root], 1
+    found = of_type(s, s.root, type_, count, lambda format: narrow(format, function, ftz=ftz))
+    return replace(found, approximate=True)
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    """a * (1 / b): the reciprocal of more than 2 ** 126 is flushed to zero."""
+    huge = (np.abs(b) > 2.0**126) & np.isfinite(b)
+    return np.where(huge, a * np.copysign(0.0, b), a / b)

@@ -1,0 +1,293 @@
+"""Logic, shifts, and fields of bits. PTX, "Logic and Shift Instructions", "Integer Arithmetic Instructions"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .table import DTYPES, Pure, Spelling, entry, pure
+
+Array = Any  # an array, or a NumPy scalar
+
+_LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+
+@entry(*_LOGIC)
+def logic(s: Spelling) -> Pure:
+    type_ = s.type("pred", "b16", "b32", "b64")
+    return pure(s.root, type_, f"{type_} {type_}", _LOGIC[s.root])
+
+
+@entry("not", "cnot")
+def complements(s: Spelling) -> Pure:
+    type_ = s.type("b16", "b32", "b64") if s.root == "cnot" else s.type("pred", "b16", "b32", "b64")
+    if s.root == "cnot":
+        return pure("cnot", type_, type_, lambda a: (a == 0).astype(DTYPES[type_]))
+    return pure("not", type_, type_, np.invert)
+
+
+# Each function of two words; bit 2 * b + c of its number is what it gives for the bits b and c.
+_OF_TWO: tuple[Callable[[Array, Array], Array], ...] = (
+    lambda b, c: b & 0,
+    lambda b, c: ~(b | c),
+    lambda b, c: ~b & c,
+    lambda b, c: ~b,
+    lambda b, c: b & ~c,
+    lambda b, c: ~c,
+    lambda b, c: b ^ c,
+    lambda b, c: ~(b & c),
+    lambda b, c: b & c,
+    lambda b, c: ~(b ^ c),
+    lambda b, c: c,
+    lambda b, c: ~b | c,
+    lambda b, c: b,
+    lambda b, c: b | ~c,
+    lambda b, c: b | c,
+    lambda b, c: ~(b & 0),
+)
+
+
+@entry("lop3")
+def logic_of_three(s: Spelling) -> Pure:
+    """Bit 4 * a + 2 * b + c of the table, which is a number, is what the bits a, b and c give."""
+    operation = s.choice("and", "or", default="")
+    s.type("b32")
+    if not operation:
+        return pure("lop3", "b32", "b32 b32 b32 b32", _by_table)
+    combine = _LOGIC[operation]
+
+    def compute(a: Array, b: Array, c: Array, table: Array, p: Array) -> tuple[Array, Array]:
+        value = _by_table(a, b, c, table)
+        return value, combine(value != 0, p)
+
+    return pure("lop3", "b32 pred", "b32 b32 b32 b32 pred", compute)
+
+
+def _by_table(a: Array, b: Array, c: Array, table: Array) -> Array:
+    number = int(np.asarray(table).flat[0]) & 0xFF
+    with_a, without = _OF_TWO[number >> 4](b, c), _OF_TWO[number & 15](b, c)
+    return a & with_a | ~a & without
+
+
+# ---- shifts ----
+
+
+@entry("shl", "shr")
+def shifts(s: Spelling) -> Pure:
+    """A count beyond the width shifts everything out: NumPy's shifts do so too, for counts of the same width."""
+    types = (
+        ("b16", "b32", "b64") if s.root == "shl" else ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
+    )
+    type_ = s.type(*types)
+    ufunc = np.left_shift if s.root == "shl" else np.right_shift
+    dtype = DTYPES[type_]
+    if dtype.itemsize == 4:  # a count above 2 ** 31 is negative to NumPy, and as good as too large
+        return pure(s.root, type_, f"{type_} {type_}", ufunc)
+    width = 8 * dtype.itemsize
+    return pure(s.root, type_, f"{type_} u32", lambda a, n: ufunc(a, np.minimum(n, width).astype(dtype)))
+
+
+@entry("shf")
+def funnel_shifts(s: Spelling) -> Pure:
+    """shf.l gives the upper, shf.r the lower word of (b, a), shifted."""
+    left, wrap = s.choice("l", "r") == "l", s.choice("clamp", "wrap") == "wrap"
+    s.type("b32")
+
+    def compute(a: Array, b: Array, c: Array) -> Array:
+        count = (np.asarray(c) & 31 if wrap else np.minimum(c, 32)).astype(np.uint64)
+        both = np.asarray(b).astype(np.uint64) << np.uint64(32) | a
+        return (both << count >> np.uint64(32) if left else both >> count).astype(np.uint32)
+
+    return pure("shf", "b32", "b32 b32 u32", compute)
+
+
+# ---- fields ----
+
+
+@entry("bfe")
+def extract_field(s: Spelling) -> Pure:
+    """What lies beyond the most significant bit is the sign: of the field's last bit, or of the word's."""
+    type_ = s.type("u32", "u64", "s32", "s64")
+    dtype = DTYPES[type_]
+    width = 8 * dtype.itemsize
+
+    def compute(a: Array, position: Array, length: Array) -> Array:
+        position, length = (np.asarray(each) & 0xFF for each in (position, length))
+        field = a >> np.minimum(position, width).astype(dtype)
+        if dtype.kind == "u":
+            kept = np.where(
+                length < width, (np.ones((), dtype) << np.minimum(length, width - 1).astype(dtype)) - 1, ~dtype.type(0)
+            )
+            return (field & kept).astype(dtype)
+        unused = (width - np.clip(length, 1, width)).astype(dtype)
+        return np.where(length == 0, 0, np.where(position + length > width, field, field << unused >> unused)).astype(
+            dtype
+        )
+
+    return pure("bfe", type_, f"{type_} u32 u32", compute)
+
+
+@entry("bfi")
+def insert_field(s: Spelling) -> Pure:
+    type_ = s.type("b32", "b64")
+    dtype = DTYPES[type_]
+
+    def compute(a: Array, b: Array, position: Array, length: Array) -> Array:
+        mask = _ones(length & 0xFF, dtype) << np.minimum(position & 0xFF, 8 * dtype.itemsize).astype(dtype)
+        return (b & ~mask) | (a << np.minimum(position & 0xFF, 8 * dtype.itemsize).astype(dtype) & mask)
+
+    return pure("bfi", type_, f"{type_} {type_} u32 u32", compute)
+
+
+def _ones(count: Array, dtype: np.dtype) -> Array:
+    """So many ones from bit 0 on, at most all."""
+    width = 8 * dtype.itemsize
+    every = ~np.zeros_like(count, dtype)
+    return np.where(count == 0, np.zeros((), dtype), every >> (width - np.minimum(count, width)).astype(dtype))
+
+
+@entry("bmsk")
+def bit_masks(s: Spelling) -> Pure:
+    """.clamp: positions and lengths from 32 on are all that there is; .wrap: their last five bits count."""
+    wrap = s.choice("clamp", "wrap") == "wrap"
+    s.type("b32")
+
+    def compute(position: Array, length: Array) -> Array:
+        if wrap:
+            position, length = position & 31, length & 31
+        return _ones(np.asarray(length), DTYPES["b32"]) << np.minimum(position, 32).astype(np.uint32)
+
+    return pure("bmsk", "b32", "u32 u32", compute)
+
+
+@entry("szext")
+def extend_sign(s: Spelling) -> Pure:
+    """The low bits, sign- or zero-extended."""
+    wrap = s.choice("clamp", "wrap") == "wrap"
+    type_ = s.type("u32", "s32")
+    dtype = DTYPES[type_]
+
+    def compute(a: Array, count: Array) -> Array:
+        count = np.asarray(count) & 31 if wrap else np.minimum(count, 32)
+        unused = (32 - np.maximum(count, 1)).astype(dtype)
+        return np.where(count == 0, 0, a << unused >> unused).astype(dtype)
+
+    return pure("szext", type_, f"{type_} u32", compute)
+
+
+# ---- counting and searching ----
+
+
+@entry("popc", "clz")
+def counts(s: Spelling) -> Pure:
+    type_ = s.type("b32", "b64")
+    width = 8 * DTYPES[type_].itemsize
+    if s.root == "popc":
+        return pure("popc", "u32", type_, lambda a: population(a).astype(np.uint32))
+    return pure("clz", "u32", type_, lambda a: (width - 1 - highest(a)).astype(np.uint32))
+
+
+_ONES = np.array([number.bit_count() for number in range(1 << 16)], np.uint8)
+
+
+def population(value: Array) -> Array:
+    """How many ones."""
+    value = np.asarray(value)
+    steps = range(0, 8 * value.dtype.itemsize, 16)
+    return sum(_ONES[value >> value.dtype.type(step) & value.dtype.type(0xFFFF)].astype(np.int64) for step in steps)
+
+
+def highest(value: Array) -> Array:
+    """The place of the highest one, -1 if there is none."""
+    value = np.asarray(value)
+    if value.dtype.itemsize < 8:
+        return np.frexp(value.astype(np.float64))[1] - 1
+    upper = highest((value >> np.uint64(32)).astype(np.uint32))
+    return np.where(upper >= 0, upper + 32, highest(value.astype(np.uint32)))
+
+
+@entry("bfind")
+def find_bit(s: Spelling) -> Pure:
+    """The highest one, of a negative number the highest zero; all ones if there is none."""
+    amount = s.flag("shiftamt")
+    type_ = s.type("u32", "u64", "s32", "s64")
+    dtype = DTYPES[type_]
+    unsigned = DTYPES["u" + type_[1:]]
+
+    def compute(a: Array) -> Array:
+        place = highest(
+            np.asarray(a ^ (a >> dtype.type(8 * dtype.itemsize - 1)) if dtype.kind == "i" else a).astype(unsigned)
+        )
+        found = 8 * dtype.itemsize - 1 - place if amount else place
+        return np.where(place < 0, 0xFFFFFFFF, found).astype(np.uint32)
+
+    return pure("bfind", "u32", type_, compute)
+
+
+@entry("fns")
+def find_nth_set(s: Spelling) -> Pure:
+    """The n-th one from `base` on, upwards or (n < 0) downwards; n = 0: `base`, if that is one. All ones: none."""
+    s.type("b32")
+
+    def compute(mask: Array, base: Array, offset: Array) -> Array:
+        mask, base, offset = np.broadcast_arrays(mask, base, offset)
+        places = np.arange(32)
+        ones = (mask[..., None] >> places.astype(np.uint32) & 1).astype(bool)
+        above = ones & (places >= base[..., None])
+        below = ones & (places <= base[..., None])
+        nth_above = np.cumsum(above, -1) == offset[..., None]
+        nth_below = np.cumsum(below[..., ::-1], -1)[..., ::-1] == -offset[..., None].astype(np.int64)
+        exact = ones & (places == base[..., None])
+        sign = offset[..., None]
+        found = np.where(sign > 0, above & nth_above, np.where(sign < 0, below & nth_below, exact))
+        return np.where(found.any(-1), found.argmax(-1), 0xFFFFFFFF).astype(np.uint32)
+
+    return pure("fns", "b32", "b32 u32 s32", compute)
+
+
+@entry("brev")
+def reverse(s: Spelling) -> Pure:
+    type_ = s.type("b32", "b64")
+
+    def compute(a: Array) -> Array:
+        value = np.ascontiguousarray(a)
+        bits = np.unpackbits(value[..., None].view(np.uint8)[..., ::-1], axis=-1, bitorder="big")
+        return np.packbits(bits, axis=-1, bitorder="little").view(value.dtype)[..., 0].reshape(np.shape(a))
+
+    return pure("brev", type_, type_, compute)
+
+
+# ---- bytes ----
+
+# Of each mode, for selectors 0 to 3, which bytes of (b, a) become bytes 0 to 3. PTX, "prmt".
+_PERMUTATIONS = {
+    "f4e": ((0, 1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5), (3, 4, 5, 6)),
+    "b4e": ((0, 7, 6, 5), (1, 0, 7, 6), (2, 1, 0, 7), (3, 2, 1, 0)),
+    "rc8": ((0, 0, 0, 0), (1, 1, 1, 1), (2, 2, 2, 2), (3, 3, 3, 3)),
+    "ecl": ((0, 1, 2, 3), (1, 1, 2, 3), (2, 2, 2, 3), (3, 3, 3, 3)),
+    "ecr": ((0, 0, 0, 0), (0, 1, 1, 1), (0, 1, 2, 2), (0, 1, 2, 3)),
+    "rc16": ((0, 1, 0, 1), (2, 3, 2, 3), (0, 1, 0, 1), (2, 3, 2, 3)),
+}
+
+
+@entry("prmt")
+def permute(s: Spelling) -> Pure:
+    """Each byte is one of the eight of (b, a); in the general form, bit 3 of its selector spreads its sign."""
+    mode = s.choice(*_PERMUTATIONS, default="")
+    s.type("b32")
+    table = np.array(_PERMUTATIONS.get(mode, ()), np.uint32)
+
+    def compute(a: Array, b: Array, selector: Array) -> Array:
+        both = np.asarray(b).astype(np.uint64) << np.uint64(32) | a
+        found = np.zeros(np.shape(both | selector), np.uint32)
+        for byte in range(4):
+            pick = table[np.asarray(selector) & 3, byte] if mode else np.asarray(selector) >> np.uint32(4 * byte) & 15
+            value = (both >> ((pick & 7) * 8).astype(np.uint64)).astype(np.uint32) & 0xFF
+            if not mode:
+                value = np.where(pick & 8, (value >> 7) * np.uint32(0xFF), value)
+            found |= value << np.uint32(8 * byte)
+        return found
+
+    return pure("prmt", "b32", "b32 b32 b32", compute)

@@ -1,0 +1,149 @@
+"""Floating-point formats, what their bits mean, and how an exact value is rounded to one.
+
+What a narrow operation computes passes through float64, which holds every value of the narrow formats. Where an exact
+sum does not fit, it is rounded to odd: truncated, with its last bit set if anything was lost. Rounding that once more,
+to at least two bits less, gives what rounding the exact sum would (Boldo and Melquiond, "Emulation of a FMA and
+correctly rounded sums").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = Any  # an array, or a NumPy scalar
+
+ROUNDINGS = ("rn", "rz", "rm", "rp")
+_TO_INTEGER: dict[str, Callable[[Array], Array]] = {
+    "rn": np.rint,
+    "rz": np.trunc,
+    "rm": np.floor,
+    "rp": np.ceil,
+    "rna": lambda value: np.trunc(value + np.copysign(0.5, value)),
+}
+# Where a value too large for a format becomes infinite, by rounding mode and whether it is negative; else the largest.
+_OVERFLOWS = {"rn": (True, True), "rna": (True, True), "rz": (False, False), "rm": (False, True), "rp": (True, False)}
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format narrower than f64.
+
+    Attributes
+    ----------
+    precision : int
+        Bits of the significand, with the hidden one.
+    least_exponent : int
+        The smallest normal number is 2 to this.
+    largest : float
+        The largest finite number.
+    nan : int
+        Bits of the NaN that instructions give. PTX: f32 "0x7fffffff", f16 and bf16 "0x7fff"; fp8 as in "cvt".
+    decode, encode : callable
+        From the format's dtype to float64; and back, for values that it has, and NaN.
+    """
+
+    name: str
+    precision: int
+    least_exponent: int
+    largest: float
+    nan: int
+    decode: Callable[[Array], Array]
+    encode: Callable[[Array], Array]
+
+    def round(self, value: Array, mode: str = "rn") -> Array:
+        """The float64 values as this format's, still as float64: infinite, or the largest, where they are too large."""
+        _, exponent = np.frexp(value)
+        unit = np.ldexp(1.0, np.maximum(exponent, self.least_exponent + 1) - self.precision)
+        found = _TO_INTEGER[mode](value / unit) * unit
+        too_large = np.abs(found) > self.largest
+        if too_large.any():
+            positive, negative = (np.inf if becomes else self.largest for becomes in _OVERFLOWS[mode])
+            beyond = np.where(found > 0, positive, -negative)
+            found = np.where(too_large & ~np.isinf(value), beyond, found)
+        return found
+
+    def flush(self, value: Array) -> Array:
+        """Subnormal values as zeros of their sign: .ftz."""
+        return np.where(np.abs(value) < 2.0**self.least_exponent, np.copysign(0.0, value), value)
+
+
+def _encode_f32(value: Array) -> Array:
+    found = np.asarray(value).astype(np.float32)
+    return canonical_f32(found)
+
+
+def canonical_f32(value: Array) -> Array:
+    """float32 values with every NaN replaced by that of the GPU."""
+    nan = value != value
+    return np.where(nan, NAN_F32, value) if nan.any() else value
+
+
+def _encode_f16(value: Array) -> Array:
+    bits = np.asarray(value).astype(np.float16).view(np.uint16)
+    return np.where(np.isnan(value), np.uint16(0x7FFF), bits)
+
+
+def _encode_bf16(value: Array) -> Array:
+    bits = (np.asarray(value).astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    return np.where(np.isnan(value), np.uint16(0x7FFF), bits)
+
+
+def _encode_tf32(value: Array) -> Array:
+    return np.where(np.isnan(value), np.uint32(0x7FFFFFFF), np.asarray(value).astype(np.float32).view(np.uint32))
+
+
+def _decode_bf16(bits: Array) -> Array:
+    return (np.asarray(bits).astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+
+
+def _fp8(name: str, fraction_bits: int, bias: int, largest: float, nan: int) -> Format:
+    """A format of 8 bits, as a table of its 128 magnitudes."""
+    codes = np.arange(128)
+    exponent, fraction = codes >> fraction_bits, codes & (1 << fraction_bits) - 1
+    significand = fraction + np.where(exponent > 0, 1 << fraction_bits, 0)
+    magnitudes = np.ldexp(significand.astype(np.float64), np.maximum(exponent, 1) - bias - fraction_bits)
+    finite = int(np.searchsorted(magnitudes, largest)) + 1
+    if name == "e5m2":
+        magnitudes[finite] = np.inf
+        magnitudes[finite + 1 :] = np.nan
+    else:
+        magnitudes[finite:] = np.nan
+    values = np.concatenate([magnitudes, -magnitudes])
+
+    def encode(value: Array) -> Array:
+        code = np.searchsorted(magnitudes[: finite + 1], np.abs(value)) | np.signbit(value) * 0x80
+        return np.where(np.isnan(value), nan, code).astype(np.uint8)
+
+    return Format(name, fraction_bits + 1, 1 - bias, largest, nan, lambda bits: values[bits], encode)
+
+
+NAN_F32 = np.uint32(0x7FFFFFFF).view(np.float32)
+F32 = Format(
+    "f32",
+    24,
+    -126,
+    float(np.finfo(np.float32).max),
+    0x7FFFFFFF,
+    lambda value: np.asarray(value).astype(np.float64),
+    _encode_f32,
+)
+F16 = Format(
+    "f16", 11, -14, 65504.0, 0x7FFF, lambda bits: np.asarray(bits).view(np.float16).astype(np.float64), _encode_f16
+)
+BF16 = Format("bf16", 8, -126, float.fromhex("0x1.fep127"), 0x7FFF, _decode_bf16, _encode_bf16)
+TF32 = Format(
+    "tf32",
+    11,
+    -126,
+    float.fromhex("0x1.ffcp127"),
+    0x7FFFFFFF,
+    lambda bits: (np.asarray(bits) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64),
+    _encode_tf32,
+)
+E4M3 = _fp8("e4m3", 3, 7, 448.0, 0x7F)
+E5M2 = _fp8("e5m2", 2, 15, 57344.0, 0x7F)
+FORMATS = {each.name: each for each in (F32, F16, BF16, TF32, E4M3, E5M2)}

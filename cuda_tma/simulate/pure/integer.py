@@ -1,0 +1,248 @@
+"""Integer arithmetic. PTX, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .table import DTYPES, Pure, Spelling, entry, pure
+
+INTEGERS = ("u16", "u32", "u64", "s16", "s32", "s64")
+WIDER = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
+_CARRYING = ("u32", "s32", "u64", "s64", "b32", "b64")
+Array = Any  # an array, or a NumPy scalar
+
+
+def wide(value: Array, dtype: DTypeLike) -> Array:
+    return np.asarray(value).astype(dtype)
+
+
+# ---- sums ----
+
+
+def sums(s: Spelling) -> Pure:
+    """add and sub of integers, packed ones and those with a carry."""
+    ufunc = {"add": np.add, "sub": np.subtract}[s.root]
+    if s.flag("cc"):
+        return _with_carry(s, carry_in=False, carry_out=True)
+    if s.flag("sat"):
+        type_ = s.type("s32")
+        return pure(s.root, type_, "s32 s32", lambda a, b: _saturated(ufunc(wide(a, np.int64), wide(b, np.int64))))
+    type_ = s.type(*INTEGERS, "u16x2", "s16x2")
+    if type_.endswith("x2"):
+        return pure(s.root, type_, f"{type_} {type_}", halves(ufunc, np.dtype(np.uint16)))
+    return pure(s.root, type_, f"{type_} {type_}", ufunc)
+
+
+def _saturated(value: Array) -> Array:
+    return np.clip(value, -(1 << 31), (1 << 31) - 1).astype(np.int32)
+
+
+def halves(function: Callable[..., Array], dtype: np.dtype) -> Callable[..., Array]:
+    """A function of 16-bit values as one of 32-bit words, each half for itself; dtype is what a half is read as."""
+
+    def compute(*words: Array) -> Array:
+        arrays = np.broadcast_arrays(*words)
+        found = function(*(np.ascontiguousarray(each).view(dtype) for each in arrays))
+        return found.view(np.uint32).reshape(arrays[0].shape)
+
+    return compute
+
+
+@entry("addc", "subc")
+def extended(s: Spelling) -> Pure:
+    return _with_carry(s, carry_in=True, carry_out=s.flag("cc"))
+
+
+def _with_carry(s: Spelling, carry_in: bool, carry_out: bool) -> Pure:
+    """CC.CF is the carry out of a sum, the borrow out of a difference."""
+    type_ = s.type(*_CARRYING)
+    unsigned = "u" + type_[1:]
+    step = _carried if s.root.startswith("add") else _borrowed
+
+    def compute(a: Array, b: Array, carry: Array = False) -> Any:
+        value, out = step(a, b, carry)
+        return (value, out) if carry_out else value
+
+    return pure(s.root.rstrip("c"), unsigned, f"{unsigned} {unsigned}", compute, carry_in=carry_in, carry_out=carry_out)
+
+
+def _carried(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
+    first = a + b
+    value = first + np.asarray(carry).astype(first.dtype)
+    return value, (first < a) | (value < first)
+
+
+def _borrowed(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
+    first = a - b
+    value = first - np.asarray(borrow).astype(first.dtype)
+    return value, (a < b) | (value > first)
+
+
+# ---- products ----
+
+
+def products(s: Spelling) -> Pure:
+    """mul of integers."""
+    part = s.choice("lo", "hi", "wide")
+    type_ = s.type(*(WIDER if part == "wide" else INTEGERS))
+    result = WIDER[type_] if part == "wide" else type_
+    return pure("mul", result, f"{type_} {type_}", _product(part, type_))
+
+
+def sums_of_products(s: Spelling) -> Pure:
+    """mad of integers: mul, then add."""
+    part = s.choice("lo", "hi", "wide")
+    saturated, carry_out = s.flag("sat"), s.flag("cc")
+    return _multiply_add(s, part, saturated, False, carry_out)
+
+
+@entry("madc")
+def extended_products(s: Spelling) -> Pure:
+    return _multiply_add(s, s.choice("lo", "hi"), False, True, s.flag("cc"))
+
+
+def _multiply_add(s: Spelling, part: str, saturated: bool, carry_in: bool, carry_out: bool) -> Pure:
+    type_ = s.type(*(WIDER if part == "wide" else INTEGERS))
+    result = WIDER[type_] if part == "wide" else type_
+    product = _product(part, type_)
+    sources = f"{type_} {type_} {result}"
+    if saturated:
+        if (part, type_) != ("hi", "s32"):
+            s.unknown()
+        return pure("mad", type_, sources, lambda a, b, c: _saturated(wide(product(a, b), np.int64) + c))
+    if not (carry_in or carry_out):
+        return pure("mad", result, sources, lambda a, b, c: product(a, b) + c)
+    if part == "wide" or type_.endswith("16"):
+        s.unknown()
+    unsigned = DTYPES["u" + type_[1:]]
+
+    def compute(a: Array, b: Array, c: Array, carry: Array = False) -> Any:
+        value, out = _carried(wide(product(a, b), unsigned), wide(c, unsigned), carry)
+        return (value, out) if carry_out else value
+
+    return pure(
+        "madc" if carry_in else "mad.cc", "u" + type_[1:], sources, compute, carry_in=carry_in, carry_out=carry_out
+    )
+
+
+def _product(part: str, type_: str) -> Callable[[Array, Array], Array]:
+    """The low half of a product, its high half, or all of it."""
+    dtype = DTYPES[type_]
+    if part == "lo":
+        return np.multiply
+    if type_ in WIDER:
+        both = DTYPES[WIDER[type_]]
+        whole = lambda a, b: np.multiply(a, b, dtype=both)  # noqa: E731
+        return whole if part == "wide" else lambda a, b: (whole(a, b) >> (8 * dtype.itemsize)).astype(dtype)
+    return _high_unsigned if type_ == "u64" else _high_signed
+
+
+def _high_unsigned(a: Array, b: Array) -> Array:
+    """Bits 64 to 127 of a product, by four products of halves."""
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    a_low, a_high, b_low, b_high = a & low, a >> half, b & low, b >> half
+    middle = a_high * b_low + (a_low * b_low >> half)
+    other = a_low * b_high + (middle & low)
+    return a_high * b_high + (middle >> half) + (other >> half)
+
+
+def _high_signed(a: Array, b: Array) -> Array:
+    unsigned = np.uint64
+    high = _high_unsigned(wide(a, unsigned), wide(b, unsigned)).view(np.int64)
+    return high - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+
+
+@entry("mul24", "mad24")
+def of_24_bits(s: Spelling) -> Pure:
+    part = s.choice("lo", "hi")
+    saturated = s.root == "mad24" and part == "hi" and s.flag("sat")
+    type_ = s.type("s32") if saturated else s.type("u32", "s32")
+    dtype, long = DTYPES[type_], DTYPES[WIDER[type_]]
+
+    def product(a: Array, b: Array) -> Array:
+        a, b = ((np.asarray(each) << 8 >> 8).astype(long) for each in (a, b))
+        return (a * b >> (0 if part == "lo" else 16)).astype(dtype)
+
+    if s.root == "mul24":
+        return pure("mul24", type_, f"{type_} {type_}", product)
+    if saturated:
+        return pure("mad24", type_, "s32 s32 s32", lambda a, b, c: _saturated(wide(product(a, b), np.int64) + c))
+    return pure("mad24", type_, f"{type_} {type_} {type_}", lambda a, b, c: product(a, b) + c)
+
+
+@entry("sad")
+def sum_of_differences(s: Spelling) -> Pure:
+    type_ = s.type(*INTEGERS)
+    return pure("sad", type_, f"{type_} {type_} {type_}", lambda a, b, c: c + np.where(a < b, b - a, a - b))
+
+
+@entry("dp4a", "dp2a")
+def dot_products(s: Spelling) -> Pure:
+    """Four bytes by four, or two 16-bit values by the lower or upper two bytes; wraps."""
+    high = s.root == "dp2a" and s.choice("lo", "hi") == "hi"
+    b_type, a_type = s.type("u32", "s32"), s.type("u32", "s32")
+    result = "u32" if a_type == b_type == "u32" else "s32"
+    size = 1 if s.root == "dp4a" else 2
+    first = 2 * high
+
+    def compute(a: Array, b: Array, c: Array) -> Array:
+        a, b, c = np.broadcast_arrays(a, b, c)
+        left = _pieces(a, f"{DTYPES[a_type].kind}{size}")
+        right = _pieces(b, f"{DTYPES[b_type].kind}1")[..., first : first + 4 // size]
+        return c + (left * right).sum(-1).astype(c.dtype)
+
+    return pure(s.root, result, f"{a_type} {b_type} {result}", compute)
+
+
+def _pieces(words: Array, dtype: str) -> Array:
+    return np.ascontiguousarray(words)[..., None].view(dtype).astype(np.int64)
+
+
+# ---- quotients ----
+
+
+@entry("rem")
+def remainders(s: Spelling) -> Pure:
+    type_ = s.type(*INTEGERS)
+    return pure("rem", type_, f"{type_} {type_}", lambda a, b: a - b * _quotient(a, b))
+
+
+def quotients(s: Spelling) -> Pure:
+    """div of integers: towards zero."""
+    type_ = s.type(*INTEGERS)
+    return pure("div", type_, f"{type_} {type_}", _quotient)
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    """All ones for a division by zero, whose value PTX leaves to the machine; then a - b * q is a."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind == "u":
+        return np.where(b == 0, ~np.zeros_like(a), a // np.where(b == 0, 1, b).astype(b.dtype))
+    unsigned = f"u{a.dtype.itemsize}"
+    divisor = np.where(b == 0, 1, np.abs(b).astype(unsigned)).astype(unsigned)
+    size = (np.abs(a).astype(unsigned) // divisor).astype(a.dtype)
+    return np.where(b == 0, -1, np.where((a < 0) != (b < 0), -size, size)).astype(a.dtype)
+
+
+# ---- one operand; minimum and maximum ----
+
+
+def magnitudes(s: Spelling) -> Pure:
+    """abs and neg of integers: the least value is its own."""
+    type_ = s.type("s16", "s32", "s64")
+    return pure(s.root, type_, type_, {"abs": np.abs, "neg": np.negative}[s.root])
+
+
+def extremes(s: Spelling) -> Pure:
+    """min and max of integers."""
+    ufunc = {"min": np.minimum, "max": np.maximum}[s.root]
+    relu = s.flag("relu")
+    type_ = s.type("s32", "s16x2") if relu else s.type(*INTEGERS, "u16x2", "s16x2")
+    function = (lambda a, b: np.maximum(ufunc(a, b), 0)) if relu else ufunc
+    if type_.endswith("x2"):
+        function = halves(function, np.dtype(np.int16 if type_[0] == "s" else np.uint16))
+    return pure(s.root, type_, f"{type_} {type_}", function)

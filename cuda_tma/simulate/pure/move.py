@@ -1,0 +1,51 @@
+"""mov: values from register to register, packed and unpacked. PTX, "mov"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .table import Pure, Spelling, entry, pure
+
+Array = Any  # an array, or a NumPy scalar
+
+_TYPES = (*(f"{kind}{width}" for kind in "bus" for width in (16, 32, 64)), "f32", "f64", "pred", "f16", "bf16")
+_WIDTHS = {"b16": 16, "b32": 32, "b64": 64}
+
+
+@entry("mov")
+def moves(s: Spelling) -> Pure:
+    """The first element of a vector is the low bits. An address or a special register is no pure source."""
+    type_ = s.type(*_TYPES)
+    if len(s.layout) != 2 or s.layout[1] == "@":
+        s.unknown()
+    to, source = (int(each[1:]) if each.startswith("v") else 0 for each in s.layout)
+    if not to and not source:
+        return pure("mov", type_, type_, lambda a: a)
+    width = _WIDTHS.get(type_, 0) // (to or source)
+    if (to and source) or width not in (8, 16, 32):
+        s.unknown()
+    parts = " ".join([f"b{width}"] * (to or source))
+    if to:
+        return pure("mov", parts, type_, _unpack(to, width))
+    return pure("mov", type_, parts, _pack(width, np.dtype(f"u{_WIDTHS[type_] // 8}")))
+
+
+def _unpack(count: int, width: int) -> Any:
+    narrow = np.dtype(f"u{width // 8}")
+
+    def compute(a: Array) -> tuple[Array, ...]:
+        return tuple((a >> a.dtype.type(width * part)).astype(narrow) for part in range(count))
+
+    return compute
+
+
+def _pack(width: int, dtype: np.dtype) -> Any:
+    def compute(*parts: Array) -> Array:
+        word = parts[0].astype(dtype)
+        for place, part in enumerate(parts[1:], 1):
+            word = word | part.astype(dtype) << dtype.type(width * place)
+        return word
+
+    return compute

@@ -1,0 +1,185 @@
+"""One table of the instructions that depend on their sources alone: what `lookup` gives is all that they do.
+
+An entry is made for a spelling, such as ``add.rn.ftz.f32``: a builder for the opcode's root takes the modifiers that it
+knows, one by one, and what is left over is not known here. Then `lookup` gives None: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..ptx import TYPE_BYTES, Immediate, Instruction, Operand, Pair, Special, Symbol, Vector
+
+BIT = np.dtype(np.bool_)
+_KINDS = {"b": "u", "u": "u", "s": "i"}
+
+# What an operand's bits are read as. f16, bf16, tf32 and what is packed are the unsigned integers of their bits.
+DTYPES: dict[str, np.dtype] = {
+    name: np.dtype(f"{_KINDS.get(name[0], 'u') if name not in ('f32', 'f64') else 'f'}{size}")
+    for name, size in TYPE_BYTES.items()
+    if 0 < size <= 8
+} | {name: np.dtype(np.uint32) for name in ("u16x2", "s16x2")}
+DTYPES |= {"pred": BIT, "e4m3x2": np.dtype(np.uint16), "e5m2x2": np.dtype(np.uint16)}
+
+
+@dataclass(frozen=True)
+class Pure:
+    """One instruction as a function of its sources.
+
+    Attributes
+    ----------
+    section : str
+        Title of its section in the PTX ISA.
+    results, sources : tuple of numpy.dtype
+        One for each operand, with vectors and pairs spread. A source is the low bits of its register; a result fills
+        its register, zero-extended, or sign-extended if its dtype is signed.
+    compute : callable
+        ``compute(*sources)``: arrays of one shape, or scalars among them, to one array, or to a tuple if there are
+        several results. It writes to none of its sources, but may return one. Call it under
+        ``np.errstate(all="ignore")``.
+    warp : bool
+        Lanes see each other: sources are ``[warps, 32]``, and before them comes ``active``, which of those execute.
+    carry_in, carry_out : bool
+        CC.CF is one more source, or one more result: the last.
+    approximate : bool
+        PTX documents an error, and hardware may give other bits.
+    """
+
+    section: str
+    results: tuple[np.dtype, ...]
+    sources: tuple[np.dtype, ...]
+    compute: Callable[..., Any]
+    warp: bool = False
+    carry_in: bool = False
+    carry_out: bool = False
+    approximate: bool = False
+
+
+class Unknown(Exception):
+    """A spelling that is not in the table."""
+
+
+class Spelling:
+    """The modifiers of an opcode, from which a builder takes those that it knows."""
+
+    def __init__(self, opcode: tuple[str, ...], layout: tuple[str, ...]):
+        self.root = opcode[0]
+        self.layout = (
+            layout  # of each operand: "" if it is plain, "v4" a vector, "p" a pair, "@" an address of something
+        )
+        self.words = list(opcode[1:])
+
+    def flag(self, word: str) -> bool:
+        """Whether this modifier stands there; takes it."""
+        if word not in self.words:
+            return False
+        self.words.remove(word)
+        return True
+
+    def choice(self, *words: str, default: str | None = None) -> str:
+        """The one modifier of these; without a default, there must be one."""
+        found = [word for word in self.words if word in words]
+        if len(found) > 1 or not (found or default is not None):
+            self.unknown()
+        if not found:
+            return str(default)
+        self.words.remove(found[0])
+        return found[0]
+
+    def type(self, *among: str) -> str:
+        """The last modifier, which is one of these types."""
+        if not self.words or self.words[-1] not in among:
+            self.unknown()
+        return self.words.pop()
+
+    def unknown(self) -> NoReturn:
+        raise Unknown
+
+
+Builder = Callable[[Spelling], Pure]
+_BUILDERS: dict[str, Builder] = {}
+
+
+def entry(*roots: str) -> Callable[[Builder], Builder]:
+    """The builder of all opcodes that begin so."""
+
+    def register(builder: Builder) -> Builder:
+        assert not _BUILDERS.keys() & {*roots}
+        _BUILDERS.update(dict.fromkeys(roots, builder))
+        return builder
+
+    return register
+
+
+def pure(section: str, results: str, sources: str, compute: Callable[..., Any], **rest: bool) -> Pure:
+    """A `Pure` whose operands are given as types: ``pure("shl", "b32", "b32 u32", ...)``."""
+    given, taken = (tuple(DTYPES[name] for name in names.split()) for names in (results, sources))
+    return Pure(section, given, taken, compute, **rest)
+
+
+def lookup(instruction: Instruction) -> Pure | None:
+    """The instruction as a function, or None if it is not in this table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuda_tma.simulate.ptx import Immediate, Instruction, Register
+    >>> shift = lookup(Instruction(("shl", "b32"), (Register(0), Register(1), Immediate(4))))
+    >>> shift.section, shift.compute(np.uint32([1, 2]), np.uint32(4))
+    ('shl', array([16, 32], dtype=uint32))
+    """
+    found = _built(instruction.opcode, tuple(_layout(operand) for operand in instruction.operands))
+    if found is None or _spread(instruction.operands) != len(found.results) + len(found.sources):
+        return None
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _built(opcode: tuple[str, ...], layout: tuple[str, ...]) -> Pure | None:
+    builder = _BUILDERS.get(opcode[0])
+    if builder is None:
+        return None
+    spelling = Spelling(opcode, layout)
+    try:
+        found = builder(spelling)
+    except Unknown:
+        return None
+    return None if spelling.words else found
+
+
+def _layout(operand: Operand) -> str:
+    if isinstance(operand, Vector):
+        return f"v{len(operand.elements)}"
+    if isinstance(operand, Pair):
+        return "p"
+    return "@" if isinstance(operand, Symbol | Special) else ""
+
+
+def _spread(operands: tuple[Operand, ...]) -> int:
+    return sum(len(each.elements) if isinstance(each, Vector) else 1 + isinstance(each, Pair) for each in operands)
+
+
+def immediate(operand: Immediate, dtype: np.dtype) -> Any:
+    """A number of the PTX as a scalar of this dtype.
+
+    Integers wrap. A floating-point number becomes the nearest of the dtype; its bits, if that is an integer as wide.
+    """
+    if not operand.type:
+        if dtype.kind == "f":
+            return dtype.type(operand.value)
+        if dtype == BIT:
+            return np.bool_(operand.value)
+        bits = operand.value & (1 << 8 * dtype.itemsize) - 1
+        return np.array(bits, f"u{dtype.itemsize}").view(dtype)[()]
+    width = 4 if operand.type == "f32" else 8
+    number = np.array(operand.value, f"u{width}").view(f"f{width}")
+    if dtype.kind == "f":
+        return number.astype(dtype)[()]
+    if dtype.itemsize != width:
+        raise ValueError(f"a number of type {operand.type} has {width} bytes; the operand has {dtype.itemsize}")
+    return number.view(dtype)[()]

@@ -1,0 +1,149 @@
+"""One instruction on arrays of lanes, and exact references for it: Python's integers and fractions."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import cache
+from math import inf, isinf, isnan, nan
+
+import numpy as np
+from hypothesis import strategies as st
+
+from cuda_tma.simulate.ptx import TYPE_BYTES, parse
+from cuda_tma.simulate.pure import Pure, lookup
+
+
+@cache
+def instruction(text: str):
+    """The instruction of ``add.s32 d, a, b``: its operands are any names, immediates too."""
+    names = sorted(set(re.findall(r"\b[a-z]\d*\b", text.partition(" ")[2])))
+    declared = f".reg .b64 {', '.join(names)};" if names else ""
+    (found,) = parse(f".entry k() {{ {declared} {text}; }}").functions["k"].instructions
+    return found
+
+
+def entry_of(text: str) -> Pure:
+    found = lookup(instruction(text))
+    assert found is not None, f"{text} is not in the table"
+    return found
+
+
+def compute(text: str, *sources):
+    """What the instruction makes of these lanes, given as the integers of their bits; so are the results."""
+    entry = entry_of(text)
+    lanes = [
+        np.array(source, f"u{dtype.itemsize}").view(dtype) for source, dtype in zip(sources, entry.sources, strict=True)
+    ]
+    with np.errstate(all="ignore"):
+        found = entry.compute(*lanes)
+    results = found if isinstance(found, tuple) else (found,)
+    dtypes = (*entry.results, *[np.dtype(bool)] * entry.carry_out)
+    listed = [as_bits(result, dtype) for result, dtype in zip(results, dtypes, strict=True)]
+    return listed if isinstance(found, tuple) else listed[0]
+
+
+def as_bits(result, dtype) -> list[int]:
+    assert result.dtype.itemsize == dtype.itemsize and (result.dtype.kind == "f") == (dtype.kind == "f"), (
+        result.dtype,
+        dtype,
+    )
+    return np.ascontiguousarray(result).view(f"u{dtype.itemsize}").tolist()
+
+
+def signed(value: int, width: int) -> int:
+    return value - (1 << width) if value >> width - 1 else value
+
+
+def integers_of(type_: str) -> st.SearchStrategy[int]:
+    """Bits of an integer type: all of them, and often those where something ends."""
+    width = 8 * TYPE_BYTES[type_]
+    ends = [0, 1, 2, (1 << width) - 1, 1 << width - 1, (1 << width - 1) - 1, (1 << width // 2) - 1, 1 << width // 2]
+    return st.sampled_from(ends) | st.integers(0, (1 << width) - 1)
+
+
+# ---- floating-point: bits to fractions, and back with one rounding ----
+
+LAYOUT = {
+    "f16": (5, 10),
+    "bf16": (8, 7),
+    "f32": (8, 23),
+    "f64": (11, 52),
+    "e4m3": (4, 3),
+    "e5m2": (5, 2),
+    "tf32": (8, 10),
+}
+
+
+def value_of(bits: int, type_: str) -> Fraction | float:
+    """A fraction, or infinity or NaN; -0 is the float -0.0."""
+    exponent_bits, fraction_bits = LAYOUT[type_]
+    bias = (1 << exponent_bits - 1) - 1
+    negative, exponent = bits >> exponent_bits + fraction_bits & 1, bits >> fraction_bits & (1 << exponent_bits) - 1
+    fraction = bits & (1 << fraction_bits) - 1
+    if type_ == "e4m3":
+        if exponent == 15 and fraction == 7:
+            return nan
+    elif exponent == (1 << exponent_bits) - 1:
+        return nan if fraction else -inf if negative else inf
+    if not exponent and not fraction:
+        return -0.0 if negative else Fraction(0)
+    significand = fraction + ((1 << fraction_bits) if exponent else 0)
+    value = Fraction(significand) * Fraction(2) ** (max(exponent, 1) - bias - fraction_bits)
+    return -value if negative else value
+
+
+def bits_of(value: Fraction | float, type_: str, mode: str = "rn") -> int:
+    """The bits of the value rounded once; NaN as the GPU gives it. -0.0 and infinities are floats."""
+    exponent_bits, fraction_bits = LAYOUT[type_]
+    width = exponent_bits + fraction_bits
+    bias = (1 << exponent_bits - 1) - 1
+    if isinstance(value, float):
+        if isnan(value):
+            return {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "e4m3": 0x7F, "e5m2": 0x7F}[type_]
+        assert isinf(value) or value == 0
+        infinity = (1 << exponent_bits) - 1 << fraction_bits
+        return (str(value)[0] == "-") << width | (infinity if isinf(value) else 0)
+    size, negative = abs(value), value < 0
+    largest = {"e4m3": 0x7E}.get(type_, ((1 << exponent_bits) - 1 << fraction_bits) - 1)
+    exponent = max(_floor_log2(size), 1 - bias) if size else 1 - bias
+    unit = Fraction(2) ** (exponent - fraction_bits)
+    whole, rest = divmod(size, unit)
+    if mode in ("rn", "rna"):
+        up = rest * 2 > unit or (rest * 2 == unit and (mode == "rna" or whole % 2 == 1))
+    else:
+        up = rest > 0 and mode == ("rm" if negative else "rp")
+    whole = int(whole) + up
+    magnitude = whole + (exponent + bias - 1 << fraction_bits)
+    if magnitude > largest:
+        magnitude = largest + (mode in ("rn", "rna") or mode == ("rm" if negative else "rp"))
+    return negative << width | magnitude
+
+
+def _floor_log2(value: Fraction) -> int:
+    found = value.numerator.bit_length() - value.denominator.bit_length()
+    return found if Fraction(2) ** found <= value else found - 1
+
+
+def flushed(value: Fraction | float, type_: str) -> Fraction | float:
+    least = Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
+    if isinstance(value, float) or not value or abs(value) >= least:
+        return value
+    return -0.0 if value < 0 else Fraction(0)
+
+
+def floats_of(type_: str) -> st.SearchStrategy[int]:
+    """Bits of a format: any; and few ones in the significand, with exponents that often meet, so that sums tie."""
+    exponent_bits, fraction_bits = LAYOUT[type_]
+    bias, top = (1 << exponent_bits - 1) - 1, (1 << exponent_bits) - 1
+    single = st.integers(0, fraction_bits - 1).map(lambda place: 1 << place)
+    many = st.integers(0, fraction_bits).map(lambda place: (1 << fraction_bits) - (1 << place))
+    fraction = st.sampled_from([0, 1, (1 << fraction_bits) - 1]) | single | many | st.tuples(single, many).map(sum)
+    near = st.integers(-fraction_bits - 2, fraction_bits + 2).map(lambda place: min(max(place + bias, 0), top))
+    exponent = st.sampled_from([0, 0, 1, 2, top - 2, top - 1, top, bias]) | near | near
+    parts = st.tuples(st.booleans(), exponent, fraction).map(
+        lambda part: (
+            part[0] << exponent_bits + fraction_bits | part[1] << fraction_bits | part[2] & (1 << fraction_bits) - 1
+        )
+    )
+    return parts | parts | st.integers(0, (1 << 1 + exponent_bits + fraction_bits) - 1)

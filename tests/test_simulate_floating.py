@@ -1,0 +1,279 @@
+"""Floating-point instructions of the simulator against fractions, rounded once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import inf, isqrt, nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .pure_instructions import LAYOUT, bits_of, compute, floats_of, flushed, value_of
+
+DIRECTIONS = ("rn", "rz", "rm", "rp")
+TYPES = ("f16", "bf16", "f32", "f64")
+
+
+def isnan(value) -> bool:
+    return isinstance(value, float) and value != value
+
+
+def isinf(value) -> bool:
+    return isinstance(value, float) and abs(value) == inf
+
+
+def negative(value) -> bool:
+    return str(value)[0] == "-"
+
+
+def negated(value):
+    return -value if value or isinstance(value, float) else -0.0
+
+
+def total(a, b, mode):
+    """a + b, of fractions, infinities, NaN and -0.0."""
+    if isinstance(a, float) and isinstance(b, float) and a == b == 0:
+        return -0.0
+    if isnan(a) or isnan(b) or isinf(a) or isinf(b):
+        return sum(float(each) if isinstance(each, float) else 0.0 for each in (a, b))
+    found = Fraction(a) + Fraction(b)
+    if found == 0:
+        return -0.0 if mode == "rm" and (negative(a) or negative(b)) else Fraction(0)
+    return found
+
+
+def times(a, b):
+    if isnan(a) or isnan(b):
+        return nan
+    if isinf(a) or isinf(b):
+        return nan if a == 0 or b == 0 else -inf if negative(a) != negative(b) else inf
+    if a == 0 or b == 0:
+        return -0.0 if negative(a) != negative(b) else Fraction(0)
+    return a * b
+
+
+def over(a, b):
+    if isnan(a) or isnan(b) or (isinf(a) and isinf(b)) or (a == 0 and b == 0):
+        return nan
+    sign = negative(a) != negative(b)
+    if isinf(a) or b == 0:
+        return -inf if sign else inf
+    if a == 0 or isinf(b):
+        return -0.0 if sign else Fraction(0)
+    return a / b
+
+
+def fused(a, b, c, mode):
+    return total(times(a, b), c, mode)
+
+
+def encoded(value, type_, mode="rn", ftz=False, sat=False, relu=False):
+    """Bits of a value; None for an f64's NaN, whose bits PTX leaves open."""
+    if isnan(value) and type_ == "f64":
+        return None
+    bits = bits_of(value, type_, mode)
+    width = sum(LAYOUT[type_])
+    if ftz and not bits >> LAYOUT[type_][1] & (1 << LAYOUT[type_][0]) - 1:
+        bits &= 1 << width
+    if sat:
+        one = ((1 << LAYOUT[type_][0] - 1) - 1) << LAYOUT[type_][1]
+        bits = 0 if isnan(value) or bits >> width else min(bits, one)
+    return 0 if relu and bits >> width and not isnan(value) else bits
+
+
+def same(found: list[int], wanted: list[int | None], type_: str) -> list[bool]:
+    return [f == w if w is not None else isnan(value_of(f, type_)) for f, w in zip(found, wanted, strict=True)]
+
+
+def check(text: str, type_: str, count: int, expected, data, ftz=False, result="", **flags):
+    lanes = data.draw(st.lists(st.tuples(*[floats_of(type_)] * count), min_size=1, max_size=12))
+    found = compute(text, *zip(*lanes, strict=True))
+    wanted = []
+    for lane in lanes:
+        values = [value_of(bits, type_) for bits in lane]
+        values = [flushed(value, type_) for value in values] if ftz else values
+        wanted.append(encoded(expected(*values), result or type_, ftz=ftz, **flags))
+    right = same(found, wanted, result or type_)
+    place = right.index(False) if False in right else 0
+    assert all(right), (text, [hex(b) for b in lanes[place]], hex(found[place]), wanted[place] and hex(wanted[place]))
+
+
+@settings(max_examples=50)
+@given(st.data(), st.sampled_from(TYPES))
+def test_sums_and_products(data, type_):
+    for mode in DIRECTIONS if type_ in ("f32", "f64") else ("rn",):
+        check(f"add.{mode}.{type_} d, a, b", type_, 2, lambda a, b, m=mode: total(a, b, m), data, mode=mode)
+        check(f"sub.{mode}.{type_} d, a, b", type_, 2, lambda a, b, m=mode: total(a, negated(b), m), data, mode=mode)
+        check(f"mul.{mode}.{type_} d, a, b", type_, 2, times, data, mode=mode)
+
+
+@settings(max_examples=50)
+@given(st.data(), st.sampled_from(TYPES))
+def test_fused(data, type_):
+    for mode in DIRECTIONS if type_ in ("f32", "f64") else ("rn",):
+        check(f"fma.{mode}.{type_} d, a, b, c", type_, 3, lambda a, b, c, m=mode: fused(a, b, c, m), data, mode=mode)
+
+
+@settings(max_examples=200)
+@given(st.data(), st.sampled_from(TYPES), st.sampled_from(DIRECTIONS))
+def test_fused_beside_a_tie(data, type_, mode):
+    """a * b is half a unit of c, or a hair more or less: where rounding twice goes wrong."""
+    mode = mode if type_ in ("f32", "f64") else "rn"
+    exponent_bits, fraction_bits = LAYOUT[type_]
+    bias = (1 << exponent_bits - 1) - 1
+    lanes = []
+    for _ in range(8):
+        place = data.draw(st.integers(1, 2 * bias - 1))
+        c = (
+            place << fraction_bits
+            | data.draw(st.integers(0, 3))
+            | data.draw(st.booleans()) << exponent_bits + fraction_bits
+        )
+        split = data.draw(st.integers(-8, 8))
+        half = max(min(place - fraction_bits - 1 - split, 2 * bias), 1)
+        a = half << fraction_bits | data.draw(st.integers(0, 1))
+        b = max(min(bias + split, 2 * bias), 1) << fraction_bits | data.draw(st.integers(0, 1))
+        lanes.append((a, b | data.draw(st.booleans()) << exponent_bits + fraction_bits, c))
+    found = compute(f"fma.{mode}.{type_} d, a, b, c", *zip(*lanes, strict=True))
+    wanted = [encoded(fused(*(value_of(bits, type_) for bits in lane), mode), type_, mode) for lane in lanes]
+    assert all(same(found, wanted, type_)), next(x for x in zip(lanes, found, wanted, strict=True) if x[1] != x[2])
+
+
+@settings(max_examples=80)
+@given(
+    st.data(),
+    st.sampled_from([("f32", "rn"), ("f32", "rp"), ("f32", "rz"), ("f16", "rn")]),
+    st.sampled_from([(True, False), (False, True), (True, True)]),
+)
+def test_flushing_and_saturation(data, kind, flags):
+    (type_, mode), (ftz, sat) = kind, flags
+    spelled = f"{mode}{'.ftz' * ftz}{'.sat' * sat}.{type_}"
+    wanted = {"mode": mode, "ftz": ftz, "sat": sat}
+    check(f"add.{spelled} d, a, b", type_, 2, lambda a, b: total(a, b, mode), data, **wanted)
+    check(f"mul.{spelled} d, a, b", type_, 2, times, data, **wanted)
+    check(f"fma.{spelled} d, a, b, c", type_, 3, lambda a, b, c: fused(a, b, c, mode), data, **wanted)
+
+
+@settings(max_examples=40)
+@given(st.data(), st.sampled_from(["f16", "bf16"]))
+def test_relu(data, type_):
+    check(f"fma.rn.relu.{type_} d, a, b, c", type_, 3, lambda a, b, c: fused(a, b, c, "rn"), data, relu=True)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(["f32", "f64"]), st.sampled_from(DIRECTIONS))
+def test_quotients(data, type_, mode):
+    check(f"div.{mode}.{type_} d, a, b", type_, 2, over, data, mode=mode)
+    check(f"rcp.{mode}.{type_} d, a", type_, 1, lambda a: over(Fraction(1), a), data, mode=mode)
+    if type_ == "f32":
+        check(f"div.{mode}.ftz.f32 d, a, b", type_, 2, over, data, mode=mode, ftz=True)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(["f32", "f64"]), st.sampled_from(DIRECTIONS))
+def test_square_roots(data, type_, mode):
+    lanes = data.draw(st.lists(floats_of(type_), min_size=1, max_size=12))
+    found = compute(f"sqrt.{mode}.{type_} d, a", lanes)
+    for bits, root in zip(lanes, found, strict=True):
+        value = value_of(bits, type_)
+        if isnan(value) or value < 0:
+            assert isnan(value_of(root, type_))
+        elif value == 0 or isinf(value):
+            assert root == bits
+        else:
+            assert root == bits_of(long_root(value), type_, mode), hex(bits)
+
+
+def long_root(value: Fraction) -> Fraction:
+    """The square root to many bits, the last of which is set if it is not exact: then it rounds as the root would."""
+    shift = 2 * (200 + max(0, value.denominator.bit_length()))
+    whole = value.numerator * (1 << shift) // value.denominator
+    root = isqrt(whole)
+    exact = Fraction(root * root, 1 << shift) == value
+    return Fraction(2 * root + (not exact), 1 << shift // 2 + 1)
+
+
+@settings(max_examples=40)
+@given(st.data(), st.sampled_from(TYPES))
+def test_minimum_and_maximum(data, type_):
+    def less(a, b):
+        return a < b or (a == b and negative(a))
+
+    def extreme(which, of_nan):
+        def expected(a, b):
+            if isnan(a) or isnan(b):
+                return nan if of_nan else (b if isnan(a) else a)
+            return (a if less(a, b) else b) if which == "min" else (b if less(a, b) else a)
+
+        return expected
+
+    def magnitude(a):
+        return abs(a)
+
+    for which in ("min", "max"):
+        check(f"{which}.{type_} d, a, b", type_, 2, extreme(which, False), data)
+        if type_ == "f64":
+            continue
+        check(f"{which}.NaN.{type_} d, a, b", type_, 2, extreme(which, True), data)
+        if type_ != "bf16":
+            check(f"{which}.ftz.{type_} d, a, b", type_, 2, extreme(which, False), data, ftz=True)
+
+        def xorsign(a, b, which=which):
+            found = extreme(which, True)(magnitude(a), magnitude(b))
+            return negated(found) if negative(a) != negative(b) and not isnan(found) else found
+
+        check(f"{which}.NaN.xorsign.abs.{type_} d, a, b", type_, 2, xorsign, data)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(TYPES))
+def test_signs(data, type_):
+    size = sum(LAYOUT[type_])
+    lanes = [bits for bits in data.draw(st.lists(floats_of(type_), max_size=12)) if not isnan(value_of(bits, type_))]
+    assert compute(f"abs.{type_} d, a", lanes) == [bits & (1 << size) - 1 for bits in lanes]
+    assert compute(f"neg.{type_} d, a", lanes) == [bits ^ 1 << size for bits in lanes]
+    if type_ in ("f32", "f64"):
+        signs = data.draw(st.lists(floats_of(type_), min_size=len(lanes), max_size=len(lanes)))
+        wanted = [bits & (1 << size) - 1 | sign & 1 << size for bits, sign in zip(lanes, signs, strict=True)]
+        assert compute(f"copysign.{type_} d, a, b", signs, lanes) == wanted
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(["f16x2", "bf16x2"]), st.sampled_from(["add", "mul", "fma.rn", "max", "neg"]))
+def test_pairs_are_two_halves(data, type_, name):
+    count = {"fma.rn": 3, "neg": 1}.get(name, 2)
+    operands = ", ".join("dabc"[: count + 1])
+    half = type_.removesuffix("x2")
+    lanes = data.draw(st.lists(st.tuples(*[floats_of(half)] * 2 * count), min_size=1, max_size=6))
+    columns = list(zip(*lanes, strict=True))
+    low, high = (compute(f"{name}.{half} {operands}", *columns[at::2]) for at in (0, 1))
+    words = [[b << 16 | a for a, b in zip(columns[at], columns[at + 1], strict=True)] for at in range(0, 2 * count, 2)]
+    found = compute(f"{name}.{type_} {operands}", *words)
+    assert found == [b << 16 | a for a, b in zip(low, high, strict=True)]
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+def test_testp(type_):
+    exponent_bits, fraction_bits = LAYOUT[type_]
+    top = (1 << exponent_bits) - 1 << fraction_bits
+    zero, least, normal, infinite, number = 0, 1, 1 << fraction_bits, top, top + 1
+    given = [zero, least, normal, infinite, number, 1 << exponent_bits + fraction_bits]
+    wanted = {
+        "finite": [1, 1, 1, 0, 0, 1], "infinite": [0, 0, 0, 1, 0, 0], "number": [1, 1, 1, 1, 0, 1],
+        "notanumber": [0, 0, 0, 0, 1, 0], "normal": [1, 0, 1, 0, 0, 1], "subnormal": [0, 1, 0, 0, 0, 0],
+    }  # fmt: skip
+    assert {name: compute(f"testp.{name}.{type_} d, a", given) for name in wanted} == wanted
+
+
+def test_special_values_of_every_pair():
+    """All pairs of what is special in f32, for add and mul: against NumPy, NaN as the GPU's."""
+    special = np.uint32([0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00001])
+    a, b = np.array(list(product(np.concatenate([special, special | 1 << 31]), repeat=2)), np.uint32).T.copy()
+    for name, ufunc in (("add", np.add), ("mul", np.multiply)):
+        with np.errstate(all="ignore"):
+            wanted = ufunc(a.view(np.float32), b.view(np.float32))
+        wanted = np.where(np.isnan(wanted), np.uint32(0x7FFFFFFF), wanted.view(np.uint32))
+        assert compute(f"{name}.f32 d, a, b", a.tolist(), b.tolist()) == wanted.tolist()
