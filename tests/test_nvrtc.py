@@ -6,6 +6,7 @@ import pytest
 
 from cuda_tma import CompileError
 from cuda_tma._launch.compiled import Compiled
+from cuda_tma._launch.diagnosis import diagnose
 from cuda_tma._launch.nvrtc import compile_source, request
 
 SOURCE = """
@@ -226,6 +227,14 @@ extern "C" __global__ void k(int a) { inlined(a); }
     assert "-DCUDA_TMA_NO_REFUSALS" in options_of(options=["-Ofc=max"])
     assert "-DCUDA_TMA_NO_REFUSALS" in options_of(options=["--Ofast-compile", "max"])
     assert "-DCUDA_TMA_NO_REFUSALS" not in options_of(options=["-Ofc=min"])
+
+
+def test_the_line_is_shown_where_nvrtc_shows_none():
+    """As that of CUDA 12.0 does not."""
+    log = 'k.cu(2): error: identifier "foo" is undefined\n\n1 error detected in the compilation of "k.cu".'
+    for file, shown in (("k.cu", "is undefined\n\n    foo();\n\n"), ("other.cu", "is undefined\n\n")):
+        assert f"{shown}{log}" in str(diagnose(log, "void k() {\n  foo();\n}", file, "k", "sm_90a"))
+    assert "line" not in str(diagnose(log, "one line", "k.cu", "k", "sm_90a"))  # #line directives, say
 
 
 def test_a_constant_that_is_none_is_named():

@@ -35,7 +35,9 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
     elsewhere = [error for error in errors if error["file"] != _EXPRESSIONS]
     if elsewhere:
         first = elsewhere[0]
-        return _error(name, target, first["file"], int(first["line"]), first["text"], log)
+        line = int(first["line"])
+        shown = "" if "^" in log or first["file"] != file else _line(source, line)  # NVRTC of CUDA 12.0 shows no line
+        return _error(name, target, first["file"], line, first["text"], shown + log)
     if not errors:
         return CompileError(f"kernel {name!r} does not compile for {target}:\n\n{log}", log)
     text, constant = errors[0]["text"], _CONSTANT.search(log)
@@ -60,9 +62,17 @@ def diagnose_assembly(log: str, ptx: str, source: str, file: str, name: str, tar
     if place is None:
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}\n\n{log}", log)
     found, line, column = place
-    lines = source.splitlines() if found.endswith(file) else []
-    shown = f"  {lines[line - 1]}\n  {' ' * (column - 1)}^\n\n" if line <= len(lines) else ""
-    return _error(name, target, file if lines else found, line, text, shown + log)
+    is_own = found.endswith(file)
+    shown = _line(source, line, column) if is_own else ""
+    return _error(name, target, file if is_own else found, line, text, shown + log)
+
+
+def _line(source: str, line: int, column: int = 0) -> str:
+    """A line of the source, and a caret below a column, if that is known; empty if there is no such line."""
+    lines = source.splitlines()
+    if line > len(lines):
+        return ""
+    return f"  {lines[line - 1]}\n" + (f"  {' ' * (column - 1)}^\n\n" if column else "\n")
 
 
 def _sentence(name: str) -> str:
