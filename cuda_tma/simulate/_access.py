@@ -1,0 +1,61 @@
+"""Loads and stores of many lanes at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._group import Group
+from ._lanes import Lanes, as_array, count
+from ._observe import Access
+from ._memory import Piece
+from .ptx import Place
+
+__all__ = ["load", "observe", "store"]
+
+Places = tuple[Place, ...]
+
+
+def load(
+    group: Group, lanes: Lanes, space: str, addresses: np.ndarray, dtype: np.dtype, elements: int, places: Places
+) -> list[np.ndarray]:
+    """What lies at the address of each lane: `elements` arrays of a value for each lane."""
+    size = dtype.itemsize * elements
+    pieces = group.machine.memory.pieces(space, lanes, addresses, size)
+    if group.machine.observer is not None:
+        observe(group, "read", lanes, pieces, size, places)
+    if len(pieces) == 1:
+        ((_, buffer, positions, _),) = pieces
+        items, view = positions // dtype.itemsize, buffer.typed(dtype)
+        return [view[items + i] if i else view[items] for i in range(elements)]
+    values = [np.empty(count(lanes), dtype) for _ in range(elements)]
+    for chosen, buffer, positions, _ in pieces:
+        items, view = positions // dtype.itemsize, buffer.typed(dtype)
+        for i, value in enumerate(values):
+            value[chosen] = view[items + i]
+    return values
+
+
+def store(
+    group: Group, lanes: Lanes, space: str, addresses: np.ndarray, values: list[np.ndarray], places: Places
+) -> None:
+    """Write an array of values for each element; where lanes write to one address, the last one stays."""
+    dtype = values[0].dtype
+    size = dtype.itemsize * len(values)
+    pieces = group.machine.memory.pieces(space, lanes, addresses, size, writes=True)
+    if group.machine.observer is not None:
+        observe(group, "write", lanes, pieces, size, places)
+    for piece in pieces:
+        items, view = piece.positions // dtype.itemsize, piece.buffer.typed(dtype)
+        for i, value in enumerate(values):
+            view[items + i] = piece.of(value)
+
+
+def observe(group: Group, kind: str, lanes: Lanes, pieces: list[Piece], size_bytes: int, places: Places) -> None:
+    """Tell the observer of accesses by the generic proxy."""
+    for piece in pieces:
+        if piece.space != "local":
+            start = getattr(piece.buffer, "start", 0)
+            some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
+            positions = piece.positions + start
+            access = Access(kind, "generic", None, some, piece.space, positions, size_bytes, places)
+            group.machine.observer.access(access)

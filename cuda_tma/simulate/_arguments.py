@@ -1,0 +1,104 @@
+"""The block of a kernel's parameters, from what is passed: each at its offset, checked against what is known of it."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._given import shown
+from ..map_type import MapType
+from .kernel import Kernel
+from .ptx import Variable
+from .tensor_map import TensorMap
+
+__all__ = ["parameter_block"]
+
+Address = Callable[[Any], int]
+MakeMap = Callable[[Any, MapType], TensorMap]
+_FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
+
+
+def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, make_map: MakeMap) -> np.ndarray:
+    """The bytes that a launch hands over.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    arguments : sequence
+        One for each parameter.
+    address : callable
+        The simulated address of an array.
+    make_map : callable
+        A tensor map of an array, for a parameter that is a typed map.
+
+    Returns
+    -------
+    numpy.ndarray of uint8
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument does not fit its parameter.
+    """
+    parameters = kernel.parameters
+    if len(arguments) != len(parameters):
+        raise TypeError(f"{kernel.name} has {len(parameters)} parameters, and {len(arguments)} arguments were given")
+    types = kernel.parameter_types or (None,) * len(parameters)
+    last = parameters[-1] if parameters else None
+    block = np.zeros(last.offset + last.size_bytes if last else 1, np.uint8)
+    for number, (parameter, of_type, argument) in enumerate(zip(parameters, types, arguments, strict=True)):
+        if isinstance(of_type, MapType) and not isinstance(argument, (TensorMap, bytes, bytearray)):
+            argument = make_map(argument, of_type)
+        data = _bytes(f"argument {number}", parameter, of_type, argument, address)
+        if len(data) != parameter.size_bytes:
+            raise TypeError(
+                f"argument {number} is {len(data)} bytes, and the parameter has {parameter.size_bytes}: "
+                f"{_wanted(parameter)}"
+            )
+        block[parameter.offset : parameter.offset + len(data)] = np.frombuffer(data, np.uint8)
+    return block
+
+
+def _bytes(name: str, parameter: Variable, of_type: Any, argument: Any, address: Address) -> bytes:
+    if isinstance(argument, (bytes, bytearray, memoryview, TensorMap)):
+        return bytes(argument)
+    if isinstance(argument, np.generic):
+        return argument.tobytes()
+    if isinstance(argument, (bool, numbers.Integral)):
+        return _integer(name, parameter, of_type, int(argument))
+    if isinstance(argument, numbers.Real):
+        return _real(name, parameter, of_type, float(argument))
+    if argument is None and parameter.size_bytes == 8:
+        return bytes(8)  # a null pointer
+    if parameter.size_bytes != 8:
+        raise TypeError(f"{name} is {shown(argument)}; {_wanted(parameter)}")
+    return address(argument).to_bytes(8, "little")
+
+
+def _integer(name: str, parameter: Variable, of_type: Any, value: int) -> bytes:
+    if of_type == "float" or (of_type is None and parameter.type.startswith("f")):
+        return _real(name, parameter, of_type, float(value))
+    bits = 8 * parameter.size_bytes
+    if bits > 64 or not -(1 << (bits - 1)) <= value < 1 << bits:
+        raise TypeError(f"{name} is {value}, which is no value of {bits} bits; {_wanted(parameter)}")
+    return (value % (1 << bits)).to_bytes(parameter.size_bytes, "little")
+
+
+def _real(name: str, parameter: Variable, of_type: Any, value: float) -> bytes:
+    if of_type not in ("float", None) or not (of_type or parameter.type.startswith("f")):
+        raise TypeError(f"{name} is {value}, and the parameter is no floating-point number: pass an integer")
+    if parameter.size_bytes not in _FLOATS:
+        raise TypeError(f"{name} is {value}; {_wanted(parameter)}")
+    return _FLOATS[parameter.size_bytes](value).tobytes()
+
+
+def _wanted(parameter: Variable) -> str:
+    size = parameter.size_bytes
+    if size == 8:
+        return "pass an array, an address, or a number of 8 bytes"
+    if size == 128:
+        return "pass a tensor map of Device.create_tensor_map, or the bytes of a struct"
+    return f"pass a number of {size} bytes" if size in (1, 2, 4) else f"pass the {size} bytes of a struct"

@@ -1,0 +1,116 @@
+"""Asynchronous operations: each takes effect, in one or two stages, at a moment that the order of the launch chooses.
+
+Every moment between the instruction and the wait for it is legal, and a kernel must be right at all of them. ``early``
+is at once, ``late`` when nobody can go on without it, ``random`` any, by the seed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+__all__ = ["ORDERS", "Engine", "Operation"]
+
+ORDERS = ("early", "late", "random")
+_NOW = 0.3  # how often, in random order, something pending takes effect between two turns of threads
+
+
+class Operation:
+    """What is still to be done of one copy.
+
+    Attributes
+    ----------
+    ctas : tuple of int
+        Resident CTAs whose shared memory the first stage reads.
+    """
+
+    __slots__ = ("_done", "_stages", "ctas")
+
+    def __init__(self, stages: Iterable[Callable[[], None]], ctas: tuple[int, ...] = ()):
+        self._stages = [*stages]
+        self._done = 0
+        self.ctas = ctas
+
+    @property
+    def pending(self) -> bool:
+        """Whether a stage is left."""
+        return self._done < len(self._stages)
+
+    def advance(self, stages: int | None = None) -> None:
+        """Do what is left of the first `stages`, or of all."""
+        last = len(self._stages) if stages is None else stages
+        while self._done < last:
+            self._done += 1  # before: a fault leaves it done
+            self._stages[self._done - 1]()
+
+
+class Engine:
+    """All operations that are under way, and the groups in which threads wait for theirs."""
+
+    def __init__(self, order: str, generator: np.random.Generator | None):
+        self._early, self._random = order == "early", generator
+        self._pending: list[Operation] = []
+        self._open: dict[tuple[str, int], list[Operation]] = defaultdict(list)
+        self._groups: dict[tuple[str, int], deque[list[Operation]]] = defaultdict(deque)
+
+    def submit(self, operation: Operation, kind: str | None = None, owner: int = 0) -> None:
+        """Begin an operation; in the open group of its kind and owner, if it is waited for by groups."""
+        if self._early:
+            operation.advance()
+            return
+        self._pending.append(operation)
+        if kind:
+            self._open[kind, owner].append(operation)
+
+    def commit(self, kind: str, owners: Iterable[int]) -> None:
+        """Close the open groups of some owners."""
+        if not self._early:
+            for owner in owners:
+                self._groups[kind, owner].append(self._open.pop((kind, owner), []))
+
+    def wait(self, kind: str, owners: Iterable[int], most: int, stages: int | None = None) -> None:
+        """Complete all but the last `most` groups of some owners, or their first `stages`."""
+        if self._early:
+            return
+        for owner in owners:
+            groups = self._groups.get((kind, owner), ())
+            for group in [*groups][: max(0, len(groups) - most)]:
+                for operation in group:
+                    operation.advance(stages)
+                if stages is None:
+                    groups.popleft()
+
+    def begun_by(self, kind: str, owner: int) -> list[Operation]:
+        """What an owner has begun, committed or not, and not waited for."""
+        groups = [*self._groups.get((kind, owner), ()), self._open.get((kind, owner), [])]
+        return [operation for group in groups for operation in group]
+
+    # ---- moments ----
+
+    def maybe_complete(self) -> None:
+        """In random order, now and then, one of those under way."""
+        if self._random is not None and self._pending and self._random.random() < _NOW:
+            self._pending.pop(int(self._random.integers(len(self._pending)))).advance()
+
+    def complete_one(self) -> bool:
+        """One that is under way, since nobody can go on; False if there is none."""
+        while self._pending:
+            at = 0 if self._random is None else int(self._random.integers(len(self._pending)))
+            operation = self._pending.pop(at)
+            if operation.pending:
+                operation.advance()
+                return True
+        return False
+
+    def complete_all(self) -> None:
+        """At the end of the grid."""
+        while self.complete_one():
+            pass
+
+    def complete_reads_of(self, ctas: range) -> None:
+        """CTAs give up their shared memory."""
+        for operation in self._pending:
+            if any(cta in ctas for cta in operation.ctas):
+                operation.advance(1)

@@ -1,0 +1,173 @@
+"""Operands as callables: bound once for each instruction, called whenever it executes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._group import Group
+from ._lanes import Lanes, count
+from ._program import Code, Program
+from ._registers import VIEW
+from ._spaces import RANK_SHIFT
+from ._special import special
+from .errors import UnsupportedInstruction
+from .ptx import Address, Immediate, Instruction, Not, Operand, Pair, Register, Sink, Special, Symbol, Vector
+from .pure import immediate
+
+__all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
+
+Read = Callable[[Group, Lanes], Any]  # an array of a value for each lane, or one value for all
+Write = Callable[[Group, Lanes, Any], None]
+Address64 = Callable[[Group, Lanes], np.ndarray]
+
+U32, U64, I64, BOOL = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
+_KINDS = {"b": "u", "u": "u", "s": "i", "f": "f"}
+_SPECIAL_TYPES = {"pred": BOOL, "bf16": np.dtype(np.uint16), "bf16x2": U32, "f16x2": U32, "b128": np.dtype(np.complex128)}
+
+
+def dtype_of(ptx_type: str) -> np.dtype:
+    """The NumPy type that holds a PTX type; packed types and bf16 are their bits."""
+    if ptx_type in _SPECIAL_TYPES:
+        return _SPECIAL_TYPES[ptx_type]
+    return np.dtype(f"{_KINDS[ptx_type[0]]}{int(ptx_type[1:]) // 8}")
+
+
+class Binder:
+    """One instruction of a function, about to be bound.
+
+    Attributes
+    ----------
+    program, code
+    instruction : Instruction
+    pc : int
+        Its index.
+    """
+
+    def __init__(self, program: Program, code: Code, instruction: Instruction, pc: int):
+        self.program, self.code, self.instruction, self.pc = program, code, instruction, pc
+
+    def unsupported(self, reason: str = "") -> UnsupportedInstruction:
+        """What to raise for a form that is not known."""
+        return UnsupportedInstruction(".".join(self.instruction.opcode), self.instruction.line, reason)
+
+    # ---- sources ----
+
+    def read(self, operand: Operand, dtype: np.dtype) -> Read:
+        """What an operand holds, as `dtype`: a register's low bits, a number, an address."""
+        if isinstance(operand, Register):
+            return self._register(operand, dtype)
+        if isinstance(operand, Immediate):
+            value = immediate(operand, dtype)
+            return lambda group, lanes: value
+        if isinstance(operand, Not):
+            inner = self.read(operand.register, dtype)
+            return lambda group, lanes: ~inner(group, lanes)
+        if isinstance(operand, Special):
+            return self._special(operand, dtype)
+        if isinstance(operand, Symbol):
+            return self._symbol(operand, dtype)
+        raise self.unsupported(f"{type(operand).__name__} as a source")
+
+    def _register(self, operand: Register, dtype: np.dtype) -> Read:
+        size, row = self.code.register_rows[operand.index]
+        if size == dtype.itemsize or dtype == BOOL:
+            view = VIEW[dtype]
+            return lambda group, lanes: group.views[view][row, lanes]
+        if size < dtype.itemsize:
+            whole = VIEW[np.dtype(f"u{size}")]
+            return lambda group, lanes: group.views[whole][row, lanes].astype(dtype)
+        whole, low = VIEW[np.dtype(f"u{size}")], np.dtype(f"u{dtype.itemsize}")
+        return lambda group, lanes: group.views[whole][row, lanes].astype(low).view(dtype)
+
+    def _special(self, operand: Special, dtype: np.dtype) -> Read:
+        look = special(operand.name)
+        if look is None:
+            raise self.unsupported(f"special register %{operand.name}")
+        return lambda group, lanes: look(group, lanes).astype(dtype)
+
+    def _symbol(self, operand: Symbol, dtype: np.dtype) -> Read:
+        look = self.symbol(operand)
+        return lambda group, lanes: look(group, lanes).astype(dtype)
+
+    def symbol(self, operand: Symbol) -> Address64:
+        """The address of a variable in its own state space, or of a function."""
+        name, offset = operand.name, operand.offset
+        if name in self.program.shared:
+            place = self.program.shared[name] + offset
+            return lambda group, lanes: (group.machine.geometry.rank_of_lane[lanes] << RANK_SHIFT) + place
+        if name in self.code.locals:
+            place = self.code.locals[name] + offset
+            return lambda group, lanes: np.full(count(lanes), group.context.local_base + place, np.int64)
+        fixed = self._fixed(name)
+        if fixed is None:
+            raise self.unsupported(f"no variable {name}")
+        return lambda group, lanes: np.full(count(lanes), fixed + offset, np.int64)
+
+    def _fixed(self, name: str) -> int | None:
+        if self.code.function.kind == "entry":
+            for variable in self.code.function.params:
+                if variable.name == name:
+                    return variable.offset
+        return self.program.addresses.get(name)
+
+    def flat(self, operands: tuple[Operand, ...]) -> list[Operand]:
+        """Vectors and pairs spread, in order."""
+        found: list[Operand] = []
+        for operand in operands:
+            if isinstance(operand, Vector):
+                found += self.flat(operand.elements)
+            elif isinstance(operand, Pair):
+                found += [operand.first, operand.second]
+            else:
+                found.append(operand)
+        return found
+
+    def address(self, operand: Operand) -> Address64:
+        """The addresses that ``[base+offset]`` names, one for each lane, in the numbers of their state space."""
+        if not isinstance(operand, Address):
+            raise self.unsupported("an address that is not in brackets")
+        offset = operand.offset
+        if isinstance(operand.base, Symbol):
+            return self.symbol(Symbol(operand.base.name, operand.base.offset + offset))
+        if isinstance(operand.base, Immediate):
+            fixed = operand.base.value + offset
+            return lambda group, lanes: np.full(count(lanes), fixed, np.int64)
+        size, row = self.code.register_rows[operand.base.index]
+        view = VIEW[np.dtype(f"u{size}")]
+        if size == 8:
+            view = VIEW[I64]
+            return lambda group, lanes: group.views[view][row, lanes] + offset
+        return lambda group, lanes: group.views[view][row, lanes].astype(np.int64) + offset
+
+    # ---- results ----
+
+    def write(self, operand: Operand, dtype: np.dtype) -> Write:
+        """Puts values of `dtype` into a register, extended by zeros, or by the sign of a signed type."""
+        if isinstance(operand, Sink):
+            return _drop
+        if not isinstance(operand, Register):
+            raise self.unsupported(f"{type(operand).__name__} as a result")
+        size, row = self.code.register_rows[operand.index]
+        if size == dtype.itemsize or dtype == BOOL:
+            view = VIEW[dtype]
+        elif dtype.kind == "f":
+            return self._write_bits(operand, dtype)
+        else:
+            view = VIEW[np.dtype(f"{dtype.kind}{size}")]
+
+        def write(group: Group, lanes: Lanes, values: Any) -> None:
+            group.views[view][row, lanes] = values
+
+        return write
+
+    def _write_bits(self, operand: Register, dtype: np.dtype) -> Write:
+        bits = np.dtype(f"u{dtype.itemsize}")
+        inner = self.write(operand, bits)
+        return lambda group, lanes, values: inner(group, lanes, np.asarray(values, dtype).view(bits))
+
+
+def _drop(group: Group, lanes: Lanes, values: Any) -> None:
+    """``_``."""

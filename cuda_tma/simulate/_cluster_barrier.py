@@ -1,0 +1,97 @@
+"""``barrier.cluster``: all threads of a cluster that have not ended arrive, and wait later, or at once.
+
+Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: barrier.cluster".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._faults import Fault
+from ._group import Group
+from ._lanes import Lanes, as_array
+from ._program import YIELD, Outcome
+from ._waiting import Parked, Waiting
+
+if TYPE_CHECKING:
+    from ._machine import Machine
+
+__all__ = ["ClusterBarriers"]
+
+
+class ClusterBarriers:
+    """Those of all resident clusters: the phase that each is in, and which threads have arrived in it."""
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self._size = machine.geometry.cluster_ctas * machine.geometry.lanes_of_cta
+        self._phases = np.zeros(machine.geometry.slots, np.int64)
+        self._arrived_in = np.full(machine.geometry.lanes, -1)  # the last phase that a thread arrived in
+        self._waited = np.ones(machine.geometry.lanes, bool)
+        self._parked: list[Parked] = []
+
+    def lanes_in(self, lanes: np.ndarray) -> None:
+        """Threads begin."""
+        self._arrived_in[lanes] = -1
+        self._waited[lanes] = True
+        self._phases[lanes[0] // self._size] = 0
+
+    def arrive(self, lanes: Lanes) -> None:
+        """``barrier.cluster.arrive``."""
+        here = as_array(lanes)
+        if not self._waited[here].all():
+            raise Fault(
+                "barrier-use",
+                "barrier.cluster.arrive by threads that have arrived and not waited: each arrive needs its wait",
+                here[~self._waited[here]],
+            )
+        self._arrived_in[here] = self._phases[here // self._size]
+        self._waited[here] = False
+        self._complete(np.unique(here // self._size))
+
+    def wait(self, group: Group, lanes: Lanes, pc: int) -> Outcome:
+        """``barrier.cluster.wait``."""
+        here = as_array(lanes)
+        if self._waited[here].any():
+            raise Fault(
+                "barrier-use",
+                "barrier.cluster.wait by threads that have not arrived: arrive first",
+                here[self._waited[here]],
+            )
+        done = self._arrived_in[here] < self._phases[here // self._size]
+        self._waited[here[done]] = True
+        if done.all():
+            return None
+        if done.any():
+            self._machine.scheduler.add(group.context, pc + 1, here[done])
+        self._parked.append(Parked(group.context, pc, here[~done]))
+        return YIELD
+
+    def _complete(self, slots: np.ndarray) -> None:
+        changed = False
+        for slot in map(int, slots):
+            lanes = slice(slot * self._size, (slot + 1) * self._size)
+            alive = self._machine.alive[lanes]
+            if alive.any() and (self._arrived_in[lanes][alive] == self._phases[slot]).all():
+                self._phases[slot] += 1
+                changed = True
+        if changed:
+            self._machine.progress()
+            parked, self._parked = self._parked, []
+            for each in parked:
+                self._machine.scheduler.add(each.context, each.pc, each.lanes)  # they look again
+
+    def exited(self, lanes: np.ndarray) -> None:
+        """A cluster does not wait for who has ended."""
+        self._complete(np.unique(lanes // self._size))
+
+    def waiting(self) -> Iterator[Waiting]:
+        """For a report."""
+        for parked in self._parked:
+            slot = int(parked.lanes[0]) // self._size
+            lanes = np.arange(slot * self._size, (slot + 1) * self._size)
+            late = self._machine.alive[lanes] & (self._arrived_in[lanes] < self._phases[slot])
+            yield Waiting(parked, f"the cluster's barrier: {int(late.sum())} threads have not arrived")

@@ -1,0 +1,111 @@
+"""What asynchronous copies have in common: who issued one, where it goes, what a wait for it completes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import TensorMapError, TensorMapFault
+from ._async import Operation
+from ._faults import Fault
+from ._group import Group
+from ._lanes import Lanes
+from ._machine import Machine
+from ._observe import Access
+from ._spaces import OFFSET_MASK, RANK_SHIFT
+from .ptx import Instruction
+
+__all__ = ["BULK", "Issue", "destinations", "each_lane", "submit"]
+
+BULK = "bulk"  # the kind of groups that cp.async.bulk.commit_group makes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Issue:
+    """One thread's asynchronous operation.
+
+    Attributes
+    ----------
+    machine : Machine
+    lane : int
+    instruction : Instruction
+    proxy : str
+        ``"async"``, or ``"generic"`` for ``cp.async``.
+    """
+
+    machine: Machine
+    lane: int
+    instruction: Instruction
+    proxy: str = "async"
+
+    @property
+    def lanes(self) -> slice:
+        """The one lane, as a set."""
+        return slice(self.lane, self.lane + 1, 1)
+
+    def position(self, address: int, size_bytes: int, alignment: int) -> int:
+        """Where in `Memory.shared` a shared address of this thread lies."""
+        found = self.machine.memory.in_shared("shared", self.lanes, np.array([address]), size_bytes, alignment)
+        return int(found[0])
+
+    def observe(self, kind: str, space: str, positions: np.ndarray, size_bytes: int) -> None:
+        """Tell the observer of accesses that the operation makes, when it makes them."""
+        if self.machine.observer is not None:
+            access = Access(kind, self.proxy, self, self.lanes, space, positions, size_bytes, self.instruction.places)
+            self.machine.observer.access(access)
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Whatever goes wrong in here is this thread's, and said of this instruction."""
+        try:
+            yield
+        except Fault as fault:
+            fault.lanes = self.lanes if fault.lanes is None else fault.lanes
+            fault.instruction = self.instruction
+            raise
+        except (TensorMapFault, TensorMapError) as error:
+            raise Fault(_kind(error), str(error), self.lanes, self.instruction) from error
+
+
+def _kind(error: TensorMapFault | TensorMapError) -> str:
+    if isinstance(error, TensorMapError):
+        return "map-mismatch"
+    if "multiple of" in str(error):
+        return "misaligned"
+    return "out-of-bounds" if error.cuda_error == "CUDA_ERROR_ILLEGAL_ADDRESS" else "fault"
+
+
+def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -> None:
+    """Let an operation begin; `kind` if it is waited for in groups of the thread."""
+
+    def guarded(stage: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            with issue.faults():
+                stage()
+
+        return run
+
+    cta = int(issue.machine.geometry.cta_of_lane[issue.lane])
+    issue.machine.engine.submit(Operation(map(guarded, stages), (cta,)), kind, issue.lane)
+
+
+def destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
+    """Shared addresses that a copy goes to: its own, or the same offset in each CTA of a multicast's mask."""
+    if mask is None:
+        return [address]
+    ctas = issue.machine.geometry.cluster_ctas
+    ranks = [rank for rank in range(16) if mask >> rank & 1]
+    if not ranks or ranks[-1] >= ctas:
+        what = "a CTA that it does not have" if ranks else "none of them"
+        raise Fault("cluster", f"the multicast's mask 0x{mask:x} names {what}: the cluster has {ctas} CTAs", issue.lanes)
+    return [rank << RANK_SHIFT | address & OFFSET_MASK for rank in ranks]
+
+
+def each_lane(group: Group, lanes: Lanes, instruction: Instruction, proxy: str = "async") -> Iterator[tuple[int, Issue]]:
+    """Threads one by one, each with an operation of its own."""
+    numbers = range(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes.tolist()
+    for index, lane in enumerate(numbers):
+        yield index, Issue(group.machine, lane, instruction, proxy)

@@ -1,0 +1,141 @@
+"""The sixteen barriers of a CTA: ``bar``, ``barrier``, with arrivals, counts and reductions.
+
+Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: bar, barrier".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._faults import Fault
+from ._group import Context, Group
+from ._lanes import WARP, Lanes, as_array
+from ._program import YIELD, Outcome
+from ._waiting import Parked, Waiting
+
+if TYPE_CHECKING:
+    from ._machine import Machine
+
+__all__ = ["CtaBarriers", "Tell"]
+
+Tell = Callable[[Context, np.ndarray, int, int], None]  # how many predicates were true, of how many
+
+
+@dataclass(slots=True)
+class _Barrier:
+    """One barrier of one CTA, between two completions."""
+
+    expected: int | None = None  # threads; None for all that have not ended
+    arrived: int = 0
+    parked: list[Parked] = field(default_factory=list)
+    true: int = 0  # of the predicates of barrier.red
+    votes: list[tuple[Parked, Tell]] = field(default_factory=list)
+
+
+class CtaBarriers:
+    """Those of all resident CTAs."""
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self._barriers: dict[tuple[int, int], _Barrier] = {}
+        self._cta_of_lane = machine.geometry.cta_of_lane
+
+    def sync(self, group: Group, lanes: Lanes, pc: int, number: int, expected: int | None) -> Outcome:
+        """Threads arrive, and wait."""
+        here = as_array(lanes)
+        if expected is None and self._all_are_here(here, number):
+            self._machine.progress()
+            return None
+        for cta in np.unique(self._cta_of_lane[here]):
+            mine = here[self._cta_of_lane[here] == cta]
+            barrier = self._arrive(int(cta), number, expected, mine)
+            barrier.parked.append(Parked(group.context, pc + 1, mine))
+            self._complete(int(cta), number)
+        return YIELD
+
+    def arrive(self, lanes: Lanes, number: int, expected: int | None) -> None:
+        """Threads arrive, and go on."""
+        here = as_array(lanes)
+        for cta in np.unique(self._cta_of_lane[here]):
+            self._arrive(int(cta), number, expected, here[self._cta_of_lane[here] == cta])
+            self._complete(int(cta), number)
+
+    def vote(
+        self, group: Group, lanes: Lanes, pc: int, number: int, expected: int | None, true: np.ndarray, tell: Tell
+    ) -> Outcome:
+        """As :meth:`sync`; at the end each thread is told how many predicates were true."""
+        here = as_array(lanes)
+        for cta in np.unique(self._cta_of_lane[here]):
+            chosen = self._cta_of_lane[here] == cta
+            barrier = self._arrive(int(cta), number, expected, here[chosen])
+            barrier.true += int(true[chosen].sum())
+            barrier.votes.append((Parked(group.context, pc + 1, here[chosen]), tell))
+            self._complete(int(cta), number)
+        return YIELD
+
+    def _all_are_here(self, here: np.ndarray, number: int) -> bool:
+        """Whether lanes are all threads of their CTAs, and none has come before: the common case."""
+        machine = self._machine
+        ctas = machine.geometry.resident_ctas
+        arriving = np.bincount(self._cta_of_lane[here], minlength=ctas)
+        present = machine.alive.reshape(ctas, -1).sum(axis=1)
+        return bool(((arriving == 0) | (arriving == present)).all()) and not any(
+            (int(cta), number) in self._barriers for cta in np.flatnonzero(arriving)
+        )
+
+    def _arrive(self, cta: int, number: int, expected: int | None, lanes: np.ndarray) -> _Barrier:
+        if expected is not None and expected % WARP:
+            raise Fault(
+                "barrier-use", f"barrier {number} of {expected} threads, which is no multiple of {WARP}", lanes
+            )
+        barrier = self._barriers.setdefault((cta, number), _Barrier(expected))
+        if barrier.expected != expected:
+            raise Fault(
+                "barrier-divergence",
+                f"barrier {number} is used with {expected or 'all'} threads and, before it has completed, with "
+                f"{barrier.expected or 'all'}: all who meet at a barrier must name the same count",
+                lanes,
+            )
+        barrier.arrived += len(lanes)
+        if expected is not None and barrier.arrived > expected:
+            raise Fault(
+                "barrier-divergence",
+                f"{barrier.arrived} threads have arrived at barrier {number}, which counts {expected}",
+                lanes,
+            )
+        return barrier
+
+    def _complete(self, cta: int, number: int) -> None:
+        barrier = self._barriers[cta, number]
+        if barrier.arrived < self._needed(cta, barrier):
+            return
+        del self._barriers[cta, number]
+        self._machine.progress()
+        for parked, tell in barrier.votes:
+            tell(parked.context, parked.lanes, barrier.true, barrier.arrived)
+        for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
+            self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+
+    def _needed(self, cta: int, barrier: _Barrier) -> int:
+        if barrier.expected is not None:
+            return barrier.expected
+        size = self._machine.geometry.lanes_of_cta
+        return int(self._machine.alive[cta * size : (cta + 1) * size].sum())
+
+    def exited(self, lanes: np.ndarray) -> None:
+        """Barriers of all threads no longer wait for those that have ended."""
+        ctas = {*np.unique(self._cta_of_lane[lanes]).tolist()}
+        for cta, number in [key for key in self._barriers if key[0] in ctas]:
+            if self._barriers[cta, number].expected is None:
+                self._complete(cta, number)
+
+    def waiting(self) -> Iterator[Waiting]:
+        """For a report."""
+        for (cta, number), barrier in self._barriers.items():
+            missing = self._needed(cta, barrier) - barrier.arrived
+            for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
+                yield Waiting(parked, f"barrier {number} of the CTA: {missing} threads are missing")

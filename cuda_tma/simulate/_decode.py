@@ -1,0 +1,99 @@
+"""From a module's instructions to bound callables, once for each kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._binder import BOOL, Binder
+from ._group import Group
+from ._instructions import TABLE, Entry
+from ._lanes import Lanes, as_array, narrowed
+from ._program import YIELD, Code, Outcome, Program, Step
+from ._pure import bind_pure
+from .ptx import Guard, Instruction, Module
+
+__all__ = ["decode"]
+
+
+def decode(module: Module, entry: str, addresses: dict[str, int]) -> Program:
+    """A kernel and all that it may call, ready to run.
+
+    Parameters
+    ----------
+    module : Module
+    entry : str
+    addresses : dict
+        Of the module's global and constant variables.
+
+    Raises
+    ------
+    UnsupportedInstruction
+        For the first instruction that is not known, whether it would be executed or not.
+    """
+    program = Program(module, entry, addresses)
+    for code in program.codes.values():
+        for pc, instruction in enumerate(code.function.instructions):
+            code.steps.append(_step(program, code, instruction, pc))
+        end = Instruction(("ret",))
+        code.steps.append(_step(program, code, end, len(code.steps)))
+    return program
+
+
+def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> Step:
+    binder = Binder(program, code, instruction, pc)
+    entry = _entry(instruction)
+    step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
+    if instruction.guard is None:
+        return step
+    mask = _mask(binder, instruction.guard)
+    return _guarded_move(step, mask, pc) if moves else _guarded(step, mask)
+
+
+def _entry(instruction: Instruction) -> Entry | None:
+    """By the longest part of the opcode that is in the table."""
+    parts = instruction.opcode
+    for length in range(len(parts), 0, -1):
+        entry = TABLE.get(".".join(parts[:length]))
+        if entry is not None:
+            return entry
+    return None
+
+
+def _mask(binder: Binder, guard: Guard) -> Step:
+    read, negated = binder.read(guard.register, BOOL), guard.negated
+    return (lambda group, lanes: ~read(group, lanes)) if negated else read
+
+
+def _guarded(step: Step, mask: Step) -> Step:
+    """For those lanes whose guard holds."""
+
+    def guarded(group: Group, lanes: Lanes) -> None:
+        chosen = mask(group, lanes)
+        if chosen.all():
+            step(group, lanes)
+        elif chosen.any():
+            step(group, narrowed(lanes, chosen))
+
+    return guarded
+
+
+def _guarded_move(step: Step, mask: Step, pc: int) -> Step:
+    """As :func:`_guarded`; lanes whose guard holds may go elsewhere, the others go on."""
+
+    def guarded(group: Group, lanes: Lanes) -> Outcome:
+        chosen = mask(group, lanes)
+        if chosen.all():
+            return step(group, lanes)
+        if not chosen.any():
+            return None
+        add = group.machine.scheduler.add
+        some = as_array(lanes)
+        outcome = step(group, narrowed(lanes, chosen))
+        if outcome is None:
+            return None
+        if outcome is not YIELD:
+            add(group.context, outcome, some[chosen])
+        add(group.context, pc + 1, some[np.logical_not(chosen)])
+        return YIELD
+
+    return guarded

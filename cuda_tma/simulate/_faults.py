@@ -1,0 +1,37 @@
+"""What ends a kernel before its end: raised by an instruction, caught by the launch, which makes a finding of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._lanes import Lanes
+from .ptx import Instruction
+
+__all__ = ["Fault"]
+
+
+class Fault(Exception):
+    """What would kill the context on hardware, or leave the kernel without a meaning.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`cuda_tma.simulate.KINDS`.
+    message : str
+        What happened, in a sentence with numbers, the rule, and what to do.
+    lanes : slice or array, optional
+        The threads that it happened to; all that execute the instruction if None.
+    instruction : Instruction, optional
+        Whose doing it is, if that is not the one that executes now.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        lanes: Lanes | np.ndarray | None = None,
+        instruction: Instruction | None = None,
+    ):
+        super().__init__(message)
+        self.kind, self.message = kind, message
+        self.lanes, self.instruction = lanes, instruction

@@ -1,0 +1,116 @@
+"""Who is resident: grid, clusters and CTAs as lanes. A cluster that ends makes room for the next."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ._lanes import WARP
+
+__all__ = ["Geometry"]
+
+Extents = tuple[int, int, int]
+
+_MOST_THREADS, _MOST_CTAS = 2048, 32  # of one multiprocessor, compute capability 9.0 (CUDA C++ Programming Guide)
+_SHARED_BYTES = 228 << 10  # of one multiprocessor; each CTA takes 1 KB more than it asks for
+_MOST_LANES = 1 << 16
+
+
+class Geometry:
+    """The shape of a launch, and which CTAs the lanes are now.
+
+    Attributes
+    ----------
+    grid, block, cluster : tuple of int
+        In CTAs, threads and CTAs.
+    lanes, lanes_of_cta : int
+        All, and of each CTA: its threads, rounded up to warps.
+    cluster_ctas, resident_ctas : int
+        CTAs of a cluster; CTAs that run at the same time.
+    cta_of_lane, first_cta_of_cluster : numpy.ndarray, [lane]
+        The resident CTA of each lane; the first one of its cluster.
+    cluster_of_slot : list of int
+        Which cluster of the grid is in each place, -1 if none.
+    """
+
+    def __init__(
+        self, grid: Extents, block: Extents, cluster: Extents, multiprocessor_count: int, shared_bytes: int
+    ):
+        self.grid, self.block, self.cluster = grid, block, cluster
+        self.threads = prod(block)
+        self.lanes_of_cta = -(-self.threads // WARP) * WARP
+        self.cluster_ctas = prod(cluster)
+        self.grid_in_clusters = tuple(g // c for g, c in zip(grid, cluster, strict=True))
+        self.clusters = prod(self.grid_in_clusters)
+        each = self._ctas_of_multiprocessor(shared_bytes) * multiprocessor_count
+        room = min(each, _MOST_LANES // self.lanes_of_cta) // self.cluster_ctas
+        self.slots = max(1, min(self.clusters, room))
+        self.resident_ctas = self.slots * self.cluster_ctas
+        self.lanes = self.resident_ctas * self.lanes_of_cta
+        self.cta_of_lane = np.repeat(np.arange(self.resident_ctas), self.lanes_of_cta)
+        self.first_cta_of_cluster = self.cta_of_lane // self.cluster_ctas * self.cluster_ctas
+        self.rank_of_lane = self.cta_of_lane % self.cluster_ctas
+        self.thread_of_lane = np.arange(self.lanes) % self.lanes_of_cta
+        self.cluster_of_slot = [-1] * self.slots
+        self.columns = self._columns(multiprocessor_count)
+
+    def _columns(self, multiprocessor_count: int) -> dict[str, np.ndarray]:
+        """The special registers that differ between threads; those of the grid's indices are filled in by :meth:`place`."""
+        lane = np.arange(self.lanes) % WARP
+        bit = np.int64(1) << lane
+        columns = {
+            "laneid": lane,
+            "warpid": self.thread_of_lane // WARP,
+            "smid": self.cta_of_lane % multiprocessor_count,
+            "cluster_ctarank": self.rank_of_lane,
+            "lanemask_eq": bit,
+            "lanemask_lt": bit - 1,
+            "lanemask_le": 2 * bit - 1,
+            "lanemask_gt": 0xFFFFFFFF & ~(2 * bit - 1),
+            "lanemask_ge": 0xFFFFFFFF & ~(bit - 1),
+        }
+        indices = {"tid": _unravelled(self.thread_of_lane, self.block)}
+        indices["cluster_ctaid"] = _unravelled(self.rank_of_lane, self.cluster)
+        indices["ctaid"] = indices["clusterid"] = tuple(np.zeros((3, self.lanes), np.int64))
+        return columns | {f"{name}.{axis}": i.copy() for name, of in indices.items() for axis, i in zip("xyz", of)}
+
+    def place(self, slot: int, cluster: int) -> np.ndarray:
+        """Let a cluster of the grid run in a slot; gives its threads' lanes."""
+        self.cluster_of_slot[slot] = cluster
+        lanes = self.lanes_of_slot(slot)
+        of_cluster = _unravelled(cluster, self.grid_in_clusters)
+        for axis, index, width in zip("xyz", of_cluster, self.cluster, strict=True):
+            self.columns[f"clusterid.{axis}"][lanes] = index
+            self.columns[f"ctaid.{axis}"][lanes] = index * width + self.columns[f"cluster_ctaid.{axis}"][lanes]
+        return lanes
+
+    def _ctas_of_multiprocessor(self, shared_bytes: int) -> int:
+        by_shared = _SHARED_BYTES // (shared_bytes + 1024)
+        return max(1, min(_MOST_CTAS, _MOST_THREADS // self.lanes_of_cta, by_shared))
+
+    def lanes_of_slot(self, slot: int) -> np.ndarray:
+        """The threads of a cluster, without those that only fill up a warp."""
+        size = self.cluster_ctas * self.lanes_of_cta
+        lanes = np.arange(slot * size, (slot + 1) * size)
+        return lanes[self.thread_of_lane[lanes] < self.threads]
+
+    def block_index(self, cta: int) -> Extents:
+        """``blockIdx`` of a resident CTA."""
+        return tuple(int(self.columns[f"ctaid.{axis}"][cta * self.lanes_of_cta]) for axis in "xyz")
+
+    def thread_index(self, lane: int) -> Extents:
+        """``threadIdx`` of a lane."""
+        return _unravelled(int(self.thread_of_lane[lane]), self.block)
+
+    def blocks_and_threads(self, lanes: np.ndarray) -> tuple[tuple[Extents, ...], tuple[int, ...]]:
+        """``blockIdx`` of the CTAs that lanes belong to, and the threads' places in their CTAs, ascending."""
+        ctas, threads = np.unique(self.cta_of_lane[lanes]), np.unique(self.thread_of_lane[lanes])
+        return tuple(self.block_index(int(cta)) for cta in ctas), tuple(map(int, threads))
+
+
+def _unravelled(index: int, shape: Extents) -> Extents:
+    """x runs fastest."""
+    x, y, _ = shape
+    return index % x, index // x % y, index // (x * y)

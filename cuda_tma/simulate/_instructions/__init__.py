@@ -1,0 +1,38 @@
+"""Instructions that touch more than registers: memory, barriers, other threads, and where a thread goes on."""
+
+from . import (  # each enters its rows into the table
+    addresses,
+    atomics,
+    barriers,
+    bulk,
+    calls,
+    control,
+    cp_async,
+    elect,
+    fences,
+    load_store,
+    mbarrier,
+    remote,
+    tensor,
+    tensormap,
+)
+from ._table import TABLE, Entry
+
+__all__ = [
+    "TABLE",
+    "Entry",
+    "addresses",
+    "atomics",
+    "barriers",
+    "bulk",
+    "calls",
+    "control",
+    "cp_async",
+    "elect",
+    "fences",
+    "load_store",
+    "mbarrier",
+    "remote",
+    "tensor",
+    "tensormap",
+]

@@ -1,0 +1,125 @@
+"""``atom``, ``red``: one thread after the other, where they meet at an address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .._access import observe
+from .._binder import Binder, Read, Write, dtype_of
+from .._group import Group
+from .._lanes import Lanes, count
+from .._program import Step
+from ..ptx import Instruction, Operand, Sink
+from ..pure import lookup
+from .addresses import space_of
+from ._table import instruction
+
+SECTION = "Parallel Synchronization and Communication Instructions: {}"
+Combine = Callable[..., np.ndarray]  # (old, source, ...) -> new
+
+_OPS: dict[str, Combine] = {
+    "add": np.add,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "min": np.minimum,
+    "max": np.maximum,
+    "exch": lambda old, new: new,
+    "cas": lambda old, expected, new: np.where(old == expected, new, old),
+    "inc": lambda old, limit: np.where(old >= limit, 0, old + 1).astype(old.dtype),
+    "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype),
+}
+_FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+
+
+def combination(binder: Binder, op: str, of_type: str, space: str) -> Combine:
+    """What an operation makes of two values. Sums of floats are those of the instruction ``add``.
+
+    ``atom.add.f32`` flushes subnormals in global memory, and not in shared (PTX ISA, "atom").
+    """
+    if of_type not in _FLOATS or op in ("exch", "cas"):
+        return _OPS[op]
+    flushes = ("ftz",) if of_type == "f32" and space != "shared" else ()
+    rounds = ("rn", *flushes) if op == "add" else ()
+    operands = binder.instruction.operands[:1] * 3
+    found = lookup(Instruction((op, *rounds, of_type), operands))
+    if found is None:
+        raise binder.unsupported(f"no {op}.{of_type}")
+    return found.compute
+
+
+@instruction("atom", section=SECTION.format("atom"))
+def atom(binder: Binder) -> Step:
+    result, where, *sources = binder.instruction.operands
+    return _bind(binder, binder.flat((result,)), where, sources)
+
+
+@instruction("red", section=SECTION.format("red"))
+def red(binder: Binder) -> Step:
+    where, *sources = binder.instruction.operands
+    return _bind(binder, [], where, sources)
+
+
+def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[Operand]) -> Step:
+    parts, space = binder.instruction.opcode, space_of(binder.instruction.opcode)
+    op, of_type = next(part for part in parts if part in _OPS), parts[-1]
+    dtype = dtype_of(of_type) if of_type not in ("f16", "bf16") else dtype_of("b16")
+    combine, address = combination(binder, op, of_type, space), binder.address(where)
+    reads = [[binder.read(element, dtype) for element in binder.flat((source,))] for source in sources]
+    writes: list[Write] = [binder.write(r, dtype) for r in results if not isinstance(r, Sink)]
+    vector, places = len(reads[0]), binder.instruction.places
+
+    def step(group: Group, lanes: Lanes) -> None:
+        addresses = address(group, lanes)
+        group.machine.memory.pieces(space, lanes, addresses, dtype.itemsize * vector, writes=True)
+        for element in range(vector):
+            at = addresses + element * dtype.itemsize
+            given = [_all(source[element], group, lanes, dtype) for source in reads]
+            old = update(group, lanes, space, at, given, combine, places)
+            if writes:
+                writes[element](group, lanes, old)
+
+    return step
+
+
+def _all(read: Read, group: Group, lanes: Lanes, dtype: np.dtype) -> np.ndarray:
+    return np.broadcast_to(np.asarray(read(group, lanes), dtype), (count(lanes),))
+
+
+def update(
+    group: Group,
+    lanes: Lanes,
+    space: str,
+    addresses: np.ndarray,
+    sources: list[np.ndarray],
+    combine: Combine,
+    places: tuple,
+) -> np.ndarray:
+    """Combine a value of each lane with memory, in ascending order of lanes; what each lane found."""
+    dtype = sources[0].dtype
+    old = np.empty(count(lanes), dtype)
+    pieces = group.machine.memory.pieces(space, lanes, addresses, dtype.itemsize, writes=True)
+    if group.machine.observer is not None:
+        observe(group, "atomic", lanes, pieces, dtype.itemsize, places)
+    for piece in pieces:
+        view, items = piece.buffer.typed(dtype), piece.positions // dtype.itemsize
+        chosen = np.arange(len(old)) if piece.chosen is None else piece.chosen
+        for some in _rounds(items):
+            who, where = chosen[some], items[some]
+            old[who] = view[where]
+            view[where] = combine(old[who], *(source[who] for source in sources))
+    group.machine.progress()
+    return old
+
+
+def _rounds(items: np.ndarray) -> list[np.ndarray]:
+    """Accesses so divided that no two of a part meet, and who comes first at a place is in an earlier part."""
+    order = np.argsort(items, kind="stable")
+    ordered = items[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    if len(starts) == len(items):
+        return [np.arange(len(items))]
+    rank = np.arange(len(items)) - np.repeat(starts, np.diff(starts, append=len(items)))
+    return [np.sort(order[rank == number]) for number in range(int(rank.max()) + 1)]

@@ -1,0 +1,207 @@
+"""``cp.async.bulk`` of plain bytes, and the groups in which threads wait for their bulk copies."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ...emulate import REDUCTIONS
+from ...enums import TensorMapDataType as T
+from .._binder import U32, Binder
+from .._copy import BULK, Issue, destinations, each_lane, submit
+from .._faults import Fault
+from .._group import Group
+from .._lanes import Lanes, as_array, count
+from .._mbarrier import BYTES
+from .._observe import announce
+from .._program import Step
+from ..ptx import Immediate, Operand
+from ._table import instruction
+
+SECTION = "Data Movement and Conversion Instructions: {}"
+_MULTIPLE = 16  # of addresses and sizes
+_TYPES = {
+    "u32": T.UINT32, "s32": T.INT32, "u64": T.UINT64, "s64": T.INT64, "b32": T.UINT32, "b64": T.UINT64,
+    "f16": T.FLOAT16, "bf16": T.BFLOAT16, "f32": T.FLOAT32, "f64": T.FLOAT64,
+}  # fmt: skip
+
+
+class Ends:
+    """Source, destination and size of each lane's copy."""
+
+    def __init__(self, binder: Binder, target: Operand, source: Operand, size: Operand):
+        self._target, self._source = binder.address(target), binder.address(source)
+        self._size, self._instruction = binder.read(size, U32), binder.instruction
+
+    def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, int, int, int]]:
+        """(issue, target, source, size) of each lane; sizes and addresses are checked."""
+        sizes = np.broadcast_to(self._size(group, lanes), (count(lanes),)).tolist()
+        ends = zip(self._target(group, lanes).tolist(), self._source(group, lanes).tolist(), sizes, strict=True)
+        found = []
+        for (_, issue), (target, source, size) in zip(each_lane(group, lanes, self._instruction), ends, strict=True):
+            for name, value in (("destination", target), ("source", source), ("size", size)):
+                if value % _MULTIPLE:
+                    text = f"the {name} of a bulk copy, 0x{value:x}, is not a multiple of {_MULTIPLE}"
+                    raise Fault("misaligned", text, issue.lanes)
+            found.append((issue, target, source, size))
+        return found
+
+
+def _read_global(issue: Issue, address: int, size: int) -> np.ndarray:
+    segment, start = issue.machine.memory.global_bytes(address, size)
+    issue.observe("read", "global", np.array([address]), size)
+    return segment.bytes[start : start + size]
+
+
+def _shared(issue: Issue, position: int, size: int, kind: str) -> np.ndarray:
+    issue.observe(kind, "shared", np.array([position]), size)
+    return issue.machine.memory.shared.bytes[position : position + size]
+
+
+@instruction("cp.async.bulk", section=SECTION.format("cp.async.bulk"))
+def cp_async_bulk(binder: Binder) -> Step:
+    """``.shared::cluster.global``, ``.shared::cluster.shared::cta`` and ``.global.shared::cta``."""
+    parts = binder.instruction.opcode
+    if parts[3] == "global":
+        return _to_global(binder)
+    return _to_shared(binder, from_global=parts[4] == "global")
+
+
+def _to_shared(binder: Binder, from_global: bool) -> Step:
+    target, source, size, barrier, *rest = binder.instruction.operands
+    ends, at = Ends(binder, target, source, size), binder.address(barrier)
+    masked = "multicast::cluster" in binder.instruction.opcode
+    mask = binder.read(rest[0], U32) if masked else None
+
+    def step(group: Group, lanes: Lanes) -> None:
+        masks = [None] * count(lanes) if mask is None else np.broadcast_to(mask(group, lanes), (count(lanes),)).tolist()
+        given = zip(ends(group, lanes), at(group, lanes).tolist(), masks, strict=True)
+        for (issue, to, origin, length), barrier_address, ctas in given:
+            with issue.faults():
+                for each, bar in zip(
+                    destinations(issue, to, ctas), destinations(issue, barrier_address, ctas), strict=True
+                ):
+                    place, signal = issue.position(each, length or 1, _MULTIPLE), issue.position(bar, BYTES, BYTES)
+                    submit(issue, partial(_deliver, issue, origin, length, place, signal, from_global))
+
+    return step
+
+
+def _deliver(issue: Issue, origin: int, size: int, place: int, barrier: int, from_global: bool) -> None:
+    if from_global:
+        data = _read_global(issue, origin, size)
+    else:
+        data = _shared(issue, issue.position(origin, size or 1, _MULTIPLE), size, "read").copy()
+    _shared(issue, place, size, "write")[:] = data
+    issue.machine.mbarriers.complete_tx(barrier, size)
+
+
+def _to_global(binder: Binder) -> Step:
+    target, source, size, *rest = binder.instruction.operands
+    ends = Ends(binder, target, source, size)
+    mask = binder.read(rest[-1], U32) if "cp_mask" in binder.instruction.opcode else None
+
+    def step(group: Group, lanes: Lanes) -> None:
+        masks = [None] * count(lanes) if mask is None else np.broadcast_to(mask(group, lanes), (count(lanes),)).tolist()
+        for (issue, to, origin, length), of_bytes in zip(ends(group, lanes), masks, strict=True):
+            with issue.faults():
+                _submit_store(issue, to, issue.position(origin, length or 1, _MULTIPLE), length, of_bytes)
+
+    return step
+
+
+def _submit_store(issue: Issue, target: int, position: int, size: int, mask: int | None) -> None:
+    """``.cp_mask``: bit i stands for byte i of each 16."""
+    taken: list[np.ndarray] = []
+
+    def read() -> None:
+        taken.append(_shared(issue, position, size, "read").copy())
+
+    def write() -> None:
+        segment, start = issue.machine.memory.global_bytes(target, size, writes=True)
+        issue.observe("write", "global", np.array([target]), size)
+        place = segment.bytes[start : start + size]
+        chosen = slice(None) if mask is None else np.tile((mask >> np.arange(16) & 1).astype(bool), size // 16)
+        place[chosen] = taken[0][chosen]
+
+    submit(issue, read, write, kind=BULK)
+
+
+@instruction("cp.reduce.async.bulk", section=SECTION.format("cp.reduce.async.bulk"))
+def cp_reduce_async_bulk(binder: Binder) -> Step:
+    parts = binder.instruction.opcode
+    target, source, size, *rest = binder.instruction.operands
+    ends, op = Ends(binder, target, source, size), next(part for part in parts if part in REDUCTIONS)
+    dtype, combine = REDUCTIONS[op].get(_TYPES.get(parts[-1]), (None, None))
+    if combine is None:
+        raise binder.unsupported(f"no reduction {op} of {parts[-1]}")
+    barrier = None if "bulk_group" in parts else binder.address(rest[0])
+
+    def step(group: Group, lanes: Lanes) -> None:
+        barriers = [None] * count(lanes) if barrier is None else barrier(group, lanes).tolist()
+        for (issue, to, origin, length), at in zip(ends(group, lanes), barriers, strict=True):
+            with issue.faults():
+                read_from = issue.position(origin, length or 1, _MULTIPLE)
+                signal = None if at is None else issue.position(at, BYTES, BYTES)
+                place = to if at is None else issue.position(to, length or 1, _MULTIPLE)
+                _submit_reduction(issue, place, read_from, length, np.dtype(dtype), combine, signal)
+
+    return step
+
+
+def _submit_reduction(
+    issue: Issue, target: int, position: int, size: int, dtype: np.dtype, combine: object, barrier: int | None
+) -> None:
+    taken: list[np.ndarray] = []
+
+    def read() -> None:
+        taken.append(_shared(issue, position, size, "read").copy())
+
+    def write() -> None:
+        if barrier is None:
+            segment, start = issue.machine.memory.global_bytes(target, size, writes=True)
+            issue.observe("write", "global", np.array([target]), size)
+            place = segment.bytes[start : start + size].view(dtype)
+        else:
+            place = _shared(issue, target, size, "write").view(dtype)
+        place[:] = combine(place.copy(), taken[0].view(dtype))
+        if barrier is not None:
+            issue.machine.mbarriers.complete_tx(barrier, size)
+
+    submit(issue, read, write, kind=BULK if barrier is None else None)
+
+
+@instruction("cp.async.bulk.prefetch", section=SECTION.format("cp.async.bulk.prefetch"))
+def cp_async_bulk_prefetch(binder: Binder) -> Step:
+    """Caches are not simulated."""
+    return lambda group, lanes: None
+
+
+@instruction("cp.async.bulk.commit_group", section=SECTION.format("cp.async.bulk.commit_group"))
+def commit_group(binder: Binder) -> Step:
+    places = binder.instruction.places
+
+    def step(group: Group, lanes: Lanes) -> None:
+        announce(group, "cp.async.bulk.commit_group", lanes, places)
+        group.machine.engine.commit(BULK, as_array(lanes).tolist())
+
+    return step
+
+
+@instruction("cp.async.bulk.wait_group", section=SECTION.format("cp.async.bulk.wait_group"))
+def wait_group(binder: Binder) -> Step:
+    """``.read`` waits for the first stage alone: that shared memory has been read."""
+    (most,) = binder.instruction.operands
+    if not isinstance(most, Immediate):
+        raise binder.unsupported("a count that is no constant")
+    name, places = ".".join(binder.instruction.opcode), binder.instruction.places
+    stages = 1 if "read" in binder.instruction.opcode else None
+
+    def step(group: Group, lanes: Lanes) -> None:
+        group.machine.engine.wait(BULK, as_array(lanes).tolist(), most.value, stages)
+        announce(group, name, lanes, places, most=most.value)
+
+    return step
+
+

@@ -1,0 +1,98 @@
+"""Where threads go on: branches, returns, the end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._binder import U32, Binder
+from .._faults import Fault
+from .._group import Group
+from .._lanes import Lanes, as_array
+from .._program import YIELD, Outcome, Step
+from ..ptx import Label, Symbol
+from ._table import instruction
+
+SECTION = "Control Flow Instructions: {}"
+
+
+@instruction("bra", section=SECTION.format("bra"), moves=True)
+def bra(binder: Binder) -> Step:
+    (label,) = binder.instruction.operands
+    if not isinstance(label, Label):
+        raise binder.unsupported("a branch to no label")
+    target = label.target
+    return lambda group, lanes: target
+
+
+@instruction("brx", section=SECTION.format("brx.idx"), moves=True)
+def brx(binder: Binder) -> Step:
+    index, listed = binder.instruction.operands
+    if not isinstance(listed, Symbol):
+        raise binder.unsupported("no list of targets")
+    targets = binder.code.function.branch_targets[listed.name]
+    read = binder.read(index, U32)
+
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        chosen = np.broadcast_to(read(group, lanes), (len(as_array(lanes)),))
+        if int(chosen.max()) >= len(targets):
+            raise Fault("fault", f"brx.idx with index {int(chosen.max())} of {len(targets)} targets", lanes)
+        if (chosen == chosen[0]).all():
+            return targets[int(chosen[0])]
+        for number in np.unique(chosen):
+            group.machine.scheduler.add(group.context, targets[int(number)], as_array(lanes)[chosen == number])
+        return YIELD
+
+    return step
+
+
+@instruction("ret", section=SECTION.format("ret"), moves=True)
+def ret(binder: Binder) -> Step:
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        context = group.context
+        if context.caller is None:
+            group.machine.exit(as_array(lanes))
+        else:
+            context.caller.code.call_sites[context.return_pc].give_back(context, lanes)
+            group.machine.scheduler.add(context.caller, context.return_pc, as_array(lanes))
+        return YIELD
+
+    return step
+
+
+@instruction("exit", section=SECTION.format("exit"), moves=True)
+def end(binder: Binder) -> Step:
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        group.machine.exit(as_array(lanes))
+        return YIELD
+
+    return step
+
+
+@instruction("trap", section="Miscellaneous Instructions: trap")
+def trap(binder: Binder) -> Step:
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        raise Fault("fault", "the kernel executes trap", lanes)
+
+    return step
+
+
+@instruction("brkpt", "pmevent", section="Miscellaneous Instructions: brkpt, pmevent")
+def nothing(binder: Binder) -> Step:
+    """For debuggers and profilers."""
+    return lambda group, lanes: None
+
+
+@instruction("nanosleep", section="Miscellaneous Instructions: nanosleep")
+def nanosleep(binder: Binder) -> Step:
+    read = binder.read(binder.instruction.operands[0], U32)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        group.machine.sleep(int(np.max(read(group, lanes))))
+
+    return step
+
+
+@instruction("setmaxnreg", "griddepcontrol", section="Miscellaneous Instructions: setmaxnreg; griddepcontrol")
+def unneeded(binder: Binder) -> Step:
+    """Registers are enough for all, and a kernel starts when the one before it has ended."""
+    return lambda group, lanes: None

@@ -1,0 +1,36 @@
+"""``elect.sync``: one thread of a warp."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._binder import BOOL, U32, Binder
+from .._group import Group
+from .._lanes import WARP, Lanes, count, warps_of
+from .._program import Outcome, Step
+from .._warp_sync import when_together
+from ..ptx import Pair
+from ._table import instruction
+
+
+@instruction("elect.sync", section="Parallel Synchronization and Communication Instructions: elect.sync", moves=True)
+def elect(binder: Binder) -> Step:
+    """The lowest thread of the mask, as hardware does."""
+    result, membermask = binder.instruction.operands
+    if not isinstance(result, Pair):
+        raise binder.unsupported("one result")
+    leader, elected = binder.write(result.first, U32), binder.write(result.second, BOOL)
+    masks, pc = binder.read(membermask, U32), binder.pc
+
+    def act(group: Group, lanes: Lanes) -> None:
+        warps = warps_of(lanes)
+        given = np.broadcast_to(masks(group, lanes), (count(lanes),)).astype(np.int64)
+        lane = np.broadcast_to(np.arange(WARP), warps.active.shape)[warps.active]
+        lowest = np.log2(given & -given).astype(np.uint32)
+        leader(group, lanes, lowest)
+        elected(group, lanes, lane == lowest)
+
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        return when_together(group, lanes, pc, act, masks)
+
+    return step

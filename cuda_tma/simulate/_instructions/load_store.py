@@ -1,0 +1,113 @@
+"""``ld``, ``st`` and what is said to caches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._access import load, store
+from .._binder import U64, Binder, Read, Write, dtype_of
+from .._group import Group
+from .._lanes import Lanes, count
+from .._program import Step
+from ..ptx import Address, Operand, Symbol
+from .addresses import space_of
+from ._table import instruction
+
+SECTION = "Data Movement and Conversion Instructions: {}"
+
+
+@instruction("ld", "ldu", section=SECTION.format("ld"))
+def ld(binder: Binder) -> Step:
+    parts = binder.instruction.opcode
+    results, source = binder.flat(binder.instruction.operands[:1]), binder.instruction.operands[1]
+    dtype, space, places = dtype_of(parts[-1]), space_of(parts), binder.instruction.places
+    writes = [binder.write(result, dtype) for result in results]
+    if space == "param" and isinstance(source, Address) and isinstance(source.base, Symbol):
+        return _ld_param(binder, source, dtype, writes)
+    address, elements = binder.address(source), len(writes)
+    if elements == 1:
+        (write,) = writes
+
+        def one(group: Group, lanes: Lanes) -> None:
+            write(group, lanes, load(group, lanes, space, address(group, lanes), dtype, 1, places)[0])
+
+        return one
+
+    def step(group: Group, lanes: Lanes) -> None:
+        values = load(group, lanes, space, address(group, lanes), dtype, elements, places)
+        for write, value in zip(writes, values, strict=True):
+            write(group, lanes, value)
+
+    return step
+
+
+def _ld_param(binder: Binder, source: Address, dtype: np.dtype, writes: list[Write]) -> Step:
+    """A kernel's parameter is one value for all; a function's parameters and results lie with its registers."""
+    name, offset, size = source.base.name, source.base.offset + source.offset, dtype.itemsize
+    if name in binder.code.parameters:
+        start = binder.code.parameters[name] + offset
+
+        def passed(group: Group, lanes: Lanes) -> None:
+            area = group.context.registers.parameters
+            for i, write in enumerate(writes):
+                first = start + i * size
+                write(group, lanes, np.ascontiguousarray(area[lanes, first : first + size]).view(dtype)[:, 0])
+
+        return passed
+    start = next(v.offset for v in binder.code.function.params if v.name == name) + offset
+
+    def uniform(group: Group, lanes: Lanes) -> None:
+        given = group.machine.parameters.bytes
+        for i, write in enumerate(writes):
+            first = start + i * size
+            write(group, lanes, given[first : first + size].view(dtype)[0])
+
+    return uniform
+
+
+@instruction("st", section=SECTION.format("st"))
+def st(binder: Binder) -> Step:
+    parts = binder.instruction.opcode
+    target, *values = binder.instruction.operands
+    dtype, space, places = dtype_of(parts[-1]), space_of(parts), binder.instruction.places
+    reads = [binder.read(value, dtype) for value in binder.flat(tuple(values))]
+    if space == "param" and isinstance(target, Address) and isinstance(target.base, Symbol):
+        return _st_param(binder, target, dtype, reads)
+    address = binder.address(target)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        given = [np.asarray(read(group, lanes), dtype) for read in reads]
+        store(group, lanes, space, address(group, lanes), given, places)
+
+    return step
+
+
+def _st_param(binder: Binder, target: Address, dtype: np.dtype, reads: list[Read]) -> Step:
+    start = binder.code.parameters[target.base.name] + target.base.offset + target.offset
+    size = dtype.itemsize
+
+    def step(group: Group, lanes: Lanes) -> None:
+        area = group.context.registers.parameters
+        for i, read in enumerate(reads):
+            first = start + i * size
+            values = np.array(np.broadcast_to(read(group, lanes), (count(lanes),)), dtype)
+            area[lanes, first : first + size] = values.view(np.uint8).reshape(-1, size)
+
+    return step
+
+
+@instruction("prefetch", "prefetchu", "discard", "applypriority", section=SECTION.format("prefetch"))
+def hint(binder: Binder) -> Step:
+    """Caches are not simulated."""
+    return lambda group, lanes: None
+
+
+@instruction("createpolicy", section=SECTION.format("createpolicy"))
+def createpolicy(binder: Binder) -> Step:
+    """Of the caches: any value will do."""
+    write = binder.write(_first(binder.instruction.operands), U64)
+    return lambda group, lanes: write(group, lanes, U64.type(0))
+
+
+def _first(operands: tuple[Operand, ...]) -> Operand:
+    return operands[0]

@@ -1,0 +1,170 @@
+"""``mbarrier``: made, arrived at, waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .._binder import BOOL, I64, U32, U64, Address64, Binder, Read, Write
+from .._group import Group
+from .._lanes import Lanes, as_array, count, narrowed
+from .._mbarrier import BYTES, parity_of, pending_of
+from .._observe import announce
+from .._program import Outcome, Step
+from ..ptx import Address, Operand
+from .addresses import space_of
+from ._table import instruction
+
+SECTION = "Parallel Synchronization and Communication Instructions: mbarrier.{}"
+
+
+def positions_of(binder: Binder, operand: Operand) -> Address64:
+    """Where in `Memory.shared` the barriers of lanes lie."""
+    address, space = binder.address(operand), space_of(binder.instruction.opcode)
+
+    def positions(group: Group, lanes: Lanes) -> np.ndarray:
+        return group.machine.memory.in_shared(space, lanes, address(group, lanes), BYTES)
+
+    return positions
+
+
+def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
+    return np.broadcast_to(read(group, lanes), (count(lanes),)).tolist()
+
+
+def _with_value(act: Callable[[Group, int, int], None]) -> Callable[[Binder], Step]:
+    """``mbarrier.op [address], value``."""
+
+    def bind(binder: Binder) -> Step:
+        where, value = binder.instruction.operands
+        positions, read = positions_of(binder, where), binder.read(value, U32)
+        name, places = ".".join(binder.instruction.opcode[:2]), binder.instruction.places
+
+        def step(group: Group, lanes: Lanes) -> None:
+            at, values = positions(group, lanes), _values(read, group, lanes)
+            announce(group, name, lanes, places, positions=at, values=values)
+            for position, number in zip(at.tolist(), values, strict=True):
+                act(group, position, number)
+
+        return step
+
+    return bind
+
+
+@instruction("mbarrier.init", section=SECTION.format("init"))
+def init(binder: Binder) -> Step:
+    return _with_value(lambda group, position, value: group.machine.mbarriers.init(position, value))(binder)
+
+
+@instruction("mbarrier.expect_tx", section=SECTION.format("expect_tx"))
+def expect_tx(binder: Binder) -> Step:
+    return _with_value(lambda group, position, value: group.machine.mbarriers.expect_tx(position, value))(binder)
+
+
+@instruction("mbarrier.complete_tx", section=SECTION.format("complete_tx"))
+def complete_tx(binder: Binder) -> Step:
+    return _with_value(lambda group, position, value: group.machine.mbarriers.complete_tx(position, value))(binder)
+
+
+@instruction("mbarrier.inval", section=SECTION.format("inval"))
+def inval(binder: Binder) -> Step:
+    positions, places = positions_of(binder, binder.instruction.operands[0]), binder.instruction.places
+
+    def step(group: Group, lanes: Lanes) -> None:
+        at = positions(group, lanes)
+        announce(group, "mbarrier.inval", lanes, places, positions=at)
+        for position in at.tolist():
+            group.machine.mbarriers.invalidate(position)
+
+    return step
+
+
+@instruction("mbarrier.arrive", "mbarrier.arrive_drop", section=SECTION.format("arrive, mbarrier.arrive_drop"))
+def arrive(binder: Binder) -> Step:
+    """``mbarrier.arrive{.expect_tx} {state|_,} [address]{, value};``"""
+    parts, operands = binder.instruction.opcode, [*binder.instruction.operands]
+    write = _drop if isinstance(operands[0], Address) else binder.write(operands.pop(0), U64)
+    positions = positions_of(binder, operands[0])
+    read = binder.read(operands[1], U32) if len(operands) > 1 else None
+    expects, drops, name, places = "expect_tx" in parts, "arrive_drop" in parts, ".".join(parts), binder.instruction.places
+
+    def step(group: Group, lanes: Lanes) -> None:
+        barriers, at = group.machine.mbarriers, positions(group, lanes)
+        values = [1] * len(at) if read is None else _values(read, group, lanes)
+        announce(group, name, lanes, places, positions=at, values=values)
+        states = []
+        for position, value in zip(at.tolist(), values, strict=True):
+            if expects:
+                barriers.expect_tx(position, value)
+            states.append(barriers.arrive(position, 1 if expects else value, drops))
+        write(group, lanes, np.array(states, np.uint64))
+
+    return step
+
+
+def _drop(group: Group, lanes: Lanes, values: np.ndarray) -> None:
+    """A remote arrival gives no state."""
+
+
+@instruction("mbarrier.test_wait", section=SECTION.format("test_wait, mbarrier.try_wait"))
+def test_wait(binder: Binder) -> Step:
+    write, positions, parities = _waiting(binder)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        at = positions(group, lanes)
+        done = group.machine.mbarriers.completed(at, parities(group, lanes))
+        _announce_waited(binder, group, lanes, at, done)
+        write(group, lanes, done)
+
+    return step
+
+
+@instruction("mbarrier.try_wait", section=SECTION.format("test_wait, mbarrier.try_wait"), moves=True)
+def try_wait(binder: Binder) -> Step:
+    """Threads sleep until the phase completes; or, where nothing else can happen, until their time is up."""
+    write, positions, parities = _waiting(binder)
+    pc = binder.pc
+
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        barriers, at = group.machine.mbarriers, positions(group, lanes)
+        done = barriers.completed(at, parities(group, lanes))
+        late = barriers.timed_out[lanes]
+        if done.all() and not late.any():
+            _announce_waited(binder, group, lanes, at, done)
+            write(group, lanes, True)
+            return None
+        go = done | late
+        if go.any():
+            some = narrowed(lanes, go)
+            barriers.timed_out[some] = False
+            _announce_waited(binder, group, some, at[go], done[go])
+            write(group, some, done[go])
+            if go.all():
+                return None
+            group.machine.scheduler.add(group.context, pc + 1, as_array(some))
+        return barriers.park(group, as_array(lanes)[~go], pc, at[~go])
+
+    return step
+
+
+def _announce_waited(binder: Binder, group: Group, lanes: Lanes, at: np.ndarray, done: np.ndarray) -> None:
+    name, places = ".".join(binder.instruction.opcode), binder.instruction.places
+    announce(group, name, lanes, places, positions=at, done=done)
+
+
+def _waiting(binder: Binder) -> tuple[Write, Address64, Read]:
+    """Where the answer goes, the barriers, and the parities of the phases that are waited for."""
+    result, where, phase, *_ = binder.instruction.operands
+    if "parity" in binder.instruction.opcode:
+        read = binder.read(phase, U32)
+        return binder.write(result, BOOL), positions_of(binder, where), lambda group, lanes: read(group, lanes) & 1
+    state = binder.read(phase, U64)
+    return binder.write(result, BOOL), positions_of(binder, where), lambda group, lanes: parity_of(state(group, lanes))
+
+
+@instruction("mbarrier.pending_count", section=SECTION.format("pending_count"))
+def pending_count(binder: Binder) -> Step:
+    result, state = binder.instruction.operands
+    read, write = binder.read(state, U64), binder.write(result, I64)
+    return lambda group, lanes: write(group, lanes, pending_of(read(group, lanes)))

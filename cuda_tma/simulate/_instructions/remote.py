@@ -1,0 +1,48 @@
+"""``st.async``, ``red.async``: values to another CTA of the cluster, whose mbarrier is told."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from .._binder import Binder, dtype_of
+from .._copy import Issue, each_lane, submit
+from .._group import Group
+from .._lanes import Lanes, count
+from .._mbarrier import BYTES
+from .._program import Step
+from ._table import instruction
+from .atomics import combination
+
+
+@instruction("st.async", "red.async", section="Data Movement and Conversion Instructions: st.async; red.async")
+def asynchronous(binder: Binder) -> Step:
+    """``st.async{.vec}.type [address], value, [mbarrier];``"""
+    parts = binder.instruction.opcode
+    if "mbarrier::complete_tx::bytes" not in parts:
+        raise binder.unsupported("without an mbarrier")
+    target, source, barrier = binder.instruction.operands
+    dtype = dtype_of(parts[-1])
+    reads = [binder.read(element, dtype) for element in binder.flat((source,))]
+    to, at, size = binder.address(target), binder.address(barrier), dtype.itemsize * len(reads)
+    op = next((p for p in parts if p in ("add", "and", "or", "xor", "min", "max", "inc", "dec")), "exch")
+    combine = combination(binder, op, parts[-1], "shared")
+
+    def step(group: Group, lanes: Lanes) -> None:
+        values = np.stack([np.broadcast_to(read(group, lanes), (count(lanes),)) for read in reads], axis=1)
+        ends = zip(to(group, lanes).tolist(), at(group, lanes).tolist(), strict=True)
+        for (i, issue), (address, signal) in zip(each_lane(group, lanes, binder.instruction), ends, strict=True):
+            with issue.faults():
+                place, told = issue.position(address, size, size), issue.position(signal, BYTES, BYTES)
+                submit(issue, partial(_put, issue, place, values[i].astype(dtype), combine, told))
+
+    return step
+
+
+def _put(issue: Issue, place: int, values: np.ndarray, combine: object, barrier: int) -> None:
+    memory = issue.machine.memory.shared.typed(values.dtype)
+    first = place // values.itemsize
+    issue.observe("write", "shared", np.array([place]), values.nbytes)
+    memory[first : first + len(values)] = combine(memory[first : first + len(values)].copy(), values)
+    issue.machine.mbarriers.complete_tx(barrier, values.nbytes)

@@ -1,0 +1,128 @@
+"""``cp.async.bulk.tensor``: boxes of tensors to shared memory, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import _tensor_copy as copy
+from .._binder import I64, U32, Binder, Read, dtype_of
+from .._copy import Issue, destinations, each_lane
+from .._group import Group
+from .._lanes import Lanes, count
+from .._mbarrier import BYTES
+from .._program import Step
+from .._tensor_copy import Box
+from ..ptx import Address, Operand, Vector
+from ._table import instruction
+
+SECTION = "Data Movement and Conversion Instructions: {}"
+_ROWS = ("tile::gather4", "tile::scatter4")
+S32 = np.dtype(np.int32)
+
+
+class Boxes:
+    """The box that each lane names: ``[map, {coordinates}]``, and offsets of im2col."""
+
+    def __init__(self, binder: Binder, where: Operand, offsets: Operand | None):
+        if not isinstance(where, Address) or where.coordinates is None:
+            raise binder.unsupported("no coordinates")
+        self._instruction = binder.instruction
+        self._map = binder.address(Address(where.base, where.offset))
+        self._window = _window(binder, where)
+        self._coordinates = [binder.read(c, S32) for c in binder.flat(where.coordinates)]
+        given = offsets.elements if isinstance(offsets, Vector) else ()
+        self._offsets = [binder.read(o, dtype_of("u16")) for o in given]
+        self._rows = any(part in _ROWS for part in binder.instruction.opcode)
+
+    def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, Box]]:
+        """Of each lane."""
+        addresses = self._map(group, lanes) + self._window
+        coordinates, offsets = ([_list(r, group, lanes) for r in reads] for reads in (self._coordinates, self._offsets))
+        found = []
+        for i, issue in each_lane(group, lanes, self._instruction):
+            with issue.faults():
+                params = copy.params_at(issue, int(addresses[i]))
+                found.append((issue, Box(params, _column(coordinates, i), _column(offsets, i), self._rows)))
+        return found
+
+
+def _window(binder: Binder, where: Address) -> int:
+    """A map that is named directly is a parameter, or a variable in constant or global memory."""
+    from_parameters = {v.name for v in binder.code.function.params}
+    return copy.PARAM_WINDOW if getattr(where.base, "name", None) in from_parameters else 0
+
+
+def _list(read: Read, group: Group, lanes: Lanes) -> list[int]:
+    return np.broadcast_to(read(group, lanes), (count(lanes),)).tolist()
+
+
+def _column(rows: list[list[int]], index: int) -> tuple[int, ...]:
+    return tuple(row[index] for row in rows)
+
+
+@instruction("cp.async.bulk.tensor", section=SECTION.format("cp.async.bulk.tensor"))
+def cp_async_bulk_tensor(binder: Binder) -> Step:
+    """Loads name the destination first, stores the map."""
+    return _load(binder) if "mbarrier::complete_tx::bytes" in binder.instruction.opcode else _store(binder)
+
+
+def _load(binder: Binder) -> Step:
+    parts = binder.instruction.opcode
+    target, where, barrier, *rest = binder.instruction.operands
+    offsets = rest.pop(0) if rest and isinstance(rest[0], Vector) else None
+    boxes = Boxes(binder, where, offsets)
+    to, at = binder.address(target), binder.address(barrier)
+    mask = binder.read(rest.pop(0), U32) if "multicast::cluster" in parts else None
+
+    def step(group: Group, lanes: Lanes) -> None:
+        masks = [None] * count(lanes) if mask is None else _list(mask, group, lanes)
+        given = zip(boxes(group, lanes), to(group, lanes).tolist(), at(group, lanes).tolist(), masks, strict=True)
+        for (issue, box), address, barrier_address, to_ctas in given:
+            with issue.faults():
+                places = destinations(issue, address, to_ctas)
+                barriers = destinations(issue, barrier_address, to_ctas)
+                pairs = [
+                    (issue.position(a, 1, 1), issue.position(b, BYTES, BYTES))
+                    for a, b in zip(places, barriers, strict=True)
+                ]
+                copy.load(issue, box, pairs)
+
+    return step
+
+
+def _store(binder: Binder) -> Step:
+    where, source, *_ = binder.instruction.operands
+    boxes, address = Boxes(binder, where, None), binder.address(source)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        for (issue, box), at in zip(boxes(group, lanes), address(group, lanes).tolist(), strict=True):
+            with issue.faults():
+                copy.store(issue, box, issue.position(at, 1, 1))
+
+    return step
+
+
+@instruction("cp.reduce.async.bulk.tensor", section=SECTION.format("cp.reduce.async.bulk.tensor"))
+def cp_reduce_async_bulk_tensor(binder: Binder) -> Step:
+    where, source, *_ = binder.instruction.operands
+    boxes, address = Boxes(binder, where, None), binder.address(source)
+    op = next(part for part in binder.instruction.opcode if part in copy.REDUCTIONS)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        for (issue, box), at in zip(boxes(group, lanes), address(group, lanes).tolist(), strict=True):
+            with issue.faults():
+                copy.reduce(issue, box, issue.position(at, 1, 1), op)
+
+    return step
+
+
+@instruction("cp.async.bulk.prefetch.tensor", section=SECTION.format("cp.async.bulk.prefetch.tensor"))
+def cp_async_bulk_prefetch_tensor(binder: Binder) -> Step:
+    """Caches are not simulated; the map is looked at."""
+    where, *rest = binder.instruction.operands
+    boxes = Boxes(binder, where, rest[0] if rest else None)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        boxes(group, lanes)
+
+    return step

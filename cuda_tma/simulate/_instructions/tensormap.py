@@ -1,0 +1,115 @@
+"""``tensormap``: fields of a map replaced by threads, and maps copied from shared memory behind a fence.
+
+Source: PTX ISA 9.0, "Tensor Map" instructions: ``tensormap.replace``, ``tensormap.cp_fenceproxy``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ... import codec
+from ...params import Params
+from .._binder import U32, U64, Binder
+from .._copy import Issue, each_lane
+from .._faults import Fault
+from .._group import Group
+from .._lanes import Lanes, count
+from .._observe import announce
+from .._program import Step
+from .._tensor_copy import MAP_BYTES
+from ..ptx import Immediate
+from .addresses import space_of
+from ._table import instruction
+
+SECTION = "Data Movement and Conversion Instructions: {}"
+# Fields of one value, and of one for each dimension, by what PTX and params call them. PTX counts the rank from 0.
+_FIELDS = {
+    "global_address": "global_address",
+    "elemtype": "data_type",
+    "interleave_layout": "interleave",
+    "swizzle_mode": "swizzle",
+    "fill_mode": "oob_fill",
+    "box_dim": "box_dim",
+    "global_dim": "global_dim",
+    "global_stride": "global_strides",
+    "element_stride": "element_strides",
+}
+_ARRAYS = ("box_dim", "global_dim", "global_stride", "element_stride")
+
+
+@instruction("tensormap.replace", section=SECTION.format("tensormap.replace"))
+def tensormap_replace(binder: Binder) -> Step:
+    """``tensormap.replace.tile.field{.space}.b1024.type [address], {dimension,} value;``"""
+    parts = binder.instruction.opcode
+    where, *values = binder.instruction.operands
+    field = next((part for part in parts if part in (*_FIELDS, "rank")), None)
+    if field is None or "tile" not in parts:
+        raise binder.unsupported()
+    dimension = values.pop(0) if field in _ARRAYS else None
+    if dimension is not None and not isinstance(dimension, Immediate):
+        raise binder.unsupported("a dimension that is no constant")
+    address, space = binder.address(where), space_of(parts)
+    read = binder.read(values[0], U64 if parts[-1] == "b64" else U32)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        news = np.broadcast_to(read(group, lanes), (count(lanes),)).tolist()
+        given = zip(each_lane(group, lanes, binder.instruction), address(group, lanes).tolist(), news, strict=True)
+        for (_, issue), at, value in given:
+            with issue.faults():
+                data = _map(issue, space, at, "write")
+                changed = _changed(codec.decode(data.tobytes()), field, dimension and dimension.value, value)
+                data[:] = np.frombuffer(codec.encode(changed), np.uint8)
+
+    return step
+
+
+def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
+    """The 128 bytes of a map in global or shared memory."""
+    memory, at = issue.machine.memory, np.array([address])
+    memory.check_aligned(issue.lanes, at, MAP_BYTES)
+    ((_, buffer, positions, found),) = memory.pieces(space, issue.lanes, at, MAP_BYTES, writes=kind == "write")
+    issue.observe(kind, found, positions + getattr(buffer, "start", 0), MAP_BYTES)
+    return buffer.bytes[int(positions[0]) : int(positions[0]) + MAP_BYTES]
+
+
+def _changed(params: Params, field: str, dimension: int | None, value: int) -> Params:
+    if field == "rank":
+        return _with_rank(params, value + 1)
+    name = _FIELDS[field]
+    if dimension is None:
+        return replace(params, **{name: value})
+    values: list[Any] = [*getattr(params, name)]
+    if not 0 <= dimension < len(values):
+        raise Fault("map-mismatch", f"tensormap.replace of {field} {dimension}, and the map has {len(values)}")
+    values[dimension] = value
+    return replace(params, **{name: tuple(values)})
+
+
+def _with_rank(params: Params, rank: int) -> Params:
+    """Dimensions are cut, or added with an extent of 1."""
+
+    def resized(values: tuple[int, ...], size: int, new: int) -> tuple[int, ...]:
+        return (*values, *(new,) * size)[:size]
+
+    sizes = {"global_dim": (rank, 1), "global_strides": (rank - 1, 0), "box_dim": (rank, 1), "element_strides": (rank, 1)}
+    return replace(params, **{name: resized(getattr(params, name), *size) for name, size in sizes.items()})
+
+
+@instruction("tensormap.cp_fenceproxy", section=SECTION.format("tensormap.cp_fenceproxy"))
+def cp_fenceproxy(binder: Binder) -> Step:
+    """A map from shared memory to global memory, and a fence."""
+    target, source, _ = binder.instruction.operands
+    to, origin = binder.address(target), binder.address(source)
+    name, places = ".".join(binder.instruction.opcode), binder.instruction.places
+
+    def step(group: Group, lanes: Lanes) -> None:
+        ends = zip(to(group, lanes).tolist(), origin(group, lanes).tolist(), strict=True)
+        for (_, issue), (there, here) in zip(each_lane(group, lanes, binder.instruction), ends, strict=True):
+            with issue.faults():
+                _map(issue, "global", there, "write")[:] = _map(issue, "shared", here, "read")
+        announce(group, name, lanes, places)
+
+    return step

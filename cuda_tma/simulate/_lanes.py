@@ -1,0 +1,83 @@
+"""Sets of lanes: which threads of those that are resident execute an instruction together.
+
+A lane is a thread's place among all resident threads: lane 0 is thread 0 of the first CTA, and each CTA begins at a
+multiple of 32. A set of lanes is a slice wherever it can be one, as NumPy then looks at registers in place, and an
+ascending array of lane numbers otherwise. Either indexes a row of registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["WARP", "Lanes", "Warps", "as_array", "count", "narrowed", "selected", "warps_of"]
+
+WARP = 32
+Lanes = slice | np.ndarray
+
+
+def selected(lanes: np.ndarray) -> Lanes:
+    """Ascending lane numbers as a slice, where they are evenly spaced."""
+    first, size = int(lanes[0]), len(lanes)
+    if size == 1:
+        return slice(first, first + 1, 1)
+    step, last = int(lanes[1]) - first, int(lanes[-1])
+    if last - first == step * (size - 1) and (step == 1 or bool((np.diff(lanes) == step).all())):
+        return slice(first, last + 1, step)
+    return lanes
+
+
+def as_array(lanes: Lanes) -> np.ndarray:
+    """Their numbers, ascending."""
+    return np.arange(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes
+
+
+def count(lanes: Lanes) -> int:
+    """How many there are."""
+    return len(range(lanes.start, lanes.stop, lanes.step)) if isinstance(lanes, slice) else len(lanes)
+
+
+def narrowed(lanes: Lanes, mask: np.ndarray) -> Lanes:
+    """Those for which `mask` holds: at least one."""
+    return selected(as_array(lanes)[mask])
+
+
+@dataclass(frozen=True, slots=True)
+class Warps:
+    """The warps that a set of lanes belongs to.
+
+    Attributes
+    ----------
+    lanes : slice or numpy.ndarray
+        Those that execute.
+    whole : slice or numpy.ndarray
+        All lanes of these warps; indexes a row of registers, to be taken as ``[warps, 32]``.
+    active : numpy.ndarray of bool, [warps, 32]
+        Which of `whole` are in `lanes`.
+    numbers : numpy.ndarray
+        Of the warps, among all that are resident.
+    """
+
+    lanes: Lanes
+    whole: Lanes
+    active: np.ndarray
+    numbers: np.ndarray
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Values of `lanes` as [warps, 32], 0 where no lane executes."""
+        matrix = np.zeros(self.active.shape, values.dtype)
+        matrix[self.active] = values
+        return matrix
+
+
+def warps_of(lanes: Lanes) -> Warps:
+    """The warps of some lanes."""
+    if isinstance(lanes, slice) and lanes.step == 1 and lanes.start % WARP == 0 and lanes.stop % WARP == 0:
+        first, last = lanes.start // WARP, lanes.stop // WARP
+        return Warps(lanes, lanes, np.ones((last - first, WARP), bool), np.arange(first, last))
+    numbers, row = np.unique(as_array(lanes) // WARP, return_inverse=True)
+    whole = (numbers[:, None] * WARP + np.arange(WARP)).ravel()
+    active = np.zeros((len(numbers), WARP), bool)
+    active[row, as_array(lanes) % WARP] = True
+    return Warps(lanes, selected(whole), active, numbers)

@@ -1,0 +1,199 @@
+"""A launch while it runs: the state of all resident threads, and the loop that drives them to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._async import Engine
+from ._cluster_barrier import ClusterBarriers
+from ._cta_barrier import CtaBarriers
+from ._deadlock import describe
+from ._faults import Fault
+from ._geometry import Geometry
+from ._global_memory import GlobalMemory, Segment
+from ._group import Context
+from ._mbarrier import Mbarriers
+from ._memory import Memory
+from ._observe import Observer
+from ._program import Code, Program
+from ._registers import RegisterFile
+from ._scheduler import Scheduler
+from ._waiting import Waiting
+from ._warp_sync import WarpSync
+
+__all__ = ["MAX_STEPS", "Machine", "Settings"]
+
+MAX_STEPS = 4_000_000
+_MOST_STALLS = 20  # nobody can run, and time passes: the last time it is half an hour
+_STALL_NANOSECONDS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a launch is run with, beside its configuration.
+
+    Attributes
+    ----------
+    multiprocessor_count : int
+    order : str
+        When asynchronous copies take effect: ``"early"``, ``"late"`` or ``"random"``.
+    seed : int
+        Of ``"random"``.
+    max_steps : int
+        After which a kernel is taken not to end.
+    """
+
+    multiprocessor_count: int = 8
+    order: str = "early"
+    seed: int = 0
+    max_steps: int = MAX_STEPS
+
+
+class Machine:
+    """One launch.
+
+    Parameters
+    ----------
+    program : Program
+    geometry : Geometry
+    memory : GlobalMemory
+    parameters : Segment
+        The kernel's parameters.
+    dynamic_shared_bytes : int
+    settings : Settings
+    observer : Observer, optional
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        geometry: Geometry,
+        memory: GlobalMemory,
+        parameters: Segment,
+        dynamic_shared_bytes: int,
+        settings: Settings,
+        observer: Observer | None = None,
+    ):
+        self.program, self.geometry, self.observer = program, geometry, observer
+        self.parameters = parameters
+        self.multiprocessor_count = settings.multiprocessor_count
+        self.dynamic_shared_bytes = dynamic_shared_bytes
+        self.shared_bytes = program.static_shared_bytes + dynamic_shared_bytes
+        self.explicit_cluster = "explicitcluster" in program.entry.function.attributes or geometry.cluster_ctas > 1
+        self.memory = Memory(memory, geometry, self.shared_bytes)
+        self.random = np.random.default_rng(settings.seed) if settings.order == "random" else None
+        self.scheduler = Scheduler(self, settings.max_steps, self.random)
+        self.engine = Engine(settings.order, self.random)
+        self.warp_sync, self.cta_barriers = WarpSync(self), CtaBarriers(self)
+        self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
+        self.alive = np.zeros(geometry.lanes, bool)
+        self.output: list[str] = []
+        self.heap: dict[int, Segment] = {}  # what malloc gave, by address
+        self._registers: dict[tuple[Code, int], RegisterFile] = {}
+        self._next_cluster = 0
+        self._stalls = 0
+        self._slept = 0
+        self._entry = Context(program.entry, None, 0, self.registers_at(program.entry, 0))
+        self.memory.reserve_stack(self._entry.local_end)
+
+    def registers_at(self, code: Code, depth: int) -> RegisterFile:
+        """The registers of a function at a depth of calls."""
+        found = self._registers.get((code, depth))
+        if found is None:
+            found = RegisterFile(code.row_counts, code.parameter_bytes, self.geometry.lanes)
+            self._registers[code, depth] = found
+        return found
+
+    # ---- time ----
+
+    def clock(self) -> int:
+        """Cycles: here, steps."""
+        return self.scheduler.steps
+
+    def nanoseconds(self) -> int:
+        """The global timer: steps, and what was spent waiting for nothing."""
+        return self.scheduler.steps + self._slept
+
+    def sleep(self, nanoseconds: int) -> None:
+        """Let time pass."""
+        self._slept += nanoseconds
+
+    def progress(self) -> None:
+        """Something happened that others may wait for."""
+        self._stalls = 0
+
+    # ---- the loop ----
+
+    def run(self) -> None:
+        """Until every thread of the grid has ended, or a fault."""
+        with np.errstate(all="ignore"):
+            while self._advance():
+                pass
+            self.engine.complete_all()
+
+    def _advance(self) -> bool:
+        """One step of the whole; False at the end."""
+        if self.scheduler:
+            if self.scheduler.turn():  # time passes for those who only look whether something has happened
+                self._place_clusters()
+                self.engine.complete_one()
+            elif self._many_have_ended():
+                self._place_clusters()
+            self.engine.maybe_complete()
+            return True
+        return self._place_clusters() or self.engine.complete_one() or self._wait_in_vain()
+
+    def _wait_in_vain(self) -> bool:
+        if not self.alive.any():
+            return False
+        if self._stalls < _MOST_STALLS and self.mbarriers.time_out():
+            self._slept += _STALL_NANOSECONDS << self._stalls
+            self._stalls += 1
+            return True
+        raise Fault("deadlock", describe([*self.waiting()], self.geometry), np.flatnonzero(self.alive))
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Everyone who waits, and for what."""
+        for waits in (self.mbarriers, self.cta_barriers, self.cluster_barriers, self.warp_sync):
+            yield from waits.waiting()
+
+    # ---- clusters come and go ----
+
+    def _many_have_ended(self) -> bool:
+        """Whether half of the places are free. Clusters that begin together run together, so one waits for others."""
+        left = self.geometry.clusters - self._next_cluster
+        return left > 0 and 2 * self.geometry.cluster_of_slot.count(-1) >= self.geometry.slots
+
+    def _place_clusters(self) -> bool:
+        """Start what fits where clusters have ended; False if nothing did."""
+        started = False
+        for slot, cluster in enumerate(self.geometry.cluster_of_slot):
+            if cluster < 0 and self._next_cluster < self.geometry.clusters:
+                self._start(slot, self._next_cluster)
+                self._next_cluster += 1
+                started = True
+        return started
+
+    def _start(self, slot: int, cluster: int) -> None:
+        lanes = self.geometry.place(slot, cluster)
+        first = slot * self.geometry.cluster_ctas
+        ctas = range(first, first + self.geometry.cluster_ctas)
+        self.engine.complete_reads_of(ctas)
+        self.mbarriers.forget(ctas)
+        self.memory.clear_shared(ctas)
+        self.alive[lanes] = True
+        self.cluster_barriers.lanes_in(lanes)
+        self.scheduler.add(self._entry, 0, lanes)
+
+    def exit(self, lanes: np.ndarray) -> None:
+        """Threads end; a cluster whose last thread ends makes room."""
+        self.alive[lanes] = False
+        self.progress()
+        for slot in np.unique(self.geometry.cta_of_lane[lanes] // self.geometry.cluster_ctas):
+            if not self.alive[self.geometry.lanes_of_slot(int(slot))].any():
+                self.geometry.cluster_of_slot[slot] = -1
+        for waits in (self.cta_barriers, self.cluster_barriers, self.warp_sync):
+            waits.exited(lanes)

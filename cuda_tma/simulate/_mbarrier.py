@@ -1,0 +1,204 @@
+"""mbarriers: counts of arrivals and of bytes, phase by phase, and who waits for one.
+
+The 64 bits that a kernel sees of one are opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions:
+mbarrier"): here they hold the phase's parity, its pending arrivals and the count, which is all that a state is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._faults import Fault
+from ._group import Group
+from ._lanes import Lanes, as_array
+from ._program import YIELD, Outcome
+from ._spaces import SHARED_START
+from ._waiting import Parked, Waiting
+
+if TYPE_CHECKING:
+    from ._machine import Machine
+
+__all__ = ["BYTES", "Mbarrier", "Mbarriers", "parity_of", "pending_of"]
+
+BYTES = 8
+_MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
+_PENDING_SHIFT, _COUNT_SHIFT, _PARITY_SHIFT = 0, 24, 63
+
+
+@dataclass(slots=True)
+class Mbarrier:
+    """One barrier.
+
+    Attributes
+    ----------
+    count : int
+        Arrivals that each phase expects.
+    pending : int
+        Those that the present one still lacks.
+    tx : int
+        Bytes that it still lacks; below zero where bytes came before they were expected.
+    phase : int
+        How many have completed.
+    """
+
+    count: int
+    pending: int
+    tx: int = 0
+    phase: int = 0
+    parked: list[Parked] = field(default_factory=list)
+
+    @property
+    def word(self) -> int:
+        """What memory holds of it."""
+        return (self.phase & 1) << _PARITY_SHIFT | self.count << _COUNT_SHIFT | self.pending << _PENDING_SHIFT
+
+
+def parity_of(states: np.ndarray) -> np.ndarray:
+    """Of the phase that was present when a state was taken."""
+    return states >> np.uint64(_PARITY_SHIFT)
+
+
+def pending_of(states: np.ndarray) -> np.ndarray:
+    """``mbarrier.pending_count``."""
+    return states >> np.uint64(_PENDING_SHIFT) & np.uint64(_MOST)
+
+
+class Mbarriers:
+    """Those of all resident CTAs, by where they lie in their shared memory."""
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self._barriers: dict[int, Mbarrier] = {}
+        self.timed_out = np.zeros(machine.geometry.lanes, bool)
+
+    # ---- from their making to their end ----
+
+    def init(self, position: int, count: int) -> None:
+        """``mbarrier.init``."""
+        if not 1 <= count <= _MOST:
+            raise Fault("barrier-use", f"mbarrier.init with a count of {count}; it must be 1 to {_MOST}")
+        known = self._barriers.get(position)
+        if known is not None and known.parked:
+            raise Fault("barrier-use", f"mbarrier.init of {self.name(position)}, where threads wait")
+        self._barriers[position] = Mbarrier(count, count)
+        self._write(position)
+
+    def invalidate(self, position: int) -> None:
+        """``mbarrier.inval``."""
+        self.at(position)
+        del self._barriers[position]
+
+    def forget(self, ctas: range) -> None:
+        """CTAs have ended, and their barriers with them."""
+        pitch = self._machine.memory.shared_pitch
+        for position in [p for p in self._barriers if p // pitch in ctas]:
+            del self._barriers[position]
+
+    def at(self, position: int) -> Mbarrier:
+        """The barrier at a byte of `Memory.shared`."""
+        barrier = self._barriers.get(position)
+        if barrier is None:
+            raise Fault(
+                "barrier-use",
+                f"no mbarrier has been initialised at {self.name(position)}: mbarrier.init it, and let whoever uses it "
+                "wait until that is done",
+            )
+        return barrier
+
+    def name(self, position: int) -> str:
+        """What a report calls it."""
+        cta, offset = divmod(position, self._machine.memory.shared_pitch)
+        block = self._machine.geometry.block_index(cta)
+        return f"byte {offset - SHARED_START} of shared memory of block {block}"
+
+    # ---- arrivals and bytes ----
+
+    def arrive(self, position: int, count: int, drop: bool = False) -> int:
+        """Arrive `count` times; the word before."""
+        barrier = self.at(position)
+        before = barrier.word
+        if not 1 <= count <= barrier.pending:
+            raise Fault(
+                "barrier-use",
+                f"{count} arrivals at {self.name(position)}, whose phase {barrier.phase} lacks {barrier.pending} of "
+                f"{barrier.count}: more arrive than mbarrier.init said",
+            )
+        barrier.pending -= count
+        if drop:
+            barrier.count -= count
+        self._complete(position, barrier)
+        return before
+
+    def expect_tx(self, position: int, size_bytes: int) -> None:
+        """More bytes are awaited in this phase."""
+        self._add_tx(position, size_bytes)
+
+    def complete_tx(self, position: int, size_bytes: int) -> None:
+        """Bytes have come."""
+        self._add_tx(position, -size_bytes)
+
+    def _add_tx(self, position: int, size_bytes: int) -> None:
+        barrier = self.at(position)
+        barrier.tx += size_bytes
+        if abs(barrier.tx) > _MOST:
+            raise Fault(
+                "transaction-count",
+                f"the tx-count of {self.name(position)} becomes {barrier.tx}; it holds {-_MOST} to {_MOST} bytes",
+            )
+        self._complete(position, barrier)
+
+    def _complete(self, position: int, barrier: Mbarrier) -> None:
+        if barrier.pending == 0 and barrier.tx == 0:
+            barrier.phase += 1
+            barrier.pending = barrier.count
+            self._machine.progress()
+            for parked in barrier.parked:
+                self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+            barrier.parked.clear()
+        self._write(position)
+
+    def _write(self, position: int) -> None:
+        words = self._machine.memory.shared.typed(np.dtype(np.uint64))
+        words[position // BYTES] = self._barriers[position].word
+
+    # ---- waiting ----
+
+    def completed(self, positions: np.ndarray, parities: np.ndarray) -> np.ndarray:
+        """For each lane whether the phase of a parity has completed."""
+        places, which = np.unique(positions, return_inverse=True)
+        present = np.array([self.at(int(place)).phase & 1 for place in places])
+        return present[which] != parities
+
+    def park(self, group: Group, lanes: Lanes, pc: int, positions: np.ndarray) -> Outcome:
+        """Let lanes wait until the phase of their barrier completes; they then look again."""
+        here = as_array(lanes)
+        for position in np.unique(positions):
+            self.at(int(position)).parked.append(Parked(group.context, pc, here[positions == position]))
+        return YIELD
+
+    def time_out(self) -> bool:
+        """Let everyone who waits be told that time is up; False if nobody does."""
+        found = False
+        for barrier in self._barriers.values():
+            for parked in barrier.parked:
+                self.timed_out[parked.lanes] = True
+                self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+                found = True
+            barrier.parked.clear()
+        return found
+
+    def waiting(self) -> Iterator[Waiting]:
+        """For a report."""
+        for position, barrier in self._barriers.items():
+            for parked in barrier.parked:
+                yield Waiting(parked, self._missing(position, barrier))
+
+    def _missing(self, position: int, barrier: Mbarrier) -> str:
+        return (
+            f"phase {barrier.phase} of the mbarrier at {self.name(position)}: {barrier.pending} of {barrier.count} "
+            f"arrivals and {barrier.tx} bytes are missing"
+        )

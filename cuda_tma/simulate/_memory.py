@@ -1,0 +1,234 @@
+"""The memory that a launch reaches: from lanes and addresses to bytes, or to a fault that says what lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ._faults import Fault
+from ._geometry import Geometry
+from ._global_memory import Buffer, GlobalMemory, Segment
+from ._lanes import Lanes, as_array
+from ._spaces import OFFSET_MASK, RANK_SHIFT, SHARED_START, WINDOW_BYTES, WINDOWS
+
+__all__ = ["Memory", "Piece"]
+
+_STACK_BYTES = 1 << 18  # of a thread, at most
+_FIRST_STACK_BYTES = 1 << 10
+
+
+class Piece(NamedTuple):
+    """Accesses that fall into one buffer: which of them (None: all), the buffer, where in it each begins."""
+
+    chosen: np.ndarray | None
+    buffer: Buffer
+    positions: np.ndarray
+    space: str
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """Those of some values that belong to these accesses."""
+        return values if self.chosen is None or np.ndim(values) == 0 else values[self.chosen]
+
+
+class Memory:
+    """Global memory, and the shared and local memory of the resident CTAs.
+
+    Attributes
+    ----------
+    shared : Buffer
+        The shared memory of all resident CTAs, one after the other, `shared_pitch` bytes each.
+    """
+
+    def __init__(self, memory: GlobalMemory, geometry: Geometry, shared_bytes: int):
+        self.all_global = memory
+        self._geometry = geometry
+        self.shared_stop = SHARED_START + shared_bytes
+        self.shared_pitch = -(-self.shared_stop // 1024) * 1024
+        self.shared = Buffer(np.zeros(self.shared_pitch * geometry.resident_ctas, np.uint8))
+        self._stack_bytes = _FIRST_STACK_BYTES
+        self._local = Buffer(np.zeros(self._stack_bytes * geometry.lanes, np.uint8))
+
+    def pieces(
+        self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool = False
+    ) -> list[Piece]:
+        """Where accesses of some size take place, one for each lane.
+
+        Parameters
+        ----------
+        space : str
+            A state space; the empty one is generic.
+        lanes : slice or numpy.ndarray
+        addresses : numpy.ndarray of int64
+            In the numbers of that space.
+        size_bytes : int
+            Of each access; its address is a multiple of it.
+        writes : bool
+        """
+        if ((addresses & (size_bytes - 1)) != 0).any():
+            raise _misaligned(lanes, addresses, size_bytes)
+        if space == "shared":
+            return [Piece(None, self.shared, self.shared_positions(lanes, addresses, size_bytes), "shared")]
+        if space == "local":
+            return [Piece(None, self._local, self._local_positions(lanes, addresses, size_bytes), "local")]
+        if space in ("global", "const", "param"):
+            return [*self._global(lanes, addresses + WINDOWS[space], size_bytes, writes)]
+        return [*self._generic(lanes, addresses, size_bytes, writes)]
+
+    def in_shared(
+        self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, alignment: int = 8
+    ) -> np.ndarray:
+        """Where in `shared` addresses lie that are shared ones, or generic ones of shared memory."""
+        if space == "":
+            addresses = addresses - WINDOWS["shared"]
+            if ((addresses < 0) | (addresses >= WINDOW_BYTES)).any():
+                raise Fault("fault", "the address is none of shared memory, as the instruction wants it", lanes)
+        self.check_aligned(lanes, addresses, alignment)
+        return self.shared_positions(lanes, addresses, size_bytes)
+
+    @staticmethod
+    def check_aligned(lanes: Lanes, addresses: np.ndarray, alignment: int) -> None:
+        """Refuse addresses that are no multiples."""
+        wrong = addresses % alignment != 0
+        if wrong.any():
+            address = int(addresses[wrong][0])
+            raise Fault(
+                "misaligned", f"0x{address:x} is not a multiple of {alignment}, as it must be", as_array(lanes)[wrong]
+            )
+
+    def shared_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
+        """Where shared addresses of lanes lie in `shared`: the rank of a CTA in the lane's cluster, and an offset."""
+        ranks, offsets = addresses >> RANK_SHIFT, addresses & OFFSET_MASK
+        bad_rank = (ranks < 0) | (ranks >= self._geometry.cluster_ctas)
+        if bad_rank.any():
+            raise _no_such_cta(lanes, addresses, bad_rank, self._geometry.cluster_ctas)
+        outside = (offsets < SHARED_START) | (offsets + size_bytes > self.shared_stop)
+        if outside.any():
+            raise self._outside_shared(lanes, addresses, outside, size_bytes)
+        first = self._geometry.first_cta_of_cluster[lanes]
+        return (first + ranks) * self.shared_pitch + offsets
+
+    def clear_shared(self, ctas: range) -> None:
+        """As a CTA finds it, which is anything: here, zeros."""
+        self.shared.bytes[ctas.start * self.shared_pitch : ctas.stop * self.shared_pitch] = 0
+
+    def _local_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
+        end = int(addresses.max()) + size_bytes
+        if end > self._stack_bytes:
+            self.reserve_stack(end)
+        if (addresses < 0).any():
+            raise Fault("out-of-bounds", "an access to local memory before the thread's stack", lanes)
+        return as_array(lanes) * self._stack_bytes + addresses
+
+    def reserve_stack(self, size_bytes: int) -> None:
+        """Room for so much local memory in each thread."""
+        if size_bytes > _STACK_BYTES:
+            raise Fault(
+                "fault",
+                f"stack overflow: a thread needs {size_bytes} bytes of local memory, and has {_STACK_BYTES}: "
+                "the recursion is too deep, or does not end",
+            )
+        if size_bytes <= self._stack_bytes:
+            return
+        old, before = self._local.bytes, self._stack_bytes
+        self._stack_bytes = 1 << (size_bytes - 1).bit_length()
+        grown = np.zeros((self._geometry.lanes, self._stack_bytes), np.uint8)
+        grown[:, :before] = old.reshape(-1, before)
+        self._local = Buffer(grown.reshape(-1))
+
+    def _generic(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool) -> Iterator[Piece]:
+        """Each window by itself: mostly there is one."""
+        rest = np.ones(len(addresses), bool)
+        for space in ("shared", "local"):
+            inside = (addresses >= WINDOWS[space]) & (addresses < WINDOWS[space] + WINDOW_BYTES)
+            if inside.any():
+                rest &= ~inside
+                some = as_array(lanes)[inside]
+                for piece in self.pieces(space, some, addresses[inside] - WINDOWS[space], size_bytes, writes):
+                    yield piece._replace(chosen=None if inside.all() else np.flatnonzero(inside))
+        if rest.all():
+            yield from self._global(lanes, addresses, size_bytes, writes)
+        elif rest.any():
+            chosen = np.flatnonzero(rest)
+            for piece in self._global(as_array(lanes)[chosen], addresses[chosen], size_bytes, writes):
+                yield piece._replace(chosen=piece.of(chosen))
+
+    def _global(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool) -> Iterator[Piece]:
+        first, last = int(addresses.min()), int(addresses.max())
+        segment = self.all_global.find(first)
+        if segment is not None and last + size_bytes <= segment.stop:
+            self._check_writeable(segment, lanes, addresses, writes)
+            yield Piece(None, segment, addresses - segment.start, "global")
+            return
+        rest = np.arange(len(addresses))
+        while len(rest):
+            address = int(addresses[rest[0]])
+            segment = self.all_global.find(address)
+            if segment is None or address + size_bytes > segment.stop:
+                raise self._unmapped(as_array(lanes)[rest[:1]], address, size_bytes, writes)
+            inside = (addresses[rest] >= segment.start) & (addresses[rest] + size_bytes <= segment.stop)
+            chosen = rest[inside]
+            self._check_writeable(segment, as_array(lanes)[chosen], addresses[chosen], writes)
+            yield Piece(chosen, segment, addresses[chosen] - segment.start, "global")
+            rest = rest[~inside]
+
+    def global_bytes(self, address: int, size_bytes: int, writes: bool = False) -> tuple[Segment, int]:
+        """The segment of some bytes of global memory, and where in it they begin."""
+        segment = self.all_global.find(address)
+        if segment is None or address + size_bytes > segment.stop:
+            raise self._unmapped(None, address, size_bytes, writes)
+        self._check_writeable(segment, None, np.array([address]), writes)
+        return segment, address - segment.start
+
+    # ---- faults ----
+
+    def _check_writeable(
+        self, segment: Segment, lanes: Lanes | np.ndarray | None, addresses: np.ndarray, writes: bool
+    ) -> None:
+        if writes and not segment.writeable:
+            raise Fault(
+                "out-of-bounds",
+                f"a write to 0x{int(addresses[0]):x}, which lies in {segment.name}, and that is read-only",
+                lanes,
+            )
+
+    def _unmapped(self, lanes: np.ndarray | None, address: int, size_bytes: int, writes: bool) -> Fault:
+        what = f"a {'write' if writes else 'read'} of {size_bytes} bytes at 0x{address:x}"
+        before = self.all_global.before(address)
+        if before is None or address - before.stop > 1 << 30:
+            return Fault("out-of-bounds", f"{what}, where no array lies: the pointer is none that was passed", lanes)
+        return Fault(
+            "out-of-bounds",
+            f"{what}, {address + size_bytes - before.stop} bytes beyond the end of {before.name} at 0x{before.start:x}",
+            lanes,
+        )
+
+    def _outside_shared(self, lanes: Lanes, addresses: np.ndarray, outside: np.ndarray, size_bytes: int) -> Fault:
+        address = int(addresses[outside][0])
+        offset = (address & OFFSET_MASK) - SHARED_START
+        return Fault(
+            "out-of-bounds",
+            f"{size_bytes} bytes at byte {offset} of shared memory, of which the CTA has "
+            f"{self.shared_stop - SHARED_START}: see shmem_size, and the index",
+            as_array(lanes)[outside],
+        )
+
+
+def _misaligned(lanes: Lanes, addresses: np.ndarray, size_bytes: int) -> Fault:
+    wrong = (addresses & (size_bytes - 1)) != 0
+    address = int(addresses[wrong][0])
+    return Fault(
+        "misaligned",
+        f"an access of {size_bytes} bytes at 0x{address:x}, which is not a multiple of {size_bytes}",
+        as_array(lanes)[wrong],
+    )
+
+
+def _no_such_cta(lanes: Lanes, addresses: np.ndarray, wrong: np.ndarray, cluster_ctas: int) -> Fault:
+    address = int(addresses[wrong][0])
+    return Fault(
+        "cluster",
+        f"shared address 0x{address:x} names CTA {address >> RANK_SHIFT} of the cluster, which has {cluster_ctas}",
+        as_array(lanes)[wrong],
+    )

@@ -1,0 +1,160 @@
+"""A kernel: each function with its instructions as bound callables, and where its variables lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from ._lanes import Lanes
+from ._registers import rows_of
+from ._spaces import FUNCTION_WINDOW, SHARED_START
+from .ptx import Address, Function, Group as Listed, Module, Operand, Pair, Symbol, Variable, Vector
+
+if TYPE_CHECKING:
+    from ._group import Context, Group
+
+__all__ = ["YIELD", "CallSite", "Code", "Outcome", "Program", "Step", "function_addresses"]
+
+
+class _Yield:
+    """What a step gives when its group is no more: each of its lanes has been put elsewhere."""
+
+    def __repr__(self) -> str:
+        return "YIELD"
+
+
+YIELD = _Yield()
+Outcome = int | _Yield | None  # where to go on, nowhere, or at the next instruction
+Step = Callable[["Group", Lanes], Outcome]
+
+
+class CallSite(Protocol):
+    """Where a function is called."""
+
+    def give_back(self, context: Context, lanes: Lanes) -> None:
+        """A function's results to its caller."""
+
+
+class Code:
+    """One function.
+
+    Attributes
+    ----------
+    steps : list of Step
+        One for each instruction, and a last one that returns.
+    call_sites : dict
+        The calls in it, by where each goes on.
+    parameters : dict
+        Where parameters, results and variables of the ``.param`` space lie among :attr:`RegisterFile.parameters`.
+    locals : dict
+        Where local variables lie, from the function's part of the stack on.
+    """
+
+    def __init__(self, function: Function):
+        self.function = function
+        self.steps: list[Step] = []
+        self.call_sites: dict[int, CallSite] = {}
+        self.register_rows, self.row_counts = rows_of(function.registers)
+        passed = [*function.params, *function.returns] if function.kind == "func" else []
+        passed += [v for v in function.variables.values() if v.space == "param"]
+        self.parameters, self.parameter_bytes = _laid_out([v for v in passed if v.space == "param"])
+        self.locals, self.local_bytes = _laid_out(v for v in function.variables.values() if v.space == "local")
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+
+class Program:
+    """An entry of a module, and all that it may call.
+
+    Parameters
+    ----------
+    module : Module
+    entry : str
+        Name of the kernel.
+    addresses : mapping
+        Of the module's global and constant variables.
+
+    Attributes
+    ----------
+    codes : dict
+        The functions, by name; without steps until they are decoded.
+    entry : Code
+    shared : dict
+        Offset of each shared variable; those without a size share one, behind the others.
+    static_shared_bytes : int
+        Without the dynamic ones.
+    """
+
+    def __init__(self, module: Module, entry: str, addresses: dict[str, int]):
+        self.module, self.addresses = module, addresses | function_addresses(module)
+        reachable = _reachable(module, entry)
+        self.codes = {function.name: Code(function) for function in reachable}
+        self.entry = self.codes[entry]
+        self.shared, self.static_shared_bytes = _shared(module, reachable)
+        self._functions = {address: name for name, address in function_addresses(module).items()}
+
+    def function_at(self, address: int) -> str | None:
+        """Whose address it is."""
+        return self._functions.get(address)
+
+
+def function_addresses(module: Module) -> dict[str, int]:
+    """What a pointer to each function holds."""
+    return {name: FUNCTION_WINDOW + 16 * number for number, name in enumerate(module.functions)}
+
+
+def _laid_out(variables: Iterator[Variable] | list[Variable], start: int = 0) -> tuple[dict[str, int], int]:
+    """Each at the next multiple of its alignment; and where the last one ends."""
+    places = {}
+    for variable in variables:
+        start = -(-start // variable.align) * variable.align
+        places[variable.name] = start
+        start += variable.size_bytes
+    return places, start
+
+
+def _reachable(module: Module, entry: str) -> list[Function]:
+    """An entry, and every function that it or one of those names."""
+    names, found = [entry], []
+    while names:
+        function = module.functions[names.pop()]
+        found.append(function)
+        known = {f.name for f in found} | {*names}
+        names += {*_symbols(function)} & {*module.functions} - known
+    return found
+
+
+def _symbols(function: Function) -> Iterator[str]:
+    for instruction in function.instructions:
+        for operand in instruction.operands:
+            yield from _named(operand)
+
+
+def _named(operand: Operand) -> Iterator[str]:
+    if isinstance(operand, Symbol):
+        yield operand.name
+    elif isinstance(operand, Address):
+        yield from _named(operand.base)
+    elif isinstance(operand, (Vector, Listed)):
+        for element in operand.elements:
+            yield from _named(element)
+    elif isinstance(operand, Pair):
+        yield from _named(operand.first)
+        yield from _named(operand.second)
+
+
+def _shared(module: Module, functions: list[Function]) -> tuple[dict[str, int], int]:
+    """Static variables first, as they are declared; all dynamic ones begin where those end."""
+    named = {name for function in functions for name in _symbols(function)}
+    every = {**module.variables}
+    for function in functions:
+        every.update(function.variables)
+    used = [v for v in every.values() if v.space == "shared" and v.name in named]
+    static = sorted((v for v in used if v.size_bytes), key=lambda v: -v.align)
+    places, end = _laid_out(static, SHARED_START)
+    dynamic = [v for v in used if not v.size_bytes]
+    for variable in dynamic:
+        places[variable.name] = -(-end // variable.align) * variable.align
+    return places, max([end, *(places[v.name] for v in dynamic)]) - SHARED_START

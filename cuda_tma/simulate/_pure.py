@@ -1,0 +1,133 @@
+"""Instructions whose results depend on their operands alone: from the table of `pure`, bound to registers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._binder import BOOL, U32, Binder, Read, dtype_of
+from ._group import Group
+from ._lanes import WARP, Lanes, warps_of
+from ._program import Outcome, Step
+from ._registers import VIEW
+from ._warp_sync import WHOLE, when_together
+from .ptx import Operand, Register
+from .pure import Pure, lookup
+
+__all__ = ["bind_pure"]
+
+
+def bind_pure(binder: Binder) -> tuple[Step, bool]:
+    """What executes an instruction of the table, and whether it may make threads wait."""
+    pure = lookup(binder.instruction)
+    if pure is not None:
+        return _bind(binder, pure), pure.warp
+    if binder.instruction.opcode[0] == "mov":
+        return _bind_look(binder), False
+    raise binder.unsupported()
+
+
+def _bind_look(binder: Binder) -> Step:
+    """``mov`` of a special register, or of a variable's address."""
+    result, source = binder.instruction.operands
+    dtype = dtype_of(binder.instruction.opcode[-1])
+    read, write = binder.read(source, dtype), binder.write(result, dtype)
+    return lambda group, lanes: write(group, lanes, read(group, lanes))
+
+
+def _bind(binder: Binder, pure: Pure) -> Step:
+    operands = binder.flat(binder.instruction.operands)
+    count = len(pure.results)
+    if len(operands) != count + len(pure.sources):
+        raise binder.unsupported(f"{len(operands)} operands")
+    results, sources = operands[:count], operands[count:]
+    if pure.warp:
+        return _bind_warp(binder, pure, results, sources)
+    if pure.carry_in or pure.carry_out:
+        return _bind_carry(binder, pure, results, sources)
+    return _bind_lanes(binder, pure, results, sources)
+
+
+def _bind_lanes(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
+    reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
+    writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
+    compute = pure.compute
+    if len(writes) != 1:
+
+        def several(group: Group, lanes: Lanes) -> None:
+            values = compute(*(read(group, lanes) for read in reads))
+            values = [np.array(value) for value in (values if isinstance(values, tuple) else (values,))]
+            for write, value in zip(writes, values, strict=True):
+                write(group, lanes, value)
+
+        return several
+    (write,) = writes
+    if len(reads) == 1:
+        (only,) = reads
+        return lambda group, lanes: write(group, lanes, compute(only(group, lanes)))
+    if len(reads) == 2:
+        a, b = reads
+        place = _place(binder, results[0], pure)
+        if place is not None:
+            view, row = place
+
+            def in_place(group: Group, lanes: Lanes) -> None:
+                group.views[view][row, lanes] = compute(a(group, lanes), b(group, lanes))
+
+            return in_place
+        return lambda group, lanes: write(group, lanes, compute(a(group, lanes), b(group, lanes)))
+    return lambda group, lanes: write(group, lanes, compute(*[read(group, lanes) for read in reads]))
+
+
+def _place(binder: Binder, result: Operand, pure: Pure) -> tuple[int, int] | None:
+    """The row of a result that fits its register."""
+    if not isinstance(result, Register):
+        return None
+    size, row = binder.code.register_rows[result.index]
+    (dtype,) = pure.results
+    return (VIEW[dtype], row) if size == dtype.itemsize or dtype == BOOL else None
+
+
+def _bind_carry(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
+    """The condition code register is one more source, or result, of each lane."""
+    reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
+    writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
+
+    def step(group: Group, lanes: Lanes) -> None:
+        carry = group.context.registers.carry
+        given = [read(group, lanes) for read in reads]
+        if pure.carry_in:
+            given.append(carry[lanes])
+        values = pure.compute(*given)
+        values = [np.array(value) for value in (values if isinstance(values, tuple) else (values,))]
+        if pure.carry_out:
+            carry[lanes] = values.pop()
+        for write, value in zip(writes, values, strict=True):
+            write(group, lanes, value)
+
+    return step
+
+
+def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
+    """Lanes look at each other's registers: whole warps are taken."""
+    reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
+    writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
+    masks = _membermask(binder, sources)
+    pc = binder.pc
+
+    def exchange(group: Group, lanes: Lanes) -> None:
+        warps = warps_of(lanes)
+        shape = warps.active.shape
+        given = [np.broadcast_to(read(group, warps.whole), (shape[0] * WARP,)).reshape(shape) for read in reads]
+        values = pure.compute(warps.active, *given)
+        for write, value in zip(writes, values if isinstance(values, tuple) else (values,), strict=True):
+            write(group, lanes, np.broadcast_to(value, shape)[warps.active])
+
+    def together(group: Group, lanes: Lanes) -> Outcome:
+        return when_together(group, lanes, pc, exchange, masks)
+
+    return together if "sync" in binder.instruction.opcode else exchange
+
+
+def _membermask(binder: Binder, sources: list[Operand]) -> Read | int:
+    """Which threads of its warp must execute the instruction with each."""
+    return WHOLE if "aligned" in binder.instruction.opcode else binder.read(sources[-1], U32)

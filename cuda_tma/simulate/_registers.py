@@ -1,0 +1,62 @@
+"""Registers: for each function that is active, a matrix for each width, [register, lane].
+
+A typed look at a register is a view of its row. Registers are PTX's virtual ones, thousands of them; the system gives
+memory only to the rows that are touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .ptx import TYPE_BYTES, RegisterName
+
+__all__ = ["VIEW", "RegisterFile", "Row", "rows_of"]
+
+# By a container's bytes, its views; of each the first is the container itself.
+_CONTAINERS: Mapping[int, tuple[np.dtype, ...]] = {
+    0: (np.dtype(bool),),
+    1: (np.dtype(np.uint8), np.dtype(np.int8)),
+    2: (np.dtype(np.uint16), np.dtype(np.int16), np.dtype(np.float16)),
+    4: (np.dtype(np.uint32), np.dtype(np.int32), np.dtype(np.float32)),
+    8: (np.dtype(np.uint64), np.dtype(np.int64), np.dtype(np.float64)),
+    16: (np.dtype(np.complex128),),  # merely the item of 16 bytes
+}
+VIEW = {dtype: number for number, dtype in enumerate(d for views in _CONTAINERS.values() for d in views)}
+Row = tuple[int, int]  # bytes of the container, row in its matrix
+
+
+def rows_of(registers: Sequence[RegisterName]) -> tuple[tuple[Row, ...], dict[int, int]]:
+    """Where each register of a function lies, and how many rows each container has."""
+    counts = dict.fromkeys(_CONTAINERS, 0)
+    found = []
+    for register in registers:
+        size = TYPE_BYTES[register.type]
+        found.append((size, counts[size]))
+        counts[size] += 1
+    return tuple(found), counts
+
+
+class RegisterFile:
+    """The registers of one function at one depth of calls.
+
+    Attributes
+    ----------
+    views : list of numpy.ndarray
+        ``views[VIEW[dtype]][row, lane]``.
+    carry : numpy.ndarray of bool
+        The condition code register's carry flag, of each lane.
+    parameters : numpy.ndarray of uint8, [lane, byte]
+        What is passed to this function, and by it to those it calls.
+    """
+
+    __slots__ = ("carry", "parameters", "views")
+
+    def __init__(self, rows: Mapping[int, int], parameter_bytes: int, lanes: int):
+        self.views: list[np.ndarray] = []
+        for size, dtypes in _CONTAINERS.items():
+            matrix = np.zeros((rows[size], lanes), dtypes[0])
+            self.views += [matrix.view(dtype) for dtype in dtypes]
+        self.carry = np.zeros(lanes, bool)
+        self.parameters = np.zeros((lanes, parameter_bytes), np.uint8)

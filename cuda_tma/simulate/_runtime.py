@@ -1,0 +1,121 @@
+"""Functions that PTX calls and does not have: what CUDA C++'s ``printf``, ``assert``, ``malloc`` and ``free`` become.
+
+Source: CUDA C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations";
+the layout of vprintf's arguments: PTX Writer's Guide to Interoperability, "System Calls".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from ._faults import Fault
+from ._global_memory import Segment
+from ._group import Group
+from ._lanes import Lanes, as_array
+
+__all__ = ["RUNTIME"]
+
+_CONVERSION = re.compile(r"%[-+ #0]*(\d+|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
+_LONG = ("ll", "l", "j", "z", "t")
+_MOST_TEXT = 1 << 16
+_HEAP_BYTES = 8 << 20  # as cudaLimitMallocHeapSize
+
+
+def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarray) -> np.ndarray:
+    """Each thread's text to the report's output, thread by thread."""
+    counts = []
+    for lane, pattern, address in zip(as_array(lanes), formats, arguments, strict=True):
+        text, count = _formatted(group, int(lane), _text(group, int(lane), int(pattern)), int(address))
+        group.machine.output.append(text)
+        counts.append(count)
+    return np.array(counts)
+
+
+def _bytes(group: Group, lane: int, address: int, size: int) -> bytes:
+    one = np.array([lane])
+    ((_, buffer, positions, _),) = group.machine.memory.pieces("", one, np.array([address]), 1)
+    return buffer.bytes[int(positions[0]) : int(positions[0]) + size].tobytes()
+
+
+def _text(group: Group, lane: int, address: int) -> str:
+    return _bytes(group, lane, address, _MOST_TEXT).split(b"\0")[0].decode("utf-8", "replace")
+
+
+def _formatted(group: Group, lane: int, pattern: str, address: int) -> tuple[str, int]:
+    """What C's printf writes, and how many arguments it took; each is aligned to its size."""
+    at, count = address, 0
+
+    def take(dtype: str) -> int | float:
+        nonlocal at, count
+        size = np.dtype(dtype).itemsize
+        at, count = -(-at // size) * size + size, count + 1
+        return np.frombuffer(_bytes(group, lane, at - size, size), dtype)[0].item()
+
+    def one(found: re.Match[str]) -> str:
+        conversion, length = found[5], found[4]
+        if conversion == "%":
+            return "%"
+        width, _, precision = (take("i4") if part == "*" else part for part in found.group(1, 2, 3))
+        flags = re.match(r"%([-+ #0]*)", found[0])[1]
+        spelled = f"%{flags}{'' if width is None else width}" + ("" if precision is None else f".{precision}")
+        if conversion == "s":
+            return f"{spelled}s" % _text(group, lane, take("i8"))
+        if conversion == "p":
+            return f"{spelled}s" % hex(take("u8"))
+        if conversion == "c":
+            return f"{spelled}c" % (take("i4") & 0xFF)
+        if conversion in "aA":
+            return float(take("f8")).hex()
+        if conversion in "eEfFgG":
+            return f"{spelled}{conversion}" % take("f8")
+        kind = "i" if conversion in "di" else "u"
+        return f"{spelled}{'d' if conversion in 'diu' else conversion}" % take(kind + ("8" if length in _LONG else "4"))
+
+    return _CONVERSION.sub(one, pattern), count
+
+
+def assert_fail(
+    group: Group, lanes: Lanes, message: np.ndarray, file: np.ndarray, line: np.ndarray, function: np.ndarray, *_: object
+) -> np.ndarray:
+    """The first thread that fails speaks for all."""
+    lane = int(as_array(lanes)[0])
+    text, where, name = (_text(group, lane, int(address[0])) for address in (message, file, function))
+    raise Fault("fault", f"{where}:{int(line[0])}: {name}: assertion `{text}` failed", lanes)
+
+
+def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
+    """Each thread's own piece of the heap; 0 for one that is too large."""
+    memory = group.machine.memory.all_global
+    found = []
+    for size in map(int, sizes):
+        if size > _HEAP_BYTES:
+            found.append(0)
+        else:
+            name = f"{size} bytes of malloc"
+            segment = memory.allocate(np.zeros(max(16, size), np.uint8), name)
+            group.machine.heap[segment.start] = segment
+            found.append(segment.start)
+    return np.array(found, np.int64)
+
+
+def free(group: Group, lanes: Lanes, addresses: np.ndarray) -> np.ndarray:
+    """Gives a piece back."""
+    for address in map(int, addresses):
+        segment: Segment | None = group.machine.heap.pop(address, None)
+        if segment is not None:
+            group.machine.memory.all_global.remove(segment)
+        elif address:
+            raise Fault("fault", f"free of 0x{address:x}, which malloc did not give", lanes)
+    return np.zeros(len(addresses), np.int64)
+
+
+RUNTIME: dict[str, Callable[..., np.ndarray]] = {
+    "vprintf": vprintf,
+    "__assertfail": assert_fail,
+    "__assert_fail": assert_fail,
+    "malloc": malloc,
+    "free": free,
+}

@@ -1,0 +1,132 @@
+"""Which threads run next: all who stand at the same place at once, those who lag behind first, and nobody for ever.
+
+Threads that part at a branch meet again since the group at the lowest place runs first, and stops where another
+stands. A group that keeps others waiting for many steps goes behind them, so that who spins on a flag does not starve
+who sets it (independent thread scheduling: CUDA C++ Programming Guide, "SIMT Architecture").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._faults import Fault
+from ._group import Context, Group
+from ._program import YIELD
+
+if TYPE_CHECKING:
+    from ._machine import Machine
+
+__all__ = ["Scheduler"]
+
+_TURN = 4096  # steps, and then the group that has been ready longest runs
+_NEVER = 1 << 60
+_STRAY = 0.2  # how often, in random order, a group runs that is not the one behind the others
+
+
+class Scheduler:
+    """The groups that can run.
+
+    Attributes
+    ----------
+    steps : int
+        Instructions executed, by groups of any size.
+    thread_steps : int
+        By threads.
+    where : Group or None
+        The group that runs, at the instruction that raised if one did.
+    """
+
+    def __init__(self, machine: Machine, max_steps: int, generator: np.random.Generator | None):
+        self._machine, self._random = machine, generator
+        self._ready: dict[tuple[Context, int], list[np.ndarray]] = {}  # the oldest first
+        self._running: Context | None = None
+        self._pc, self._stop, self._last = 0, _NEVER, _TURN
+        self._max_steps = max_steps
+        self._expired = False
+        self.where: Group | None = None
+        self.steps = self.thread_steps = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._ready)
+
+    def add(self, context: Context, pc: int, lanes: np.ndarray) -> None:
+        """Let lanes go on at a place, together with those that are there."""
+        self._ready.setdefault((context, pc), []).append(lanes)
+        if context is self._running and pc > self._pc:
+            self._stop = min(self._stop, pc)
+
+    def turn(self) -> bool:
+        """Run one group until it waits, meets another, or has had its turn; True if it was made to stop."""
+        key = self._choose()
+        waiting = self._ready.pop(key)
+        lanes = waiting[0] if len(waiting) == 1 else np.sort(np.concatenate(waiting))
+        if self._random is not None and (some := self._part(lanes)) is not None:
+            self.add(*key, np.setdiff1d(lanes, some, assume_unique=True))
+            lanes = some
+        group = Group(self._machine, *key, lanes)
+        if self._expired:
+            self._expired, self._last = False, self.steps + _TURN
+        self._stop = min((pc for context, pc in self._ready if context is key[0] and pc > key[1]), default=_NEVER)
+        self._running, self.where = group.context, group
+        try:
+            self._run(group)
+        finally:
+            self._running = None
+        self.where = None
+        return self._expired
+
+    def _choose(self) -> tuple[Context, int]:
+        keys = [*self._ready]
+        if self._expired:
+            return keys[0]
+        if self._random is not None and self._random.random() < _STRAY:
+            return keys[self._random.integers(len(keys))]
+        return min(keys, key=lambda key: (-key[0].depth, key[1]))
+
+    def _part(self, lanes: np.ndarray) -> np.ndarray | None:
+        """Some warps of a group, now and then; None for all."""
+        warps = np.unique(lanes // 32)
+        if len(warps) == 1 or self._random.random() >= _STRAY:
+            return None
+        some = self._random.random(len(warps)) < 0.5
+        chosen = np.isin(lanes // 32, warps[some])
+        return lanes[chosen] if 0 < chosen.sum() < len(lanes) else None
+
+    def _run(self, group: Group) -> None:
+        steps, lanes, pc = group.context.code.steps, group.lanes, group.pc
+        self._pc = since = pc
+        try:
+            while True:
+                outcome = steps[pc](group, lanes)
+                if outcome is None:
+                    pc += 1
+                    if pc < self._stop:
+                        continue
+                elif outcome is YIELD:
+                    pc += 1
+                    return
+                else:
+                    self._count(pc + 1 - since, group.size)
+                    backwards, pc = outcome <= pc, outcome
+                    self._pc = since = pc
+                    if self.steps >= self._last:
+                        self._expired = True
+                    elif pc < self._stop and not (backwards and self._ready):
+                        continue
+                self.add(group.context, pc, group.array())
+                return
+        finally:
+            group.pc = pc
+            self._pc = _NEVER
+            self._count(pc - since, group.size)
+
+    def _count(self, steps: int, size: int) -> None:
+        self.steps += steps
+        self.thread_steps += steps * size
+        if self.steps > self._max_steps:
+            raise Fault(
+                "no-progress",
+                f"the kernel has not ended after {self.steps} steps: a loop does not end, or max_steps is too small",
+            )

@@ -1,0 +1,46 @@
+"""One address space of 64 bits for all state spaces, as generic addresses see it.
+
+Where the windows lie is this simulator's choice; that a shared address holds the CTA's rank in its cluster above 24 bits
+of offset, and that offsets begin at 1024, is what code for sm_90 shows (observed: cuobjdump of kernels that use shared
+memory: ``0x400`` and ``SR_CgaCtaId << 24``). So is that a ``shared::cta`` address is a ``shared::cluster`` address too.
+
+Source: PTX ISA 9.0, "Generic Addressing", "State Spaces".
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FUNCTION_WINDOW",
+    "GLOBAL_START",
+    "LOCAL_WINDOW",
+    "OFFSET_MASK",
+    "PARAM_WINDOW",
+    "RANK_SHIFT",
+    "SHARED_START",
+    "SHARED_WINDOW",
+    "WINDOWS",
+    "WINDOW_BYTES",
+    "space_of",
+]
+
+WINDOW_BYTES = 1 << 40
+SHARED_WINDOW = 0x7F00_0000_0000
+LOCAL_WINDOW = 0x7E00_0000_0000
+PARAM_WINDOW = 0x7D00_0000_0000
+FUNCTION_WINDOW = 0x7C00_0000_0000  # addresses of functions, 16 bytes apart
+GLOBAL_START = 0x10_0000_0000
+
+SHARED_START = 0x400  # the first byte of a CTA's shared memory that a kernel may use
+RANK_SHIFT = 24
+OFFSET_MASK = (1 << RANK_SHIFT) - 1
+
+# What a generic address of each space lies above; those of global and constant memory are generic as they are.
+WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW, "const": 0, "global": 0}
+
+
+def space_of(address: int) -> str:
+    """The state space of a generic address."""
+    for space in ("shared", "local", "param"):
+        if WINDOWS[space] <= address < WINDOWS[space] + WINDOW_BYTES:
+            return space
+    return "global"

@@ -1,0 +1,198 @@
+"""Copies through tensor maps: what the emulator does with the memory of a launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+
+from .. import codec, emulate
+from ..emulate import REDUCTIONS, Tile
+from ..params import Params, TiledParams
+from ..smem import smem_bytes, swizzle_offset
+from ._copy import BULK, Issue, submit
+from ._faults import Fault
+from ._global_memory import Segment
+from ._spaces import PARAM_WINDOW
+
+__all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "load", "params_at", "reduce", "store"]
+
+MAP_BYTES = 128
+_SMEM_ALIGNMENT = 128  # of a box: PTX ISA, "cp.async.bulk.tensor"
+_MAP_ALIGNMENT = 64  # of a map, as the driver asks; CUDA 13 asks 128 of its type
+_REPEAT_BYTES = 1024  # no swizzle looks at higher bits of an address
+_decoded = lru_cache(maxsize=1024)(codec.decode)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What one instruction names: a map, where in the tensor, and how.
+
+    Attributes
+    ----------
+    params : Params
+    coordinates, offsets : tuple of int
+        As in the instruction; offsets of im2col.
+    rows : bool
+        Whether the coordinates name four rows (gather4, scatter4).
+    """
+
+    params: Params
+    coordinates: tuple[int, ...]
+    offsets: tuple[int, ...] = ()
+    rows: bool = False
+
+
+def params_at(issue: Issue, address: int) -> Params:
+    """The tensor map at a generic address."""
+    lanes, machine = issue.lanes, issue.machine
+    if address % _MAP_ALIGNMENT:
+        raise Fault(
+            "misaligned", f"the tensor map at 0x{address:x} is not at a multiple of {_MAP_ALIGNMENT} bytes", lanes
+        )
+    ((_, buffer, positions, space),) = machine.memory.pieces("", lanes, np.array([address]), _MAP_ALIGNMENT)
+    if space != "global":
+        raise Fault(
+            "map-mismatch",
+            f"the tensor map lies in {space} memory: it must be a const __grid_constant__ parameter, or in constant or "
+            "global memory",
+            lanes,
+        )
+    start = int(positions[0])
+    issue.observe("read", "global", positions + getattr(buffer, "start", 0), MAP_BYTES)
+    return _decoded(buffer.bytes[start : start + MAP_BYTES].tobytes())
+
+
+def _memory_of(issue: Issue, params: Params, writes: bool) -> Segment:
+    segment, _ = issue.machine.memory.global_bytes(params.global_address, 1, writes)
+    return segment
+
+
+# ---- loads ----
+
+
+def load(issue: Issue, box: Box, destinations: list[tuple[int, int]]) -> None:
+    """Begin a load.
+
+    Parameters
+    ----------
+    destinations : list of (int, int)
+        Where in `Memory.shared` each copy of the box goes, and its mbarrier: one, or one for each CTA of a multicast.
+    """
+    for position, _ in destinations:
+        _check_position(issue, position)
+    for position, barrier in destinations:
+        submit(issue, partial(_load, issue, box, position, barrier))
+
+
+def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
+    segment = _memory_of(issue, box.params, writes=False)
+    tile = _tile(box, segment)
+    _check_end(issue, position, len(tile.smem))
+    image, written = _shifted(box.params, position, tile)
+    _observe_box(issue, "write", box, position, len(image))
+    place = issue.machine.memory.shared.bytes[position : position + len(image)]
+    if written.all():
+        place[:] = image
+    else:
+        place[written] = image[written]
+    issue.machine.mbarriers.complete_tx(barrier, tile.tx_bytes)
+
+
+def _tile(box: Box, segment: Segment) -> Tile:
+    if box.rows:
+        return emulate.gather4(box.params, segment.bytes, box.coordinates, segment.start)
+    return emulate.load(box.params, segment.bytes, box.coordinates, box.offsets, segment.start)
+
+
+# ---- stores and reductions ----
+
+
+def store(issue: Issue, box: Box, position: int) -> None:
+    """Begin a store: shared memory is read first, and written to the tensor later."""
+    _store_in_stages(issue, box, position, emulate.scatter4 if box.rows else emulate.store)
+
+
+def reduce(issue: Issue, box: Box, position: int, op: str) -> None:
+    """Begin a reduction."""
+
+    def combine(params: Params, memory: np.ndarray, smem: np.ndarray, coordinates: tuple, base_address: int) -> int:
+        return emulate.reduce(params, memory, smem, coordinates, op, base_address)
+
+    _store_in_stages(issue, box, position, combine)
+
+
+def _store_in_stages(issue: Issue, box: Box, position: int, write: object) -> None:
+    _check_position(issue, position)
+    taken: list[np.ndarray] = []
+
+    def read() -> None:
+        size = _size_of(box)
+        _check_end(issue, position, size)
+        _observe_box(issue, "read", box, position, size)
+        data = issue.machine.memory.shared.bytes[position : position + size].copy()
+        taken.append(_unshifted(box.params, position, data))
+
+    def change() -> None:
+        segment = _memory_of(issue, box.params, writes=True)
+        write(box.params, segment.bytes, taken[0], box.coordinates, segment.start)
+
+    submit(issue, read, change, kind=BULK)
+
+
+def _size_of(box: Box) -> int:
+    size = smem_bytes(box.params)
+    return 4 * size if box.rows and isinstance(box.params, TiledParams) else size
+
+
+# ---- places in shared memory ----
+
+
+def _check_position(issue: Issue, position: int) -> None:
+    if position % _SMEM_ALIGNMENT:
+        raise Fault(
+            "misaligned",
+            f"the box lies at {issue.machine.mbarriers.name(position)}, which is not a multiple of {_SMEM_ALIGNMENT}: "
+            f"declare it with __align__({_SMEM_ALIGNMENT}), or 1024 for a swizzle",
+            issue.lanes,
+        )
+
+
+def _check_end(issue: Issue, position: int, size: int) -> None:
+    memory = issue.machine.memory
+    end = position % memory.shared_pitch + size
+    if end > memory.shared_stop:
+        raise Fault(
+            "out-of-bounds",
+            f"the box of {size} bytes ends {end - memory.shared_stop} bytes behind the CTA's shared memory",
+            issue.lanes,
+        )
+
+
+def _shifted(params: Params, position: int, tile: Tile) -> tuple[np.ndarray, np.ndarray]:
+    """A box as it lies at a place that is no multiple of the swizzle's repeat: hardware looks at address bits."""
+    order = _order(params.swizzle, position % _REPEAT_BYTES, len(tile.smem))
+    return (tile.smem, tile.written) if order is None else (tile.smem[order], tile.written[order])
+
+
+def _unshifted(params: Params, position: int, data: np.ndarray) -> np.ndarray:
+    order = _order(params.swizzle, position % _REPEAT_BYTES, len(data))
+    if order is None:
+        return data
+    found = np.empty_like(data)
+    found[order] = data
+    return found
+
+
+@lru_cache(maxsize=64)
+def _order(swizzle: int, shift: int, size: int) -> np.ndarray | None:
+    """For each byte at a shifted place, the byte of the image at an aligned one; None if they are the same."""
+    offsets = np.arange(size)
+    linear = swizzle_offset(swizzle, offsets + shift) - shift
+    order = swizzle_offset(swizzle, linear)
+    return None if (order == offsets).all() else order
+
+
+def _observe_box(issue: Issue, kind: str, box: Box, position: int, size: int) -> None:
+    issue.observe(kind, "shared", np.array([position]), size)

@@ -1,0 +1,139 @@
+"""Threads of a warp that wait for each other at an instruction: ``.sync`` with a mask, and ``.aligned``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._group import Group
+from ._lanes import WARP, Lanes, as_array, selected
+from ._program import YIELD, Outcome
+from ._waiting import Parked, Waiting
+
+if TYPE_CHECKING:
+    from ._machine import Machine
+
+__all__ = ["WARPGROUP", "WHOLE", "WarpSync", "when_together"]
+
+WHOLE = 0xFFFFFFFF  # the mask of a whole warp
+WARPGROUP = 128
+Act = Callable[[Group, Lanes], None]
+
+
+class WarpSync:
+    """Those who have arrived, and miss others of their mask."""
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self._parked: list[Parked] = []  # at an instruction that all must come to
+        self._met: list[Parked] = []  # at any bar.warp.sync
+        self._arrived = np.zeros(machine.geometry.lanes, bool)
+        self._masks = np.zeros(machine.geometry.lanes, np.uint32)
+
+    def gathered(self, group: Group, lanes: Lanes, pc: int, masks: np.ndarray | int, width: int = WARP) -> Lanes | None:
+        """Those of `lanes` whose whole mask is here; the others wait at `pc`, and come back when more are there.
+
+        Parameters
+        ----------
+        masks : numpy.ndarray or int
+            For each lane which of its warp must execute this; those that have ended need not.
+        width : int
+            32, or 128 where a warpgroup goes together: then the mask is -1.
+        """
+        if _is_whole(lanes, width):
+            return lanes
+        here = as_array(lanes)
+        absent = self._machine.alive.copy()
+        absent[here] = False
+        missing = absent.reshape(-1, width)[here // width]
+        if width == WARP:
+            missing = missing & _bits(masks)
+        waits = np.isin(here // width, here[missing.any(axis=1)] // width)
+        if not waits.any():
+            return lanes
+        self._parked.append(Parked(group.context, pc, here[waits]))
+        return selected(here[~waits]) if not waits.all() else None
+
+    def meet(self, group: Group, lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
+        """``bar.warp.sync``: threads that part may wait for each other at different ones."""
+        if _is_whole(lanes, WARP):
+            return None
+        here = as_array(lanes)
+        self._arrived[here], self._masks[here] = True, masks
+        self._met.append(Parked(group.context, pc + 1, here))
+        self._release()
+        return YIELD
+
+    def _release(self) -> None:
+        """Let those go on whose whole mask has arrived."""
+        parked, self._met = self._met, []
+        absent = (self._machine.alive & ~self._arrived).reshape(-1, WARP)
+        done = [~(absent[p.lanes // WARP] & _bits(self._masks[p.lanes])).any(axis=1) for p in parked]
+        for each, goes in zip(parked, done, strict=True):
+            if goes.any():
+                self._arrived[each.lanes[goes]] = False
+                self._machine.scheduler.add(each.context, each.pc, each.lanes[goes])
+            if not goes.all():
+                self._met.append(Parked(each.context, each.pc, each.lanes[~goes]))
+
+    def take(self, group: Group, lanes: Lanes, pc: int) -> Lanes:
+        """Lanes, with those who wait at the same place."""
+        same = [p for p in self._parked if p.context is group.context and p.pc == pc]
+        if not same:
+            return lanes
+        self._parked = [p for p in self._parked if p not in same]
+        return selected(np.sort(np.concatenate([as_array(lanes), *(p.lanes for p in same)])))
+
+    def exited(self, lanes: np.ndarray) -> None:
+        """Nobody waits for who has ended: those of their warps look again."""
+        groups = np.unique(lanes // 128)
+        for parked in [*self._parked]:
+            if np.isin(parked.lanes // 128, groups).any():
+                self._parked.remove(parked)
+                self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+        if self._met:
+            self._release()
+
+    def waiting(self) -> Iterator[Waiting]:
+        """For a report."""
+        for parked in (*self._parked, *self._met):
+            yield Waiting(parked, "the other threads of their warps, which do not come to this instruction")
+
+
+def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WHOLE, width: int = WARP) -> Outcome:
+    """Execute what whole warps, or the threads of a mask, do together; who misses others waits for them.
+
+    Parameters
+    ----------
+    act : callable
+        What those do who have met.
+    masks : Read or int
+    width : int
+        32, or :data:`WARPGROUP`.
+    """
+    if _is_whole(lanes, width):
+        act(group, lanes)
+        return None
+    sync = group.machine.warp_sync
+    here = sync.take(group, lanes, pc)
+    found = masks if isinstance(masks, int) else masks(group, here)
+    ready = sync.gathered(group, here, pc, found, width)
+    if ready is None:
+        return YIELD
+    act(group, ready)
+    if ready is lanes:
+        return None
+    group.machine.scheduler.add(group.context, pc + 1, as_array(ready))
+    return YIELD
+
+
+def _is_whole(lanes: Lanes, width: int) -> bool:
+    """Whether lanes are whole warps, or warpgroups, side by side."""
+    return isinstance(lanes, slice) and lanes.step == 1 and lanes.start % width == 0 and lanes.stop % width == 0
+
+
+def _bits(masks: np.ndarray | int) -> np.ndarray:
+    """Which of the 32 lanes of its warp each mask has."""
+    return (np.asarray(masks, np.uint32).reshape(-1, 1) >> np.arange(WARP, dtype=np.uint32) & 1).astype(bool)

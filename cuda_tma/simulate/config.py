@@ -1,0 +1,92 @@
+"""How a kernel is launched on the simulator."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from .._given import shown
+
+__all__ = ["Config"]
+
+Extents = tuple[int, int, int]
+
+_MOST_THREADS = 1024
+_MOST_CTAS_OF_CLUSTER = 16  # 8 are portable
+_MOST_SHARED_BYTES = 227 << 10  # of a CTA, compute capability 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The shape of a launch; `cuda.core`'s ``LaunchConfig`` is taken in its place.
+
+    Parameters
+    ----------
+    grid : int or tuple of int
+        CTAs, x first; clusters, if `cluster` is given: as in ``LaunchConfig``.
+    block : int or tuple of int
+        Threads of a CTA, x first.
+    cluster : int or tuple of int, optional
+        CTAs of a cluster; None for what the kernel was compiled for, or 1.
+    shmem_size : int, optional
+        Dynamic shared memory of a CTA, in bytes.
+
+    Raises
+    ------
+    ValueError
+        If no GPU of compute capability 9.0 takes it.
+
+    Examples
+    --------
+    >>> Config(grid=4, block=(32, 4), cluster=2)
+    Config(grid=(4, 1, 1), block=(32, 4, 1), cluster=(2, 1, 1), shmem_size=0)
+    """
+
+    grid: Any
+    block: Any
+    cluster: Any = None
+    shmem_size: int = 0
+
+    def __post_init__(self) -> None:
+        """Tuples of three, and no launch that the driver would refuse."""
+        for name in ("grid", "block", "cluster"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _extents(name, given))
+        object.__setattr__(self, "shmem_size", operator.index(self.shmem_size))
+        if prod(self.block) > _MOST_THREADS:
+            raise ValueError(f"block={self.block} has {prod(self.block)} threads; a CTA has at most {_MOST_THREADS}")
+        if not 0 <= self.shmem_size <= _MOST_SHARED_BYTES:
+            raise ValueError(f"shmem_size={self.shmem_size}; a CTA has 0 to {_MOST_SHARED_BYTES} bytes")
+        if self.cluster and prod(self.cluster) > _MOST_CTAS_OF_CLUSTER:
+            count = prod(self.cluster)
+            raise ValueError(f"cluster={self.cluster} has {count} CTAs; a cluster has at most {_MOST_CTAS_OF_CLUSTER}")
+
+    @classmethod
+    def of(cls, given: Any) -> Config:
+        """A Config from itself, from a ``LaunchConfig``, or from whatever has its attributes."""
+        if isinstance(given, cls):
+            return given
+        return cls(given.grid, given.block, getattr(given, "cluster", None), given.shmem_size or 0)
+
+    def shape(self, compiled_cluster: Extents | None) -> tuple[Extents, Extents]:
+        """The grid in CTAs, and the cluster; `compiled_cluster` is what the kernel asks for (``__cluster_dims__``)."""
+        cluster = self.cluster or compiled_cluster or (1, 1, 1)
+        if compiled_cluster and cluster != compiled_cluster:
+            raise ValueError(f"cluster={cluster}, and the kernel was compiled for clusters of {compiled_cluster}")
+        if self.cluster:
+            return tuple(g * c for g, c in zip(self.grid, cluster, strict=True)), cluster
+        if any(g % c for g, c in zip(self.grid, cluster, strict=True)):
+            raise ValueError(f"grid={self.grid} is no multiple of the kernel's clusters of {cluster}: make each whole")
+        return self.grid, cluster
+
+
+def _extents(name: str, given: Any) -> Extents:
+    try:
+        values = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),)
+    except TypeError:
+        values = ()
+    if not 1 <= len(values) <= 3 or any(value < 1 for value in values):
+        raise ValueError(f"{name}={shown(given)}; give one to three integers, each at least 1, x first")
+    return (*values, *(1,) * (3 - len(values)))

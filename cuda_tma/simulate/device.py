@@ -1,0 +1,230 @@
+"""A GPU that is none: it compiles for one, and runs the PTX here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._launch.mangled import parameter_types
+from .._launch.nvrtc import compile_source
+from ..compute_capability import parse_compute_capability
+from ..map_type import MapType
+from ._arguments import parameter_block
+from ._async import ORDERS
+from ._decode import decode
+from ._global_memory import GlobalMemory
+from ._machine import MAX_STEPS, Settings
+from ._module import load_variables
+from ._run import run
+from .config import Config
+from .findings import Report
+from .kernel import Kernel
+from .ptx import parse
+from .tensor_map import TensorMap, tensor_map_of
+
+__all__ = ["Device"]
+
+
+class Device:
+    """A simulated GPU: no driver is asked, and none is needed.
+
+    Parameters
+    ----------
+    compute_capability : (int, int) or str
+        What kernels are compiled for, and tensor maps are checked for.
+    multiprocessor_count : int
+        How many there are: that decides how many CTAs run at the same time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gpu = Device()
+    >>> source = 'extern "C" __global__ void twice(int* values) { values[threadIdx.x] *= 2; }'
+    >>> values = np.arange(4, dtype=np.int32)
+    >>> report = gpu.launch(Config(grid=1, block=4), gpu.compile(source, "twice"), values)
+    >>> report.findings, values
+    ((), array([0, 2, 4, 6], dtype=int32))
+    """
+
+    def __init__(self, compute_capability: Any = (9, 0), *, multiprocessor_count: int = 8):
+        self.compute_capability = parse_compute_capability(compute_capability)
+        self.multiprocessor_count = multiprocessor_count
+        self._memory = GlobalMemory()
+
+    @property
+    def target(self) -> str:
+        """What kernels are compiled for: ``"compute_90a"``."""
+        major, minor = self.compute_capability
+        return f"compute_{major}{minor}a"
+
+    def compile(
+        self,
+        source: str | os.PathLike[str],
+        name: str,
+        *,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] | None = None,
+    ) -> Kernel:
+        """Compile a kernel, by NVRTC.
+
+        Parameters
+        ----------
+        source : str or path
+            CUDA C++, or the file that holds it.
+        name : str
+            The kernel, as C++ calls it.
+        defines : mapping, optional
+            Macros.
+        options : sequence of str, optional
+            NVRTC's.
+
+        Returns
+        -------
+        Kernel
+
+        Raises
+        ------
+        CompileError
+            If NVRTC refuses it.
+        UnsupportedInstruction
+            If its PTX has one that is not known.
+        """
+        compiled = compile_source(source, name, target=self.target, defines=defines, options=options)
+        types = parameter_types(compiled.signature)
+        return self._kernel(compiled.ptx, compiled.lowered_name, types, compiled.dynamic_shared_bytes)
+
+    def load(self, ptx: str | os.PathLike[str], name: str) -> Kernel:
+        """A kernel of PTX from anywhere.
+
+        Parameters
+        ----------
+        ptx : str or path
+            The text, or the file that holds it.
+        name : str
+            The kernel's name in it.
+
+        Returns
+        -------
+        Kernel
+
+        Raises
+        ------
+        ParseError, UnsupportedInstruction
+            If the text is no PTX, or has an instruction that is not known.
+        ValueError
+            If it has no kernel of that name.
+        """
+        is_text = isinstance(ptx, str) and ("\n" in ptx or ".version" in ptx)
+        return self._kernel(str(ptx) if is_text else Path(ptx).read_text(), name, parameter_types(name), 0)
+
+    def _kernel(self, ptx: str, name: str, types: tuple[Any, ...] | None, dynamic_shared_bytes: int) -> Kernel:
+        module = parse(ptx)
+        entries = [function.name for function in module.functions.values() if function.kind == "entry"]
+        if name not in entries:
+            raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(entries) or 'none'}")
+        program = decode(module, name, load_variables(module, self._memory))
+        return Kernel(name, ptx, types, dynamic_shared_bytes, program)
+
+    def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> TensorMap:
+        """A tensor map of a NumPy array or CPU tensor, which is mapped if it was not.
+
+        Parameters
+        ----------
+        tensor : array
+        options, **keywords
+            As of :func:`cuda_tma.create_tensor_map`.
+
+        Returns
+        -------
+        TensorMap
+
+        Raises
+        ------
+        TensorMapError
+            As :func:`cuda_tma.create_tensor_map`.
+        """
+        return tensor_map_of(tensor, self.address(tensor), self.compute_capability, options, keywords)
+
+    def address(self, array: Any) -> int:
+        """The simulated address of an array's first element: for pointers in structs, or with an offset.
+
+        Parameters
+        ----------
+        array : array
+            A NumPy array, or a CPU tensor. It is mapped in place, with the whole of the memory that it is a view of; a
+            NumPy array's address ends with the array.
+
+        Returns
+        -------
+        int
+            A multiple of 512 for an array that owns its memory.
+        """
+        return self._memory.address(array)
+
+    def launch(
+        self,
+        config: Any,
+        kernel: Kernel,
+        *arguments: Any,
+        order: str = "early",
+        seed: int = 0,
+        max_steps: int = MAX_STEPS,
+    ) -> Report:
+        """Run a kernel to its end: it returns, whatever the kernel does.
+
+        Parameters
+        ----------
+        config : Config or cuda.core's LaunchConfig
+        kernel : Kernel
+        *arguments
+            One for each parameter: arrays, read and written in place; tensor maps, or arrays where the parameter is a
+            typed map; numbers; an int for a pointer is an address; bytes for a struct.
+        order : {"early", "late", "random"}
+            When asynchronous copies take effect: all three are legal, and a kernel must be right under each.
+        seed : int
+            Of the random order: the same seed gives the same run.
+        max_steps : int
+            After so many steps, of groups of threads, the kernel is taken not to end: a finding of kind
+            ``"no-progress"``.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        TypeError, ValueError, TensorMapError
+            If the launch itself is wrong. What the kernel does wrong is a finding.
+        """
+        if order not in ORDERS:
+            raise ValueError(f"order={order!r}; it is one of {', '.join(map(repr, ORDERS))}")
+        config = Config.of(config)
+        settings = Settings(self.multiprocessor_count, order, seed, max_steps)
+        block = parameter_block(kernel, arguments, self.address, self._typed_map)
+        return run(kernel, config, block, self._memory, settings)
+
+    def _typed_map(self, array: Any, of_type: MapType) -> TensorMap:
+        return self.create_tensor_map(array, of_type.options)
+
+    def launch_all(self, launches: Iterable[Sequence[Any]], **settings: Any) -> tuple[Report, ...]:
+        """Run kernels in a row, as on one stream: each begins when the one before it has ended.
+
+        Parameters
+        ----------
+        launches : iterable of (config, kernel, *arguments)
+        **settings
+            Of :meth:`launch`.
+
+        Returns
+        -------
+        tuple of Report
+            One for each launch; after an error the rest is not run.
+        """
+        reports = []
+        for config, kernel, *arguments in launches:
+            reports.append(self.launch(config, kernel, *arguments, **settings))
+            if reports[-1].errors:
+                break
+        return tuple(reports)

@@ -1,0 +1,129 @@
+"""What a launch on the simulator tells: findings, what the kernel printed, and how much it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from .ptx import Place
+
+__all__ = ["KINDS", "Finding", "Report", "SimulationError"]
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "race": "two accesses to the same bytes, at least one of them a write, that nothing orders",
+        "missing-proxy-fence": "an access by another proxy (TMA's, say) that no proxy fence orders behind the one before",
+        "missing-tensor-map-fence": "a tensor map is used after it was changed, without fence.proxy.tensormap",
+        "deadlock": "every thread that is left waits for what will not happen",
+        "transaction-count": "bytes that an mbarrier is told to expect, and that arrive, do not agree or do not fit",
+        "barrier-use": "a barrier that is not initialised, not yet, once more while in use, or gets too many arrivals",
+        "early-exit": "a CTA gives up its shared memory while something still reads, writes or arrives there",
+        "misaligned": "an address, a coordinate or a size that is no multiple of what the instruction asks for",
+        "out-of-bounds": "an access outside the memory that the kernel was given",
+        "map-mismatch": "an instruction whose rank, mode or element does not fit the tensor map, or 128 bytes that are none",
+        "uninitialized-read": "bytes are read that nobody has written",
+        "wgmma-order": "registers or shared memory of a wgmma are touched before it is waited for, or without its fence",
+        "barrier-divergence": "threads that should meet at one barrier name different ones, or different counts",
+        "cluster": "a CTA that the cluster does not have",
+        "no-progress": "the kernel has not ended after as many steps as it was given",
+        "fault": "any other way to end the context: trap, a failed assertion, stack overflow",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong in a kernel.
+
+    Attributes
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    severity : str
+        ``"error"``, or ``"advice"``.
+    message : str
+        What happened, with numbers, the rule and the remedy.
+    source : tuple of Place
+        Where: the statement, and the calls that it is inlined by; empty if the PTX has no line information.
+    blocks : tuple of tuple of int
+        ``blockIdx`` of those it happened to.
+    threads : tuple of int
+        Their threads, counted through the block: x first.
+    ptx_line : int
+        Line of the PTX; 0 for what is no single instruction.
+    count : int
+        How often.
+    """
+
+    kind: str
+    severity: str
+    message: str
+    source: tuple[Place, ...] = ()
+    blocks: tuple[tuple[int, int, int], ...] = ()
+    threads: tuple[int, ...] = ()
+    ptx_line: int = 0
+    count: int = 1
+
+    def __str__(self) -> str:
+        """As a compiler says it: the place, the severity and kind, the message, and the calls that lead there."""
+        where = [f"{place.file}:{place.line}" for place in self.source] or [f"PTX line {self.ptx_line}"]
+        lines = [f"{where[0]}: {self.severity}: {self.message} [{self.kind}]"]
+        lines += [f"  inlined at {place}" for place in where[1:]]
+        if self.blocks:
+            lines.append(f"  block {self.blocks[0]}{_more(self.blocks)}, thread {self.threads[0]}{_more(self.threads)}")
+        return "\n".join(lines)
+
+
+def _more(values: tuple) -> str:
+    return f" and {len(values) - 1} more" if len(values) > 1 else ""
+
+
+class SimulationError(RuntimeError):
+    """Errors that a launch on the simulator found.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    """
+
+    def __init__(self, findings: tuple[Finding, ...]):
+        super().__init__("\n".join(map(str, findings)))
+        self.findings = findings
+
+    def __reduce__(self) -> tuple:
+        """For pickle and copy."""
+        return type(self), (self.findings,)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a launch.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    output : str
+        What the kernel printed.
+    thread_instructions : int
+        Instructions executed, each thread's counted.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    output: str = ""
+    thread_instructions: int = 0
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings of severity ``"error"``."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    def raise_for_errors(self) -> None:
+        """Raise what was found, if it is an error.
+
+        Raises
+        ------
+        SimulationError
+        """
+        if self.errors:
+            raise SimulationError(self.errors)
