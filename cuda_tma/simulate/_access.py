@@ -6,8 +6,8 @@ import numpy as np
 
 from ._group import Group
 from ._lanes import Lanes, as_array, count
-from ._observe import Access
 from ._memory import Piece
+from ._observe import Access
 from .ptx import Place
 
 __all__ = ["load", "observe", "store"]

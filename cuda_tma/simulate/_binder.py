@@ -25,7 +25,13 @@ Address64 = Callable[[Group, Lanes], np.ndarray]
 
 U32, U64, I64, BOOL = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
 _KINDS = {"b": "u", "u": "u", "s": "i", "f": "f"}
-_SPECIAL_TYPES = {"pred": BOOL, "bf16": np.dtype(np.uint16), "bf16x2": U32, "f16x2": U32, "b128": np.dtype(np.complex128)}
+_SPECIAL_TYPES = {
+    "pred": BOOL,
+    "bf16": np.dtype(np.uint16),
+    "bf16x2": U32,
+    "f16x2": U32,
+    "b128": np.dtype(np.complex128),
+}
 
 
 def dtype_of(ptx_type: str) -> np.dtype:

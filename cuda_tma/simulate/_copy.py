@@ -100,11 +100,15 @@ def destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
     ranks = [rank for rank in range(16) if mask >> rank & 1]
     if not ranks or ranks[-1] >= ctas:
         what = "a CTA that it does not have" if ranks else "none of them"
-        raise Fault("cluster", f"the multicast's mask 0x{mask:x} names {what}: the cluster has {ctas} CTAs", issue.lanes)
+        raise Fault(
+            "cluster", f"the multicast's mask 0x{mask:x} names {what}: the cluster has {ctas} CTAs", issue.lanes
+        )
     return [rank << RANK_SHIFT | address & OFFSET_MASK for rank in ranks]
 
 
-def each_lane(group: Group, lanes: Lanes, instruction: Instruction, proxy: str = "async") -> Iterator[tuple[int, Issue]]:
+def each_lane(
+    group: Group, lanes: Lanes, instruction: Instruction, proxy: str = "async"
+) -> Iterator[tuple[int, Issue]]:
     """Threads one by one, each with an operation of its own."""
     numbers = range(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes.tolist()
     for index, lane in enumerate(numbers):

@@ -89,9 +89,7 @@ class CtaBarriers:
 
     def _arrive(self, cta: int, number: int, expected: int | None, lanes: np.ndarray) -> _Barrier:
         if expected is not None and expected % WARP:
-            raise Fault(
-                "barrier-use", f"barrier {number} of {expected} threads, which is no multiple of {WARP}", lanes
-            )
+            raise Fault("barrier-use", f"barrier {number} of {expected} threads, which is no multiple of {WARP}", lanes)
         barrier = self._barriers.setdefault((cta, number), _Barrier(expected))
         if barrier.expected != expected:
             raise Fault(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -35,9 +34,7 @@ class Geometry:
         Which cluster of the grid is in each place, -1 if none.
     """
 
-    def __init__(
-        self, grid: Extents, block: Extents, cluster: Extents, multiprocessor_count: int, shared_bytes: int
-    ):
+    def __init__(self, grid: Extents, block: Extents, cluster: Extents, multiprocessor_count: int, shared_bytes: int):
         self.grid, self.block, self.cluster = grid, block, cluster
         self.threads = prod(block)
         self.lanes_of_cta = -(-self.threads // WARP) * WARP
@@ -57,7 +54,7 @@ class Geometry:
         self.columns = self._columns(multiprocessor_count)
 
     def _columns(self, multiprocessor_count: int) -> dict[str, np.ndarray]:
-        """The special registers that differ between threads; those of the grid's indices are filled in by :meth:`place`."""
+        """The special registers that differ between threads; those of the grid are for :meth:`place`."""
         lane = np.arange(self.lanes) % WARP
         bit = np.int64(1) << lane
         columns = {
@@ -74,7 +71,9 @@ class Geometry:
         indices = {"tid": _unravelled(self.thread_of_lane, self.block)}
         indices["cluster_ctaid"] = _unravelled(self.rank_of_lane, self.cluster)
         indices["ctaid"] = indices["clusterid"] = tuple(np.zeros((3, self.lanes), np.int64))
-        return columns | {f"{name}.{axis}": i.copy() for name, of in indices.items() for axis, i in zip("xyz", of)}
+        return columns | {
+            f"{name}.{axis}": i.copy() for name, of in indices.items() for axis, i in zip("xyz", of, strict=True)
+        }
 
     def place(self, slot: int, cluster: int) -> np.ndarray:
         """Let a cluster of the grid run in a slot; gives its threads' lanes."""

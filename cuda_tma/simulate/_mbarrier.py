@@ -1,7 +1,7 @@
 """mbarriers: counts of arrivals and of bytes, phase by phase, and who waits for one.
 
 The 64 bits that a kernel sees of one are opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions:
-mbarrier"): here they hold the phase's parity, its pending arrivals and the count, which is all that a state is asked for.
+mbarrier"): here they hold the phase's parity, its pending arrivals and the count: all that a state is asked for.
 """
 
 from __future__ import annotations

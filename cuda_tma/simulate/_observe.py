@@ -52,7 +52,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """A synchronisation: its name (``"bar.sync"``, ``"mbarrier.arrive"``, ``"fence.proxy.async"``), who, and on what."""
+    """A synchronisation: its name (``"bar.sync"``, ``"fence.proxy.async"``), who, and on what."""
 
     name: str
     lanes: Lanes

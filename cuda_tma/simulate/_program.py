@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from ._lanes import Lanes
 from ._registers import rows_of
 from ._spaces import FUNCTION_WINDOW, SHARED_START
-from .ptx import Address, Function, Group as Listed, Module, Operand, Pair, Symbol, Variable, Vector
+from .ptx import Address, Function, Module, Operand, Pair, Symbol, Variable, Vector
+from .ptx import Group as Listed
 
 if TYPE_CHECKING:
     from ._group import Context, Group

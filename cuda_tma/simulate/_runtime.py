@@ -78,7 +78,13 @@ def _formatted(group: Group, lane: int, pattern: str, address: int) -> tuple[str
 
 
 def assert_fail(
-    group: Group, lanes: Lanes, message: np.ndarray, file: np.ndarray, line: np.ndarray, function: np.ndarray, *_: object
+    group: Group,
+    lanes: Lanes,
+    message: np.ndarray,
+    file: np.ndarray,
+    line: np.ndarray,
+    function: np.ndarray,
+    *_: object,
 ) -> np.ndarray:
     """The first thread that fails speaks for all."""
     lane = int(as_array(lanes)[0])

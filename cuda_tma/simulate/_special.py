@@ -47,7 +47,7 @@ _OF_LANES = {
 
 
 def special(name: str) -> Look | None:
-    """What a special register holds: an array of NumPy integers, or one for all lanes. None for one that is not known."""
+    """What a special register holds, as integers of each lane or one for all; None for one that is not known."""
     if name in _OF_LANES:
         return lambda group, lanes: group.machine.geometry.columns[name][lanes]
     if name in _UNIFORM:

@@ -13,7 +13,7 @@ __all__ = ["KINDS", "Finding", "Report", "SimulationError"]
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         "race": "two accesses to the same bytes, at least one of them a write, that nothing orders",
-        "missing-proxy-fence": "an access by another proxy (TMA's, say) that no proxy fence orders behind the one before",
+        "missing-proxy-fence": "an access by another proxy, TMA's say, without a proxy fence behind the one before",
         "missing-tensor-map-fence": "a tensor map is used after it was changed, without fence.proxy.tensormap",
         "deadlock": "every thread that is left waits for what will not happen",
         "transaction-count": "bytes that an mbarrier is told to expect, and that arrive, do not agree or do not fit",
@@ -21,9 +21,9 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "early-exit": "a CTA gives up its shared memory while something still reads, writes or arrives there",
         "misaligned": "an address, a coordinate or a size that is no multiple of what the instruction asks for",
         "out-of-bounds": "an access outside the memory that the kernel was given",
-        "map-mismatch": "an instruction whose rank, mode or element does not fit the tensor map, or 128 bytes that are none",
+        "map-mismatch": "an instruction that does not fit its tensor map (rank, mode, type), or bytes that are no map",
         "uninitialized-read": "bytes are read that nobody has written",
-        "wgmma-order": "registers or shared memory of a wgmma are touched before it is waited for, or without its fence",
+        "wgmma-order": "registers or shared memory of a wgmma are touched before the wait for it, or without its fence",
         "barrier-divergence": "threads that should meet at one barrier name different ones, or different counts",
         "cluster": "a CTA that the cluster does not have",
         "no-progress": "the kernel has not ended after as many steps as it was given",

@@ -13,8 +13,8 @@ from .._lanes import Lanes, count
 from .._program import Step
 from ..ptx import Instruction, Operand, Sink
 from ..pure import lookup
-from .addresses import space_of
 from ._table import instruction
+from .addresses import space_of
 
 SECTION = "Parallel Synchronization and Communication Instructions: {}"
 Combine = Callable[..., np.ndarray]  # (old, source, ...) -> new

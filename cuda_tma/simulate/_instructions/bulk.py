@@ -203,5 +203,3 @@ def wait_group(binder: Binder) -> Step:
         announce(group, name, lanes, places, most=most.value)
 
     return step
-
-

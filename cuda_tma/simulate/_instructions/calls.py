@@ -46,7 +46,10 @@ class CallSite:
         if found is None:
             function, caller = code.function, self._binder.code
             taken = [_copy(caller, a, code, p) for a, p in zip(self._arguments, function.params, strict=True)]
-            given = [_copy(code, Symbol(p.name), caller, r) for p, r in zip(function.returns, self._results)]
+            given = [
+                _copy(code, Symbol(p.name), caller, r)
+                for p, r in zip(function.returns, self._results, strict=bool(self._results))
+            ]
             found = self._bound[code] = taken, given
         return found
 
@@ -54,8 +57,9 @@ class CallSite:
 def _copy(source: Code, a: Operand | Variable, target: Code, b: Operand | Variable) -> Copy:
     """Bytes of a variable of the ``.param`` space to another."""
     first, second = source.parameters[a.name], target.parameters[b.name]
-    variables = {**source.function.variables, **{v.name: v for v in (*source.function.params, *source.function.returns)}}
-    size = variables[a.name].size_bytes
+    function = source.function
+    declared = (*function.variables.values(), *function.params, *function.returns)
+    size = next(v.size_bytes for v in declared if v.name == a.name)
 
     def copy(giver: Context, taker: Context, lanes: Lanes) -> None:
         taken = giver.registers.parameters[lanes, first : first + size]
@@ -101,9 +105,7 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
     return step
 
 
-def _runtime_call(
-    binder: Binder, name: str, results: tuple[Operand, ...], arguments: tuple[Operand, ...]
-) -> Step:
+def _runtime_call(binder: Binder, name: str, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> Step:
     code, function = binder.code, RUNTIME[name]
     widths = {v.name: v.size_bytes for v in code.function.variables.values()}
     takes = [(code.parameters[a.name], widths[a.name]) for a in arguments]

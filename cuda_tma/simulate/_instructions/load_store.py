@@ -10,8 +10,8 @@ from .._group import Group
 from .._lanes import Lanes, count
 from .._program import Step
 from ..ptx import Address, Operand, Symbol
-from .addresses import space_of
 from ._table import instruction
+from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 

@@ -13,8 +13,8 @@ from .._mbarrier import BYTES, parity_of, pending_of
 from .._observe import announce
 from .._program import Outcome, Step
 from ..ptx import Address, Operand
-from .addresses import space_of
 from ._table import instruction
+from .addresses import space_of
 
 SECTION = "Parallel Synchronization and Communication Instructions: mbarrier.{}"
 
@@ -87,7 +87,8 @@ def arrive(binder: Binder) -> Step:
     write = _drop if isinstance(operands[0], Address) else binder.write(operands.pop(0), U64)
     positions = positions_of(binder, operands[0])
     read = binder.read(operands[1], U32) if len(operands) > 1 else None
-    expects, drops, name, places = "expect_tx" in parts, "arrive_drop" in parts, ".".join(parts), binder.instruction.places
+    expects, drops = "expect_tx" in parts, "arrive_drop" in parts
+    name, places = ".".join(parts), binder.instruction.places
 
     def step(group: Group, lanes: Lanes) -> None:
         barriers, at = group.machine.mbarriers, positions(group, lanes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import _tensor_copy as copy
-from .._binder import I64, U32, Binder, Read, dtype_of
+from .._binder import U32, Binder, Read, dtype_of
 from .._copy import Issue, destinations, each_lane
 from .._group import Group
 from .._lanes import Lanes, count

@@ -21,8 +21,8 @@ from .._observe import announce
 from .._program import Step
 from .._tensor_copy import MAP_BYTES
 from ..ptx import Immediate
-from .addresses import space_of
 from ._table import instruction
+from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 # Fields of one value, and of one for each dimension, by what PTX and params call them. PTX counts the rank from 0.
@@ -94,7 +94,12 @@ def _with_rank(params: Params, rank: int) -> Params:
     def resized(values: tuple[int, ...], size: int, new: int) -> tuple[int, ...]:
         return (*values, *(new,) * size)[:size]
 
-    sizes = {"global_dim": (rank, 1), "global_strides": (rank - 1, 0), "box_dim": (rank, 1), "element_strides": (rank, 1)}
+    sizes = {
+        "global_dim": (rank, 1),
+        "global_strides": (rank - 1, 0),
+        "box_dim": (rank, 1),
+        "element_strides": (rank, 1),
+    }
     return replace(params, **{name: resized(getattr(params, name), *size) for name, size in sizes.items()})
 
 
