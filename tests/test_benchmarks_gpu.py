@@ -12,7 +12,9 @@ import cuda_tma
 from benchmarks import __main__ as command
 from benchmarks import gpu, host
 from benchmarks.comparison import Comparison, Goal, Row
-from benchmarks.gpu import create, floor, launch, many, scene
+from benchmarks.gpu import create, floor, launch, launch_tensors, many, scene
+from cuda_tma._launch.mangled import parameter_types
+from cuda_tma._launch.nvrtc import compile_source
 
 STAND_IN = """
 #include <stdint.h>
@@ -215,3 +217,34 @@ def test_each_library_is_launched_with_its_arguments(monkeypatch):
     assert calls == [launched, launched, "sync"] * 2 + [prepared, prepared, "sync"]
     assert works[launch.LAUNCH].goal == Goal(1, floor=(launch.CUDA_CORE,), paired=True)
     assert works[launch.PREPARED].goal.limit_ns(1000) == 1040
+
+
+class FakeTensors(launch_tensors.Bench):
+    tensors, kernel, config = ("a", "b", "c"), "kernel", "config"
+
+
+def test_launches_of_tensors_are_given_the_same(monkeypatch):
+    calls = []
+    stream = type("Stream", (), {"sync": lambda self: None})()
+    options = cuda_tma.TensorMapOptions(box_dim=scene.BOXES[2])
+    fake = type("Scene", (), {"stream": stream, "options": lambda self: options})()
+    monkeypatch.setattr(launch_tensors.cuda_tma, "launch", lambda *given: calls.append(given))
+    monkeypatch.setattr(launch_tensors.cuda_tma, "create_tensor_map", lambda tensor, given: (tensor, given))
+    works = {work.name: work for work in launch_tensors.three_tensors(FakeTensors(fake))}
+    assert [*works][:2] == [launch_tensors.FLOOR, launch_tensors.LAUNCH]
+    assert works[launch_tensors.LAUNCH].goal.limit_ns(1000) == 1150
+    for name in (launch_tensors.LAUNCH, "cuda_tma.create_tensor_map, then launch"):
+        works[name].prepare()(1)
+    maps = [(name, options) for name in "abc"]
+    assert calls == [(stream, "config", "kernel", "a", "b", "c", 7), (stream, "config", "kernel", *maps, 7)]
+
+
+def test_the_kernel_of_three_tensors_has_the_boxes_of_the_others():
+    compiled = compile_source(launch_tensors.SOURCE, "three_maps", target="compute_90a")
+    *maps, count = parameter_types(compiled.signature)
+    assert [each.options for each in maps] == [cuda_tma.TensorMapOptions(scene.BOXES[2], data_type="float32")] * 3
+    assert count == "integer"
+
+
+def test_a_sum_of_timers():
+    assert launch_tensors.together([lambda calls: calls, lambda calls: 10 * calls])(3) == 33

@@ -1,7 +1,7 @@
 """What needs a GPU: making, re-addressing and launching tensor maps, beside C and every peer that is installed.
 
-``floor.c`` is the floor, ``scene`` what all rows share, ``create``, ``launch`` and ``many`` the rows themselves, and
-``chart`` the picture.
+``floor.c`` is the floor, ``scene`` what all rows share, ``create``, ``launch``, ``launch_tensors`` and ``many`` the
+rows themselves, and ``chart`` the picture.
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ from .chart import draw
 
 __all__ = ["draw", "machine", "tables", "unavailable"]
 
-_PEERS = ("cuda-tma", "cuda-core", "cuda-bindings", "torch", "cupy-cuda13x", "cupy-cuda12x", "triton", "numpy")
+_PEERS = (
+    "cuda-tma",
+    "cuda-core",
+    "cuda-bindings",
+    "torch",
+    "cupy-cuda13x",
+    "cupy-cuda12x",
+    "triton",
+    "nvidia-cutlass-dsl",
+    "numpy",
+)
 
 
 def unavailable() -> str:
@@ -56,8 +66,8 @@ def _driver_version() -> str:
 
 
 def tables(repeats: int, runs: int) -> list[Comparison]:
-    from . import create, launch, many
+    from . import create, launch, launch_tensors, many
     from .scene import Scene
 
     scene = Scene()
-    return [table for part in (create, launch, many) for table in part.tables(scene, repeats)]
+    return [table for part in (create, launch, launch_tensors, many) for table in part.tables(scene, repeats)]

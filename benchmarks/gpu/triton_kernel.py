@@ -11,3 +11,8 @@ def with_descriptor(descriptor, out):
 @triton.jit
 def with_pointer(out):
     pass
+
+
+@triton.jit
+def with_descriptors(a, b, c, count):
+    pass
