@@ -1,0 +1,146 @@
+"""A model of how tensor cores add: products whole, all terms cut to a common last bit, one sum, one rounding.
+
+What literature says of Hopper, to be checked by ``replay_wgmma.py`` against a recording: the terms of one instruction,
+C among them, are aligned to the largest exponent, that of a product being the sum of its factors', and cut toward zero
+a number of bits below; their sum is exact; it is rounded toward zero to f32, of 8-bit types to its first 13 bits, and
+to nearest to f16 (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores",
+arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from wgmma_cases import FORMATS, Form, Format
+
+__all__ = ["Adder", "Numbers", "adder_of", "multiply", "numbers", "rounded"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Adder:
+    """
+    Parameters
+    ----------
+    fraction_bits
+        How many bits below the largest exponent are kept of each term.
+    group
+        How many elements of k are added at once; their sum, rounded, is C of the next.
+    result_bits
+        Mantissa bits of the sum that are kept when it is rounded.
+    nearest
+        To nearest, ties to even; otherwise toward zero.
+    """
+
+    fraction_bits: int
+    group: int
+    result_bits: int
+    nearest: bool = False
+
+
+def adder_of(form: Form) -> Adder:
+    """The first guess: see above."""
+    eight_bits = FORMATS[form.a].itemsize == 1
+    fraction_bits = 13 if eight_bits else 25
+    if form.sums == "f16":
+        return Adder(fraction_bits, form.k, 10, nearest=True)
+    return Adder(fraction_bits, form.k, 13 if eight_bits else 23)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Numbers:
+    """significand * 2**last, negative or not; `exponent` is that of the bit before the point. Or infinite, or a NaN."""
+
+    negative: np.ndarray
+    significand: np.ndarray
+    last: np.ndarray
+    exponent: np.ndarray
+    infinite: np.ndarray
+    nan: np.ndarray
+
+
+def numbers(format: Format, bits: np.ndarray) -> Numbers:
+    """What bits of a format mean."""
+    whole = bits.astype(np.int64) >> format.padding_bits
+    mantissa = whole & (2**format.mantissa_bits - 1)
+    field = whole >> format.mantissa_bits & (2**format.exponent_bits - 1)
+    negative = (whole >> (format.mantissa_bits + format.exponent_bits)).astype(bool)
+    exponent = np.maximum(field, 1) - format.bias
+    significand = np.where(field > 0, mantissa | 2**format.mantissa_bits, mantissa)
+    top = field == 2**format.exponent_bits - 1
+    if format.infinities:
+        infinite, nan = top & (mantissa == 0), top & (mantissa != 0)
+    else:
+        infinite, nan = np.zeros_like(top), top & (mantissa == 2**format.mantissa_bits - 1)
+    return Numbers(negative, significand, exponent - format.mantissa_bits, exponent, infinite, nan)
+
+
+def rounded(format: Format, whole: np.ndarray, last: np.ndarray, kept_bits: int, nearest: bool) -> np.ndarray:
+    """The bits of whole * 2**last in a format, of which `kept_bits` of the mantissa are used; |whole| < 2**53."""
+    magnitude = np.abs(whole)
+    exponent = np.frexp(magnitude.astype(np.float64))[1] - 1 + last
+    least_last = format.least - format.mantissa_bits
+    to = np.maximum(exponent - kept_bits, least_last)
+    down = np.clip(to - last, 0, 62)
+    kept = np.where(to < last, magnitude << np.clip(last - to, 0, 62), magnitude >> down)
+    if nearest:
+        rest, half = magnitude & ((1 << down) - 1), (1 << down) >> 1
+        kept = kept + ((down > 0) & ((rest > half) | ((rest == half) & (kept & 1 == 1))))
+    finest = np.maximum(exponent - format.mantissa_bits, least_last)
+    kept = kept << np.clip(to - finest, 0, 62)
+    bits = np.where(
+        kept >= 2**format.mantissa_bits,
+        (finest - least_last + 1 << format.mantissa_bits) + kept - 2**format.mantissa_bits,
+        kept,
+    )
+    infinity = (2**format.exponent_bits - 1) << format.mantissa_bits
+    sign = 1 << (format.exponent_bits + format.mantissa_bits)
+    return (np.minimum(bits, infinity) | np.where(whole < 0, sign, 0)).astype(np.uint32)
+
+
+def multiply(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Adder | None = None) -> np.ndarray:
+    """D of one instruction, as bits: A (..., m, k), B (..., n, k), C (..., m, n)."""
+    if form.sums == "s32":
+        return _multiply_integers(form, a, b, c)
+    adder = adder or adder_of(form)
+    sums = FORMATS[form.sums]
+    with np.errstate(all="ignore"):
+        d = c.astype(np.uint32)
+        for first in range(0, form.k, adder.group):
+            part = slice(first, first + adder.group)
+            d = _add(form, a[..., None, part], b[..., None, :, part], d, adder, sums)
+    return d.astype(c.dtype)
+
+
+def _add(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Adder, sums: Format) -> np.ndarray:
+    x, y, z = numbers(FORMATS[form.a], a), numbers(FORMATS[form.b], b), numbers(sums, c)
+    negative = np.concatenate([x.negative ^ y.negative, z.negative[..., None]], -1)
+    significand = np.concatenate([x.significand * y.significand, z.significand[..., None]], -1)
+    last = np.concatenate([x.last + y.last, z.last[..., None]], -1)
+    exponent = np.concatenate([x.exponent + y.exponent, z.exponent[..., None]], -1)
+
+    largest = np.where(significand > 0, exponent, -(10**6)).max(-1)
+    unit = np.where(largest > -(10**6), largest, 0) - adder.fraction_bits
+    shift = last - unit[..., None]
+    terms = np.where(shift >= 0, significand << np.clip(shift, 0, 62), significand >> np.clip(-shift, 0, 62))
+    bits = rounded(sums, np.where(negative, -terms, terms).sum(-1), unit, adder.result_bits, adder.nearest)
+
+    infinite = np.concatenate([(x.infinite | y.infinite) & np.ones_like(negative[..., 1:]), z.infinite[..., None]], -1)
+    zero_times_infinity = (x.infinite & (y.significand == 0)) | (y.infinite & (x.significand == 0))
+    nan = (x.nan | y.nan | zero_times_infinity).any(-1) | z.nan
+    plus, minus = (infinite & ~negative).any(-1), (infinite & negative).any(-1)
+    top = (2**sums.exponent_bits - 1) << sums.mantissa_bits
+    sign = 1 << (sums.exponent_bits + sums.mantissa_bits)
+    bits = np.where(plus, top, np.where(minus, sign | top, bits))
+    return np.where(nan | (plus & minus), sign - 1, bits).astype(np.uint32)  # one NaN: all bits but the sign
+
+
+def _multiply_integers(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    x, y = (
+        (array.astype(np.uint8).view(np.int8) if element == "s8" else array.astype(np.uint8)).astype(np.int64)
+        for array, element in ((a, form.a), (b, form.b))
+    )
+    whole = c.view(np.int32).astype(np.int64) + np.einsum("...mk,...nk->...mn", x, y)
+    if form.satfinite:
+        whole = np.clip(whole, -(2**31), 2**31 - 1)
+    return (whole % 2**32).astype(np.uint32)
