@@ -18,11 +18,14 @@ SOURCE = r"""
 #include <cuda_tma/wgmma_tf32.cuh>
 using namespace cuda_tma;
 
-// A barrier that never completes should fail the test, not hang it.
+// A barrier that never completes should fail the test, not hang it: after a minute, as tools make all slower.
 __device__ void wait_or_trap(Barrier& full) {
-    for (int i = 0; i < 1000; ++i)
-        if (full.try_wait(0, 1000000)) return;
-    __trap();
+    unsigned long long start, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    while (!full.try_wait(0, 1000000)) {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        if (now - start > 60000000000ull) __trap();
+    }
 }
 
 // Loads with boxes, begun by one thread, are in when this returns.
