@@ -136,6 +136,7 @@ def test_macros_are_written_as_cpp_reads_them():
         ({"options": "-G"}, TypeError, "options are '-G'; give NVRTC's options as a list of str"),
         ({"options": [1]}, TypeError, r"options are \[1\]"),
         ({"options": ["-arch=sm_80"]}, ValueError, "'-arch=sm_80': the target is not an option"),
+        ({"options": ("-G", "-dlto")}, ValueError, "'-dlto' leaves code for a linker; use cuda.core's Program"),
         ({"defines": {"1A": 1}}, ValueError, "defines has '1A'"),
         ({"defines": {"A": [1]}}, TypeError, r"defines\['A'\] is a list"),
     ],

@@ -26,6 +26,8 @@ _DEFAULTS = {
     "--std=c++17": ("--std", "-std"),
     "-lineinfo": ("-lineinfo", "--generate-line-info", "-G", "--device-debug"),
 }
+# What they leave is for a linker, and cannot be loaded.
+_LINKER_OPTIONS = ("-dlto", "--dlink-time-opt", "-dc", "--device-c", "-rdc=true", "--relocatable-device-code=true")
 _TARGET_OPTIONS = ("--gpu-architecture", "-arch")
 
 
@@ -180,6 +182,8 @@ def _checked_options(options: object) -> tuple[str, ...]:
     for option in options:
         if option.split("=")[0] in _TARGET_OPTIONS:
             raise ValueError(f"option {option!r}: the target is not an option; it is the device's own")
+        if option in _LINKER_OPTIONS:
+            raise ValueError(f"option {option!r} leaves code for a linker; use cuda.core's Program and Linker for that")
     return tuple(options)
 
 

@@ -1,8 +1,10 @@
 """compile(): its kernels run, from disk as well; and what the driver says of them."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from cuda import core
@@ -149,3 +151,13 @@ def test_nvrtc_is_asked_for_the_devices_own_architecture(compiled, device, monke
     monkeypatch.setattr("cuda_tma._launch.compile.run", lambda asked: targets.append(asked.target) or run(asked))
     compiled("fill", cache=False)
     assert targets == [f"sm_{device.arch}a"]
+
+
+def test_the_program_of_the_readme_runs(monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", str(tmp_path))
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    program = re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1]
+    names = {}
+    exec(program, names)
+    assert torch.equal(names["out"], names["matrix"][96:128, 128:192])
+    assert len([*tmp_path.glob("*.kernel")]) == 1
