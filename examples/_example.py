@@ -10,11 +10,6 @@ likes, and `python -m benchmarks kernels` does, to time it.
 import argparse
 import sys
 
-from cuda.bindings import driver
-from cuda.core import Program, ProgramOptions
-
-import cuda_tma
-
 try:
     import torch
 except ModuleNotFoundError:
@@ -43,15 +38,14 @@ def start_cases(cases, small, large, text):
         print(f"ok: {count} cases, every element of them; the last: {name}", flush=True)
 
 
-def compile_kernel(device, source, name, smem_bytes=0):
-    """A kernel for this device; `smem_bytes` of dynamic shared memory are allowed it, 48 KB if not given."""
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    kernel = Program(source, "c++", options).compile("cubin", name_expressions=(name,)).get_kernel(name)
-    if smem_bytes:
-        limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        (error,) = driver.cuKernelSetAttribute(limit, smem_bytes, kernel.handle, device.device_id)
-        assert error == driver.CUresult.CUDA_SUCCESS, error
-    return kernel
+def dtype_of(map_type):
+    """The torch dtype of the elements that a kernel's map moves."""
+    return getattr(torch, map_type.data_type.name.lower())
+
+
+def short_name(dtype):
+    """As the names of cases have it: bf16, f16."""
+    return str(dtype).removeprefix("torch.").replace("float", "f")
 
 
 def _parser(text):

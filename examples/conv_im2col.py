@@ -22,13 +22,13 @@ warm and not, is in docs/benchmarks/kernels.md):
     172 to 165    a tile is stored during the multiplications of the next
 """
 
-from _example import compile_kernel, start_cases, torch
+from functools import partial
+
+from _example import dtype_of, short_name, start_cases, torch
 from cuda.core import LaunchConfig
 
 import cuda_tma
 
-PIXELS, FILTERS, CHANNELS, STAGES, CTAS = 128, 256, 64, 4, 2  # as in the kernel
-SMEM_BYTES = STAGES * (PIXELS + FILTERS) * CHANNELS * 2 + 8 * 2 * 16 * 128 + 64
 SMALL = (  # images, channels, height, width, and the window
     (3, 128, 17, 30, {"kernel_size": 5, "stride": 2, "padding": 2}),
     (2, 64, 33, 9, {"kernel_size": 3, "padding": 4, "dilation": 3}),
@@ -38,27 +38,34 @@ LARGE = ((32, 256, 56, 56, {"kernel_size": 3, "padding": 1}),)
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/tile.cuh>
 #include <cuda_tma/wgmma.cuh>
 using namespace cuda_tma;
-using bf16 = unsigned short;
 
+constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
 constexpr int PIXELS = 128, FILTERS = 256, CHANNELS = 64;   // of one step: a CTA's tile is 128 x 256
 constexpr int STAGES = 4;      // steps in the ring
 constexpr int CTAS = 2;        // of a cluster; each loads half of the weights, for both
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 pixels each
 constexpr int SHARE = FILTERS / CTAS;
 
-struct Shared {   // each tile a multiple of 1024 bytes, where the swizzle pattern starts
-    bf16 image[STAGES][PIXELS][CHANNELS];
-    bf16 weights[STAGES][FILTERS][CHANNELS];
-    bf16 out[CONSUMERS * 4][2][16][64];   // of each consumer warp: two boxes of 16 pixels x 64 filters
+using Image = Tile<TYPE, Box<PIXELS, CHANNELS>, SWIZZLE_128B>;
+using Weights = Tile<TYPE, Box<FILTERS, CHANNELS>, SWIZZLE_128B>;
+using WeightsShare = Tile<TYPE, Box<SHARE, CHANNELS>, SWIZZLE_128B>;
+using Out = Tile<TYPE, Box<16, 64>, SWIZZLE_128B>;   // 16 pixels x 64 filters
+using ImageMap = Im2colMap<Image, 4, OOB_FILL_NONE, L2_PROMOTION_128B>;   // of a tensor of 4 dimensions
+using WeightsMap = TiledMap<WeightsShare, OOB_FILL_NONE, L2_PROMOTION_128B>;
+
+struct Shared {
+    Image image[STAGES];
+    Weights weights[STAGES];
+    Out out[CONSUMERS * 4][2];   // of each consumer warp
     Pipeline<STAGES> ring;
 };
-constexpr unsigned STEP_BYTES = sizeof(Shared::image[0]) + sizeof(Shared::weights[0]);
 
 struct Window { int height, width, kernel, stride, padding, dilation, channels; };   // height, width: of the output
 
-__device__ void produce(Shared& shared, const TensorMap& image, const TensorMap& weights, Window window, int tiles) {
+__device__ void produce(Shared& shared, const ImageMap& image, const WeightsMap& weights, Window window, int tiles) {
     const int rank = cluster_cta_rank();
     Stage<STAGES> at;
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
@@ -69,65 +76,69 @@ __device__ void produce(Shared& shared, const TensorMap& image, const TensorMap&
             const Offsets offsets{window.dilation * (tap % window.kernel), window.dilation * (tap / window.kernel)};
             for (int c = 0; c < window.channels; c += CHANNELS, at.next()) {
                 // Free means: released by the consumers of both CTAs, as this CTA's share of the weights goes to both.
-                Barrier& full = shared.ring.acquire(at, STEP_BYTES);
+                Barrier& full = shared.ring.acquire(at, shared.image[0], shared.weights[0]);
                 Coordinates pixels = corner;
                 pixels.value[0] = c;
                 load_im2col(shared.image[at.index], image, full, pixels, offsets);
-                load_multicast(shared.weights[at.index][SHARE * rank], weights, full,
+                load_multicast(shared.weights[at.index].rows<SHARE>(SHARE * rank), weights, full,
                                Coordinates{tap * window.channels + c, SHARE * rank}, (1 << CTAS) - 1);
             }
         }
     }
 }
 
+// Two sums, rounded, as registers hold them.
+__device__ unsigned rounded(float first, float second) {
+    if constexpr (TYPE == FLOAT16) return f16x2(first, second);
+    else return bf16x2(first, second);
+}
+
 // The last tile, on its way out: a warp's 16 pixels of it. In registers, which no variable can index.
 struct Output {
-    static constexpr int BOXES = FILTERS / 64;
+    static constexpr int BOXES = FILTERS / Out::width();
     unsigned pairs[FILTERS / 4];   // the sums of a thread, rounded, two in each
     int first_pixel, stored = BOXES;
 
     __device__ void take(const float (&sums)[FILTERS / 2], int tile) {
 #pragma unroll
-        for (int i = 0; i < FILTERS / 4; ++i) pairs[i] = bf16x2(sums[2 * i], sums[2 * i + 1]);
+        for (int i = 0; i < FILTERS / 4; ++i) pairs[i] = rounded(sums[2 * i], sums[2 * i + 1]);
         first_pixel = PIXELS * tile + threadIdx.x / 32 * 16;
         stored = 0;
     }
 
-    template <int Box>
-    __device__ void store_box(bf16 (*buffers)[16][64], const TensorMap& map) const {
+    template <int Number>
+    __device__ void store_box(Out (&buffers)[2], const TiledMap<Out>& map) const {
         const int lane = threadIdx.x % 32;
-        const auto buffer = buffers[Box % 2];
+        Out& buffer = buffers[Number % 2];
         if (lane == 0) wait_group_read<1>();   // the store before last has read this buffer
         __syncwarp();
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {   // 16 x 16 elements; the swizzle spreads the 8 rows of a matrix over all banks
-            const unsigned* m = pairs + 16 * Box + 4 * i;
-            const unsigned offset = swizzled<SWIZZLE_128B>(lane % 16, 32 * i + lane / 16 * 16);
-            store_matrices(smem_address(buffer) + offset, m[0], m[1], m[2], m[3]);
+        for (int i = 0; i < Out::width() / 16; ++i) {
+            // 16 x 16 elements. The swizzle spreads the 8 rows of a matrix over all banks.
+            const unsigned* m = pairs + Out::width() / 4 * Number + 4 * i;
+            store_matrices(buffer.address(lane % 16, 16 * i + lane / 16 * 8), m[0], m[1], m[2], m[3]);
         }
         fence_proxy_async();   // each thread: what it wrote is for the TMA unit ...
         __syncwarp();          // ... which starts when all have written
         if (lane == 0) {
-            store(map, Coordinates{64 * Box, first_pixel}, buffer);   // drops pixels past the last
+            store(map, Coordinates{Out::width() * Number, first_pixel}, buffer);   // drops pixels past the last
             commit_group();
         }
     }
 
-    __device__ void store_next(bf16 (*buffers)[16][64], const TensorMap& map) {
-        switch (stored) {
-            case 0: store_box<0>(buffers, map); break;
-            case 1: store_box<1>(buffers, map); break;
-            case 2: store_box<2>(buffers, map); break;
-            case 3: store_box<3>(buffers, map); break;
-            default: return;
+    template <int Number = 0>   // a function for each box, as each has its own registers
+    __device__ void store_next(Out (&buffers)[2], const TiledMap<Out>& map) {
+        if constexpr (Number < BOXES) {
+            if (stored != Number) return store_next<Number + 1>(buffers, map);
+            store_box<Number>(buffers, map);
+            ++stored;
         }
-        ++stored;
     }
 };
 
-__device__ void consume(Shared& shared, const TensorMap& map, int steps, int tiles) {
+__device__ void consume(Shared& shared, const TiledMap<Out>& map, int steps, int tiles) {
     const int half = threadIdx.x / 128;
-    const auto buffers = shared.out[threadIdx.x / 32];
+    auto& buffers = shared.out[threadIdx.x / 32];
     const auto release = [&](int index) {   // at each CTA: one arrival for the warpgroup, whose wgmma it waited for
         if (threadIdx.x % 128 < CTAS) shared.ring.empty[index].in_cta(threadIdx.x % 128).release_async_read();
     };
@@ -138,10 +149,11 @@ __device__ void consume(Shared& shared, const TensorMap& map, int steps, int til
         int before = 0;
         for (int step = 0; step < steps; ++step, at.next()) {
             shared.ring.wait(at);
-            const auto image = k_major(shared.image[at.index][64 * half]), weights = k_major(shared.weights[at.index]);
+            const Image& image = shared.image[at.index];
+            const Weights& weights = shared.weights[at.index];
             wgmma_fence();   // other instructions set the sums, or read them: output.take() did
 #pragma unroll
-            for (int k = 0; k < CHANNELS; k += 16) wgmma(sums, image.advance(2 * k), weights.advance(2 * k));
+            for (int k = 0; k < CHANNELS; k += 16) wgmma(sums, k_major(image, 64 * half, k), k_major(weights, 0, k));
             wgmma_commit();
             wgmma_wait<1>();   // this step goes on; the one before is done, and its stage has been read
             if (step > 0) release(before);
@@ -158,11 +170,10 @@ __device__ void consume(Shared& shared, const TensorMap& map, int steps, int til
 }
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
-convolution(const __grid_constant__ TensorMap image, const __grid_constant__ TensorMap weights,
-            const __grid_constant__ TensorMap output, int height, int width, int kernel, int stride, int padding,
+convolution(const __grid_constant__ ImageMap image, const __grid_constant__ WeightsMap weights,
+            const __grid_constant__ TiledMap<Out> output, int height, int width, int kernel, int stride, int padding,
             int dilation, int channels, int tiles) {
-    extern __shared__ __align__(1024) char memory[];
-    Shared& shared = *reinterpret_cast<Shared*>(memory);
+    Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) shared.ring.init(CTAS * CONSUMERS);
     __syncwarp();     // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
     cluster_sync();   // nobody uses a barrier, here or in the other CTA, that is not yet initialised
@@ -186,34 +197,31 @@ class Convolution:
 
     def __init__(self, device, kernel, n, c, h, w, kernel_size, stride=1, padding=0, dilation=1):
         geometry = cuda_tma.Convolution(kernel_size, stride, padding, dilation)
-        random, channels_last = {"device": "cuda", "dtype": torch.bfloat16}, {"memory_format": torch.channels_last}
+        parameters = cuda_tma.parameters_of(kernel)
+        dtype = dtype_of(parameters["image"].map_type)
+        ctas, filters, threads = (parameters.constants[name] for name in ("ctas", "filters", "threads"))
+        random, channels_last = {"device": "cuda", "dtype": dtype}, {"memory_format": torch.channels_last}
         fan_in = c * kernel_size**2
         p, q = geometry.output_extents((h, w))
         self.window = {"stride": stride, "padding": padding, "dilation": dilation}
         self.image = torch.randn(n, c, h, w, **random).to(**channels_last)
-        self.weights = torch.randn(FILTERS, c, kernel_size, kernel_size, **random).div_(fan_in**0.5).to(**channels_last)
-        self.output = torch.full((n, FILTERS, p, q), torch.nan, **random).to(**channels_last)
+        self.weights = torch.randn(filters, c, kernel_size, kernel_size, **random).div_(fan_in**0.5).to(**channels_last)
+        self.output = torch.full((n, filters, p, q), torch.nan, **random).to(**channels_last)
         self.other = None  # torch's
 
-        image_options = cuda_tma.TensorMapIm2colOptions.from_convolution(
-            geometry, channels_per_pixel=CHANNELS, pixels_per_column=PIXELS, l2_promotion="128B"
-        )
-        weights_options = cuda_tma.TensorMapOptions((FILTERS // CTAS, CHANNELS), swizzle="128B", l2_promotion="128B")
-        output_options = cuda_tma.TensorMapOptions((16, 64), swizzle="128B")
         image, weights, output = (x.permute(0, 2, 3, 1) for x in (self.image, self.weights, self.output))
-        maps = (
-            device.create_tensor_map(image, image_options),
-            device.create_tensor_map(weights.view(FILTERS, fan_in), weights_options),
-            device.create_tensor_map(output.view(n * p * q, FILTERS), output_options),
-        )
-        tiles = -(-n * p * q // (CTAS * PIXELS)) * CTAS  # whole clusters: a tile past the end is zeros, stored nowhere
-        clusters = min(tiles, device.properties.multiprocessor_count) // CTAS
-        config = LaunchConfig(grid=clusters, cluster=CTAS, block=384, shmem_size=SMEM_BYTES)
+        # The kernel's type says how many pixels and channels a column has; where the windows lie, the convolution does.
+        column = parameters["image"].map_type
+        corners = geometry.pixel_box_lower_corner, geometry.pixel_box_upper_corner
+        strides = geometry.element_strides
+        options = cuda_tma.TensorMapIm2colOptions(*corners, element_strides=strides, **column.keywords)
+        maps = device.create_tensor_map(image, options), weights.view(filters, fan_in), output.view(n * p * q, filters)
+        pixels, _ = column.tile_dim
+        tiles = -(-n * p * q // (ctas * pixels)) * ctas  # whole clusters: a tile past the end is zeros, stored nowhere
+        clusters = min(tiles, device.properties.multiprocessor_count) // ctas
+        config = LaunchConfig(grid=clusters, cluster=ctas, block=threads)
         sizes = (p, q, kernel_size, stride, padding, dilation, c, tiles)
-        self.arguments = (device.default_stream, config, kernel, *maps, *sizes)
-
-    def run(self):
-        cuda_tma.launch(*self.arguments)
+        self.run = partial(cuda_tma.prepare(kernel, config, *maps, *sizes), device.default_stream)
 
     def by_torch(self):
         self.other = torch.nn.functional.conv2d(self.image, self.weights, **self.window)
@@ -232,11 +240,12 @@ def cases(sizes):
     torch.backends.cudnn.benchmark = sizes is LARGE  # torch times its kernels, all of them, and takes the fastest
     torch.backends.cudnn.benchmark_limit = 0
     torch.backends.cudnn.allow_tf32 = False
-    kernel = compile_kernel(device, SOURCE, "convolution", SMEM_BYTES)
+    constants = {"ctas": "CTAS", "filters": "FILTERS", "threads": "128 * (CONSUMERS + 1)"}
+    kernel = cuda_tma.compile(SOURCE, "convolution", constants=constants)
     for n, c, h, w, window in sizes:
         one = Convolution(device, kernel, n, c, h, w, **window)
         side = window["kernel_size"]
-        case = f"{n} x {h} x {w}, {c} to {FILTERS} channels, {side} x {side}, bf16"
+        case = f"{n} x {h} x {w}, {c} to {len(one.weights)} channels, {side} x {side}, {short_name(one.image.dtype)}"
         flops = 2 * one.output.numel() * one.weights[0].numel()
         moved_bytes = sum(tensor.nbytes for tensor in (one.image, one.weights, one.output))
         yield case, one.run, {"torch conv2d (cuDNN)": one.by_torch}, flops, moved_bytes

@@ -10,40 +10,41 @@ beforehand: CTAs that are dealt their tiles drift apart, and memory is slower in
 
 from functools import partial
 
-from _example import compile_kernel, start_cases, torch
+from _example import start_cases, torch
 from cuda.bindings import driver
 from cuda.core import LaunchConfig
 
 import cuda_tma
 
-ROWS, COLUMNS = 16, 256  # as in the kernel
 CTAS = 3  # on each multiprocessor: 96 KB in flight hide how long memory takes, and more of them only disturb the order
 SMALL = ((1001, 1500),)  # tiles overhang the edges
 LARGE = ((16384, 16384), (32768, 32768))  # 1 GiB, 4 GiB
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
-#include <cuda_tma/tma.cuh>
+#include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
 
-constexpr int ROWS = 16, COLUMNS = 256;   // one tile, 16 KB
-constexpr int STAGES = 2;                 // tiles in the ring
-constexpr int STORES = 1;                 // of which so many may be on their way out; the others are on their way in
+using Window = Tile<FLOAT32, Box<16, 256>>;   // one tile, 16 KB; what the maps below move, and what the host reads
+constexpr int STAGES = 2;   // tiles in the ring
+constexpr int STORES = 1;   // of which so many may be on their way out; the others are on their way in
 
-extern "C" __global__ void copy(const __grid_constant__ TensorMap source, const __grid_constant__ TensorMap target,
-                                int tiles_across, int tiles, int* taken) {
-    __shared__ alignas(128) float ring[STAGES][ROWS][COLUMNS];   // TMA writes to multiples of 128 bytes
+extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> source,
+                                const __grid_constant__ TiledMap<Window> target, int tiles_across, int tiles,
+                                int* taken) {
+    __shared__ Window ring[STAGES];   // its type aligns it, too: TMA writes to multiples of 128 bytes
     __shared__ Barrier full[STAGES];
     __shared__ int tile[STAGES];   // which of the matrix is in this stage
 
     const auto place = [&](int stage) {
-        return Coordinates{COLUMNS * (tile[stage] % tiles_across), ROWS * (tile[stage] / tiles_across)};
+        const int across = tile[stage] % tiles_across, down = tile[stage] / tiles_across;
+        return Coordinates{Window::extent(1) * across, Window::extent(0) * down};   // innermost dimension first
     };
     int next = atomicAdd(taken, 1);   // all CTAs take from one counter
     const auto start_load = [&](int stage) {
         tile[stage] = next;
         if (next >= tiles) return;
         next = atomicAdd(taken, 1);   // for the load after this one: the number comes while we wait for other things
-        full[stage].arrive_expect_tx(sizeof(ring[stage]));   // the phase ends when so many bytes have arrived
+        full[stage].arrive_expect_tx(ring[stage]);   // the phase ends when all bytes of the tile have arrived
         // L2 shall make room with what was stored, not with what was loaded: stores then reach memory in their order.
         load(ring[stage], source, full[stage], place(stage), evict_last());
     };
@@ -75,19 +76,21 @@ def cases(shapes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
-    kernel = compile_kernel(device, SOURCE, "copy")
+    kernel = cuda_tma.compile(SOURCE, "copy")
+    tile_dim = cuda_tma.parameters_of(kernel)["source"].map_type.tile_dim
     config = LaunchConfig(grid=CTAS * device.properties.multiprocessor_count, block=1)
     taken = torch.zeros(1, device="cuda", dtype=torch.int32)
 
     for shape in shapes:
         source = torch.rand(shape, device="cuda")
         target, other = (torch.full_like(source, torch.nan) for _ in range(2))
-        maps = [device.create_tensor_map(tensor, box_dim=(ROWS, COLUMNS)) for tensor in (source, target)]
-        down, across = (-(-extent // box) for extent, box in zip(shape, (ROWS, COLUMNS), strict=True))
+        down, across = (-(-extent // of_tile) for extent, of_tile in zip(shape, tile_dim, strict=True))
+        # Tensors, where the kernel has maps: each becomes the map that its parameter's type says.
+        launch = cuda_tma.prepare(kernel, config, source, target, across, across * down, taken)
 
-        def copy(maps=maps, across=across, tiles=across * down):
+        def copy(launch=launch):
             taken.zero_()
-            cuda_tma.launch(device.default_stream, config, kernel, *maps, across, tiles, taken)
+            launch(device.default_stream)
 
         memcpy = partial(driver.cuMemcpyDtoDAsync, other.data_ptr(), source.data_ptr(), source.nbytes, 0)
         yield f"{source.nbytes / 2**30:.3g} GiB", copy, {"cuMemcpyDtoD": memcpy}, 0, 2 * source.nbytes

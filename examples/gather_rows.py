@@ -10,24 +10,27 @@ An index outside the table costs no memory access and gives a row of zeros, whic
 
 from functools import partial
 
-from _example import compile_kernel, start_cases, torch
+from _example import start_cases, torch
 from cuda.core import LaunchConfig
 
 import cuda_tma
 
-ROWS, ROW_BYTES = 8, 1024  # as in the kernel
 SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)  # rows of table and output: the last tile is not full; 1 GiB each
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/sm100.cuh>
+#include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
 
-constexpr int ROWS = 8, ROW_BYTES = 1024;   // one tile, 8 KB: a lane for each row
+constexpr int ROWS = 8, WIDTH = 128;        // one tile, 8 KB: a lane for each row of 1024 bytes
+using Row = Tile<INT64, Box<1, WIDTH>>;     // what a load moves
+using Rows = Tile<INT64, Box<ROWS, WIDTH>>; // what a store moves
 constexpr int STAGES = 3, STORES = 1;       // tiles in the ring; of which so many may be on their way out
 
-extern "C" __global__ void gather(const __grid_constant__ TensorMap table, const __grid_constant__ TensorMap target,
-                                  const int* indices, int count, int tiles) {
-    __shared__ alignas(128) char ring[STAGES][ROWS][ROW_BYTES];
+extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
+                                  const __grid_constant__ TiledMap<Rows> target, const int* indices, int count,
+                                  int tiles) {
+    __shared__ Rows ring[STAGES];
     __shared__ Barrier full[STAGES];
     const int lane = threadIdx.x;
     const bool leader = lane == 0;   // announces the bytes, waits for them and stores them
@@ -39,16 +42,16 @@ extern "C" __global__ void gather(const __grid_constant__ TensorMap table, const
     };
     const auto start_load = [&](int i, int index) {
         if (i >= mine) return;
-        if (leader) full[i % STAGES].arrive_expect_tx(sizeof(ring[0]));
+        if (leader) full[i % STAGES].arrive_expect_tx(ring[0]);
         __syncwarp();   // bytes are announced before any arrives, and the leader has seen that the stage is free
         const CachePolicy keep = evict_last();   // rows may be asked for again: L2 makes room with what is stored
         if constexpr (has_gather4) {   // one instruction for the rows of four lanes
             const auto of = [&](int other) { return __shfl_sync(~0u, index, lane / 4 * 4 + other); };
             const FourRows four{of(0), of(1), of(2), of(3)};
             if (lane < ROWS && lane % 4 == 0)
-                load_gather4(ring[i % STAGES][lane], table, full[i % STAGES], 0, four, keep);
+                load_gather4(&ring[i % STAGES].rows<4>(lane), table, full[i % STAGES], 0, four, keep);
         } else if (lane < ROWS) {
-            load(ring[i % STAGES][lane], table, full[i % STAGES], Coordinates{0, index}, keep);
+            load(ring[i % STAGES].rows<1>(lane), table, full[i % STAGES], Coordinates{0, index}, keep);
         }
     };
 
@@ -84,21 +87,21 @@ def outputs_of(table, indices):
 def prepare(device, kernel, table, target, indices):
     """What launches target = table[indices]."""
     ctas = device.properties.multiprocessor_count * kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)
-    table_map = device.create_tensor_map(table.view(torch.int64), box_dim=(1, ROW_BYTES // 8))
-    target_map = device.create_tensor_map(target.view(torch.int64), box_dim=(ROWS, ROW_BYTES // 8))
-    config, tiles = LaunchConfig(grid=ctas, block=32), -(-len(indices) // ROWS)
-    arguments = table_map, target_map, indices, len(indices), tiles
-    return partial(cuda_tma.launch, device.default_stream, config, kernel, *arguments)
+    rows, _ = cuda_tma.parameters_of(kernel)["target"].map_type.tile_dim
+    config, tiles = LaunchConfig(grid=ctas, block=32), -(-len(indices) // rows)
+    arguments = table.view(torch.int64), target.view(torch.int64), indices, len(indices), tiles
+    return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
 
 def cases(sizes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
-    kernel = compile_kernel(device, SOURCE, "gather")
+    kernel = cuda_tma.compile(SOURCE, "gather")
+    row_bytes = 8 * cuda_tma.parameters_of(kernel)["table"].map_type.tile_dim[1]
 
     for rows, count in sizes:
-        table = torch.randn(rows, ROW_BYTES // 2, device="cuda", dtype=torch.bfloat16)
+        table = torch.randn(rows, row_bytes // 2, device="cuda", dtype=torch.bfloat16)
         outside = torch.tensor([5, -1, rows, rows - 1, -5000], device="cuda", dtype=torch.int32)
         target, _ = outputs_of(table, outside)
         prepare(device, kernel, table, target, outside)()
@@ -110,7 +113,7 @@ def cases(sizes):
             "torch.index_select": partial(torch.index_select, table, 0, drawn, out=other),
             "torch.Tensor.copy_": partial(torch.empty_like(other).copy_, table[:count]),
         }
-        case = f"{target.nbytes / 2**30:.3g} GiB of rows of {ROW_BYTES} bytes"
+        case = f"{target.nbytes / 2**30:.3g} GiB of rows of {row_bytes} bytes"
         # Rows that were drawn twice are counted twice.
         yield case, prepare(device, kernel, table, target, drawn), rivals, 0, 2 * target.nbytes
         expected = table[drawn.long()]

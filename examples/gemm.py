@@ -28,23 +28,21 @@ GHz of 1.98. Then what saves energy saves time, at 8192 and 4096:
 
 from functools import partial
 
-from _example import compile_kernel, start_cases, torch
+from _example import dtype_of, short_name, start_cases, torch
 from cuda.core import LaunchConfig
 
 import cuda_tma
 
-TILE_M, TILE_N, TILE_K, CLUSTER, PART = 128, 256, 64, 2, 64  # as in the kernel
-THREADS = 3 * 128
-SMEM_BYTES = (4 * (TILE_M + TILE_N) * TILE_K + 8 * 2 * 16 * PART) * 2 + 64  # the ring, the buffers for C, the barriers
 SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # m, n, k
 LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # at 3072 the last round of tiles is half empty
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/tile.cuh>
 #include <cuda_tma/wgmma.cuh>
 using namespace cuda_tma;
-using bf16 = unsigned short;
 
+constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
 constexpr int TILE_M = 128, TILE_N = 256, TILE_K = 64;   // of one CTA
 constexpr int CLUSTER = 2;     // CTAs, one below the other, that share B
 constexpr int STAGES = 4;      // of the ring, 48 KB each
@@ -53,22 +51,36 @@ constexpr int CONSUMERS = 2;   // warpgroups of 128 threads, each with 64 rows o
 constexpr int PART = 64;       // C leaves in parts: a warp's 16 rows x 128 bytes, the span of the swizzle
 constexpr int BUFFERS = 2;     // parts of each warp that may be on their way
 
-struct Shared {   // each array starts at a multiple of 1024 bytes, as the swizzle asks
-    bf16 a[STAGES][TILE_M][TILE_K];
-    bf16 b[STAGES][TILE_N][TILE_K];
-    bf16 c[CONSUMERS * 4][BUFFERS][16][PART];   // of each warp
+using A = Tile<TYPE, Box<TILE_M, TILE_K>, SWIZZLE_128B>;
+using B = Tile<TYPE, Box<TILE_N, TILE_K>, SWIZZLE_128B>;
+using BShare = Tile<TYPE, Box<TILE_N / CLUSTER, TILE_K>, SWIZZLE_128B>;   // which a CTA loads, into all
+using C = Tile<TYPE, Box<16, PART>, SWIZZLE_128B>;
+
+template <typename TileType>
+using MapOf = TiledMap<TileType, OOB_FILL_NONE, L2_PROMOTION_128B>;
+
+struct Shared {
+    A a[STAGES];
+    B b[STAGES];
+    C c[CONSUMERS * 4][BUFFERS];   // of each warp
     Pipeline<STAGES> ring;
 };
 
+// Two sums, rounded, as registers hold them.
+__device__ unsigned rounded(float first, float second) {
+    if constexpr (TYPE == FLOAT16) return f16x2(first, second);
+    else return bf16x2(first, second);
+}
+
 // The CTA's tiles of C: where the i-th of its cluster starts. Clusters take them in turn, down a band and then to the
 // right: those that run at the same time so cover a part of C about as high as wide, and share much of A and B in L2.
-struct Tile { int m, n; };
+struct Corner { int m, n; };
 struct Tiles {
     int clusters_down, across;
 
     __device__ int count() const { return clusters_down * across; }
 
-    __device__ Tile operator[](int i) const {
+    __device__ Corner operator[](int i) const {
         const int band = i / (BAND * across), rest = i % (BAND * across);
         const int height = min(BAND, clusters_down - BAND * band);   // the last band may be lower
         const int down = (BAND * band + rest % height) * CLUSTER + int(cluster_cta_rank());
@@ -82,18 +94,18 @@ struct Output {
     unsigned pairs[TILE_N / 4];   // the sums of a thread, rounded, two in each
     int m, n, stored = PARTS;     // where it lies in C; how many parts have left
 
-    __device__ void take(const float (&sums)[TILE_N / 2], Tile tile) {
+    __device__ void take(const float (&sums)[TILE_N / 2], Corner tile) {
 #pragma unroll
-        for (int i = 0; i < TILE_N / 4; ++i) pairs[i] = bf16x2(sums[2 * i], sums[2 * i + 1]);
+        for (int i = 0; i < TILE_N / 4; ++i) pairs[i] = rounded(sums[2 * i], sums[2 * i + 1]);
         m = tile.m + threadIdx.x / 32 * 16;
         n = tile.n;
         stored = 0;
     }
 
     template <int Part>
-    __device__ void store_part(bf16 (*buffers)[16][PART], const TensorMap& c_map) const {
+    __device__ void store_part(C (&buffers)[BUFFERS], const TiledMap<C>& c_map) const {
         const int lane = threadIdx.x % 32;
-        const auto buffer = buffers[Part % BUFFERS];
+        C& buffer = buffers[Part % BUFFERS];
         // The store before last has read this buffer. The thread that issued it knows, and then the others.
         if (lane == 0) wait_group_read<BUFFERS - 1>();
         __syncwarp();
@@ -101,8 +113,7 @@ struct Output {
         for (int i = 0; i < PART / 16; ++i) {
             // 16 x 16 elements. The swizzle spreads the 8 rows of a matrix over all banks.
             const unsigned* m = pairs + Part * PART / 4 + 4 * i;
-            const unsigned offset = swizzled<SWIZZLE_128B>(lane % 16, 32 * i + lane / 16 * 16);
-            store_matrices(smem_address(buffer) + offset, m[0], m[1], m[2], m[3]);
+            store_matrices(buffer.address(lane % 16, 16 * i + lane / 16 * 8), m[0], m[1], m[2], m[3]);
         }
         fence_proxy_async();   // each thread: what it wrote is for the TMA unit ...
         __syncwarp();          // ... which starts when all have written
@@ -112,47 +123,44 @@ struct Output {
         }
     }
 
-    __device__ void store_next(bf16 (*buffers)[16][PART], const TensorMap& c_map) {
-        switch (stored) {
-            case 0: store_part<0>(buffers, c_map); break;
-            case 1: store_part<1>(buffers, c_map); break;
-            case 2: store_part<2>(buffers, c_map); break;
-            case 3: store_part<3>(buffers, c_map); break;
-            default: return;
+    template <int Part = 0>   // a function for each part, as each has its own registers
+    __device__ void store_next(C (&buffers)[BUFFERS], const TiledMap<C>& c_map) {
+        if constexpr (Part < PARTS) {
+            if (stored != Part) return store_next<Part + 1>(buffers, c_map);
+            store_part<Part>(buffers, c_map);
+            ++stored;
         }
-        ++stored;
     }
 
-    __device__ void store_rest(bf16 (*buffers)[16][PART], const TensorMap& c_map) {
+    __device__ void store_rest(C (&buffers)[BUFFERS], const TiledMap<C>& c_map) {
         while (stored < PARTS) store_next(buffers, c_map);
     }
 };
 
-__device__ void produce(Shared& shared, const TensorMap& a_map, const TensorMap& b_map, Tiles tiles, int k_tiles) {
-    constexpr int SHARE = TILE_N / CLUSTER;   // rows of B that this CTA loads, into all
-    const int share = SHARE * cluster_cta_rank();
+__device__ void produce(Shared& shared, const MapOf<A>& a_map, const MapOf<BShare>& b_map, Tiles tiles, int k_tiles) {
+    const int share = BShare::extent(0) * cluster_cta_rank();
     const CachePolicy keep = evict_last();    // in L2: other clusters load the same
     const int step = gridDim.x / CLUSTER;
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < tiles.count(); i += step) {
-        const Tile tile = tiles[i];
+        const Corner tile = tiles[i];
         const bool backwards = i / step % 2;
         for (int j = 0; j < k_tiles; ++j, at.next()) {
             const int k = (backwards ? k_tiles - 1 - j : j) * TILE_K;
             // Waits until the consumers of both CTAs have released the stage, as this CTA's share of B goes to both.
             // The other's share may arrive before the bytes are expected: the count is then below zero for a while,
             // but the phase cannot end before this thread's arrival.
-            Barrier& full = shared.ring.acquire(at, (TILE_M + TILE_N) * TILE_K * sizeof(bf16));
+            Barrier& full = shared.ring.acquire(at, shared.a[0], shared.b[0]);
             load(shared.a[at.index], a_map, full, Coordinates{k, tile.m}, keep);
-            load_multicast(shared.b[at.index][share], b_map, full, Coordinates{k, tile.n + share},
-                           (1 << CLUSTER) - 1, keep);
+            load_multicast(shared.b[at.index].rows<TILE_N / CLUSTER>(share), b_map, full,
+                           Coordinates{k, tile.n + share}, (1 << CLUSTER) - 1, keep);
         }
     }
 }
 
-__device__ void consume(Shared& shared, const TensorMap& c_map, Tiles tiles, int k_tiles) {
+__device__ void consume(Shared& shared, const TiledMap<C>& c_map, Tiles tiles, int k_tiles) {
     const int half = threadIdx.x / 128;
-    const auto buffers = shared.c[threadIdx.x / 32];
+    auto& buffers = shared.c[threadIdx.x / 32];
     const auto release = [&](int index) {   // at each CTA: one arrival for the warpgroup, whose wgmma it waited for
         if (threadIdx.x % 128 < CLUSTER) shared.ring.empty[index].in_cta(threadIdx.x % 128).release_async_read();
     };
@@ -163,10 +171,11 @@ __device__ void consume(Shared& shared, const TensorMap& c_map, Tiles tiles, int
         int before = 0;
         for (int k = 0; k < k_tiles; ++k, at.next()) {
             shared.ring.wait(at);
-            const auto a = k_major(shared.a[at.index][64 * half]), b = k_major(shared.b[at.index]);
+            const A& a = shared.a[at.index];
+            const B& b = shared.b[at.index];
             wgmma_fence();   // before this, other instructions may have read the sums: output.take() did
 #pragma unroll
-            for (int j = 0; j < TILE_K; j += 16) wgmma(sums, a.advance(2 * j), b.advance(2 * j), k + j > 0);
+            for (int j = 0; j < TILE_K; j += 16) wgmma(sums, k_major(a, 64 * half, j), k_major(b, 0, j), k + j > 0);
             wgmma_commit();
             wgmma_wait<1>();   // this step goes on; the one before is done, and its stage has been read
             if (k > 0) release(before);
@@ -183,10 +192,9 @@ __device__ void consume(Shared& shared, const TensorMap& c_map, Tiles tiles, int
 }
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((CONSUMERS + 1) * 128, 1)
-gemm(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
-     const __grid_constant__ TensorMap c_map, int clusters_down, int across, int k_tiles) {
-    extern __shared__ __align__(1024) char memory[];
-    Shared& shared = *reinterpret_cast<Shared*>(memory);
+gemm(const __grid_constant__ MapOf<A> a_map, const __grid_constant__ MapOf<BShare> b_map,
+     const __grid_constant__ TiledMap<C> c_map, int clusters_down, int across, int k_tiles) {
+    Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) shared.ring.init(CONSUMERS * CLUSTER);
     const Tiles tiles{clusters_down, across};
     __syncwarp();     // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
@@ -205,17 +213,22 @@ gemm(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap 
 """
 
 
+def compiled():
+    """The kernel, which knows its tiles and its shared memory, and what a launch needs beside."""
+    return cuda_tma.compile(SOURCE, "gemm", constants={"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"})
+
+
 def prepare(device, kernel, a, b, c):
     """What launches c = a @ b.T."""
+    parameters = cuda_tma.parameters_of(kernel)
+    cluster, threads = (parameters.constants[name] for name in ("cluster", "threads"))
+    (tile_m, tile_k), (share_n, _) = (parameters[name].map_type.tile_dim for name in ("a_map", "b_map"))
     (m, k), (n, _) = a.shape, b.shape
-    down, across, deep = -(-m // (TILE_M * CLUSTER)), -(-n // TILE_N), -(-k // TILE_K)
-    a_map = device.create_tensor_map(a, box_dim=(TILE_M, TILE_K), swizzle="128B", l2_promotion="128B")
-    b_map = device.create_tensor_map(b, box_dim=(TILE_N // CLUSTER, TILE_K), swizzle="128B", l2_promotion="128B")
-    c_map = device.create_tensor_map(c, box_dim=(16, PART), swizzle="128B")
-    rounds = -(-down * across // (device.properties.multiprocessor_count // CLUSTER))
+    down, across, deep = -(-m // (tile_m * cluster)), -(-n // (share_n * cluster)), -(-k // tile_k)
+    rounds = -(-down * across // (device.properties.multiprocessor_count // cluster))
     clusters = -(-down * across // rounds)  # no more: a multiprocessor that waits for the others draws power
-    config = LaunchConfig(grid=clusters * CLUSTER, block=THREADS, shmem_size=SMEM_BYTES)
-    return partial(cuda_tma.launch, device.default_stream, config, kernel, a_map, b_map, c_map, down, across, deep)
+    config = LaunchConfig(grid=clusters * cluster, block=threads)
+    return partial(cuda_tma.prepare(kernel, config, a, b, c, down, across, deep), device.default_stream)
 
 
 def check(c, a, b, units=1):
@@ -230,13 +243,14 @@ def cases(sizes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
-    kernel = compile_kernel(device, SOURCE, "gemm", SMEM_BYTES)
+    kernel = compiled()
+    dtype = dtype_of(cuda_tma.parameters_of(kernel)["a_map"].map_type)
     for m, n, k in sizes:
-        a, b = (torch.randn(rows, k, device="cuda").bfloat16() for rows in (m, n))
+        a, b = (torch.randn(rows, k, device="cuda", dtype=dtype) for rows in (m, n))
         c, other = (a.new_full((m, n), torch.nan) for _ in range(2))
         rivals = {"torch.matmul": partial(torch.matmul, a, b.T, out=other)}
         run = prepare(device, kernel, a, b, c)
-        yield f"{m} x {n} x {k} bf16", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
+        yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
         check(c, a, b)
         check(other, a, b, units=4)  # cuBLAS may add up parts that it has rounded
 

@@ -20,24 +20,27 @@ large matrix product sustains (one H200), with all tiles full.
 import itertools
 import random
 from functools import partial
+from typing import NamedTuple
 
-from _example import compile_kernel, start_cases, torch
+from _example import dtype_of, short_name, start_cases, torch
 from cuda.core import LaunchConfig
 
 import cuda_tma
 
-ROWS, TOKENS, DEPTH, CTAS = 128, 256, 64, 2  # as in the kernel
 BALANCE = 100  # tokens: from about there on multiplying takes longer than reading the weights
-SMEM_BYTES = 4 * (ROWS + TOKENS) * DEPTH * 2 + 2 * 2 * 64 * 64 * 2 + 64 + 8 * 32
 CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of the experts of the small case
 SMALL, LARGE = ((CHECKED, 512, 200),), ((None, 4096, 4096),)  # tokens, None for uneven(), rows and depth of weights
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/tile.cuh>
 #include <cuda_tma/wgmma.cuh>
 using namespace cuda_tma;
-using bf16 = unsigned short;
-using Box = bf16[64][64];      // what every load and store moves: 8 KB, a multiple of 1024 bytes as the swizzle asks
+constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
+template <int Boxes>
+using Boxed = Tile<TYPE, Box<64 * Boxes, 64>, SWIZZLE_128B>;
+using Square = Boxed<1>;       // what every load and store moves: 8 KB; several, one behind the other, are one Boxed
+using Map = TiledMap<Square, OOB_FILL_NONE, L2_PROMOTION_256B>;
 
 constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 rows of the weights each
@@ -46,8 +49,8 @@ constexpr int STAGES = 4;      // of the ring, 6 boxes each
 constexpr int TURNS = 8;       // places for what to do
 constexpr unsigned short ALL = (1 << CTAS) - 1;
 
-struct Expert { TensorMap tokens, weights, output; };
-struct alignas(16) Tile { int expert, first_row, first_token, boxes; };   // 128 * CTAS rows; 0 boxes: there is no more
+struct Expert { Map tokens, weights, output; };
+struct alignas(16) Task { int expert, first_row, first_token, boxes; };   // 128 * CTAS rows; 0 boxes: there is no more
 
 // A stage holds 64 elements of K: of the weights a box for each consumer, and then the tokens' boxes. If that is only
 // one, there is room for twice as much of K. Such a tile waits for the weights, and the more of them are on their way,
@@ -56,40 +59,40 @@ __device__ constexpr int depth(int boxes) { return boxes == 1 ? 2 : 1; }
 __device__ constexpr int stages_of(int boxes, int steps) { return (steps + depth(boxes) - 1) / depth(boxes); }
 
 struct Shared {
-    Box boxes[STAGES][CONSUMERS + BOXES];
-    Box out[CONSUMERS][2];     // on their way out
+    Square boxes[STAGES][CONSUMERS + BOXES];
+    Square out[CONSUMERS][2];     // on their way out
     Pipeline<STAGES> ring;
-    Tile tiles[TURNS];
+    Task tiles[TURNS];
     Pipeline<TURNS> turns;     // a tile is read by ordinary loads, of which release() tells the CTA that deals
 };
 
 // All clusters draw from one list, so that whoever is through first gets the next tile. The first CTA draws for all of
 // its cluster: atomicInc counts to the last tile, then to an end for each cluster, and then from 0 for the next launch.
 // It takes a while, in which the consumers have a ring full of work. Launches at the same time need a counter each.
-__device__ void deal(Shared& shared, const Tile* tiles, unsigned* drawn, int count, Stage<TURNS> turn) {
+__device__ void deal(Shared& shared, const Task* tiles, unsigned* drawn, int count, Stage<TURNS> turn) {
     const unsigned number = atomicInc(drawn, count - 1);
     shared.turns.empty[turn.index].wait_cluster(turn.parity ^ 1);   // all in both CTAs have read what was there
-    load_bulk_multicast(&shared.tiles[turn.index], tiles + number, sizeof(Tile), shared.turns.full[turn.index], ALL);
+    load_bulk_multicast(&shared.tiles[turn.index], tiles + number, sizeof(Task), shared.turns.full[turn.index], ALL);
 }
 // To each who reads it.
-__device__ Tile dealt(Shared& shared, Stage<TURNS> turn) {
+__device__ Task dealt(Shared& shared, Stage<TURNS> turn) {
     shared.turns.wait(turn);
-    const Tile tile = shared.tiles[turn.index];
+    const Task tile = shared.tiles[turn.index];
     shared.turns.release(turn, 0);
     return tile;
 }
 
-__device__ void produce(Shared& shared, const Expert* experts, const Tile* tiles, unsigned* drawn, int count,
+__device__ void produce(Shared& shared, const Expert* experts, const Task* tiles, unsigned* drawn, int count,
                         int steps) {
     const int rank = cluster_cta_rank();
     Stage<STAGES> at;
     Stage<TURNS> turn;
     for (;; turn.next()) {
         if (rank == 0) deal(shared, tiles, drawn, count, turn);
-        shared.turns.full[turn.index].arrive_expect_tx(sizeof(Tile));
-        const Tile tile = dealt(shared, turn);
+        shared.turns.full[turn.index].arrive_expect_tx(sizeof(Task));
+        const Task tile = dealt(shared, turn);
         if (tile.boxes == 0) break;
-        const TensorMap &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
+        const Map &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
         // The TMA unit reads maps through a proxy of its own, with a cache that ordinary writes, like those of the
         // upload, do not go through. A map that is a kernel parameter needs no fence; one in memory may be a stale
         // copy, of what was uploaded to these addresses for an earlier launch.
@@ -100,9 +103,9 @@ __device__ void produce(Shared& shared, const Expert* experts, const Tile* tiles
         for (int stage = 0; stage < stages; ++stage, at.next()) {
             // Waits until the consumers of all CTAs have released the stage, as this CTA's share of the tokens goes to
             // all. Others' shares may arrive before the bytes are expected: the count is then below zero for a while.
-            Barrier& full = shared.ring.acquire(at, depth(tile.boxes) * boxes * sizeof(Box));
+            Barrier& full = shared.ring.acquire(at, depth(tile.boxes) * boxes * Square::tx_bytes());
             for (int part = 0; part < depth(tile.boxes); ++part) {
-                Box* to = shared.boxes[at.index] + part * boxes;
+                Square* to = shared.boxes[at.index] + part * boxes;
                 const int k = 64 * (stage * depth(tile.boxes) + part);
                 for (int i = 0; i < CONSUMERS; ++i) load(to[i], weights, full, Coordinates{k, row + 64 * i});
                 for (int i = rank; i < tile.boxes; i += CTAS)
@@ -112,18 +115,24 @@ __device__ void produce(Shared& shared, const Expert* experts, const Tile* tiles
     }
 }
 
+// Two sums, rounded, as registers hold them.
+__device__ unsigned rounded(float first, float second) {
+    if constexpr (TYPE == FLOAT16) return f16x2(first, second);
+    else return bf16x2(first, second);
+}
+
 // The last tile, on its way out: a warpgroup's 64 rows of the weights, for each token. In registers, which no variable
 // can index.
 struct Output {
     unsigned pairs[16 * BOXES];   // the sums of a thread, rounded, two in each
-    const TensorMap* map;
+    const Map* map;
     int row, token;
     int stored = 0, boxes = 0;
 
     template <int Count>
-    __device__ void take(const float (&sums)[Count], const TensorMap& output, const Tile& tile) {
+    __device__ void take(const float (&sums)[Count], const Map& output, const Task& tile) {
 #pragma unroll
-        for (int i = 0; i < Count / 2; ++i) pairs[i] = bf16x2(sums[2 * i], sums[2 * i + 1]);
+        for (int i = 0; i < Count / 2; ++i) pairs[i] = rounded(sums[2 * i], sums[2 * i + 1]);
         map = &output;
         row = tile.first_row + 64 * (CONSUMERS * int(cluster_cta_rank()) + int(threadIdx.x) / 128);
         token = tile.first_token;
@@ -133,9 +142,9 @@ struct Output {
     }
 
     template <int Index>
-    __device__ void store_box(Box (&buffers)[2]) const {
+    __device__ void store_box(Square (&buffers)[2]) const {
         const int thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32, group = threadIdx.x / 128;
-        Box& buffer = buffers[Index % 2];
+        Square& buffer = buffers[Index % 2];
         if (thread == 0) wait_group_read<1>();   // the store before last has read this buffer
         named_barrier_sync(1 + group, 128);
         // 16 x 16 elements; the swizzle spreads the 8 rows of a matrix over all banks. Transposed: the sums have a row
@@ -143,9 +152,8 @@ struct Output {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const unsigned* m = pairs + 16 * Index + 4 * i;
-            const unsigned in_box = 16 * i + lane / 16 * 8 + lane % 8, byte = 32 * warp + lane / 8 % 2 * 16;
-            const unsigned offset = swizzled<SWIZZLE_128B>(in_box, byte);
-            store_matrices_transposed(smem_address(buffer) + offset, m[0], m[1], m[2], m[3]);
+            const unsigned token = 16 * i + lane / 16 * 8 + lane % 8, row = 16 * warp + lane / 8 % 2 * 8;
+            store_matrices_transposed(buffer.address(token, row), m[0], m[1], m[2], m[3]);
         }
         fence_proxy_async();                  // each thread: what it wrote is for the TMA unit ...
         named_barrier_sync(1 + group, 128);   // ... which starts when all have written
@@ -157,7 +165,7 @@ struct Output {
 
     __device__ bool pending() const { return stored < boxes; }
 
-    __device__ void store_next(Box (&buffers)[2]) {
+    __device__ void store_next(Square (&buffers)[2]) {
         switch (stored) {
             case 0: store_box<0>(buffers); break;
             case 1: store_box<1>(buffers); break;
@@ -170,7 +178,7 @@ struct Output {
 
 // The number of sums is part of the instruction, so there is a function for each width of a tile.
 template <int Boxes>
-__device__ void multiply(Shared& shared, const Tile& tile, const TensorMap& map, int steps, Stage<STAGES>& at,
+__device__ void multiply(Shared& shared, const Task& tile, const Map& map, int steps, Stage<STAGES>& at,
                          Output& output) {
     if (tile.boxes != Boxes) {
         if constexpr (Boxes > 1) multiply<Boxes - 1>(shared, tile, map, steps, at, output);
@@ -187,10 +195,11 @@ __device__ void multiply(Shared& shared, const Tile& tile, const TensorMap& map,
         wgmma_fence();   // other instructions set the sums, or read them: output.take() did
 #pragma unroll
         for (int part = 0; part < depth(Boxes); ++part) {
-            const Box* from = shared.boxes[at.index] + part * (CONSUMERS + Boxes);
-            const auto weights = k_major(from[half]), tokens = k_major(from[CONSUMERS]);
+            const Square* from = shared.boxes[at.index] + part * (CONSUMERS + Boxes);
+            const auto& weights = from[half];
+            const auto& tokens = reinterpret_cast<const Boxed<Boxes>&>(from[CONSUMERS]);
 #pragma unroll
-            for (int k = 0; k < 64; k += 16) wgmma(sums, weights.advance(2 * k), tokens.advance(2 * k));
+            for (int k = 0; k < 64; k += 16) wgmma(sums, k_major(weights, 0, k), k_major(tokens, 0, k));
         }
         wgmma_commit();
         wgmma_wait<1>();   // these go on; those before are done, and their stage has been read
@@ -208,7 +217,7 @@ __device__ void consume(Shared& shared, const Expert* experts, int steps) {
     Output output;
     Stage<STAGES> at;
     for (Stage<TURNS> turn;; turn.next()) {
-        const Tile tile = dealt(shared, turn);
+        const Task tile = dealt(shared, turn);
         if (tile.boxes == 0) break;
         multiply<BOXES>(shared, tile, experts[tile.expert].output, steps, at, output);
     }
@@ -217,9 +226,9 @@ __device__ void consume(Shared& shared, const Expert* experts, int steps) {
 }
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
-grouped_gemm(const Expert* experts, const Tile* tiles, unsigned* drawn, int count, int steps) {
-    extern __shared__ __align__(1024) char memory[];
-    Shared& shared = *reinterpret_cast<Shared*>(memory);
+grouped_gemm(const Map* maps, const Task* tiles, unsigned* drawn, int count, int steps) {
+    const Expert* experts = reinterpret_cast<const Expert*>(maps);
+    Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) {
         shared.turns.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
         shared.ring.init(CTAS * CONSUMERS);
@@ -240,16 +249,32 @@ grouped_gemm(const Expert* experts, const Tile* tiles, unsigned* drawn, int coun
 """
 
 
-def tiles_of(expert, tokens, rows):
+class Tiling(NamedTuple):
+    """What the kernel's tiles are, as it says itself."""
+
+    box: int  # rows, or tokens, in what a load moves
+    depth: int  # of K
+    boxes: int  # of tokens, at most, in a tile
+    rows: int  # of the weights, which a cluster has of each tile
+
+
+def tiling_of(kernel):
+    parameters = cuda_tma.parameters_of(kernel)
+    box, depth = parameters["maps"].map_type.tile_dim
+    return Tiling(box, depth, parameters.constants["boxes"], box * parameters.constants["consumers"])
+
+
+def tiles_of(tiling, expert, tokens, rows):
     """(expert, first row of the weights, first token, boxes): those that share rows of the weights in turn."""
-    boxes, parts = -(-tokens // 64), -(-tokens // TOKENS)
-    cuts = [64 * (boxes * part // parts) for part in range(parts)] + [tokens]  # all about the same
-    for row in range(0, rows, ROWS * CTAS):
+    boxes = -(-tokens // tiling.box)
+    parts = -(-boxes // tiling.boxes)
+    cuts = [tiling.box * (boxes * part // parts) for part in range(parts)] + [tokens]  # all about the same
+    for row in range(0, rows, tiling.rows):
         for first, last in itertools.pairwise(cuts):
-            yield expert, row, first, -(-(last - first) // 64)
+            yield expert, row, first, -(-(last - first) // tiling.box)
 
 
-def schedule(sizes, rows):
+def schedule(tiling, sizes, rows):
     """All tiles of experts with these numbers of tokens, in the order in which clusters draw them.
 
     Experts that keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list.
@@ -258,9 +283,15 @@ def schedule(sizes, rows):
     by_size = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
     kinds = [], []
     for expert in by_size:
-        kinds[sizes[expert] < BALANCE].extend(tiles_of(expert, sizes[expert], rows))
+        kinds[sizes[expert] < BALANCE].extend(tiles_of(tiling, expert, sizes[expert], rows))
     placed = [((i + 0.5) / len(kind), tile) for kind in kinds for i, tile in enumerate(kind)]
     return [tile for _, tile in sorted(placed)]
+
+
+def compiled():
+    """The kernel, which knows its tiles and its shared memory, and what its host asks beside."""
+    names = {"ctas": "CTAS", "boxes": "BOXES", "consumers": "CTAS * CONSUMERS", "threads": "128 * (CONSUMERS + 1)"}
+    return cuda_tma.compile(SOURCE, "grouped_gemm", constants=names)
 
 
 class GroupedGemm:
@@ -269,22 +300,24 @@ class GroupedGemm:
     def __init__(self, device, kernel, weights, sizes):
         rows, depth = weights[0].shape
         self.sizes = sizes
-        self.tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=torch.bfloat16)
+        self.tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=weights[0].dtype)
         self.output, self.other = (self.tokens.new_full((sum(sizes), rows), torch.nan) for _ in range(2))
         self.others = [other for other in self.other.split(sizes) if len(other)]
         self.grouped = None  # what torch._grouped_mm gave
         experts = zip(self.tokens.split(sizes), weights, self.output.split(sizes), strict=True)
         # An expert without tokens has nothing to do, and its maps would be refused: no extent of a map can be 0.
         self.experts = [(tokens, *others) for tokens, *others in experts if len(tokens)]
-        options = cuda_tma.TensorMapOptions((64, 64), swizzle="128B", l2_promotion="256B")
-        maps = cuda_tma.create_tensor_maps([tensor for expert in self.experts for tensor in expert], options)
-        clusters = device.properties.multiprocessor_count // CTAS
-        tiles = schedule([len(tokens) for tokens, *_ in self.experts], rows) + clusters * [(0, 0, 0, 0)]
+        parameters, tiling = cuda_tma.parameters_of(kernel), tiling_of(kernel)
+        ctas, threads = parameters.constants["ctas"], parameters.constants["threads"]
+        tensors = [tensor for expert in self.experts for tensor in expert]
+        maps = cuda_tma.create_tensor_maps(tensors, parameters["maps"].map_type.options)
+        clusters = device.properties.multiprocessor_count // ctas
+        tiles = schedule(tiling, [len(tokens) for tokens, *_ in self.experts], rows) + clusters * [(0, 0, 0, 0)]
         drawn = torch.zeros(1, dtype=torch.int32, device="cuda")
-        config = LaunchConfig(grid=clusters, cluster=CTAS, block=384, shmem_size=SMEM_BYTES)
+        config = LaunchConfig(grid=clusters, cluster=ctas, block=threads)
         stream = device.default_stream
         arrays = maps.upload(stream), torch.tensor(tiles, dtype=torch.int32, device="cuda"), drawn
-        self.arguments = (stream, config, kernel, *arrays, len(tiles), -(-depth // DEPTH))
+        self.arguments = (stream, config, kernel, *arrays, len(tiles), -(-depth // tiling.depth))
 
     def run(self):
         cuda_tma.launch(*self.arguments)
@@ -318,7 +351,8 @@ def uneven(experts=64):
 
 def case(sizes, weights):
     experts, rows, depth = weights.shape
-    return f"{experts} experts of {rows} x {depth}, {min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all, bf16"
+    tokens = f"{min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all"
+    return f"{experts} experts of {rows} x {depth}, {tokens}, {short_name(weights.dtype)}"
 
 
 def cases(problems):
@@ -329,10 +363,11 @@ def cases(problems):
     """
     device = cuda_tma.Device()
     device.set_current()
-    kernel = compile_kernel(device, SOURCE, "grouped_gemm", SMEM_BYTES)
+    kernel = compiled()
+    dtype = dtype_of(cuda_tma.parameters_of(kernel)["maps"].map_type)
     for tokens, rows, depth in problems:
         sizes = uneven() if tokens is None else list(tokens)
-        stacked = torch.randn(len(sizes), rows, depth, device="cuda", dtype=torch.bfloat16).div_(depth**0.5)
+        stacked = torch.randn(len(sizes), rows, depth, device="cuda", dtype=dtype).div_(depth**0.5)
         one = GroupedGemm(device, kernel, list(stacked), sizes)
         rivals = {"a loop of torch.matmul": one.loop}
         if tokens is None:

@@ -1,9 +1,8 @@
 """Keys and values staged as attention kernels do: tiles of a (seq, d) matrix, swizzled, through a pipeline.
 
 A box with SWIZZLE_128B is at most 128 bytes wide, 64 elements of 16 bits, so that a tile of 128 elements comes as two
-boxes, and one of 96 as a box of 64 and one of 32. Each box lies apart in shared memory. There the narrow box takes as
-much space as the wide one, a row each 128 bytes, since that is the span that the swizzle permutes; its load delivers,
-and expect_tx counts, only half of it.
+boxes, which lie apart in shared memory: the tile's type knows, and `load` issues both. A tile of 96 comes as two, too,
+of which the second reaches 32 elements past the matrix, and is filled with zeros there.
 
 The small cases load boxes at every legal coordinate, also around the matrix, and stream keys and values through the
 pipeline in every size, with 2 to 4 stages.
@@ -12,7 +11,7 @@ pipeline in every size, with 2 to 4 stages.
 import itertools
 from functools import partial
 
-from _example import compile_kernel, start_cases, torch
+from _example import start_cases, torch
 from cuda.core import LaunchConfig
 
 import cuda_tma
@@ -21,69 +20,72 @@ HEAD_DIMS = (64, 96, 128)  # d
 # (d, stages, rows of a tile, type, tiles of each CTA, CTAs: None for as many as run at once)
 SMALL = tuple((*some, 5, 7) for some in itertools.product(HEAD_DIMS, (2, 3, 4), (64, 128), ("float16", "bfloat16")))
 LARGE = tuple((d, 3, 64, "bfloat16", 128, None) for d in HEAD_DIMS)
-SPAN_BYTES = 128  # of SWIZZLE_128B
-CONSUMERS = 128  # threads, as in the kernel
-BARRIERS_BYTES = 64  # of shared memory, for up to 4 stages: room behind the tiles
+THREADS = {"consumers": "CONSUMERS", "threads": "CONSUMERS + 32"}  # asked of the kernel
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
 
-constexpr unsigned SPAN = swizzle_span<SWIZZLE_128B>();   // bytes from row to row in shared memory
-constexpr int CONSUMERS = 128;                            // threads; one warp more is the producer
+constexpr int CONSUMERS = 128;   // threads; one warp more is the producer
 
-// Copies a tile from its boxes in shared memory to rows of `out`, 16 bytes a time: the swizzle moves them as one.
-// Successive threads write successive bytes, also where a row goes on in the next box, so that memory gets whole rows.
-__device__ void read_back(const char* tile, int rows, int row_bytes, char* out, int thread) {
-    const int chunks = row_bytes / 16;
-    for (int i = thread; i < rows * chunks; i += CONSUMERS) {
-        const int row = i / chunks, byte = i % chunks * 16;
-        const char* box = tile + byte / SPAN * (rows * SPAN);
-        const uint4 chunk = *reinterpret_cast<const uint4*>(box + swizzled<SWIZZLE_128B>(row, byte % SPAN));
-        reinterpret_cast<uint4*>(out)[i] = chunk;
-    }
+// Copies a tile from shared memory to rows of `out`, 16 bytes a time: the swizzle moves them as one. Successive threads
+// write successive bytes, also where a row goes on in the next box, so that memory gets whole rows.
+template <typename TileType>
+__device__ void read_back(const TileType& tile, char* out, int thread) {
+    constexpr int CHUNK = 16 / sizeof(typename TileType::Element), CHUNKS = TileType::width() / CHUNK;   // of a row
+    for (int i = thread; i < TileType::row_count() * CHUNKS; i += CONSUMERS)
+        reinterpret_cast<uint4*>(out)[i] = tile.template as<uint4>(i / CHUNKS, i % CHUNKS * CHUNK);
 }
 
 // CTA (x, y) loads the box at d = first_d + x * step_d, seq = first_seq + y. A coordinate in d is a multiple of 16
 // bytes, also where it is negative; one in seq is any number.
-extern "C" __global__ void sweep(const __grid_constant__ TensorMap map, char* out, int rows, int width_bytes,
-                                 int first_d, int step_d, int first_seq) {
-    extern __shared__ __align__(1024) char box[];   // 1024: where the swizzle pattern starts
-    Barrier& full = *reinterpret_cast<Barrier*>(box + rows * SPAN);
+template <DataType Type, int Rows, int Width>
+__global__ void sweep(const __grid_constant__ TiledMap<Tile<Type, Box<Rows, Width>, SWIZZLE_128B>> map, char* out,
+                      int first_d, int step_d, int first_seq) {
+    __shared__ Tile<Type, Box<Rows, Width>, SWIZZLE_128B> tile;
+    __shared__ Barrier full;
     if (threadIdx.x == 0) {
         full.init(1);
         fence_barrier_init();
-        full.arrive_expect_tx(rows * width_bytes);
-        load(box, map, full, Coordinates{first_d + int(blockIdx.x) * step_d, first_seq + int(blockIdx.y)});
+        full.arrive_expect_tx(tile);
+        load(tile, map, full, Coordinates{first_d + int(blockIdx.x) * step_d, first_seq + int(blockIdx.y)});
     }
     __syncthreads();
     full.wait(0);
     const long long number = blockIdx.y * gridDim.x + blockIdx.x;
-    read_back(box, rows, width_bytes, out + number * rows * width_bytes, threadIdx.x);
+    read_back(tile, out + number * tile.tx_bytes(), threadIdx.x);
 }
 
-// A CTA stages a run of tiles, K and V in turn, and writes them to k_out and v_out: here attention would use them. The
-// map `wide` loads 64 elements of a row, `narrow` the last of a tile, 64 or 32.
-template <int D, int Stages>
-__global__ void stage_tiles(const __grid_constant__ TensorMap k_wide, const __grid_constant__ TensorMap k_narrow,
-                            const __grid_constant__ TensorMap v_wide, const __grid_constant__ TensorMap v_narrow,
-                            char* k_out, char* v_out, int rows, int tiles, bool read_again) {
-    constexpr int BOXES = (D + 63) / 64;
-    constexpr int D_BYTES = 2 * D;
-    extern __shared__ __align__(1024) char ring[];   // [Stages][BOXES][rows][SPAN], and behind it the pipeline
-    const int box_bytes = rows * int(SPAN), tile_bytes = BOXES * box_bytes;
-    auto& pipeline = *reinterpret_cast<Pipeline<Stages>*>(ring + Stages * tile_bytes);
+// Keys, or values: `Rows` of them.
+template <DataType Type, int D, int Rows>
+using Staged = Tile<Type, Box<Rows, D>, SWIZZLE_128B>;
+template <DataType Type, int D, int Rows>
+using StagedMap = TiledMap<Staged<Type, D, Rows>, OOB_FILL_NONE, L2_PROMOTION_256B>;
+
+template <typename TileType, int Stages>
+struct Shared {
+    TileType ring[Stages];
+    Pipeline<Stages> pipeline;
+};
+
+// A CTA stages a run of tiles, K and V in turn, and writes them to k_out and v_out: here attention would use them.
+template <DataType Type, int D, int Rows, int Stages>
+__global__ void stage_tiles(const __grid_constant__ StagedMap<Type, D, Rows> k_map,
+                            const __grid_constant__ StagedMap<Type, D, Rows> v_map, char* k_out, char* v_out,
+                            int tiles, bool read_again) {
+    constexpr int ROW_BYTES = D * sizeof(typename Staged<Type, D, Rows>::Element);
+    auto& [ring, pipeline] = dynamic_shared<Shared<Staged<Type, D, Rows>, Stages>>();
     if (threadIdx.x == 0) pipeline.init(CONSUMERS);
     __syncthreads();   // nobody waits on a barrier that is not yet initialised
 
-    const int first_seq = blockIdx.x * tiles * rows;
+    const int first_seq = blockIdx.x * tiles * Rows;
     Stage<Stages> at;
     if (threadIdx.x < CONSUMERS) {
         for (int i = 0; i < 2 * tiles; ++i, at.next()) {
-            const long long seq = first_seq + i / 2 * rows;
+            const long long seq = first_seq + i / 2 * Rows;
             pipeline.wait(at);
-            char* out = (i % 2 ? v_out : k_out) + seq * D_BYTES;
-            read_back(ring + at.index * tile_bytes, rows, D_BYTES, out, threadIdx.x);
+            read_back(ring[at.index], (i % 2 ? v_out : k_out) + seq * ROW_BYTES, threadIdx.x);
             pipeline.release(at);
         }
     } else if (threadIdx.x == CONSUMERS) {
@@ -92,75 +94,55 @@ __global__ void stage_tiles(const __grid_constant__ TensorMap k_wide, const __gr
         // evict_first() costs a fifth of the speed.)
         const CachePolicy policy = read_again ? evict_last() : evict_normal();
         for (int i = 0; i < 2 * tiles; ++i, at.next()) {
-            const int seq = first_seq + i / 2 * rows;
-            char* tile = ring + at.index * tile_bytes;
-            Barrier& full = pipeline.acquire(at, rows * D_BYTES);   // all boxes of the tile in one phase
-            for (int box = 0; box < BOXES; ++box) {
-                const bool last = box == BOXES - 1;
-                const TensorMap& map = i % 2 ? (last ? v_narrow : v_wide) : (last ? k_narrow : k_wide);
-                load(tile + box * box_bytes, map, full, Coordinates{64 * box, seq}, policy);
-            }
+            auto& tile = ring[at.index];
+            const Coordinates where{0, first_seq + i / 2 * Rows};
+            load(tile, i % 2 ? v_map : k_map, pipeline.acquire(at, tile), where, policy);   // all boxes in one phase
         }
     }
 }
-
-#define INSTANTIATE(D) \
-    template __global__ decltype(stage_tiles<D, 2>) stage_tiles<D, 2>; \
-    template __global__ decltype(stage_tiles<D, 3>) stage_tiles<D, 3>; \
-    template __global__ decltype(stage_tiles<D, 4>) stage_tiles<D, 4>;
-INSTANTIATE(64) INSTANTIATE(96) INSTANTIATE(128)
 """
 
 
-def every_coordinate(device, kernel, dtype, d, rows, width):
+def data_type_of(dtype):
+    """A torch dtype as the kernel's types call it."""
+    return cuda_tma.TensorMapDataType[str(dtype).removeprefix("torch.").upper()].name
+
+
+def every_coordinate(device, dtype, d, rows, width):
     """A case: boxes from just before the matrix to just behind it: every row, and every 16 bytes of a row."""
+    kernel = cuda_tma.compile(SOURCE, f"sweep<{data_type_of(dtype)}, {rows}, {width}>", constants=THREADS)
     seq, step = 150, 16 // dtype.itemsize
     matrix = torch.randn(seq, d, device="cuda").to(dtype)
     padded = torch.nn.functional.pad(matrix, (width, width, rows, rows))
     expected = padded.unfold(0, rows, 1).unfold(1, width, step)  # by seq, then d: the box there
     out = torch.full(expected.shape, torch.nan, device="cuda", dtype=dtype)
-    box_map = device.create_tensor_map(matrix, box_dim=(rows, width), swizzle="128B")
-    assert box_map.smem_bytes == rows * SPAN_BYTES and box_map.tx_bytes == rows * width * dtype.itemsize
-    config = LaunchConfig(
-        grid=tuple(expected.shape[1::-1]), block=CONSUMERS, shmem_size=box_map.smem_bytes + BARRIERS_BYTES
-    )
-    arguments = (box_map, out, rows, width * dtype.itemsize, -width, step, -rows)
-    run = partial(cuda_tma.launch, device.default_stream, config, kernel, *arguments)
+    threads = cuda_tma.parameters_of(kernel).constants["consumers"]
+    config = LaunchConfig(grid=tuple(expected.shape[1::-1]), block=threads)
+    run = partial(cuda_tma.prepare(kernel, config, matrix, out, -width, step, -rows), device.default_stream)
     yield f"boxes {rows} x {width} of {dtype}, d {d}, at every coordinate", run, {}, 0, 2 * out.nbytes
     assert torch.equal(out, expected), f"{dtype}, d={d}, box {rows} x {width}"
-
-
-def widths(d):
-    """Of the boxes of a tile, in elements of 16 bits: 64, and what remains for the last."""
-    return 64, d % 64 or 64
-
-
-def smem_bytes_of(d, stages, rows):
-    """What the stages and their barriers take."""
-    return stages * -(-d // 64) * rows * SPAN_BYTES + BARRIERS_BYTES
 
 
 class Staging:
     """Keys and values, their copies, and the kernel that stages the former and writes the latter."""
 
-    def __init__(self, device, kernel, dtype, d, rows, stages, tiles, ctas):
-        smem_bytes = smem_bytes_of(d, stages, rows)
-        threads = CONSUMERS + 32
+    def __init__(self, device, dtype, d, rows, stages, tiles, ctas):
+        name = f"stage_tiles<{data_type_of(dtype)}, {d}, {rows}, {stages}>"
+        kernel = cuda_tma.compile(SOURCE, name, constants=THREADS)
+        parameters = cuda_tma.parameters_of(kernel)
+        threads, smem_bytes = parameters.constants["threads"], parameters.dynamic_shared_bytes
         at_once = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, smem_bytes)
         ctas = ctas or at_once * device.properties.multiprocessor_count
         shape = ctas * tiles * rows, d  # one head's rows after the other's: a tile must not lie in two
         self.matrices = [torch.randn(shape, device="cuda", dtype=dtype) for _ in "kv"]
         self.staged, self.copies = ([torch.full_like(x, torch.nan) for x in self.matrices] for _ in range(2))
-        maps = [
-            device.create_tensor_map(matrix, box_dim=(rows, width), swizzle="128B", l2_promotion="256B")
-            for matrix in self.matrices
-            for width in widths(d)
-        ]
-        config = LaunchConfig(grid=ctas, block=threads, shmem_size=smem_bytes)
-        self.arguments = (device.default_stream, config, kernel, *maps, *self.staged, rows, tiles)
+        config = LaunchConfig(grid=ctas, block=threads)
+        arguments = *self.matrices, *self.staged, tiles
+        self.launches = [cuda_tma.prepare(kernel, config, *arguments, read_again) for read_again in (False, True)]
+        self.stream = device.default_stream
 
     def run(self, read_again=False):
-        cuda_tma.launch(*self.arguments, read_again)
+        self.launches[read_again](self.stream)
 
     def copy(self):
         for copied, matrix in zip(self.copies, self.matrices, strict=True):
@@ -178,14 +160,12 @@ def cases(sizes):
     device = cuda_tma.Device()
     device.set_current()
     if sizes is SMALL:
-        kernel = compile_kernel(device, SOURCE, "sweep")
         boxes = [(dtype, width) for dtype in (torch.float16, torch.bfloat16) for width in (64, 32)]
         some = itertools.product([*boxes, (torch.float32, 32)], HEAD_DIMS, (64, 128))
         for (dtype, width), d, rows in some:
-            yield from every_coordinate(device, kernel, dtype, d, rows, width)
+            yield from every_coordinate(device, dtype, d, rows, width)
     for d, stages, rows, dtype, tiles, ctas in sizes:
-        kernel = compile_kernel(device, SOURCE, f"stage_tiles<{d}, {stages}>", smem_bytes_of(d, stages, rows))
-        staging = Staging(device, kernel, getattr(torch, dtype), d, rows, stages, tiles, ctas)
+        staging = Staging(device, getattr(torch, dtype), d, rows, stages, tiles, ctas)
         for read_again, case in ((False, f"d {d}"), (True, f"d {d}, kept in L2")):
             run = partial(staging.run, read_again)
             moved_bytes = 4 * staging.staged[0].nbytes  # K and V, in and out

@@ -5,29 +5,32 @@ new tensor must agree with the old one in everything else; where it does not, th
 """
 
 from _example import start, torch
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
-#include <cuda_tma/tma.cuh>
+#include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
 
-// One block sums one 32 x 32 tile; the tiles' sums add up to the sum of the matrix.
-extern "C" __global__ void sum(const __grid_constant__ TensorMap map, unsigned long long* total) {
-    __shared__ alignas(128) int tile[32][32];
+using Window = Tile<INT32, Box<32, 32>>;
+constexpr int ROWS = Window::extent(0), COLUMNS = Window::extent(1);   // a thread for each column
+
+// One block sums one tile; the tiles' sums add up to the sum of the matrix.
+extern "C" __global__ void sum(const __grid_constant__ TiledMap<Window> map, unsigned long long* total) {
+    __shared__ Window tile;
     __shared__ Barrier full;
     if (threadIdx.x == 0) {
         full.init(1);
         fence_barrier_init();
-        full.arrive_expect_tx(sizeof(tile));
-        load(tile, map, full, Coordinates{32 * blockIdx.x, 32 * blockIdx.y});
+        full.arrive_expect_tx(tile);
+        load(tile, map, full, Coordinates{COLUMNS * blockIdx.x, ROWS * blockIdx.y});
     }
     __syncthreads();
     full.wait(0);
     unsigned long long column = 0;
-    for (int row = 0; row < 32; ++row) column += tile[row][threadIdx.x];
+    for (int row = 0; row < ROWS; ++row) column += tile(row, threadIdx.x);
     atomicAdd(total, column);
 }
 """
@@ -36,15 +39,16 @@ extern "C" __global__ void sum(const __grid_constant__ TensorMap map, unsigned l
 def main():
     device = cuda_tma.Device()
     device.set_current()
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=cuda_tma.include_path())
-    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("sum")
+    kernel = cuda_tma.compile(SOURCE, "sum")
+    window = cuda_tma.parameters_of(kernel)["map"].map_type
+    rows, columns = window.tile_dim
 
     batches = [torch.randint(1000, (256, 256), dtype=torch.int32, device="cuda") for _ in range(5)]
     totals = torch.zeros(len(batches), dtype=torch.int64, device="cuda")
-    descriptor = device.create_tensor_map(batches[0], box_dim=(32, 32))
+    descriptor = device.create_tensor_map(batches[0], window.options)
     for index, batch in enumerate(batches):
         descriptor.replace_address(batch)  # a launch takes its copy of the 128 bytes: no need to wait for the last one
-        config = LaunchConfig(grid=(8, 8), block=32)
+        config = LaunchConfig(grid=(256 // columns, 256 // rows), block=columns)
         cuda_tma.launch(device.default_stream, config, kernel, descriptor, totals[index:])
     assert totals.tolist() == [int(batch.sum()) for batch in batches]
 

@@ -11,29 +11,30 @@ successive rows, and 8 such lanes are served at a time. Then 32 lanes write side
 
 from functools import partial
 
-from _example import compile_kernel, start_cases, torch
+from _example import start_cases, torch
 from cuda.bindings import driver
 from cuda.core import LaunchConfig
 
 import cuda_tma
 from cuda_tma.smem import bank_conflicts
 
-SIZE, SPAN, THREADS = 64, 32, 512  # as in the kernel
 SMALL = ((1004, 1500),)  # tiles overhang the edges
 LARGE = ((16384, 16384), (32768, 32768))  # 1 GiB, 4 GiB
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
-#include <cuda_tma/tma.cuh>
+#include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
 
-constexpr int SIZE = 64;       // rows and columns of a tile, 16 KB
-constexpr int SPAN = 32;       // floats: the 128 bytes that SWIZZLE_128B permutes, and so the widest box that it allows
+constexpr int SIZE = 64;   // rows and columns of a tile, 16 KB
 constexpr int THREADS = 512;
+using In = Tile<FLOAT32, Box<SIZE, SIZE>, SWIZZLE_128B>;   // two boxes, as the swizzle permutes 128 bytes, 32 floats
+using Out = Tile<FLOAT32, Box<SIZE, SIZE>>;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-transpose(const __grid_constant__ TensorMap source, const __grid_constant__ TensorMap target) {
-    __shared__ alignas(1024) float in[SIZE / SPAN][SIZE][SPAN];   // two boxes; 1024: where the swizzle pattern starts
-    __shared__ alignas(128) float out[SIZE][SIZE];
+transpose(const __grid_constant__ TiledMap<In, OOB_FILL_NONE, L2_PROMOTION_256B> source,
+          const __grid_constant__ TiledMap<Out> target) {
+    __shared__ In in;
+    __shared__ Out out;
     __shared__ Barrier full;
     const int row = SIZE * blockIdx.x, column = SIZE * blockIdx.y;
     const bool leader = threadIdx.x == 0;   // issues all copies
@@ -41,19 +42,17 @@ transpose(const __grid_constant__ TensorMap source, const __grid_constant__ Tens
     if (leader) {
         full.init(1);           // one arrival: the one two lines below
         fence_barrier_init();   // the TMA unit sees the barrier initialised before it counts bytes there
-        full.arrive_expect_tx(sizeof(in));
-        // As in copy_2d.py: L2 shall make room with what was stored.
-        for (int i = 0; i < SIZE / SPAN; ++i)
-            load(in[i], source, full, Coordinates{column + SPAN * i, row}, evict_last());
+        full.arrive_expect_tx(in);
+        // Both boxes. As in copy_2d.py: L2 shall make room with what was stored.
+        load(in, source, full, Coordinates{column, row}, evict_last());
     }
     __syncthreads();   // the others wait on the barrier next: not before it is initialised
     full.wait(0);      // every thread that reads the tile waits: so it sees what TMA wrote
 
     for (int i = threadIdx.x; i < SIZE * SIZE / 4; i += THREADS) {
         const int r = i % SIZE, c = i / SIZE * 4;   // four floats of row r, from column c
-        const char* box = reinterpret_cast<const char*>(in[c / SPAN]);
-        const float4 four = *reinterpret_cast<const float4*>(box + swizzled<SWIZZLE_128B>(r, c % SPAN * sizeof(float)));
-        out[c][r] = four.x, out[c + 1][r] = four.y, out[c + 2][r] = four.z, out[c + 3][r] = four.w;
+        const float4 four = in.as<float4>(r, c);    // wherever the swizzle has put them, together
+        out(c, r) = four.x, out(c + 1, r) = four.y, out(c + 2, r) = four.z, out(c + 3, r) = four.w;
     }
     fence_proxy_async();   // each writer: what I wrote is seen by the TMA unit, which reads by a way of its own
     __syncthreads();       // so have all: `out` is complete
@@ -69,17 +68,19 @@ def cases(shapes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
     device.set_current()
-    kernel = compile_kernel(device, SOURCE, "transpose")
+    kernel = cuda_tma.compile(SOURCE, "transpose", constants={"threads": "THREADS"})
+    parameters = cuda_tma.parameters_of(kernel)
+    loaded, stored = parameters["source"].map_type, parameters["target"].map_type
+    size, threads = stored.tile_dim[0], parameters.constants["threads"]
 
     for rows, columns in shapes:
         source = torch.rand(rows, columns, device="cuda")
         target, other = source.new_full((columns, rows), torch.nan), torch.full_like(source, torch.nan)
-        load_map = device.create_tensor_map(source, box_dim=(SIZE, SPAN), swizzle="128B", l2_promotion="256B")
-        store_map = device.create_tensor_map(target, box_dim=(SIZE, SIZE))
-        assert bank_conflicts(load_map.params, "ldmatrix") == bank_conflicts(store_map.params, "row") == 1
-        config = LaunchConfig(grid=(-(-rows // SIZE), -(-columns // SIZE)), block=THREADS)
+        assert bank_conflicts(cuda_tma.params_of(source, loaded.options), "ldmatrix") == 1
+        assert bank_conflicts(cuda_tma.params_of(target, stored.options), "row") == 1
+        config = LaunchConfig(grid=(-(-rows // size), -(-columns // size)), block=threads)
 
-        transpose = partial(cuda_tma.launch, device.default_stream, config, kernel, load_map, store_map)
+        transpose = partial(cuda_tma.prepare(kernel, config, source, target), device.default_stream)
         rivals = {  # torch's is a weak one: what copies as many bytes shows how fast a transposition can be
             "torch.Tensor.contiguous": source.t().contiguous,
             "cuMemcpyDtoD": partial(driver.cuMemcpyDtoDAsync, other.data_ptr(), source.data_ptr(), source.nbytes, 0),

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,10 +19,19 @@ from benchmarks.kernels import example
 from cuda_tma._make.encode import tiled_params
 from cuda_tma._read.dlpack import describe_tensor
 
+from .compiled_kernels import compiled_kernel
+from .machine_code import machine_code
 from .test_header import cubin
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), ROOT / "cuda_tma" / "command" / "demo.py"]
+
+
+# Of kernels that are templates, some of those that the examples ask for.
+INSTANCES = {
+    "kv_tiles": ("sweep<FLOAT32, 128, 32>", *(f"stage_tiles<BFLOAT16, {d}, 64, {stages}>" for d, stages in
+                 ((64, 2), (96, 3), (128, 4)))),
+}  # fmt: skip
 
 
 def kernels():
@@ -29,7 +39,8 @@ def kernels():
     for script in SCRIPTS:
         values = constants(script)
         for target in values.get("TARGETS", ()):
-            yield pytest.param(values["SOURCE"], target, id=f"{script.stem}-{target}")
+            instances = [f"template __global__ decltype({name}) {name};" for name in INSTANCES.get(script.stem, ())]
+            yield pytest.param("\n".join([values["SOURCE"], *instances]), target, id=f"{script.stem}-{target}")
 
 
 def constants(script: Path) -> dict[str, object]:
@@ -48,9 +59,13 @@ def literals(text: str) -> dict[str, object]:
     return found
 
 
+EXAMPLES_WITH_CASES = [script.stem for script in SCRIPTS if "def cases(" in script.read_text()]
+
+
 @pytest.mark.parametrize(("source", "target"), list(kernels()))
 def test_kernel_compiles(source, target):
-    assert cubin(source, target).startswith(b"\x7fELF")
+    code = machine_code(cubin(source, target))
+    assert code and all(code.values())
 
 
 def test_warps_are_whole_where_a_cluster_meets():
@@ -85,17 +100,24 @@ def test_importing_an_example_runs_nothing(script):
 
 @pytest.mark.parametrize("name", ["copy_2d", "transpose"])
 def test_the_examples_to_learn_from_are_short(name):
-    """They are to be read from top to bottom; and what the kernel has as constants, the host has too."""
-    text = (ROOT / "examples" / f"{name}.py").read_text()
-    assert text.count("\n") < 120
-    in_kernel = dict(re.findall(r"\b([A-Z]+) = (\d+)[,;]", literals(text)["SOURCE"]))
-    on_host = {
-        name.id: value.value
-        for node in ast.parse(text).body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
-        for name, value in zip(node.targets[0].elts, node.value.elts, strict=True)
-    }
-    assert on_host and on_host == {name: int(in_kernel[name]) for name in on_host}
+    """They are to be read from top to bottom."""
+    assert (ROOT / "examples" / f"{name}.py").read_text().count("\n") < 120
+
+
+@pytest.mark.parametrize("name", ["tiled_load", "fp8_tiles", *EXAMPLES_WITH_CASES])
+def test_what_a_kernel_does_not_do_is_seen(name, driver, monkeypatch):
+    """Every argument fits what the kernel takes, and a launch that leaves everything as it was fails the check."""
+    pytest.importorskip("torch")
+    from .hosted_examples import hosted_example
+
+    module = hosted_example(name, driver, monkeypatch)
+    with pytest.raises(AssertionError):
+        if name in EXAMPLES_WITH_CASES:
+            for _, ours, *_ in module.cases(module.SMALL):
+                ours()
+        else:
+            module.main()
+    assert len(driver.launches) == 1
 
 
 WITHOUT_TORCH = """
@@ -145,7 +167,7 @@ def test_cases_are_run_with_their_rivals_and_checked_after(monkeypatch, capsys):
 
 
 @pytest.fixture
-def gemm(monkeypatch):
+def gemm(monkeypatch, driver):
     """The example with a launch that multiplies on the host."""
     torch = pytest.importorskip("torch")
     module = example("gemm")
@@ -154,19 +176,18 @@ def gemm(monkeypatch):
         def set_current(self):
             pass
 
-        default_stream, device_id, arch, properties = None, 0, "90", SimpleNamespace(multiprocessor_count=132)
+        default_stream, properties = None, SimpleNamespace(multiprocessor_count=132)
 
-        def create_tensor_map(self, tensor, **options):
-            return tensor
-
-    def launch(stream, config, kernel, a, b, c, down, across, deep):
-        c.copy_(a.float() @ b.float().T)
+    def prepare(kernel, config, a, b, c, down, across, deep):
+        (m, k), (n, _) = a.shape, b.shape
+        assert (down, across, deep) == (-(-m // 256), -(-n // 256), -(-k // 64))
+        assert config == {"grid": 2 * down * across, "block": 384}
+        return lambda stream: c.copy_(a.float() @ b.float().T)
 
     hosted = {"randn": lambda *args, device, **kwargs: torch.randn(*args, **kwargs)}
     monkeypatch.setattr(module, "torch", SimpleNamespace(**{**vars(torch), **hosted}))
-    fakes = {"Device": Device, "launch": launch}
+    fakes = {"Device": Device, "prepare": prepare, "compile": partial(compiled_kernel, driver)}
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
-    monkeypatch.setattr(module, "compile_kernel", lambda *_: None)
     monkeypatch.setattr(module, "LaunchConfig", dict)
     return module
 
@@ -185,7 +206,7 @@ def test_what_a_product_and_its_rival_leave_is_checked(gemm, skipped):
 
 
 @pytest.fixture
-def grouped_gemm(monkeypatch):
+def grouped_gemm(monkeypatch, driver):
     """The example on host memory: its maps must be legal, and a launch multiplies tile by tile, each element once."""
     torch = pytest.importorskip("torch")
 
@@ -208,7 +229,7 @@ def grouped_gemm(monkeypatch):
 
     module = example("grouped_gemm")
     hosted = {name: on_host(getattr(torch, name)) for name in ("randn", "zeros", "tensor")}
-    fakes = {"create_tensor_maps": create_tensor_maps, "launch": launch}
+    fakes = {"create_tensor_maps": create_tensor_maps, "launch": launch, "compile": partial(compiled_kernel, driver)}
     monkeypatch.setattr(module, "torch", SimpleNamespace(**{**vars(torch), **hosted}))
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
     monkeypatch.setattr(module, "LaunchConfig", dict)
@@ -220,7 +241,7 @@ def test_an_expert_without_tokens_has_no_maps_and_no_tiles(grouped_gemm, sizes):
     sizes = list(grouped_gemm.CHECKED) if sizes is None else sizes
     weights = [grouped_gemm.torch.randn(512, 200, device="cuda").bfloat16() for _ in sizes]
     device = SimpleNamespace(default_stream=None, properties=SimpleNamespace(multiprocessor_count=132))
-    one = grouped_gemm.GroupedGemm(device, None, weights, sizes)
+    one = grouped_gemm.GroupedGemm(device, grouped_gemm.compiled(), weights, sizes)
     one.run()
     one.loop()
     one.check()
@@ -244,7 +265,7 @@ def test_the_checked_case_has_experts_without_tokens(grouped_gemm):
 
 
 def test_a_case_says_what_its_sizes_are(grouped_gemm):
-    weights = grouped_gemm.torch.randn(3, 16, 8, device="cuda")
+    weights = grouped_gemm.torch.randn(3, 16, 8, device="cuda").bfloat16()
     assert grouped_gemm.case([3, 0, 40], weights) == "3 experts of 16 x 8, 0 to 40 tokens, 43 in all, bf16"
 
 

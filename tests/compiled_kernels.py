@@ -1,0 +1,33 @@
+"""Kernels that NVRTC compiled, on the fake driver: it knows what they take, and they know their types."""
+
+from __future__ import annotations
+
+import re
+
+from cuda import core
+
+from cuda_tma._launch.compiled import Compiled, remember
+from cuda_tma._launch.nvrtc import compile_source
+
+from .launching import HANDLES
+
+__all__ = ["compiled_kernel", "parameter_sizes"]
+
+_PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.([a-z])(\d+) \w+(?:\[(\d+)\])?")
+
+
+def compiled_kernel(driver, source, name, **asked):
+    """As `cuda_tma.compile` makes it, for sm_90a."""
+    compiled = compile_source(source, name, target="sm_90a", **asked)
+    handle = next(HANDLES)
+    driver.kernels[handle] = (compiled.lowered_name, parameter_sizes(compiled))
+    kernel = core.Kernel.from_handle(handle)
+    remember(kernel, compiled)
+    return kernel
+
+
+def parameter_sizes(compiled: Compiled) -> list[int]:
+    """Bytes of each parameter, as the PTX declares them."""
+    _, _, behind = compiled.ptx.partition(f".entry {compiled.lowered_name}(")
+    declared = behind.partition(")")[0]
+    return [int(bits) // 8 * int(count or 1) for _, bits, count in _PARAMETER.findall(declared)]
