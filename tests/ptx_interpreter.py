@@ -39,10 +39,12 @@ FUNCTIONS = ("mapa", "createpolicy", "cvt.rn")
 # The value is passed on, from one state space or width to another.
 COPIES = ("mov", "cvt", "ld.param")
 # Effects that also give a value, in their first operand.
-ANSWERED = ("mbarrier.try_wait", "elect.sync")
+ANSWERED = (
+    "mbarrier.try_wait", "elect.sync", "ld.acquire", "atom", "multimem.ld_reduce", "clusterlaunchcontrol.query_cancel",
+)  # fmt: skip
 MOST_STEPS = 10_000
 # C++ types of a kernel's parameters that may stand for shared memory.
-SHARED = ("void*", "Barrier*")
+SHARED = ("void*", "Barrier*", "TensorMap*", "LaunchResponse*")
 
 
 def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | None, None]:
@@ -64,7 +66,8 @@ def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | 
             registers[operands[0]] = pure(*(_value(operand, registers) for operand in operands[1:]))
         elif opcode.startswith(ANSWERED):
             answer = yield opcode, tuple(_value(operand, registers) for operand in operands[1:])
-            registers[operands[0].removeprefix("_|")] = 0 if answer is None else answer
+            for name in re.findall(r"[%\w]+", operands[0].removeprefix("_|")):
+                registers[name] = 0 if answer is None else answer
         else:
             yield opcode, tuple(_value(operand, registers) for operand in operands)
     raise AssertionError(f"the kernel does not end within {MOST_STEPS} instructions")

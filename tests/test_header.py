@@ -98,6 +98,10 @@ BULK_TYPES = {
     "add": "u32 s32 u64 f16 bf16 f32 f64", "min": "u32 s32 u64 s64 f16 bf16", "max": "u32 s32 u64 s64 f16 bf16",
     "inc": "u32", "dec": "u32", "bit_and": "b32 b64", "bit_or": "b32 b64", "bit_xor": "b32 b64",
 }  # fmt: skip
+SENT_TYPES = {
+    "add": "u32 s32 u64", "min": "u32 s32", "max": "u32 s32", "inc": "u32", "dec": "u32",
+    "bit_and": "b32", "bit_or": "b32", "bit_xor": "b32",
+}  # fmt: skip
 OTHER_STATEMENTS = [
     *(
         statement.format(policy=policy)
@@ -118,6 +122,11 @@ OTHER_STATEMENTS = [
     "full.arrive(); full.arrive(3); full.arrive_at(1); full.arrive_at(full.in_cta(1).address());",
     "full.in_cta(x).arrive(); full.in_cta(1).arrive(2); full.in_cta(y).release_async_read();",
     "full.in_cta(1).expect_tx(16); full.in_cta(1).arrive_expect_tx(16); full.try_wait_cluster(1);",
+    *(
+        f"send_reduce_bulk<Reduction::{op}, BulkType::{name}>(tile, 1, tile, 512, full);"
+        for op, names in SENT_TYPES.items()
+        for name in names.split()
+    ),
     "send_bulk(tile, 1, tile, 512, full); global[0] = cluster_address(tile, 1);",
     "if (full.try_wait(1) && full.try_wait(0, 1000)) full.wait(1);",
     "full.wait_cluster(1);",
@@ -193,6 +202,11 @@ def test_every_header_has_its_tests():
         "input.cuh",
         "mma.cuh",
         "pipeline.cuh",
+        "cluster_launch.cuh",
+        "multimem.cuh",
+        "scope.cuh",
+        "store_async.cuh",
+        "tensor_map_replace.cuh",
         "signature.cuh",
         "sm100.cuh",
         "target.cuh",
@@ -229,6 +243,10 @@ def test_bad_instruction_is_caught():
         ("store_im2col(map, Coordinates{0}, tile);", "im2col: 3 to 5 dimensions"),
         ("reduce_im2col<Reduction::add>(map, Coordinates{0, 0}, tile);", "im2col: 3 to 5 dimensions"),
         ("reduce_bulk<Reduction::add, BulkType::s64>(global, tile, 16);", "no such reduction: add has u32 s32 u64 f16"),
+        (
+            "send_reduce_bulk<Reduction::add, BulkType::f32>(tile, 1, tile, 16, full);",
+            "no such reduction: add has u32 s32",
+        ),
         ("as_tensor_map(tile);", "a tensor map is 128 bytes"),
         ("swizzled<SWIZZLE_NONE>(0, 0);", "a row is as long as the box is wide"),
     ],

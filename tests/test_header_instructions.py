@@ -12,7 +12,7 @@ from itertools import product
 import pytest
 
 from .ptx_interpreter import effects
-from .test_header import BULK_TYPES, REDUCTIONS, defined_in, included_by, words
+from .test_header import BULK_TYPES, REDUCTIONS, SENT_TYPES, defined_in, included_by, words
 
 PARAMETERS = {
     "tile": "void*",
@@ -145,6 +145,14 @@ OTHERS = {
         "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
         f" [{REMOTE.format('tile')}], [shared(memory)], bytes, [{REMOTE.format('full')}]"
     ),
+    **{
+        f"send_reduce_bulk<Reduction::{op}, BulkType::{name}>(tile, rank, memory, bytes, *full);": (
+            f"cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{op.removeprefix('bit_')}"
+            f".{name} [{REMOTE.format('tile')}], [shared(memory)], bytes, [{REMOTE.format('full')}]"
+        )
+        for op, names in SENT_TYPES.items()
+        for name in names.split()
+    },
     "commit_group();": "cp.async.bulk.commit_group",
     "wait_group();": "cp.async.bulk.wait_group 0",
     "wait_group<2>();": "cp.async.bulk.wait_group 2",
@@ -205,7 +213,7 @@ def test_function_is_its_instruction(table):
 
 def test_nothing_is_left_out():
     """Each function of the header stands in a table; those of swizzle.cuh, which are no instruction, are elsewhere."""
-    headers = included_by("tma.cuh") - {"refuse.cuh", "swizzle.cuh"} | {"tma.cuh"}
+    headers = included_by("tma.cuh") - {"reduction.cuh", "refuse.cuh", "swizzle.cuh"} | {"tma.cuh"}
     tabled = words([statement for table in TABLES.values() for statement in table])
     assert set().union(*map(defined_in, headers)) <= tabled
     assert {"barrier.cuh", "bulk.cuh", "cluster.cuh", "fence.cuh"} <= headers

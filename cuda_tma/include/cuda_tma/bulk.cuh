@@ -7,6 +7,7 @@
 
 #include <cuda_tma/barrier.cuh>
 #include <cuda_tma/cache_policy.cuh>
+#include <cuda_tma/reduction.cuh>
 
 namespace cuda_tma {
 
@@ -61,10 +62,6 @@ __device__ void prefetch_bulk(const void* global, unsigned bytes, Policy policy 
 
 // ---- reductions ----
 
-// What a reduction does to an element in global memory, given the one in shared memory. inc: 0 if the old value is at
-// least the new one, else one more; dec: the new value if the old one is 0 or larger than it, else one less.
-enum class Reduction { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
-
 // Elements without a tensor map, which would say what they are. ISA: "cp.reduce.async.bulk".
 enum class BulkType { u32, s32, u64, s64, f16, bf16, f32, f64, b32, b64 };
 
@@ -101,6 +98,34 @@ __device__ void reduce_bulk(void* global, const void* shared, unsigned bytes, Po
 #undef CUDA_TMA_BULK_REDUCE
 #undef CUDA_TMA_BULK_REDUCTION_EXISTS
 #undef CUDA_TMA_BULK_REDUCTIONS
+
+#define CUDA_TMA_SENT_REDUCTIONS(ROW)                                                                              \
+    ROW(add, u32, ".add.u32") ROW(add, s32, ".add.s32") ROW(add, u64, ".add.u64")                                  \
+    ROW(min, u32, ".min.u32") ROW(min, s32, ".min.s32") ROW(max, u32, ".max.u32") ROW(max, s32, ".max.s32")        \
+    ROW(inc, u32, ".inc.u32") ROW(dec, u32, ".dec.u32")                                                            \
+    ROW(bit_and, b32, ".and.b32") ROW(bit_or, b32, ".or.b32") ROW(bit_xor, b32, ".xor.b32")
+#define CUDA_TMA_SENT_REDUCTION_EXISTS(operation, element, ...) \
+    || (Operation == Reduction::operation && Element == BulkType::element)
+#define CUDA_TMA_SEND_REDUCE(operation, element, text)                                                             \
+    if constexpr (Operation == Reduction::operation && Element == BulkType::element)                               \
+        asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes" text          \
+                     " [%0], [%1], %2, [%3];"                                                                      \
+                     ::"r"(cluster_address(destination, cta_rank)), "r"(smem_address(source)), "r"(bytes),         \
+                     "r"(cluster_address(&full, cta_rank)) : "memory");
+
+// cp.reduce.async.bulk, shared to shared: as send_bulk(), but combines. Atomic by element.
+template <Reduction Operation, BulkType Element>
+__device__ void send_reduce_bulk(void* destination, unsigned cta_rank, const void* source, unsigned bytes,
+                                 Barrier& full) {
+    static_assert(false CUDA_TMA_SENT_REDUCTIONS(CUDA_TMA_SENT_REDUCTION_EXISTS),
+                  "send_reduce_bulk: no such reduction: add has u32 s32 u64; min, max u32 s32; inc, dec u32; bit_and, "
+                  "bit_or, bit_xor b32");
+    CUDA_TMA_SENT_REDUCTIONS(CUDA_TMA_SEND_REDUCE)
+}
+
+#undef CUDA_TMA_SEND_REDUCE
+#undef CUDA_TMA_SENT_REDUCTION_EXISTS
+#undef CUDA_TMA_SENT_REDUCTIONS
 #undef CUDA_TMA_BULK
 
 // ---- groups ----
@@ -110,7 +135,7 @@ __device__ inline void commit_group() { asm volatile("cp.async.bulk.commit_group
 
 // cp.async.bulk.wait_group: until at most `Pending` of this thread's groups are unfinished; what the others wrote is
 // visible to this thread, and to no other. To tell one, it releases at the scope that both are in: a barrier's arrive()
-// in the CTA, store_release<Scope::gpu>() or <Scope::sys> (flag.cuh) in the GPU or another one. A kernel's end does.
+// in the CTA, store_release() of scope.cuh in the GPU, or with Scope::sys in another one. A kernel's end does.
 template <int Pending = 0>
 __device__ void wait_group() { asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory"); }
 

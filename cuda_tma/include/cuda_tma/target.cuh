@@ -14,6 +14,7 @@ namespace cuda_tma {
 constexpr bool is_specific_target = true;
 constexpr bool is_sm90a = true;
 constexpr bool is_sm100_or_later = true;
+constexpr bool is_specific_beyond_sm90 = true;
 constexpr bool is_sm100_specific = true;
 #else
 // Is the target's name one with a or f at its end? (Before CUDA 12.9 the first of these macros is not there.)
@@ -25,6 +26,7 @@ constexpr bool is_specific_target = false;
 #endif
 constexpr bool is_sm90a = is_specific_target && __CUDA_ARCH__ == 900;
 constexpr bool is_sm100_or_later = __CUDA_ARCH__ >= 1000;
+constexpr bool is_specific_beyond_sm90 = is_specific_target && is_sm100_or_later;
 constexpr bool is_sm100_specific =
     is_specific_target && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 ||
                            __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100);
@@ -32,6 +34,7 @@ constexpr bool is_sm100_specific =
 #define CUDA_TMA_NAME_OF_is_specific_target "sm_90a, or a later target with a or f at its end, like sm_100a, sm_120f"
 #define CUDA_TMA_NAME_OF_is_sm90a "sm_90a, and no other target"
 #define CUDA_TMA_NAME_OF_is_sm100_or_later "sm_100 or a later target"
+#define CUDA_TMA_NAME_OF_is_specific_beyond_sm90 "sm_100a, or a later target with a or f at its end"
 #define CUDA_TMA_NAME_OF_is_sm100_specific \
     "sm_100a, sm_103a, sm_107a or sm_110a (CUDA 12: sm_101a), or one of these with f for a"
 
@@ -49,6 +52,7 @@ constexpr bool is_sm100_specific =
 //               feature             what the message calls it       targets
 CUDA_TMA_FEATURE(wgmma,              "wgmma",                        is_sm90a)
 CUDA_TMA_FEATURE(setmaxnreg,         "setmaxnreg",                   is_specific_target)
+CUDA_TMA_FEATURE(tensormap_replace,  "tensormap.replace",            is_specific_target)
 CUDA_TMA_FEATURE(gather4,            "tile::gather4",                is_sm100_or_later)
 CUDA_TMA_FEATURE(gather4_multicast,  "tile::gather4 with multicast", is_sm100_specific)
 CUDA_TMA_FEATURE(gather4_prefetch,   "tile::gather4 in a prefetch",  is_sm100_specific)
@@ -59,8 +63,14 @@ CUDA_TMA_FEATURE(im2col_w_prefetch,  "im2col::w in a prefetch",      is_sm100_sp
 CUDA_TMA_FEATURE(im2col_w_128,       "im2col::w::128",               is_sm100_specific)
 CUDA_TMA_FEATURE(cta_group2,         "cta_group::2",                 is_sm100_specific)
 
+CUDA_TMA_FEATURE(tensormap_replace_packed,    "tensormap.replace of a packed data type",    is_specific_beyond_sm90)
+CUDA_TMA_FEATURE(tensormap_replace_atomicity, "tensormap.replace of a swizzle's atomicity", is_specific_beyond_sm90)
+CUDA_TMA_FEATURE(cluster_launch_control,      "clusterlaunchcontrol",                       is_sm100_or_later)
+CUDA_TMA_FEATURE(cluster_launch_multicast,    "clusterlaunchcontrol with multicast",        is_specific_beyond_sm90)
+
 #undef CUDA_TMA_FEATURE
 #undef CUDA_TMA_NAME_OF_is_sm100_specific
+#undef CUDA_TMA_NAME_OF_is_specific_beyond_sm90
 #undef CUDA_TMA_NAME_OF_is_sm100_or_later
 #undef CUDA_TMA_NAME_OF_is_sm90a
 #undef CUDA_TMA_NAME_OF_is_specific_target

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/cluster_launch.cuh: a cluster that is done takes the place of one that has not yet started, so that a kernel
+// with more tiles than multiprocessors needs no counter of its own. Documented in the ISA and assembled for each target
+// that has it (compute capability 10 and later); not run on hardware. One function is one PTX instruction.
+//
+//     if (threadIdx.x == 0) {
+//         full.arrive_expect_tx(sizeof(LaunchResponse));
+//         try_cancel_launch(response, full);
+//     }
+//     full.wait(parity);
+//     if (!is_launch_canceled(response)) break;      // there is no more
+//     const uint3 next = first_canceled_cta(response);
+//     fence_proxy_async();                           // before the response is overwritten, as of all that is read
+#pragma once
+
+#include <cuda_tma/barrier.cuh>
+#include <cuda_tma/target.cuh>
+
+namespace cuda_tma {
+
+// In shared memory: which cluster will not start, if any.
+struct alignas(16) LaunchResponse { unsigned long long opaque[2]; };
+
+// clusterlaunchcontrol.try_cancel: asks for a cluster that has not started; `full` counts the 16 bytes of the answer.
+// By one thread. ISA: "clusterlaunchcontrol.try_cancel".
+template <typename Response>
+__device__ void try_cancel_launch(Response& response, Barrier& full) {
+    require_cluster_launch_control<Response>();
+    asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];"
+                 ::"r"(smem_address(&response)), "r"(full.address()) : "memory");
+}
+
+// ... .multicast::cluster::all: the answer to this place in each CTA of the cluster, whose `full` counts.
+template <typename Response>
+__device__ void try_cancel_launch_multicast(Response& response, Barrier& full) {
+    require_cluster_launch_multicast<Response>();
+    asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster::all.b128 [%0], [%1];"
+                 ::"r"(smem_address(&response)), "r"(full.address()) : "memory");
+}
+
+// clusterlaunchcontrol.query_cancel.is_canceled: is there one?
+template <typename Response>
+__device__ bool is_launch_canceled(const Response& response) {
+    require_cluster_launch_control<Response>();
+    unsigned canceled;
+    asm volatile("{ .reg .b128 answer; .reg .pred p; mov.b128 answer, {%1, %2};"
+                 "  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(canceled) : "l"(response.opaque[0]), "l"(response.opaque[1]) : "memory");
+    return canceled;
+}
+
+// clusterlaunchcontrol.query_cancel.get_first_ctaid: the blockIdx of its first CTA, if there is one.
+template <typename Response>
+__device__ uint3 first_canceled_cta(const Response& response) {
+    require_cluster_launch_control<Response>();
+    uint3 id;
+    asm volatile("{ .reg .b128 answer; mov.b128 answer, {%3, %4};"
+                 "  clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%0, %1, %2, _}, answer; }"
+                 : "=r"(id.x), "=r"(id.y), "=r"(id.z)
+                 : "l"(response.opaque[0]), "l"(response.opaque[1]) : "memory");
+    return id;
+}
+
+}  // namespace cuda_tma

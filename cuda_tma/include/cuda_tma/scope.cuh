@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/scope.cuh: words in global memory by which threads of other CTAs, or of other GPUs, are told that something
+// is there: a release by one, an acquire by the other, both at a scope that has the two in it. One function is one PTX
+// instruction.
+//
+//     store_bulk(there, tile, bytes, ...); commit_group(); wait_group();   // visible to this thread ...
+//     store_release<Scope::sys>(flag, 1u);                                 // ... and to who then finds the flag set:
+//     while (load_acquire<Scope::sys>(flag) == 0) continue;                // a thread of any GPU that has the memory
+//
+// What that thread then reads by copies, and not by ordinary loads, needs fence_proxy_async_global() in between.
+#pragma once
+
+namespace cuda_tma {
+
+// Who takes part. ISA: "Scope".
+enum class Scope { cta, cluster, gpu, sys };
+
+// The instruction, as CUDA_TMA_FLAG has it at the time, is written out for each scope, and for words of 32 and 64 bits.
+#define CUDA_TMA_AT(scope, ...)                                                                                    \
+    if constexpr (Where == Scope::scope) {                                                                         \
+        if constexpr (sizeof(Word) == 4) {                                                                         \
+            CUDA_TMA_FLAG(#scope, "u32", "r", __VA_ARGS__);                                                        \
+        } else {                                                                                                   \
+            CUDA_TMA_FLAG(#scope, "u64", "l", __VA_ARGS__);                                                        \
+        }                                                                                                          \
+    }
+#define CUDA_TMA_SCOPES(...)                                                                                       \
+    static_assert(is_flag<Word>, "a flag is an unsigned or an unsigned long long");                                \
+    CUDA_TMA_AT(cta, __VA_ARGS__) CUDA_TMA_AT(cluster, __VA_ARGS__) CUDA_TMA_AT(gpu, __VA_ARGS__)                  \
+    CUDA_TMA_AT(sys, __VA_ARGS__)
+template <typename Word>
+constexpr bool is_flag = false;
+template <>
+constexpr bool is_flag<unsigned> = true;
+template <>
+constexpr bool is_flag<unsigned long long> = true;
+
+// st.release: what this thread did before, and what it was told of, is visible to who reads the word by load_acquire().
+#define CUDA_TMA_FLAG(scope, type, letter, ...) \
+    asm volatile("st.release." scope ".global." type " [%0], %1;" ::"l"(address), letter(value) : "memory")
+template <Scope Where = Scope::gpu, typename Word>
+__device__ void store_release(Word* flag, Word value) {
+    const auto address = __cvta_generic_to_global(flag);
+    CUDA_TMA_SCOPES()
+}
+#undef CUDA_TMA_FLAG
+
+// ld.acquire.
+#define CUDA_TMA_FLAG(scope, type, letter, ...) \
+    asm volatile("ld.acquire." scope ".global." type " %0, [%1];" : "=" letter(value) : "l"(address) : "memory")
+template <Scope Where = Scope::gpu, typename Word>
+__device__ Word load_acquire(const Word* flag) {
+    const auto address = __cvta_generic_to_global(flag);
+    Word value;
+    CUDA_TMA_SCOPES()
+    return value;
+}
+#undef CUDA_TMA_FLAG
+
+// red.release.add: as store_release(), where several tell.
+#define CUDA_TMA_FLAG(scope, type, letter, ...) \
+    asm volatile("red.release." scope ".global.add." type " [%0], %1;" ::"l"(address), letter(value) : "memory")
+template <Scope Where = Scope::gpu, typename Word>
+__device__ void add_release(Word* flag, Word value) {
+    const auto address = __cvta_generic_to_global(flag);
+    CUDA_TMA_SCOPES()
+}
+#undef CUDA_TMA_FLAG
+
+// atom.acq_rel.add: what the word was before. Who finds that all others have added sees what they did.
+#define CUDA_TMA_FLAG(scope, type, letter, ...)                                  \
+    asm volatile("atom.acq_rel." scope ".global.add." type " %0, [%1], %2;"      \
+                 : "=" letter(before) : "l"(address), letter(value) : "memory")
+template <Scope Where = Scope::gpu, typename Word>
+__device__ Word fetch_add(Word* flag, Word value) {
+    const auto address = __cvta_generic_to_global(flag);
+    Word before;
+    CUDA_TMA_SCOPES()
+    return before;
+}
+#undef CUDA_TMA_FLAG
+#undef CUDA_TMA_SCOPES
+#undef CUDA_TMA_AT
+
+}  // namespace cuda_tma

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/store_async.cuh: single values, to shared memory of another CTA of the cluster (or of this one), whose
+// barrier counts the bytes as those of a copy: who waits for it sees them. No fence is needed before, since the values
+// come from registers. One function is one PTX instruction.
+#pragma once
+
+#include <cuda_tma/barrier.cuh>
+#include <cuda_tma/reduction.cuh>
+
+namespace cuda_tma {
+
+// st.async: `value`, of 4, 8 or 16 bytes, to `destination`'s place in CTA `cta_rank`, whose `full` counts the bytes.
+// ISA: "st.async".
+template <typename Value>
+__device__ void store_async(Value* destination, unsigned cta_rank, Value value, Barrier& full) {
+    static_assert(sizeof(Value) == 4 || sizeof(Value) == 8 || sizeof(Value) == 16, "store_async: 4, 8 or 16 bytes");
+    const unsigned address = cluster_address(destination, cta_rank), barrier = cluster_address(&full, cta_rank);
+    if constexpr (sizeof(Value) == 4) {
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"
+                     ::"r"(address), "r"(reinterpret_cast<const unsigned&>(value)), "r"(barrier) : "memory");
+    } else {
+        const auto words = reinterpret_cast<const unsigned long long*>(&value);
+        if constexpr (sizeof(Value) == 8)
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];"
+                         ::"r"(address), "l"(words[0]), "r"(barrier) : "memory");
+        else
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];"
+                         ::"r"(address), "l"(words[0]), "l"(words[1]), "r"(barrier) : "memory");
+    }
+}
+
+// operation, C++ type, the instruction's qualifiers: all that it has. ISA: "red.async".
+#define CUDA_TMA_ASYNC_REDUCTIONS(ROW)                                                                             \
+    ROW(add, unsigned, ".add.u32", "r") ROW(add, int, ".add.s32", "r")                                             \
+    ROW(add, unsigned long long, ".add.u64", "l") ROW(add, long long, ".add.s64", "l")                             \
+    ROW(min, unsigned, ".min.u32", "r") ROW(min, int, ".min.s32", "r")                                             \
+    ROW(max, unsigned, ".max.u32", "r") ROW(max, int, ".max.s32", "r")                                             \
+    ROW(inc, unsigned, ".inc.u32", "r") ROW(dec, unsigned, ".dec.u32", "r")                                        \
+    ROW(bit_and, unsigned, ".and.b32", "r") ROW(bit_or, unsigned, ".or.b32", "r")                                  \
+    ROW(bit_xor, unsigned, ".xor.b32", "r")
+template <typename One, typename Other>
+constexpr bool is_same = false;
+template <typename One>
+constexpr bool is_same<One, One> = true;
+#define CUDA_TMA_ASYNC_REDUCTION_EXISTS(operation, type, ...) \
+    || (Operation == Reduction::operation && is_same<Value, type>)
+#define CUDA_TMA_ASYNC_REDUCE(operation, type, text, letter)                                                       \
+    if constexpr (Operation == Reduction::operation && is_same<Value, type>)                                       \
+        asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes" text                 \
+                     " [%0], %1, [%2];" ::"r"(address), letter(value), "r"(barrier) : "memory");
+
+// red.async: as store_async(), but combines: reduce_async<Reduction::add>(&sum, 0, 1u, full). Atomic.
+template <Reduction Operation, typename Value>
+__device__ void reduce_async(Value* destination, unsigned cta_rank, Value value, Barrier& full) {
+    static_assert(false CUDA_TMA_ASYNC_REDUCTIONS(CUDA_TMA_ASYNC_REDUCTION_EXISTS),
+                  "reduce_async: no such reduction: add has unsigned, int, unsigned long long, long long; min and max "
+                  "unsigned, int; inc, dec, bit_and, bit_or and bit_xor unsigned");
+    const unsigned address = cluster_address(destination, cta_rank), barrier = cluster_address(&full, cta_rank);
+    CUDA_TMA_ASYNC_REDUCTIONS(CUDA_TMA_ASYNC_REDUCE)
+}
+
+#undef CUDA_TMA_ASYNC_REDUCE
+#undef CUDA_TMA_ASYNC_REDUCTION_EXISTS
+#undef CUDA_TMA_ASYNC_REDUCTIONS
+
+}  // namespace cuda_tma
