@@ -29,6 +29,9 @@ from .rules import check
 from .smem import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
 
 
+cdef extern from "Python.h":
+    bint PyObject_TypeCheck(object, type)
+
 cdef extern from *:
     """
     #if PY_VERSION_HEX < 0x030C0000
@@ -223,7 +226,7 @@ cdef class TensorMapDescriptor:
         """
         cdef Reading reading
         require_context(self._context)
-        if isinstance(tensor, int) or isinstance(tensor, NUMPY_INTEGER):
+        if isinstance(tensor, int) or PyObject_TypeCheck(tensor, NUMPY_INTEGER):  # not by __class__, which is slow
             self._put_address(_address(tensor, self._arguments.alignment_bytes))
             self._tensor = self._owner = None
             return

@@ -43,6 +43,7 @@ cdef extern from *:
 cdef object _exported_slot = None  # the descriptors of our view's __slots__, which its instances are read and set by
 cdef object _storage_slot = None
 cdef Getter _get_slot = NULL
+cdef type CORE_VIEW = CoreView  # a C variable: no look-up in the module's dictionary
 
 
 def register_view(view_type):
@@ -248,7 +249,7 @@ cdef object _view_torch(object view_type, object tensor):
     storage = _read_torch(tensor, exporter, &layout, True)
     if not _is_shown_by_core(&layout):
         return None
-    view = (<PyTypeObject*>CoreView).tp_new(view_type, <PyObject*>_NO_ARGUMENTS, NULL)
+    view = (<PyTypeObject*>CORE_VIEW).tp_new(view_type, <PyObject*>_NO_ARGUMENTS, NULL)
     Py_TYPE(_storage_slot).tp_descr_set(_storage_slot, view, storage)
     _torch_reader(tensor, -1, view)
     return view
