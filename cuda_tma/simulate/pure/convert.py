@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from . import exact
+from .. import exact
+from ..formats import E4M3, E5M2, F16, F32, FORMATS, ROUNDINGS, Format
 from .floating import clamped, propagating
-from .formats import E4M3, E5M2, F16, F32, FORMATS, ROUNDINGS, Format
 from .table import DTYPES, Pure, Spelling, entry, pure
 
 Array = Any  # an array, or a NumPy scalar

@@ -1,0 +1,58 @@
+"""The types that tensor cores multiply and sum. PTX, "wgmma.mma_async", "mma"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..formats import FORMATS
+from .fragments import packed, unpacked
+
+_INTEGERS: dict[str, np.dtype] = {"s8": np.dtype(np.int8), "u8": np.dtype(np.uint8), "f64": np.dtype(np.float64)}
+_WIDTHS = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1}
+
+
+def element_bytes(type_: str) -> int:
+    return _INTEGERS[type_].itemsize if type_ in _INTEGERS else _WIDTHS[type_]
+
+
+def decoded(data: np.ndarray, type_: str) -> np.ndarray:
+    """Bytes, [..., bytes], as float64, which holds each value of these types. Of tf32, 13 bits are not read."""
+    data = np.ascontiguousarray(data)
+    if type_ in _INTEGERS:
+        return data.view(_INTEGERS[type_]).astype(np.float64)
+    return FORMATS[type_].decode(data.view(f"u{_WIDTHS[type_]}"))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The type of sums, and how registers hold them.
+
+    `total` rounds: the sum is taken exactly, as far as float64 holds it, and rounded once. The hardware truncates what
+    it adds; where a sum is exact, both are the same. s32 wraps, or ends at its ends if `saturate`.
+    """
+
+    type: str
+    saturate: bool = False
+
+    @property
+    def register_dtype(self) -> np.dtype:
+        return np.dtype({"f32": np.float32, "f16": np.uint32, "s32": np.int32, "f64": np.float64}[self.type])
+
+    def unpack(self, registers: np.ndarray) -> np.ndarray:
+        """Registers as float64 sums, one a register."""
+        if self.type == "f16":
+            return FORMATS["f16"].decode(unpacked(registers.view(np.uint32)))
+        return registers.view(self.register_dtype).astype(np.float64)
+
+    def pack(self, sums: np.ndarray) -> np.ndarray:
+        if self.type == "f64":
+            return sums
+        if self.type == "s32":
+            ends = np.iinfo(np.int32)
+            whole = np.clip(sums, ends.min, ends.max) if self.saturate else sums
+            return whole.astype(np.int64).astype(np.int32)
+        if self.type == "f32":
+            return FORMATS["f32"].encode(sums)
+        return packed(FORMATS["f16"].encode(FORMATS["f16"].round(sums)))

@@ -1,0 +1,58 @@
+"""Which thread holds what of a matrix: registers to matrices, and back, for any number of warps in a row.
+
+A fragment has a row of 8 lanes by 4: lane i belongs to row i / 4 of each 8 rows and holds the four bytes i % 4 * 4 of
+16. PTX, "Matrix Fragments for mma.m16n8k16", "Register Fragments for wgmma.mma_async.m64nNk16", whose figures say the
+same of every type when counted in bytes. Arrays of registers are [register, lane].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_GROUPS, _QUADS = 8, 4  # of the lanes of a warp: rows, and places in a row
+
+
+def rows_of_16(registers: np.ndarray) -> np.ndarray:
+    """A of 16 rows in each warp: bytes, [warps * 16, 16 or 32], of uint32 [2 or 4, warps * 32].
+
+    The second register has the row 8 below, the third and fourth the next 16 bytes.
+    """
+    pieces = len(registers) // 2
+    parts = np.ascontiguousarray(registers).reshape(pieces, 2, -1, _GROUPS, _QUADS)
+    return np.ascontiguousarray(parts.transpose(2, 1, 3, 0, 4)).view(np.uint8).reshape(-1, 16 * pieces)
+
+
+def rows_of_8(registers: np.ndarray) -> np.ndarray:
+    """B of 8 columns in each warp, or A of 8 rows: bytes, [warps * 8, 16 or 32], of uint32 [1 or 2, warps * 32]."""
+    pieces = len(registers)
+    parts = np.ascontiguousarray(registers).reshape(pieces, -1, _GROUPS, _QUADS)
+    return np.ascontiguousarray(parts.transpose(1, 2, 0, 3)).view(np.uint8).reshape(-1, 16 * pieces)
+
+
+def sums_to_rows(registers: np.ndarray, halves: int = 2) -> np.ndarray:
+    """C of 8 * halves rows in each warp: [warps * 8 * halves, columns], of [columns / 8 * halves * 2, warps * 32].
+
+    Sum i belongs to columns i % 2 and i / (2 * halves) * 8 + lane % 4 * 2, and to the row 8 below if i / 2 is odd.
+    """
+    eights = len(registers) // (2 * halves)
+    parts = registers.reshape(eights, halves, 2, -1, _GROUPS, _QUADS)
+    return parts.transpose(3, 1, 4, 0, 5, 2).reshape(-1, 8 * eights)
+
+
+def rows_to_sums(rows: np.ndarray, halves: int = 2) -> np.ndarray:
+    """What `sums_to_rows` undoes."""
+    eights = rows.shape[1] // 8
+    parts = rows.reshape(-1, halves, _GROUPS, eights, _QUADS, 2)
+    return np.ascontiguousarray(parts.transpose(3, 1, 5, 0, 2, 4)).reshape(2 * halves * eights, -1)
+
+
+def unpacked(registers: np.ndarray) -> np.ndarray:
+    """Two 16-bit sums in each uint32, as registers of one each: the lower half first."""
+    pairs = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape, 2)
+    return np.ascontiguousarray(pairs.transpose(0, 2, 1)).reshape(-1, registers.shape[1])
+
+
+def packed(sums: np.ndarray) -> np.ndarray:
+    """What `unpacked` undoes."""
+    pairs = sums.reshape(-1, 2, sums.shape[1]).transpose(0, 2, 1)
+    return np.ascontiguousarray(pairs).view(np.uint32)[..., 0]

@@ -1,0 +1,50 @@
+"""ldmatrix, stmatrix and movmatrix: 8 x 8 matrices of 16-bit elements between rows and registers.
+
+PTX, "ldmatrix", "stmatrix", "movmatrix".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import UnsupportedInstruction
+from ..ptx import Instruction
+
+ROW_BYTES = 16
+
+
+@dataclass(frozen=True)
+class MatrixMove:
+    """So many matrices; lane i gives the address of row i % 8 of matrix i / 8, for the first 8 * count lanes."""
+
+    count: int
+    transposed: bool
+
+    def to_registers(self, rows: np.ndarray) -> np.ndarray:
+        """uint32 [count, warps, 32] of the rows' bytes, uint8 [warps, 8 * count, 16]."""
+        found = np.ascontiguousarray(rows).view(np.uint16).reshape(-1, self.count, 8, 8)
+        return self._turned(found).view(np.uint32).reshape(-1, self.count, 32).swapaxes(0, 1)
+
+    def to_rows(self, registers: np.ndarray) -> np.ndarray:
+        """What `to_registers` undoes."""
+        found = np.ascontiguousarray(registers.swapaxes(0, 1)).view(np.uint16).reshape(-1, self.count, 8, 8)
+        return self._turned(found).view(np.uint8).reshape(-1, 8 * self.count, ROW_BYTES)
+
+    def _turned(self, matrices: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(matrices.swapaxes(2, 3)) if self.transposed else matrices
+
+
+def matrix_move_of(instruction: Instruction) -> MatrixMove:
+    """An ldmatrix or stmatrix of 8 x 8 matrices.
+
+    Raises
+    ------
+    UnsupportedInstruction
+        If it is another.
+    """
+    words = [word for word in instruction.opcode[1:] if word not in ("shared", "shared::cta", "trans")]
+    if words[:3] != ["sync", "aligned", "m8n8"] or words[3:] not in (["x1", "b16"], ["x2", "b16"], ["x4", "b16"]):
+        raise UnsupportedInstruction(".".join(instruction.opcode), instruction.line)
+    return MatrixMove(int(words[3][1:]), "trans" in instruction.opcode)

@@ -1,0 +1,140 @@
+"""wgmma.mma_async as a function of arrays. PTX, "wgmma.mma_async"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import UnsupportedInstruction
+from ..ptx import Immediate, Instruction, Operand, Vector
+from .descriptor import piece_addresses
+from .elements import Sums, decoded, element_bytes
+from .fragments import rows_of_16, rows_to_sums, sums_to_rows
+
+_SHAPE = re.compile(r"m64n(\d+)k(\d+)")
+_NARROW = ("e4m3", "e5m2")
+# Types of A and B by that of the sums; A and B are of one type, or both of a pair that may be mixed.
+_INPUTS = {"f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _NARROW), "s32": (("s8", "u8"),)}
+
+
+@dataclass(frozen=True)
+class Wgmma:
+    """One wgmma.mma_async: where its operands lie, and what it makes of them.
+
+    Attributes
+    ----------
+    n, k : int
+        Columns of B, and how many elements of K: 32 bytes. M is 64.
+    a_type, b_type : str
+        ``"bf16"``, ``"e4m3"``, ...
+    sums : Sums
+        The type of C and D, and of the registers that hold them.
+    a, b, scale_d : Operand
+        A is a descriptor or four registers (`a_in_registers`); if scale_d is false, D = A * B.
+    d : tuple of Operand
+        The registers of the sums.
+    a_sign, b_sign : int
+        1 or -1: imm-scale-a and imm-scale-b.
+    a_mn_major, b_mn_major : bool
+        Whether M or N is innermost in shared memory.
+    """
+
+    n: int
+    k: int
+    a_type: str
+    b_type: str
+    sums: Sums
+    d: tuple[Operand, ...]
+    a: Operand
+    b: Operand
+    scale_d: Operand
+    a_sign: int = 1
+    b_sign: int = 1
+    a_mn_major: bool = False
+    b_mn_major: bool = False
+
+    @property
+    def a_in_registers(self) -> bool:
+        return isinstance(self.a, Vector)
+
+    def a_addresses(self, descriptor: int) -> np.ndarray:
+        """Shared addresses of A's 16-byte pieces: [64, 2], or MN-major [16, 8]."""
+        return piece_addresses(descriptor, 64, self.a_mn_major)
+
+    def b_addresses(self, descriptor: int) -> np.ndarray:
+        """Shared addresses of B's 16-byte pieces: [n, 2], or MN-major [16, n / 8]."""
+        return piece_addresses(descriptor, self.n, self.b_mn_major)
+
+    def multiply(self, a: np.ndarray, b: np.ndarray, d: np.ndarray | None) -> np.ndarray:
+        """D = A * B + D, for as many warpgroups as there are.
+
+        Parameters
+        ----------
+        a : numpy.ndarray
+            uint8 [warpgroups, *a_addresses.shape, 16]; or registers, uint32 [4, warpgroups * 128].
+        b : numpy.ndarray
+            uint8 [warpgroups, *b_addresses.shape, 16].
+        d : numpy.ndarray or None
+            Registers, [len(d), warpgroups * 128], of `sums.register_dtype`; None if scale_d is false.
+
+        Returns
+        -------
+        numpy.ndarray
+            The new registers.
+        """
+        groups = len(b)
+        if self.a_in_registers:
+            left = decoded(rows_of_16(a), self.a_type).reshape(groups, 64, self.k)
+        else:
+            left = _matrix(a, self.a_type, self.a_mn_major)
+        right = _matrix(b, self.b_type, self.b_mn_major)
+        with np.errstate(all="ignore"):
+            rows = (left @ right.swapaxes(1, 2)).reshape(groups * 64, self.n)
+            if self.a_sign * self.b_sign < 0:
+                rows = -rows
+            if d is not None:
+                rows += sums_to_rows(self.sums.unpack(d))
+            return self.sums.pack(rows_to_sums(rows))
+
+
+def _matrix(pieces: np.ndarray, type_: str, mn_major: bool) -> np.ndarray:
+    """Pieces of 16 bytes as float64 [warpgroups, rows of A or columns of B, K]."""
+    found = decoded(pieces.reshape(*pieces.shape[:2], -1), type_)
+    return found.swapaxes(1, 2) if mn_major else found
+
+
+def wgmma_of(instruction: Instruction) -> Wgmma:
+    """A wgmma.mma_async of any shape and type of compute capability 9.0, but for sparse ones and single bits.
+
+    Raises
+    ------
+    UnsupportedInstruction
+        If it is another.
+    """
+    words = list(instruction.opcode)
+    saturate = "satfinite" in words
+    shape = _SHAPE.fullmatch(words[4]) if len(words) > 4 else None
+    types = tuple(word for word in words[5:] if word != "satfinite")
+    if words[:4] != ["wgmma", "mma_async", "sync", "aligned"] or not shape or len(types) != 3:
+        raise _unsupported(instruction)
+    (d_type, a_type, b_type), n, k = types, int(shape[1]), int(shape[2])
+    together = any({a_type, b_type} <= {*pair} for pair in _INPUTS.get(d_type, ()))
+    if not together or k * element_bytes(a_type) != 32 or n % 8 or not 8 <= n <= 256 or (saturate and d_type != "s32"):
+        raise _unsupported(instruction)
+    d, a, b, scale_d, *rest = instruction.operands
+    numbers = [each.value for each in rest if isinstance(each, Immediate)]
+    signs = numbers[:2] if d_type != "s32" else [1, 1]
+    majors = numbers[2:] if not isinstance(a, Vector) else [0, *numbers[2:]]
+    expected = {"s32": 0}.get(d_type, 2) + (2 - isinstance(a, Vector) if element_bytes(a_type) == 2 else 0)
+    count = n // 2 // (2 if d_type == "f16" else 1)
+    if len(numbers) != expected or not isinstance(d, Vector) or len(d.elements) != count or not {*signs} <= {1, -1}:
+        raise _unsupported(instruction, "its operands")
+    (a_sign, b_sign), (a_mn_major, b_mn_major) = signs, map(bool, [*majors, 0, 0][:2])
+    sums = Sums(d_type, saturate)
+    return Wgmma(n, k, a_type, b_type, sums, d.elements, a, b, scale_d, a_sign, b_sign, a_mn_major, b_mn_major)
+
+
+def _unsupported(instruction: Instruction, reason: str = "") -> UnsupportedInstruction:
+    return UnsupportedInstruction(".".join(instruction.opcode), instruction.line, reason)

@@ -1,0 +1,95 @@
+"""mma.sync and movmatrix: a warp's matrices, all in registers. PTX, "mma", "movmatrix"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..matrix.elements import Sums, decoded, element_bytes
+from ..matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows
+from ..matrix.moves import MatrixMove
+from .table import Pure, Spelling, entry, pure
+
+Array = Any
+
+_SHAPE = re.compile(r"m(8|16)n8k(\d+)")
+_NARROW = ("e4m3", "e5m2")
+_INPUTS = {
+    "f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _NARROW), "s32": (("s8", "u8"),),
+    "f64": (("f64",),),
+}  # fmt: skip
+
+
+@entry("mma")
+def multiply(s: Spelling) -> Pure:
+    """D = A * B + C, with A of 16 rows by 16 or 32 bytes, or 8 by 16 of s8 and u8; of f64, 8 or 16 rows by 4 to 16."""
+    for word in ("sync", "aligned", "row", "col"):
+        if not s.flag(word):
+            s.unknown()
+    c_type, b_type, a_type, d_type = (
+        s.type("f16", "f32", "f64", "s32", "s8", "u8", "bf16", "tf32", *_NARROW) for _ in "cbad"
+    )
+    shape = _SHAPE.fullmatch(s.words.pop(0)) if s.words else None
+    saturate = d_type == "s32" and s.flag("satfinite")
+    if not shape or c_type != d_type or not any({a_type, b_type} <= {*pair} for pair in _INPUTS.get(d_type, ())):
+        s.unknown()
+    rows, k = int(shape[1]), int(shape[2])
+    if d_type == "f64":
+        return _of_f64(s, rows, k)
+    pieces = k * element_bytes(a_type) // 16
+    if pieces not in (1, 2) or k * element_bytes(a_type) % 16 or (rows == 8 and (pieces, d_type) != (1, "s32")):
+        s.unknown()
+    sums = Sums(d_type, saturate)
+    register = {"f32": "f32", "f16": "b32", "s32": "s32"}[d_type]
+    count = rows // 4 // (2 if d_type == "f16" else 1)
+    left = rows_of_16 if rows == 16 else rows_of_8
+    halves = rows // 8
+
+    def compute(active: Array, *registers: Array) -> tuple[Array, ...]:
+        a, b, c = _split(registers, pieces * halves, pieces)
+        matrix = decoded(left(a), a_type).reshape(-1, rows, k) @ decoded(rows_of_8(b), b_type).reshape(
+            -1, 8, k
+        ).swapaxes(1, 2)
+        total = matrix.reshape(-1, 8) + sums_to_rows(sums.unpack(c), halves)
+        found = sums.pack(rows_to_sums(total, halves))
+        return tuple(found.reshape(len(found), -1, 32))
+
+    sources = " ".join(["b32"] * (pieces * halves + pieces) + [register] * count)
+    return pure("mma", " ".join([register] * count), sources, compute, warp=True)
+
+
+def _split(registers: tuple[Array, ...], of_a: int, of_b: int) -> tuple[Array, Array, Array]:
+    """The registers of A, B and C, each [register, warps * 32]."""
+    flat = [np.asarray(each).reshape(-1) for each in registers]
+    return np.stack(flat[:of_a]), np.stack(flat[of_a : of_a + of_b]), np.stack(flat[of_a + of_b :])
+
+
+def _of_f64(s: Spelling, rows: int, k: int) -> Pure:
+    """Register i of A has row 8 * (i % 2) + lane / 4, if there are 16, and column lane % 4 + 4 * (i / 2)."""
+    if (rows, k) not in ((8, 4), (16, 4), (16, 8), (16, 16)):
+        s.unknown()
+    halves, fours = rows // 8, k // 4
+
+    def compute(active: Array, *registers: Array) -> tuple[Array, ...]:
+        a, b, c = _split(registers, halves * fours, fours)
+        left = a.reshape(fours, halves, -1, 8, 4).transpose(2, 1, 3, 0, 4).reshape(-1, rows, k)
+        right = b.reshape(fours, -1, 8, 4).transpose(1, 0, 3, 2).reshape(-1, k, 8)
+        total = (left @ right).reshape(-1, 8) + sums_to_rows(c, halves)
+        return tuple(rows_to_sums(total, halves).reshape(2 * halves, -1, 32))
+
+    results, sources = (" ".join(["f64"] * count) for count in (2 * halves, halves * fours + fours + 2 * halves))
+    return pure("mma", results, sources, compute, warp=True)
+
+
+@entry("movmatrix")
+def transpose(s: Spelling) -> Pure:
+    for word in ("sync", "aligned", "m8n8", "trans"):
+        if not s.flag(word):
+            s.unknown()
+    s.type("b16")
+    plain, turned = MatrixMove(1, False), MatrixMove(1, True)
+    compute: Callable[..., Array] = lambda active, a: turned.to_registers(plain.to_rows(a[None]))[0]  # noqa: E731
+    return pure("movmatrix", "b32", "b32", compute, warp=True)
