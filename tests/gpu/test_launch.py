@@ -110,25 +110,6 @@ def test_a_kernel_is_first_launched_into_a_graph(device):
     assert out.item() == 3
 
 
-def test_shared_memory_allowed_after_the_first_launch(device, stream):
-    """The driver allows it the kernel, and we launch what the kernel is in a context."""
-    from cuda.bindings import driver
-
-    source = """extern "C" __global__ void large(int* out) {
-        extern __shared__ int memory[]; memory[24999] = 7; *out = memory[24999]; }"""
-    large = compiled(device, "large", source)
-    out = torch.zeros(1, dtype=torch.int32, device="cuda")
-    torch.cuda.synchronize()
-    config = core.LaunchConfig(grid=1, block=1, shmem_size=100_000)
-    with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE"):
-        cuda_tma.launch(stream, config, large, out)
-    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    driver.cuKernelSetAttribute(attribute, 100_000, driver.CUkernel(int(large.handle)), driver.CUdevice(0))
-    cuda_tma.launch(stream, config, large, out)
-    stream.sync()
-    assert out.item() == 7
-
-
 WHILE_A_HOST_FUNCTION_RUNS = (
     """
 import ctypes, time, cuda_tma, torch
