@@ -226,6 +226,14 @@ def test_headers_stand_alone():
             cubin(f"{include}{include}#if defined(CUDA_TMA_ASM) || defined(CUDA_TMA_RANK)\n#error\n#endif", "sm_90a")
 
 
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_103a", "sm_120a"])
+def test_headers_stand_together(target):
+    """All in one translation unit, in any order, whatever the target has."""
+    names = sorted(path.name for path in FOLDER.glob("*.cuh") if "macros" not in path.name)
+    includes = "".join(f"#include <cuda_tma/{name}>\n" for name in (*names[::-1], *names))
+    assert cubin(includes + kernel(OTHER_STATEMENTS), target).startswith(b"\x7fELF")
+
+
 def test_bad_instruction_is_caught():
     """The net has no hole: an instruction that does not exist fails here, though as PTX it passes."""
     source = kernel(['load(tile, map, full, Coordinates{x}); asm volatile("cp.async.bulk.tensor.1d.nonsense;");'])

@@ -7,8 +7,7 @@ from cuda.core import Program, ProgramOptions
 
 import cuda_tma
 
-# K fills the span of SWIZZLE_128B: four instructions, whatever the type.
-SOURCE = r"""
+PRELUDE = r"""
 #include <cuda_tma/mma.cuh>
 #include <cuda_tma/tile.cuh>
 #include <cuda_tma/wgmma.cuh>
@@ -42,7 +41,7 @@ __device__ void loaded(unsigned bytes, Start start) {
     wait_or_trap(full);
 }
 
-// Where a thread's sums go in a row-major (rows, n) matrix: from `first` on, for tiles of 16 rows that warps have.
+// Where a thread's sums go in a row-major matrix of N columns, of which each warp has 16 rows.
 template <int N, typename Sum, int Count>
 __device__ void show(Sum* out, const Sum (&sums)[Count]) {
     const int t = threadIdx.x;
@@ -54,6 +53,11 @@ __device__ void show(Sum* out, const Sum (&sums)[Count]) {
     }
 }
 
+"""
+# K fills the span of SWIZZLE_128B: four instructions, whatever the type.
+SOURCE = (
+    PRELUDE
+    + r"""
 template <bool Satfinite, typename Sum, int Count, typename A, typename B>
 __device__ void multiply(Sum (&sums)[Count], const A& a, const B& b) {
     if constexpr (Satfinite) wgmma_satfinite(sums, a, b);
@@ -175,6 +179,7 @@ __global__ void mma_product(const __grid_constant__ TensorMap a_map, const __gri
     show<16>(out, both);
 }
 """
+)
 
 FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")
 

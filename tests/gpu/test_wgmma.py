@@ -1,4 +1,4 @@
-"""Every form of wgmma, through the header, on tiles that TMA loaded: exact, as all sums are small integers."""
+"""wgmma of bf16 and f16, every swizzle, K or M and N innermost, on tiles that TMA loaded: exact, of small integers."""
 
 from itertools import product
 
@@ -8,33 +8,27 @@ from cuda.core import LaunchConfig, Program, ProgramOptions
 import cuda_tma
 
 from .conftest import compute_capability
+from .product_kernels import PRELUDE
 
 torch = pytest.importorskip("torch")
 
-SOURCE = r"""
-#include <cuda_tma/wgmma.cuh>
-using namespace cuda_tma;
-
+SOURCE = (
+    PRELUDE
+    + r"""
 // One product of a 64 x K and an N x K matrix, where K is what a span of the swizzle holds.
 template <int N, Input Type, Major A, Major B, Swizzle Mode>
 __global__ void multiply(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map, float* out) {
     constexpr int SPAN = swizzle_span<Mode>(), K = SPAN / 2;
     extern __shared__ __align__(1024) char a[];
     char* b = a + 64 * SPAN;
-    __shared__ Barrier full;
-    const auto load_tile = [&](char* tile, const TensorMap& map, Major major, int rows) {
-        if (major == Major::K) return load(tile, map, full, Coordinates{0, 0});
-        for (int row = 0; row < rows; row += K) load(tile + row * SPAN, map, full, Coordinates{row, 0});
-    };
-    if (threadIdx.x == 0) {
-        full.init(1);
-        fence_barrier_init();
-        full.arrive_expect_tx((64 + N) * SPAN);
+    loaded((64 + N) * SPAN, [&](Barrier& full) {
+        const auto load_tile = [&](char* tile, const TensorMap& map, Major major, int rows) {
+            if (major == Major::K) return load(tile, map, full, Coordinates{0, 0});
+            for (int row = 0; row < rows; row += K) load(tile + row * SPAN, map, full, Coordinates{row, 0});
+        };
         load_tile(a, a_map, A, 64);
         load_tile(b, b_map, B, N);
-    }
-    __syncthreads();
-    full.wait(0);
+    });
 
     const auto a_tile = A == Major::K ? k_major<Mode>(a) : mn_major<Mode>(a, K);
     const auto b_tile = B == Major::K ? k_major<Mode>(b) : mn_major<Mode>(b, K);
@@ -45,12 +39,10 @@ __global__ void multiply(const __grid_constant__ TensorMap a_map, const __grid_c
                           b_tile.advance(k * (B == Major::K ? 2 : SPAN)), k > 0);
     wgmma_commit();
     wgmma_wait<0>(sums);
-    const int t = threadIdx.x;
-#pragma unroll
-    for (int i = 0; i < N / 2; ++i)
-        out[(t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4) * N + i / 4 * 8 + t % 4 * 2 + i % 2] = sums[i];
+    show<N>(out, sums);
 }
 """
+)
 FORMS = list(product((64, 128, 192, 256), ("bf16", "f16"), ("K", "MN"), ("K", "MN"), ("32B", "64B", "128B")))
 
 
