@@ -1,0 +1,146 @@
+"""What the lanes of a warp learn of each other: shfl, vote, match, redux, activemask.
+
+PTX, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "activemask". Sources are [warps, 32]; `active` says which
+lanes execute together, and so are in the mask, which all of them name alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .table import DTYPES, Pure, Spelling, entry, pure
+
+Array = Any
+
+WARP = 32
+_LANES = np.arange(WARP)
+_BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
+
+
+def ballot(lanes: Array) -> Array:
+    """[..., 32] of truths as one word each."""
+    return np.where(lanes, _BITS, np.uint32(0)).sum(-1, dtype=np.uint32)
+
+
+def _in_mask(mask: Array) -> Array:
+    """[warps, 32] of whose lane a mask has, of the masks [warps, 32]: [warps, lane that asks, lane]."""
+    return mask[..., None] & _BITS != 0
+
+
+@entry("shfl")
+def shuffle(s: Spelling) -> Pure:
+    """Each lane reads another's a, or keeps its own where that lies outside its segment; p says which of the two.
+
+    c has the clamp value in its low bits, and what bits of a lane's number name its segment in bits 8 to 12.
+    """
+    if not s.flag("sync"):
+        s.unknown()
+    mode = s.choice("up", "down", "bfly", "idx")
+    s.type("b32")
+    two = s.layout[0] == "p"
+
+    def compute(active: Array, a: Array, b: Array, c: Array, mask: Array) -> Any:
+        lane, b, clamp = _LANES, np.asarray(b).astype(np.int64) & 31, np.asarray(c).astype(np.int64) & 31
+        segment = np.asarray(c).astype(np.int64) >> 8 & 31
+        last = (lane & segment) | (clamp & ~segment)
+        first = lane & segment
+        other, inside = _other(mode, lane, b, first, last, segment)
+        source = np.where(inside, other, lane)
+        value = np.take_along_axis(np.broadcast_to(a, active.shape), source & 31, axis=-1)
+        return (value, inside) if two else value
+
+    return pure("shfl.sync", "b32 pred" if two else "b32", "b32 b32 b32 b32", compute, warp=True)
+
+
+def _other(mode: str, lane: Array, b: Array, first: Array, last: Array, segment: Array) -> tuple[Array, Array]:
+    if mode == "up":
+        return lane - b, lane - b >= last  # for up, the clamp value names the first lane
+    if mode == "down":
+        return lane + b, lane + b <= last
+    other = lane ^ b if mode == "bfly" else first | b & ~segment
+    return other, other <= last
+
+
+@entry("vote")
+def vote(s: Spelling) -> Pure:
+    if not s.flag("sync"):
+        s.unknown()
+    mode = s.choice("all", "any", "uni", "ballot")
+    type_ = s.type("b32" if mode == "ballot" else "pred")
+
+    def compute(active: Array, a: Array, mask: Array) -> Array:
+        members = _in_mask(mask) & active[:, None, :]
+        a = np.broadcast_to(a, active.shape)[:, None, :]
+        if mode == "ballot":
+            return ballot(members & a)
+        every, some = (a | ~members).all(-1), (a & members).any(-1)
+        return {"all": every, "any": some, "uni": every | ~some}[mode]
+
+    return pure("vote.sync", type_, "pred b32", compute, warp=True)
+
+
+@entry("match")
+def match(s: Spelling) -> Pure:
+    """any: which lanes of the mask hold what this one holds. all: the mask if all hold the same, else 0; p says so."""
+    mode = s.choice("any", "all")
+    if not s.flag("sync"):
+        s.unknown()
+    type_ = s.type("b32", "b64")
+    two = s.layout[0] == "p"
+    if two and mode == "any":
+        s.unknown()
+
+    def compute(active: Array, a: Array, mask: Array) -> Any:
+        members = _in_mask(mask) & active[:, None, :]
+        a = np.broadcast_to(a, active.shape)
+        equal = ballot(members & (a[:, :, None] == a[:, None, :]))
+        if mode == "any":
+            return equal
+        together = equal == ballot(members)
+        found = np.where(together, equal, np.uint32(0))
+        return (found, together) if two else found
+
+    return pure("match.sync", "b32 pred" if two else "b32", f"{type_} b32", compute, warp=True)
+
+
+_REDUCTIONS: dict[str, tuple[Callable[..., Array], int]] = {
+    "add": (np.add, 0),
+    "and": (np.bitwise_and, -1),
+    "or": (np.bitwise_or, 0),
+    "xor": (np.bitwise_xor, 0),
+}
+
+
+@entry("redux")
+def reduce(s: Spelling) -> Pure:
+    """The sum, ... of a over the lanes of the mask; sums wrap."""
+    if not s.flag("sync"):
+        s.unknown()
+    operation = s.choice("add", "min", "max", "and", "or", "xor")
+    type_ = s.type("b32") if operation in ("and", "or", "xor") else s.type("u32", "s32")
+    dtype = DTYPES[type_]
+    limits = np.iinfo(dtype)
+    extremes = {"min": (np.minimum, limits.max), "max": (np.maximum, limits.min)}
+    ufunc, neutral = extremes.get(operation) or _REDUCTIONS[operation]
+    nothing = np.array(neutral, np.int64).astype(dtype)
+
+    def compute(active: Array, a: Array, mask: Array) -> Array:
+        members = _in_mask(mask) & active[:, None, :]
+        return ufunc.reduce(
+            np.where(members, np.broadcast_to(a, active.shape)[:, None, :], nothing), axis=-1, dtype=dtype
+        )
+
+    return pure("redux.sync", type_, f"{type_} b32", compute, warp=True)
+
+
+@entry("activemask")
+def active_mask(s: Spelling) -> Pure:
+    s.type("b32")
+
+    def compute(active: Array) -> Array:
+        return np.broadcast_to(ballot(active)[:, None], active.shape)
+
+    return pure("activemask", "b32", "", compute, warp=True)
