@@ -13,11 +13,9 @@ from collections.abc import Iterator, Sequence
 
 __all__ = ["headers_of"]
 
-# #include "a.h", <a.h> or A_MACRO; #embed is of C++26. __has_include asks for a file, and not for what is in it.
-_DIRECTIVE = (
-    rb'^[ \t]*#[ \t]*(?:include|include_next|embed)\b[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\w+))'
-    rb'|__has_(?:include|embed)[ \t]*\([ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)'
-)
+# #include "a.h", <a.h> or A_MACRO; #embed is of C++26. Patterns that begin with letters are searched ten times faster.
+_DIRECTIVE = rb'\n[ \t]*#[ \t]*(?:include|include_next|embed)\b[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\w+))'
+_QUESTION = rb'__has_(?:include|embed)[ \t]*\([ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)'
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
 
@@ -47,12 +45,11 @@ def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, byte
     )
     while waiting:
         text, own = waiting.pop()
-        for quoted, angled, macro, asked, asked_angled in re.findall(_DIRECTIVE, text, re.MULTILINE):
-            if macro:
+        for quoted, angled, *macro in re.findall(_DIRECTIVE, b"\n" + text) + re.findall(_QUESTION, text):
+            if any(macro):
                 return None
-            name = os.fsdecode(quoted or angled or asked or asked_angled)
-            places = [own, *folders] if quoted or asked else folders
-            waiting += _read([os.path.join(place, name) for place in places], found)
+            name = os.fsdecode(quoted or angled)
+            waiting += _read([os.path.join(place, name) for place in ([own] if quoted else []) + folders], found)
     return found
 
 
