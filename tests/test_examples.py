@@ -18,6 +18,7 @@ import cuda_tma
 from benchmarks.kernels import example
 from cuda_tma._make.encode import tiled_params
 from cuda_tma._read.dlpack import describe_tensor
+from cuda_tma.command import demo
 
 from .compiled_kernels import compiled_kernel
 from .machine_code import machine_code
@@ -40,7 +41,8 @@ def kernels():
         values = constants(script)
         for target in values.get("TARGETS", ()):
             instances = [f"template __global__ decltype({name}) {name};" for name in INSTANCES.get(script.stem, ())]
-            yield pytest.param("\n".join([values["SOURCE"], *instances]), target, id=f"{script.stem}-{target}")
+            macros = [f"#define {name} {value}" for name, value in demo.DEFINES.items() if script.stem == "demo"]
+            yield pytest.param("\n".join([*macros, values["SOURCE"], *instances]), target, id=f"{script.stem}-{target}")
 
 
 def constants(script: Path) -> dict[str, object]:

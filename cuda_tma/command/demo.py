@@ -16,16 +16,15 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from cuda.core import LaunchConfig, LegacyPinnedMemoryResource, Program, ProgramOptions
+from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
 
 from .. import emulate
+from .._launch.compile import compile
 from .._launch.launch import launch
-from .._make.create import create_tensor_map
 from ..device import Device
 from ..enums import TensorMapDataType
-from ..include_path import include_path
 from ..limits import TMA_SINCE
-from ..options import TensorMapOptions
+from ..map_type import MapType
 from ..params import TiledParams
 from ..params_of import params_of
 from ..smem import tx_bytes
@@ -36,22 +35,24 @@ __all__ = ["run"]
 
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
-#include <cuda_tma/tma.cuh>
+#include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
 
-constexpr int TILE = 64, HALO = 4;   // 4 floats are 16 bytes: the innermost coordinate must be a multiple of that
+using Window = PICTURE::Tile;   // with a halo
+using Result = RESULT::Tile;
+constexpr int TILE = Result::width(), HALO = (Window::width() - TILE) / 2;
 constexpr float WEIGHTS[9] = {1 / 256.f, 8 / 256.f, 28 / 256.f, 56 / 256.f, 70 / 256.f,
                               56 / 256.f, 28 / 256.f, 8 / 256.f, 1 / 256.f};
 
-extern "C" __global__ void blur(const __grid_constant__ TensorMap picture, const __grid_constant__ TensorMap result) {
-    __shared__ alignas(128) float window[TILE + 2 * HALO][TILE + 2 * HALO];
-    __shared__ alignas(128) float tile[TILE][TILE];
+extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const __grid_constant__ RESULT result) {
+    __shared__ Window window;
+    __shared__ Result tile;
     __shared__ Barrier full;
     const int x = TILE * blockIdx.x, y = TILE * blockIdx.y, plane = blockIdx.z;
     if (threadIdx.x == 0) {
         full.init(1);
         fence_barrier_init();
-        full.arrive_expect_tx(sizeof(window));
+        full.arrive_expect_tx(window);
         load(window, picture, full, Coordinates{x - HALO, y - HALO, plane});   // outside the picture: zeros
     }
     __syncthreads();   // the barrier is initialised
@@ -61,8 +62,8 @@ extern "C" __global__ void blur(const __grid_constant__ TensorMap picture, const
         float sum = 0;
         for (int dy = 0; dy <= 2 * HALO; ++dy)
             for (int dx = 0; dx <= 2 * HALO; ++dx)
-                sum += WEIGHTS[dy] * WEIGHTS[dx] * window[row + dy][column + dx];
-        tile[row][column] = sum;
+                sum += WEIGHTS[dy] * WEIGHTS[dx] * window(0, row + dy, column + dx);
+        tile(0, row, column) = sum;
     }
     fence_proxy_async();   // each thread: what it wrote is visible to the TMA unit
     __syncthreads();       // ... and all have written
@@ -74,10 +75,14 @@ extern "C" __global__ void blur(const __grid_constant__ TensorMap picture, const
 }
 """
 
-TILE, HALO = 64, 4  # as in the kernel
+TILE, HALO = 64, 4  # 4 floats are 16 bytes: the innermost coordinate must be a multiple of that
 WEIGHTS = np.array([1, 8, 28, 56, 70, 56, 28, 8, 1], np.float32) / 256  # the 8th row of Pascal's triangle
-WINDOW_BOX = TensorMapOptions(box_dim=(1, TILE + 2 * HALO, TILE + 2 * HALO))
-TILE_BOX = TensorMapOptions(box_dim=(1, TILE, TILE))
+# The maps stand here, and the kernel is given their types: the emulator has them without a compiler.
+PICTURE, RESULT = (
+    MapType(mode="tiled", tile_dim=(1, extent, extent), data_type=TensorMapDataType.FLOAT32)
+    for extent in (TILE + 2 * HALO, TILE)
+)
+DEFINES = {"PICTURE": str(PICTURE), "RESULT": str(RESULT)}
 TOLERANCE = 1e-5  # of the largest value: float32 sums of 81 terms in another order
 
 
@@ -264,8 +269,7 @@ def find_gpu() -> tuple[Device | None, str]:
 def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:
     """Blur with the kernel above: TMA loads, TMA stores."""
     planes, rows, columns = picture.shape
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}a", include_path=include_path())
-    kernel = Program(SOURCE, "c++", options).compile("cubin").get_kernel("blur")
+    kernel = compile(SOURCE, "blur", defines=DEFINES)
     stream = device.create_stream()
 
     storage = pitched(picture)
@@ -277,11 +281,10 @@ def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:
 
     strides = tuple(stride // storage.itemsize for stride in storage.strides)
     source, target = (
-        create_tensor_map(StridedMemoryView.from_buffer(buffer, picture.shape, strides, dtype=storage.dtype), box)
-        for buffer, box in ((before, WINDOW_BOX), (after, TILE_BOX))
+        StridedMemoryView.from_buffer(buffer, picture.shape, strides, dtype=storage.dtype) for buffer in (before, after)
     )
-    describe("source", source.params)
-    describe("target", target.params)
+    describe("source", params_of(source, PICTURE.options))
+    describe("target", params_of(target, RESULT.options))
     grid = (-(-columns // TILE), -(-rows // TILE), planes)
     launch(stream, LaunchConfig(grid=grid, block=256), kernel, source, target)
     after.copy_to(host, stream=stream)
@@ -293,13 +296,13 @@ def blur_by_emulator(picture: np.ndarray) -> np.ndarray:
     """The same tiles, through the emulator's load and store, with the kernel's arithmetic in NumPy."""
     columns = picture.shape[2]
     before, after = pitched(picture), pitched(np.full_like(picture, np.nan))
-    source = params_of(before[:, :, :columns], WINDOW_BOX)
-    target = params_of(after[:, :, :columns], TILE_BOX)
+    source = params_of(before[:, :, :columns], PICTURE.options)
+    target = params_of(after[:, :, :columns], RESULT.options)
     describe("source", source)
     describe("target", target)
     for x, y, plane in _with_progress_bar(_corners(picture.shape)):
         loaded = emulate.load(source, _bytes(before), (x - HALO, y - HALO, plane), base_address=before.ctypes.data)
-        tile = blur(loaded.smem.view(np.float32).reshape(WINDOW_BOX.box_dim))
+        tile = blur(loaded.smem.view(np.float32).reshape(PICTURE.box_dim))
         emulate.store(target, _bytes(after), _bytes(tile), (x, y, plane), base_address=after.ctypes.data)
     return after[:, :, :columns]
 

@@ -220,6 +220,8 @@ enum class MapMode { tiled, im2col };
 // What typed maps share: the 128 bytes of a TensorMap, and the tile that a copy through it moves.
 template <typename TileType, int Rank, MapMode Mode>
 struct TypedMap : TensorMap {
+    using Tile = TileType;
+
     static_assert(TileType::box_width() * Sixteen<TileType::data_type()>::data_bytes() % 256 == 0,
                   "a row of a map's box is a multiple of 16 bytes");
 };
