@@ -124,7 +124,16 @@ def neighbours(form: Form) -> list[Adder]:
         dataclasses.replace(adder, group=form.k // 2),
         dataclasses.replace(adder, result_bits=adder.result_bits - 1),
         dataclasses.replace(adder, nearest=not adder.nearest),
+        dataclasses.replace(adder, floor=True),
     ]
+
+
+def test_search_finds_the_parameters():
+    """Of an adder that is none of the guesses, from its results alone."""
+    form = FORMS[0]
+    adder = Adder(fraction_bits=22, group=8, result_bits=23, nearest=True)
+    recorded = multiply(form, *operands(form), adder)
+    assert replay_wgmma.best(form, recorded) == (recorded.size, adder)
 
 
 @pytest.mark.parametrize("form", FLOATING, ids=str)

@@ -1,7 +1,8 @@
 """What tensor cores added, as recorded, against the model of ``wgmma_model.py``; needs no GPU.
 
     python tools/replay_wgmma.py wgmma_sm90.npz             # of each form and suite, how many results are the model's
-    python tools/replay_wgmma.py wgmma_sm90.npz --search    # the parameters with which most are; minutes
+    python tools/replay_wgmma.py wgmma_sm90.npz --search    # the parameters with which most are
+    python tools/replay_wgmma.py wgmma_sm90.npz --show 3    # some that are not
 
 For what is in a recording see ``record_wgmma.py``.
 """
@@ -9,16 +10,16 @@ For what is in a recording see ``record_wgmma.py``.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
-from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 from record_wgmma import digest, operands
-from wgmma_cases import FORMS, Form, blocks
-from wgmma_model import Adder, adder_of, multiply
+from wgmma_cases import FORMATS, FORMS, Form, blocks
+from wgmma_model import Adder, adder_of, multiply, numbers
 
-__all__ = ["agreement", "read"]
+__all__ = ["agreement", "best", "read"]
 
 
 def read(path: str) -> tuple[dict, dict[str, np.ndarray]]:
@@ -42,36 +43,77 @@ def agreement(form: Form, recorded: np.ndarray, adder: Adder | None = None) -> d
     return found
 
 
-def candidates(form: Form) -> Iterator[Adder]:
-    """All that is thinkable: bits kept, elements added at once, how the sum is rounded."""
-    groups = [k for k in (4, 8, 16, 32) if k <= form.k]
-    results = (10,) if form.sums == "f16" else (23, 22, 13, 14, 12)
-    for bits, group, result, nearest in product(range(10, 30), groups, results, (False, True)):
-        yield Adder(bits, group, result, nearest)
+# What is thinkable of each parameter.
+CHOICES = {
+    "fraction_bits": range(10, 31),
+    "group": (2, 4, 8, 16, 32),
+    "result_bits": (10, 11, 12, 13, 14, 22, 23),
+    "nearest": (False, True),
+    "floor": (False, True),
+}
 
 
 def best(form: Form, recorded: np.ndarray) -> tuple[int, Adder]:
-    score = {adder: sum(right for right, _ in agreement(form, recorded, adder).values()) for adder in candidates(form)}
-    adder = max(score, key=score.__getitem__)
-    return score[adder], adder
+    """From the first guess on, one parameter after the other until none is better: how many results, and with what."""
+
+    def score(adder: Adder) -> int:
+        return sum(right for right, _ in agreement(form, recorded, adder).values())
+
+    adder, found = adder_of(form), -1
+    while (now := score(adder)) > found:
+        found = now
+        for name, choices in CHOICES.items():
+            possible = [c for c in choices if name != "group" or c <= form.k]
+            if name == "result_bits":
+                possible = [c for c in choices if c <= FORMATS[form.sums].mantissa_bits]
+            adder = max((dataclasses.replace(adder, **{name: choice}) for choice in possible), key=score)
+    return found, adder
+
+
+def show(form: Form, recorded: np.ndarray, most: int) -> None:
+    """The first results of each suite that are not the model's: its terms, as powers of 2, and both sums."""
+    a, b, c = operands(form)
+    unequal = multiply(form, a, b, c) != recorded
+    for number, block in enumerate(blocks(form)):
+        for row, column in np.argwhere(unequal[number])[:most]:
+            products = _values(form.a, a[number, row]) * _values(form.b, b[number, column])
+            terms = [float(x).hex() for x in products if x]
+            modelled = multiply(form, a[number, [row]], b[number, [column]], c[number, [row]][:, [column]])
+            print(
+                f"  {block.suite} {number},{row},{column}: {' '.join(terms)} + {_hex(form, c[number, row, column])}"
+                f" = {_hex(form, recorded[number, row, column])}, in the model {_hex(form, modelled.item())}"
+            )
+
+
+def _values(element: str, bits: np.ndarray) -> np.ndarray:
+    found = numbers(FORMATS[element], bits)
+    finite = np.where(found.negative, -1.0, 1.0) * found.significand * 2.0**found.last
+    return np.where(found.nan, np.nan, np.where(found.infinite, np.copysign(np.inf, finite), finite))
+
+
+def _hex(form: Form, bits: int) -> str:
+    return float(_values(form.sums, np.array(bits))).hex()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path")
-    parser.add_argument("--search", action="store_true")
+    parser.add_argument("--search", action="store_true", help="for the model's parameters")
+    parser.add_argument(
+        "--show", type=int, default=0, metavar="N", help="results of each block that are not the model's"
+    )
     given = parser.parse_args()
     facts, results = read(given.path)
     for form, instruction in product(FORMS, ("wgmma", "mma")):
         recorded = results[f"{form}/{instruction}"]
-        if instruction == "wgmma":
-            assert facts[str(form)]["operands"] == digest(form), f"other operands were recorded: {form}"
-        if given.search and form.sums != "s32":
+        assert facts[str(form)]["operands"] == digest(form), f"other operands were recorded: {form}"
+        shares = [f"{suite} {right}/{of}" for suite, (right, of) in agreement(form, recorded).items()]
+        print(f"{instruction} {form}: {', '.join(shares)}")
+        if form.sums != "s32" and given.search:
             score, adder = best(form, recorded)
-            print(f"{instruction} {form}: {score} of {recorded.size} with {adder}")
-        else:
-            shares = [f"{suite} {right}/{of}" for suite, (right, of) in agreement(form, recorded).items()]
-            print(f"{instruction} {form}: {', '.join(shares)}{'' if form.sums == 's32' else f'; {adder_of(form)}'}")
+            print(f"  {score} of {recorded.size} with {adder}")
+        if form.sums != "s32" and given.show:
+            show(form, recorded, given.show)
 
 
 if __name__ == "__main__":

@@ -30,12 +30,15 @@ class Adder:
         Mantissa bits of the sum that are kept when it is rounded.
     nearest
         To nearest, ties to even; otherwise toward zero.
+    floor
+        Terms are cut toward minus infinity, as two's complement numbers are; otherwise toward zero.
     """
 
     fraction_bits: int
     group: int
     result_bits: int
     nearest: bool = False
+    floor: bool = False
 
 
 def adder_of(form: Form) -> Adder:
@@ -122,8 +125,10 @@ def _add(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Adder, 
     largest = np.where(significand > 0, exponent, -(10**6)).max(-1)
     unit = np.where(largest > -(10**6), largest, 0) - adder.fraction_bits
     shift = last - unit[..., None]
-    terms = np.where(shift >= 0, significand << np.clip(shift, 0, 62), significand >> np.clip(-shift, 0, 62))
-    bits = rounded(sums, np.where(negative, -terms, terms).sum(-1), unit, adder.result_bits, adder.nearest)
+    cut = np.where(adder.floor & negative, -significand, significand)
+    terms = np.where(shift >= 0, cut << np.clip(shift, 0, 62), cut >> np.clip(-shift, 0, 62))
+    whole = np.where(negative & (not adder.floor), -terms, terms).sum(-1)
+    bits = rounded(sums, whole, unit, adder.result_bits, adder.nearest)
 
     infinite = np.concatenate([(x.infinite | y.infinite) & np.ones_like(negative[..., 1:]), z.infinite[..., None]], -1)
     zero_times_infinity = (x.infinite & (y.significand == 0)) | (y.infinite & (x.significand == 0))
