@@ -2,7 +2,8 @@
 
 from . import emulate
 from ._launch.compile import compile
-from ._launch.launch import PreparedLaunch, launch, prepare
+from ._launch.launch import launch
+from ._launch.prepared import PreparedLaunch, prepare
 from ._make.array import TensorMapArray, create_tensor_maps
 from ._make.create import create_tensor_map
 from ._tensor_map import TensorMapDescriptor

@@ -1,8 +1,7 @@
 """The limit on a kernel's dynamic shared memory."""
 
-from libc.stdint cimport uint32_t
-
-from .._cuda.driver cimport CUcontext
+from .._read.stream cimport KnownStream
+from .launch_config cimport Configuration
 from .signature cimport Signature
 
-cdef int allow_shared_memory(Signature signature, uint32_t dynamic_bytes, CUcontext context) except -1
+cdef int allow_shared_memory(Configuration configuration, Signature signature, KnownStream stream) except -1

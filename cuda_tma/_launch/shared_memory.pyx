@@ -19,17 +19,20 @@ cdef enum:  # values of CUfunction_attribute and CUdevice_attribute
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 
 
-cdef int allow_shared_memory(Signature signature, uint32_t dynamic_bytes, CUcontext context) except -1:
-    """Let a kernel be launched with so much dynamic shared memory on a context's device; NULL is the current one.
+cdef int allow_shared_memory(Configuration configuration, Signature signature, KnownStream stream) except -1:
+    """Let a kernel be launched with its configuration's dynamic shared memory on the device of a stream.
 
     The limit is raised at most once for each device, to all that the kernel leaves.
     """
+    cdef uint32_t dynamic_bytes = configuration.native.shared_mem_bytes
+    cdef CUcontext context = stream.context
     cdef int device_id = device_of(context) if context != NULL else 0
-    if context == NULL:
+    if context == NULL:  # a default stream's is the current one
         enter_context(&context, &device_id)
     limit = signature.shared_limits.get(device_id)
     if limit is None or dynamic_bytes > limit:
         signature.shared_limits[device_id] = _raised_limit(signature, dynamic_bytes, device_id)
+    configuration.allowed_in = stream.context_id
     return 0
 
 
@@ -47,7 +50,7 @@ cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_i
     limit = per_block - static_bytes
     if dynamic_bytes > <uint32_t>limit:
         raise launches.shared_memory_limit(signature.name, dynamic_bytes, static_bytes, per_block, device_id)
-    with nogil:  # it may have to load the kernel: see launch._enter
+    with nogil:  # it may have to load the kernel: see call.enter
         result = driver.cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, limit, kernel, device_id)
     require_success(result, "cuKernelSetAttribute")
     return limit

@@ -77,7 +77,7 @@ cdef Signature _read_signature(object kernel):
         if signature.parameters == NULL:
             raise MemoryError
         parameter = &signature.parameters[signature.count]
-        with nogil:  # as in _launch._enter: it may have to load the kernel
+        with nogil:  # as in call.enter: it may have to load the kernel
             result = driver.cuKernelGetParamInfo(
                 signature.function, signature.count, &parameter.offset, &parameter.size)
         if result == CUDA_ERROR_INVALID_VALUE:  # one past the last

@@ -1,0 +1,1 @@
+"""The driver's launch: nothing here is for Python."""

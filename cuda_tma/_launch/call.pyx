@@ -1,0 +1,28 @@
+"""What the driver is to launch, and what it says if it does not."""
+
+from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, error_name
+from .._read.stream cimport KnownStream
+from .signature cimport Signature
+
+from .._cuda.core import CUDAError
+
+
+cdef int enter(KnownStream stream, Signature signature) noexcept:
+    """Find the kernel in a stream's context: without the GIL, as in call_driver.
+
+    It may have to load the kernel, and loading waits for the device (a kernel with local memory, driver 580: behind a
+    running host function in Python it hung).
+    """
+    cdef CUcontext popped, context = stream.context
+    cdef CUfunction kernel = signature.function, function = kernel
+    with nogil:
+        if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
+            driver.cuKernelGetFunction(&function, kernel)
+            driver.cuCtxPopCurrent(&popped)
+    signature.function_in_context, signature.context_id = function, stream.context_id
+    return 0
+
+
+cdef object refused(CUresult result, Signature signature, object config):
+    return CUDAError(f"{error_name(result)}: the driver refused to launch {signature.name} "
+                     f"with {config!r}")

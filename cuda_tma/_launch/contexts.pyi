@@ -1,0 +1,1 @@
+"""Where maps are valid: nothing here is for Python."""

@@ -1,0 +1,64 @@
+"""Refusing maps that were made in another context than a launch's: off the hot path, for they mostly were not."""
+
+from cpython.object cimport PyTypeObject, Py_TYPE
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport uintptr_t
+
+from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, driver
+from .._read.context cimport device_of, share_memory
+from .._read.stream cimport KnownStream
+from .._tensor_map cimport TensorMapDescriptor
+from .signature cimport Signature
+
+from ..rules import launches, refusals
+
+
+cdef int require_contexts(tuple args, KnownStream stream) except -1:
+    """Refuse a descriptor of another context than the stream's (the current one, for a default stream)."""
+    cdef CUcontext context = _context_of(stream)
+    cdef Py_ssize_t index
+    if context == NULL:
+        return 0  # the launch will say what is wrong with the stream
+    for index in range(PyTuple_GET_SIZE(args)):
+        value = <object>PyTuple_GET_ITEM(args, index)
+        if Py_TYPE(value) == <PyTypeObject*>TensorMapDescriptor and not _is_valid_on(
+                stream, context, (<TensorMapDescriptor>value)._context):
+            raise _foreign(index, <TensorMapDescriptor>value, context)
+    return 0
+
+
+cdef int require_context_of_tensors(tuple args, Signature signature, CUcontext made, KnownStream stream) except -1:
+    """Refuse tensors whose maps were made in another context than the stream's."""
+    cdef CUcontext context = _context_of(stream)
+    cdef Py_ssize_t index
+    if context == NULL or _is_valid_on(stream, context, made):
+        return 0
+    for index in range(signature.count):
+        if signature.parameters[index].typed != NULL and not isinstance(args[index], TensorMapDescriptor):
+            break
+    raise launches.foreign_tensor(
+        index, (device_of(made), <uintptr_t>made), (device_of(context), <uintptr_t>context))
+
+
+cdef CUcontext _context_of(KnownStream stream) noexcept:
+    """A stream's context, of a default stream the current one; NULL where the driver does not know it."""
+    cdef CUcontext context = stream.context
+    if context == NULL and driver.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS:
+        return NULL
+    return context
+
+
+cdef bint _is_valid_on(KnownStream stream, CUcontext context, CUcontext own) noexcept:
+    """Whether a map of one context is valid in the stream's; which other shares its memory is kept."""
+    if own == context or own == stream.sharing:
+        return True
+    if not share_memory(own, context):
+        return False
+    if stream.context != NULL:  # a default stream is of whichever context is current
+        stream.sharing = own
+    return True
+
+
+cdef object _foreign(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontext context):
+    return refusals.foreign_map(
+        index, (descriptor._device_id, <uintptr_t>descriptor._context), (device_of(context), <uintptr_t>context))

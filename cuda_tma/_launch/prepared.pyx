@@ -1,0 +1,193 @@
+"""prepare(): a kernel, its configuration and its arguments, put in place for many launches."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport Py_SIZE
+from libc.string cimport memcpy
+
+from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUfunction, CUresult, LaunchConfigC, ensure_driver
+from .._kernel_arg cimport pack, pack_all, takes_tensor
+from .._read.index cimport checked_index
+from .._read.stream cimport KnownStream, is_open, known_stream
+from .._tensor_map cimport TensorMapDescriptor
+from .call cimport call_driver, function_on, refused
+from .contexts cimport require_contexts
+from .launch_config cimport Configuration, configuration_of
+from .shared_memory cimport allow_shared_memory
+from .signature cimport Parameter, Signature, signature_of, where
+from .typed_map cimport TypedMap, describe_tensor
+
+from ..errors import TensorMapError
+from ..rules import launches
+
+
+cdef inline unsigned char* _bytes_of(object block) noexcept:
+    return <unsigned char*>PyBytes_AS_STRING(block)
+
+
+@cython.final
+cdef class _Arguments:
+    """Arguments, and their block. Nothing of it changes: the driver may read it."""
+
+    cdef tuple values
+    cdef tuple maps  # the same, but for each tensor that a map was made of, the descriptor
+    cdef bytes block
+
+
+@cython.final
+cdef class _Bound:
+    """A block, for one stream: its context is the descriptors', and the function is the kernel in it."""
+
+    cdef KnownStream stream
+    cdef CUfunction function
+    cdef LaunchConfigC native
+    cdef bytes block
+
+
+cdef _Arguments _pack_arguments(Signature signature, tuple values):
+    cdef _Arguments new = _Arguments.__new__(_Arguments)
+    cdef CUcontext made
+    new.values = new.maps = values
+    if len(values) == signature.count and signature.typed_maps:
+        new.maps = tuple([
+            _map_of(&signature.parameters[index], value, None) for index, value in enumerate(values)])
+    new.block = PyBytes_FromStringAndSize(NULL, signature.block_bytes)
+    pack_all(signature, new.maps, NULL, _bytes_of(new.block), &made)
+    return new
+
+
+cdef object _map_of(Parameter* parameter, object value, object before):
+    """The descriptor of a tensor that is given for a typed map; anything else as it is."""
+    if (parameter.typed == NULL or type(value) is TensorMapDescriptor or not takes_tensor(parameter, value)):
+        return value
+    try:
+        return describe_tensor(
+            <TypedMap>parameter.typed, value, before if type(before) is TensorMapDescriptor else None)
+    except TensorMapError as error:
+        raise launches.tensor(where(parameter), (<TypedMap>parameter.typed).map_type, error) from error
+
+
+cdef bytes _pack_argument(Parameter* parameter, object value):
+    cdef bytes packed = PyBytes_FromStringAndSize(NULL, parameter.size)
+    pack(parameter, value, _bytes_of(packed))
+    return packed
+
+
+cdef _Arguments _with_argument(_Arguments before, Parameter* parameter, object value, object map, bytes packed):
+    cdef _Arguments new = _Arguments.__new__(_Arguments)
+    new.values = _replaced(before.values, parameter.index, value)
+    new.maps = new.values if before.maps is before.values and map is value else _replaced(
+        before.maps, parameter.index, map)
+    new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))  # never one that Python shares
+    memcpy(_bytes_of(new.block), _bytes_of(before.block), Py_SIZE(before.block))
+    memcpy(_bytes_of(new.block) + parameter.offset, _bytes_of(packed), parameter.size)
+    return new
+
+
+cdef tuple _replaced(tuple values, Py_ssize_t index, object value):
+    return values[:index] + (value,) + values[index + 1:]
+
+
+cdef class PreparedLaunch:
+    """PreparedLaunch(kernel, config, *args)\n--
+
+    A kernel with its configuration and arguments in place: calling it with a stream only launches.
+
+    Made by :func:`prepare`, and keeps its arguments alive. ``prepared[i] = value`` packs one argument anew, checked as
+    by :func:`launch`; a new descriptor is a copy of 128 bytes. A descriptor whose address was replaced is packed anew
+    by ``prepared[i] = descriptor``; for a typed map, ``prepared[i] = tensor`` points the map at another tensor, and
+    makes it anew where more than the address differs. Launches that were made keep what they had. Threads may call it
+    and set its arguments at once: each launch is of arguments that were set together or one after the other.
+
+    Examples
+    --------
+    ::
+
+        step = cuda_tma.prepare(kernel, config, descriptor, out, 0)
+        for i in range(n):
+            step[2] = i
+            step(stream)
+    """
+
+    cdef object kernel, config
+    cdef Signature signature
+    cdef Configuration configuration
+    cdef _Arguments arguments
+    cdef _Bound bound  # these arguments, for the stream of the last launch; or None
+
+    def __cinit__(self, kernel, config, *args):
+        ensure_driver()
+        self.kernel, self.config = kernel, config
+        self.signature = signature_of(kernel)
+        self.configuration = configuration_of(config, self.signature)
+        self.arguments = _pack_arguments(self.signature, args)
+
+    def __init__(self, kernel, config, *args):
+        pass  # all is done, once: a subclass may call it
+
+    def __len__(self):
+        return self.signature.count
+
+    def __getitem__(self, index):
+        return self.arguments.values[index]
+
+    def __setitem__(self, index, value):
+        cdef Parameter* parameter = &self.signature.parameters[
+            checked_index(index, self.signature.count, "arguments")]
+        cdef object map = _map_of(parameter, value, self.arguments.maps[parameter.index])
+        cdef bytes packed = _pack_argument(parameter, map)  # this may run Python, and so may other threads
+        cdef _Arguments before = None, new = None
+        while before is not self.arguments:
+            before = self.arguments
+            new = _with_argument(before, parameter, value, map, packed)
+        # In this order: what was prepared before may end with the last line, which may run Python.
+        self.bound = None
+        self.arguments = new
+
+    def __call__(self, stream):
+        """Launch on `stream`, with the arguments as they were packed."""
+        cdef _Bound bound = self.bound
+        cdef CUresult result
+        if bound is None or not is_open(bound.stream, stream):
+            bound = _bind(self, stream)
+        result = call_driver(&bound.native, bound.function, _bytes_of(bound.block), Py_SIZE(bound.block))
+        if result != CUDA_SUCCESS:
+            raise refused(result, self.signature, self.config)
+
+
+cdef _Bound _bind(PreparedLaunch launch, object stream):
+    """The arguments, for a stream, if the descriptors are its context's; kept for the next launch."""
+    cdef _Bound bound = _Bound.__new__(_Bound)
+    cdef _Arguments arguments = launch.arguments
+    cdef KnownStream known = known_stream(stream)
+    bound.stream, bound.block = known, arguments.block
+    if launch.configuration.native.shared_mem_bytes != 0:
+        allow_shared_memory(launch.configuration, launch.signature, known)
+    bound.function = function_on(known, launch.signature)
+    bound.native = launch.configuration.native
+    bound.native.stream = known.handle
+    require_contexts(arguments.maps, known)
+    # A stream whose context is not known is not kept: the next launch on it may be in another.
+    if known.context != NULL and launch.arguments is arguments:
+        launch.bound = bound
+    return bound
+
+
+def prepare(kernel, config, *args):
+    """Fix a kernel, its configuration and its arguments for many launches.
+
+    Parameters
+    ----------
+    kernel, config, *args
+        As for :func:`launch`. Later changes of `config` do not count.
+
+    Returns
+    -------
+    PreparedLaunch
+
+    Raises
+    ------
+    TypeError, OverflowError
+        As :func:`launch`.
+    """
+    return PreparedLaunch(kernel, config, *args)
