@@ -6,7 +6,7 @@ import pytest
 
 from cuda_tma import CompileError
 from cuda_tma._launch.compiled import Compiled
-from cuda_tma._launch.diagnosis import diagnose
+from cuda_tma._launch.diagnosis import diagnose, diagnose_assembly
 from cuda_tma._launch.nvrtc import compile_source, request
 
 SOURCE = """
@@ -236,6 +236,26 @@ def test_the_line_is_shown_where_nvrtc_shows_none():
     for file, shown in (("k.cu", "is undefined\n\n    foo();\n\n"), ("other.cu", "is undefined\n\n")):
         assert f"{shown}{log}" in str(diagnose(log, "void k() {\n  foo();\n}", file, "k", "sm_90a"))
     assert "line" not in str(diagnose(log, "one line", "k.cu", "k", "sm_90a"))  # #line directives, say
+
+
+def test_a_remedy_is_given_where_the_compiler_has_none():
+    with pytest.raises(
+        CompileError, match=r"for sm_777a: nvrtc: error: .* \(-arch\); this NVRTC is older than the device: pip"
+    ):
+        compile_source(KERNEL, "k", target="sm_777a")
+    with pytest.raises(CompileError, match=r'source file "absent.h"; name its folder by options=\["-I/folder"\]; CUDA'):
+        compile_source("#include <absent.h>\n", "k", target="sm_90a")
+    log = "ptxas error   : Entry function 'k' uses too much shared data (0x19010 bytes, 0xc000 max)"  # of CUDA 12
+    assert "k' uses too much shared data (0x19010 bytes, 0xc000 max); what is more than 48 KB" in str(
+        diagnose(log, KERNEL, "k.cu", "k", "sm_90a")
+    )
+
+
+def test_ptx_without_places_is_no_obstacle():
+    log = "ptxas application ptx input, line 2; error   : nonsense"
+    for ptx in ("a;\nb;\n", "\t.loc\t1 1 1\nb;\n"):
+        error = diagnose_assembly(log, ptx, KERNEL, "k.cu", "k", "sm_90a")
+        assert (error.file, error.line) == ("", 0) and "for sm_90a: nonsense, in the PTX 'b;'" in str(error)
 
 
 def test_a_constant_that_is_none_is_named():

@@ -24,6 +24,13 @@ _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
 # What refuse.cuh has the assembler say: a sentence in which _ is a blank and __ a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
+# What to do where the compiler's words do not say it, by a part of them.
+_REMEDIES = {
+    "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers lie where '
+    'cuda.pathfinder.find_nvidia_header_directory("cudart") says',
+    "--gpu-architecture": "this NVRTC is older than the device: pip install --upgrade nvidia-cuda-nvrtc",
+    "too much shared data": "what is more than 48 KB is taken by cuda_tma::dynamic_shared<T>(), of dynamic_shared.cuh",
+}
 _CONSTANT = re.compile(
     r"#pragma nv_mangled_name &cuda_tma::constant<\(long long\)\((?P<expression>.*)\)>$", re.MULTILINE
 )
@@ -39,11 +46,12 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
         shown = "" if "^" in log or first["file"] != file else _line(source, line)  # NVRTC of CUDA 12.0 shows no line
         return _error(name, target, first["file"], line, first["text"], shown + log)
     if not errors:
-        return CompileError(f"kernel {name!r} does not compile for {target}:\n\n{log}", log)
+        text = " ".join(log.partition("\n")[0].split())
+        return CompileError(f"kernel {name!r} does not compile for {target}: {text}{_remedy(log)}\n\n{log}", log)
     text, constant = errors[0]["text"], _CONSTANT.search(log)
     if constant and f"nv_mangled_name {name}\n" not in log:
         return CompileError(f"{constant['expression']!r} was asked for, and is no constant integer: {text}", log, file)
-    return CompileError(f"there is no kernel {name!r}: {text}. {_remedy(source, name, text)}", log, file)
+    return CompileError(f"there is no kernel {name!r}: {text}. {_other_name(source, name, text)}", log, file)
 
 
 def is_of_assembler(log: str) -> bool:
@@ -90,21 +98,23 @@ def _place(before: str, files: dict[str, str]) -> tuple[str, int, int] | None:
         if call and found["at"] != call:
             continue
         place = found["at"]
-        if not found["call"] or not files[place.split()[0]].startswith(include_path()):
+        if not found["call"] or not files.get(place.split()[0], "").startswith(include_path()):
             break
         place = call = found["call"]
-    if not place:
-        return None
-    number, line, column = place.split()
-    return files[number], int(line), int(column)
+    number, line, column = place.split() if place else ("", 0, 0)
+    return (files[number], int(line), int(column)) if number in files else None
 
 
 def _error(name: str, target: str, file: str, line: int, text: str, log: str) -> CompileError:
-    message = f"kernel {name!r} does not compile for {target}: {file}({line}): {text}\n\n{log}"
+    message = f"kernel {name!r} does not compile for {target}: {file}({line}): {text}{_remedy(text)}\n\n{log}"
     return CompileError(message, log, file, line)
 
 
-def _remedy(source: str, name: str, text: str) -> str:
+def _remedy(text: str) -> str:
+    return "".join(f"; {remedy}" for part, remedy in _REMEDIES.items() if part in text)
+
+
+def _other_name(source: str, name: str, text: str) -> str:
     if "overloaded" in text:
         return f'Name one of them by its type: "static_cast<void (*)(float)>({name})"'
     kernels = kernels_of(source)
