@@ -18,6 +18,10 @@ HINTS = ("", ", evict_first()", ", evict_last()", ", evict_normal()", ", evict_u
 
 PRELUDE = r"""
 #include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/scope.cuh>
+#include <cuda_tma/store_async.cuh>
+#include <cuda_tma/tensor_map_replace.cuh>
+#include <cuda_tma/warpgroup.cuh>
 using namespace cuda_tma;
 
 // What one CTA of a cluster does. `slot` is where in the window.
@@ -82,7 +86,9 @@ STORE = """
     }}
 }}
 """
-SHAPES = {"load": LOAD, "store": STORE, "plain": "\n    {statement}\n}}\n"}
+# What threads of other CTAs sent, and not copies: who waits acquires it of the cluster.
+RECEIVE = LOAD.replace("wait_or_trap(full, 0);", "wait_or_trap(full, 0);\n    full.wait_cluster(0);")
+SHAPES = {"load": LOAD, "receive": RECEIVE, "store": STORE, "plain": "\n    {statement}\n}}\n"}
 
 
 class Place(ctypes.Structure):
@@ -168,9 +174,9 @@ class Machine:
         self.stream.sync()
         self.launches += 1
 
-    def load(self, statement, places, count, params=None):
+    def load(self, statement, places, count, params=None, shape="load"):
         """What each CTA's window holds afterwards: one row each."""
-        self.run("load", statement, places, params=params, count=count)
+        self.run(shape, statement, places, params=params, count=count)
         return self.get("out", len(places) * count).reshape(len(places), count)
 
     def launch_pair(self, kernels, count, grid):

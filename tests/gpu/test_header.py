@@ -1,7 +1,8 @@
 """Copies through tensor maps by the device header, on hardware, against the emulator.
 
-This file, test_header_bulk.py and test_header_order.py together run every function of the header that compute
-capability 9.0 has, and also under ``compute-sanitizer --tool memcheck --report-api-errors no``.
+This file and the other test_header_*.py run every function of the header that compute capability 9.0 has (tensor cores:
+test_products.py, test_wgmma.py; multimem.cuh, which needs a multicast object, is compiled alone), and also under
+``compute-sanitizer --tool memcheck --report-api-errors no``.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/store_async.cuh: single values, to shared memory of another CTA of the cluster (or of this one), whose
-// barrier counts the bytes as those of a copy: who waits for it sees them. No fence is needed before, since the values
-// come from registers. One function is one PTX instruction.
+// barrier counts the bytes as those of a copy: who waits for it, by wait_cluster(), sees them. No fence is needed
+// before, since the values come from registers. One function is one PTX instruction.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>

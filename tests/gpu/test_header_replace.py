@@ -1,0 +1,111 @@
+"""Tensor maps that the GPU changes by the device header: they are those that the host makes, byte for byte."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from cuda_tma.testing import tiled_params
+
+from .header_kernels import Machine, place
+from .test_header_order import MAP, SLOT
+
+
+@pytest.fixture(scope="module")
+def machine(device, stream):
+    return Machine(device, stream)
+
+
+# Threads of the first warp; `mine` is a map in shared memory, which `slot` in global memory becomes.
+CHANGE = """
+    __shared__ TensorMap mine;
+    if (threadIdx.x == 0) {{
+        for (int i = 0; i < 16; ++i) mine.opaque[i] = map.opaque[i];
+        {changes}
+    }}
+    __syncwarp();
+    if (threadIdx.x < 32) copy_tensor_map_release(&slot, mine);
+"""
+
+
+def changes_to(params, encoded):
+    """C++ that turns another map into this one. Beyond the rank the driver leaves zeros: that is an extent of 1."""
+    words = np.frombuffer(encoded, np.uint32)
+    rest = [1] * (5 - params.rank)
+    numbered = {
+        "global_dim": [*params.global_dim, *rest],
+        "box_dim": [*params.box_dim, *rest],
+        "element_stride": [*params.element_strides, *rest],
+        "global_stride": [*params.global_strides, *[0] * (5 - params.rank)],
+    }
+    fixed = {
+        "data_type": params.data_type,
+        "interleave": params.interleave,
+        "swizzle": params.swizzle,
+        "oob_fill": params.oob_fill,
+    }
+    return " ".join(
+        [
+            f"replace_global_address(mine, memory + {params.global_address});",
+            f"replace_rank(mine, {params.rank});",
+            *(f"replace_{name}<{i}>(mine, {n}u);" for name, each in numbered.items() for i, n in enumerate(each)),
+            *(f"replace_{name}<{int(value)}>(mine);" for name, value in fixed.items()),
+            f"set_derived_bytes(mine, {words[16]}, {words[18]});",
+        ]
+    )
+
+
+def test_every_field(machine):
+    """Any legal map becomes any other one, but for its L2 promotion, for which there is no instruction."""
+
+    @settings(
+        deadline=None,
+        derandomize=True,
+        max_examples=40,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    )
+    @given(tiled_params(), tiled_params())
+    def check(before, after):
+        before = replace(before, l2_promotion=after.l2_promotion)
+        expected = bytes(machine.map(after))
+        slot = "TensorMap& slot = *reinterpret_cast<TensorMap*>(out);"
+        machine.run("plain", slot + CHANGE.format(changes=changes_to(after, expected)), [place()], params=before)
+        got = bytes(machine.get("out", 128))
+        different = [i for i in range(128) if got[i] != expected[i]]
+        assert not different, f"bytes {different}: {got.hex(' ', 4)} instead of {expected.hex(' ', 4)} of {after}"
+
+    check()
+
+
+@pytest.mark.parametrize("scope", ["gpu", "sys"])
+def test_a_changed_map_is_loaded_through(machine, scope):
+    """CTA 0 makes a map of other rows, and tells CTA 1, which loads through it: rows past the new end are zeros."""
+    memory = np.random.default_rng(11).integers(1, 256, 4096, np.uint8)
+    change = CHANGE.format(changes="replace_global_address(mine, memory + 64 * count); replace_global_dim<1>(mine, 2);")
+    statement = f"""
+        {SLOT}
+        unsigned& flag = *reinterpret_cast<unsigned*>(memory + 4096);
+        if (blockIdx.x == 0) {{
+            {change.replace("release(", f"release<Scope::{scope}>(")}
+            __syncthreads();
+            if (threadIdx.x == 0) store_release<Scope::{scope}>(&flag, 1u);
+        }} else if (threadIdx.x == 0) {{
+            __shared__ alignas(128) unsigned char tile[256];
+            full.init(1);
+            fence_barrier_init();
+            full.arrive_expect_tx(256);
+            const unsigned long long start = nanoseconds();
+            while (load_acquire<Scope::{scope}>(&flag) == 0)
+                if (nanoseconds() - start > 60000000000ull) __trap();
+            fence_tensor_map_acquire(slot);
+            load(tile, slot, full, Coordinates{{0, 0}});
+            wait_or_trap(full, 0);
+            for (int i = 0; i < 256; ++i) out[i] = tile[i];
+        }}
+    """
+    for first in range(0, 60, 7):
+        machine.put("memory", np.concatenate([memory, np.zeros(65536, np.uint8)]))
+        machine.run("plain", statement, [place()], params=MAP, count=first, grid=2)
+        expected = np.concatenate([memory[64 * first :][:128], np.zeros(128, np.uint8)])
+        assert np.array_equal(machine.get("out", 256), expected)

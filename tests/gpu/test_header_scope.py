@@ -1,0 +1,114 @@
+"""Flags in global memory by the device header, on hardware: between CTAs, and between GPUs that see each other."""
+
+import numpy as np
+import pytest
+from cuda.bindings import driver
+from cuda.core import LaunchConfig
+
+import cuda_tma
+
+from .header_kernels import Machine, Places, place
+
+
+@pytest.fixture(scope="module")
+def machine(device, stream):
+    return Machine(device, stream)
+
+
+# By one thread each: what is stored by a copy, told by a flag, and loaded by a copy of who found the flag set.
+TELL = """
+    __shared__ alignas(128) unsigned char tile[4096];
+    load_bulk(tile, bytes, 4096, full);
+    wait_or_trap(full, {turn});
+    store_bulk({there}, tile, 4096);
+    commit_group();
+    wait_group();
+    store_release<Scope::{scope}>(reinterpret_cast<unsigned*>({there} + 4096), {turn} + 1u);
+"""
+BE_TOLD = """
+    const unsigned long long start = nanoseconds();
+    while (load_acquire<Scope::{scope}>(reinterpret_cast<const unsigned*>(memory + 4096)) != {turn} + 1u)
+        if (nanoseconds() - start > 60000000000ull) __trap();
+    fence_proxy_async_global();
+    __shared__ alignas(128) unsigned char seen[4096];
+    load_bulk(seen, memory, 4096, full);
+    wait_or_trap(full, {turn});
+    store_bulk(out, seen, 4096);
+    commit_group();
+    wait_group();
+"""
+ONE_THREAD = """
+    if (threadIdx.x) return;
+    full.init(1);
+    fence_barrier_init();
+    full.arrive_expect_tx(4096);
+"""
+
+
+@pytest.mark.parametrize("scope", ["gpu", "sys"])
+def test_a_flag_between_ctas(machine, scope):
+    """CTA 1 finds what CTA 0 stored before it set the flag."""
+    tile = np.random.default_rng(9).integers(0, 256, 4096, np.uint8)
+    fields = {"scope": scope, "turn": 0, "there": "memory"}
+    statement = f"{ONE_THREAD} if (blockIdx.x == 0) {{ {TELL.format(**fields)} }} else {{ {BE_TOLD.format(**fields)} }}"
+    for _ in range(10):
+        machine.put("bytes", tile)
+        machine.put("memory", np.zeros(8192, np.uint8))
+        machine.put("out", np.zeros(4096, np.uint8))
+        machine.run("plain", statement, [place()], grid=2)
+        assert np.array_equal(machine.get("out", 4096), tile)
+
+
+@pytest.mark.parametrize("word", ["unsigned", "unsigned long long"])
+def test_counters(machine, word):
+    """Every thread of every CTA gets a number of its own, and whoever comes last sees all that were added."""
+    statement = f"""
+        auto counters = reinterpret_cast<{word}*>(memory);
+        add_release(counters + 1, ({word})3);
+        const auto mine = fetch_add(counters, ({word})1);
+        reinterpret_cast<unsigned*>(out)[mine] = mine == 1023 ? unsigned(load_acquire(counters + 1)) : unsigned(mine);
+    """
+    machine.put("memory", np.zeros(16, np.uint8))
+    machine.put("out", np.full(4096, 255, np.uint8))
+    machine.run("plain", statement, [place()], grid=8)
+    assert machine.get("out", 4096).view(np.uint32).tolist() == [*range(1023), 3 * 1024]
+
+
+def test_a_flag_between_gpus(machine, stream):
+    """GPU 0 stores into GPU 1's memory and tells it; GPU 1 finds what was stored. Ten times, in kernels that wait."""
+    if driver.cuDeviceGetCount()[1] < 2:
+        pytest.skip("needs two devices")
+    if not driver.cuDeviceCanAccessPeer(0, 1)[1]:
+        pytest.skip("device 0 cannot access device 1")
+    other = cuda_tma.Device(1)
+    other.set_current()
+    try:
+        there = Machine(other, other.create_stream())
+        there.put("memory", np.zeros(8192, np.uint8))
+        be_told = there.kernel("plain", ONE_THREAD + BE_TOLD.format(scope="sys", turn=0))
+    finally:
+        machine.device.set_current()
+    # Peer access is to what cuMemAlloc gives: a pool's memory, as the buffers are, would need the pool's own leave.
+    driver.cuCtxEnablePeerAccess(driver.cuDevicePrimaryCtxRetain(1)[1], 0)
+    tile = np.random.default_rng(10).integers(0, 256, 4096, np.uint8)
+    machine.put("bytes", tile)
+    tell = machine.kernel("plain", ONE_THREAD + TELL.format(scope="sys", turn=0, there="memory"))
+    config = LaunchConfig(grid=1, block=128)
+    other.set_current()
+    try:
+        error, shared_memory = driver.cuMemAlloc(8192)
+        assert not error, error
+        driver.cuMemsetD8(shared_memory, 0, 8192)
+        driver.cuCtxSynchronize()
+        arguments = (there.nowhere, Places(), int(shared_memory), there.buffers["bytes"], there.buffers["out"], 0)
+        cuda_tma.launch(there.stream, config, be_told, *arguments)  # waits on its GPU ...
+        machine.device.set_current()
+        arguments = (machine.nowhere, Places(), int(shared_memory), machine.buffers["bytes"], machine.buffers["out"], 0)
+        cuda_tma.launch(stream, config, tell, *arguments)  # ... for this one
+        stream.sync()
+        other.set_current()
+        there.stream.sync()
+        assert np.array_equal(there.get("out", 4096), tile)
+        driver.cuMemFree(shared_memory)
+    finally:
+        machine.device.set_current()
