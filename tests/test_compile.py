@@ -208,6 +208,25 @@ def test_processes_share_what_is_kept(folder):
     assert len(entries(folder)) == 1 and not [*(folder / "cache").glob("*.part")]
 
 
+CACHED_START = f"""
+import sys
+from pathlib import Path
+from cuda_tma._launch import compile as door, nvrtc
+asked = nvrtc.request({SOURCE!r}, "k", target="compute_90a", options=["-I" + sys.argv[1]])
+assert ".entry k(" in door.kept_or_compiled(asked).ptx
+maps = Path("/proc/self/maps")
+print("libnvrtc" in maps.read_text() if maps.exists() else False)
+print([name for name in sys.modules if name in ("cuda_tma._launch.diagnosis", "cuda_tma._launch.source_text")])
+"""
+
+
+def test_a_start_from_disk_loads_no_compiler(folder):
+    kept(folder)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", CACHED_START, str(folder)]
+    assert subprocess.run(command, env=environment, capture_output=True, text=True).stdout == "False\n[]\n"
+
+
 # ---- the kernel ----
 
 
