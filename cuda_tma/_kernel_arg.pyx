@@ -21,6 +21,7 @@ from ._cuda.driver cimport CUcontext
 from ._read.export cimport Reading, layout_of, read
 from ._read.exporter cimport is_of_known_type
 from ._launch.signature cimport ANY, BOOL, FLOAT, INTEGER, POINTER, Kind, Parameter, Signature, where
+from ._make.uploads cimport KIND_COUNT, UploadedMaps, uploaded_to
 from ._launch.typed_map cimport TypedMap, is_of_type, make
 from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
 
@@ -118,9 +119,27 @@ cdef inline int require_type(Parameter* parameter, object value, const void* map
 
 
 cdef bint _is_wide(object value) except -1:
-    """Whether it is known to be an im2col wide map, which its bytes do not say."""
-    return isinstance(value, TensorMapDescriptor) and isinstance(
-        (<TensorMapDescriptor>value)._options, TensorMapIm2colWideOptions)
+    """Whether it is known to be an im2col wide map, or such maps, which their bytes do not say."""
+    options = None
+    if isinstance(value, TensorMapDescriptor):
+        options = (<TensorMapDescriptor>value)._options
+    elif isinstance(value, UploadedMaps):
+        options = (<UploadedMaps>value).options
+    return isinstance(options, TensorMapIm2colWideOptions)
+
+
+cdef int _require_uploaded_type(Parameter* parameter, object buffer) except -1:
+    """Refuse the Buffer of a TensorMapArray whose maps are not of the type that the parameter points to."""
+    cdef TypedMap typed = <TypedMap>parameter.pointed
+    cdef UploadedMaps maps = uploaded_to(buffer)
+    cdef int index
+    if maps is None:
+        return 0
+    for index in range(KIND_COUNT):
+        if not is_of_type(typed, maps.kinds[index]) or (typed.options is None and _is_wide(maps)):
+            raise launches.other_maps(
+                where(parameter), typed.map_type, (<const char*>maps.kinds[index])[:MAP_BYTES], _is_wide(maps))
+    return 0
 
 
 cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1:
@@ -297,6 +316,8 @@ cdef int _pack_pointer(
 
 cdef int _pack_buffer(Parameter* parameter, object value, unsigned char* slot) except -1:
     cdef uint64_t address = int(value.handle)
+    if parameter.pointed != NULL:
+        _require_uploaded_type(parameter, value)
     if address == 0:  # closed, which its export says, or empty
         return _pack_array(parameter, value, slot)
     return _pack_pointer(parameter, value, address, slot)

@@ -6,17 +6,19 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cuda import core
 from cuda.bindings.driver import CUtensorMap
 
 import cuda_tma
 from cuda_tma import TensorMapDataType as T
 from cuda_tma import TensorMapError, TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 from cuda_tma._launch.typed_map import fixed_bits
+from cuda_tma._make import device_memory
 from cuda_tma.codec import fields
 from cuda_tma.map_type import MapType
 from cuda_tma.params import Im2colParams, TiledParams
 
-from .launching import kernel_name
+from .launching import ForeignStream, kernel_name
 
 TILE = MapType(mode="tiled", tile_dim=(16, 32), data_type=T.FLOAT32, swizzle="128B")
 COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle="128B", rank=4)
@@ -165,6 +167,74 @@ def test_a_parameter_that_is_not_read_takes_any_descriptor(launch, tensor):
     name = kernel_name(TILE).replace("Li16E", "XclL_Z1fiELi1EEE")
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(8, 8))
     assert launch(name, [128], descriptor).arguments == [bytes(descriptor)]
+
+
+# ---- maps in memory ----
+
+
+@pytest.fixture
+def uploaded(monkeypatch):
+    """uploaded(tensors, options) -> the Buffer to which an array of their maps was copied."""
+    addresses = iter(range(0xB0000000, 0xC0000000, 1 << 20))
+
+    class Resource:
+        memory_resource = property(lambda self: self)
+
+        def allocate(self, size, *, stream):
+            return core.Buffer.from_handle(next(addresses), size)
+
+    monkeypatch.setattr(device_memory, "CoreDevice", lambda device_id: Resource())
+    return lambda tensors, options: cuda_tma.create_tensor_maps(tensors, options).upload(ForeignStream())
+
+
+def pointer_name(map_type):
+    return kernel_name(map_type).replace("_Z1k", "_Z1kPK")
+
+
+def test_uploaded_maps_of_the_type(launch, driver, device_tensor, uploaded):
+    tensors = [device_tensor((64 + row, 128), address=1 << 32 + row) for row in range(5)]
+    for options in (TILE.options, TensorMapOptions((16, 32), swizzle="128B", oob_fill=1, allocation_class="SMALL")):
+        buffer = uploaded(tensors, options)
+        assert launch(pointer_name(TILE), [8], buffer).arguments == [int(buffer.handle).to_bytes(8, "little")]
+    images = [device_tensor((2, 16, 16, 64))]
+    columns = uploaded(images, TensorMapIm2colOptions(*CORNERS, **COLUMN.keywords))
+    assert launch(pointer_name(COLUMN), [8], columns).arguments[0] == int(columns.handle).to_bytes(8, "little")
+
+
+def test_uploaded_maps_of_another_type(launch, driver, device_tensor, uploaded):
+    tensors = [device_tensor((64, 128), dtype=dtype) for dtype in ("float32", "float32", "int32", "float32")]
+    plain = {"box_dim": (16, 32), "swizzle": "128B"}
+    for taken, options, wanted, message in [
+        (tensors[:2], TensorMapOptions(**{**plain, "box_dim": (16, 16)}), TILE,
+         r"its box_dim is \(16, 16\), the kernel's \(16, 32\). Either make the array with TensorMapOptions\(box_dim=\("
+         r"16, 32\), data_type='FLOAT32', swizzle='128B'\); or change the kernel's type"),
+        (tensors, TensorMapOptions(**plain), TILE, "its data_type is INT32, the kernel's FLOAT32"),
+        (tensors[:2], TensorMapOptions(**plain), COLUMN, r"its mode is tiled, the kernel's im2col. Either make the "
+         r"array with TensorMapIm2colOptions\(lower_corner, upper_corner, pixels_per_column=64"),
+    ]:  # fmt: skip
+        buffer = uploaded(taken, options)
+        message = (
+            f"^argument 0 of kernel k points to maps of type .*, and a map of the array .* is of another: {message}"
+        )
+        with pytest.raises(TensorMapError, match=message):
+            launch(pointer_name(wanted), [8], buffer)
+    assert driver.launches == []
+
+
+def test_uploaded_wide_maps(launch, driver, device_tensor, uploaded):
+    driver.compute_capability = (10, 0)
+    buffer = uploaded([device_tensor((2, 16, 16, 64))], TensorMapIm2colWideOptions(-1, 1, **COLUMN.keywords))
+    with pytest.raises(TensorMapError, match="its mode is im2col wide, the kernel's im2col"):
+        launch(pointer_name(COLUMN), [8], buffer)
+
+
+def test_a_buffer_to_which_nothing_was_uploaded(launch, tensor, uploaded):
+    buffer = uploaded([tensor], TensorMapOptions((8, 8)))
+    address = int(buffer.handle)
+    assert launch("_Z1kPv", [8], buffer).arguments == [address.to_bytes(8, "little")]  # any pointer takes it
+    del buffer
+    for given in (core.Buffer.from_handle(address, 128), address):
+        assert launch(pointer_name(TILE), [8], given).arguments == [address.to_bytes(8, "little")]
 
 
 @pytest.mark.parametrize("map_type", [TILE, COLUMN, dataclasses.replace(TILE, oob_fill=1, l2_promotion=3)])

@@ -20,7 +20,9 @@ cdef struct Parameter:
     size_t offset
     size_t size
     Kind kind
-    PyObject* typed  # a TypedMap, where it is a typed map; else NULL. Borrowed: the signature owns them, too
+    # A TypedMap each, or NULL; borrowed: the signature owns them, too.
+    PyObject* typed    # where the parameter is a typed map
+    PyObject* pointed  # where it points to typed maps
 
 
 cdef class Signature(Known):

@@ -84,7 +84,7 @@ cdef Signature _read_signature(object kernel):
             break
         require_success(result, "cuKernelGetParamInfo")
         parameter.signature, parameter.index, parameter.kind = <PyObject*>signature, signature.count, ANY
-        parameter.typed = NULL
+        parameter.typed = parameter.pointed = NULL
         signature.block_bytes = parameter.offset + parameter.size
         signature.count += 1
     if driver.cuKernelGetName != NULL and driver.cuKernelGetName(&name, signature.function) == CUDA_SUCCESS:
@@ -107,13 +107,20 @@ cdef int _read_types(Signature signature, object compiled) except -1:
     signature.types = types
     for index, kind in enumerate(types):
         parameter = &signature.parameters[index]
-        if isinstance(kind, MapType) and parameter.size == MAP_BYTES and parameter.offset % MAP_ALIGNMENT == 0:
-            typed = typed_map(kind)
-            signature.typed_maps.append(typed)
-            parameter.typed = <PyObject*>typed
+        if isinstance(kind, MapPointer):
+            parameter.kind = POINTER
+            parameter.pointed = _keep_typed(signature, kind.target)
+        elif isinstance(kind, MapType) and parameter.size == MAP_BYTES and parameter.offset % MAP_ALIGNMENT == 0:
+            parameter.typed = _keep_typed(signature, kind)
         else:
-            parameter.kind = POINTER if isinstance(kind, MapPointer) else _KINDS.get(kind, ANY)
+            parameter.kind = _KINDS.get(kind, ANY)
     return 0
+
+
+cdef PyObject* _keep_typed(Signature signature, object map_type) except NULL:
+    typed = typed_map(map_type)
+    signature.typed_maps.append(typed)
+    return <PyObject*>typed
 
 
 cdef str where(Parameter* parameter):

@@ -9,6 +9,7 @@ from .arguments cimport TensorArguments
 from .._read.context cimport enter_context
 from .create cimport describe_here
 from .device_memory cimport allocate
+from .uploads cimport remember_upload
 from .encode cimport encode
 from .._compilable cimport Compilable
 from .._cuda.driver cimport CUcontext, CUresult, CUstream, driver, require_success
@@ -141,6 +142,7 @@ cdef class TensorMapArray:
         with nogil:  # a large copy may wait for the stream, and that for a host function in Python
             result = driver.cuMemcpyHtoDAsync(target, self._maps, size_bytes, handle)
         require_success(result, "cuMemcpyHtoDAsync")
+        remember_upload(buffer, self._maps, self._count, self._options)
         return buffer
 
 

@@ -14,7 +14,15 @@ from ..errors import TensorMapError
 from ..map_type import MapType
 from ..params import TiledParams
 
-__all__ = ["foreign_tensor", "im2col_tensor", "other_map", "shared_memory_limit", "shared_memory_needed", "tensor"]
+__all__ = [
+    "foreign_tensor",
+    "im2col_tensor",
+    "other_map",
+    "other_maps",
+    "shared_memory_limit",
+    "shared_memory_needed",
+    "tensor",
+]
 
 
 def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapError:
@@ -33,23 +41,37 @@ def im2col_tensor(where: str, map_type: MapType, given: object) -> TensorMapErro
 
 def other_map(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:
     """A map that the kernel would use as another than it is."""
-    try:
-        found = _differences(map_type, raw, is_wide)
-        differences = "; ".join(f"its {name} is {given}, the kernel's {wanted}" for name, given, wanted in found)
-    except TensorMapError as error:
-        differences = f"its bytes are none ({error})"
     remedy = (
         f"pass the tensor itself, or make the map with {_keywords(map_type.keywords)}"
         if map_type.mode == "tiled"
         else f"make it with TensorMapIm2colOptions(lower_corner, upper_corner, {_keywords(map_type.keywords)})"
     )
     return TensorMapError(
-        f"{where} is of type {map_type}, and the map that was given is of another: {differences}. Either {remedy}; or "
+        f"{where} is of type {map_type}, and the map that was given is of another: "
+        f"{_differences(map_type, raw, is_wide)}. Either {remedy}; or change the kernel's type"
+    )
+
+
+def other_maps(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:
+    """As other_map(), of maps in memory, of which one is shown."""
+    corners = "lower_corner, upper_corner, " if map_type.mode == "im2col" else ""
+    return TensorMapError(
+        f"{where} points to maps of type {map_type}, and a map of the array that was uploaded is of another: "
+        f"{_differences(map_type, raw, is_wide)}. Either make the array with "
+        f"{'TensorMapIm2colOptions' if corners else 'TensorMapOptions'}({corners}{_keywords(map_type.keywords)}); or "
         "change the kernel's type"
     )
 
 
-def _differences(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[str, object, object]]:
+def _differences(map_type: MapType, raw: bytes, is_wide: bool) -> str:
+    try:
+        found = [*_different(map_type, raw, is_wide)]
+    except TensorMapError as error:
+        return f"its bytes are none ({error})"
+    return "; ".join(f"its {name} is {given}, the kernel's {wanted}" for name, given, wanted in found)
+
+
+def _different(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[str, object, object]]:
     """What differs: its name, the map's value and the type's. Where the mode or the rank does, that says enough."""
     params: Any = decode(raw)
     given = "im2col wide" if is_wide else "tiled" if isinstance(params, TiledParams) else "im2col"

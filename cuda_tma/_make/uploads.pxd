@@ -1,0 +1,22 @@
+"""What is known of device memory that maps were uploaded to."""
+
+from libc.stdint cimport uint64_t
+
+from .._compilable cimport Compilable
+from .._read.weak_cache cimport Known
+from .._tensor_map cimport MAP_BYTES
+
+cdef enum:
+    KIND_COUNT = 2
+
+
+cdef class UploadedMaps(Known):
+    """Maps that differ in no more than a launch does not compare stand for each other: the first, and the first that
+    is of another data type, or the first again."""
+
+    cdef unsigned char kinds[KIND_COUNT][MAP_BYTES]
+    cdef Compilable options
+
+
+cdef int remember_upload(object buffer, const unsigned char* maps, Py_ssize_t count, Compilable options) except -1
+cdef UploadedMaps uploaded_to(object buffer)

@@ -1,0 +1,1 @@
+"""What maps were uploaded to: nothing here is for Python."""

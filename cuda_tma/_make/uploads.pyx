@@ -1,0 +1,46 @@
+"""Which maps lie in the Buffer that an array was uploaded to, so that a launch can compare them with a kernel's type.
+
+They have the options in common; a data type that those leave open may differ.
+"""
+
+from libc.stdint cimport uint32_t
+from libc.string cimport memcpy
+
+from .._compilable cimport Compilable
+from .._read.weak_cache cimport Known, WeakCache, look_up
+from .._tensor_map cimport MAP_BYTES
+
+cdef enum:
+    DATA_TYPE_WORD = 2           # of 32 bits (codec/_fields.py)
+    DATA_TYPE_BITS = 0xF << 7 | 1 << 16
+
+
+cdef class UploadedMaps(Known):
+    pass
+
+
+cdef WeakCache _uploads = WeakCache()  # Buffer: UploadedMaps
+
+
+cdef int remember_upload(object buffer, const unsigned char* maps, Py_ssize_t count, Compilable options) except -1:
+    """Note what lies in a Buffer, for as long as it lives."""
+    cdef UploadedMaps uploaded = UploadedMaps.__new__(UploadedMaps)
+    cdef Py_ssize_t other = 0
+    cdef Py_ssize_t index
+    for index in range(1, count):
+        if (_word(maps + index * MAP_BYTES) ^ _word(maps)) & DATA_TYPE_BITS:
+            other = index
+            break
+    memcpy(uploaded.kinds[0], maps, MAP_BYTES)
+    memcpy(uploaded.kinds[1], maps + other * MAP_BYTES, MAP_BYTES)
+    uploaded.options = options
+    return _uploads.put(buffer, uploaded)
+
+
+cdef inline uint32_t _word(const unsigned char* map) noexcept:
+    return (<const uint32_t*>map)[DATA_TYPE_WORD]
+
+
+cdef UploadedMaps uploaded_to(object buffer):
+    """What lies in a Buffer; None if no array was uploaded to it."""
+    return look_up(_uploads, buffer)
