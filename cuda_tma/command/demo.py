@@ -60,6 +60,7 @@ extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const _
     for (int i = threadIdx.x; i < TILE * TILE; i += blockDim.x) {
         const int row = i / TILE, column = i % TILE;
         float sum = 0;
+#pragma unroll
         for (int dy = 0; dy <= 2 * HALO; ++dy)
             for (int dx = 0; dx <= 2 * HALO; ++dx)
                 sum += WEIGHTS[dy] * WEIGHTS[dx] * window(0, row + dy, column + dx);

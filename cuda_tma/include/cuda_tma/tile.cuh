@@ -153,14 +153,14 @@ struct TileLayout {
     template <typename... Index>
     __host__ __device__ static constexpr unsigned offset(Index... index) {
         static_assert(sizeof...(Index) == rank(), "one index for each dimension of the tile, in the order of its Box");
-        const auto [row, column] = Extents::place(index...);
-        const unsigned box = boxes() == 1 ? 0 : column / box_width();
-        const unsigned in_row = Sixteen<Type>::offset(column - box * box_width());
+        const typename Extents::Place at = Extents::place(index...);
+        const unsigned box = boxes() == 1 ? 0 : at.column / box_width();
+        const unsigned in_row = Sixteen<Type>::offset(at.column - box * box_width());
         // A swizzle exchanges bits, and a place in a row has none of those that it looks at: the row's part, which loops
         // often have in common, stands apart.
         if constexpr (Mode != SWIZZLE_NONE)
-            return box * box_bytes() + (cuda_tma::swizzle<Mode>(row * pitch_bytes()) ^ in_row);
-        return box * box_bytes() + row * pitch_bytes() + in_row;
+            return box * box_bytes() + (cuda_tma::swizzle<Mode>(at.row * pitch_bytes()) ^ in_row);
+        return box * box_bytes() + at.row * pitch_bytes() + in_row;
     }
 };
 
@@ -266,17 +266,19 @@ __device__ constexpr void require_store() {
 }
 
 // Which reductions a tensor map has: all others kill the context (observed: driver 580, sm_90).
+template <DataType... Types>
+__host__ __device__ constexpr bool is_one_of(DataType type) { return ((type == Types) || ...); }
+
 __host__ __device__ constexpr bool has_reduction(Reduction operation, DataType type) {
-    const auto among = [type](auto... types) { return ((type == types) || ...); };
     switch (operation) {
         case Reduction::add:
-            return among(UINT32, INT32, UINT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT32_FTZ, TFLOAT32,
-                         TFLOAT32_FTZ);
+            return is_one_of<UINT32, INT32, UINT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT32_FTZ, TFLOAT32,
+                             TFLOAT32_FTZ>(type);
         case Reduction::min:
-        case Reduction::max: return among(UINT32, INT32, UINT64, INT64, FLOAT16, BFLOAT16);
+        case Reduction::max: return is_one_of<UINT32, INT32, UINT64, INT64, FLOAT16, BFLOAT16>(type);
         case Reduction::inc:
         case Reduction::dec: return type == UINT32;
-        default: return among(UINT32, INT32, UINT64);
+        default: return is_one_of<UINT32, INT32, UINT64>(type);
     }
 }
 
