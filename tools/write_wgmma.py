@@ -73,6 +73,14 @@ _STATEMENT = r"""
     CUDA_TMA_WGMMA(count, held, n, types, a, b, p, "", CUDA_TMA_SHARED)
 #define CUDA_TMA_REGISTERS_INT(held, types, count, a0, a1, a2, a3, b, p, n, ...)                                  \
     CUDA_TMA_WGMMA(count, held, n, types, "{" a0 ", " a1 ", " a2 ", " a3 "}", b, p, "", CUDA_TMA_REGISTERS)
+
+// The statement for N and Form, of all: CUDA_TMA_EACH(F32, 16, "+f", "k16.f32.bf16.bf16").
+#define CUDA_TMA_EACH(sums, kind, held, types)                                                                    \
+    if constexpr (Form::in_registers) {                                                                            \
+        CUDA_TMA_EACH_##sums(CUDA_TMA_REGISTERS_##kind, held, types)                                               \
+    } else {                                                                                                       \
+        CUDA_TMA_EACH_##sums(CUDA_TMA_SHARED_##kind, held, types)                                                  \
+    }
 """
 _DEFINED = re.findall(r"#define CUDA_TMA_(\w+)", _STATEMENT)
 

@@ -92,6 +92,7 @@ struct MatrixOf {
     static constexpr Input type = Type;
     static constexpr Major major = Index;
     static constexpr int scale = Scale;
+    static constexpr bool in_registers = false;
 
     MatrixDescriptor descriptor;
 
@@ -107,6 +108,7 @@ struct FragmentOf {
     static constexpr Input type = Type;
     static constexpr Major major = Major::K;
     static constexpr int scale = 1;
+    static constexpr bool in_registers = true;
 
     const unsigned (&registers)[4];
 };
@@ -193,6 +195,7 @@ __device__ __forceinline__ void wgmma_wait(Registers&... registers) {
 template <typename A, typename B, bool Satfinite = false>
 struct WgmmaForm {
     static constexpr Input a = A::type, b = B::type;
+    static constexpr bool in_registers = A::in_registers;
     static constexpr int scale_a = A::scale, scale_b = B::scale;
     static constexpr int trans_a = A::major == Major::MN, trans_b = B::major == Major::MN;
     static constexpr int exponent_a = exponent_bits(a), exponent_b = exponent_bits(b);
@@ -211,23 +214,13 @@ template <>
 struct Wgmma<Product::bf16_or_f16> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(float (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+    template <typename Form, int N, int Count, typename A>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], const A& a, MatrixDescriptor b,
                                                     int accumulate) {
         if constexpr (Form::a == Input::bf16) {
-            CUDA_TMA_EACH_F32(CUDA_TMA_SHARED_16, "+f", "k16.f32.bf16.bf16")
+            CUDA_TMA_EACH(F32, 16, "+f", "k16.f32.bf16.bf16")
         } else {
-            CUDA_TMA_EACH_F32(CUDA_TMA_SHARED_16, "+f", "k16.f32.f16.f16")
-        }
-    }
-
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(float (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
-                                                    int accumulate) {
-        if constexpr (Form::a == Input::bf16) {
-            CUDA_TMA_EACH_F32(CUDA_TMA_REGISTERS_16, "+f", "k16.f32.bf16.bf16")
-        } else {
-            CUDA_TMA_EACH_F32(CUDA_TMA_REGISTERS_16, "+f", "k16.f32.f16.f16")
+            CUDA_TMA_EACH(F32, 16, "+f", "k16.f32.f16.f16")
         }
     }
 };

@@ -17,23 +17,13 @@ template <>
 struct Wgmma<Product::f16_sums> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(unsigned (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+    template <typename Form, int N, int Count, typename A>
+    __device__ static __forceinline__ void multiply(unsigned (&sums)[Count], const A& a, MatrixDescriptor b,
                                                     int accumulate) {
         if constexpr (Form::a == Input::f16) {
-            CUDA_TMA_EACH_F16(CUDA_TMA_SHARED_16, "+r", "k16.f16.f16.f16")
+            CUDA_TMA_EACH(F16, 16, "+r", "k16.f16.f16.f16")
         } else {
-            CUDA_TMA_EACH_F16(CUDA_TMA_SHARED_FP8, "+r", "k32.f16")
-        }
-    }
-
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(unsigned (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
-                                                    int accumulate) {
-        if constexpr (Form::a == Input::f16) {
-            CUDA_TMA_EACH_F16(CUDA_TMA_REGISTERS_16, "+r", "k16.f16.f16.f16")
-        } else {
-            CUDA_TMA_EACH_F16(CUDA_TMA_REGISTERS_FP8, "+r", "k32.f16")
+            CUDA_TMA_EACH(F16, FP8, "+r", "k32.f16")
         }
     }
 };

@@ -16,16 +16,10 @@ template <>
 struct Wgmma<Product::fp8> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(float (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+    template <typename Form, int N, int Count, typename A>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], const A& a, MatrixDescriptor b,
                                                     int accumulate) {
-        CUDA_TMA_EACH_F32(CUDA_TMA_SHARED_FP8, "+f", "k32.f32")
-    }
-
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(float (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
-                                                    int accumulate) {
-        CUDA_TMA_EACH_F32(CUDA_TMA_REGISTERS_FP8, "+f", "k32.f32")
+        CUDA_TMA_EACH(F32, FP8, "+f", "k32.f32")
     }
 };
 

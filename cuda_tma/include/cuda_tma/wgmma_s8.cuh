@@ -14,54 +14,28 @@
 
 namespace cuda_tma {
 
+#define CUDA_TMA_INT8(type_a, type_b)                                                                              \
+    if constexpr (Form::a == Input::type_a && Form::b == Input::type_b && Form::satfinite) {                      \
+        CUDA_TMA_EACH(S32, INT, "+r", "k32.s32." #type_a "." #type_b ".satfinite")                                 \
+    } else if constexpr (Form::a == Input::type_a && Form::b == Input::type_b) {                                   \
+        CUDA_TMA_EACH(S32, INT, "+r", "k32.s32." #type_a "." #type_b)                                              \
+    }
+
 template <>
 struct Wgmma<Product::s32_sums> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(int (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+    template <typename Form, int N, int Count, typename A>
+    __device__ static __forceinline__ void multiply(int (&sums)[Count], const A& a, MatrixDescriptor b,
                                                     int accumulate) {
-        if constexpr (Form::a == Input::s8 && Form::b == Input::s8 && Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_SHARED_INT, "+r", "k32.s32.s8.s8.satfinite")
-        } else if constexpr (Form::a == Input::s8 && Form::b == Input::s8 && !Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_SHARED_INT, "+r", "k32.s32.s8.s8")
-        } else if constexpr (Form::a == Input::s8 && Form::b == Input::u8 && Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_SHARED_INT, "+r", "k32.s32.s8.u8.satfinite")
-        } else if constexpr (Form::a == Input::s8 && Form::b == Input::u8 && !Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_SHARED_INT, "+r", "k32.s32.s8.u8")
-        } else if constexpr (Form::a == Input::u8 && Form::b == Input::s8 && Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_SHARED_INT, "+r", "k32.s32.u8.s8.satfinite")
-        } else if constexpr (Form::a == Input::u8 && Form::b == Input::s8 && !Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_SHARED_INT, "+r", "k32.s32.u8.s8")
-        } else if constexpr (Form::a == Input::u8 && Form::b == Input::u8 && Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_SHARED_INT, "+r", "k32.s32.u8.u8.satfinite")
-        } else if constexpr (Form::a == Input::u8 && Form::b == Input::u8 && !Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_SHARED_INT, "+r", "k32.s32.u8.u8")
-        }
-    }
-
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(int (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
-                                                    int accumulate) {
-        if constexpr (Form::a == Input::s8 && Form::b == Input::s8 && Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_REGISTERS_INT, "+r", "k32.s32.s8.s8.satfinite")
-        } else if constexpr (Form::a == Input::s8 && Form::b == Input::s8 && !Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_REGISTERS_INT, "+r", "k32.s32.s8.s8")
-        } else if constexpr (Form::a == Input::s8 && Form::b == Input::u8 && Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_REGISTERS_INT, "+r", "k32.s32.s8.u8.satfinite")
-        } else if constexpr (Form::a == Input::s8 && Form::b == Input::u8 && !Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_REGISTERS_INT, "+r", "k32.s32.s8.u8")
-        } else if constexpr (Form::a == Input::u8 && Form::b == Input::s8 && Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_REGISTERS_INT, "+r", "k32.s32.u8.s8.satfinite")
-        } else if constexpr (Form::a == Input::u8 && Form::b == Input::s8 && !Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_REGISTERS_INT, "+r", "k32.s32.u8.s8")
-        } else if constexpr (Form::a == Input::u8 && Form::b == Input::u8 && Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_REGISTERS_INT, "+r", "k32.s32.u8.u8.satfinite")
-        } else if constexpr (Form::a == Input::u8 && Form::b == Input::u8 && !Form::satfinite) {
-            CUDA_TMA_EACH_S32(CUDA_TMA_REGISTERS_INT, "+r", "k32.s32.u8.u8")
-        }
+        CUDA_TMA_INT8(s8, s8)
+        CUDA_TMA_INT8(s8, u8)
+        CUDA_TMA_INT8(u8, s8)
+        CUDA_TMA_INT8(u8, u8)
     }
 };
+
+#undef CUDA_TMA_INT8
 
 }  // namespace cuda_tma
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/wgmma_tf32.cuh: wgmma of tf32, summed in f32: one instruction takes 8 elements of K. An element is 32 bits,
-// of which the lowest 13 are no part of it; a map of TFLOAT32 rounds to the others when it loads. K is innermost in both
-// tiles.
+// of which the lowest 13 are no part of it; a map of TFLOAT32 rounds to the others when it loads. K is innermost in
+// both tiles.
 #pragma once
 
 #include <cuda_tma/wgmma.cuh>
@@ -15,16 +15,10 @@ template <>
 struct Wgmma<Product::tf32> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(float (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
+    template <typename Form, int N, int Count, typename A>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], const A& a, MatrixDescriptor b,
                                                     int accumulate) {
-        CUDA_TMA_EACH_F32(CUDA_TMA_SHARED_32, "+f", "k8.f32.tf32.tf32")
-    }
-
-    template <typename Form, int N, int Count>
-    __device__ static __forceinline__ void multiply(float (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
-                                                    int accumulate) {
-        CUDA_TMA_EACH_F32(CUDA_TMA_REGISTERS_32, "+f", "k8.f32.tf32.tf32")
+        CUDA_TMA_EACH(F32, 32, "+f", "k8.f32.tf32.tf32")
     }
 };
 
