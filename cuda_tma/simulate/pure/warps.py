@@ -6,7 +6,6 @@ lanes execute together, and so are in the mask, which all of them name alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -106,7 +105,7 @@ def match(s: Spelling) -> Pure:
     return pure("match.sync", "b32 pred" if two else "b32", f"{type_} b32", compute, warp=True)
 
 
-_REDUCTIONS: dict[str, tuple[Callable[..., Array], int]] = {
+_REDUCTIONS: dict[str, tuple[np.ufunc, int]] = {
     "add": (np.add, 0),
     "and": (np.bitwise_and, -1),
     "or": (np.bitwise_or, 0),
@@ -123,7 +122,7 @@ def reduce(s: Spelling) -> Pure:
     type_ = s.type("b32") if operation in ("and", "or", "xor") else s.type("u32", "s32")
     dtype = DTYPES[type_]
     limits = np.iinfo(dtype)
-    extremes = {"min": (np.minimum, limits.max), "max": (np.maximum, limits.min)}
+    extremes: dict[str, tuple[np.ufunc, int]] = {"min": (np.minimum, limits.max), "max": (np.maximum, limits.min)}
     ufunc, neutral = extremes.get(operation) or _REDUCTIONS[operation]
     nothing = np.array(neutral, np.int64).astype(dtype)
 
