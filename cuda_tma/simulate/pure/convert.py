@@ -127,7 +127,7 @@ def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
     """With a rounding where bits may be lost; rounded to integers where both types are one."""
     integral = s.choice(*_INTEGRAL, default="") if result == source or (result, source) == ("f64", "f32") else ""
     narrowing = not integral and result != source and (_bits(result) <= _bits(source))
-    mode = s.choice(*(ROUNDINGS if result == "f32" else ("rn", "rz"))) if narrowing else "rn"
+    mode = s.choice(*(ROUNDINGS if result != "bf16" else ("rn", "rz"))) if narrowing else "rn"
     ftz = "f32" in (result, source) and s.flag("ftz")
     sat, relu = s.flag("sat"), result in ("f16", "bf16") and source == "f32" and s.flag("relu")
     if not (integral or narrowing or ftz or sat) and result == source:

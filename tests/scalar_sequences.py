@@ -1,0 +1,373 @@
+"""Random sequences of scalar instructions: as PTX for a GPU, and what the simulator's table makes of each step.
+
+A warp runs a sequence, its lanes on different values; every result is stored. So each step is judged alone: by what the
+table makes of the values that the GPU itself had before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+import numpy as np
+from hypothesis import strategies as st
+
+from cuda_tma.simulate.ptx import Immediate, Instruction, Not, Pair, Register, Vector
+from cuda_tma.simulate.pure import Pure, immediate, lookup
+
+from .pure_instructions import instruction
+from .scalar_forms import forms
+
+LANES = 32
+POOLS = ("b16", "b32", "b64", "pred")  # of registers, by what they hold
+PER_POOL = 4  # registers that are loaded before the first step
+STORED_BYTES = 8
+LOADED = PER_POOL * len(POOLS)
+_LETTER = re.compile(r"\b[a-z]\b")
+_MOVES = {"b16": "u16", "b32": "u32", "b64": "u64"}
+
+
+# ---- the forms, with what their operands are ----
+
+
+@dataclass(frozen=True)
+class Step:
+    """One form: its instructions, which letters it reads from the pools, and which it writes, in order."""
+
+    text: str
+    instructions: tuple[tuple[Instruction, Pure], ...]
+    reads: tuple[tuple[str, str], ...]  # letter, pool
+    writes: tuple[tuple[str, str], ...]
+
+
+@cache
+def steps() -> tuple[Step, ...]:
+    return tuple(_step(text) for text in forms())
+
+
+def _step(text: str) -> Step:
+    parts, reads, writes = [], {}, {}
+    for part in text.split("; "):
+        parsed = instruction(part)
+        entry = lookup(parsed)
+        assert entry is not None, part
+        letters = _letters(part)
+        for letter, dtype in zip(letters[len(entry.results) :], entry.sources, strict=True):
+            if letter is not None and letter not in writes:
+                reads[letter] = _pool(dtype)
+        writes |= {
+            letter: _pool(dtype) for letter, dtype in zip(letters, entry.results, strict=False) if letter is not None
+        }
+        parts.append((parsed, entry))
+    return Step(text, tuple(parts), tuple(reads.items()), tuple(writes.items()))
+
+
+def _letters(part: str) -> list[str | None]:
+    """Of each operand, spread; None for a number."""
+    operands = re.findall(r"\w+", part.partition(" ")[2])
+    return [operand if operand.isalpha() else None for operand in operands]
+
+
+def _pool(dtype: np.dtype) -> str:
+    return "pred" if dtype.kind == "b" else f"b{max(8 * dtype.itemsize, 16)}"
+
+
+# ---- a sequence ----
+
+
+@dataclass(frozen=True)
+class Program:
+    """Which forms, which registers each reads (numbers, taken modulo what its pool holds then), which values go in."""
+
+    picks: tuple[tuple[int, tuple[int, ...]], ...]
+    offset: int
+    stride: int
+
+
+MOST_STEPS, MOST_READS = 6, 5
+
+
+def program_of(seed: int) -> Program:
+    """Each form is as likely as any other, which no strategy gives by itself."""
+    random = Random(seed)
+    picks = [
+        (random.randrange(len(forms())), tuple(random.randrange(64) for _ in range(MOST_READS)))
+        for _ in range(random.randint(1, MOST_STEPS))
+    ]
+    return Program(tuple(picks), random.randrange(997), random.randrange(1, 97))
+
+
+programs = st.integers(0, (1 << 64) - 1).map(program_of)
+
+
+def one_of_each() -> list[Program]:
+    """A sequence of one step for each form, on the registers that are put beside a tie."""
+    return [Program(((form, tuple(range(MOST_READS))),), 7 * form, 1 + form % 96) for form in range(len(forms()))]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A step with the registers of its letters, and where its results are stored."""
+
+    step: Step
+    reads: dict[str, tuple[str, int]]
+    writes: dict[str, tuple[str, int]]
+    slots: dict[str, int]
+
+
+def placed(program: Program) -> list[Placed]:
+    """Every read letter gets a register that is written before; late registers are read more often than not."""
+    held = dict.fromkeys(POOLS, PER_POOL)
+    slot, found = 0, []
+    for form, choices in program.picks:
+        step = steps()[form % len(steps())]
+        reads = {}
+        for (letter, pool), choice in zip(step.reads, choices, strict=False):
+            reads[letter] = (pool, choice % held[pool])
+        writes, slots = {}, {}
+        for letter, pool in step.writes:
+            writes[letter] = (pool, held[pool])
+            held[pool] += 1
+            slots[letter] = slot
+            slot += 1
+        found.append(Placed(step, reads, writes, slots))
+    return found
+
+
+MOST_SLOTS = 4 * MOST_STEPS
+
+
+# ---- as PTX ----
+
+
+def ptx_of(programs: Sequence[Program]) -> str:
+    """One entry, whose CTA i runs sequence i: 32 lanes; `inputs` and `outputs` are u64 [sequence, slot, lane]."""
+    labels = ", ".join(f"S{i}" for i in range(len(programs)))
+    bodies = "\n".join(f"S{i}: {{\n{chr(10).join(_body(program))}\nret;\n}}" for i, program in enumerate(programs))
+    return f"""
+.version 8.2
+.target sm_90a
+.address_size 64
+.visible .entry sequences(.param .u64 inputs, .param .u64 outputs)
+.maxntid {LANES}, 1, 1
+{{
+.reg .b64 %in, %out, %o; .reg .b32 %i, %t;
+ld.param.u64 %in, [inputs]; ld.param.u64 %out, [outputs];
+mov.u32 %i, %ctaid.x; mov.u32 %t, %tid.x;
+mul.wide.u32 %o, %i, {LOADED * LANES * STORED_BYTES}; add.u64 %in, %in, %o;
+mul.wide.u32 %o, %i, {MOST_SLOTS * LANES * STORED_BYTES}; add.u64 %out, %out, %o;
+mul.wide.u32 %o, %t, {STORED_BYTES}; add.u64 %in, %in, %o; add.u64 %out, %out, %o;
+all: .branchtargets {labels};
+brx.idx %i, all;
+{bodies}
+}}
+"""
+
+
+def _body(program: Program) -> Iterator[str]:
+    steps = placed(program)
+    counts = dict.fromkeys(POOLS, PER_POOL)
+    for each in steps:
+        for pool, _ in each.writes.values():
+            counts[pool] += 1
+    yield " ".join(f".reg .{pool} %{pool}_<{count}>;" for pool, count in counts.items()) + " .reg .b64 %w;"
+    for place, (pool, number) in enumerate((pool, number) for pool in POOLS for number in range(PER_POOL)):
+        address = f"[%in+{place * LANES * STORED_BYTES}]"
+        if pool == "pred":
+            yield f"ld.global.u64 %w, {address}; setp.ne.u64 %pred_{number}, %w, 0;"
+        else:
+            yield f"ld.global.{_MOVES[pool]} %{pool}_{number}, {address};"
+    for each in steps:
+        yield _spelled(each)
+        for letter, (pool, number) in each.writes.items():
+            address = f"[%out+{each.slots[letter] * LANES * STORED_BYTES}]"
+            if pool == "pred":
+                yield f"selp.u64 %w, 1, 0, %pred_{number}; st.global.u64 {address}, %w;"
+            else:
+                yield f"st.global.{_MOVES[pool]} {address}, %{pool}_{number};"
+
+
+def _spelled(each: Placed) -> str:
+    registers = {letter: f"%{pool}_{number}" for letter, (pool, number) in {**each.reads, **each.writes}.items()}
+    parts = []
+    for part in each.step.text.split("; "):
+        opcode, _, operands = part.partition(" ")
+        named = _LETTER.sub(lambda found: registers.get(found[0], found[0]), operands)
+        parts.append(f"{opcode} {named};")
+    return " ".join(parts)
+
+
+# ---- what goes in ----
+
+
+def inputs_of(programs: Sequence[Program]) -> np.ndarray:
+    """u64 [sequence, loaded register, lane]: values at which something ends, ties, or is no number."""
+    found = np.zeros((len(programs), LOADED, LANES), np.uint64)
+    for row, program in zip(found, programs, strict=True):
+        for place in range(LOADED):
+            table = values(POOLS[place // PER_POOL])
+            row[place] = table[
+                (program.offset * (place + 1) + program.stride * np.arange(LANES) * (place % 3 + 1)) % len(table)
+            ]
+        _put_ties(row, program.offset)
+    return found
+
+
+@cache
+def values(pool: str) -> np.ndarray:
+    if pool == "pred":
+        return np.array([0, 1], np.uint64)
+    width = int(pool[1:])
+    ends = [(1 << n) + d for n in range(width) for d in (-1, 0)] + [
+        (1 << width) - 1 - (1 << n) for n in (0, 1, width - 2)
+    ]
+    counts = [*range(0, 70, 3), 255, 256, 32, 64]
+    random = np.random.default_rng(width).integers(0, 1 << 63, 60, dtype=np.uint64).tolist()
+    floats = {16: [*_floats(5, 10), *_floats(8, 7)], 32: _floats(8, 23), 64: _floats(11, 52)}[width]
+    pairs = (
+        [a << 16 | b for a, b in zip(_floats(5, 10)[::3], _floats(5, 10)[1::3], strict=False)] if width == 32 else []
+    )
+    pairs += [a << 16 | b for a, b in zip(_floats(8, 7)[::3], _floats(8, 7)[1::3], strict=False)] if width == 32 else []
+    return np.array([each & (1 << width) - 1 for each in (*ends, *counts, *random, *floats, *pairs)], np.uint64)
+
+
+def _floats(exponent_bits: int, fraction_bits: int) -> list[int]:
+    bias, top = (1 << exponent_bits - 1) - 1, (1 << exponent_bits) - 1
+    exponents = (0, 1, bias - fraction_bits - 1, bias - 1, bias, bias + 1, bias + fraction_bits + 1, top - 1, top)
+    fractions = (0, 1, 1 << fraction_bits - 1, (1 << fraction_bits - 1) + 1, (1 << fraction_bits) - 1)
+    return [
+        sign << exponent_bits + fraction_bits | exponent << fraction_bits | fraction
+        for exponent in exponents
+        for fraction in fractions
+        for sign in (0, 1)
+    ]
+
+
+def _put_ties(row: np.ndarray, offset: int) -> None:
+    """In the last lanes, the first three registers of each width are factors and a term whose sum is almost a tie.
+
+    (1 + e) * (1 - e) * h, with h half a unit of the term: e * e away from the tie, which float64 cannot hold beside it.
+    """
+    for pool, layouts in (("b16", ((5, 10), (8, 7))), ("b32", ((8, 23),)), ("b64", ((11, 52),))):
+        first = POOLS.index(pool) * PER_POOL
+        for lane in range(24, LANES):
+            exponent_bits, fraction_bits = layouts[(lane + offset) % len(layouts)]
+            bias = (1 << exponent_bits - 1) - 1
+            sign = (lane & 1) << exponent_bits + fraction_bits
+            near_one = [bias << fraction_bits | 1, (bias - 1 << fraction_bits) | (1 << fraction_bits) - 2]
+            scaled = near_one[lane >> 1 & 1] - (fraction_bits + 1 << fraction_bits)
+            row[first : first + 3, lane] = near_one[0], scaled & (1 << 1 + exponent_bits + fraction_bits) - 1 | sign, (
+                bias << fraction_bits | (lane >> 2 & 1)
+            )  # fmt: skip
+
+
+# ---- what is right ----
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A result that differs. `open` if both are NaN, and PTX does not say which."""
+
+    text: str
+    sources: tuple[int, ...]
+    found: int
+    expected: int
+    open: bool
+
+    def __str__(self) -> str:
+        sources = ", ".join(map(hex, self.sources))
+        return f"{self.text}: of {sources} the GPU makes {self.found:#x}, the simulator {self.expected:#x}"
+
+
+def mismatches(programs: Sequence[Program], inputs: np.ndarray, outputs: np.ndarray) -> Iterator[Mismatch]:
+    """Each step's results against what the table makes of the values that were there before it."""
+    for program, given, stored in zip(programs, inputs, outputs, strict=True):
+        yield from _of_program(program, given, stored)
+
+
+def _of_program(program: Program, given: np.ndarray, stored: np.ndarray) -> Iterator[Mismatch]:
+    held = {
+        (pool, number): given[POOLS.index(pool) * PER_POOL + number] for pool in POOLS for number in range(PER_POOL)
+    }
+    for each in placed(program):
+        sources = {letter: held[register] for letter, register in each.reads.items()}
+        expected = computed(each.step, sources)
+        for letter, register in each.writes.items():
+            found = held[register] = stored[each.slots[letter]]
+            for lane in np.flatnonzero(found != expected[letter]).tolist():
+                used = tuple(int(source[lane]) for source in sources.values())
+                one, other = int(found[lane]), int(expected[letter][lane])
+                yield Mismatch(each.step.text, used, one, other, _is_open(each.step, letter, one, other))
+
+
+def computed(step: Step, sources: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What every letter that the step writes holds, as u64, of u64 sources by letter."""
+    held, carry = dict(sources), None
+    for part, (parsed, entry) in zip(step.text.split("; "), step.instructions, strict=True):
+        letters = _letters(part)
+        numbers = _numbers(parsed)
+        operands = [
+            immediate(number, dtype) if letter is None else _narrowed(held[letter], dtype)
+            for letter, number, dtype in zip(
+                letters[len(entry.results) :], numbers[len(entry.results) :], entry.sources, strict=True
+            )
+        ]
+        with np.errstate(all="ignore"):
+            results = entry.compute(*operands, *([carry] if entry.carry_in else []))
+        results = list(results) if isinstance(results, tuple) else [results]
+        carry = results.pop() if entry.carry_out else None
+        for letter, result, dtype in zip(letters, results, entry.results, strict=False):
+            if letter is not None:
+                held[letter] = _widened(np.broadcast_to(result, LANES), dtype)
+    return {letter: held[letter] for letter, _ in step.writes}
+
+
+def _numbers(parsed: Instruction) -> list[Immediate | None]:
+    flat = []
+    for operand in parsed.operands:
+        parts = (
+            operand.elements
+            if isinstance(operand, Vector)
+            else (operand.first, operand.second)
+            if isinstance(operand, Pair)
+            else (operand,)
+        )
+        assert not any(isinstance(part, Not) for part in parts)
+        flat += [None if isinstance(part, Register) else part for part in parts]
+    return flat
+
+
+def _narrowed(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    return words != 0 if dtype.kind == "b" else words.astype(f"u{dtype.itemsize}").view(dtype)
+
+
+def _widened(result: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """As the store of its register writes it: an 8-bit result fills 16 bits, with its sign."""
+    if dtype.kind == "b":
+        return result.astype(np.uint64)
+    if dtype.itemsize == 1:
+        return result.astype(np.int16 if dtype.kind == "i" else np.uint16).view(np.uint16).astype(np.uint64)
+    return np.ascontiguousarray(result).view(f"u{dtype.itemsize}").astype(np.uint64)
+
+
+def _is_open(step: Step, letter: str, one: int, other: int) -> bool:
+    """Of a NaN that abs, neg or cvt give, and any of f64, PTX says no more than that it is one."""
+    words = step.text.partition(" ")[0].split(".")
+    if words[0] not in ("abs", "neg", "cvt") and "f64" not in words:
+        return False
+    result = next((word for word in words[1:] if word in _NANS), None)
+    return result is not None and all(_has_nan(bits, one ^ other, *_NANS[result]) for bits in (one, other))
+
+
+_NANS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52), "f16x2": (5, 10), "bf16x2": (8, 7)}
+
+
+def _has_nan(bits: int, differing: int, exponent_bits: int, fraction_bits: int) -> bool:
+    """Whether each part of the bits that differs is a NaN."""
+    width = 1 + exponent_bits + fraction_bits
+    infinity = (1 << exponent_bits) - 1 << fraction_bits
+    parts = [(bits >> at & (1 << width) - 1, differing >> at & (1 << width) - 1) for at in range(0, 64, width)]
+    return all((part & (1 << width - 1) - 1) > infinity for part, differs in parts if differs)

@@ -1,0 +1,84 @@
+"""The sequences that a GPU is to run are well made: ptxas takes each form, and a wrong result is found and named."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from hypothesis import find
+
+from . import scalar_sequences as sequences
+from .scalar_forms import forms
+
+
+def run(programs, inputs):
+    """What a GPU would store if the table were right."""
+    outputs = np.zeros((len(programs), sequences.MOST_SLOTS, sequences.LANES), np.uint64)
+    for program, given, stored in zip(programs, inputs, outputs, strict=True):
+        held = {
+            (pool, number): given[sequences.POOLS.index(pool) * sequences.PER_POOL + number]
+            for pool in sequences.POOLS
+            for number in range(sequences.PER_POOL)
+        }
+        for each in sequences.placed(program):
+            found = sequences.computed(each.step, {letter: held[place] for letter, place in each.reads.items()})
+            for letter, place in each.writes.items():
+                held[place] = stored[each.slots[letter]] = found[letter]
+    return outputs
+
+
+def test_forms_are_many_and_each_once():
+    assert len(forms()) == len({*forms()}) > 1100
+
+
+def test_a_right_result_is_not_accused_and_a_wrong_one_is_named():
+    batch = sequences.one_of_each()
+    inputs = sequences.inputs_of(batch)
+    outputs = run(batch, inputs)
+    assert not [*sequences.mismatches(batch, inputs, outputs)]
+    place = forms().index("add.rn.f32 d, a, b")
+    outputs[place, 0, 3] ^= 1
+    (mismatch,) = sequences.mismatches(batch, inputs, outputs)
+    assert mismatch.found ^ mismatch.expected == 1 and not mismatch.open
+    assert str(mismatch).startswith("add.rn.f32 d, a, b: of 0x")
+
+
+def test_only_nan_of_f64_and_of_signs_is_open():
+    batch = sequences.one_of_each()
+    inputs = sequences.inputs_of(batch)
+    outputs = run(batch, inputs)
+    for text, nan in (
+        ("add.rn.f64 d, a, b", 0x7FF8 << 48),
+        ("add.rn.f32 d, a, b", 0x7FC00000),
+        ("neg.f16 d, a", 0x7E00),
+    ):
+        place = forms().index(text)
+        lanes = outputs[place, 0]
+        (widest,) = sequences.steps()[place].instructions[0][1].results
+        is_nan = np.isnan(lanes.astype(f"u{widest.itemsize}").view(f"f{widest.itemsize}"))
+        assert is_nan.any()
+        lanes[is_nan] = nan + 1
+    found = {mismatch.text: mismatch.open for mismatch in sequences.mismatches(batch, inputs, outputs)}
+    assert found == {"add.rn.f64 d, a, b": True, "add.rn.f32 d, a, b": False, "neg.f16 d, a": True}
+
+
+def test_later_steps_read_what_earlier_ones_wrote():
+    program = find(
+        sequences.programs,
+        lambda program: any(
+            place[1] >= sequences.PER_POOL for each in sequences.placed(program) for place in each.reads.values()
+        ),
+    )
+    inputs = sequences.inputs_of([program])
+    assert not [*sequences.mismatches([program], inputs, run([program], inputs))]
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
+def test_ptxas_takes_every_form(tmp_path):
+    source = tmp_path / "sequences.ptx"
+    source.write_text(sequences.ptx_of(sequences.one_of_each()))
+    command = ["ptxas", "-arch=sm_90a", str(source), "-o", str(tmp_path / "sequences.cubin")]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
