@@ -20,7 +20,7 @@ TABLES = (0x00, 0x01, 0x17, 0x1B, 0x40, 0x6A, 0x80, 0x96, 0xAC, 0xC0, 0xCA, 0xE8
 
 @cache
 def forms() -> list[str]:
-    return [*_integers(), *_bits(), *_floats(), *_comparisons(), *_conversions(), *_moves()]
+    return [*_integers(), *_bits(), *_floats(), *_comparisons(), *_conversions(), *_conversions_of_floats(), *_moves()]
 
 
 def _integers() -> Iterator[str]:
@@ -148,6 +148,9 @@ def _conversions() -> Iterator[str]:
         yield f"cvt.{mode}.{to}.{of} d, a"
         if of == "f32":
             yield from (f"cvt.{mode}.ftz.{to}.f32 d, a", f"cvt.{mode}.sat.{to}.f32 d, a")
+
+
+def _conversions_of_floats() -> Iterator[str]:
     yield from (f"cvt.{mode}{ftz}.f32.f64 d, a" for mode, ftz in product(MODES, ("", ".ftz")))
     yield from (f"cvt.{mode}.f16.f64 d, a" for mode in MODES)
     yield from (f"cvt.{mode}{more}.f16.f32 d, a" for mode, more in product(("rn", "rz"), ("", ".relu")))

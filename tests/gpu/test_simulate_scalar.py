@@ -40,7 +40,7 @@ def done(call):
 
 def outputs_of(batch, inputs, stream):
     """What the GPU stores: one launch, a CTA of one warp for each sequence."""
-    kernel = ObjectCode.from_ptx(sequences.ptx_of(batch)).get_kernel("sequences")
+    kernel = ObjectCode.from_ptx(sequences.ptx_of(batch).encode()).get_kernel("sequences")
     outputs = np.zeros((len(batch), sequences.MOST_SLOTS, sequences.LANES), np.uint64)
     memory = [done(driver.cuMemAlloc(array.nbytes)) for array in (inputs, outputs)]
     try:
