@@ -21,6 +21,7 @@ from .enums import (
 )
 from .errors import CompileError, TensorMapError, TensorMapFault
 from .include_path import include_path
+from .map_type import MapPointer, MapType
 from .options import (
     TensorMapDescriptorOptions,
     TensorMapIm2colOptions,
@@ -45,6 +46,8 @@ __all__ = [
     "Im2colWideParams",
     "KernelParameter",
     "KernelParameters",
+    "MapPointer",
+    "MapType",
     "PreparedLaunch",
     "StridedMemoryView",
     "Suggestion",

@@ -17,7 +17,7 @@ from .limits import CORNER_BITS, MAX_RANK
 from .options import Choice, Integers, TensorMapOptions
 from .swizzle_pattern import SPAN_BYTES
 
-__all__ = ["MapType", "box_extent"]
+__all__ = ["MapPointer", "MapType", "box_extent"]
 
 _CPP_NAMES = {"tiled": "TiledMap", "im2col": "Im2colMap"}
 # What the header's enumerators begin with, for each option that a type states.
@@ -185,3 +185,15 @@ class MapType:
     def _enumerator(self, name: str) -> str:
         """The header's name of an option's value."""
         return _CPP_PREFIXES[name] + getattr(self, name).short_name.removeprefix("16").removesuffix("_REQUEST_ZERO_FMA")
+
+
+@dataclass(frozen=True, slots=True)
+class MapPointer:
+    """The type of a kernel's parameter that points to typed maps in memory, such as those of a ``TensorMapArray``.
+
+    Parameters
+    ----------
+    target : MapType
+    """
+
+    target: MapType

@@ -7,22 +7,14 @@ kernel's type does (cuda_tma/signature.cuh). What is not read is not guessed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import TensorMapError
-from ..map_type import MapType
+from ..map_type import MapPointer, MapType
 from .itanium import read
 from .type_tree import Builtin, Function, Named, Node, Pointer
 
 __all__ = ["MapPointer", "ParameterType", "parameter_types", "plain_name"]
-
-
-@dataclass(frozen=True, slots=True)
-class MapPointer:
-    """A parameter that points to typed maps in memory, such as those of a ``TensorMapArray``."""
-
-    target: MapType
 
 
 ParameterType = Literal["integer", "float", "bool", "pointer"] | MapType | MapPointer | None

@@ -15,9 +15,9 @@ from .typed_map cimport typed_map
 
 from cuda.core import Kernel
 
-from ..map_type import MapType
+from ..map_type import MapPointer, MapType
 from .compiled import compiled_of
-from .mangled import MapPointer, parameter_types, plain_name
+from .mangled import parameter_types, plain_name
 
 _KINDS = {None: ANY, "integer": INTEGER, "float": FLOAT, "bool": BOOL, "pointer": POINTER}
 

@@ -1,1 +1,6 @@
-"""What maps were uploaded to: nothing here is for Python."""
+from typing_extensions import disjoint_base
+
+from .._read.weak_cache import Known
+
+@disjoint_base
+class UploadedMaps(Known): ...
