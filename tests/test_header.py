@@ -26,7 +26,7 @@ from cuda_tma.include_path import include_path
 HEADER = Path(include_path(), "cuda_tma", "tma.cuh")
 FOLDER = HEADER.parent
 TARGETS = ("sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
-COORDINATES = ("x", "x, y", "x, y, -4", "x, y, 0, 1", "x, y, 0, 1, 2u")
+COORDINATES = ("x", "x, y", "x, y, 4", "x, y, 0, 1", "x, y, 0, 1, 2u")
 OFFSETS = {3: "1", 4: "1, y", 5: "1, 2, 3u"}
 POLICIES = ("", ", evict_last()")
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "bit_and", "bit_or", "bit_xor")
@@ -116,7 +116,7 @@ OTHER_STATEMENTS = [
                 for name in names.split()
             ),
         )
-        for policy in ("", ", evict_first()", ", evict_normal()", ", evict_unchanged()")
+        for policy in ("", ", evict_first()", ", evict_normal()", ", evict_last(0.5f)")
     ),
     "full.init(2); fence_barrier_init(); full.expect_tx(16); full.arrive_expect_tx(16);",
     "full.arrive(); full.arrive(3); full.arrive_at(1); full.arrive_at(full.in_cta(1).address());",
@@ -133,7 +133,9 @@ OTHER_STATEMENTS = [
     "full.invalidate();",
     "commit_group(); wait_group(); wait_group<3>(); wait_group_read(); wait_group_read<1>();",
     "fence_proxy_async(); fence_proxy_async_cluster(); fence_proxy_async_global(); fence_proxy_async_all();",
+    "global[0] = evict_unchanged().bits + evict_first(0.25f).bits;",
     "fence_tensor_map_release(); fence_tensor_map_acquire(map);",
+    "refuse_store_at(Coordinates{x, 0});",
     "prefetch_tensor_map(map); prefetch_tensor_map(as_tensor_map(twin)); prefetch_tensor_map(*map_address(map));",
     "if (elect_one()) global[cluster_cta_rank() + cluster_cta_count()] = smem_address(tile) + full.address();",
     "cluster_arrive_relaxed(); cluster_wait(); cluster_arrive(); cluster_wait();",

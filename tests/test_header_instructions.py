@@ -23,6 +23,7 @@ PARAMETERS = {
     **dict.fromkeys(("arrivals", "bytes", "parity", "nanoseconds", "rank"), "unsigned"),
     **dict.fromkeys("abcde", "int"),
     **dict.fromkeys(("r", "s", "t", "mask"), "unsigned short"),
+    "fraction": "float",
     "word": "unsigned*",
     "out": "unsigned long long*",
 }
@@ -101,6 +102,7 @@ TRY_WAIT_CLUSTER = TRY_WAIT.replace("parity.shared", "parity.acquire.cluster.sha
 ELECT = f"elect.sync {0xFFFFFFFF}"
 OTHERS = {
     "*word = smem_address(tile);": "st.global.u32 [word], shared(tile)",
+    "refuse_store_at(Coordinates{a, b});": "",
     "*word = cluster_address(tile, rank);": f"st.global.u32 [word], {REMOTE.format('tile')}",
     "*word = full->address();": "st.global.u32 [word], shared(full)",
     "*word = full->in_cta(rank).address();": f"st.global.u32 [word], {REMOTE.format('full')}",
@@ -166,6 +168,12 @@ OTHERS = {
     **{
         f"out[0] = {priority}().bits;": f"st.global.u64 [out], createpolicy.fractional.L2::{priority}.b64(1.0)"
         for priority in ("evict_first", "evict_last", "evict_normal", "evict_unchanged")
+    },
+    **{
+        f"out[0] = {priority}(fraction).bits;": (
+            f"st.global.u64 [out], createpolicy.fractional.L2::{priority}.L2::evict_unchanged.b64(fraction)"
+        )
+        for priority in ("evict_first", "evict_last")
     },
     # Indices of any integer type reach the instruction whole.
     "prefetch(*map, Coordinates{-70000, 1ll << 20, 3u});": (

@@ -10,7 +10,7 @@ from cuda_tma.data_type import ELEMENTS
 from cuda_tma.enums import TensorMapDataType, TensorMapSwizzle
 
 from .ptx_interpreter import effects, source_of
-from .test_header import TARGETS, cubin, defined_in, nvcc, ptx, words
+from .test_header import FOLDER, TARGETS, cubin, defined_in, nvcc, ptx, words
 
 PARAMETERS = {
     "tile": "void*",
@@ -166,7 +166,9 @@ HEADERS = {
 }
 # What is no instruction, or stands in a header of its own.
 OTHERS = {"set_derived_bytes"}
-EVERY = "".join(f"#include <cuda_tma/{header}>\n" for header in [*HEADERS, "tma.cuh"])
+EVERY = "".join(
+    f"#include <cuda_tma/{path.name}>\n" for path in sorted(FOLDER.glob("*.cuh")) if "macros" not in path.name
+)
 
 
 def of(header: str) -> dict[str, str]:

@@ -34,11 +34,15 @@ RIGHT = {
         "load_im2col(tile, map, full, Coordinates{0, 0, 0, 0}, Offsets{255, x});"
         "load_im2col(tile, map, full, Coordinates{0, 0, 0, 0, 0}, Offsets{31, y, 31u});"
     ),
+    "a store in a loop that begins before the tensor": (
+        "for (int i = -1; i < 3; ++i) { if (i >= 0) store(map, Coordinates{0, 16 * i}, tile); }"
+    ),
     "a barrier of an array": "__shared__ Barrier ring[4]; for (Barrier& each : ring) each.init(1);",
     "shared memory behind a pointer": "load(*tiles, map, full, Coordinates{0, 0});",
 }
 COPIED = "this_TensorMap_is_a_copy_in_local_memory__declare_the_parameter_as_const___grid_constant___TensorMap"
 OUTSIDE = "this_tile_or_Barrier_is_not_in_shared_memory__declare_it_as___shared__"
+BEFORE = "a_store_or_reduction_at_a_negative_coordinate_ends_the_kernel__move_the_map_or_store_a_smaller_box"
 OFFSET = "an_offset_is_the_position_in_the_filter__from_0_to_65535_in_3D__to_255_in_4D__to_31_in_5D"
 WRONG = {
     "a parameter without __grid_constant__": (LOAD.format("copied"), COPIED),
@@ -63,6 +67,10 @@ WRONG = {
         "load(tile, map, full, Coordinates{1ll << 33, 2});",
         "a_coordinate_has_32_bits_and_counts_elements_from_the_start_of_its_dimension__move_the_map_instead",
     ),
+    "a store before the tensor": ("store(map, Coordinates{0, -16}, tile);", BEFORE),
+    "a reduction before the tensor": ("reduce<Reduction::add>(map, Coordinates{x, 0, 0u - 1}, tile);", BEFORE),
+    "pixels stored before the tensor": ("store_im2col(map, Coordinates{-8, x, x}, tile);", BEFORE),
+    "pixels reduced before it": ("reduce_im2col<Reduction::max>(map, Coordinates{0, 0, 0, -1}, tile);", BEFORE),
     "a negative offset": ("load_im2col(tile, map, full, Coordinates{0, 0, 0, 0}, Offsets{-1, 0});", OFFSET),
     "an offset beyond 3-D": ("load_im2col(tile, map, full, Coordinates{0, 0, 0}, Offsets{65536});", OFFSET),
     "an offset beyond 4-D": ("load_im2col(tile, map, full, Coordinates{0, 0, 0, 0}, Offsets{0, 256});", OFFSET),
@@ -127,7 +135,7 @@ def test_a_mistake_is_named(name):
 
 def test_every_refusal_is_tested():
     sentences = re.findall(r'CUDA_TMA_REFUSAL\(\w+,\s*"(\w+)', (FOLDER / "refuse.cuh").read_text())
-    assert len(sentences) == 4
+    assert len(sentences) == 5
     for sentence in sentences:
         assert any(sentence.startswith(message) or message.startswith(sentence) for _, message in WRONG.values())
 

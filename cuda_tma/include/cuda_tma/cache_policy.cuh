@@ -18,4 +18,15 @@ __device__ inline CachePolicy evict_normal() { CUDA_TMA_CREATE_POLICY("evict_nor
 __device__ inline CachePolicy evict_unchanged() { CUDA_TMA_CREATE_POLICY("evict_unchanged"); }  // as the line is now
 #undef CUDA_TMA_CREATE_POLICY
 
+// ... for about this part of the accesses, more than 0 and at most 1; the rest leaves lines as they are: so that what
+// is kept fits L2.
+#define CUDA_TMA_CREATE_POLICY(priority)                                                   \
+    CachePolicy policy;                                                                    \
+    asm("createpolicy.fractional.L2::" priority ".L2::evict_unchanged.b64 %0, %1;"         \
+        : "=l"(policy.bits) : "f"(fraction));                                              \
+    return policy
+__device__ inline CachePolicy evict_first(float fraction) { CUDA_TMA_CREATE_POLICY("evict_first"); }
+__device__ inline CachePolicy evict_last(float fraction) { CUDA_TMA_CREATE_POLICY("evict_last"); }
+#undef CUDA_TMA_CREATE_POLICY
+
 }  // namespace cuda_tma

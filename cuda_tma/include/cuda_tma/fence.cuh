@@ -17,8 +17,8 @@ __device__ inline void fence_proxy_async_cluster() {
     asm volatile("fence.proxy.async.shared::cluster;" ::: "memory");
 }
 
-// ... .global: global memory. After ordinary writes that a copy is to read in the same grid: each writer, before it tells
-// the thread that copies.
+// ... .global: global memory. After ordinary writes that a copy is to read in the same grid: each writer, before it
+// tells the thread that copies.
 __device__ inline void fence_proxy_async_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 // ... of all memory.

@@ -47,5 +47,7 @@
 
 // Operands of a load behind those: [%6] or [%9] is `tile`, then the map and the barrier.
 #define CUDA_TMA_LOAD_OPERANDS "r"(smem_address(tile)), "l"(map_address(map)), "r"(full.address())
+// Of a store, in the same way.
+#define CUDA_TMA_STORE_OPERANDS "l"(map_address(map)), "r"(smem_address(tile))
 #define CUDA_TMA_COMPLETE ".mbarrier::complete_tx::bytes"
 #define CUDA_TMA_MULTICAST CUDA_TMA_COMPLETE ".multicast::cluster"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/multimem.cuh: one address for the memory of several GPUs (cuMulticastCreate): what is written there is
-// written to all, and what is read is combined from all, by the switch between them. Documented in the ISA and assembled
-// for every target; not run on hardware. One function is one PTX instruction. ISA: "multimem".
+// written to all, and what is read is combined from all, by the switch between them. Documented in the ISA and
+// assembled for every target; not run on hardware. CUDA 12.1 on. One function is one PTX instruction. ISA: "multimem".
 #pragma once
 
 namespace cuda_tma {

@@ -40,6 +40,8 @@ CUDA_TMA_REFUSAL(refuse_address_outside_shared_memory,
                  "this_tile_or_Barrier_is_not_in_shared_memory__declare_it_as___shared___and_a_tile_alignas_128")
 CUDA_TMA_REFUSAL(refuse_coordinate_beyond_32_bits,
                  "a_coordinate_has_32_bits_and_counts_elements_from_the_start_of_its_dimension__move_the_map_instead")
+CUDA_TMA_REFUSAL(refuse_store_before_the_tensor,
+                 "a_store_or_reduction_at_a_negative_coordinate_ends_the_kernel__move_the_map_or_store_a_smaller_box")
 CUDA_TMA_REFUSAL(refuse_offset_out_of_range,
                  "an_offset_is_the_position_in_the_filter__from_0_to_65535_in_3D__to_255_in_4D__to_31_in_5D"
                  "__padding_belongs_into_the_coordinates")

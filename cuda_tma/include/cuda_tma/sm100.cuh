@@ -55,14 +55,15 @@ template <typename Policy = NoCachePolicy>
 __device__ void store_scatter4(const TensorMap& map, int column, FourRows rows, const void* tile, Policy policy = {}) {
     require_scatter4<Policy>();
     CUDA_TMA_FOUR_ROWS("cp.async.bulk.tensor", ".global.shared::cta.tile::scatter4.bulk_group", "[%6, ", "], [%7]",
-                       "l"(map_address(map)), "r"(smem_address(tile)));
+                       CUDA_TMA_STORE_OPERANDS);
 }
 
 // cp.async.bulk.prefetch.tensor .tile::gather4.
 template <typename Policy = NoCachePolicy>
 __device__ void prefetch_gather4(const TensorMap& map, int column, FourRows rows, Policy policy = {}) {
     require_gather4_prefetch<Policy>();
-    CUDA_TMA_FOUR_ROWS("cp.async.bulk.prefetch.tensor", ".L2.global.tile::gather4", "[%6, ", "]", "l"(map_address(map)));
+    CUDA_TMA_FOUR_ROWS("cp.async.bulk.prefetch.tensor", ".L2.global.tile::gather4", "[%6, ", "]",
+                       "l"(map_address(map)));
 }
 
 // ---- im2col along W ----
@@ -95,8 +96,8 @@ template <int Rank, typename Policy = NoCachePolicy>
 __device__ void prefetch_im2col_w(const TensorMap& map, Coordinates<Rank> at, unsigned short w_halo,
                                   unsigned short w_offset, Policy policy = {}) {
     require_im2col_w_prefetch<Policy>();
-    CUDA_TMA_PIXELS("cp.async.bulk.prefetch.tensor", ".L2.global.im2col::w", "[%6, ", "], {%7, %8}", "l"(map_address(map)),
-                    CUDA_TMA_HALO)
+    CUDA_TMA_PIXELS("cp.async.bulk.prefetch.tensor", ".L2.global.im2col::w", "[%6, ", "], {%7, %8}",
+                    "l"(map_address(map)), CUDA_TMA_HALO)
 }
 
 // cp.async.bulk.tensor .im2col::w::128: 128 pixels, with the halo after every 32.
@@ -123,8 +124,8 @@ template <int Rank, typename Policy = NoCachePolicy>
 __device__ void prefetch_im2col_w_128(const TensorMap& map, Coordinates<Rank> at, unsigned short w_halo,
                                       unsigned short w_offset, Policy policy = {}) {
     require_im2col_w_128<Policy>();
-    CUDA_TMA_PIXELS("cp.async.bulk.prefetch.tensor", ".L2.global.im2col::w::128", "[%6, ", "], {%7, %8}", "l"(map_address(map)),
-                    CUDA_TMA_HALO)
+    CUDA_TMA_PIXELS("cp.async.bulk.prefetch.tensor", ".L2.global.im2col::w::128", "[%6, ", "], {%7, %8}",
+                    "l"(map_address(map)), CUDA_TMA_HALO)
 }
 
 // ---- pairs of CTAs ----

@@ -2,7 +2,7 @@
 //
 // cuda_tma/store_async.cuh: single values, to shared memory of another CTA of the cluster (or of this one), whose
 // barrier counts the bytes as those of a copy: who waits for it, by wait_cluster(), sees them. No fence is needed
-// before, since the values come from registers. One function is one PTX instruction.
+// before, since the values come from registers. CUDA 12.1 on. One function is one PTX instruction.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -30,7 +30,8 @@ __device__ void store_async(Value* destination, unsigned cta_rank, Value value, 
     }
 }
 
-// operation, C++ type, the instruction's qualifiers: all that it has. ISA: "red.async".
+// operation, C++ type, the instruction's qualifiers: all that it has, .s64 since a CUDA between 12.4 and 12.8.
+// ISA: "red.async".
 #define CUDA_TMA_ASYNC_REDUCTIONS(ROW)                                                                             \
     ROW(add, unsigned, ".add.u32", "r") ROW(add, int, ".add.s32", "r")                                             \
     ROW(add, unsigned long long, ".add.u64", "l") ROW(add, long long, ".add.s64", "l")                             \

@@ -52,6 +52,16 @@ struct Coordinates {
 template <typename... Index>
 Coordinates(Index...) -> Coordinates<sizeof...(Index)>;
 
+// Where a store or a reduction begins: a negative coordinate kills the context.
+template <int Rank>
+__device__ void refuse_store_at(Coordinates<Rank> at) {
+    refuse_store_before_the_tensor_if(at.value[0] < 0);
+    refuse_store_before_the_tensor_if(at.value[1] < 0);
+    refuse_store_before_the_tensor_if(at.value[2] < 0);
+    refuse_store_before_the_tensor_if(at.value[3] < 0);
+    refuse_store_before_the_tensor_if(at.value[4] < 0);
+}
+
 // Im2col: the position in the filter, innermost spatial dimension first: Offsets{s, r}. Each from 0 to 65535 in a 3-D
 // map, to 255 in a 4-D one, to 31 in a 5-D one. ISA: "im2col mode".
 template <int Count>

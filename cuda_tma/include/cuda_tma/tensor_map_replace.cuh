@@ -19,7 +19,7 @@
 //     load(tile, maps[i], ...);
 //
 // Dimensions are in the driver's order, innermost first; values are those that the driver's encoder takes. Nothing
-// checks them: the rules are the same (docs/rules.md). Of tiled maps. ISA: "tensormap.replace".
+// checks them: the rules are the same (docs/rules.md). Of tiled maps. CUDA 12.3 on. ISA: "tensormap.replace".
 #pragma once
 
 #include <cuda_tma/scope.cuh>

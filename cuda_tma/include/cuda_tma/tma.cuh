@@ -6,12 +6,19 @@
 // neighbours, defines no name outside the namespace cuda_tma and no macro that outlives it, so it can stand beside CCCL
 // and CUTLASS. This file has the copies of tensors; what they need, and what stands around them, is beside it:
 //
-//     tensor_map.cuh    TensorMap, Coordinates, Offsets        barrier.cuh  Barrier, fences, clusters, elect_one
-//     cache_policy.cuh  evict_first() and the like             bulk.cuh     copies without a tensor map, groups
-//     swizzle.cuh       where a byte of a tile lies
+//     tensor_map.cuh    TensorMap, Coordinates, Offsets     barrier.cuh  Barrier, elect_one
+//     cache_policy.cuh  evict_first() and the like          fence.cuh    between ordinary accesses and copies
+//     swizzle.cuh       where a byte of a tile lies         cluster.cuh  clusters, dependent grids
+//     bulk.cuh          copies without a tensor map, groups
 //
-// Not included: pipeline.cuh (a ring of tiles), warpgroup.cuh (groups of warps with roles of their own), wgmma.cuh (tensor
-// cores of compute capability 9.0), mma.cuh (those of every target), sm100.cuh (what compute capability 10 adds).
+// Not included, as not every kernel needs them:
+//
+//     tile.cuh          tiles that say what they hold       scope.cuh               flags between CTAs, or GPUs
+//     pipeline.cuh      a ring of tiles                     store_async.cuh         values into other CTAs
+//     warpgroup.cuh     warps with roles of their own       tensor_map_replace.cuh  maps that the GPU changes
+//     wgmma.cuh         tensor cores, sm_90a                cluster_launch.cuh      work of clusters not yet started
+//     mma.cuh           tensor cores, every target          multimem.cuh            one address for several GPUs
+//     sm100.cuh         copies of compute capability 10
 //
 //     extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, float* out) {
 //         using namespace cuda_tma;
@@ -86,21 +93,23 @@ __device__ void load_im2col_multicast(void* tile, const TensorMap& map, Barrier&
 // commit_group(), wait_group.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
-    CUDA_TMA_TILED("cp.async.bulk.tensor", ".global.shared::cta.tile.bulk_group", "[%6, ", "], [%7]", "l"(map_address(map)),
-                   "r"(smem_address(tile)))
+    refuse_store_at(at);
+    CUDA_TMA_TILED("cp.async.bulk.tensor", ".global.shared::cta.tile.bulk_group", "[%6, ", "], [%7]",
+                   CUDA_TMA_STORE_OPERANDS)
 }
 
 // ... .im2col_no_offs.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store_im2col(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
+    refuse_store_at(at);
     CUDA_TMA_PIXELS("cp.async.bulk.tensor", ".global.shared::cta.im2col_no_offs.bulk_group", "[%6, ", "], [%7]",
-                    "l"(map_address(map)), "r"(smem_address(tile)))
+                    CUDA_TMA_STORE_OPERANDS)
 }
 
 #define CUDA_TMA_REDUCE(RANKS, mode, reduction, operation)                                                         \
     if constexpr (Operation == Reduction::reduction) {                                                             \
         RANKS("cp.reduce.async.bulk.tensor", ".global.shared::cta" operation mode ".bulk_group", "[%6, ",          \
-              "], [%7]", "l"(map_address(map)), "r"(smem_address(tile)))                                                       \
+              "], [%7]", CUDA_TMA_STORE_OPERANDS)                                                                  \
     }
 #define CUDA_TMA_REDUCTIONS(...)                                                                                   \
     CUDA_TMA_REDUCE(__VA_ARGS__, add, ".add") CUDA_TMA_REDUCE(__VA_ARGS__, min, ".min")                            \
@@ -112,12 +121,14 @@ __device__ void store_im2col(const TensorMap& map, Coordinates<Rank> at, const v
 // type is that of the map: an operation that it lacks kills the context.
 template <Reduction Operation, int Rank, typename Policy = NoCachePolicy>
 __device__ void reduce(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
+    refuse_store_at(at);
     CUDA_TMA_REDUCTIONS(CUDA_TMA_TILED, ".tile")
 }
 
 // ... .im2col_no_offs.
 template <Reduction Operation, int Rank, typename Policy = NoCachePolicy>
 __device__ void reduce_im2col(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
+    refuse_store_at(at);
     CUDA_TMA_REDUCTIONS(CUDA_TMA_PIXELS, ".im2col_no_offs")
 }
 
