@@ -167,7 +167,7 @@ class _Reader:
         else:
             raise ValueError(code)
         self.substitutions.append(node)
-        return self.one(node)
+        return self.with_arguments(self.one(node)) if code == "T" else self.one(node)  # T_ may be a template: T_IiE
 
     def function_type(self) -> Function:
         """``FvifE``, of which the first is the return type; ``v`` alone is no parameter."""
@@ -303,8 +303,10 @@ class _Reader:
                 terms.append(Named((), self.arguments()))
             elif code[0].isdigit():
                 terms.append(Named((self.source_name(),)))
-            elif code in ("cl", "il"):  # a call, a list in braces: up to an E of its own
+            elif code in ("cl", "il", "tl"):  # a call, a list in braces, that of a type: up to an E of its own
                 self.at += 2
+                if code == "tl":
+                    self.type()
                 terms += [code, self.expression("E")]
             elif code.islower():
                 self.at += 2

@@ -127,3 +127,46 @@ def test_memory_of_a_peer_is_read_through_its_address(device, devices, tensors):
     window = TileReader(device, device.create_stream()).read(descriptor, (16, 32))
     elements = tensors[1].cpu().numpy().view(np.uint32)
     assert first_difference(window, expected_window(elements, BOX, (1, 1), (16, 32), "NONE", 0, len(window))) is None
+
+
+TYPED = """
+#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+using Window = Tile<FLOAT32, Box<16, 32>, SWIZZLE_128B>;
+extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> from, float* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    Window& tile = *reinterpret_cast<Window*>(memory + 64 * 1024);
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tile);
+        load(tile, from, full, Coordinates{32, 16});
+    }
+    __syncthreads();
+    full.wait(0);
+    for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) out[i] = tile(i / 32, i % 32);
+}
+"""
+
+
+def test_tensors_are_given_to_a_launch_on_their_device(devices, tensors):
+    """And each device has a limit on shared memory of its own. Elsewhere they are refused: no map is made."""
+    kernel = cuda_tma.compile(TYPED, "copy", cache=False)
+    config = core.LaunchConfig(grid=1, block=32, shmem_size=68 * 1024)
+    outs = [torch.zeros(16, 32, device=f"cuda:{n}") for n in range(2)]
+    streams = []
+    for device in devices:
+        device.set_current()
+        torch.cuda.synchronize(device.device_id)
+        streams.append(device.create_stream())
+    for n, device in enumerate(devices):
+        device.set_current()
+        cuda_tma.launch(streams[n], config, kernel, tensors[n], outs[n])
+        streams[n].sync()
+        assert torch.equal(outs[n], tensors[n][16:32, 32:64])
+        with pytest.raises(cuda_tma.TensorMapError, match=rf"argument 0 \(from\) .* on device {1 - n} and the current"):
+            cuda_tma.launch(streams[n], config, kernel, tensors[1 - n], outs[n])
+        with pytest.raises(cuda_tma.TensorMapError, match=rf"argument 0: a tensor's map .* Device\({1 - n}\).set_curr"):
+            cuda_tma.launch(streams[1 - n], config, kernel, tensors[n], outs[n])
+        torch.cuda.synchronize()
