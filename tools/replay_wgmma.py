@@ -33,9 +33,11 @@ def read(path: str) -> tuple[dict, dict[str, np.ndarray]]:
     return facts, arrays
 
 
-def agreement(form: Form, recorded: np.ndarray, adder: Adder | None = None) -> dict[str, tuple[int, int]]:
+def agreement(
+    form: Form, instruction: str, recorded: np.ndarray, adder: Adder | None = None
+) -> dict[str, tuple[int, int]]:
     """By suite: how many results are the model's, of how many."""
-    equal = multiply(form, *operands(form), adder) == recorded
+    equal = multiply(form, *operands(form), instruction, adder) == recorded
     found: dict[str, tuple[int, int]] = {}
     for block, where in zip(blocks(form), equal, strict=True):
         right, of = found.get(block.suite, (0, 0))
@@ -53,11 +55,11 @@ CHOICES = {
 }
 
 
-def best(form: Form, recorded: np.ndarray) -> tuple[int, Adder]:
+def best(form: Form, instruction: str, recorded: np.ndarray) -> tuple[int, Adder]:
     """From the first guess on, one parameter after the other until none is better: how many results, and with what."""
 
     def score(adder: Adder) -> int:
-        return sum(right for right, _ in agreement(form, recorded, adder).values())
+        return sum(right for right, _ in agreement(form, instruction, recorded, adder).values())
 
     adder, found = adder_of(form), -1
     while (now := score(adder)) > found:
@@ -70,15 +72,15 @@ def best(form: Form, recorded: np.ndarray) -> tuple[int, Adder]:
     return found, adder
 
 
-def show(form: Form, recorded: np.ndarray, most: int) -> None:
+def show(form: Form, instruction: str, recorded: np.ndarray, most: int) -> None:
     """The first results of each suite that are not the model's: its terms, as powers of 2, and both sums."""
     a, b, c = operands(form)
-    unequal = multiply(form, a, b, c) != recorded
+    unequal = multiply(form, a, b, c, instruction) != recorded
     for number, block in enumerate(blocks(form)):
         for row, column in np.argwhere(unequal[number])[:most]:
             products = _values(form.a, a[number, row]) * _values(form.b, b[number, column])
             terms = [float(x).hex() for x in products if x]
-            modelled = multiply(form, a[number, [row]], b[number, [column]], c[number, [row]][:, [column]])
+            modelled = multiply(form, a[number, [row]], b[number, [column]], c[number, [row]][:, [column]], instruction)
             print(
                 f"  {block.suite} {number},{row},{column}: {' '.join(terms)} + {_hex(form, c[number, row, column])}"
                 f" = {_hex(form, recorded[number, row, column])}, in the model {_hex(form, modelled.item())}"
@@ -107,13 +109,13 @@ def main() -> None:
     for form, instruction in product(FORMS, ("wgmma", "mma")):
         recorded = results[f"{form}/{instruction}"]
         assert facts[str(form)]["operands"] == digest(form), f"other operands were recorded: {form}"
-        shares = [f"{suite} {right}/{of}" for suite, (right, of) in agreement(form, recorded).items()]
+        shares = [f"{suite} {right}/{of}" for suite, (right, of) in agreement(form, instruction, recorded).items()]
         print(f"{instruction} {form}: {', '.join(shares)}")
         if form.sums != "s32" and given.search:
-            score, adder = best(form, recorded)
+            score, adder = best(form, instruction, recorded)
             print(f"  {score} of {recorded.size} with {adder}")
         if form.sums != "s32" and given.show:
-            show(form, recorded, given.show)
+            show(form, instruction, recorded, given.show)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,14 @@
-"""A model of how tensor cores add: products whole, all terms cut to a common last bit, one sum, one rounding.
+"""How tensor cores of compute capability 9.0 add, to the last bit.
 
-What literature says of Hopper, to be checked by ``replay_wgmma.py`` against a recording: the terms of one instruction,
-C among them, are aligned to the largest exponent, that of a product being the sum of its factors', and cut toward zero
-a number of bits below; their sum is exact; it is rounded toward zero to f32, of 8-bit types to its first 13 bits, and
-to nearest to f16 (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores",
-arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004).
+The terms of one instruction, C among them, are aligned to the largest exponent, that of a product being the sum of its
+factors', and cut toward zero 25 bits below it, of 8-bit types 13; their sum is exact; it is rounded toward zero to f32,
+of 8-bit types to its first 13 bits, and to nearest to f16. Integers are added exactly. So wgmma, and mma.sync but for
+8-bit floating types: those it converts to f16, multiplies in two halves, and then adds C as any other number is added.
+
+Literature says so of the first (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix
+Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004).
+All 106,496 results in tests/data/wgmma_sm90.npz are the model's (one H200; the two halves are what ptxas of CUDA 13
+makes of mma.sync), and none changed with A in registers, with N, or with two instructions in one group.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ class Adder:
 
 
 def adder_of(form: Form) -> Adder:
-    """The first guess: see above."""
+    """Of wgmma, and of mma.sync of 16 bits and tf32."""
     eight_bits = FORMATS[form.a].itemsize == 1
     fraction_bits = 13 if eight_bits else 25
     if form.sums == "f16":
@@ -101,18 +105,35 @@ def rounded(format: Format, whole: np.ndarray, last: np.ndarray, kept_bits: int,
     return (np.minimum(bits, infinity) | np.where(whole < 0, sign, 0)).astype(np.uint32)
 
 
-def multiply(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Adder | None = None) -> np.ndarray:
-    """D of one instruction, as bits: A (..., m, k), B (..., n, k), C (..., m, n)."""
+def multiply(
+    form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, instruction: str = "wgmma", adder: Adder | None = None
+) -> np.ndarray:
+    """D of one instruction, wgmma or mma, as bits: A (..., m, k), B (..., n, k), C (..., m, n)."""
     if form.sums == "s32":
         return _multiply_integers(form, a, b, c)
-    adder = adder or adder_of(form)
-    sums = FORMATS[form.sums]
+    c = c.astype(np.uint16 if form.sums == "f16" else np.uint32)
     with np.errstate(all="ignore"):
-        d = c.astype(np.uint32)
-        for first in range(0, form.k, adder.group):
-            part = slice(first, first + adder.group)
-            d = _add(form, a[..., None, part], b[..., None, :, part], d, adder, sums)
+        if adder is None and instruction == "mma" and FORMATS[form.a].itemsize == 1:
+            return _multiply_as_f16(form, a, b, c)
+        return _multiply(form, a, b, c, adder or adder_of(form))
+
+
+def _multiply(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Adder) -> np.ndarray:
+    d = c.astype(np.uint32)
+    for first in range(0, form.k, adder.group):
+        part = slice(first, first + adder.group)
+        d = _add(form, a[..., None, part], b[..., None, :, part], d, adder, FORMATS[form.sums])
     return d.astype(c.dtype)
+
+
+def _multiply_as_f16(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The first two of every four elements (a register's lower half), the others, then C."""
+    halves = np.argsort(np.arange(form.k) % 4 // 2, kind="stable")
+    adder = Adder(25, 16, FORMATS[form.sums].mantissa_bits, nearest=form.sums == "f16")
+    product = _multiply(form, a[..., halves], b[..., halves], np.zeros_like(c), adder)
+    dtype = np.float16 if form.sums == "f16" else np.float32
+    total = product.view(dtype) + c.view(dtype)
+    return np.where(np.isnan(total), np.iinfo(c.dtype).max // 2, total.view(c.dtype)).astype(c.dtype)
 
 
 def _add(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Adder, sums: Format) -> np.ndarray:
