@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from ._lanes import WARP
+from ._lanes import WARP, WARPGROUP
 
 __all__ = ["Geometry"]
 
@@ -25,7 +25,7 @@ class Geometry:
     grid, block, cluster : tuple of int
         In CTAs, threads and CTAs.
     lanes, lanes_of_cta : int
-        All, and of each CTA: its threads, rounded up to warps.
+        All, and of each CTA: its threads, rounded up to warps, or to warpgroups if it has one.
     cluster_ctas, resident_ctas : int
         CTAs of a cluster; CTAs that run at the same time.
     cta_of_lane, first_cta_of_cluster : numpy.ndarray, [lane]
@@ -37,7 +37,8 @@ class Geometry:
     def __init__(self, grid: Extents, block: Extents, cluster: Extents, multiprocessor_count: int, shared_bytes: int):
         self.grid, self.block, self.cluster = grid, block, cluster
         self.threads = prod(block)
-        self.lanes_of_cta = -(-self.threads // WARP) * WARP
+        whole = WARPGROUP if self.threads >= WARPGROUP else WARP
+        self.lanes_of_cta = -(-self.threads // whole) * whole
         self.cluster_ctas = prod(cluster)
         self.grid_in_clusters = tuple(g // c for g, c in zip(grid, cluster, strict=True))
         self.clusters = prod(self.grid_in_clusters)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["WARP", "Lanes", "Warps", "as_array", "count", "narrowed", "selected", "warps_of"]
+__all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "narrowed", "selected", "warps_of"]
 
-WARP = 32
+WARP, WARPGROUP = 32, 128
 Lanes = slice | np.ndarray
 
 

@@ -1,8 +1,8 @@
 """One address space of 64 bits for all state spaces, as generic addresses see it.
 
 Where the windows lie is this simulator's choice. That a shared address holds the CTA's rank in its cluster above 24
-bits of offset, and that offsets begin at 1024, is what code for sm_90 shows (observed: disassembly has ``0x400`` and
-``SR_CgaCtaId << 24``): a ``shared::cta`` address is a ``shared::cluster`` address, too.
+bits of offset, and that offsets begin at 1024, is what machine code for sm_90 shows (observed: ``0x400`` and
+``SR_CgaCtaId << 24`` in its disassembly). A ``shared::cta`` address is a ``shared::cluster`` address, too.
 
 Source: PTX ISA 9.0, "Generic Addressing", "State Spaces".
 """

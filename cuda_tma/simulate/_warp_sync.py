@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._group import Group
-from ._lanes import WARP, Lanes, as_array, selected
+from ._lanes import WARP, WARPGROUP, Lanes, as_array, selected
 from ._program import YIELD, Outcome
 from ._waiting import Parked, Waiting
 
 if TYPE_CHECKING:
     from ._machine import Machine
 
-__all__ = ["WARPGROUP", "WHOLE", "WarpSync", "when_together"]
+__all__ = ["WHOLE", "WarpSync", "when_together"]
 
 WHOLE = 0xFFFFFFFF  # the mask of a whole warp
-WARPGROUP = 128
 Act = Callable[[Group, Lanes], None]
 
 
@@ -88,9 +87,9 @@ class WarpSync:
 
     def exited(self, lanes: np.ndarray) -> None:
         """Nobody waits for who has ended: those of their warps look again."""
-        groups = np.unique(lanes // 128)
+        groups = np.unique(lanes // WARPGROUP)
         for parked in [*self._parked]:
-            if np.isin(parked.lanes // 128, groups).any():
+            if np.isin(parked.lanes // WARPGROUP, groups).any():
                 self._parked.remove(parked)
                 self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
         if self._met:

@@ -11,10 +11,12 @@ from . import (  # each enters its rows into the table
     elect,
     fences,
     load_store,
+    matrix,
     mbarrier,
     remote,
     tensor,
     tensormap,
+    wgmma,
 )
 from ._table import TABLE, Entry
 
@@ -31,8 +33,10 @@ __all__ = [
     "elect",
     "fences",
     "load_store",
+    "matrix",
     "mbarrier",
     "remote",
     "tensor",
     "tensormap",
+    "wgmma",
 ]

@@ -1,0 +1,77 @@
+"""``ldmatrix``, ``stmatrix``: matrices of 8 x 8 between shared memory and the registers of a warp."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._access import observe
+from .._binder import U32, Address64, Binder
+from .._group import Group
+from .._lanes import WARP, Lanes, Warps, warps_of
+from .._memory import Piece
+from .._program import Outcome, Step
+from .._warp_sync import when_together
+from ..matrix import MatrixMove, matrix_move_of
+from .addresses import space_of
+from ._table import instruction
+
+SECTION = "Warp Level Matrix Instructions: {}"
+_ROW = np.dtype(np.complex128)  # merely the item of 16 bytes, a row
+
+
+class Rows:
+    """Where the rows lie whose addresses the first lanes of each warp give."""
+
+    def __init__(self, binder: Binder, address: Address64, move: MatrixMove):
+        self._address, self._lanes = address, 8 * move.count
+        self._space, self._places = space_of(binder.instruction.opcode), binder.instruction.places
+
+    def __call__(self, group: Group, warps: Warps, kind: str) -> np.ndarray:
+        """As items of 16 bytes of `Memory.shared`: [warps, rows]."""
+        addresses = self._address(group, warps.whole).reshape(-1, WARP)[:, : self._lanes].ravel()
+        givers = (warps.numbers[:, None] * WARP + np.arange(self._lanes)).ravel()
+        memory = group.machine.memory
+        positions = memory.in_shared(self._space, givers, addresses, _ROW.itemsize, _ROW.itemsize)
+        if group.machine.observer is not None:
+            piece = Piece(None, memory.shared, positions, "shared")
+            observe(group, kind, givers, [piece], _ROW.itemsize, self._places)
+        return positions.reshape(-1, self._lanes) // _ROW.itemsize
+
+
+@instruction("ldmatrix", section=SECTION.format("ldmatrix"), moves=True)
+def ldmatrix(binder: Binder) -> Step:
+    results, address = binder.flat(binder.instruction.operands[:1]), binder.instruction.operands[1]
+    move, pc = matrix_move_of(binder.instruction), binder.pc
+    rows, writes = Rows(binder, binder.address(address), move), [binder.write(result, U32) for result in results]
+
+    def act(group: Group, lanes: Lanes) -> None:
+        warps = warps_of(lanes)
+        items = group.machine.memory.shared.typed(_ROW)[rows(group, warps, "read")]
+        values = move.to_registers(items.view(np.uint8).reshape(*items.shape, _ROW.itemsize))
+        for write, value in zip(writes, values, strict=True):
+            write(group, lanes, value[warps.active])
+
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        return when_together(group, lanes, pc, act)
+
+    return step
+
+
+@instruction("stmatrix", section=SECTION.format("stmatrix"), moves=True)
+def stmatrix(binder: Binder) -> Step:
+    address, *sources = binder.instruction.operands
+    move, pc = matrix_move_of(binder.instruction), binder.pc
+    rows = Rows(binder, binder.address(address), move)
+    reads = [binder.read(source, U32) for source in binder.flat(tuple(sources))]
+
+    def act(group: Group, lanes: Lanes) -> None:
+        warps = warps_of(lanes)
+        shape = warps.active.shape
+        registers = np.stack([np.broadcast_to(read(group, warps.whole), shape[0] * WARP) for read in reads])
+        items = move.to_rows(registers.reshape(len(reads), *shape)).view(_ROW)[..., 0]
+        group.machine.memory.shared.typed(_ROW)[rows(group, warps, "write")] = items
+
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        return when_together(group, lanes, pc, act)
+
+    return step

@@ -1,0 +1,149 @@
+"""``wgmma``: products of matrices, by four warps together, from shared memory, while they go on."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from .._async import Operation
+from .._binder import BOOL, U32, U64, Binder
+from .._copy import Issue
+from .._faults import Fault
+from .._group import Group
+from .._lanes import WARPGROUP, Lanes, as_array, selected
+from .._observe import announce
+from .._program import Outcome, Step
+from .._registers import VIEW
+from .._spaces import SHARED_START
+from .._warp_sync import when_together
+from ..matrix import Wgmma, wgmma_of
+from ..ptx import Operand, Register
+from ._table import instruction
+
+SECTION = "Asynchronous Warpgroup Level Matrix Instructions: {}"
+_KIND = "wgmma"  # of groups, whose owner is a warpgroup's first lane
+_PIECE = np.dtype(np.complex128)  # merely the item of 16 bytes
+
+
+@instruction("wgmma.mma_async", section=SECTION.format("wgmma.mma_async"), moves=True)
+def mma_async(binder: Binder) -> Step:
+    product, pc = Product(binder, wgmma_of(binder.instruction)), binder.pc
+    return lambda group, lanes: when_together(group, lanes, pc, product.begin, width=WARPGROUP)
+
+
+class Product:
+    """One ``wgmma.mma_async`` of a function."""
+
+    def __init__(self, binder: Binder, wgmma: Wgmma):
+        self._binder, self._wgmma = binder, wgmma
+        self._a = None if wgmma.a_in_registers else binder.read(wgmma.a, U64)
+        self._a_rows = _rows(binder, wgmma.a.elements) if wgmma.a_in_registers else None
+        self._b, self._scale = binder.read(wgmma.b, U64), binder.read(wgmma.scale_d, BOOL)
+        self._d_rows, self._d_view = _rows(binder, wgmma.d), VIEW[np.dtype(wgmma.sums.register_dtype)]
+
+    def begin(self, group: Group, lanes: Lanes) -> None:
+        """All warpgroups at once if the order is early, otherwise each in its time."""
+        firsts = as_array(lanes)[::WARPGROUP]
+        descriptors = [None if read is None else _of(read, group, firsts) for read in (self._a, self._b)]
+        scales = np.broadcast_to(self._scale(group, selected(firsts)), firsts.shape)
+        engine = group.machine.engine
+        for scale in (False, True):
+            some = np.flatnonzero(scales == scale)
+            if len(some) and engine.early:
+                self._multiply(group, firsts[some], *(d and [d[i] for i in some] for d in descriptors), scale)
+        if not engine.early:
+            for i, first in enumerate(firsts):
+                work = partial(
+                    self._multiply, group, firsts[i : i + 1], *(d and [d[i]] for d in descriptors), bool(scales[i])
+                )
+                operation = Operation([work], (), engine.last_of(_KIND, int(first)))
+                engine.submit(operation, _KIND, int(first))
+
+    def _multiply(
+        self, group: Group, firsts: np.ndarray, a: list[int] | None, b: list[int], scale: bool
+    ) -> None:
+        """D = A * B + D of warpgroups that begin at lanes `firsts`, with their descriptors."""
+        wgmma = self._wgmma
+        warpgroups = firsts // WARPGROUP
+        if a is None:
+            left = _fragments(group.views[VIEW[U32]])[_index(self._a_rows, warpgroups)].reshape(4, -1)
+        else:
+            left = self._pieces(group, firsts, [wgmma.a_addresses(d) for d in a])
+        right = self._pieces(group, firsts, [wgmma.b_addresses(d) for d in b])
+        sums, at = _fragments(group.views[self._d_view]), _index(self._d_rows, warpgroups)
+        before = sums[at].reshape(len(wgmma.d), -1) if scale else None
+        sums[at] = wgmma.multiply(left, right, before).reshape(len(wgmma.d), -1, WARPGROUP)
+
+    def _pieces(self, group: Group, firsts: np.ndarray, addresses: list[np.ndarray]) -> np.ndarray:
+        """The bytes that descriptors name, uint8 [warpgroups, ..., 16]."""
+        machine = group.machine
+        offsets = np.stack(addresses)
+        if int(offsets.min()) < SHARED_START or int(offsets.max()) + _PIECE.itemsize > machine.memory.shared_stop:
+            raise Fault(
+                "out-of-bounds",
+                f"wgmma reads shared memory from byte {int(offsets.min()) - SHARED_START} to "
+                f"{int(offsets.max()) + 15 - SHARED_START}, and the CTA has "
+                f"{machine.memory.shared_stop - SHARED_START}: see the descriptor",
+                firsts,
+                self._binder.instruction,
+            )
+        ctas = machine.geometry.cta_of_lane[firsts].reshape(-1, *(1,) * (offsets.ndim - 1))
+        positions = ctas * machine.memory.shared_pitch + offsets
+        if machine.observer is not None:
+            for first, places in zip(firsts.tolist(), positions, strict=True):
+                issue = Issue(machine, first, self._binder.instruction)
+                issue.observe("read", "shared", places.ravel(), _PIECE.itemsize)
+        items = machine.memory.shared.typed(_PIECE)[positions // _PIECE.itemsize]
+        return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize)
+
+
+def _of(read: object, group: Group, lanes: np.ndarray) -> list[int]:
+    return np.broadcast_to(read(group, selected(lanes)), lanes.shape).tolist()
+
+
+def _rows(binder: Binder, registers: tuple[Operand, ...]) -> Lanes:
+    """Rows of the matrix of 32-bit registers; a slice if they lie evenly."""
+    if not all(isinstance(register, Register) for register in registers):
+        raise binder.unsupported("an operand that is no register")
+    rows = np.array([binder.code.register_rows[register.index][1] for register in registers])
+    return selected(rows) if len(rows) == 1 or (np.diff(rows) > 0).all() else rows
+
+
+def _fragments(matrix: np.ndarray) -> np.ndarray:
+    """Registers of each warpgroup: [register, warpgroup, lane]."""
+    return matrix.reshape(len(matrix), -1, WARPGROUP)
+
+
+def _index(rows: Lanes, warpgroups: np.ndarray) -> tuple:
+    """Some registers of some warpgroups, among `_fragments`."""
+    return np.ix_(rows, warpgroups) if isinstance(rows, np.ndarray) else (rows, warpgroups)
+
+
+def _together(binder: Binder, act: object) -> Step:
+    pc, name, places = binder.pc, ".".join(binder.instruction.opcode), binder.instruction.places
+
+    def whole(group: Group, lanes: Lanes) -> None:
+        act(group, as_array(lanes)[::WARPGROUP].tolist())
+        announce(group, name, lanes, places)
+
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        return when_together(group, lanes, pc, whole, width=WARPGROUP)
+
+    return step
+
+
+@instruction("wgmma.fence", section=SECTION.format("wgmma.fence"), moves=True)
+def fence(binder: Binder) -> Step:
+    return _together(binder, lambda group, owners: None)
+
+
+@instruction("wgmma.commit_group", section=SECTION.format("wgmma.commit_group"), moves=True)
+def commit_group(binder: Binder) -> Step:
+    return _together(binder, lambda group, owners: group.machine.engine.commit(_KIND, owners))
+
+
+@instruction("wgmma.wait_group", section=SECTION.format("wgmma.wait_group"), moves=True)
+def wait_group(binder: Binder) -> Step:
+    most = binder.instruction.operands[0].value
+    return _together(binder, lambda group, owners: group.machine.engine.wait(_KIND, owners, most))
