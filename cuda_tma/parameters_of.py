@@ -107,6 +107,7 @@ def parameters_of(kernel: Kernel) -> KernelParameters:
     Parameters
     ----------
     kernel : cuda.core.Kernel
+        Or one of the simulator's.
 
     Returns
     -------
@@ -128,6 +129,8 @@ def parameters_of(kernel: Kernel) -> KernelParameters:
         parameters["windows"].map_type.box_dim  # (32, 64)
         parameters.dynamic_shared_bytes  # 33792: the tiles and a barrier, in multiples of the tiles' alignment
     """
+    if isinstance(known := getattr(kernel, "parameters", None), KernelParameters):  # of cuda_tma.simulate
+        return known
     layout, compiled = layout_of(kernel), compiled_of(kernel)
     unknown = len(layout) * (None,)
     names = (

@@ -41,7 +41,8 @@ __device__ char* fill(char* tile, const char* from, int bytes) {
 }
 #define TILE __shared__ alignas(1024) char tile[8192]; __shared__ Barrier full;
 
-extern "C" __global__ void load_at(const __grid_constant__ TensorMap map, int x, int y, int bytes, int shift, char* out) {
+extern "C" __global__ void load_at(const __grid_constant__ TensorMap map, int x, int y, int bytes, int shift,
+                                   char* out) {
     TILE
     fetch(full, bytes, [&] { load(tile + shift, map, full, Coordinates{x, y}); });
     show(tile, out, sizeof tile);
@@ -100,10 +101,10 @@ extern "C" __global__ void put_async(int* out) {
     const unsigned next = (cluster_cta_rank() + 1) % cluster_cta_count(), at = cluster_address(&full, next);
     if (threadIdx.x == 0)
         asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];"
-                     :: "r"(cluster_address(tile + 16, next)), "r"(blockIdx.x), "r"(7), "r"(8), "r"(9), "r"(at) : "memory");
+                     :: "r"(cluster_address(tile + 16, next)), "r"(blockIdx.x), "r"(7), "r"(8), "r"(9), "r"(at));
     if (threadIdx.x < 4)
         asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.s32 [%0], %1, [%2];"
-                     :: "r"(cluster_address(tile + 4 * threadIdx.x, next)), "r"(threadIdx.x), "r"(at) : "memory");
+                     :: "r"(cluster_address(tile + 4 * threadIdx.x, next)), "r"(threadIdx.x), "r"(at));
     full.wait(0);
     if (threadIdx.x < 8) out[8 * blockIdx.x + threadIdx.x] = reinterpret_cast<int*>(tile)[threadIdx.x];
     __syncwarp();
@@ -114,7 +115,7 @@ extern "C" __global__ void old_async(const char* from, char* out) {
     const unsigned here = smem_address(tile) + 16 * threadIdx.x;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(here), "l"(from + 16 * threadIdx.x) : "memory");
     asm volatile("cp.async.commit_group;" ::: "memory");
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, 5;" :: "r"(here + 1024), "l"(from + 16 * threadIdx.x) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, 5;" :: "r"(here + 1024), "l"(from + 16 * threadIdx.x));
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group 1;" ::: "memory");
     __syncthreads();
@@ -136,18 +137,18 @@ extern "C" __global__ void old_async_barrier(const char* from, char* out) {
 extern "C" __global__ void replace(const TensorMap* old, TensorMap* made, const void* address, char* out) {
     __shared__ alignas(128) TensorMap map;
     TILE
-    if (threadIdx.x < 32) reinterpret_cast<unsigned*>(&map)[threadIdx.x] = reinterpret_cast<const unsigned*>(old)[threadIdx.x];
+    reinterpret_cast<unsigned*>(&map)[threadIdx.x] = reinterpret_cast<const unsigned*>(old)[threadIdx.x];
     __syncwarp();
     const unsigned at = smem_address(&map);
     if (threadIdx.x == 0) {
-        asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" :: "r"(at), "l"(address) : "memory");
-        asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, %1;" :: "r"(at), "r"(3) : "memory");
-        asm volatile("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 0, %1;" :: "r"(at), "r"(16) : "memory");
-        asm volatile("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], 0, %1;" :: "r"(at), "l"(32ull) : "memory");
+        asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" :: "r"(at), "l"(address));
+        asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, %1;" :: "r"(at), "r"(3));
+        asm volatile("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 0, %1;" :: "r"(at), "r"(16));
+        asm volatile("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], 0, %1;" :: "r"(at), "l"(32ull));
     }
     __syncwarp();
-    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;"
-                 :: "l"(made), "r"(at) : "memory");
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+                 "[%0], [%1], 128;" :: "l"(made), "r"(at) : "memory");
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(made) : "memory");
     fetch(full, 4 * 16, [&] { load(tile, *made, full, Coordinates{0, 0}); });
     show(tile, out, 64);

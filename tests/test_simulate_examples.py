@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
+import cuda_tma
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
 
@@ -21,9 +24,23 @@ def order(request) -> dict:
     return request.param
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def gpu() -> simulate.Device:
-    return simulate.Device(multiprocessor_count=2)
+    return simulate.Device(multiprocessor_count=4)
+
+
+@pytest.fixture(scope="module")
+def compiled(gpu):
+    """Each kernel once."""
+    return functools.cache(lambda source, name, **constants: gpu.compile(source, name, constants=constants))
+
+
+@pytest.fixture
+def run(gpu, order):
+    def run(config, kernel, *arguments):
+        gpu.launch(config, kernel, *arguments, **order).raise_for_errors()
+
+    return run
 
 
 def example(name: str) -> ModuleType:
@@ -34,56 +51,133 @@ def example(name: str) -> ModuleType:
         sys.path.remove(str(EXAMPLES))
 
 
-def run(gpu, order, config, kernel, *arguments):
-    report = gpu.launch(config, kernel, *arguments, **order)
-    report.raise_for_errors()
-    return report
-
-
 def random_matrix(shape, dtype=np.float32):
     return np.random.default_rng(1).integers(-(2**15), 2**15, shape).astype(dtype)
 
 
-def test_tiled_load(gpu, order):
-    kernel = gpu.compile(example("tiled_load").SOURCE, "load_tile")
+def tile_of(kernel, name):
+    return kernel.parameters[name].map_type.tile_dim
+
+
+def test_tiled_load(run, compiled):
+    kernel = compiled(example("tiled_load").SOURCE, "load_tile")
     matrix, out = random_matrix((100, 500)), np.full((32, 64), np.nan, np.float32)
-    run(gpu, order, Config(1, 128), kernel, gpu.create_tensor_map(matrix, box_dim=(32, 64)), 68, 448, out)
+    run(Config(1, 128), kernel, matrix, 68, 448, out)
     assert np.array_equal(out, np.pad(matrix[68:, 448:], ((0, 0), (0, 12))))
 
 
-def test_copy_2d(gpu, order):
-    copy = example("copy_2d")
+def test_copy_2d(run, compiled):
+    kernel = compiled(example("copy_2d").SOURCE, "copy")
     source = random_matrix((61, 700))
     target, taken = np.full_like(source, np.nan), np.zeros(1, np.int32)
-    maps = [gpu.create_tensor_map(array, box_dim=(copy.ROWS, copy.COLUMNS)) for array in (source, target)]
-    run(gpu, order, Config(6, 1), gpu.compile(copy.SOURCE, "copy"), *maps, 3, 3 * 4, taken)
+    down, across = (-(-extent // tile) for extent, tile in zip(source.shape, tile_of(kernel, "source"), strict=True))
+    run(Config(6, 1), kernel, source, target, across, down * across, taken)
     assert np.array_equal(target, source)
-    assert taken[0] == 12 + 6  # each CTA looks one tile beyond the last
+    assert taken[0] == down * across + 6  # each CTA looks one tile beyond the last
 
 
-def test_transpose(gpu, order):
-    transpose = example("transpose")
+def test_transpose(run, compiled):
+    kernel = compiled(example("transpose").SOURCE, "transpose", threads="THREADS")
     source = random_matrix((132, 72))
     target = np.full((72, 132), np.nan, np.float32)
-    maps = (
-        gpu.create_tensor_map(source, box_dim=(64, 32), swizzle="128B"),
-        gpu.create_tensor_map(target, box_dim=(64, 64)),
-    )
-    run(gpu, order, Config((3, 2), transpose.THREADS), gpu.compile(transpose.SOURCE, "transpose"), *maps)
+    size, _ = tile_of(kernel, "target")
+    grid = tuple(-(-extent // size) for extent in source.shape)
+    run(Config(grid, kernel.parameters.constants["threads"]), kernel, source, target)
     assert np.array_equal(target, source.T)
 
 
-def test_replace_address(gpu, order):
-    kernel = gpu.compile(example("replace_address").SOURCE, "sum")
+def test_replace_address(run, compiled):
+    kernel = compiled(example("replace_address").SOURCE, "sum")
     batch, total = random_matrix((96, 64), np.int32), np.zeros(2, np.int64)
-    run(gpu, order, Config((2, 3), 32), kernel, gpu.create_tensor_map(batch, box_dim=(32, 32)), total[1:])
+    rows, columns = tile_of(kernel, "map")
+    run(Config((64 // columns, 96 // rows), columns), kernel, batch, total[1:])
     assert total.tolist() == [0, batch.sum()]
 
 
-def test_fp8_tiles(gpu, order):
-    kernel = gpu.compile(example("fp8_tiles").SOURCE, "copy_tiles")
+def test_fp8_tiles(run, compiled):
+    kernel = compiled(example("fp8_tiles").SOURCE, "copy_tiles")
     weights = np.random.default_rng(2).integers(256, size=(128, 256)).astype(np.uint8)
     out = np.zeros_like(weights)
-    descriptor = gpu.create_tensor_map(weights, box_dim=(64, 128), swizzle="128B")
-    run(gpu, order, Config((2, 2), 128), kernel, descriptor, out, 256)
+    rows, columns = tile_of(kernel, "map")
+    run(Config((256 // columns, 128 // rows), 128), kernel, weights, out, 256)
     assert np.array_equal(out, weights)
+
+
+def test_kv_tiles(run, compiled):
+    d, rows, count, ctas = 96, 64, 3, 2
+    kernel = compiled(example("kv_tiles").SOURCE, f"stage_tiles<BFLOAT16, {d}, {rows}, 3>", consumers="CONSUMERS")
+    k, v = normal(ctas * count * rows, d), -normal(ctas * count * rows, d)
+    staged = [np.full_like(k, np.nan) for _ in range(2)]
+    run(Config(ctas, kernel.parameters.constants["consumers"] + 32), kernel, k, v, *staged, count, True)
+    assert np.array_equal(staged[0], k) and np.array_equal(staged[1], v)
+
+
+# ---- with tensor cores ----
+
+
+def normal(*shape):
+    return np.random.default_rng(3).standard_normal(shape).astype(bfloat16)
+
+
+def assert_product(c, a, b):
+    """As `examples/gemm.py` checks it: units of bfloat16's last place, and the order of the sums."""
+    expected = a.astype(np.float32) @ b.astype(np.float32).T
+    tolerance = np.abs(expected) * 2**-8 + a.shape[1] ** 0.5 * 2**-15
+    assert (np.abs(c.astype(np.float32) - expected) <= tolerance).all()
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 8, 8), (300, 520, 200)])
+def test_gemm(run, compiled, m, n, k):
+    kernel = compiled(example("gemm").SOURCE, "gemm", threads="(CONSUMERS + 1) * 128", width="TILE_N")
+    a, b, c = normal(m, k), normal(n, k), np.full((m, n), np.nan, bfloat16)
+    (tile_m, tile_k), (tile_n, _) = tile_of(kernel, "a_map"), tile_of(kernel, "b_map")
+    down, across, deep = -(-m // (2 * tile_m)), -(-n // (2 * tile_n)), -(-k // tile_k)
+    assert kernel.parameters.constants["width"] == 2 * tile_n
+    config = Config(2 * -(-down * across // 2), kernel.parameters.constants["threads"])
+    run(config, kernel, a, b, c, down, across, deep)
+    assert_product(c, a, b)
+
+
+def test_conv_im2col(run, gpu, compiled):
+    names = {"filters": "FILTERS", "ctas": "CTAS"}
+    kernel = compiled(example("conv_im2col").SOURCE, "convolution", **names)
+    filters, ctas = (kernel.parameters.constants[name] for name in names)
+    n, c, h, w, size, stride, padding = 1, 64, 9, 12, 3, 2, 1
+    geometry = cuda_tma.Convolution(size, stride, padding, 1)
+    p, q = geometry.output_extents((h, w))
+    image, weights = normal(n, h, w, c), normal(filters, size, size, c)
+    output = np.full((n * p * q, filters), np.nan, bfloat16)
+    column = kernel.parameters["image"].map_type
+    options = cuda_tma.TensorMapIm2colOptions(
+        geometry.pixel_box_lower_corner,
+        geometry.pixel_box_upper_corner,
+        element_strides=geometry.element_strides,
+        **column.keywords,
+    )
+    image_map = gpu.create_tensor_map(image, options)
+    tiles = -(-n * p * q // (ctas * column.tile_dim[0])) * ctas
+    sizes = (p, q, size, stride, padding, 1, c, tiles)
+    run(Config(1, 384, ctas), kernel, image_map, weights.reshape(filters, -1), output, *sizes)
+    padded = np.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (1, 2))[:, ::stride, ::stride]
+    patches = windows.transpose(0, 1, 2, 4, 5, 3).reshape(n * p * q, -1)
+    assert_product(output, patches, weights.reshape(filters, -1))
+
+
+def test_grouped_gemm(run, gpu, compiled):
+    grouped = example("grouped_gemm")
+    names = {"ctas": "CTAS", "boxes": "BOXES", "consumers": "CTAS * CONSUMERS", "threads": "128 * (CONSUMERS + 1)"}
+    kernel = compiled(grouped.SOURCE, "grouped_gemm", **names)
+    sizes, rows, depth, clusters = (5, 70, 1), 256, 72, 2
+    tokens, weights = [normal(size, depth) for size in sizes], [normal(rows, depth) for _ in sizes]
+    outputs = [np.full((size, rows), np.nan, bfloat16) for size in sizes]
+    of_map = kernel.parameters["maps"].map_type
+    arrays = [array for expert in zip(tokens, weights, outputs, strict=True) for array in expert]
+    maps = np.frombuffer(b"".join(bytes(gpu.create_tensor_map(array, of_map.options)) for array in arrays), np.uint8)
+    tiling = grouped.tiling_of(kernel)
+    tiles = np.array(grouped.schedule(tiling, sizes, rows) + clusters * [(0, 0, 0, 0)], np.int32)
+    drawn, steps = np.zeros(1, np.int32), -(-depth // tiling.depth)
+    config = Config(clusters, *(kernel.parameters.constants[name] for name in ("threads", "ctas")))
+    run(config, kernel, maps.copy(), tiles, drawn, len(tiles), steps)
+    for output, token, weight in zip(outputs, tokens, weights, strict=True):
+        assert_product(output, token, weight)

@@ -43,20 +43,20 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
     TypeError, ValueError
         If an argument does not fit its parameter.
     """
-    parameters = kernel.parameters
-    if len(arguments) != len(parameters):
-        raise TypeError(f"{kernel.name} has {len(parameters)} parameters, and {len(arguments)} arguments were given")
-    types = kernel.parameter_types or (None,) * len(parameters)
-    last = parameters[-1] if parameters else None
+    declared = kernel.program.entry.function.params
+    if len(arguments) != len(declared):
+        raise TypeError(f"{kernel.name} has {len(declared)} parameters, and {len(arguments)} arguments were given")
+    last = declared[-1] if declared else None
     block = np.zeros(last.offset + last.size_bytes if last else 1, np.uint8)
-    for number, (parameter, of_type, argument) in enumerate(zip(parameters, types, arguments, strict=True)):
-        if isinstance(of_type, MapType) and not isinstance(argument, (TensorMap, bytes, bytearray)):
-            argument = make_map(argument, of_type)
-        data = _bytes(f"argument {number}", parameter, of_type, argument, address)
+    given = zip(declared, kernel.parameters, arguments, strict=True)
+    for number, (parameter, known, argument) in enumerate(given):
+        if isinstance(known.type, MapType) and not isinstance(argument, (TensorMap, bytes, bytearray)):
+            argument = make_map(argument, known.type)
+        name = f"argument {number}" + (f" ({known.name})" if known.name else "")
+        data = _bytes(name, parameter, known.type, argument, address)
         if len(data) != parameter.size_bytes:
             raise TypeError(
-                f"argument {number} is {len(data)} bytes, and the parameter has {parameter.size_bytes}: "
-                f"{_wanted(parameter)}"
+                f"{name} is {len(data)} bytes, and the parameter has {parameter.size_bytes}: {_wanted(parameter)}"
             )
         block[parameter.offset : parameter.offset + len(data)] = np.frombuffer(data, np.uint8)
     return block

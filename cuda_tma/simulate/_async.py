@@ -24,18 +24,13 @@ class Operation:
     ----------
     ctas : tuple of int
         Resident CTAs whose shared memory the first stage reads.
-    after : Operation, optional
-        What is done before it.
     """
 
-    __slots__ = ("_after", "_done", "_stages", "ctas")
+    __slots__ = ("_done", "_stages", "ctas")
 
-    def __init__(
-        self, stages: Iterable[Callable[[], None]], ctas: tuple[int, ...] = (), after: Operation | None = None
-    ):
+    def __init__(self, stages: Iterable[Callable[[], None]], ctas: tuple[int, ...] = ()):
         self._stages = [*stages]
         self._done = 0
-        self._after = after
         self.ctas = ctas
 
     @property
@@ -45,9 +40,6 @@ class Operation:
 
     def advance(self, stages: int | None = None) -> None:
         """Do what is left of the first `stages`, or of all."""
-        if self._after is not None:
-            self._after.advance()
-            self._after = None
         last = len(self._stages) if stages is None else stages
         while self._done < last:
             self._done += 1  # before: a fault leaves it done
@@ -55,23 +47,17 @@ class Operation:
 
 
 class Engine:
-    """All operations that are under way, and the groups in which threads wait for theirs.
-
-    Attributes
-    ----------
-    early : bool
-        Whether each takes effect at once.
-    """
+    """All operations that are under way, and the groups in which threads wait for theirs."""
 
     def __init__(self, order: str, generator: np.random.Generator | None):
-        self.early, self._random = order == "early", generator
+        self._early, self._random = order == "early", generator
         self._pending: list[Operation] = []
         self._open: dict[tuple[str, int], list[Operation]] = defaultdict(list)
         self._groups: dict[tuple[str, int], deque[list[Operation]]] = defaultdict(deque)
 
     def submit(self, operation: Operation, kind: str | None = None, owner: int = 0) -> None:
         """Begin an operation; in the open group of its kind and owner, if it is waited for by groups."""
-        if self.early:
+        if self._early:
             operation.advance()
             return
         self._pending.append(operation)
@@ -80,13 +66,13 @@ class Engine:
 
     def commit(self, kind: str, owners: Iterable[int]) -> None:
         """Close the open groups of some owners."""
-        if not self.early:
+        if not self._early:
             for owner in owners:
                 self._groups[kind, owner].append(self._open.pop((kind, owner), []))
 
     def wait(self, kind: str, owners: Iterable[int], most: int, stages: int | None = None) -> None:
         """Complete all but the last `most` groups of some owners, or their first `stages`."""
-        if self.early:
+        if self._early:
             return
         for owner in owners:
             groups = self._groups.get((kind, owner), ())
@@ -95,11 +81,6 @@ class Engine:
                     operation.advance(stages)
                 if stages is None:
                     groups.popleft()
-
-    def last_of(self, kind: str, owner: int) -> Operation | None:
-        """The operation that an owner has begun last, if it is not waited for."""
-        begun = self.begun_by(kind, owner)
-        return begun[-1] if begun else None
 
     def begun_by(self, kind: str, owner: int) -> list[Operation]:
         """What an owner has begun, committed or not, and not waited for."""

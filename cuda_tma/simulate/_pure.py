@@ -111,8 +111,6 @@ def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list
     """Lanes look at each other's registers: whole warps are taken."""
     reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
-    masks = _membermask(binder, sources)
-    pc = binder.pc
 
     def exchange(group: Group, lanes: Lanes) -> None:
         warps = warps_of(lanes)
@@ -122,10 +120,14 @@ def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list
         for write, value in zip(writes, values if isinstance(values, tuple) else (values,), strict=True):
             write(group, lanes, np.broadcast_to(value, shape)[warps.active])
 
+    if "sync" not in binder.instruction.opcode:
+        return exchange
+    masks, pc = _membermask(binder, sources), binder.pc
+
     def together(group: Group, lanes: Lanes) -> Outcome:
         return when_together(group, lanes, pc, exchange, masks)
 
-    return together if "sync" in binder.instruction.opcode else exchange
+    return together
 
 
 def _membermask(binder: Binder, sources: list[Operand]) -> Read | int:

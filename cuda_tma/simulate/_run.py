@@ -36,7 +36,7 @@ def run(
         The parameters.
     """
     grid, cluster = config.shape(kernel.cluster)
-    dynamic_bytes = config.shmem_size or kernel.dynamic_shared_bytes
+    dynamic_bytes = config.shmem_size or kernel.parameters.dynamic_shared_bytes
     shared_bytes = kernel.program.static_shared_bytes + dynamic_bytes
     _check(kernel, config, shared_bytes, dynamic_bytes)
     geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes)
@@ -58,10 +58,9 @@ def _check(kernel: Kernel, config: Config, shared_bytes: int, dynamic_bytes: int
         raise ValueError(f"block={config.block} has {threads} threads; {kernel.name} allows {kernel.most_threads}")
     if shared_bytes > _MOST_SHARED_BYTES:
         raise ValueError(f"{kernel.name} takes {shared_bytes} bytes of shared memory; a CTA has {_MOST_SHARED_BYTES}")
-    if dynamic_bytes < kernel.dynamic_shared_bytes:
-        raise ValueError(
-            f"shmem_size={dynamic_bytes}; {kernel.name} needs {kernel.dynamic_shared_bytes}: leave it out, or give that"
-        )
+    needed = kernel.parameters.dynamic_shared_bytes
+    if dynamic_bytes < needed:
+        raise ValueError(f"shmem_size={dynamic_bytes}; {kernel.name} needs {needed}: leave it out, or give that")
 
 
 def _finding(fault: Fault, machine: Machine) -> Finding:

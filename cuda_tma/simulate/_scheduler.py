@@ -13,6 +13,7 @@ import numpy as np
 
 from ._faults import Fault
 from ._group import Context, Group
+from ._lanes import WARP
 from ._program import YIELD
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ __all__ = ["Scheduler"]
 
 _TURN = 4096  # steps, and then the group that has been ready longest runs
 _NEVER = 1 << 60
-_STRAY = 0.2  # how often, in random order, a group runs that is not the one behind the others
+_STRAY = 0.3  # how often, in random order, somebody else runs; and which part of the warps there
 
 
 class Scheduler:
@@ -59,12 +60,7 @@ class Scheduler:
 
     def turn(self) -> bool:
         """Run one group until it waits, meets another, or has had its turn; True if it was made to stop."""
-        key = self._choose()
-        waiting = self._ready.pop(key)
-        lanes = waiting[0] if len(waiting) == 1 else np.sort(np.concatenate(waiting))
-        if self._random is not None and (some := self._part(lanes)) is not None:
-            self.add(*key, np.setdiff1d(lanes, some, assume_unique=True))
-            lanes = some
+        key, lanes = self._choose()
         group = Group(self._machine, *key, lanes)
         if self._expired:
             self._expired, self._last = False, self.steps + _TURN
@@ -77,22 +73,32 @@ class Scheduler:
         self.where = None
         return self._expired
 
-    def _choose(self) -> tuple[Context, int]:
-        keys = [*self._ready]
+    def _choose(self) -> tuple[tuple[Context, int], np.ndarray]:
+        """A place, and its lanes: the one behind all others; the oldest, if somebody has kept it waiting."""
         if self._expired:
-            return keys[0]
-        if self._random is not None and self._random.random() < _STRAY:
-            return keys[self._random.integers(len(keys))]
-        return min(keys, key=lambda key: (-key[0].depth, key[1]))
+            key = next(iter(self._ready))
+            return key, self._take(key)
+        if self._random is not None and (found := self._stray()) is not None:
+            return found
+        key = min(self._ready, key=_order)
+        return key, self._take(key)
 
-    def _part(self, lanes: np.ndarray) -> np.ndarray | None:
-        """Some warps of a group, now and then; None for all."""
-        warps = np.unique(lanes // 32)
-        if len(warps) == 1 or self._random.random() >= _STRAY:
+    def _take(self, key: tuple[Context, int]) -> np.ndarray:
+        waiting = self._ready.pop(key)
+        return waiting[0] if len(waiting) == 1 else np.sort(np.concatenate(waiting))
+
+    def _stray(self) -> tuple[tuple[Context, int], np.ndarray] | None:
+        """Now and then some warps of any group, out of turn; threads of one warp do not overtake each other."""
+        if self._random.random() >= _STRAY:
             return None
-        some = self._random.random(len(warps)) < 0.5
-        chosen = np.isin(lanes // 32, warps[some])
-        return lanes[chosen] if 0 < chosen.sum() < len(lanes) else None
+        key = [*self._ready][self._random.integers(len(self._ready))]
+        lanes = self._take(key)
+        behind = [lanes for other, all_of in self._ready.items() if _order(other) < _order(key) for lanes in all_of]
+        warps = np.setdiff1d(lanes // WARP, np.concatenate(behind) // WARP if behind else ())
+        chosen = np.isin(lanes // WARP, warps[self._random.random(len(warps)) < _STRAY])
+        if not chosen.all():
+            self.add(*key, lanes[~chosen])
+        return (key, lanes[chosen]) if chosen.any() else None
 
     def _run(self, group: Group) -> None:
         steps, lanes, pc = group.context.code.steps, group.lanes, group.pc
@@ -130,3 +136,9 @@ class Scheduler:
                 "no-progress",
                 f"the kernel has not ended after {self.steps} steps: a loop does not end, or max_steps is too small",
             )
+
+
+def _order(key: tuple[Context, int]) -> tuple[int, int]:
+    """Who lags behind: in the deepest call, at the lowest place."""
+    context, pc = key
+    return -context.depth, pc

@@ -66,16 +66,22 @@ class WarpSync:
         return YIELD
 
     def _release(self) -> None:
-        """Let those go on whose whole mask has arrived."""
+        """Let those go on whose whole mask has arrived, with the same mask."""
         parked, self._met = self._met, []
-        absent = (self._machine.alive & ~self._arrived).reshape(-1, WARP)
-        done = [~(absent[p.lanes // WARP] & _bits(self._masks[p.lanes])).any(axis=1) for p in parked]
+        done = [~self._missing(p.lanes).any(axis=1) for p in parked]
         for each, goes in zip(parked, done, strict=True):
             if goes.any():
                 self._arrived[each.lanes[goes]] = False
                 self._machine.scheduler.add(each.context, each.pc, each.lanes[goes])
             if not goes.all():
                 self._met.append(Parked(each.context, each.pc, each.lanes[~goes]))
+
+    def _missing(self, lanes: np.ndarray) -> np.ndarray:
+        """For each lane, which of its warp it still waits for."""
+        warps, masks = lanes // WARP, self._masks[lanes]
+        with_same_mask = self._masks.reshape(-1, WARP)[warps] == masks[:, None]
+        here = self._arrived.reshape(-1, WARP)[warps] & with_same_mask
+        return self._machine.alive.reshape(-1, WARP)[warps] & ~here & _bits(masks)
 
     def take(self, group: Group, lanes: Lanes, pc: int) -> Lanes:
         """Lanes, with those who wait at the same place."""

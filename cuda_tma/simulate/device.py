@@ -17,10 +17,11 @@ from ._decode import decode
 from ._global_memory import GlobalMemory
 from ._machine import MAX_STEPS, Settings
 from ._module import load_variables
+from ._program import Program
 from ._run import run
 from .config import Config
 from .findings import Report
-from .kernel import Kernel
+from .kernel import Kernel, kernel_of
 from .ptx import parse
 from .tensor_map import TensorMap, tensor_map_of
 
@@ -66,6 +67,7 @@ class Device:
         *,
         defines: Mapping[str, object] | None = None,
         options: Sequence[str] | None = None,
+        constants: Mapping[str, str] | None = None,
     ) -> Kernel:
         """Compile a kernel, by NVRTC.
 
@@ -79,6 +81,8 @@ class Device:
             Macros.
         options : sequence of str, optional
             NVRTC's.
+        constants : mapping of str to str, optional
+            C++ expressions of integers, for the kernel's `parameters`.
 
         Returns
         -------
@@ -91,9 +95,17 @@ class Device:
         UnsupportedInstruction
             If its PTX has one that is not known.
         """
-        compiled = compile_source(source, name, target=self.target, defines=defines, options=options)
-        types = parameter_types(compiled.signature)
-        return self._kernel(compiled.ptx, compiled.lowered_name, types, compiled.dynamic_shared_bytes)
+        compiled = compile_source(
+            source, name, target=self.target, defines=defines, options=options, constants=constants
+        )
+        return kernel_of(
+            compiled.ptx,
+            self._program(compiled.ptx, compiled.lowered_name),
+            parameter_types(compiled.signature),
+            compiled.parameter_names,
+            compiled.dynamic_shared_bytes,
+            compiled.constants,
+        )
 
     def load(self, ptx: str | os.PathLike[str], name: str) -> Kernel:
         """A kernel of PTX from anywhere.
@@ -117,15 +129,15 @@ class Device:
             If it has no kernel of that name.
         """
         is_text = isinstance(ptx, str) and ("\n" in ptx or ".version" in ptx)
-        return self._kernel(str(ptx) if is_text else Path(ptx).read_text(), name, parameter_types(name), 0)
+        text = str(ptx) if is_text else Path(ptx).read_text()
+        return kernel_of(text, self._program(text, name), parameter_types(name))
 
-    def _kernel(self, ptx: str, name: str, types: tuple[Any, ...] | None, dynamic_shared_bytes: int) -> Kernel:
+    def _program(self, ptx: str, name: str) -> Program:
         module = parse(ptx)
         entries = [function.name for function in module.functions.values() if function.kind == "entry"]
         if name not in entries:
             raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(entries) or 'none'}")
-        program = decode(module, name, load_variables(module, self._memory))
-        return Kernel(name, ptx, types, dynamic_shared_bytes, program)
+        return decode(module, name, load_variables(module, self._memory))
 
     def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> TensorMap:
         """A tensor map of a NumPy array or CPU tensor, which is mapped if it was not.

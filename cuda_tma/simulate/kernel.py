@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
 
+from .._launch.mangled import ParameterType
+from ..parameters_of import KernelParameter, KernelParameters
 from ._program import Program
-from .ptx import Variable
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "kernel_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,36 +23,48 @@ class Kernel:
         As PTX has it.
     ptx : str
         The whole text.
-    parameter_types : tuple or None
-        What each parameter takes, where C++ said so: ``"integer"``, ``"float"``, ``"bool"``, ``"pointer"``, a
-        :class:`cuda_tma.map_type.MapType`, or None for any other type.
-    dynamic_shared_bytes : int
-        What the kernel says that it needs; 0 if it does not say.
+    parameters : KernelParameters
+        What :func:`cuda_tma.parameters_of` says of a kernel on a GPU: types and names, where C++ is known.
+    program : Program
+        What runs.
     """
 
     name: str
     ptx: str = field(repr=False)
-    parameter_types: tuple[Any, ...] | None = None
-    dynamic_shared_bytes: int = 0
-    program: Program = field(default=None, repr=False)
-
-    @property
-    def parameters(self) -> tuple[Variable, ...]:
-        """As PTX declares them, with sizes and offsets in bytes."""
-        return self.program.entry.function.params
+    parameters: KernelParameters
+    program: Program = field(repr=False)
 
     @property
     def cluster(self) -> tuple[int, int, int] | None:
         """What ``__cluster_dims__`` says."""
-        attributes = self.program.entry.function.attributes
-        asked = attributes.get("reqnctapercluster")
-        return tuple(map(int, (*asked, 1, 1)))[:3] if asked else None
+        return self._extents("reqnctapercluster")
 
     @property
     def most_threads(self) -> int:
         """What ``__launch_bounds__`` allows a CTA; 1024 if it does not say."""
-        asked = self.program.entry.function.attributes.get("maxntid")
-        if not asked:
-            return 1024
-        x, y, z = map(int, (*asked, 1, 1)[:3])
+        x, y, z = self._extents("maxntid") or (1024, 1, 1)
         return x * y * z
+
+    def _extents(self, attribute: str) -> tuple[int, int, int] | None:
+        asked = self.program.entry.function.attributes.get(attribute)
+        return (*map(int, asked), 1, 1)[:3] if asked else None
+
+
+def kernel_of(
+    ptx: str,
+    program: Program,
+    types: tuple[ParameterType, ...] | None,
+    names: tuple[str, ...] = (),
+    dynamic_shared_bytes: int = 0,
+    constants: Mapping[str, int] = MappingProxyType({}),
+) -> Kernel:
+    """A kernel, with what is known of its parameters beside their sizes and offsets."""
+    declared = program.entry.function.params
+    count = len(declared)
+    every_type = types if types and len(types) == count else (None,) * count
+    every_name = names if len(names) == count else ("",) * count
+    given = zip(every_name, every_type, declared, strict=True)
+    parameters = tuple(KernelParameter(name, of, v.offset, v.size_bytes) for name, of, v in given)
+    name = program.entry.name
+    known = KernelParameters(name, parameters, program.static_shared_bytes, dynamic_shared_bytes, constants)
+    return Kernel(name, ptx, known, program)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from .._binder import BOOL, U32, Binder, Read
-from .._faults import Fault
+from .._binder import BOOL, U32, Binder
 from .._group import Context, Group
-from .._lanes import Lanes, count
-from .._program import Outcome, Step
+from .._lanes import Lanes, as_array, count, selected
+from .._program import YIELD, Outcome, Step
 from .._warp_sync import when_together
+from ..ptx import Operand
 from ._table import instruction
+
+Act = Callable[[Group, Lanes, int, "int | None"], Outcome]
 
 SECTION = "Parallel Synchronization and Communication Instructions: {}"
 _BARRIERS = 16
@@ -29,48 +33,50 @@ def bar(binder: Binder) -> Step:
     action, operands, pc = parts[1], binder.instruction.operands, binder.pc
     if action == "red":
         return _red(binder, parts[2])
-    number = binder.read(operands[0], U32)
-    threads = binder.read(operands[1], U32) if len(operands) > 1 else None
+
+    def act(group: Group, lanes: Lanes, number: int, expected: int | None) -> Outcome:
+        if action == "sync":
+            return group.machine.cta_barriers.sync(group, lanes, pc, number, expected)
+        group.machine.cta_barriers.arrive(lanes, number, expected)
+        return None
+
+    return _each_barrier(binder, operands[0], operands[1:], act)
+
+
+def _each_barrier(binder: Binder, number: Operand, threads: tuple[Operand, ...], act: Act) -> Step:
+    """Warps may name different barriers, and counts, in one instruction."""
+    read, pc = binder.read(number, U32), binder.pc
+    read_count = binder.read(threads[0], U32) if threads else None
 
     def step(group: Group, lanes: Lanes) -> Outcome:
-        of, expected = _uniform(number, group, lanes), _count(threads, group, lanes)
-        if action == "sync":
-            return group.machine.cta_barriers.sync(group, lanes, pc, of, expected)
-        group.machine.cta_barriers.arrive(lanes, of, expected)
-        return None
+        numbers = np.broadcast_to(read(group, lanes), (count(lanes),))
+        counts = np.broadcast_to(read_count(group, lanes) if read_count else 0, numbers.shape)
+        pairs = np.unique(np.stack([numbers, counts]), axis=1).T.tolist()
+        if len(pairs) == 1:
+            return act(group, lanes, pairs[0][0], pairs[0][1] or None)
+        for of, expected in pairs:
+            some = as_array(lanes)[(numbers == of) & (counts == expected)]
+            if act(group, selected(some), of, expected or None) is None:
+                group.machine.scheduler.add(group.context, pc + 1, some)
+        return YIELD
 
     return step
 
 
-def _count(read: Read | None, group: Group, lanes: Lanes) -> int | None:
-    return None if read is None else _uniform(read, group, lanes)
-
-
-def _uniform(read: Read, group: Group, lanes: Lanes) -> int:
-    values = np.asarray(read(group, lanes))
-    first = int(values.flat[0])
-    if not (values == first).all():
-        raise Fault("barrier-divergence", "threads of a warp name different barriers, or counts, in one bar", lanes)
-    return first
-
-
 def _red(binder: Binder, op: str) -> Step:
     result, number, *threads, predicate = binder.instruction.operands
-    read_number, pc = binder.read(number, U32), binder.pc
-    read_threads = binder.read(threads[0], U32) if threads else None
-    read = binder.read(predicate, BOOL)
+    read, pc = binder.read(predicate, BOOL), binder.pc
     write = binder.write(result, U32 if op == "popc" else BOOL)
     results = {"popc": lambda true, of: true, "and": lambda true, of: true == of, "or": lambda true, of: true > 0}
 
     def tell(context: Context, lanes: np.ndarray, true: int, of: int) -> None:
         write(context, lanes, results[op](true, of))
 
-    def step(group: Group, lanes: Lanes) -> Outcome:
-        of, expected = _uniform(read_number, group, lanes), _count(read_threads, group, lanes)
+    def act(group: Group, lanes: Lanes, number: int, expected: int | None) -> Outcome:
         true = np.broadcast_to(read(group, lanes), (count(lanes),))
-        return group.machine.cta_barriers.vote(group, lanes, pc, of, expected, true, tell)
+        return group.machine.cta_barriers.vote(group, lanes, pc, number, expected, true, tell)
 
-    return step
+    return _each_barrier(binder, number, tuple(threads), act)
 
 
 @instruction("barrier.cluster", section=SECTION.format("barrier.cluster"), moves=True)

@@ -12,8 +12,8 @@ from .._memory import Piece
 from .._program import Outcome, Step
 from .._warp_sync import when_together
 from ..matrix import MatrixMove, matrix_move_of
-from .addresses import space_of
 from ._table import instruction
+from .addresses import space_of
 
 SECTION = "Warp Level Matrix Instructions: {}"
 _ROW = np.dtype(np.complex128)  # merely the item of 16 bytes, a row
