@@ -172,11 +172,11 @@ def test_cluster_barrier_in_two_steps(machine):
         if (threadIdx.x == 0) written[cluster_cta_rank()] = 10 + cluster_cta_rank();
         __syncwarp();
         cluster_arrive();
-        const unsigned count = cluster_cta_count();   // what concerns nobody else
+        const unsigned ctas = cluster_cta_count();   // what concerns nobody else
         cluster_wait();
         unsigned sum = 0;
-        for (unsigned i = 0; i < count; ++i) sum += written[i];
-        if (threadIdx.x == 0) written[4 + cluster_cta_rank()] = 100 * count + sum;
+        for (unsigned i = 0; i < ctas; ++i) sum += written[i];
+        if (threadIdx.x == 0) written[4 + cluster_cta_rank()] = 100 * ctas + sum;
     """
     machine.run("plain", statement, [place()] * 4)
     assert machine.get("out", 32).view(np.uint32).tolist() == [10, 11, 12, 13, *[446] * 4]

@@ -3,9 +3,9 @@
 // cuda_tma/refuse.cuh: mistakes that no type shows, but that the compiler sees after it inlined and folded. Such code
 // does not assemble, and the message is a sentence; in correct code nothing is left of these checks.
 //
-// By NVRTC of CUDA 13, which can ask what is constant (observed: 13.5 can, 12.0 to 12.8 and nvcc 13.0 cannot, and check
-// nothing). What the compiler does not know passes: behind a function that is not inlined, or under -G. For
-// --Ofast-compile=max, which leaves in place what it knows never to run, define CUDA_TMA_NO_REFUSALS.
+// By NVRTC from CUDA 13.4 on, which can ask what is constant (observed: 13.4 and 13.5 can; 12.0 to 13.3, and nvcc 13.0,
+// cannot, and check types alone). What the compiler does not know passes: behind a function that is not inlined, or
+// under -G. For --Ofast-compile=max, which leaves in place what it knows never to run, define CUDA_TMA_NO_REFUSALS.
 #pragma once
 
 namespace cuda_tma {
