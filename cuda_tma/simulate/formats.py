@@ -9,7 +9,7 @@ correctly rounded sums").
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class Format:
         Bits of the NaN that instructions give. PTX: f32 "0x7fffffff", f16 and bf16 "0x7fff"; fp8 as in "cvt".
     decode, encode : callable
         From the format's dtype to float64; and back, for values that it has, and NaN.
+    nearest : callable or None
+        Rounds to nearest faster than `round` would.
     """
 
     name: str
@@ -53,9 +55,12 @@ class Format:
     nan: int
     decode: Callable[[Array], Array]
     encode: Callable[[Array], Array]
+    nearest: Callable[[Array], Array] | None = None
 
     def round(self, value: Array, mode: str = "rn") -> Array:
-        """The float64 values as this format's, still as float64: infinite, or the largest, where they are too large."""
+        """The float64 values as this format's, in whatever dtype holds them: infinite, or the largest, if too large."""
+        if mode == "rn" and self.nearest is not None:
+            return self.nearest(value)
         _, exponent = np.frexp(value)
         unit = np.ldexp(1.0, np.maximum(exponent, self.least_exponent + 1) - self.precision)
         found = _TO_INTEGER[mode](value / unit) * unit
@@ -68,12 +73,13 @@ class Format:
 
     def flush(self, value: Array) -> Array:
         """Subnormal values as zeros of their sign: .ftz."""
-        return np.where(np.abs(value) < 2.0**self.least_exponent, np.copysign(0.0, value), value)
+        size = np.abs(value)
+        subnormal = (size < 2.0**self.least_exponent) & (size > 0)
+        return np.where(subnormal, np.copysign(np.zeros_like(value), value), value) if subnormal.any() else value
 
 
 def _encode_f32(value: Array) -> Array:
-    found = np.asarray(value).astype(np.float32)
-    return canonical_f32(found)
+    return canonical_f32(np.asarray(value).astype(np.float32, copy=False))
 
 
 def canonical_f32(value: Array) -> Array:
@@ -83,17 +89,28 @@ def canonical_f32(value: Array) -> Array:
 
 
 def _encode_f16(value: Array) -> Array:
-    bits = np.asarray(value).astype(np.float16).view(np.uint16)
+    bits = np.asarray(value).astype(np.float16, copy=False).view(np.uint16)
     return np.where(np.isnan(value), np.uint16(0x7FFF), bits)
 
 
 def _encode_bf16(value: Array) -> Array:
-    bits = (np.asarray(value).astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    bits = (np.asarray(value).astype(np.float32, copy=False).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
     return np.where(np.isnan(value), np.uint16(0x7FFF), bits)
 
 
 def _encode_tf32(value: Array) -> Array:
     return np.where(np.isnan(value), np.uint32(0x7FFFFFFF), np.asarray(value).astype(np.float32).view(np.uint32))
+
+
+def _nearest_bf16(value: Array) -> Array:
+    """By way of float32, unless that would make a tie of what is none."""
+    single = np.asarray(value).astype(np.float32)
+    bits = single.view(np.uint32)
+    tie = (bits & np.uint32(0xFFFF) == 0x8000) & (single != value)
+    if tie.any():
+        return replace(BF16, nearest=None).round(value)
+    rounded = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)) & np.uint32(0xFFFF0000)
+    return np.where(single != single, bits, rounded).view(np.float32)
 
 
 def _decode_bf16(bits: Array) -> Array:
@@ -130,11 +147,19 @@ F32 = Format(
     0x7FFFFFFF,
     lambda value: np.asarray(value).astype(np.float64),
     _encode_f32,
+    lambda value: np.asarray(value).astype(np.float32),
 )
 F16 = Format(
-    "f16", 11, -14, 65504.0, 0x7FFF, lambda bits: np.asarray(bits).view(np.float16).astype(np.float64), _encode_f16
+    "f16",
+    11,
+    -14,
+    65504.0,
+    0x7FFF,
+    lambda bits: np.asarray(bits).view(np.float16).astype(np.float64),
+    _encode_f16,
+    lambda value: np.asarray(value).astype(np.float16),
 )
-BF16 = Format("bf16", 8, -126, float.fromhex("0x1.fep127"), 0x7FFF, _decode_bf16, _encode_bf16)
+BF16 = Format("bf16", 8, -126, float.fromhex("0x1.fep127"), 0x7FFF, _decode_bf16, _encode_bf16, _nearest_bf16)
 TF32 = Format(
     "tf32",
     11,

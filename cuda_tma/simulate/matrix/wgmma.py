@@ -14,6 +14,7 @@ from .elements import Sums, decoded, element_bytes
 from .fragments import rows_of_16, rows_to_sums, sums_to_rows
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
+_AT_ONCE = 4  # warpgroups whose sums stay in a cache
 _NARROW = ("e4m3", "e5m2")
 # Types of A and B by that of the sums; A and B are of one type, or both of a pair that may be mixed.
 _INPUTS = {"f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _NARROW), "s32": (("s8", "u8"),)}
@@ -84,6 +85,14 @@ class Wgmma:
         numpy.ndarray
             The new registers.
         """
+        parts = []
+        for first in range(0, len(b), _AT_ONCE):
+            groups, lanes = slice(first, first + _AT_ONCE), slice(128 * first, 128 * (first + _AT_ONCE))
+            left = a[:, lanes] if self.a_in_registers else a[groups]
+            parts.append(self._product(left, b[groups], None if d is None else d[:, lanes]))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def _product(self, a: np.ndarray, b: np.ndarray, d: np.ndarray | None) -> np.ndarray:
         groups = len(b)
         if self.a_in_registers:
             left = decoded(rows_of_16(a), self.a_type).reshape(groups, 64, self.k)

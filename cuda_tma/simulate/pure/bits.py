@@ -277,17 +277,18 @@ def permute(s: Spelling) -> Pure:
     """Each byte is one of the eight of (b, a); in the general form, bit 3 of its selector spreads its sign."""
     mode = s.choice(*_PERMUTATIONS, default="")
     s.type("b32")
-    table = np.array(_PERMUTATIONS.get(mode, ()), np.uint32)
+    table, nibbles = np.array(_PERMUTATIONS.get(mode, ())), np.arange(0, 16, 4, dtype=np.uint32)
 
     def compute(a: Array, b: Array, selector: Array) -> Array:
-        both = np.asarray(b).astype(np.uint64) << np.uint64(32) | a
-        found = np.zeros(np.shape(both | selector), np.uint32)
-        for byte in range(4):
-            pick = table[np.asarray(selector) & 3, byte] if mode else np.asarray(selector) >> np.uint32(4 * byte) & 15
-            value = (both >> ((pick & 7) * 8).astype(np.uint64)).astype(np.uint32) & 0xFF
-            if not mode:
-                value = np.where(pick & 8, (value >> 7) * np.uint32(0xFF), value)
-            found |= value << np.uint32(8 * byte)
-        return found
+        if np.ndim(selector) == 0:  # a number of the text: the same bytes of every lane
+            picks = table[selector & 3] if mode else selector >> nibbles & 15
+            found = np.stack(np.broadcast_arrays(a, b), -1).view(np.uint8)[..., picks & 7]
+        else:
+            picks = table[selector & 3] if mode else selector[..., None] >> nibbles & 15
+            both = np.asarray(b).astype(np.uint64) << np.uint64(32) | a
+            found = (both[..., None] >> (picks & 7).astype(np.uint64) * np.uint64(8)).astype(np.uint8)
+        if not mode and (picks & 8).any():
+            found = np.where(picks & 8, (found >> 7) * np.uint8(0xFF), found)
+        return np.ascontiguousarray(found).view(np.uint32)[..., 0]
 
     return pure("prmt", "b32", "b32 b32 b32", compute)

@@ -35,7 +35,7 @@ def narrow(
         if ftz:
             values = [format.flush(value) for value in values]
         found = function(*values)
-        nearest = np.asarray(found).astype(np.float32) if format is F32 and mode == "rn" else format.round(found, mode)
+        nearest = format.round(found, mode)
         return format.encode(clamped(format.flush(nearest) if ftz else nearest, sat, relu))
 
     return compute
@@ -277,17 +277,21 @@ def extremes(s: Spelling) -> Pure:
 
 
 def _extreme(root: str, nan: bool, xorsign: bool) -> Function:
+    smaller = root == "min"
+    ufunc = np.fmin if smaller else np.fmax  # which choose any of two zeros
+    either = np.logical_or if smaller else np.logical_and
+
     def compute(a: Array, b: Array) -> Array:
-        sign = np.where(np.signbit(a) != np.signbit(b), -1.0, 1.0)
+        sign = np.signbit(a) != np.signbit(b) if xorsign else None
         if xorsign:
             a, b = np.abs(a), np.abs(b)
-        less = (a < b) | ((a == b) & np.signbit(a))
-        found: Array = np.where(less == (root == "min"), a, b)
+        found = ufunc(a, b)
+        zeros = (a == 0) & (b == 0)
+        if zeros.any():
+            found = np.where(zeros, np.where(either(np.signbit(a), np.signbit(b)), -0.0, 0.0), found)
         if nan:
             found = np.where(np.isnan(a) | np.isnan(b), np.nan, found)
-        else:
-            found = np.where(np.isnan(a), b, np.where(np.isnan(b), a, found))
-        return np.copysign(found, sign) if xorsign else found
+        return found if sign is None else np.copysign(found, np.where(sign, -1.0, 1.0))
 
     return compute
 
