@@ -109,7 +109,7 @@ def test_kinds_of_what_a_compiler_mangles(declaration, kinds, tmp_path):
     assert parameter_types(name) == kinds
 
 
-# What gcc, nvcc 13.0 and NVRTC 13.5 wrote, for where there is no compiler.
+# What gcc, nvcc 13.0, NVRTC 12.4 and 13.5 wrote, for where there is no compiler.
 MANGLED = [
     ("_Z4axpyfPKfPfi", ("float", "pointer", "pointer", "integer")),
     ("_Z1kfi.kd", ("float", "integer")),
@@ -133,6 +133,11 @@ MANGLED = [
     ("_Z1kIXadL_Z2glEEEvfi", ("float", "integer")),
     ("_ZN8cuda_tma9signatureIPFvifPcEEE", ("integer", "float", "pointer")),
     ("_ZN8cuda_tma9signatureIPFvvEEE", ()),
+    (
+        "_ZN34_INTERNAL_00000000_4_k_cu_5f75c04b8cuda_tma9signatureIPFvNS0_8TiledMapINS0_4TileILNS0_8DataTypeE6ENS0_3BoxI"
+        "JLi64ELi64EEEELNS0_7SwizzleE3EEELNS0_7OobFillE0ELNS0_11L2PromotionE0EEESB_EEE",
+        (TILE, TILE),
+    ),
     ("_ZN8cuda_tma9signatureIFvfEEE", ("float",)),
     (
         "_ZN8cuda_tma9signatureIPFvNS_8TiledMapINS_4TileILNS_8DataTypeE6ENS_3BoxIJLi64ELi64EEEELNS_7SwizzleE3EEELNS_"

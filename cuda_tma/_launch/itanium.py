@@ -32,6 +32,9 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {  # 5.1.6.1, of integers th
     "ls": operator.lshift,
     "rs": operator.rshift,
 }
+_FILE_SCOPE = (
+    "_INTERNAL_"  # NVRTC 12.0 and 12.4 begin so what C++ calls of internal linkage: no namespace of the source
+)
 _CONSTANTS = range(2**31)  # beyond, C++ and Python may reckon differently
 
 
@@ -101,7 +104,8 @@ class _Reader:
         if self.follows("S"):
             known = self.substitution()
             return known if isinstance(known, Named) else Named(("?",))
-        named = Named((*outer.path, self.source_name()))
+        name = self.source_name()
+        named = outer if name.startswith(_FILE_SCOPE) else Named((*outer.path, name))
         if self.text[self.at] not in "IE":
             self.substitutions.append(named)
         return named
