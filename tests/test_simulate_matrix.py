@@ -95,7 +95,7 @@ def test_products_of_every_type(a_type, b_type, d_type, in_registers):
         else:
             a_operand = gathered(a_smem, wgmma.a_addresses(bits))
         before = numbers(rng, (64, n), "f32")
-        expected = (a[:, k:] @ b[:, k:].T) * (-1 if signs else 1)
+        expected = (a[:, k:] @ b[:, k:].T) * (-1 if signs else 1) + 0.0  # no sum is -0
         start = sums_as_registers(before, d_type)
         assert (wgmma.multiply(a_operand, b_pieces, start) == sums_as_registers(expected + before, d_type)).all()
         assert (wgmma.multiply(a_operand, b_pieces, None) == sums_as_registers(expected, d_type)).all()

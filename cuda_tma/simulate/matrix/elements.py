@@ -29,8 +29,7 @@ def decoded(data: np.ndarray, type_: str) -> np.ndarray:
 class Sums:
     """The type of sums, and how registers hold them.
 
-    `total` rounds: the sum is taken exactly, as far as float64 holds it, and rounded once. The hardware truncates what
-    it adds; where a sum is exact, both are the same. s32 wraps, or ends at its ends if `saturate`.
+    s32 wraps, or ends at its ends if `saturate`. How the others are rounded: `multiply_add`.
     """
 
     type: str

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import UnsupportedInstruction
 from ..ptx import Immediate, Instruction, Operand, Vector
+from .adder import multiply_add
 from .descriptor import piece_addresses
 from .elements import Sums, decoded, element_bytes
 from .fragments import rows_of_16, rows_to_sums, sums_to_rows
@@ -99,13 +100,15 @@ class Wgmma:
         else:
             left = _matrix(a, self.a_type, self.a_mn_major)
         right = _matrix(b, self.b_type, self.b_mn_major)
+        if self.a_sign * self.b_sign < 0:
+            left = -left
         with np.errstate(all="ignore"):
-            rows = (left @ right.swapaxes(1, 2)).reshape(groups * 64, self.n)
-            if self.a_sign * self.b_sign < 0:
-                rows = -rows
-            if d is not None:
-                rows += sums_to_rows(self.sums.unpack(d))
-            return self.sums.pack(rows_to_sums(rows))
+            c = None if d is None else sums_to_rows(self.sums.unpack(d)).reshape(groups, 64, self.n)
+            if self.sums.type == "s32":
+                rows = left @ right.swapaxes(1, 2) + (0 if c is None else c)
+            else:
+                rows = multiply_add(left, right, c, (self.a_type, self.b_type), self.sums.type)
+            return self.sums.pack(rows_to_sums(rows.reshape(groups * 64, self.n)))
 
 
 def _matrix(pieces: np.ndarray, type_: str, mn_major: bool) -> np.ndarray:

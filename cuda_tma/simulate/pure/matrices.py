@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..matrix.adder import NARROW, multiply_add, multiply_add_as_f16
 from ..matrix.elements import Sums, decoded, element_bytes
 from ..matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows
 from ..matrix.moves import MatrixMove
@@ -16,9 +17,8 @@ from .table import Pure, Spelling, entry, pure
 Array = Any
 
 _SHAPE = re.compile(r"m(8|16)n8k(\d+)")
-_NARROW = ("e4m3", "e5m2")
 _INPUTS = {
-    "f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _NARROW), "s32": (("s8", "u8"),),
+    "f32": (("f16",), ("bf16",), ("tf32",), NARROW), "f16": (("f16",), NARROW), "s32": (("s8", "u8"),),
     "f64": (("f64",),),
 }  # fmt: skip
 
@@ -30,7 +30,7 @@ def multiply(s: Spelling) -> Pure:
         if not s.flag(word):
             s.unknown()
     c_type, b_type, a_type, d_type = (
-        s.type("f16", "f32", "f64", "s32", "s8", "u8", "bf16", "tf32", *_NARROW) for _ in "cbad"
+        s.type("f16", "f32", "f64", "s32", "s8", "u8", "bf16", "tf32", *NARROW) for _ in "cbad"
     )
     shape = _SHAPE.fullmatch(s.words.pop(0)) if s.words else None
     saturate = d_type == "s32" and s.flag("satfinite")
@@ -50,11 +50,15 @@ def multiply(s: Spelling) -> Pure:
 
     def compute(active: Array, *registers: Array) -> tuple[Array, ...]:
         a, b, c = _split(registers, pieces * halves, pieces)
-        matrix = decoded(left(a), a_type).reshape(-1, rows, k) @ decoded(rows_of_8(b), b_type).reshape(
-            -1, 8, k
-        ).swapaxes(1, 2)
-        total = matrix.reshape(-1, 8) + sums_to_rows(sums.unpack(c), halves)
-        found = sums.pack(rows_to_sums(total, halves))
+        x, y = decoded(left(a), a_type).reshape(-1, rows, k), decoded(rows_of_8(b), b_type).reshape(-1, 8, k)
+        z = sums_to_rows(sums.unpack(c), halves).reshape(-1, rows, 8)
+        if d_type == "s32":
+            total = x @ y.swapaxes(1, 2) + z
+        elif a_type in NARROW:
+            total = multiply_add_as_f16(x, y, z, d_type)
+        else:
+            total = multiply_add(x, y, z, (a_type, b_type), d_type)
+        found = sums.pack(rows_to_sums(total.reshape(-1, 8), halves))
         return tuple(found.reshape(len(found), -1, 32))
 
     sources = " ".join(["b32"] * (pieces * halves + pieces) + [register] * count)
