@@ -26,9 +26,9 @@ def decoded(element: str, bits: np.ndarray) -> np.ndarray:
 
 def result(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, instruction: str = "wgmma") -> np.ndarray:
     """As bits, of bits."""
-    x, y = decoded(form.a, a), decoded(form.b, b)
-    z = None if c is None else decoded(form.sums, c)
     with np.errstate(all="ignore"):
+        x, y = decoded(form.a, a), decoded(form.b, b)
+        z = None if c is None else decoded(form.sums, c)
         if instruction == "mma" and form.a in NARROW:
             d = multiply_add_as_f16(x, y, z, form.sums)
         else:

@@ -9,6 +9,9 @@ Literature says so of the first (P. Xie et al., "MMA-Sim: Bit-Accurate Reference
 Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004).
 All 106,496 results in tests/data/wgmma_sm90.npz are the model's (one H200; the two halves are what ptxas of CUDA 13
 makes of mma.sync), and none changed with A in registers, with N, or with two instructions in one group.
+
+This model works in integers, and each of its parameters can be another, to be fitted to a recording; the simulator's,
+``cuda_tma/simulate/matrix/adder.py``, works in float64. Both are held to the recording.
 """
 
 from __future__ import annotations
