@@ -3,6 +3,7 @@
 import pytest
 
 from cuda_tma._launch.headers import headers_of
+from cuda_tma._launch.nvrtc import compile_source
 from cuda_tma.include_path import include_path
 
 
@@ -39,7 +40,8 @@ def test_headers_of_headers_are_found(folder):
 
 
 @pytest.mark.parametrize(
-    "options", [["-I{}"], ["-I", "{}"], ["-I={}"], ["--include-path={}"], ["--include-path", "{}"], ["-Ix", "-I{}"]]
+    "options",
+    [["-I{}"], ["-I {}"], ["-I", "{}"], ["-I={}"], ["--include-path={}"], ["--include-path", "{}"], ["-Ix", "-I{}"]],
 )
 def test_folders_are_found_however_they_are_given(folder, options):
     there = folder(a="")
@@ -70,3 +72,30 @@ def test_a_header_that_is_a_macro_cannot_be_known(folder):
 def test_our_headers_are_found():
     found = headers_of("#include <cuda_tma/tma.cuh>", "k.cu", [f"--include-path={include_path()}"])
     assert {path.rpartition("/")[2] for path in found} >= {"tma.cuh", "barrier.cuh", "macros.cuh", "tensor_map.cuh"}
+
+
+SPELLINGS = {
+    "a comment before": '/* a */ #include "{}"',
+    "a comment of lines before": '/* a\n * b **/ #include "{}"',
+    "a comment within": '#/* a */include/* b *//**/"{}"',
+    "lines that go on": '#inc\\\nlude \\\n"{}"',
+    "a digraph": "%:include <{}>",
+    "other blanks": "\f#\vinclude\v<{}>",
+    "lines of another system": '#pragma once\r\n#include \\\r\n"{}"\r\n',
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_includes_are_found_however_they_are_spelled(folder, spelling):
+    """As NVRTC reads them, so that none of them changes unseen."""
+    there = folder(**{spelling.replace(" ", "_"): "#define VALUE 3\n"})
+    (header,) = there.iterdir()
+    source = SPELLINGS[spelling].format(header.name) + "\n__global__ void k(int* out) { *out = VALUE; }"
+    compile_source(source, "k", target="compute_90a", options=[f"-I{there}"])
+    assert names(headers_of(source, "k.cu", [f"-I{there}"]), there) == [header.name]
+
+
+def test_questions_are_found_however_they_are_spelled(folder):
+    there = folder(a="", b="", c="")
+    source = "#if __has_include/**/(<a.cuh>) || __has_include( /* * */ <b.cuh>) || __has_include\\\n(<c.cuh>)\n#endif"
+    assert names(headers_of(source, "k.cu", [f"-I{there}"]), there) == ["a.cuh", "b.cuh", "c.cuh"]

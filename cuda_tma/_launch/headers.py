@@ -2,7 +2,7 @@
 
 NVRTC cannot list what it read. So the text is scanned, and then every header that is found: conditions are not worked
 out, and what stands in a comment counts too. That is more than the compiler reads, and never less, but for an include
-whose file is a macro; then nothing is kept.
+whose file is a macro, for which nothing is kept, and ``__has_include`` of one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ from collections.abc import Iterator, Sequence
 
 __all__ = ["headers_of"]
 
-# #include "a.h", <a.h> or A_MACRO; #embed is of C++26. Patterns that begin with letters are searched ten times faster.
-_DIRECTIVE = rb'\n[ \t]*#[ \t]*(?:include|include_next|embed)\b[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\w+))'
-_QUESTION = rb'__has_(?:include|embed)[ \t]*\([ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)'
+# What may stand between the parts of a directive: blanks, ends of lines that go on, comments.
+_BLANK = rb"(?:[ \t\f\v\r]|\\\r?\n|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*"
+_PLACE = rb'(?:"([^"\n]+)"|<([^>\n]+)>'
+# #include "a.h", <a.h> or A_MACRO; #embed is of C++26. Patterns that begin with one letter are searched fast.
+_DIRECTIVE = re.compile(rb"#" + _BLANK + rb"(?:include|include_next|embed)\b" + _BLANK + _PLACE + rb"|(\w+))")
+_BEFORE = re.compile(rb"(?:.*\*/)?[ \t\f\v\r]*")  # on its line
+_QUESTION = re.compile(rb"__has_(?:include|embed)" + _BLANK + rb"\(" + _BLANK + _PLACE + rb")()")
+_BROKEN_WORD = re.compile(rb"\\\r?\n[^ \t\\\n]")
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
 
@@ -45,12 +50,24 @@ def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, byte
     )
     while waiting:
         text, own = waiting.pop()
-        for quoted, angled, *macro in re.findall(_DIRECTIVE, b"\n" + text) + re.findall(_QUESTION, text):
+        for quoted, angled, *macro in _asked_for(text):
             if any(macro):
                 return None
             name = os.fsdecode(quoted or angled)
             waiting += _read([os.path.join(place, name) for place in ([own] if quoted else []) + folders], found)
     return found
+
+
+def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
+    """Of each include, what stands in quotes, in angle brackets, or as a macro."""
+    if _BROKEN_WORD.search(text):
+        text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")  # [lex.phases]
+    if b"%:" in text:
+        text = text.replace(b"%:", b"#")  # [lex.digraph]
+    for found in _DIRECTIVE.finditer(text):
+        if _BEFORE.fullmatch(text, text.rfind(b"\n", 0, found.start()) + 1, found.start()):
+            yield found.groups(b"")
+    yield from _QUESTION.findall(text)
 
 
 def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[bytes, str]]:
@@ -70,7 +87,7 @@ def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[byte
 
 
 def _values(options: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
-    """What options of these names are given: as ``-Ia``, ``-I=a`` or ``-I`` and ``a``."""
+    """What options of these names are given: as ``-Ia``, ``-I a``, ``-I=a`` or ``-I`` and ``a``."""
     for index, option in enumerate(options):
         for name in names:
             if option == name:
@@ -78,4 +95,4 @@ def _values(options: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
             elif option.startswith(name + "="):
                 yield option[len(name) + 1 :]
             elif option.startswith(name) and name == "-I":
-                yield option[len(name) :]
+                yield option[len(name) :].lstrip()
