@@ -45,6 +45,7 @@ def _integers() -> Iterator[str]:
     yield from (f"{name}.relu.{type_} d, a, b" for name, type_ in product(("min", "max"), ("s32", "s16x2")))
     for a, b in product(("u32", "s32"), repeat=2):
         yield from (f"dp4a.{a}.{b} d, a, b, c", f"dp2a.lo.{a}.{b} d, a, b, c", f"dp2a.hi.{a}.{b} d, a, b, c")
+    yield from ("vabsdiff4.u32.u32.u32 d, a, b, c", "vabsdiff4.u32.u32.u32.add d, a, b, c")
     # The divisor is odd, since PTX leaves division by zero open.
     for name, type_ in product(("div", "rem"), INTEGERS):
         yield f"or.b{type_[1:]} e, b, 1; {name}.{type_} d, a, e"
@@ -141,7 +142,7 @@ def _conversions() -> Iterator[str]:
     eight = ("u8", "s8")  # ptxas knows no conversion between them and bf16
     for of, to in product(integers, floats):
         if to != "bf16" or of not in eight:
-            yield from (f"cvt.{mode}.{to}.{of} d, a" for mode in (MODES if to != "bf16" else ("rn",)))
+            yield from (f"cvt.{mode}.{to}.{of} d, a" for mode in MODES)
     for of, to, mode in product(floats, integers, ("rni", "rzi", "rmi", "rpi")):
         if of == "bf16" and to in eight:
             continue
@@ -155,6 +156,7 @@ def _conversions_of_floats() -> Iterator[str]:
     yield from (f"cvt.{mode}.f16.f64 d, a" for mode in MODES)
     yield from (f"cvt.{mode}{more}.f16.f32 d, a" for mode, more in product(("rn", "rz"), ("", ".relu")))
     yield from (f"cvt.{mode}{more}.bf16.f32 d, a" for mode, more in product(("rn", "rz"), ("", ".relu")))
+    yield from ("cvt.rm.bf16.f32 d, a", "cvt.rp.bf16.f32 d, a", "cvt.rp.bf16.f64 d, a", "cvt.rz.bf16.f64 d, a")
     yield from ("cvt.rm.f16.f32 d, a", "cvt.rp.ftz.f16.f32 d, a", "cvt.rn.sat.f16.f32 d, a", "cvt.rn.bf16.f64 d, a")
     yield from (
         "cvt.f32.f16 d, a",

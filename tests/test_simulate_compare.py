@@ -116,6 +116,17 @@ def test_approximations_where_they_are_exact(text, given, wanted):
     assert compute(text, [given]) == [wanted]
 
 
+@pytest.mark.parametrize(("name", "function"), [("rcp", lambda x: 1 / x), ("rsqrt", lambda x: x**-0.5)])
+def test_upper_halves_of_f64(name, function):
+    """ISA, "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64": 20 bits of mantissa in, 20 out."""
+    values = np.geomspace(1e-200, 1e200, 501)
+    found = np.array(compute(f"{name}.approx.ftz.f64 d, a", values.view(np.uint64).tolist()), np.uint64)
+    assert (found & np.uint64(0xFFFFFFFF) == 0).all()
+    assert (np.abs(found.view(np.float64) / function(values) - 1) < 2**-19).all()
+    special = {0: 0x7FF << 52, 1: 0x7FF << 52, 0x7FF << 52: 0}
+    assert compute(f"{name}.approx.ftz.f64 d, a", [*special]) == [*special.values()]
+
+
 def test_division_by_a_huge_number_is_zero():
     """ISA, "div": for div.approx and a divisor beyond 2 ** 126."""
     huge, infinite, one = 0x7F000000, 0x7F800000, 0x3F800000
@@ -128,7 +139,7 @@ def test_division_by_a_huge_number_is_zero():
     [
         *("add.rn.sat.f64 d, a, b", "add.rz.f16 d, a, b", "add.s8 d, a, b", "add.rs.f32 d, a, b", "add.f32x2 d, a, b"),
         *("fma.f32 d, a, b, c", "fma.rn.oob.f16 d, a, b, c", "min.f32 d, a, b, c", "min.sat.s32 d, a, b"),
-        *("ex2.f32 d, a", "tanh.approx.ftz.f32 d, a", "rcp.approx.ftz.f64 d, a", "nonsense.f32 d, a"),
+        *("ex2.f32 d, a", "tanh.approx.ftz.f32 d, a", "rcp.approx.f64 d, a", "nonsense.f32 d, a"),
         *("vadd.s32.s32.s32 d, a, b", "mul.wide.s64 d, a, b", "shl.u32 d, a, b", "setp.lo.s32 p, a, b"),
         *("bmsk.b32 d, a, b", "addc.u16 d, a, b", "mov.b64 {a, b, c}, d"),
     ],

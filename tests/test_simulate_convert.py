@@ -50,7 +50,6 @@ def test_integers(data, result, source):
 @settings(max_examples=200)
 @given(st.data(), st.sampled_from(INTEGERS), st.sampled_from(FLOATS), st.sampled_from(MODES))
 def test_integers_to_floats(data, source, result, mode):
-    mode = "rn" if result == "bf16" else mode
     given_ = lanes(data, source)
     near = st.integers(0, width(source) - 1).map(
         lambda place: (1 << place) + (1 << place >> 24) + 1 & (1 << width(source)) - 1
@@ -88,7 +87,7 @@ def test_floats_to_integers(data, source, result, mode):
 def test_floats_to_floats(data, types, mode, ftz):
     result, source = types
     narrower = width_of(result) <= width_of(source)
-    mode = (mode if result == "f32" else "rz" if mode == "rz" and result != "f64" else "rn") if narrower else ""
+    mode = mode if narrower else ""
     ftz = ftz and "f32" in types and "bf16" not in types
     given_ = lanes(data, source)
 

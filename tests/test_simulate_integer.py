@@ -175,6 +175,18 @@ def test_dot_products(data, a_type, b_type):
     check(f"dp2a.hi.{a_type}.{b_type} d, a, b, c", "u32 u32 u32", lambda a, b, c: dp2a(a, b, c, 2), data)
 
 
+@settings(max_examples=40)
+@given(st.data())
+def test_differences_of_bytes(data):
+    def sizes(a, b):
+        return [abs((a >> at & 0xFF) - (b >> at & 0xFF)) for at in (0, 8, 16, 24)]
+
+    joined = lambda a, b, c: sum(size << 8 * at for at, size in enumerate(sizes(a, b)))  # noqa: E731
+    check("vabsdiff4.u32.u32.u32 d, a, b, c", "u32 u32 u32", joined, data)
+    added = lambda a, b, c: wrapped(sum(sizes(a, b)) + c, "u32")  # noqa: E731
+    check("vabsdiff4.u32.u32.u32.add d, a, b, c", "u32 u32 u32", added, data)
+
+
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from(["u16x2", "s16x2"]), st.sampled_from(["add", "min", "max"]))
 def test_pairs_of_integers(data, type_, name):

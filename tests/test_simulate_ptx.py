@@ -88,6 +88,13 @@ def test_opcodes_are_split_and_guarded():
     assert (first.line, second.line) == (7, 8)
 
 
+def test_directives_may_stand_close():
+    """As cuda_fp16.hpp writes them."""
+    found = body("{.reg.b32 a;.reg.pred p;.shared.align 8.b32 x;mov.b32 a,x;}")
+    assert [register.type for register in found.registers] == ["b32", "pred"]
+    assert (found.variables["x"].align, found.instructions[0].operands) == (8, (Register(0), Symbol("x")))
+
+
 def test_scopes_have_registers_and_labels_of_their_own():
     """Inline asm in a loop that was unrolled: the same names, twice."""
     once = "{ .reg .pred p; .reg .b32 %r<2>;\n again: mov.b32 %r1, 7; @p bra again; bra done; }"
@@ -227,7 +234,7 @@ def test_every_instruction_of_every_kernel(source, target):
         (".global .b8 x[2] = {1, 2, 3};", 1, "too many"),
         ("\n.surprise 3", 2, "not .surprise"),
         ("add.s32 a, b, c;", 1, "a directive"),
-        (".global .b9 x;", 1, "a type, not .b9"),
+        (".global .b9 x;", 1, "a type, not .b9,"),
     ],
 )
 def test_a_refusal_names_the_line(text, line, message):

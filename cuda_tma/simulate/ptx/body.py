@@ -129,8 +129,8 @@ def _read_directive(cursor: Cursor, body: _Body) -> None:
         body.places.read(cursor)
     elif word == ".reg":
         _read_registers(cursor, body)
-    elif word.split(".")[1] in LINKAGE or word in _VARIABLE_SPACES:
-        linkage = cursor.next().text[1:] if word.split(".")[1] in LINKAGE else ""
+    elif word[1:] in LINKAGE or word in _VARIABLE_SPACES:
+        linkage = cursor.next().text[1:] if word[1:] in LINKAGE else ""
         for variable in variables(cursor, linkage):
             name = body.unique(variable.name, body.variables)
             body.scope.names[variable.name] = Symbol(name)

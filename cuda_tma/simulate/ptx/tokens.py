@@ -7,16 +7,16 @@ from typing import NamedTuple, NoReturn
 
 from ..errors import ParseError
 
-# An opcode with its modifiers is one token, `%tid.x` too; so is a directive or a type: `.reg`, `.shared::cta`.
+# An opcode with its modifiers is one token, `%tid.x` too; directives and types are one each: `.reg`, `.b32`.
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\f]+|//[^\n]*)
     |(?P<newline>\n)
     |(?P<comment>/\*.*?\*/)
     |(?P<string>"(?:[^"\\]|\\.)*")
     |(?P<number>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
-        |\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+U?)
+        |\d+\.(?:\d+|(?![A-Za-z_]))(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+U?)
     |(?P<name>[A-Za-z_$%][\w$]*(?:\.\w+(?:::\w+)*)*)
-    |(?P<dotted>\.\w+(?:::\w+)*(?:\.\w+(?:::\w+)*)*)
+    |(?P<dotted>\.\w+(?:::\w+)*)
     |(?P<mark><<|>>|[\[\]{}()<>,;:|!@+\-=~*/&^?])""",
     re.VERBOSE | re.DOTALL,
 )

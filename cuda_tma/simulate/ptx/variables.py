@@ -22,7 +22,7 @@ _Item = Immediate | Reference | list  # of an initialiser; a list is a brace
 
 def variables(cursor: Cursor, linkage: str = "") -> Iterator[Variable]:
     """``.space .align n .type name[dims] = {...}, ...;`` without its semicolon."""
-    space = cursor.next().text[1:].split(".")[0]
+    space = cursor.next().text[1:]
     align, vector, type_ = _modifiers(cursor)
     while True:
         yield _variable(cursor, Variable("", space, type_, align, vector, linkage=linkage))
@@ -56,21 +56,20 @@ def _modifiers(cursor: Cursor) -> tuple[int, int, str]:
     """Alignment (0 if not said), elements of a vector, type."""
     align, vector, type_ = 0, 1, ""
     while cursor.token.kind == "dotted":
-        words = cursor.next().text[1:].split(".")
-        for word in words:
-            if word == "align":
-                align = integer(cursor)
-            elif word in ("v2", "v4", "v8"):
-                vector = int(word[1:])
-            elif word == "attribute":
-                cursor.expect("(")
-                cursor.until(")")
-            elif word in TYPE_BYTES or word in _OPAQUE_BYTES:
-                type_ = word
-            elif word == "ptr":
-                _pointer(cursor)
-            elif word not in SPACES:  # ".ptr .global", ".const[2]" and the like say nothing of the size
-                cursor.refuse(f"a type, not .{word}")
+        word = cursor.next().text[1:]
+        if word == "align":
+            align = integer(cursor)
+        elif word in ("v2", "v4", "v8"):
+            vector = int(word[1:])
+        elif word == "attribute":
+            cursor.expect("(")
+            cursor.until(")")
+        elif word in TYPE_BYTES or word in _OPAQUE_BYTES:
+            type_ = word
+        elif word == "ptr":
+            _pointer(cursor)
+        else:
+            cursor.refuse(f"a type, not .{word},")
     if not type_:
         cursor.refuse("a type")
     return align, vector, type_

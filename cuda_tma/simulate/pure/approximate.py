@@ -31,9 +31,11 @@ _HALF = {"ex2": ("f16", "f16x2", "bf16", "bf16x2"), "tanh": ("f16", "f16x2", "bf
 
 def functions(s: Spelling) -> Pure:
     how = s.choice("approx", "full") if s.root == "div" else s.choice("approx")
-    type_ = s.type("f32", "f64" if s.root == "rsqrt" else "f32", *_HALF.get(s.root, ()))
+    type_ = s.type("f32", *(("f64",) if s.root in ("rcp", "rsqrt") else ()), *_HALF.get(s.root, ()))
     if type_ == "f64":
-        return replace(pure("rsqrt", "f64", "f64", propagating(_FUNCTIONS["rsqrt"])), approximate=True)
+        function = _FUNCTIONS[s.root]
+        compute = _upper_half(function) if s.flag("ftz") else function if s.root == "rsqrt" else s.unknown()
+        return replace(pure(f"{s.root}.approx.ftz.f64", "f64", "f64", propagating(compute)), approximate=True)
     ftz = s.root != "tanh" and s.flag("ftz")
     if type_ in ("bf16", "bf16x2") and s.root == "ex2" and not ftz:
         s.unknown()  # .ftz is part of its name there
@@ -45,6 +47,22 @@ def functions(s: Spelling) -> Pure:
         function, count = _FUNCTIONS[s.root], 1
     found = of_type(s, s.root, type_, count, lambda format: narrow(format, function, ftz=ftz))
     return replace(found, approximate=True)
+
+
+def _upper_half(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Of the upper 32 bits of a number, as the upper 32 bits of one; subnormal numbers are zero on both sides."""
+    upper, half = np.uint64(0xFFFFFFFF00000000), np.uint64(1 << 31)
+
+    def flushed(bits: Array) -> Array:
+        normal = np.where(bits & np.uint64(0x7FF << 52) != 0, bits, bits & np.uint64(1 << 63))
+        return normal.view(np.float64)
+
+    def compute(a: Array) -> Array:
+        found = np.asarray(function(flushed(np.asarray(a).view(np.uint64) & upper)))
+        finite = np.isfinite(found)
+        return np.where(finite, flushed(found.view(np.uint64) + half & upper), found)
+
+    return compute
 
 
 def _quotient(a: Array, b: Array) -> Array:

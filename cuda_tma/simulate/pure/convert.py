@@ -54,7 +54,7 @@ def _fitted(value: Array, dtype: np.dtype) -> Array:
 
 
 def _integer_to_float(s: Spelling, result: str, source: str) -> Pure:
-    mode = s.choice(*(ROUNDINGS if result in ("f32", "f64", "f16") else ("rn",)))
+    mode = s.choice(*ROUNDINGS)
     sat = s.flag("sat")
     if mode == "rn" and result in ("f32", "f64") and not sat:
         return pure("cvt", result, source, lambda a: np.asarray(a).astype(DTYPES[result]))
@@ -127,7 +127,7 @@ def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
     """With a rounding where bits may be lost; rounded to integers where both types are one."""
     integral = s.choice(*_INTEGRAL, default="") if result == source or (result, source) == ("f64", "f32") else ""
     narrowing = not integral and result != source and (_bits(result) <= _bits(source))
-    mode = s.choice(*(ROUNDINGS if result != "bf16" else ("rn", "rz"))) if narrowing else "rn"
+    mode = s.choice(*ROUNDINGS) if narrowing else "rn"
     ftz = "f32" in (result, source) and s.flag("ftz")
     sat, relu = s.flag("sat"), result in ("f16", "bf16") and source == "f32" and s.flag("relu")
     if not (integral or narrowing or ftz or sat) and result == source:

@@ -202,6 +202,21 @@ def _pieces(words: Array, dtype: str) -> Array:
     return np.ascontiguousarray(words)[..., None].view(dtype).astype(np.int64)
 
 
+@entry("vabsdiff4")
+def byte_differences(s: Spelling) -> Pure:
+    """The differences of unsigned bytes, or c and their sum: of the SIMD video instructions, what compilers emit."""
+    total = s.flag("add")
+    for _ in range(3):
+        s.type("u32")
+
+    def compute(a: Array, b: Array, c: Array) -> Array:
+        left, right, c = (np.asarray(each) for each in np.broadcast_arrays(a, b, c))
+        size = np.abs(_pieces(left, "u1") - _pieces(right, "u1"))
+        return c + size.sum(-1).astype(np.uint32) if total else size.astype(np.uint8).view(np.uint32)[..., 0]
+
+    return pure("vabsdiff4", "u32", "u32 u32 u32", compute)
+
+
 # ---- quotients ----
 
 
