@@ -48,8 +48,9 @@ def changes_to(params, encoded):
     return " ".join(
         [
             f"replace_global_address(mine, memory + {params.global_address});",
-            f"replace_rank(mine, {params.rank});",
+            "replace_rank(mine, 5);",
             *(f"replace_{name}<{i}>(mine, {n}u);" for name, each in numbered.items() for i, n in enumerate(each)),
+            f"replace_rank(mine, {params.rank});",
             *(f"replace_{name}<{int(value)}>(mine);" for name, value in fixed.items()),
             f"set_derived_bytes(mine, {words[16]}, {words[18]});",
         ]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import codec
+from ...enums import TensorMapDataType
 from ...params import Params
 from .._binder import U32, U64, Binder
 from .._copy import Issue, each_lane
@@ -38,6 +39,8 @@ _FIELDS = {
     "element_stride": "element_strides",
 }
 _ARRAYS = ("box_dim", "global_dim", "global_stride", "element_stride")
+# The numbers of .elemtype are the driver's, but for these.
+_ELEMTYPES = {8: TensorMapDataType.FLOAT32_FTZ, 9: TensorMapDataType.FLOAT64, 10: TensorMapDataType.BFLOAT16}
 
 
 @instruction("tensormap.replace", section=SECTION.format("tensormap.replace"))
@@ -79,6 +82,8 @@ def _changed(params: Params, field: str, dimension: int | None, value: int) -> P
     if field == "rank":
         return _with_rank(params, value + 1)
     name = _FIELDS[field]
+    if field == "elemtype":
+        value = _ELEMTYPES.get(value, value)
     if dimension is None:
         return replace(params, **{name: value})
     values: list[Any] = [*getattr(params, name)]
