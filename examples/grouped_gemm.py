@@ -40,6 +40,7 @@ constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
 template <int Boxes>
 using Boxed = Tile<TYPE, Box<64 * Boxes, 64>, SWIZZLE_128B>;
 using Square = Boxed<1>;       // what every load and store moves: 8 KB; several, one behind the other, are one Boxed
+static_assert(Square::boxes() == 1, "or else several are no Boxed");
 using Map = TiledMap<Square, OOB_FILL_NONE, L2_PROMOTION_256B>;
 
 constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights

@@ -41,9 +41,12 @@ __device__ void read_back(const TileType& tile, char* out, int thread) {
 // CTA (x, y) loads the box at d = first_d + x * step_d, seq = first_seq + y. A coordinate in d is a multiple of 16
 // bytes, also where it is negative; one in seq is any number.
 template <DataType Type, int Rows, int Width>
-__global__ void sweep(const __grid_constant__ TiledMap<Tile<Type, Box<Rows, Width>, SWIZZLE_128B>> map, char* out,
-                      int first_d, int step_d, int first_seq) {
-    __shared__ Tile<Type, Box<Rows, Width>, SWIZZLE_128B> tile;
+using Swept = Tile<Type, Box<Rows, Width>, SWIZZLE_128B>;
+
+template <DataType Type, int Rows, int Width>
+__global__ void sweep(const __grid_constant__ TiledMap<Swept<Type, Rows, Width>> map, char* out, int first_d,
+                      int step_d, int first_seq) {
+    __shared__ Swept<Type, Rows, Width> tile;
     __shared__ Barrier full;
     if (threadIdx.x == 0) {
         full.init(1);
@@ -74,16 +77,17 @@ template <DataType Type, int D, int Rows, int Stages>
 __global__ void stage_tiles(const __grid_constant__ StagedMap<Type, D, Rows> k_map,
                             const __grid_constant__ StagedMap<Type, D, Rows> v_map, char* k_out, char* v_out,
                             int tiles, bool read_again) {
-    constexpr int ROW_BYTES = D * sizeof(typename Staged<Type, D, Rows>::Element);
-    auto& [ring, pipeline] = dynamic_shared<Shared<Staged<Type, D, Rows>, Stages>>();
+    using K = Staged<Type, D, Rows>;
+    constexpr int ROWS = K::extent(0), ROW_BYTES = D * sizeof(typename K::Element);
+    auto& [ring, pipeline] = dynamic_shared<Shared<K, Stages>>();
     if (threadIdx.x == 0) pipeline.init(CONSUMERS);
     __syncthreads();   // nobody waits on a barrier that is not yet initialised
 
-    const int first_seq = blockIdx.x * tiles * Rows;
+    const int first_seq = blockIdx.x * tiles * ROWS;
     Stage<Stages> at;
     if (threadIdx.x < CONSUMERS) {
         for (int i = 0; i < 2 * tiles; ++i, at.next()) {
-            const long long seq = first_seq + i / 2 * Rows;
+            const long long seq = first_seq + i / 2 * ROWS;
             pipeline.wait(at);
             read_back(ring[at.index], (i % 2 ? v_out : k_out) + seq * ROW_BYTES, threadIdx.x);
             pipeline.release(at);
@@ -95,7 +99,7 @@ __global__ void stage_tiles(const __grid_constant__ StagedMap<Type, D, Rows> k_m
         const CachePolicy policy = read_again ? evict_last() : evict_normal();
         for (int i = 0; i < 2 * tiles; ++i, at.next()) {
             auto& tile = ring[at.index];
-            const Coordinates where{0, first_seq + i / 2 * Rows};
+            const Coordinates where{0, first_seq + i / 2 * ROWS};
             load(tile, i % 2 ? v_map : k_map, pipeline.acquire(at, tile), where, policy);   // all boxes in one phase
         }
     }
@@ -131,6 +135,7 @@ class Staging:
         kernel = cuda_tma.compile(SOURCE, name, constants=THREADS)
         parameters = cuda_tma.parameters_of(kernel)
         threads, smem_bytes = parameters.constants["threads"], parameters.dynamic_shared_bytes
+        rows, _ = parameters["k_map"].map_type.tile_dim
         at_once = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, smem_bytes)
         ctas = ctas or at_once * device.properties.multiprocessor_count
         shape = ctas * tiles * rows, d  # one head's rows after the other's: a tile must not lie in two

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from cuda import core
 
@@ -16,14 +17,19 @@ __all__ = ["compiled_kernel", "parameter_sizes"]
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.([a-z])(\d+) \w+(?:\[(\d+)\])?")
 
 
-def compiled_kernel(driver, source, name, **asked):
-    """As `cuda_tma.compile` makes it, for sm_90a."""
-    compiled = compile_source(source, name, target="sm_90a", **asked)
+def compiled_kernel(driver, source, name, constants=None):
+    """As `cuda_tma.compile` makes it, for sm_90a; without the machine code, which the fake driver does not run."""
+    compiled = _compiled(source, name, tuple((constants or {}).items()))
     handle = next(HANDLES)
     driver.kernels[handle] = (compiled.lowered_name, parameter_sizes(compiled))
     kernel = core.Kernel.from_handle(handle)
     remember(kernel, compiled)
     return kernel
+
+
+@cache
+def _compiled(source, name, constants):
+    return compile_source(source, name, target="compute_90a", constants=dict(constants))
 
 
 def parameter_sizes(compiled: Compiled) -> list[int]:

@@ -9,6 +9,7 @@ from cuda import core
 
 import cuda_tma
 from benchmarks.kernels import example
+from cuda_tma._make import device_memory
 from cuda_tma._read.dlpack import describe_tensor
 
 from .compiled_kernels import compiled_kernel
@@ -25,8 +26,9 @@ def hosted_example(name, driver, monkeypatch, source=None):
     fakes = {"Device": _Device, "compile": lambda *args, **asked: _Kernel(compiled_kernel(driver, *args, **asked))}
     fakes |= {"parameters_of": lambda kernel: cuda_tma.parameters_of(kernel.kernel)}
     fakes |= {door: _with_described(getattr(cuda_tma, door)) for door in ("create_tensor_map", "launch", "prepare")}
-    fakes |= {"create_tensor_maps": lambda tensors, options: _Maps(tensors, options)}
+    fakes |= {"create_tensor_maps": _create_tensor_maps}
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
+    monkeypatch.setattr(device_memory, "CoreDevice", _Memory)
     # cuda.core asks a device about clusters, which is not there.
     monkeypatch.setattr(module, "LaunchConfig", lambda cluster=None, **fields: core.LaunchConfig(**fields))
     return module
@@ -36,6 +38,8 @@ def described(value):
     """A tensor as one of the device; anything else as it is."""
     if isinstance(value, _Kernel):
         return value.kernel
+    if isinstance(value, _Map):
+        return value.descriptor
     if not isinstance(value, torch.Tensor):
         return value
     dtype = str(value.dtype).removeprefix("torch.")
@@ -54,6 +58,17 @@ _NAMES = ("empty", "full", "rand", "randint", "randn", "tensor", "zeros")
 _FACTORIES = {name: _on_host(getattr(torch, name)) for name in _NAMES}
 
 
+def _create_tensor_maps(tensors, options):
+    return cuda_tma.create_tensor_maps([*map(described, tensors)], options)
+
+
+class _Memory:
+    """cuda.core's device, of which an upload asks for memory."""
+
+    def __init__(self, device_id):
+        self.memory_resource = SimpleNamespace(allocate=lambda size, stream: core.Buffer.from_handle(1 << 33, size))
+
+
 class _Device:
     """The device of the fake driver."""
 
@@ -65,7 +80,19 @@ class _Device:
     def set_current(self):
         pass
 
-    create_tensor_map = staticmethod(_with_described(cuda_tma.create_tensor_map))
+    @staticmethod
+    def create_tensor_map(*args, **options):
+        return _Map(_with_described(cuda_tma.create_tensor_map)(*args, **options))
+
+
+class _Map:
+    """A descriptor that takes tensors of the host for those of the device."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+
+    def replace_address(self, tensor):
+        self.descriptor.replace_address(described(tensor))
 
 
 class _Kernel:
@@ -74,13 +101,3 @@ class _Kernel:
     def __init__(self, kernel):
         self.kernel = kernel
         self.occupancy = SimpleNamespace(max_active_blocks_per_multiprocessor=lambda threads, smem_bytes: 1)
-
-
-class _Maps:
-    """An array of maps, which are made, and its address after the upload."""
-
-    def __init__(self, tensors, options):
-        self.maps = cuda_tma.create_tensor_maps([*map(described, tensors)], options)
-
-    def upload(self, stream):
-        return 1 << 33

@@ -172,15 +172,20 @@ def test_typed_copies_are_the_untyped_ones(rank, im2col):
     assert typed.count("cp.") == len(statements)
 
 
-def test_a_wide_tile_comes_in_boxes():
-    """Two boxes, one behind the other: each copy is made twice, 32 columns and 1024 bytes on, and bytes are all."""
-    tile = "Tile<UINT32, Box<8, 64>, SWIZZLE_128B>"
-    twice = zip(copies(2, tile="(tile + 0)"), copies(2, tile="(tile + 1024)", at="x + 32, y"), strict=True)
-    typed = kernel(f"TiledMap<{tile}>", f"{tile} tile", ["full.expect_tx(tile);", *copies(2)])
-    untyped = ["full.expect_tx(2048);", *itertools.chain.from_iterable(twice)]
-    untyped = kernel("TensorMap", "alignas(1024) unsigned char tile[2048]", untyped)
-    assert ptx(typed).count("cp.") == 2 * len(copies(2))
-    assert machine_code(cubin(typed, "sm_90a")) == machine_code(cubin(untyped, "sm_90a"))
+@pytest.mark.parametrize(("rows", "name", "offsets"), [(8, "tile", (0, 1024)), (32, "tile.rows<8>(16)", (2048, 6144))])
+def test_a_wide_tile_comes_in_boxes(rows, name, offsets):
+    """Two boxes of 32 columns, each 128 * rows bytes behind the other: the same machine code as two copies, or a part
+    of each."""
+    tiles = [f"Tile<UINT32, Box<{extent}, 64>, SWIZZLE_128B>" for extent in (8, rows)]
+    parts = (copies(2, tile=f"(tile + {offset})", at=f"x + {32 * i}, y") for i, offset in enumerate(offsets))
+    for typed, *untyped in [*zip(copies(2, tile=name), *parts, strict=True)][:5]:
+        if not typed.startswith("prefetch"):
+            typed = kernel(f"TiledMap<{tiles[0]}>", f"{tiles[1]} tile", [f"full.expect_tx({name});", typed])
+            untyped = kernel(
+                "TensorMap", "alignas(1024) unsigned char tile[8192]", ["full.expect_tx(2048);", *untyped]
+            ).replace("8192", str(256 * rows))
+            assert ptx(typed).count("cp.") == 2
+            assert machine_code(cubin(typed, "sm_90a")) == machine_code(cubin(untyped, "sm_90a"))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -255,7 +260,7 @@ def test_what_includes_nothing_emits_nothing():
         ("tile.as<Sixteen<UINT8>[32]>(1, 1);", "a swizzle keeps no more together than 16 bytes"),
         ("tile.rows<4>(8);", "they end where no tile may start"),
         ("tile.rows<72>(0);", "rows: the tile has fewer"),
-        ("overhang.rows<8>(0);", "wider than its swizzle's span"),
+        ("load(overhang.rows<8>(0), overhang_map, full, Coordinates{x, y});", "the map moves another tile"),
         ("full.arrive_expect_tx(raw);", "no instance of overloaded function"),
         ("TiledMap<Tile<FLOAT32, Box<8, 3>>> narrow;", "a multiple of 16 bytes"),
         ("TiledMap<Tile<UINT8, Box<257, 16>>> high;", "at most 256 elements"),
@@ -290,7 +295,7 @@ def test_nothing_is_left_out():
     """Each copy of tile.cuh, and what a tile does for threads, is named above: what is not called is not compiled."""
     defined = {name for name in defined_in("tile.cuh") if name.startswith(("load", "store", "reduce", "prefetch"))}
     assert len(defined) == 10 and defined <= words([*copies(2), *copies(3, im2col=True)])
-    assert {"as", "address", "rows", "box", "offset"} <= defined_in("tile.cuh") & words([USE])
+    assert {"as", "address", "rows", "box", "offset"} <= words([USE])
 
 
 def test_the_host_reads_the_types():

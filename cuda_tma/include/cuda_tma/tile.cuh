@@ -164,6 +164,14 @@ struct TileLayout {
     }
 };
 
+// Rows of a tile of several boxes: as many boxes, each of which lies in one of the tile's.
+template <typename Whole, typename Part>
+struct RowsOf {
+    unsigned char* storage;
+
+    __host__ __device__ static constexpr unsigned tx_bytes() { return Part::tx_bytes(); }
+};
+
 // A tile in shared memory: the driver's data type, extents (a Box), swizzle.
 template <DataType Type, typename Extents, Swizzle Mode = SWIZZLE_NONE>
 struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode> {
@@ -196,15 +204,16 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     __device__ unsigned address(Index... index) const { return smem_address(storage) + Layout::offset(index...); }
 
     // `Count` of the outermost dimension, from `first` on, as a tile: what another map delivers, or an operand. It
-    // starts where a tile may: with a swizzle both are multiples of 8.
+    // starts where a tile may: with a swizzle both are multiples of 8. Of a tile of several boxes, to be copied alone.
     template <int Count>
-    __device__ auto& rows(unsigned first) {
+    __device__ decltype(auto) rows(unsigned first) {
         using Part = Tile<Type, decltype(with_first<Count>(Extents{})), Mode>;
         constexpr unsigned step_bytes = Layout::row_count() / Layout::extent(0) * Layout::pitch_bytes();
-        static_assert(Layout::boxes() == 1, "rows: of a tile wider than its swizzle's span, take rows of a box(i)");
         static_assert(Count <= Layout::extent(0), "rows: the tile has fewer");
-        static_assert(Part::bytes() == Count * step_bytes, "rows: they end where no tile may start; take 8 * n");
-        return *reinterpret_cast<Part*>(storage + first * step_bytes);
+        static_assert(Count * step_bytes % Layout::alignment() == 0,
+                      "rows: they end where no tile may start; take 8 * n");
+        if constexpr (Layout::boxes() == 1) return *reinterpret_cast<Part*>(storage + first * step_bytes);
+        else return RowsOf<Tile, Part>{storage + first * step_bytes};
     }
 
     // One of the boxes of a tile that is wider than its swizzle's span.
@@ -246,6 +255,15 @@ struct Im2colMap : TypedMap<TileType, Rank, MapMode::im2col> {
 // What keeps a wrong copy from compiling. `Given` is what was passed for the tile, a reference.
 template <typename Given, typename TileType> constexpr bool is_tile = false;
 template <typename TileType> constexpr bool is_tile<TileType&, TileType> = true;
+template <typename Whole, typename TileType> constexpr bool is_tile<RowsOf<Whole, TileType>, TileType> = true;
+template <typename Whole, typename TileType> constexpr bool is_tile<RowsOf<Whole, TileType>&, TileType> = true;
+
+template <typename TileType, typename Given>
+__device__ char* box_address(Given& tile, int box) { return (char*)(&tile) + box * TileType::box_bytes(); }
+template <typename TileType, typename Whole>
+__device__ char* box_address(RowsOf<Whole, TileType> rows, int box) {
+    return (char*)(rows.storage) + box * Whole::box_bytes();
+}
 
 template <MapMode Wanted, int Count, typename Given, typename TileType, int Rank, MapMode Mode>
 __device__ constexpr void require_copy(const TypedMap<TileType, Rank, Mode>&) {
@@ -296,7 +314,7 @@ template <typename TileType, typename Given, int Rank, typename Copy>
 __device__ void for_each_box(Given& tile, Coordinates<Rank> at, Copy copy) {
 #pragma unroll
     for (int i = 0; i < TileType::boxes(); ++i, at.value[0] += TileType::box_width())
-        copy((char*)(&tile) + i * TileType::box_bytes(), at);
+        copy(box_address<TileType>(tile, i), at);
 }
 
 // Starts to load the tile at `at`; `full` counts its tx_bytes: full.arrive_expect_tx(tile).
