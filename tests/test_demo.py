@@ -227,6 +227,29 @@ def test_a_gpu_with_tma_is_used(monkeypatch, tmp_path, picture, capsys, capabili
     assert capsys.readouterr().out.startswith("No TMA here, the emulator runs in its place: --emulate was given\n")
 
 
+def test_without_a_gpu_the_simulator_runs_the_kernel(monkeypatch, tmp_path, picture, capsys):
+    monkeypatch.setattr(demo, "find_gpu", lambda: (None, "no driver"))
+    output = str(tmp_path / "out.png")
+    assert cli.main(["demo", "--input", str(picture), "--output", output]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("No GPU here, the simulator runs the kernel in its place: no driver\n")
+    assert "source: FLOAT32, global_dim (131, 70, 1), global_strides (528, 36960) bytes, box_dim (72, 72, 1)" in out
+    assert out.endswith("every pixel is as NumPy computes it\n")
+    wrong = demo.SOURCE.replace("x - HALO, y - HALO", "x - HALO, y + 1 - HALO")
+    monkeypatch.setattr(demo, "SOURCE", wrong)
+    assert cli.main(["demo", "--input", str(picture), "--output", output]) == 1
+
+
+def test_without_a_compiler_the_emulator_runs(monkeypatch, tmp_path, picture, capsys):
+    def fail():
+        raise RuntimeError("there is no NVRTC")
+
+    monkeypatch.setattr(demo, "find_gpu", lambda: (None, "no driver"))
+    monkeypatch.setattr(demo, "simulated_kernel", fail)
+    assert cli.main(["demo", "--input", str(picture), "--output", str(tmp_path / "out.png")]) == 0
+    assert "the emulator runs in their place: no driver; there is no NVRTC\n" in capsys.readouterr().out
+
+
 def test_a_gpu_without_tma_is_not_used(monkeypatch):
     monkeypatch.setattr(demo, "Device", lambda: _Device((8, 9)))
     assert demo.find_gpu() == (None, "a GPU has compute capability 89, and TMA came with 90")

@@ -1,7 +1,8 @@
 """``cuda-tma demo``, ``make demo``: blur a picture through TMA, tile by tile, and check it against NumPy.
 
 Each tile is loaded with a halo. At the border of the picture the halo lies outside the tensor, where TMA delivers
-zeros: the kernel has no special case for it. Without a GPU the emulator does what the TMA unit would.
+zeros: the kernel has no special case for it. Without a GPU the simulator runs the kernel's own PTX; without a compiler
+too, the emulator does what the TMA unit would, and NumPy the rest.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
 
-from .. import emulate
+from .. import emulate, simulate
 from .._launch.compile import compile
 from .._launch.launch import launch
 from ..device import Device
@@ -107,10 +109,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     output = _png_to_be(Path(arguments.output))
     picture = generated_picture() if arguments.input is None else read_picture(Path(arguments.input))
-    gpu, reason = (None, "--emulate was given") if arguments.emulate else find_gpu()
-    print(f"TMA on {gpu.name}" if gpu else f"No TMA here, the emulator runs in its place: {reason}")
+    where, blurring = find_way(arguments.emulate)
+    print(where)
     start = time.perf_counter()
-    blurred = blur_on_gpu(gpu, picture) if gpu else blur_by_emulator(picture)
+    blurred = blurring(picture)
     seconds = time.perf_counter() - start
     print(f"{picture.shape[2]} x {picture.shape[1]} pixels, {picture.shape[0]} plane(s): {seconds:.2f} s in all")
     try:
@@ -265,6 +267,41 @@ def find_gpu() -> tuple[Device | None, str]:
     if device.compute_capability < TMA_SINCE:
         return None, f"{device.name} has compute capability {device.arch}, and TMA came with 90"
     return device, ""
+
+
+def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+    """Where the picture can be blurred, in words, and by what."""
+    if emulate:
+        return "No TMA here, the emulator runs in its place: --emulate was given", blur_by_emulator
+    gpu, reason = find_gpu()
+    if gpu:
+        return f"TMA on {gpu.name}", partial(blur_on_gpu, gpu)
+    try:
+        kernel = simulated_kernel()
+    except RuntimeError as error:  # no NVRTC
+        return f"No TMA and no compiler here, the emulator runs in their place: {reason}; {error}", blur_by_emulator
+    return f"No GPU here, the simulator runs the kernel in its place: {reason}", partial(blur_by_simulator, *kernel)
+
+
+def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:
+    """The kernel above, for a GPU that is simulated."""
+    gpu = simulate.Device()
+    return gpu, gpu.compile(SOURCE, "blur", defines=DEFINES)
+
+
+def blur_by_simulator(gpu: simulate.Device, kernel: simulate.Kernel, picture: np.ndarray) -> np.ndarray:
+    """Blur with the kernel above, whose PTX runs here: the maps are made from the arrays."""
+    planes, rows, columns = picture.shape
+    before, after = pitched(picture), pitched(np.full_like(picture, np.nan))
+    source, target = (
+        gpu.create_tensor_map(array[:, :, :columns], map_type.options)
+        for array, map_type in ((before, PICTURE), (after, RESULT))
+    )
+    describe("source", source.params)
+    describe("target", target.params)
+    config = simulate.Config((-(-columns // TILE), -(-rows // TILE), planes), 256)
+    gpu.launch(config, kernel, source, target).raise_for_errors()
+    return after[:, :, :columns]
 
 
 def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:

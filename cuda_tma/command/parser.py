@@ -108,7 +108,9 @@ def _add_nothing(command: argparse.ArgumentParser) -> None:
 def _add_demo(command: argparse.ArgumentParser) -> None:
     command.add_argument("--input", metavar="FILE", help="a picture, or a .npy of shape (rows, columns[, channels])")
     command.add_argument("--output", default="demo.png", metavar="FILE", help="before and after; demo.png if not given")
-    command.add_argument("--emulate", action="store_true", help="use the emulator even where there is a GPU")
+    command.add_argument(
+        "--emulate", action="store_true", help="use the emulator, whatever else there is"
+    )
 
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
