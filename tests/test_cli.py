@@ -210,7 +210,7 @@ def test_the_version_is_that_of_the_metadata(monkeypatch):
         importlib.reload(version)
 
 
-@pytest.mark.parametrize("command", ["check", "decode", "diff", "suggest", "plot", "info", "demo"])
+@pytest.mark.parametrize("command", ["check", "decode", "diff", "suggest", "plot", "info", "run", "demo"])
 def test_every_argument_has_help(capsys, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "300")
     status, out, _ = run(capsys, command, "--help")

@@ -24,7 +24,7 @@ from ..errors import TensorMapError, TensorMapFault
 from ..params import Im2colParams, Im2colWideParams, Params
 from ..rules import Violation, check, refusal, sentence
 from ..suggest import suggest
-from . import demo
+from . import demo, run
 from .console import complain, escape_unprintable, print_json, print_table, silence
 from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, Misuse
 from .info import facts
@@ -237,6 +237,7 @@ _COMMANDS = {
     "suggest": _suggest,
     "plot": _plot,
     "info": _info,
+    "run": run.run,
     "demo": demo.run,
 }
 

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
 
-from .. import emulate, simulate
+from .. import emulate
 from .._launch.compile import compile
 from .._launch.launch import launch
 from ..device import Device
@@ -32,6 +33,9 @@ from ..params_of import params_of
 from ..smem import tx_bytes
 from ..view import StridedMemoryView
 from .exit_status import ACCEPTED, REFUSED, Misuse
+
+if TYPE_CHECKING:
+    from .. import simulate
 
 __all__ = ["run"]
 
@@ -285,12 +289,16 @@ def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
 
 def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:
     """The kernel above, for a GPU that is simulated."""
+    from .. import simulate
+
     gpu = simulate.Device()
     return gpu, gpu.compile(SOURCE, "blur", defines=DEFINES)
 
 
 def blur_by_simulator(gpu: simulate.Device, kernel: simulate.Kernel, picture: np.ndarray) -> np.ndarray:
     """Blur with the kernel above, whose PTX runs here: the maps are made from the arrays."""
+    from .. import simulate
+
     planes, rows, columns = picture.shape
     before, after = pitched(picture), pitched(np.full_like(picture, np.nan))
     source, target = (

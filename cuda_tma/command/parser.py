@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from ..version import __version__
 from .exit_status import Misuse
 from .options import OPTIONS, capability, data_type, dtype, integer, sizes
+from .run import argument
 
 __all__ = ["parser"]
 
@@ -108,9 +109,35 @@ def _add_nothing(command: argparse.ArgumentParser) -> None:
 def _add_demo(command: argparse.ArgumentParser) -> None:
     command.add_argument("--input", metavar="FILE", help="a picture, or a .npy of shape (rows, columns[, channels])")
     command.add_argument("--output", default="demo.png", metavar="FILE", help="before and after; demo.png if not given")
+    command.add_argument("--emulate", action="store_true", help="use the emulator, whatever else there is")
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", help="CUDA C++, or PTX if its name ends in .ptx")
+    command.add_argument("--kernel", required=True, metavar="NAME", help="as C++ calls it; in PTX, its name there")
+    for name, text in (("grid", "CTAs, x first; clusters, if --cluster is given"), ("block", "threads of a CTA")):
+        command.add_argument(f"--{name}", type=sizes, required=True, metavar="4x1x1", help=text)
+    command.add_argument("--cluster", type=sizes, metavar="2", help="CTAs of a cluster")
+    command.add_argument("--shmem-size", type=integer, default=0, metavar="65536", help="dynamic shared memory, bytes")
     command.add_argument(
-        "--emulate", action="store_true", help="use the emulator, whatever else there is"
+        "--arg",
+        action="append",
+        type=argument,
+        default=[],
+        metavar="VALUE",
+        help="of each parameter: 7, 2.5, float32[128x64] (zeros), random:float32[128x64], or a .npy file",
     )
+    command.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a macro")
+    command.add_argument("--include", "-I", action="append", default=[], metavar="DIR", help="folder of headers")
+    command.add_argument("--output", metavar="DIR", help="write each array as the kernel left it: arg0.npy, ...")
+    command.add_argument(
+        "--order",
+        choices=("early", "late", "random"),
+        default="early",
+        help="when copies take effect; early if not given",
+    )
+    command.add_argument("--seed", type=integer, default=0, metavar="1", help="of the random order; 0 if not given")
+    _add_capability(command, "9.0", "of the GPU that is simulated")
 
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
@@ -120,5 +147,6 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "suggest": ("the swizzle and the largest legal box for a tile, and why", _add_suggest),
     "plot": ("draw a tile in shared memory, its banks, or its box in the tensor", _add_plot),
     "info": ("versions, driver and devices of this machine", _add_nothing),
-    "demo": ("blur a picture through TMA, or through its emulator, and check it", _add_demo),
+    "run": ("run a kernel without a GPU, and say what is wrong in it", _add_run),
+    "demo": ("blur a picture through TMA, simulated where there is no GPU, and check it", _add_demo),
 }
