@@ -134,7 +134,7 @@ OTHER_STATEMENTS = [
     "commit_group(); wait_group(); wait_group<3>(); wait_group_read(); wait_group_read<1>();",
     "fence_proxy_async(); fence_proxy_async_cluster(); fence_proxy_async_global(); fence_proxy_async_all();",
     "global[0] = evict_unchanged().bits + evict_first(0.25f).bits;",
-    "fence_tensor_map_release(); fence_tensor_map_acquire(map);",
+    "fence_tensor_map_release(); fence_tensor_map_release_sys(); fence_tensor_map_acquire(map);",
     "refuse_store_at(Coordinates{x, 0});",
     "prefetch_tensor_map(map); prefetch_tensor_map(as_tensor_map(twin)); prefetch_tensor_map(*map_address(map));",
     "if (elect_one()) global[cluster_cta_rank() + cluster_cta_count()] = smem_address(tile) + full.address();",

@@ -164,6 +164,7 @@ OTHERS = {
     "prefetch_tensor_map(as_tensor_map(*map));": "prefetch.tensormap [map]",
     "prefetch_tensor_map(*map_address(*map));": "prefetch.tensormap [map]",
     "fence_tensor_map_release();": "fence.proxy.tensormap::generic.release.gpu",
+    "fence_tensor_map_release_sys();": "fence.proxy.tensormap::generic.release.sys",
     "fence_tensor_map_acquire(*map);": "fence.proxy.tensormap::generic.acquire.sys [map], 128",
     **{
         f"out[0] = {priority}().bits;": f"st.global.u64 [out], createpolicy.fractional.L2::{priority}.b64(1.0)"

@@ -118,6 +118,8 @@ extern "C" __global__ void kernel(Pipeline<{stages}>* pipeline, char* tile, char
         for (int i = 0; i < tiles; ++i, at.next()) {{
             pipeline->wait(at);
             store_bulk(memory + {bytes} * i, tile + {bytes} * at.index, {bytes});
+            commit_group();
+            wait_group_read();
             pipeline->release_async_read(at);
         }}
     else
@@ -136,6 +138,7 @@ LOAD = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
 STORE = "cp.async.bulk.global.shared::cta.bulk_group"
 TRY_WAIT = "mbarrier.try_wait.parity.shared::cta.b64"
 ARRIVE = "mbarrier.arrive.shared::cta.b64 _,"
+STORED = ("cp.async.bulk.commit_group", "cp.async.bulk.wait_group.read 0")
 FENCE = ("bar.warp.sync 1", "fence.proxy.async.shared::cta")
 
 
@@ -183,7 +186,7 @@ def test_pipeline_is_its_instructions(stages):
         INIT: [*(f"mbarrier.init.shared::cta.b64 {line}" for line in init), "fence.mbarrier_init.release.cluster"],
         PRODUCER: in_turn(produced) + drained,
         ASKING_PRODUCER: in_turn(produced),
-        ASYNC_CONSUMER: in_turn(consumed(ARRIVE + " {}")),
+        ASYNC_CONSUMER: in_turn(consumed(*STORED, ARRIVE + " {}")),
         CONSUMER: in_turn(consumed(*FENCE, ARRIVE + " {}, 1")),
     }
     assert {role: trace(ring(stages), arguments(role, 64, len(turns))) for role in expected} == expected
@@ -301,6 +304,7 @@ class Cta:
             case _:
                 assert f"{opcode} {', '.join(map(str, operands))}".strip() in {
                     *FENCE,
+                    *STORED,
                     "fence.mbarrier_init.release.cluster",
                 }
         return None

@@ -92,6 +92,11 @@ __device__ inline void fence_tensor_map_release() {
     asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
 }
 
+// ... of scope .sys: for a map that another GPU uses.
+__device__ inline void fence_tensor_map_release_sys() {
+    asm volatile("fence.proxy.tensormap::generic.release.sys;" ::: "memory");
+}
+
 // ... acquire: by each thread that then uses it, the writer too, before the TMA unit reads it again. Of scope .sys, so
 // that it also holds for a map that the host copied there. Source: CUDA programming guide, on modified tensor maps.
 __device__ inline void fence_tensor_map_acquire(const TensorMap& map) {

@@ -116,7 +116,7 @@ __device__ void replace_oob_fill(Map& map) {
 
 // What the driver's encoder computes and stores besides, and no copy reads (docs/fields.md): the bytes of a box and
 // those after which the swizzle repeats. For a map that is to be the host's to the last byte.
-__device__ inline void set_derived_bytes(TensorMap& map, unsigned transfer_bytes, unsigned swizzle_repeat_bytes) {
+__device__ constexpr void set_derived_bytes(TensorMap& map, unsigned transfer_bytes, unsigned swizzle_repeat_bytes) {
     map.opaque[8] = map.opaque[8] >> 32 << 32 | transfer_bytes;
     map.opaque[9] = map.opaque[9] >> 32 << 32 | swizzle_repeat_bytes;
 }
