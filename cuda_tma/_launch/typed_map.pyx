@@ -7,7 +7,8 @@ from .._cuda.driver cimport CUcontext
 from .._make.arguments cimport TensorArguments
 from .._make.create cimport describe_here
 from .._make.encode cimport encode
-from .._read.export cimport Reading, layout_of, look, read, source_of
+from .._read.dlpack cimport DLTensor
+from .._read.export cimport Reading, layout_of, look_at_torch, read, source_of
 from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor, new_descriptor, replace_address
 
 from ..codec import IM2COL, RANK, encode as encoded, fields
@@ -59,8 +60,12 @@ cdef int make(TypedMap typed, object tensor, void* target, CUcontext* context, i
     """
     cdef Reading reading
     cdef TensorArguments arguments
-    owner = look(tensor, &reading)
-    describe_here(layout_of(owner, &reading), typed.options, context, device_id, &arguments)
+    cdef DLTensor* layout = &reading.room
+    owner = None
+    if not look_at_torch(tensor, layout):
+        owner = read(tensor, &reading)
+        layout = layout_of(owner, &reading)
+    describe_here(layout, typed.options, context, device_id, &arguments)
     return encode(target, typed.options, &arguments, device_id[0])
 
 

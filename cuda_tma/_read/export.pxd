@@ -11,7 +11,7 @@ cdef struct Reading:  # of what is read in place; layout_of() says where that is
 
 
 cdef object read(object tensor, Reading* reading)
-cdef object look(object tensor, Reading* reading)
+cdef bint look_at_torch(object tensor, DLTensor* layout) except -1
 
 
 cdef inline DLTensor* layout_of(object owner, Reading* reading) noexcept:

@@ -62,19 +62,29 @@ cdef object read(object tensor, Reading* reading):
     if exporter.source == VIEW:
         return _export_of_view(tensor)
     if exporter.source == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
-        return _read_torch(tensor, exporter, &reading.room, True)
+        return _read_torch(tensor, exporter, &reading.room)
     if exporter.source == CUPY and _read_cupy(tensor, reading):
         return tensor
     return _exported(tensor, exporter)
 
 
-cdef object look(object tensor, Reading* reading):
-    """read(), for what is done with it before Python runs again, while the caller holds the tensor: nothing but that
-    keeps torch's memory, whose storage takes as long to ask for as all else."""
+cdef bint look_at_torch(object tensor, DLTensor* layout) except -1:
+    """Read a torch tensor in place and own nothing: for what is done before Python runs again, while the caller holds
+    the tensor. To ask for its storage takes as long as all else. False where it is not torch's, which read() reads."""
     cdef const Exporter* exporter = exporter_of(tensor)
-    if exporter.source == TORCH and exporter.api != NULL and exporter.api.dltensor_from_py_object_no_sync != NULL:
-        return _read_torch(tensor, exporter, &reading.room, False)
-    return read(tensor, reading)
+    if exporter.source != TORCH or exporter.api == NULL or exporter.api.dltensor_from_py_object_no_sync == NULL:
+        return False
+    try:
+        _refuse_negative(tensor, exporter)
+        exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
+        if layout.code == COMPLEX_CODE:
+            _refuse_conjugate(tensor, exporter)
+            exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
+    except TensorMapError:
+        raise
+    except Exception as error:
+        raise refusals.not_strided(tensor, error) from None
+    return True
 
 
 cdef ExportedTensor export(object tensor):
@@ -103,7 +113,7 @@ cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
         raise refusals.no_tensor(tensor)
     if exporter.source == TORCH:  # from before the exchange API
         adopt_capsule(exported, dlpack_capsule(tensor.detach()))
-        owner = _torch_owner(tensor, exporter, True)
+        owner = _torch_owner(tensor, exporter)
         if exported.layout.code == COMPLEX_CODE:
             _refuse_conjugate(tensor, exporter)
     elif exporter.api != NULL:
@@ -173,18 +183,18 @@ def export_located(tensor):
     return exported
 
 
-cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layout, bint owns):
-    """A torch tensor in place, and what owns its memory; itself, if that is not asked for.
+cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layout):
+    """A torch tensor in place, and what owns its memory.
 
     The layout is read last: whatever torch is asked may run Python (a subclass's, or a mode's), which may resize the
     tensor.
     """
     try:
-        owner = _torch_owner(tensor, exporter, owns)
+        owner = _torch_owner(tensor, exporter)
         exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
         if layout.code == COMPLEX_CODE:
             _refuse_conjugate(tensor, exporter)
-            owner = _torch_owner(tensor, exporter, owns)
+            owner = _torch_owner(tensor, exporter)
             exporter.api.dltensor_from_py_object_no_sync(<void*>tensor, layout)
     except TensorMapError:
         raise
@@ -193,16 +203,21 @@ cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layou
     return owner
 
 
-cdef object _torch_owner(object tensor, const Exporter* exporter, bint owns):
+cdef object _torch_owner(object tensor, const Exporter* exporter):
     """torch: the storage owns the memory, so no managed tensor is needed beside it.
 
     A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
-    A tensor of any dtype can be a negative view (``torch._neg_view``), and torch need not know it as a view
-    (inference mode): so each is asked, which takes as long as half a map (H200's host).
     """
+    _refuse_negative(tensor, exporter)
+    return _call(exporter.untyped_storage, tensor, "untyped_storage")
+
+
+cdef inline int _refuse_negative(object tensor, const Exporter* exporter) except -1:
+    """A tensor of any dtype can be a negative view (``torch._neg_view``), and torch need not know it as a view
+    (inference mode): so each is asked, which takes as long as half a map (H200's host)."""
     if _call(exporter.is_neg, tensor, "is_neg"):
         raise refusals.lazy_view("negative", "resolve_neg")
-    return _call(exporter.untyped_storage, tensor, "untyped_storage") if owns else tensor
+    return 0
 
 
 cdef int _refuse_conjugate(object tensor, const Exporter* exporter) except -1:
@@ -246,7 +261,7 @@ cdef object _view_torch(object view_type, object tensor):
     if _torch_reader is None:
         _torch_reader = torch_reader(tensor) or False
         return _view_torch(view_type, tensor)
-    storage = _read_torch(tensor, exporter, &layout, True)
+    storage = _read_torch(tensor, exporter, &layout)
     if not _is_shown_by_core(&layout):
         return None
     view = (<PyTypeObject*>CORE_VIEW).tp_new(view_type, <PyObject*>_NO_ARGUMENTS, NULL)

@@ -52,8 +52,14 @@ cdef ExporterType _find_type(object tensor):
 
 cdef bint is_of_known_type(object value) except -1:
     """Whether it is a tensor of a library or a view, of whose type one was read before."""
-    known = _last if _last.tensor_type is type(value) else _types.get(type(value))
-    return known is not None and (<ExporterType>known).exporter.source in (TORCH, CUPY, VIEW)
+    if _last.tensor_type is type(value):
+        return _is_of_library(&_last.exporter)
+    known = _types.get(type(value))
+    return known is not None and _is_of_library(&(<ExporterType>known).exporter)
+
+
+cdef inline bint _is_of_library(const Exporter* exporter) noexcept:
+    return exporter.source == TORCH or exporter.source == CUPY or exporter.source == VIEW
 
 
 cdef ExporterType _new_type(object tensor):
