@@ -54,6 +54,23 @@ extern "C" __global__ void kernel(const __grid_constant__ TiledMap<Window> map, 
     full.wait(0);
 }
 """
+CCCL_LOAD = """#include <cuda/ptx>
+namespace ptx = cuda::ptx;
+struct alignas(64) Map { unsigned long long opaque[16]; };
+extern "C" __global__ void kernel(const __grid_constant__ Map map, int x, int y) {
+    __shared__ alignas(128) float tile[32][64];
+    __shared__ cuda::std::uint64_t full;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&full, 1);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &full, sizeof(tile));
+        const int at[2] = {x, y};
+        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map, at, &full);
+    }
+    __syncthreads();
+    while (!ptx::mbarrier_try_wait_parity(&full, 0)) continue;
+}
+"""
 
 
 def unavailable() -> str:
@@ -82,6 +99,8 @@ def works() -> list[Work]:
         work("a tiled load with `<cuda_tma/tma.cuh>`", partial(compile_source, LOAD, ours)),
         work("the same, typed, with `<cuda_tma/tile.cuh>`", partial(compile_source, TYPED_LOAD, ours)),
     ]
+    if cccl():
+        found.append(work("the same load with `<cuda/ptx>`", partial(compile_source, CCCL_LOAD, theirs)))
     for header in ("cuda/ptx", "cuda/barrier") if cccl() else ():
         source = f"#include <{header}>\n{KERNEL}"
         found.append(work(f"the empty kernel with `<{header}>`", partial(compile_source, source, theirs)))
