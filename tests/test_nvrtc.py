@@ -2,11 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from cuda_tma import CompileError
 from cuda_tma._launch.compiled import Compiled
 from cuda_tma._launch.diagnosis import diagnose, diagnose_assembly
+from cuda_tma._launch.headers import headers_of
 from cuda_tma._launch.nvrtc import compile_source, request
 
 SOURCE = """
@@ -84,6 +86,13 @@ def test_dynamic_shared_memory_is_the_kernels_own():
     assert found == {"small": 1024, "large": 1024 * 200, "none": 0}
 
 
+def test_assembly_may_have_lines_that_end_a_block():
+    """Behind which the memory of another kernel counted."""
+    source = DYNAMIC.replace("if (out[0])", 'asm volatile("{\\n.reg .pred p;\\n}\\n");\n    if (out[0])')
+    compiled = compile_source(source, "small", target="compute_90a", defines={"COUNT": 200})
+    assert "\n}\n" in compiled.ptx.partition(".entry large(")[2] and compiled.dynamic_shared_bytes == 1024
+
+
 def test_functions_that_are_not_inlined_count_for_every_kernel():
     ptx = (
         ".func f(\n)\n{\n\t// cuda_tma::dynamic_shared 32\n\tret;\n}\n"
@@ -119,6 +128,12 @@ def test_defaults_give_way_to_what_is_given():
     assert compiled.log == "" and ".target sm_90a, debug" in compiled.ptx
 
 
+def test_numpy_numbers_are_numbers():
+    given = {"A": np.int64(-7), "B": np.bool_(True), "C": np.float32(0.5), "D": np.float64(1e22)}
+    macros = ["-DA=-7", "-DB=1", "-DC=0.5", "-DD=1e+22"]
+    assert [option for option in options_of(defines=given) if option.startswith("-D")] == macros
+
+
 def test_macros_are_written_as_cpp_reads_them():
     given = {"A": 1, "B": True, "C": False, "D": None, "E": "unsigned char", "F": 1.5, "G(x)": "(x + 1)"}
     macros = ["-DA=1", "-DB=1", "-DC=0", "-DD", "-DE=unsigned char", "-DF=1.5", "-DG(x)=(x + 1)"]
@@ -139,6 +154,15 @@ def test_macros_are_written_as_cpp_reads_them():
         ({"options": ("-G", "-dlto")}, ValueError, "'-dlto' leaves code for a linker; use cuda.core's Program"),
         ({"defines": {"1A": 1}}, ValueError, "defines has '1A'"),
         ({"defines": {"A": [1]}}, TypeError, r"defines\['A'\] is a list"),
+        ({"defines": {"A": float("inf")}}, ValueError, r"defines\['A'\] is inf, which C\+\+ has no literal for"),
+        ({"defines": {"A": np.float32("nan")}}, ValueError, r"defines\['A'\] is nan"),
+        ({"defines": {"A": np.ones(2)}}, TypeError, r"defines\['A'\] is a ndarray"),
+        ({"options": ["-rdc", "true"]}, ValueError, "'-rdc' leaves code for a linker"),
+        ({"options": ["-fdevice-syntax-only"]}, ValueError, "leaves no code to launch"),
+        ({"constants": {3: "4"}}, TypeError, "constants has 3: '4'; give a name and a C"),
+        ({"constants": {"a": 4}}, TypeError, "constants has 'a': 4; give"),
+        ({"source": "kernels/gemm.cu"}, ValueError, r"of a file give the path: pathlib.Path\('kernels/gemm.cu'\)"),
+        ({"source": KERNEL + "\0"}, ValueError, "has a character 0, at 33: the compiler would read no further"),
     ],
 )
 def test_what_cannot_be_an_argument_is_refused(given, error, message):
@@ -154,6 +178,22 @@ def test_a_file_is_a_source(tmp_path):
     assert (refused.value.file, refused.value.line) == (str(tmp_path / "kernel.cu"), 2)
     (tmp_path / "kernel.cu").write_text('#include "near.cuh"\nextern "C" __global__ void k(type a) {}\n')
     assert "PFvcE" in compile_source(tmp_path / "kernel.cu", "k", target="compute_90a").signature
+
+
+def test_a_file_need_not_be_plain_utf_8(tmp_path):
+    """A mark at the start, as some editors leave it, and a comment in another encoding."""
+    path = tmp_path / "kernel.cu"
+    path.write_bytes(b'\xef\xbb\xbf#include "near.cuh"\n// \xe9\n' + KERNEL.replace("()", "(type a)").encode())
+    (tmp_path / "near.cuh").write_text("using type = char;\n")
+    assert "PFvcE" in compile_source(path, "k", target="compute_90a").signature
+    asked = request(path, "k", target="compute_90a")
+    assert str(tmp_path / "near.cuh") in headers_of(asked.source, asked.file, asked.options)
+
+
+@pytest.mark.parametrize("expression", ["1.5", "18446744073709551615ull", "", "nonsense"])
+def test_a_constant_is_no_other_than_was_asked_for(expression):
+    with pytest.raises(CompileError, match=f"^{expression!r} was asked for, and is no constant integer: "):
+        compile_source(KERNEL, "k", target="compute_90a", constants={"a": expression})
 
 
 # ---- what does not compile ----

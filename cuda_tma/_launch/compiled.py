@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compiled_of", "remember"]
 
+_FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"  # where one begins: a line of assembly may look like an end
 _DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"  # what dynamic_shared.cuh leaves in the PTX
 
 
@@ -60,7 +61,7 @@ class Compiled:
         Functions that were not inlined count for every kernel of the source.
         """
         own = f".entry {self.lowered_name}("
-        functions = (text for text in self.ptx.split("\n}\n") if ".entry " not in text or own in text)
+        functions = (text for text in re.split(_FUNCTION, self.ptx) if ".entry " not in text or own in text)
         return max([0, *(int(size) for text in functions for size in re.findall(_DYNAMIC_SHARED, text))])
 
 

@@ -32,7 +32,7 @@ _REMEDIES = {
     "too much shared data": "what is more than 48 KB is taken by cuda_tma::dynamic_shared<T>(), of dynamic_shared.cuh",
 }
 _CONSTANT = re.compile(
-    r"#pragma nv_mangled_name &cuda_tma::constant<\(long long\)\((?P<expression>.*)\)>$", re.MULTILINE
+    r"#pragma nv_mangled_name &cuda_tma::constant<\((?P<expression>.*)\)>$", re.MULTILINE
 )
 
 

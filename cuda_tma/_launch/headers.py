@@ -44,7 +44,7 @@ def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, byte
     """
     folders = [*_values(options, _FOLDER_OPTIONS)]
     found: dict[str, bytes] = {}
-    waiting = [(source.encode(), os.path.dirname(file))]
+    waiting = [(source.encode("utf-8", "surrogateescape"), os.path.dirname(file))]
     waiting += _read(
         [os.path.join(folder, name) for name in _values(options, _FILE_OPTIONS) for folder in ("", *folders)], found
     )

@@ -6,6 +6,7 @@ in ``signature.cuh``. The file is included before the source, which need not kno
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import CompileError
 from ..include_path import include_path
 from .compiled import Compiled
 
-__all__ = ["Request", "compile_source", "request"]
+__all__ = ["Request", "compile_source", "encoded", "request"]
 
 Source = str | os.PathLike[str]
 SIGNATURE_HEADER = Path(include_path(), "cuda_tma", "signature.cuh")
@@ -28,6 +31,7 @@ _DEFAULTS = {
 }
 # What they leave is for a linker, and cannot be loaded.
 _LINKER_OPTIONS = ("-dlto", "--dlink-time-opt", "-dc", "--device-c", "-rdc=true", "--relocatable-device-code=true")
+_SYNTAX_OPTIONS = ("-fdevice-syntax-only", "--fdevice-syntax-only")
 _TARGET_OPTIONS = ("--gpu-architecture", "-arch")
 
 
@@ -60,7 +64,7 @@ def request(
         name,
         target,
         (f"--gpu-architecture={target}", *_all_options(_checked_options(options)), *_macros(defines or {})),
-        tuple((constants or {}).items()),
+        _checked_constants(constants or {}),
     )
 
 
@@ -118,11 +122,12 @@ def run(asked: Request) -> Compiled:
 
     nvrtc = load()
     signature = f"&cuda_tma::signature<decltype(+({asked.name}))>"
-    constants = {key: f"&cuda_tma::constant<(long long)({expression})>" for key, expression in asked.constants}
+    # Not cast: what is no integer, or too great a one, is refused and not rounded.
+    constants = {key: f"&cuda_tma::constant<({expression})>" for key, expression in asked.constants}
     with _program(nvrtc, asked) as program:
         for expression in (asked.name, signature, *constants.values()):
             _require(nvrtc, nvrtc.nvrtcAddNameExpression(program, expression.encode()))
-        options = [option.encode() for option in asked.options]
+        options = [os.fsencode(option) for option in asked.options]
         (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
         log = _text(nvrtc, program, "ProgramLog").strip()
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -159,12 +164,25 @@ def _refused(asked: Request, log: str) -> CompileError:
 
 
 def _text_of(source: Source, name: str) -> tuple[str, str]:
-    if isinstance(source, str):
-        words = re.findall(r"\w+", name)
-        return source, f"{words[0] if words else 'kernel'}.cu"
     if isinstance(source, os.PathLike):
-        return Path(source).read_text(), str(Path(source).absolute())
-    raise TypeError(f"source is a {type(source).__name__}; give CUDA C++ as a str, or the path of its file")
+        # In UTF-8 whatever the locale, and without the mark at its start, which NVRTC does not know.
+        text = Path(source).read_text("utf-8-sig", "surrogateescape")
+        file = str(Path(source).absolute())
+    elif isinstance(source, str):
+        words = re.findall(r"\w+", name)
+        text, file = source, f"{words[0] if words else 'kernel'}.cu"
+    else:
+        raise TypeError(f"source is a {type(source).__name__}; give CUDA C++ as a str, or the path of its file")
+    if re.fullmatch(r"[^\n(){};]*\.(?:cu|cuh|cc|cpp|cxx|h|hpp|txt)\s*", text):
+        raise ValueError(f"source is {text!r}, which is no CUDA C++; of a file give the path: pathlib.Path({text!r})")
+    if "\0" in text:
+        raise ValueError(f"source has a character 0, at {text.index(chr(0))}: the compiler would read no further")
+    return text, file
+
+
+def encoded(source: str) -> bytes:
+    """A source's bytes: those of a file, also where they are no UTF-8."""
+    return source.encode("utf-8", "surrogateescape")
 
 
 def _check_name(name: object) -> None:
@@ -179,11 +197,13 @@ def _checked_options(options: object) -> tuple[str, ...]:
         return ()
     if isinstance(options, str) or not isinstance(options, Sequence) or not all(isinstance(o, str) for o in options):
         raise TypeError(f'options are {options!r}; give NVRTC\'s options as a list of str, as in ["--use_fast_math"]')
-    for option in options:
+    for option, value in zip(options, [*options[1:], ""], strict=True):
         if option.split("=")[0] in _TARGET_OPTIONS:
             raise ValueError(f"option {option!r}: the target is not an option; it is the device's own")
-        if option in _LINKER_OPTIONS:
+        if option in _LINKER_OPTIONS or f"{option}={value}" in _LINKER_OPTIONS:
             raise ValueError(f"option {option!r} leaves code for a linker; use cuda.core's Program and Linker for that")
+        if option in _SYNTAX_OPTIONS:
+            raise ValueError(f"option {option!r} leaves no code to launch")
     return tuple(options)
 
 
@@ -201,9 +221,27 @@ def _macros(defines: Mapping[str, object]) -> Iterator[str]:
     for name, value in defines.items():
         if not isinstance(name, str) or not name.partition("(")[0].isidentifier():
             raise ValueError(f"defines has {name!r}; a macro's name is a C++ identifier")
-        if value is not None and not isinstance(value, str | int | float):
-            raise TypeError(f"defines[{name!r}] is a {type(value).__name__}; give a str, a number or None")
-        yield f"-D{name}" if value is None else f"-D{name}={int(value) if isinstance(value, bool) else value}"
+        yield f"-D{name}" if value is None else f"-D{name}={_written(name, value)}"
+
+
+def _written(name: str, value: object) -> object:
+    """A macro's value, as C++ reads it."""
+    if isinstance(value, np.number | np.bool_):
+        value = value.item()
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"defines[{name!r}] is a {type(value).__name__}; give a str, a number or None")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(
+            f'defines[{name!r}] is {value}, which C++ has no literal for; give an expression, as "1.0f / 0"'
+        )
+    return int(value) if isinstance(value, bool) else value
+
+
+def _checked_constants(constants: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    for name, expression in constants.items():
+        if not isinstance(name, str) or not isinstance(expression, str):
+            raise TypeError(f"constants has {name!r}: {expression!r}; give a name and a C++ expression, each a str")
+    return tuple(constants.items())
 
 
 # ---- NVRTC ----
@@ -225,7 +263,7 @@ def load() -> Any:
 
 @contextmanager
 def _program(nvrtc: Any, asked: Request) -> Iterator[Any]:
-    program = _require(nvrtc, nvrtc.nvrtcCreateProgram(asked.source.encode(), asked.file.encode(), 0, None, None))
+    program = _require(nvrtc, nvrtc.nvrtcCreateProgram(encoded(asked.source), os.fsencode(asked.file), 0, None, None))
     try:
         yield program
     finally:
