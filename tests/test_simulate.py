@@ -332,9 +332,9 @@ DEFECTS = {
         "shared memory, of which the CTA has 0",
     ),
     "overflows": ((1, 1), (np.zeros(1, np.int32),), "fault", "stack overflow"),
-    "half_barrier": ((1, 64), (), "deadlock", "barrier 1 of the CTA: 32 threads are missing"),
-    "uninitialised": ((1, 1), (), "barrier-use", "no mbarrier has been initialised at byte 0 of shared memory"),
-    "never": ((1, 4), (768,), "deadlock", "1 of 2 arrivals and 768 bytes are missing"),
+    "half_barrier": ((1, 64), (), "deadlock", "barrier 1 of the CTA, where 32 of 64 threads are missing"),
+    "uninitialised": ((1, 1), (), "barrier-use", "no mbarrier has been initialised at `full` in block (0, 0, 0)"),
+    "never": ((1, 4), (768,), "deadlock", "`full`: 1 of 2 arrivals are missing and 768 of 768 expected bytes"),
     "no_such_cta": ((1, 1), (), "cluster", "CTA 7 of a cluster of 1"),
 }
 
@@ -346,8 +346,8 @@ def test_a_defect_is_a_finding(gpu, ptx, name):
     (finding,) = report.findings
     assert (finding.kind, finding.severity) == (kind, "error")
     assert text in finding.message
-    assert finding.source or kind == "deadlock"
-    with pytest.raises(simulate.SimulationError, match="saxpy.cu:" if finding.source else "no thread can go on"):
+    assert finding.source
+    with pytest.raises(simulate.SimulationError, match=rf"(?s)saxpy.cu:\d+: error: .*\[{kind}\]"):
         report.raise_for_errors()
 
 

@@ -67,7 +67,7 @@ class ClusterBarriers:
             return None
         if done.any():
             self._machine.scheduler.add(group.context, pc + 1, here[done])
-        self._parked.append(Parked(group.context, pc, here[~done]))
+        self._parked.append(Parked(group.context, pc, pc, here[~done]))
         return YIELD
 
     def _complete(self, slots: np.ndarray) -> None:
@@ -94,4 +94,5 @@ class ClusterBarriers:
             slot = int(parked.lanes[0]) // self._size
             lanes = np.arange(slot * self._size, (slot + 1) * self._size)
             late = self._machine.alive[lanes] & (self._arrived_in[lanes] < self._phases[slot])
-            yield Waiting(parked, f"the cluster's barrier: {int(late.sum())} threads have not arrived")
+            missing = f"the cluster's barrier, where {int(late.sum())} threads of the cluster have not arrived"
+            yield Waiting(parked, missing, "every thread of the cluster that has not ended must arrive")

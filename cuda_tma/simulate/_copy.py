@@ -46,6 +46,14 @@ class Issue:
         """The one lane, as a set."""
         return slice(self.lane, self.lane + 1, 1)
 
+    @property
+    def name(self) -> str:
+        """What a report calls it: the instruction's place in the source."""
+        if not self.instruction.places:
+            return f"PTX line {self.instruction.line}"
+        place = self.instruction.places[-1]
+        return f"{place.file.rpartition('/')[2]}:{place.line}"
+
     def position(self, address: int, size_bytes: int, alignment: int) -> int:
         """Where in `Memory.shared` a shared address of this thread lies."""
         found = self.machine.memory.in_shared("shared", self.lanes, np.array([address]), size_bytes, alignment)

@@ -53,7 +53,7 @@ class CtaBarriers:
         for cta in np.unique(self._cta_of_lane[here]):
             mine = here[self._cta_of_lane[here] == cta]
             barrier = self._arrive(int(cta), number, expected, mine)
-            barrier.parked.append(Parked(group.context, pc + 1, mine))
+            barrier.parked.append(Parked(group.context, pc, pc + 1, mine))
             self._complete(int(cta), number)
         return YIELD
 
@@ -73,7 +73,7 @@ class CtaBarriers:
             chosen = self._cta_of_lane[here] == cta
             barrier = self._arrive(int(cta), number, expected, here[chosen])
             barrier.true += int(true[chosen].sum())
-            barrier.votes.append((Parked(group.context, pc + 1, here[chosen]), tell))
+            barrier.votes.append((Parked(group.context, pc, pc + 1, here[chosen]), tell))
             self._complete(int(cta), number)
         return YIELD
 
@@ -136,4 +136,7 @@ class CtaBarriers:
         for (cta, number), barrier in self._barriers.items():
             missing = self._needed(cta, barrier) - barrier.arrived
             for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
-                yield Waiting(parked, f"barrier {number} of the CTA: {missing} threads are missing")
+                text = (
+                    f"barrier {number} of the CTA, where {missing} of {missing + barrier.arrived} threads are missing"
+                )
+                yield Waiting(parked, text, "all that it counts must come to it: see the branches before it")

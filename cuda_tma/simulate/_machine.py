@@ -10,8 +10,7 @@ import numpy as np
 from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
-from ._deadlock import describe
-from ._faults import Fault
+from ._deadlock import deadlock
 from ._geometry import Geometry
 from ._global_memory import GlobalMemory, Segment
 from ._group import Context
@@ -153,7 +152,7 @@ class Machine:
             self._slept += _STALL_NANOSECONDS << self._stalls
             self._stalls += 1
             return True
-        raise Fault("deadlock", describe([*self.waiting()], self.geometry), np.flatnonzero(self.alive))
+        raise deadlock([*self.waiting()], self.geometry)
 
     def waiting(self) -> Iterator[Waiting]:
         """Everyone who waits, and for what."""

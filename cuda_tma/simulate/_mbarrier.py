@@ -6,6 +6,7 @@ mbarrier"): here they hold the phase's parity, its pending arrivals and the coun
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +17,6 @@ from ._faults import Fault
 from ._group import Group
 from ._lanes import Lanes, as_array
 from ._program import YIELD, Outcome
-from ._spaces import SHARED_START
 from ._waiting import Parked, Waiting
 
 if TYPE_CHECKING:
@@ -43,12 +43,18 @@ class Mbarrier:
         Bytes that it still lacks; below zero where bytes came before they were expected.
     phase : int
         How many have completed.
+    expected : int
+        Bytes that the present phase was told to expect.
+    came : list of (int, str)
+        Bytes that came in it, and by what.
     """
 
     count: int
     pending: int
     tx: int = 0
     phase: int = 0
+    expected: int = 0
+    came: list[tuple[int, str]] = field(default_factory=list)
     parked: list[Parked] = field(default_factory=list)
 
     @property
@@ -110,10 +116,9 @@ class Mbarriers:
         return barrier
 
     def name(self, position: int) -> str:
-        """What a report calls it."""
+        """What a finding calls it."""
         cta, offset = divmod(position, self._machine.memory.shared_pitch)
-        block = self._machine.geometry.block_index(cta)
-        return f"byte {offset - SHARED_START} of shared memory of block {block}"
+        return f"{self._machine.program.shared_name(offset)} in block {self._machine.geometry.block_index(cta)}"
 
     # ---- arrivals and bytes ----
 
@@ -135,10 +140,12 @@ class Mbarriers:
 
     def expect_tx(self, position: int, size_bytes: int) -> None:
         """More bytes are awaited in this phase."""
+        self.at(position).expected += size_bytes
         self._add_tx(position, size_bytes)
 
-    def complete_tx(self, position: int, size_bytes: int) -> None:
-        """Bytes have come."""
+    def complete_tx(self, position: int, size_bytes: int, by: str = "") -> None:
+        """Bytes have come, by something that a report may name."""
+        self.at(position).came.append((size_bytes, by))
         self._add_tx(position, -size_bytes)
 
     def _add_tx(self, position: int, size_bytes: int) -> None:
@@ -155,6 +162,8 @@ class Mbarriers:
         if barrier.pending == 0 and barrier.tx == 0:
             barrier.phase += 1
             barrier.pending = barrier.count
+            barrier.expected = 0
+            barrier.came.clear()
             self._machine.progress()
             for parked in barrier.parked:
                 self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
@@ -177,7 +186,7 @@ class Mbarriers:
         """Let lanes wait until the phase of their barrier completes; they then look again."""
         here = as_array(lanes)
         for position in np.unique(positions):
-            self.at(int(position)).parked.append(Parked(group.context, pc, here[positions == position]))
+            self.at(int(position)).parked.append(Parked(group.context, pc, pc, here[positions == position]))
         return YIELD
 
     def time_out(self) -> bool:
@@ -195,10 +204,32 @@ class Mbarriers:
         """For a report."""
         for position, barrier in self._barriers.items():
             for parked in barrier.parked:
-                yield Waiting(parked, self._missing(position, barrier))
+                name = self._machine.program.shared_name(position % self._machine.memory.shared_pitch)
+                kind = "deadlock" if barrier.pending or not barrier.tx else "transaction-count"
+                yield Waiting(
+                    parked, f"phase {barrier.phase} of the mbarrier {name}: {_state(barrier)}", _remedy(barrier), kind
+                )
 
-    def _missing(self, position: int, barrier: Mbarrier) -> str:
-        return (
-            f"phase {barrier.phase} of the mbarrier at {self.name(position)}: {barrier.pending} of {barrier.count} "
-            f"arrivals and {barrier.tx} bytes are missing"
-        )
+
+def _state(barrier: Mbarrier) -> str:
+    """What a phase lacks."""
+    parts = []
+    if barrier.pending:
+        parts.append(f"{barrier.pending} of {barrier.count} arrivals are missing")
+    if barrier.tx > 0:
+        parts.append(f"{barrier.tx} of {barrier.expected} expected bytes have not come")
+    if barrier.tx < 0:
+        parts.append(f"{-barrier.tx} bytes more than the expected {barrier.expected} have come")
+    return " and ".join(parts)
+
+
+def _remedy(barrier: Mbarrier) -> str:
+    copies = Counter(barrier.came)
+    fed = ", ".join(
+        f"{count} x {size} by {by}" if count > 1 else f"{size} by {by}" for (size, by), count in copies.items()
+    )
+    if barrier.pending == barrier.count and not barrier.expected and not barrier.came:
+        return "nothing has happened in this phase: see the parity of the wait, and who should arrive"
+    if barrier.tx:
+        return f"bytes came: {fed or 'none'}; expect what the copies deliver"
+    return "as many arrivals must come in each phase as mbarrier.init said"

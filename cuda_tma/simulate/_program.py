@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
@@ -96,9 +97,29 @@ class Program:
         self.shared, self.static_shared_bytes = _shared(module, reachable)
         self._functions = {address: name for name, address in function_addresses(module).items()}
 
+    def shared_name(self, offset: int) -> str:
+        """What lies at an offset of a CTA's shared memory: a variable, as C++ calls it, and bytes behind it."""
+        before = {start: name for name, start in self.shared.items() if start <= offset}
+        if not before:
+            return f"at byte {offset - SHARED_START} of shared memory"
+        start = max(before)
+        behind = f" + {offset - start} bytes" if offset > start else ""
+        return f"`{_plain_name(before[start])}`{behind}"
+
     def function_at(self, address: int) -> str | None:
         """Whose address it is."""
         return self._functions.get(address)
+
+
+def _plain_name(mangled: str) -> str:
+    """The last part of a variable's name: ``full`` of ``_ZZ6kernelE4full``."""
+    found = re.fullmatch(r"_ZZ?.*?(\d+)([A-Za-z_]\w*)", mangled)
+    if not found:
+        return mangled
+    for length in range(len(found[2]), 0, -1):  # the last number is the length of what follows
+        if (last := re.search(rf"(\d+)(\w{{{length}}})$", mangled)) and last[1].endswith(str(length)):
+            return last[2]
+    return mangled
 
 
 def function_addresses(module: Module) -> dict[str, int]:

@@ -52,7 +52,7 @@ class WarpSync:
         waits = np.isin(here // width, here[missing.any(axis=1)] // width)
         if not waits.any():
             return lanes
-        self._parked.append(Parked(group.context, pc, here[waits]))
+        self._parked.append(Parked(group.context, pc, pc, here[waits]))
         return selected(here[~waits]) if not waits.all() else None
 
     def meet(self, group: Group, lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
@@ -61,7 +61,7 @@ class WarpSync:
             return None
         here = as_array(lanes)
         self._arrived[here], self._masks[here] = True, masks
-        self._met.append(Parked(group.context, pc + 1, here))
+        self._met.append(Parked(group.context, pc, pc + 1, here))
         self._release()
         return YIELD
 
@@ -74,7 +74,7 @@ class WarpSync:
                 self._arrived[each.lanes[goes]] = False
                 self._machine.scheduler.add(each.context, each.pc, each.lanes[goes])
             if not goes.all():
-                self._met.append(Parked(each.context, each.pc, each.lanes[~goes]))
+                self._met.append(Parked(each.context, each.at, each.pc, each.lanes[~goes]))
 
     def _missing(self, lanes: np.ndarray) -> np.ndarray:
         """For each lane, which of its warp it still waits for."""
@@ -104,7 +104,8 @@ class WarpSync:
     def waiting(self) -> Iterator[Waiting]:
         """For a report."""
         for parked in (*self._parked, *self._met):
-            yield Waiting(parked, "the other threads of their warps, which do not come to this instruction")
+            text = "other threads of their warps, which do not come to this instruction"
+            yield Waiting(parked, text, "see the branches before it, and the mask")
 
 
 def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WHOLE, width: int = WARP) -> Outcome:

@@ -96,7 +96,7 @@ class SimulationError(RuntimeError):
         return type(self), (self.findings,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """What came of a launch.
 
@@ -112,6 +112,15 @@ class Report:
     findings: tuple[Finding, ...] = ()
     output: str = ""
     thread_instructions: int = 0
+
+    def __repr__(self) -> str:
+        """In one line."""
+        kinds = ", ".join(finding.kind for finding in self.findings) or "no findings"
+        return f"<Report: {kinds}; {len(self.output)} characters printed, {self.thread_instructions} instructions>"
+
+    def __str__(self) -> str:
+        """All findings, as a compiler says them."""
+        return "\n".join(map(str, self.findings)) or "no findings"
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -94,7 +94,7 @@ def _deliver(issue: Issue, origin: int, size: int, place: int, barrier: int, fro
     else:
         data = _shared(issue, issue.position(origin, size or 1, _MULTIPLE), size, "read").copy()
     _shared(issue, place, size, "write")[:] = data
-    issue.machine.mbarriers.complete_tx(barrier, size)
+    issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}")
 
 
 def _to_global(binder: Binder) -> Step:
@@ -167,7 +167,7 @@ def _submit_reduction(
             place = _shared(issue, target, size, "write").view(dtype)
         place[:] = combine(place.copy(), taken[0].view(dtype))
         if barrier is not None:
-            issue.machine.mbarriers.complete_tx(barrier, size)
+            issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}")
 
     submit(issue, read, write, kind=BULK if barrier is None else None)
 

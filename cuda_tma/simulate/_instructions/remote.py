@@ -45,4 +45,4 @@ def _put(issue: Issue, place: int, values: np.ndarray, combine: object, barrier:
     first = place // values.itemsize
     issue.observe("write", "shared", np.array([place]), values.nbytes)
     memory[first : first + len(values)] = combine(memory[first : first + len(values)].copy(), values)
-    issue.machine.mbarriers.complete_tx(barrier, values.nbytes)
+    issue.machine.mbarriers.complete_tx(barrier, values.nbytes, f"the store at {issue.name}")
