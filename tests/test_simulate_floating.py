@@ -228,6 +228,11 @@ def test_minimum_and_maximum(data, type_):
         check(f"{which}.NaN.xorsign.abs.{type_} d, a, b", type_, 2, xorsign, data)
 
 
+def test_a_signalling_nan_is_no_number_either():
+    assert compute("min.f64 d, a, b", [0x7FF0800000000000, 1], [1, 0x7FF0800000000000]) == [1, 1]
+    assert compute("max.f32 d, a, b", [0x7F800001, 1], [1, 0x7F800001]) == [1, 1]
+
+
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from(TYPES))
 def test_signs(data, type_):

@@ -278,14 +278,14 @@ def extremes(s: Spelling) -> Pure:
 
 def _extreme(root: str, nan: bool, xorsign: bool) -> Function:
     smaller = root == "min"
-    ufunc = np.fmin if smaller else np.fmax  # which choose any of two zeros
+    before = np.less if smaller else np.greater
     either = np.logical_or if smaller else np.logical_and
 
     def compute(a: Array, b: Array) -> Array:
         sign = np.signbit(a) != np.signbit(b) if xorsign else None
         if xorsign:
             a, b = np.abs(a), np.abs(b)
-        found = ufunc(a, b)
+        found = np.where(before(a, b) | np.isnan(b), a, b)
         zeros = (a == 0) & (b == 0)
         if zeros.any():
             found = np.where(zeros, np.where(either(np.signbit(a), np.signbit(b)), -0.0, 0.0), found)
