@@ -98,3 +98,5 @@ def test_the_folder_is_the_users(monkeypatch, tmp_path):
     assert str(cache_folder()) == "/cache/cuda_tma"
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "own")
     assert cache_folder() == tmp_path.cwd() / "own"
+    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")  # as no shell has read it
+    assert cache_folder() == tmp_path / "own"

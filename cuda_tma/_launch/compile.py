@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 
 from cuda.core import Device, Kernel, ObjectCode
@@ -130,10 +131,8 @@ def _nvrtcs(disk: DiskCache) -> Iterator[str]:
     loaded = loaded_nvrtc()
     if loaded is None or loaded == noted:
         return
-    try:
+    with suppress(OSError):  # then the kernel cannot be kept either, which is said
         note_nvrtc(disk, loaded)
-    except OSError as error:
-        _warn(error)
     yield loaded
 
 

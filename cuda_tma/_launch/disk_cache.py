@@ -42,7 +42,7 @@ def cache_folder() -> Path:
         If there is no home folder.
     """
     if own := os.environ.get("CUDA_TMA_CACHE_DIR"):
-        return Path(own).absolute()
+        return Path(own).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "cuda_tma"
 
