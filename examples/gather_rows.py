@@ -10,7 +10,7 @@ An index outside the table costs no memory access and gives a row of zeros, whic
 
 from functools import partial
 
-from _example import start_cases, torch
+from _example import dtype_of, start_cases, torch
 from cuda.core import LaunchConfig
 
 import cuda_tma
@@ -87,9 +87,11 @@ def outputs_of(table, indices):
 def prepare(device, kernel, table, target, indices):
     """What launches target = table[indices]."""
     ctas = device.properties.multiprocessor_count * kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)
-    rows, _ = cuda_tma.parameters_of(kernel)["target"].map_type.tile_dim
+    moved = cuda_tma.parameters_of(kernel)["target"].map_type
+    rows, _ = moved.tile_dim
     config, tiles = LaunchConfig(grid=ctas, block=32), -(-len(indices) // rows)
-    arguments = table.view(torch.int64), target.view(torch.int64), indices, len(indices), tiles
+    tensors = (tensor.view(dtype_of(moved)) for tensor in (table, target))
+    arguments = *tensors, indices, len(indices), tiles
     return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
 
@@ -98,7 +100,8 @@ def cases(sizes):
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "gather")
-    row_bytes = 8 * cuda_tma.parameters_of(kernel)["table"].map_type.tile_dim[1]
+    moved = cuda_tma.parameters_of(kernel)["table"].map_type
+    row_bytes = moved.tile_dim[1] * dtype_of(moved).itemsize
 
     for rows, count in sizes:
         table = torch.randn(rows, row_bytes // 2, device="cuda", dtype=torch.bfloat16)

@@ -100,6 +100,19 @@ def test_importing_an_example_runs_nothing(script):
     assert ast.unparse(statements[-1].test) == "__name__ == '__main__'"
 
 
+@pytest.mark.parametrize("script", [s for s in SCRIPTS if "SOURCE" in constants(s)], ids=lambda script: script.stem)
+def test_a_tile_stands_in_cpp_alone(script):
+    """Python asks the kernel: it names no box, data type, swizzle or shared-memory size, and sets no limit. (The demo's
+    maps stand in Python alone, and C++ is given their types.)"""
+    tree = ast.parse(script.read_text())
+    stated = {keyword.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for keyword in node.keywords}
+    said_by_hand = {"box_dim", "swizzle", "l2_promotion", "pixels_per_column", "channels_per_pixel", "shmem_size"}
+    assert stated & said_by_hand == set()
+    assert (stated & {"data_type", "tile_dim"} == set()) == (script.stem != "demo")
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert names & {"cuKernelSetAttribute", "TensorMapOptions", "CUfunction_attribute"} == set()
+
+
 @pytest.mark.parametrize("name", ["copy_2d", "transpose"])
 def test_the_examples_to_learn_from_are_short(name):
     """They are to be read from top to bottom."""

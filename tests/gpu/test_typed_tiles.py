@@ -1,0 +1,26 @@
+"""Tiles of every type through the device header's types; and examples whose tiles were changed in C++ alone."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command):
+    """The last line of a process, which may hang or lose its context, and then fails alone."""
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_tiles_hold_and_move_their_elements():
+    assert re.fullmatch(r"ok: 7\d tiles, 12 in parts", run("-m", "tests.gpu.typed_tiles"))
+
+
+def test_a_tile_that_is_changed_in_cpp_alone():
+    """tools/mutate_tiles.py: maps of before are refused, and tensors give the right result at the new tile."""
+    said = run("tools/mutate_tiles.py", "--seconds", "250")
+    counts = [int(number) for number in re.findall(r"(\d+) (?:of|refused|with|right)", said)]
+    assert counts[0] == counts[3] == sum(counts[1:3]) >= 100, said
