@@ -132,6 +132,10 @@ MANGLED = [
     ("_Z2ttI1WEvT_IiEfS2_", (None, "float", None)),
     ("_Z1kIXadL_Z2glEEEvfi", ("float", "integer")),
     ("_ZN8cuda_tma9signatureIPFvifPcEEE", ("integer", "float", "pointer")),
+    ("_Z1hIfLi4EEv1MIXsr3TwoIPT_XT0_EEE5valueEJ3TwoIS2_Li3EEEES2_PfPS4_", (None, "pointer", "pointer", "pointer")),
+    ("_Z1dILi4EEv1MIXsr4HalfIXT_EE2In4DeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_", (None, "pointer", "pointer")),
+    ("_Z1fIN4HalfILi3EE2InEEv1MIXsrNT_4DeepILi3EEE1wEJPfEES5_PN2ns5PlainE", (None, "pointer", "pointer")),
+    ("_Z1eIN2ns5PlainEEv1MIXsrT_1pEJPfS1_EES4_PS1_", (None, "pointer", "pointer")),
     ("_ZN8cuda_tma9signatureIPFvvEEE", ()),
     (
         "_ZN34_INTERNAL_00000000_4_k_cu_5f75c04b8cuda_tma9signatureIPFvNS0_8TiledMapINS0_4TileILNS0_8DataTypeE6ENS0_3BoxI"
@@ -284,3 +288,51 @@ def test_types_of_an_extern_c_kernel_are_in_its_signature():
     own, signature = lowered_names(source, ["k", "&cuda_tma::signature<decltype(&k)>"])
     assert own == "k" and parameter_types(own) is None
     assert parameter_types(signature) == (TILE, "integer")
+
+
+LEAVES = ["N"] * 8 + [
+    "3",
+    "64",
+    "16",
+    "-3",
+    "int(sizeof(double))",
+    "Half<N>::value",
+    "Half<N>::In::value",
+    "n::Third<N>::value",
+]
+
+
+def random_expression(draw, depth=0):
+    """A constant expression of C++ with N in it."""
+    if depth == 2 or draw.random() < 0.25:
+        return draw.choice(LEAVES)
+    left, right = random_expression(draw, depth + 1), random_expression(draw, depth + 1)
+    operation = draw.choice(["+", "-", "*", "/", "%", "<<", ">>", "?", "u"])
+    if operation == "?":
+        return f"({left} > {right} ? {left} : {right})"
+    if operation == "u":
+        return f"int(unsigned({left}) + 1u)"
+    return f"({left} {operation} {f'({right} * 0 + 6)' if operation in '/%<<>>' else right})"
+
+
+def test_what_is_worked_out_is_what_the_compiler_works_out():
+    """Or it is left open: a kernel's own name has expressions as they were written, its signature their values."""
+    draw = random.Random(2)
+    shapes = [(random_expression(draw), random_expression(draw)) for _ in range(120)]
+    helper = """
+    template <int N> struct Half { static constexpr int value = N / 2; struct In { static constexpr int value = N; }; };
+    namespace n { template <int N> struct Third { static constexpr int value = N / 3; }; }
+    """
+    kernels = [
+        f"template <int N> __global__ void k{i}(TiledMap<Tile<UINT8, Box<({a}), ({b})>>> a, n::Plain, n::Plain*) {{}}"
+        for i, (a, b) in enumerate(shapes)
+    ]
+    names = [f"k{i}<{draw.choice([1, 7, 64])}>" for i in range(len(shapes))]
+    lowered = lowered_names("\n".join([HEADER, helper, *kernels]), [
+        *names, *(f"&cuda_tma::signature<decltype(&{name})>" for name in names)])  # fmt: skip
+    found = [parameter_types(name) for name in lowered]
+    pairs = [*zip(found[: len(names)], found[len(names) :], strict=True)]
+    for name, (own, of_signature) in zip(names, pairs, strict=True):
+        assert own[0] in (None, of_signature[0]), name
+        assert own[1:] == of_signature[1:] == (None, "pointer"), name
+    assert sum(own[0] is not None for own, _ in pairs) > 10

@@ -6,10 +6,9 @@ constants the ``sp`` that the ABI has there (observed: NVRTC 13.5).
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any
 
+from .constant_expression import worked_out
 from .type_tree import Builtin, Function, Named, Node, Pointer, several
 
 __all__ = ["read"]
@@ -21,21 +20,10 @@ _BUILTINS: dict[str, Node] = {
     "b": Builtin("bool"),
     **dict.fromkeys("vnoeg", None),
 }
-_TYPE_OPERATORS = {"cv", "st", "at", "sr", "ti"}  # in an expression, a type follows: casts, sizeof, T::
-_PACK_EXPANSION = "sp"
-_ARITHMETIC: dict[str, Callable[[int, int], int]] = {  # 5.1.6.1, of integers that are not negative
-    "pl": operator.add,
-    "mi": operator.sub,
-    "ml": operator.mul,
-    "dv": operator.floordiv,
-    "rm": operator.mod,
-    "ls": operator.lshift,
-    "rs": operator.rshift,
-}
+_TYPE_OPERATORS = {"cv", "st", "at", "ti"}  # in an expression, a type follows: casts, sizeof
 _FILE_SCOPE = (
     "_INTERNAL_"  # NVRTC 12.0 and 12.4 begin so what C++ calls of internal linkage: no namespace of the source
 )
-_CONSTANTS = range(2**31)  # beyond, C++ and Python may reckon differently
 
 
 def read(name: str) -> tuple[Named, tuple[Node, ...] | None]:
@@ -315,12 +303,34 @@ class _Reader:
             elif code.islower():
                 self.at += 2
                 terms.append(code)
-                if code in _TYPE_OPERATORS:
-                    terms.append(Named((), (self.type(),)))
+                if code == "sr":
+                    self.scope()
+                elif code in _TYPE_OPERATORS:
+                    self.type()
             else:
                 raise ValueError(self.text)
         self.at += 1
-        return _worked_out(terms)
+        return worked_out(terms)
+
+    def scope(self) -> None:
+        """What stands before the member behind ``sr``: ``T_``, ``NT_1AE``, or classes by name up to an ``E``, which
+        are no substitutions; gcc leaves that ``E`` out."""
+        start, known = self.at, list(self.substitutions)
+        try:
+            if self.follows("N"):
+                self.at += 1
+                self.type()
+            while not self.follows("E"):
+                self.source_name()
+                if self.follows("I"):
+                    self.arguments()
+            self.at += 1
+            if self.text[self.at].isdigit():
+                return
+        except ValueError:
+            pass
+        self.at, self.substitutions = start, known
+        self.type()
 
     def expansion(self) -> tuple[Node, ...]:
         """``DpPT_``: a type for each member of the pack, of which each is read from what is written once."""
@@ -356,28 +366,3 @@ class _Reader:
         end = self.text.index("_", self.at)
         digits, self.at = self.text[self.at : end], end + 1
         return int(digits, 36) + 1 if digits else 0
-
-
-def _worked_out(terms: list[Any]) -> Node:
-    """An expression's value, in which operators stand before their operands; None where it is not known."""
-    values: list[Node] = []
-    for term in reversed(terms):
-        if term == _PACK_EXPANSION:
-            continue
-        if not isinstance(term, str):
-            values.append(term)
-            continue
-        if term not in _ARITHMETIC or len(values) < 2:
-            return None
-        values.append(_reckoned(term, values.pop(), values.pop()))
-    return values[0] if len(values) == 1 else None
-
-
-def _reckoned(operator_code: str, left: Node, right: Node) -> int | None:
-    """One operation on two constants."""
-    if not (isinstance(left, int) and isinstance(right, int) and left in _CONSTANTS and right in _CONSTANTS):
-        return None
-    if (operator_code in ("dv", "rm") and right == 0) or (operator_code in ("ls", "rs") and right > 31):
-        return None
-    result = _ARITHMETIC[operator_code](left, right)
-    return result if result in _CONSTANTS else None
