@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
@@ -28,7 +28,6 @@ from ..device import Device
 from ..enums import TensorMapDataType
 from ..limits import TMA_SINCE
 from ..map_type import MapType
-from ..params import TiledParams
 from ..params_of import params_of
 from ..smem import tx_bytes
 from ..view import StridedMemoryView
@@ -252,7 +251,7 @@ def pitched(picture: np.ndarray) -> np.ndarray:
     return np.pad(picture, ((0, 0), (0, 0), (0, -columns % 4)))
 
 
-def describe(name: str, params: TiledParams) -> None:
+def describe(name: str, params: Any) -> None:
     """Print what a descriptor says, innermost dimension first, as it says it."""
     data_type = TensorMapDataType(params.data_type).short_name
     print(

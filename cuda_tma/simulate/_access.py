@@ -52,10 +52,11 @@ def store(
 
 def observe(group: Group, kind: str, lanes: Lanes, pieces: list[Piece], size_bytes: int, places: Places) -> None:
     """Tell the observer of accesses by the generic proxy."""
+    observer = group.machine.observer
     for piece in pieces:
-        if piece.space != "local":
+        if observer is not None and piece.space != "local":
             start = getattr(piece.buffer, "start", 0)
             some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
             positions = piece.positions + start
             access = Access(kind, "generic", None, some, piece.space, positions, size_bytes, places)
-            group.machine.observer.access(access)
+            observer.access(access)

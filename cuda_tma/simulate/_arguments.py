@@ -18,7 +18,7 @@ __all__ = ["parameter_block"]
 
 Address = Callable[[Any], int]
 MakeMap = Callable[[Any, MapType], TensorMap]
-_FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
+_FLOATS: dict[int, type[np.floating]] = {2: np.float16, 4: np.float32, 8: np.float64}
 
 
 def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, make_map: MakeMap) -> np.ndarray:

@@ -75,7 +75,7 @@ class Engine:
         if self._early:
             return
         for owner in owners:
-            groups = self._groups.get((kind, owner), ())
+            groups = self._groups[kind, owner]
             for group in [*groups][: max(0, len(groups) - most)]:
                 for operation in group:
                     operation.advance(stages)

@@ -20,7 +20,7 @@ from .pure import immediate
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
 
 Read = Callable[[Group, Lanes], Any]  # an array of a value for each lane, or one value for all
-Write = Callable[[Group, Lanes, Any], None]
+Write = Callable[[Any, Lanes, Any], None]  # a group, or the context of one
 Address64 = Callable[[Group, Lanes], np.ndarray]
 
 U32, U64, I64, BOOL = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)

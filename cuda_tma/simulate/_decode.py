@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._binder import BOOL, Binder
+from ._binder import BOOL, Binder, Read
 from ._group import Group
 from ._instructions import TABLE, Entry
 from ._lanes import Lanes, as_array, narrowed
@@ -59,12 +59,12 @@ def _entry(instruction: Instruction) -> Entry | None:
     return None
 
 
-def _mask(binder: Binder, guard: Guard) -> Step:
+def _mask(binder: Binder, guard: Guard) -> Read:
     read, negated = binder.read(guard.register, BOOL), guard.negated
     return (lambda group, lanes: ~read(group, lanes)) if negated else read
 
 
-def _guarded(step: Step, mask: Step) -> Step:
+def _guarded(step: Step, mask: Read) -> Step:
     """For those lanes whose guard holds."""
 
     def guarded(group: Group, lanes: Lanes) -> None:
@@ -77,7 +77,7 @@ def _guarded(step: Step, mask: Step) -> Step:
     return guarded
 
 
-def _guarded_move(step: Step, mask: Step, pc: int) -> Step:
+def _guarded_move(step: Step, mask: Read, pc: int) -> Step:
     """As :func:`_guarded`; lanes whose guard holds may go elsewhere, the others go on."""
 
     def guarded(group: Group, lanes: Lanes) -> Outcome:
@@ -91,7 +91,7 @@ def _guarded_move(step: Step, mask: Step, pc: int) -> Step:
         outcome = step(group, narrowed(lanes, chosen))
         if outcome is None:
             return None
-        if outcome is not YIELD:
+        if isinstance(outcome, int):
             add(group.context, outcome, some[chosen])
         add(group.context, pc + 1, some[np.logical_not(chosen)])
         return YIELD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,8 @@ class Geometry:
         whole = WARPGROUP if self.threads >= WARPGROUP else WARP
         self.lanes_of_cta = -(-self.threads // whole) * whole
         self.cluster_ctas = prod(cluster)
-        self.grid_in_clusters = tuple(g // c for g, c in zip(grid, cluster, strict=True))
+        x, y, z = (g // c for g, c in zip(grid, cluster, strict=True))
+        self.grid_in_clusters = (x, y, z)
         self.clusters = prod(self.grid_in_clusters)
         each = self._ctas_of_multiprocessor(shared_bytes) * multiprocessor_count
         room = min(each, _MOST_LANES // self.lanes_of_cta) // self.cluster_ctas
@@ -69,7 +71,7 @@ class Geometry:
             "lanemask_gt": 0xFFFFFFFF & ~(2 * bit - 1),
             "lanemask_ge": 0xFFFFFFFF & ~(bit - 1),
         }
-        indices = {"tid": _unravelled(self.thread_of_lane, self.block)}
+        indices: dict[str, tuple] = {"tid": _unravelled(self.thread_of_lane, self.block)}
         indices["cluster_ctaid"] = _unravelled(self.rank_of_lane, self.cluster)
         indices["ctaid"] = indices["clusterid"] = tuple(np.zeros((3, self.lanes), np.int64))
         return columns | {
@@ -98,7 +100,8 @@ class Geometry:
 
     def block_index(self, cta: int) -> Extents:
         """``blockIdx`` of a resident CTA."""
-        return tuple(int(self.columns[f"ctaid.{axis}"][cta * self.lanes_of_cta]) for axis in "xyz")
+        x, y, z = (int(self.columns[f"ctaid.{axis}"][cta * self.lanes_of_cta]) for axis in "xyz")
+        return x, y, z
 
     def thread_index(self, lane: int) -> Extents:
         """``threadIdx`` of a lane."""
@@ -110,7 +113,7 @@ class Geometry:
         return tuple(self.block_index(int(cta)) for cta in ctas), tuple(map(int, threads))
 
 
-def _unravelled(index: int, shape: Extents) -> Extents:
+def _unravelled(index: Any, shape: Extents) -> tuple[Any, Any, Any]:
     """x runs fastest."""
     x, y, _ = shape
     return index % x, index // x % y, index // (x * y)

@@ -11,6 +11,7 @@ import ctypes
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -144,7 +145,7 @@ class GlobalMemory:
         return None
 
     def _map(self, owner: object, begin: int, size: int) -> Segment:
-        data = np.frombuffer((ctypes.c_uint8 * size).from_address(begin), np.uint8)
+        data = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(begin))
         writeable = owner.flags.writeable if isinstance(owner, np.ndarray) else True
         segment = self.allocate(data, _described(owner), writeable)
         self._by_host[begin] = segment
@@ -158,13 +159,13 @@ class GlobalMemory:
         self.remove(self._by_host.pop(begin))
 
 
-def _host(array: object) -> tuple[int, object, int, int]:
+def _host(array: Any) -> tuple[int, object, int, int]:
     """Where an array begins on this machine; whose memory it is, where that begins and its bytes."""
     if isinstance(array, np.ndarray):
         owner = array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        low, high = np.lib.array_utils.byte_bounds(owner) if hasattr(np.lib, "array_utils") else np.byte_bounds(owner)
+        low, high = _byte_bounds(owner)
         return array.ctypes.data, owner, low, max(1, high - low)
     if hasattr(array, "untyped_storage"):  # torch
         if array.device.type != "cpu":
@@ -179,7 +180,14 @@ def _host(array: object) -> tuple[int, object, int, int]:
         ) from error
 
 
-def _described(owner: object) -> str:
+def _byte_bounds(array: np.ndarray) -> tuple[int, int]:
+    """Where an array's first and last byte lie, and one more."""
+    reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent]
+    low = array.ctypes.data + sum(min(0, each) for each in reach)
+    return low, low + (sum(abs(each) for each in reach) + array.itemsize if array.size else 0)
+
+
+def _described(owner: Any) -> str:
     if isinstance(owner, np.ndarray):
         return f"the array of shape {owner.shape}, {owner.dtype}"
     return f"the {type(owner).__name__} of {owner.nbytes()} bytes"

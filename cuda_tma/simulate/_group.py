@@ -36,9 +36,9 @@ class Context:
 
     def __init__(self, code: Code, caller: Context | None, return_pc: int, registers: RegisterFile):
         self.code, self.caller, self.return_pc, self.registers = code, caller, return_pc, registers
-        self.depth = caller.depth + 1 if caller else 0
-        self.local_base = caller.local_end if caller else 0
-        self.local_end = -(-(self.local_base + code.local_bytes) // 16) * 16
+        self.depth: int = caller.depth + 1 if caller else 0
+        self.local_base: int = caller.local_end if caller else 0
+        self.local_end: int = -(-(self.local_base + code.local_bytes) // 16) * 16
         self._callees: dict[tuple[Code, int], Context] = {}
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def _formatted(group: Group, lane: int, pattern: str, address: int) -> tuple[str
     """What C's printf writes, and how many arguments it took; each is aligned to its size."""
     at, count = address, 0
 
-    def take(dtype: str) -> int | float:
+    def take(dtype: str) -> Any:
         nonlocal at, count
         size = np.dtype(dtype).itemsize
         at, count = -(-at // size) * size + size, count + 1
@@ -59,7 +60,7 @@ def _formatted(group: Group, lane: int, pattern: str, address: int) -> tuple[str
         if conversion == "%":
             return "%"
         width, _, precision = (take("i4") if part == "*" else part for part in found.group(1, 2, 3))
-        flags = re.match(r"%([-+ #0]*)", found[0])[1]
+        flags = found[0][1:].partition(found[0][1:].lstrip("-+ #0"))[0]
         spelled = f"%{flags}{'' if width is None else width}" + ("" if precision is None else f".{precision}")
         if conversion == "s":
             return f"{spelled}s" % _text(group, lane, take("i8"))

@@ -14,7 +14,6 @@ import numpy as np
 from ._faults import Fault
 from ._group import Context, Group
 from ._lanes import WARP
-from ._program import YIELD
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -78,7 +77,7 @@ class Scheduler:
         if self._expired:
             key = next(iter(self._ready))
             return key, self._take(key)
-        if self._random is not None and (found := self._stray()) is not None:
+        if self._random is not None and (found := self._stray(self._random)) is not None:
             return found
         key = min(self._ready, key=_order)
         return key, self._take(key)
@@ -87,15 +86,15 @@ class Scheduler:
         waiting = self._ready.pop(key)
         return waiting[0] if len(waiting) == 1 else np.sort(np.concatenate(waiting))
 
-    def _stray(self) -> tuple[tuple[Context, int], np.ndarray] | None:
+    def _stray(self, random: np.random.Generator) -> tuple[tuple[Context, int], np.ndarray] | None:
         """Now and then some warps of any group, out of turn; threads of one warp do not overtake each other."""
-        if self._random.random() >= _STRAY:
+        if random.random() >= _STRAY:
             return None
-        key = [*self._ready][self._random.integers(len(self._ready))]
+        key = [*self._ready][random.integers(len(self._ready))]
         lanes = self._take(key)
         behind = [lanes for other, all_of in self._ready.items() if _order(other) < _order(key) for lanes in all_of]
         warps = np.setdiff1d(lanes // WARP, np.concatenate(behind) // WARP if behind else ())
-        chosen = np.isin(lanes // WARP, warps[self._random.random(len(warps)) < _STRAY])
+        chosen = np.isin(lanes // WARP, warps[random.random(len(warps)) < _STRAY])
         if not chosen.all():
             self.add(*key, lanes[~chosen])
         return (key, lanes[chosen]) if chosen.any() else None
@@ -110,7 +109,7 @@ class Scheduler:
                     pc += 1
                     if pc < self._stop:
                         continue
-                elif outcome is YIELD:
+                elif not isinstance(outcome, int):  # YIELD
                     pc += 1
                     return
                 else:

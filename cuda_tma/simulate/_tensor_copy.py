@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -101,7 +102,7 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
 
 
 def _tile(box: Box, segment: Segment) -> Tile:
-    if box.rows:
+    if box.rows and isinstance(box.params, TiledParams):
         return emulate.gather4(box.params, segment.bytes, box.coordinates, segment.start)
     return emulate.load(box.params, segment.bytes, box.coordinates, box.offsets, segment.start)
 
@@ -123,7 +124,7 @@ def reduce(issue: Issue, box: Box, position: int, op: str) -> None:
     _store_in_stages(issue, box, position, combine)
 
 
-def _store_in_stages(issue: Issue, box: Box, position: int, write: object) -> None:
+def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[..., int]) -> None:
     _check_position(issue, position)
     taken: list[np.ndarray] = []
 

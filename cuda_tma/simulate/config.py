@@ -76,7 +76,8 @@ class Config:
         if compiled_cluster and cluster != compiled_cluster:
             raise ValueError(f"cluster={cluster}, and the kernel was compiled for clusters of {compiled_cluster}")
         if self.cluster:
-            return tuple(g * c for g, c in zip(self.grid, cluster, strict=True)), cluster
+            x, y, z = (g * c for g, c in zip(self.grid, cluster, strict=True))
+            return (x, y, z), cluster
         if any(g % c for g, c in zip(self.grid, cluster, strict=True)):
             raise ValueError(f"grid={self.grid} is no multiple of the kernel's clusters of {cluster}: make each whole")
         return self.grid, cluster
@@ -89,4 +90,5 @@ def _extents(name: str, given: Any) -> Extents:
         values = ()
     if not 1 <= len(values) <= 3 or any(value < 1 for value in values):
         raise ValueError(f"{name}={shown(given)}; give one to three integers, each at least 1, x first")
-    return (*values, *(1,) * (3 - len(values)))
+    x, y, z = (*values, 1, 1)[:3]
+    return x, y, z

@@ -47,7 +47,10 @@ class Kernel:
 
     def _extents(self, attribute: str) -> tuple[int, int, int] | None:
         asked = self.program.entry.function.attributes.get(attribute)
-        return (*map(int, asked), 1, 1)[:3] if asked else None
+        if not asked:
+            return None
+        x, y, z = (*map(int, asked), 1, 1)[:3]
+        return x, y, z
 
 
 def kernel_of(

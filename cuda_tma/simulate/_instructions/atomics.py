@@ -27,7 +27,7 @@ _OPS: dict[str, Combine] = {
     "min": np.minimum,
     "max": np.maximum,
     "exch": lambda old, new: new,
-    "cas": lambda old, expected, new: np.where(old == expected, new, old),
+    "cas": lambda old, expected, new: np.asarray(np.where(old == expected, new, old)),
     "inc": lambda old, limit: np.where(old >= limit, 0, old + 1).astype(old.dtype),
     "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -133,7 +134,7 @@ def cp_reduce_async_bulk(binder: Binder) -> Step:
     parts = binder.instruction.opcode
     target, source, size, *rest = binder.instruction.operands
     ends, op = Ends(binder, target, source, size), next(part for part in parts if part in REDUCTIONS)
-    dtype, combine = REDUCTIONS[op].get(_TYPES.get(parts[-1]), (None, None))
+    dtype, combine = REDUCTIONS[op].get(_TYPES[parts[-1]], ("", None)) if parts[-1] in _TYPES else ("", None)
     if combine is None:
         raise binder.unsupported(f"no reduction {op} of {parts[-1]}")
     barrier = None if "bulk_group" in parts else binder.address(rest[0])
@@ -151,7 +152,13 @@ def cp_reduce_async_bulk(binder: Binder) -> Step:
 
 
 def _submit_reduction(
-    issue: Issue, target: int, position: int, size: int, dtype: np.dtype, combine: object, barrier: int | None
+    issue: Issue,
+    target: int,
+    position: int,
+    size: int,
+    dtype: np.dtype,
+    combine: Callable[..., np.ndarray],
+    barrier: int | None,
 ) -> None:
     taken: list[np.ndarray] = []
 

@@ -24,7 +24,7 @@ Copy = Callable[[Any, Any, Lanes], None]  # from, to: groups or contexts
 class CallSite:
     """What a call passes, and takes back."""
 
-    def __init__(self, binder: Binder, results: tuple[Operand, ...], arguments: tuple[Operand, ...]):
+    def __init__(self, binder: Binder, results: tuple[Symbol, ...], arguments: tuple[Symbol, ...]):
         self._binder, self._results, self._arguments = binder, results, arguments
         self._bound: dict[Code, tuple[list[Copy], list[Copy]]] = {}
 
@@ -54,7 +54,7 @@ class CallSite:
         return found
 
 
-def _copy(source: Code, a: Operand | Variable, target: Code, b: Operand | Variable) -> Copy:
+def _copy(source: Code, a: Symbol | Variable, target: Code, b: Symbol | Variable) -> Copy:
     """Bytes of a variable of the ``.param`` space to another."""
     first, second = source.parameters[a.name], target.parameters[b.name]
     function = source.function
@@ -72,11 +72,9 @@ def _copy(source: Code, a: Operand | Variable, target: Code, b: Operand | Variab
 def call(binder: Binder) -> Step:
     """``call (result), function, (arguments), prototype;``: all but the function may be missing."""
     operands = [*binder.instruction.operands]
-    results = operands.pop(0).elements if isinstance(operands[0], Listed) else ()
+    results = _variables(binder, operands.pop(0)) if isinstance(operands[0], Listed) else ()
     target, *rest = operands
-    arguments = rest[0].elements if rest and isinstance(rest[0], Listed) else ()
-    if any(not isinstance(operand, Symbol) for operand in (*results, *arguments)):
-        raise binder.unsupported("arguments in registers")
+    arguments = _variables(binder, rest[0]) if rest and isinstance(rest[0], Listed) else ()
     if isinstance(target, Symbol) and target.name in RUNTIME:
         return _runtime_call(binder, target.name, results, arguments)
     site = binder.code.call_sites[binder.pc + 1] = CallSite(binder, results, arguments)
@@ -86,6 +84,15 @@ def call(binder: Binder) -> Step:
             raise binder.unsupported(f"no body of {target.name}")
         return lambda group, lanes: site.enter(group, lanes, code)
     return _indirect(binder, target, site)
+
+
+def _variables(binder: Binder, listed: Operand) -> tuple[Symbol, ...]:
+    """The variables that a call passes, or takes."""
+    elements = listed.elements if isinstance(listed, Listed) else ()
+    found = tuple(element for element in elements if isinstance(element, Symbol))
+    if len(found) != len(elements):
+        raise binder.unsupported("arguments in registers")
+    return found
 
 
 def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
@@ -105,7 +112,7 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
     return step
 
 
-def _runtime_call(binder: Binder, name: str, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> Step:
+def _runtime_call(binder: Binder, name: str, results: tuple[Symbol, ...], arguments: tuple[Symbol, ...]) -> Step:
     code, function = binder.code, RUNTIME[name]
     widths = {v.name: v.size_bytes for v in code.function.variables.values()}
     takes = [(code.parameters[a.name], widths[a.name]) for a in arguments]

@@ -79,7 +79,8 @@ def commit_group(binder: Binder) -> Step:
 @instruction("cp.async.wait_group", "cp.async.wait_all", section=SECTION.format("cp.async.wait_group, wait_all"))
 def wait_group(binder: Binder) -> Step:
     is_all = "wait_all" in binder.instruction.opcode
-    most = 0 if is_all else binder.instruction.operands[0].value
+    operands = binder.instruction.operands
+    most = operands[0].value if operands and isinstance(operands[0], Immediate) else 0
 
     def step(group: Group, lanes: Lanes) -> None:
         owners = as_array(lanes).tolist()

@@ -23,7 +23,7 @@ def ld(binder: Binder) -> Step:
     dtype, space, places = dtype_of(parts[-1]), space_of(parts), binder.instruction.places
     writes = [binder.write(result, dtype) for result in results]
     if space == "param" and isinstance(source, Address) and isinstance(source.base, Symbol):
-        return _ld_param(binder, source, dtype, writes)
+        return _ld_param(binder, source.base, source.offset, dtype, writes)
     address, elements = binder.address(source), len(writes)
     if elements == 1:
         (write,) = writes
@@ -41,9 +41,9 @@ def ld(binder: Binder) -> Step:
     return step
 
 
-def _ld_param(binder: Binder, source: Address, dtype: np.dtype, writes: list[Write]) -> Step:
+def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writes: list[Write]) -> Step:
     """A kernel's parameter is one value for all; a function's parameters and results lie with its registers."""
-    name, offset, size = source.base.name, source.base.offset + source.offset, dtype.itemsize
+    name, offset, size = source.name, source.offset + behind, dtype.itemsize
     if name in binder.code.parameters:
         start = binder.code.parameters[name] + offset
 
@@ -72,7 +72,7 @@ def st(binder: Binder) -> Step:
     dtype, space, places = dtype_of(parts[-1]), space_of(parts), binder.instruction.places
     reads = [binder.read(value, dtype) for value in binder.flat(tuple(values))]
     if space == "param" and isinstance(target, Address) and isinstance(target.base, Symbol):
-        return _st_param(binder, target, dtype, reads)
+        return _st_param(binder, target.base, target.offset, dtype, reads)
     address = binder.address(target)
 
     def step(group: Group, lanes: Lanes) -> None:
@@ -82,8 +82,8 @@ def st(binder: Binder) -> Step:
     return step
 
 
-def _st_param(binder: Binder, target: Address, dtype: np.dtype, reads: list[Read]) -> Step:
-    start = binder.code.parameters[target.base.name] + target.base.offset + target.offset
+def _st_param(binder: Binder, target: Symbol, behind: int, dtype: np.dtype, reads: list[Read]) -> Step:
+    start = binder.code.parameters[target.name] + target.offset + behind
     size = dtype.itemsize
 
     def step(group: Group, lanes: Lanes) -> None:

@@ -13,7 +13,7 @@ from .._lanes import Lanes, count
 from .._mbarrier import BYTES
 from .._program import Step
 from ._table import instruction
-from .atomics import combination
+from .atomics import Combine, combination
 
 
 @instruction("st.async", "red.async", section="Data Movement and Conversion Instructions: st.async; red.async")
@@ -40,7 +40,7 @@ def asynchronous(binder: Binder) -> Step:
     return step
 
 
-def _put(issue: Issue, place: int, values: np.ndarray, combine: object, barrier: int) -> None:
+def _put(issue: Issue, place: int, values: np.ndarray, combine: Combine, barrier: int) -> None:
     memory = issue.machine.memory.shared.typed(values.dtype)
     first = place // values.itemsize
     issue.observe("write", "shared", np.array([place]), values.nbytes)

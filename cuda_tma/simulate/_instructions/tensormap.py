@@ -51,9 +51,10 @@ def tensormap_replace(binder: Binder) -> Step:
     field = next((part for part in parts if part in (*_FIELDS, "rank")), None)
     if field is None or "tile" not in parts:
         raise binder.unsupported()
-    dimension = values.pop(0) if field in _ARRAYS else None
-    if dimension is not None and not isinstance(dimension, Immediate):
+    index = values.pop(0) if field in _ARRAYS else None
+    if index is not None and not isinstance(index, Immediate):
         raise binder.unsupported("a dimension that is no constant")
+    dimension = index.value if index else None
     address, space = binder.address(where), space_of(parts)
     read = binder.read(values[0], U64 if parts[-1] == "b64" else U32)
 
@@ -63,7 +64,7 @@ def tensormap_replace(binder: Binder) -> Step:
         for (_, issue), at, value in given:
             with issue.faults():
                 data = _map(issue, space, at, "write")
-                changed = _changed(codec.decode(data.tobytes()), field, dimension and dimension.value, value)
+                changed = _changed(codec.decode(data.tobytes()), field, dimension, value)
                 data[:] = np.frombuffer(codec.encode(changed), np.uint8)
 
     return step
@@ -78,7 +79,7 @@ def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
     return buffer.bytes[int(positions[0]) : int(positions[0]) + MAP_BYTES]
 
 
-def _changed(params: Params, field: str, dimension: int | None, value: int) -> Params:
+def _changed(params: Any, field: str, dimension: int | None, value: int) -> Params:
     if field == "rank":
         return _with_rank(params, value + 1)
     name = _FIELDS[field]
@@ -93,7 +94,7 @@ def _changed(params: Params, field: str, dimension: int | None, value: int) -> P
     return replace(params, **{name: tuple(values)})
 
 
-def _with_rank(params: Params, rank: int) -> Params:
+def _with_rank(params: Any, rank: int) -> Params:
     """Dimensions are cut, or added with an extent of 1."""
 
     def resized(values: tuple[int, ...], size: int, new: int) -> tuple[int, ...]:

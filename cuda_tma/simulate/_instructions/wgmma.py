@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._binder import BOOL, U32, U64, Binder
+from .._binder import BOOL, U32, U64, Binder, Read
 from .._copy import Issue
 from .._faults import Fault
 from .._group import Group
@@ -20,7 +20,7 @@ from .._registers import VIEW
 from .._spaces import SHARED_START
 from .._warp_sync import when_together
 from ..matrix import Wgmma, wgmma_of
-from ..ptx import Operand, Register
+from ..ptx import Immediate, Operand, Register, Vector
 from ._table import instruction
 
 SECTION = "Asynchronous Warpgroup Level Matrix Instructions: {}"
@@ -38,30 +38,27 @@ class Product:
 
     def __init__(self, binder: Binder, wgmma: Wgmma):
         self._binder, self._wgmma = binder, wgmma
-        self._a = None if wgmma.a_in_registers else binder.read(wgmma.a, U64)
-        self._a_rows = _rows(binder, wgmma.a.elements) if wgmma.a_in_registers else None
+        self._a = binder.read(wgmma.a, U64) if not isinstance(wgmma.a, Vector) else None
+        self._a_rows = _rows(binder, wgmma.a.elements if isinstance(wgmma.a, Vector) else ())
         self._b, self._scale = binder.read(wgmma.b, U64), binder.read(wgmma.scale_d, BOOL)
         self._d_rows, self._d_view = _rows(binder, wgmma.d), VIEW[np.dtype(wgmma.sums.register_dtype)]
 
     def execute(self, group: Group, lanes: Lanes) -> None:
         """For all warpgroups at once, with and without the sums before."""
         firsts = as_array(lanes)[::WARPGROUP]
-        descriptors = [None if read is None else _of(read, group, firsts) for read in (self._a, self._b)]
         scales = np.broadcast_to(self._scale(group, selected(firsts)), firsts.shape)
         for scale in (False, True):
-            some = np.flatnonzero(scales == scale)
-            if len(some):
-                self._multiply(group, firsts[some], *(d and [d[i] for i in some] for d in descriptors), scale)
+            if (some := firsts[scales == scale]).size:
+                self._multiply(group, some, scale)
 
-    def _multiply(self, group: Group, firsts: np.ndarray, a: list[int] | None, b: list[int], scale: bool) -> None:
-        """D = A * B + D of warpgroups that begin at lanes `firsts`, with their descriptors."""
-        wgmma = self._wgmma
-        warpgroups = firsts // WARPGROUP
-        if a is None:
+    def _multiply(self, group: Group, firsts: np.ndarray, scale: bool) -> None:
+        """D = A * B + D of the warpgroups that begin at lanes `firsts`."""
+        wgmma, warpgroups = self._wgmma, firsts // WARPGROUP
+        if self._a is None:
             left = _fragments(group.views[VIEW[U32]])[_index(self._a_rows, warpgroups)].reshape(4, -1)
         else:
-            left = self._pieces(group, firsts, [wgmma.a_addresses(d) for d in a])
-        right = self._pieces(group, firsts, [wgmma.b_addresses(d) for d in b])
+            left = self._pieces(group, firsts, [wgmma.a_addresses(d) for d in _of(self._a, group, firsts)])
+        right = self._pieces(group, firsts, [wgmma.b_addresses(d) for d in _of(self._b, group, firsts)])
         sums, at = _fragments(group.views[self._d_view]), _index(self._d_rows, warpgroups)
         before = sums[at].reshape(len(wgmma.d), -1) if scale else None
         sums[at] = wgmma.multiply(left, right, before).reshape(len(wgmma.d), -1, WARPGROUP)
@@ -89,16 +86,17 @@ class Product:
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize)
 
 
-def _of(read: object, group: Group, lanes: np.ndarray) -> list[int]:
+def _of(read: Read, group: Group, lanes: np.ndarray) -> list[int]:
     return np.broadcast_to(read(group, selected(lanes)), lanes.shape).tolist()
 
 
 def _rows(binder: Binder, registers: tuple[Operand, ...]) -> Lanes:
     """Rows of the matrix of 32-bit registers; a slice if they lie evenly."""
-    if not all(isinstance(register, Register) for register in registers):
+    found = [binder.code.register_rows[r.index][1] for r in registers if isinstance(r, Register)]
+    if len(found) != len(registers):
         raise binder.unsupported("an operand that is no register")
-    rows = np.array([binder.code.register_rows[register.index][1] for register in registers])
-    return selected(rows) if len(rows) == 1 or (np.diff(rows) > 0).all() else rows
+    rows = np.array(found, np.intp)
+    return selected(rows) if len(rows) and (np.diff(rows) > 0).all() else rows
 
 
 def _fragments(matrix: np.ndarray) -> np.ndarray:
@@ -121,7 +119,7 @@ def _index(rows: Lanes, warpgroups: np.ndarray) -> tuple:
 def order(binder: Binder) -> Step:
     """For an observer."""
     pc, name, places = binder.pc, ".".join(binder.instruction.opcode), binder.instruction.places
-    values = [operand.value for operand in binder.instruction.operands]
+    values = [operand.value for operand in binder.instruction.operands if isinstance(operand, Immediate)]
 
     def act(group: Group, lanes: Lanes) -> None:
         announce(group, name, lanes, places, values=values)
