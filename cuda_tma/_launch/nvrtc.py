@@ -197,7 +197,7 @@ def _checked_options(options: object) -> tuple[str, ...]:
         return ()
     if isinstance(options, str) or not isinstance(options, Sequence) or not all(isinstance(o, str) for o in options):
         raise TypeError(f'options are {options!r}; give NVRTC\'s options as a list of str, as in ["--use_fast_math"]')
-    for option, value in zip(options, [*options[1:], ""], strict=True):
+    for option, value in zip(options, [*options[1:], ""][: len(options)], strict=True):
         if option.split("=")[0] in _TARGET_OPTIONS:
             raise ValueError(f"option {option!r}: the target is not an option; it is the device's own")
         if option in _LINKER_OPTIONS or f"{option}={value}" in _LINKER_OPTIONS:
