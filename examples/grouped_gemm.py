@@ -12,15 +12,13 @@ tile spoils the rows of the next expert. An expert that got no tokens has no map
 
 The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that the tokens, of which there may be
 1 or 2000, are the side of the tile that comes in four widths, and few tokens cost little. An expert with few tokens has
-to wait for its weights, one with many for the tensor cores: tiles of both kinds are under way at any time. Where that
-ends is plain: the 64 weights take 0.5 ms to read, and the products of 21452 tokens 1.0 ms at the 690 TFLOP/s that a
-large matrix product sustains (one H200), with all tiles full.
+to wait for its weights, one with many for the tensor cores: tiles of both kinds are under way at any time.
 """
 
 import itertools
 import random
 from functools import partial
-from typing import NamedTuple
+from types import SimpleNamespace
 
 from _example import dtype_of, short_name, start_cases, torch
 from cuda.core import LaunchConfig
@@ -32,10 +30,12 @@ CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of the experts of the sma
 SMALL, LARGE = ((CHECKED, 512, 200),), ((None, 4096, 4096),)  # tokens, None for uneven(), rows and depth of weights
 TARGETS = ("sm_90a",)
 SOURCE = r"""
-#include <cuda_tma/pipeline.cuh>
-#include <cuda_tma/tile.cuh>
-#include <cuda_tma/wgmma.cuh>
+#include <cuda_tma/epilogue.cuh>
+#include <cuda_tma/mainloop.cuh>
+#include <cuda_tma/roles.cuh>
+#include <cuda_tma/schedule.cuh>
 using namespace cuda_tma;
+
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
 template <int Boxes>
 using Boxed = Tile<TYPE, Box<64 * Boxes, 64>, SWIZZLE_128B>;
@@ -47,8 +47,6 @@ constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile,
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 rows of the weights each
 constexpr int BOXES = 4;       // of 64 tokens, at most, in a tile
 constexpr int STAGES = 4;      // of the ring, 6 boxes each
-constexpr int TURNS = 8;       // places for what to do
-constexpr unsigned short ALL = (1 << CTAS) - 1;
 
 struct Expert { Map tokens, weights, output; };
 struct alignas(16) Task { int expert, first_row, first_token, boxes; };   // 128 * CTAS rows; 0 boxes: there is no more
@@ -61,37 +59,17 @@ __device__ constexpr int stages_of(int boxes, int steps) { return (steps + depth
 
 struct Shared {
     Square boxes[STAGES][CONSUMERS + BOXES];
-    Square out[CONSUMERS][2];     // on their way out
+    Square out[CONSUMERS][2];   // on their way out
     Pipeline<STAGES> ring;
-    Task tiles[TURNS];
-    Pipeline<TURNS> turns;     // a tile is read by ordinary loads, of which release() tells the CTA that deals
+    TaskList<Task> tiles;
 };
-
-// All clusters draw from one list, so that whoever is through first gets the next tile. The first CTA draws for all of
-// its cluster: atomicInc counts to the last tile, then to an end for each cluster, and then from 0 for the next launch.
-// It takes a while, in which the consumers have a ring full of work. Launches at the same time need a counter each.
-__device__ void deal(Shared& shared, const Task* tiles, unsigned* drawn, int count, Stage<TURNS> turn) {
-    const unsigned number = atomicInc(drawn, count - 1);
-    shared.turns.empty[turn.index].wait_cluster(turn.parity ^ 1);   // all in both CTAs have read what was there
-    load_bulk_multicast(&shared.tiles[turn.index], tiles + number, sizeof(Task), shared.turns.full[turn.index], ALL);
-}
-// To each who reads it.
-__device__ Task dealt(Shared& shared, Stage<TURNS> turn) {
-    shared.turns.wait(turn);
-    const Task tile = shared.tiles[turn.index];
-    shared.turns.release(turn, 0);
-    return tile;
-}
 
 __device__ void produce(Shared& shared, const Expert* experts, const Task* tiles, unsigned* drawn, int count,
                         int steps) {
     const int rank = cluster_cta_rank();
     Stage<STAGES> at;
-    Stage<TURNS> turn;
-    for (;; turn.next()) {
-        if (rank == 0) deal(shared, tiles, drawn, count, turn);
-        shared.turns.full[turn.index].arrive_expect_tx(sizeof(Task));
-        const Task tile = dealt(shared, turn);
+    for (Stage<8> turn;;) {
+        const Task tile = shared.tiles.draw(turn, tiles, drawn, count);
         if (tile.boxes == 0) break;
         const Map &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
         // The TMA unit reads maps through a proxy of its own, with a cache that ordinary writes, like those of the
@@ -110,120 +88,48 @@ __device__ void produce(Shared& shared, const Expert* experts, const Task* tiles
                 const int k = 64 * (stage * depth(tile.boxes) + part);
                 for (int i = 0; i < CONSUMERS; ++i) load(to[i], weights, full, Coordinates{k, row + 64 * i});
                 for (int i = rank; i < tile.boxes; i += CTAS)
-                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + 64 * i}, ALL);
+                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + 64 * i},
+                                   (1 << CTAS) - 1);
             }
         }
     }
 }
 
-// Two sums, rounded, as registers hold them.
-__device__ unsigned rounded(float first, float second) {
-    if constexpr (TYPE == FLOAT16) return f16x2(first, second);
-    else return bf16x2(first, second);
-}
-
-// The last tile, on its way out: a warpgroup's 64 rows of the weights, for each token. In registers, which no variable
-// can index.
-struct Output {
-    unsigned pairs[16 * BOXES];   // the sums of a thread, rounded, two in each
-    const Map* map;
-    int row, token;
-    int stored = 0, boxes = 0;
-
-    template <int Count>
-    __device__ void take(const float (&sums)[Count], const Map& output, const Task& tile) {
-#pragma unroll
-        for (int i = 0; i < Count / 2; ++i) pairs[i] = rounded(sums[2 * i], sums[2 * i + 1]);
-        map = &output;
-        row = tile.first_row + 64 * (CONSUMERS * int(cluster_cta_rank()) + int(threadIdx.x) / 128);
-        token = tile.first_token;
-        stored = 0;
-        boxes = tile.boxes;
-        if (threadIdx.x % 128 == 0) fence_tensor_map_acquire(*map);   // as in produce(), by the thread that stores
-    }
-
-    template <int Index>
-    __device__ void store_box(Square (&buffers)[2]) const {
-        const int thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32, group = threadIdx.x / 128;
-        Square& buffer = buffers[Index % 2];
-        if (thread == 0) wait_group_read<1>();   // the store before last has read this buffer
-        named_barrier_sync(1 + group, 128);
-        // 16 x 16 elements; the swizzle spreads the 8 rows of a matrix over all banks. Transposed: the sums have a row
-        // for each row of the weights, and the output has one for each token.
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const unsigned* m = pairs + 16 * Index + 4 * i;
-            const unsigned token = 16 * i + lane / 16 * 8 + lane % 8, row = 16 * warp + lane / 8 % 2 * 8;
-            store_matrices_transposed(buffer.address(token, row), m[0], m[1], m[2], m[3]);
-        }
-        fence_proxy_async();                  // each thread: what it wrote is for the TMA unit ...
-        named_barrier_sync(1 + group, 128);   // ... which starts when all have written
-        if (thread == 0) {
-            store(*map, Coordinates{row, token + 64 * Index}, buffer);   // drops tokens past the expert's last
-            commit_group();
-        }
-    }
-
-    __device__ bool pending() const { return stored < boxes; }
-
-    __device__ void store_next(Square (&buffers)[2]) {
-        switch (stored) {
-            case 0: store_box<0>(buffers); break;
-            case 1: store_box<1>(buffers); break;
-            case 2: store_box<2>(buffers); break;
-            default: store_box<3>(buffers);
-        }
-        ++stored;
-    }
-};
+// A row of the weights is a row of the sums, and a column of the output: each warpgroup's leave transposed.
+using Output = Epilogue<Square, BOXES, Turn::transposed>;
 
 // The number of sums is part of the instruction, so there is a function for each width of a tile.
 template <int Boxes>
-__device__ void multiply(Shared& shared, const Task& tile, const Map& map, int steps, Stage<STAGES>& at,
-                         Output& output) {
-    if (tile.boxes != Boxes) {
-        if constexpr (Boxes > 1) multiply<Boxes - 1>(shared, tile, map, steps, at, output);
-        return;
-    }
-    const int half = threadIdx.x / 128;
-    const auto release = [&](int index) {   // at each CTA: one arrival for the warpgroup, whose wgmma it waited for
-        if (threadIdx.x % 128 < CTAS) shared.ring.empty[index].in_cta(threadIdx.x % 128).release_async_read();
-    };
+__device__ void multiply(Shared& shared, const Task& tile, const Map& map, int steps, Stage<STAGES>& at, Output& out) {
+    if constexpr (Boxes > 1)
+        if (tile.boxes < Boxes) return multiply<Boxes - 1>(shared, tile, map, steps, at, out);
+    const int group = threadIdx.x / 128;
     float sums[32 * Boxes] = {};
-    int before = 0;
-    for (int stage = 0; stage < stages_of(Boxes, steps); ++stage, at.next()) {
-        shared.ring.wait(at);
-        wgmma_fence();   // other instructions set the sums, or read them: output.take() did
+    const auto multiply_stage = [&](int stage, int step) {
 #pragma unroll
         for (int part = 0; part < depth(Boxes); ++part) {
-            const Square* from = shared.boxes[at.index] + part * (CONSUMERS + Boxes);
-            const auto& weights = from[half];
+            const Square* from = shared.boxes[stage] + part * (CONSUMERS + Boxes);
             const auto& tokens = reinterpret_cast<const Boxed<Boxes>&>(from[CONSUMERS]);
 #pragma unroll
-            for (int k = 0; k < 64; k += 16) wgmma(sums, k_major(weights, 0, k), k_major(tokens, 0, k));
+            for (int k = 0; k < 64; k += 16)
+                wgmma(sums, k_major(from[group], 0, k), k_major(tokens, 0, k));
         }
-        wgmma_commit();
-        wgmma_wait<1>();   // these go on; those before are done, and their stage has been read
-        if (stage > 0) release(before);
-        before = at.index;
-        if (output.pending()) output.store_next(shared.out[half]);
-    }
-    wgmma_wait<0>(sums);
-    release(before);
-    while (output.pending()) output.store_next(shared.out[half]);   // if there were fewer stages than boxes
-    output.take(sums, map, tile);
+    };
+    accumulate<CTAS>(sums, shared.ring, at, stages_of(Boxes, steps), multiply_stage, [&] { out.store_next(); });
+    if (threadIdx.x % 128 == 0) fence_tensor_map_acquire(map);   // as in produce(), by the thread that stores
+    const int row = tile.first_row + 64 * (CONSUMERS * int(cluster_cta_rank()) + group);
+    out.take(sums, map, Coordinates{row, tile.first_token});
 }
 
 __device__ void consume(Shared& shared, const Expert* experts, int steps) {
-    Output output;
+    Output out(shared.out[threadIdx.x / 128]);
     Stage<STAGES> at;
-    for (Stage<TURNS> turn;; turn.next()) {
-        const Task tile = dealt(shared, turn);
+    for (Stage<8> turn;;) {
+        const Task tile = shared.tiles.next(turn);
         if (tile.boxes == 0) break;
-        multiply<BOXES>(shared, tile, experts[tile.expert].output, steps, at, output);
+        multiply<BOXES>(shared, tile, experts[tile.expert].output, steps, at, out);
     }
-    while (output.pending()) output.store_next(shared.out[threadIdx.x / 128]);   // the last of all
-    wait_group_read();   // a CTA that ends gives up its shared memory: not before the last stores have read it
+    out.finish();
 }
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
@@ -231,68 +137,34 @@ grouped_gemm(const Map* maps, const Task* tiles, unsigned* drawn, int count, int
     const Expert* experts = reinterpret_cast<const Expert*>(maps);
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) {
-        shared.turns.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
         shared.ring.init(CTAS * CONSUMERS);
+        shared.tiles.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
     }
-    __syncwarp();     // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
-    cluster_sync();   // nobody uses a barrier, here or in another CTA, that is not yet initialised
-
-    if (threadIdx.x >= 128 * CONSUMERS) {
-        register_dealloc<40>();   // for the consumers: 128 sums, 64 pairs and the rest are more than 65536 / 384
-        if (threadIdx.x == 128 * CONSUMERS) produce(shared, experts, tiles, drawn, count, steps);
-    } else {
-        register_alloc<232>();
-        consume(shared, experts, steps);
-    }
-    __syncwarp();
-    cluster_sync();   // nor ends while another CTA may still write to its shared memory or arrive at its barriers
+    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, experts, tiles, drawn, count, steps); },
+                                 [&] { consume(shared, experts, steps); });
 }
 """
-
-
-class Tiling(NamedTuple):
-    """What the kernel's tiles are, as it says itself."""
-
-    box: int  # rows, or tokens, in what a load moves
-    depth: int  # of K
-    boxes: int  # of tokens, at most, in a tile
-    rows: int  # of the weights, which a cluster has of each tile
-
-
-def tiling_of(kernel):
-    parameters = cuda_tma.parameters_of(kernel)
-    box, depth = parameters["maps"].map_type.tile_dim
-    return Tiling(box, depth, parameters.constants["boxes"], box * parameters.constants["consumers"])
-
-
-def tiles_of(tiling, expert, tokens, rows):
-    """(expert, first row of the weights, first token, boxes): those that share rows of the weights in turn."""
-    boxes = -(-tokens // tiling.box)
-    parts = -(-boxes // tiling.boxes)
-    cuts = [tiling.box * (boxes * part // parts) for part in range(parts)] + [tokens]  # all about the same
-    for row in range(0, rows, tiling.rows):
-        for first, last in itertools.pairwise(cuts):
-            yield expert, row, first, -(-(last - first) // tiling.box)
+TILING = {"box": "Square::extent(0)", "depth": "Square::extent(1)", "boxes": "BOXES", "rows": "64 * CONSUMERS * CTAS"}
+CONSTANTS = {**TILING, "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)"}
 
 
 def schedule(tiling, sizes, rows):
     """All tiles of experts with these numbers of tokens, in the order in which clusters draw them.
 
-    Experts that keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list.
-    The small tiles of both come last, so that all clusters end together.
+    Those that share rows of the weights are neighbours. Experts that keep the memory busy, and those that keep the
+    tensor cores busy, are each spread over the whole list; the small tiles of both come last, so that all clusters end
+    together.
     """
-    by_size = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
     kinds = [], []
-    for expert in by_size:
-        kinds[sizes[expert] < BALANCE].extend(tiles_of(tiling, expert, sizes[expert], rows))
+    for expert in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
+        boxes = -(-sizes[expert] // tiling.box)
+        parts = -(-boxes // tiling.boxes)
+        cuts = [tiling.box * (boxes * part // parts) for part in range(parts)] + [sizes[expert]]  # all about the same
+        of_rows = [(first, -(-(last - first) // tiling.box)) for first, last in itertools.pairwise(cuts)]
+        first_rows = range(0, rows, tiling.rows)
+        kinds[sizes[expert] < BALANCE].extend((expert, row, *some) for row in first_rows for some in of_rows)
     placed = [((i + 0.5) / len(kind), tile) for kind in kinds for i, tile in enumerate(kind)]
     return [tile for _, tile in sorted(placed)]
-
-
-def compiled():
-    """The kernel, which knows its tiles and its shared memory, and what its host asks beside."""
-    names = {"ctas": "CTAS", "boxes": "BOXES", "consumers": "CTAS * CONSUMERS", "threads": "128 * (CONSUMERS + 1)"}
-    return cuda_tma.compile(SOURCE, "grouped_gemm", constants=names)
 
 
 class GroupedGemm:
@@ -300,32 +172,26 @@ class GroupedGemm:
 
     def __init__(self, device, kernel, weights, sizes):
         rows, depth = weights[0].shape
-        self.sizes = sizes
         self.tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=weights[0].dtype)
         self.output, self.other = (self.tokens.new_full((sum(sizes), rows), torch.nan) for _ in range(2))
-        self.others = [other for other in self.other.split(sizes) if len(other)]
-        self.grouped = None  # what torch._grouped_mm gave
-        experts = zip(self.tokens.split(sizes), weights, self.output.split(sizes), strict=True)
+        self.grouped = self.other  # until grouped_mm() runs
+        experts = zip(*(rows.split(sizes) for rows in (self.tokens, self.output, self.other)), weights, strict=True)
         # An expert without tokens has nothing to do, and its maps would be refused: no extent of a map can be 0.
-        self.experts = [(tokens, *others) for tokens, *others in experts if len(tokens)]
-        parameters, tiling = cuda_tma.parameters_of(kernel), tiling_of(kernel)
-        ctas, threads = parameters.constants["ctas"], parameters.constants["threads"]
-        tensors = [tensor for expert in self.experts for tensor in expert]
+        self.experts = [expert for expert in experts if len(expert[0])]
+        parameters = cuda_tma.parameters_of(kernel)
+        tiling = SimpleNamespace(**parameters.constants)
+        tensors = [tensor for tokens, output, _, of_expert in self.experts for tensor in (tokens, of_expert, output)]
         maps = cuda_tma.create_tensor_maps(tensors, parameters["maps"].map_type.options)
-        clusters = device.properties.multiprocessor_count // ctas
-        tiles = schedule(tiling, [len(tokens) for tokens, *_ in self.experts], rows) + clusters * [(0, 0, 0, 0)]
-        drawn = torch.zeros(1, dtype=torch.int32, device="cuda")
-        config = LaunchConfig(grid=clusters, cluster=ctas, block=threads)
-        stream = device.default_stream
-        arrays = maps.upload(stream), torch.tensor(tiles, dtype=torch.int32, device="cuda"), drawn
-        self.arguments = (stream, config, kernel, *arrays, len(tiles), -(-depth // tiling.depth))
-
-    def run(self):
-        cuda_tma.launch(*self.arguments)
+        clusters = device.properties.multiprocessor_count // tiling.ctas
+        tiles = schedule(tiling, [len(expert[0]) for expert in self.experts], rows) + clusters * [(0, 0, 0, 0)]
+        config, stream = LaunchConfig(grid=clusters, cluster=tiling.ctas, block=tiling.threads), device.default_stream
+        tasks, drawn = (torch.tensor(values, dtype=torch.int32, device="cuda") for values in (tiles, [0]))
+        arguments = maps.upload(stream), tasks, drawn, len(tiles), -(-depth // tiling.depth)
+        self.run = partial(cuda_tma.launch, stream, config, kernel, *arguments)
 
     def loop(self):
         """The rival: a torch.matmul for each expert, into memory that is there already."""
-        for (tokens, weights, _), other in zip(self.experts, self.others, strict=True):
+        for tokens, _, other, weights in self.experts:
             torch.matmul(tokens, weights.T, out=other)
 
     def grouped_mm(self, stacked, ends):
@@ -334,14 +200,12 @@ class GroupedGemm:
 
     def check(self):
         """Every element, against fp32: half a unit in bf16 is 2**-9, and the order of sums matters a little."""
-        first = 0
-        for tokens, weights, output in self.experts:
-            expected, rows = tokens.float() @ weights.float().T, slice(first, first + len(tokens))
+        grouped = self.grouped.split([len(tokens) for tokens, *_ in self.experts])
+        for (tokens, output, other, weights), another in zip(self.experts, grouped, strict=True):
+            expected = tokens.float() @ weights.float().T
             torch.testing.assert_close(output.float(), expected, rtol=2**-8, atol=2**-10)
-            for rival in (self.other, self.grouped):
-                if rival is not None:
-                    torch.testing.assert_close(rival[rows].float(), expected, rtol=2**-6, atol=2**-8)
-            first += len(tokens)
+            torch.testing.assert_close(other.float(), expected, rtol=2**-6, atol=2**-8)
+            torch.testing.assert_close(another.float(), expected, rtol=2**-6, atol=2**-8)
 
 
 def uneven(experts=64):
@@ -359,12 +223,12 @@ def case(sizes, weights):
 def cases(problems):
     """As `_example` says; what comes after `yield` checks what the last runs left.
 
-    The routing is known on the host: maps, schedule and upload are made before, and no time counts them. torch's rivals
-    are given it, too: the loop as Python's numbers, `torch._grouped_mm` as ends that lie on the device.
+    The routing is known on the host, and no time counts maps, schedule and upload. torch's rivals are given it too: the
+    loop as Python's numbers, `torch._grouped_mm` as ends that lie on the device.
     """
     device = cuda_tma.Device()
     device.set_current()
-    kernel = compiled()
+    kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)
     dtype = dtype_of(cuda_tma.parameters_of(kernel)["maps"].map_type)
     for tokens, rows, depth in problems:
         sizes = uneven() if tokens is None else list(tokens)

@@ -25,6 +25,7 @@ from .machine_code import machine_code
 from .test_header import cubin
 
 ROOT = Path(__file__).parent.parent
+HEADERS = Path(cuda_tma.include_path(), "cuda_tma")
 SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), ROOT / "cuda_tma" / "command" / "demo.py"]
 
 
@@ -72,11 +73,13 @@ def test_kernel_compiles(source, target):
 
 def test_warps_are_whole_where_a_cluster_meets():
     """barrier.cluster is .aligned: what comes right before brings threads together that were apart."""
+    sources = {script.stem: str(constants(script).get("SOURCE", "")) for script in SCRIPTS}
+    sources |= {header.stem: header.read_text() for header in HEADERS.glob("*.cuh")}
     before = []
-    for script in SCRIPTS:
-        source = re.sub("//.*", "", str(constants(script).get("SOURCE", "")))
-        before += [(script.stem, statement) for statement in re.findall(r"(\S+)\s+cluster_sync\(\);", source)]
-    assert {script for script, _ in before} == {"gemm", "conv_im2col", "grouped_gemm"}
+    for name, source in sources.items():
+        meetings = re.findall(r"(\S+)\s+cluster_(?:sync|arrive\w*)\(\);", re.sub("//.*", "", source))
+        before += [(name, statement) for statement in meetings]
+    assert {name for name, _ in before} == {"roles"}
     assert {statement for _, statement in before} <= {"__syncwarp();", "__syncthreads();"}, before
 
 
@@ -256,7 +259,8 @@ def test_an_expert_without_tokens_has_no_maps_and_no_tiles(grouped_gemm, sizes):
     sizes = list(grouped_gemm.CHECKED) if sizes is None else sizes
     weights = [grouped_gemm.torch.randn(512, 200, device="cuda").bfloat16() for _ in sizes]
     device = SimpleNamespace(default_stream=None, properties=SimpleNamespace(multiprocessor_count=132))
-    one = grouped_gemm.GroupedGemm(device, grouped_gemm.compiled(), weights, sizes)
+    kernel = grouped_gemm.cuda_tma.compile(grouped_gemm.SOURCE, "grouped_gemm", constants=grouped_gemm.CONSTANTS)
+    one = grouped_gemm.GroupedGemm(device, kernel, weights, sizes)
     one.run()
     one.loop()
     one.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,18 +166,17 @@ def test_conv_im2col(run, gpu, compiled):
 
 def test_grouped_gemm(run, gpu, compiled):
     grouped = example("grouped_gemm")
-    names = {"ctas": "CTAS", "boxes": "BOXES", "consumers": "CTAS * CONSUMERS", "threads": "128 * (CONSUMERS + 1)"}
-    kernel = compiled(grouped.SOURCE, "grouped_gemm", **names)
+    kernel = compiled(grouped.SOURCE, "grouped_gemm", **grouped.CONSTANTS)
     sizes, rows, depth, clusters = (5, 70, 1), 256, 72, 2
     tokens, weights = [normal(size, depth) for size in sizes], [normal(rows, depth) for _ in sizes]
     outputs = [np.full((size, rows), np.nan, bfloat16) for size in sizes]
     of_map = kernel.parameters["maps"].map_type
     arrays = [array for expert in zip(tokens, weights, outputs, strict=True) for array in expert]
     maps = np.frombuffer(b"".join(bytes(gpu.create_tensor_map(array, of_map.options)) for array in arrays), np.uint8)
-    tiling = grouped.tiling_of(kernel)
+    tiling = SimpleNamespace(**kernel.parameters.constants)
     tiles = np.array(grouped.schedule(tiling, sizes, rows) + clusters * [(0, 0, 0, 0)], np.int32)
     drawn, steps = np.zeros(1, np.int32), -(-depth // tiling.depth)
-    config = Config(clusters, *(kernel.parameters.constants[name] for name in ("threads", "ctas")))
+    config = Config(clusters, tiling.threads, tiling.ctas)
     run(config, kernel, maps.copy(), tiles, drawn, len(tiles), steps)
     for output, token, weight in zip(outputs, tokens, weights, strict=True):
         assert_product(output, token, weight)

@@ -20,6 +20,9 @@
 //     mma.cuh           tensor cores, every target          multimem.cuh            one address for several GPUs
 //     sm100.cuh         copies of compute capability 10
 //
+// What kernels on tensor cores have in common, of several instructions each: roles.cuh (a thread that loads, warpgroups
+// that compute), mainloop.cuh (their products), epilogue.cuh (sums on their way out), schedule.cuh (which tile is next).
+//
 //     extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, float* out) {
 //         using namespace cuda_tma;
 //         __shared__ alignas(128) float tile[32][32];   // a load's destination is 128-byte aligned

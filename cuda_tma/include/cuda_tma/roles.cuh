@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/roles.cuh: a kernel of warpgroups with roles: one thread loads, the others compute, in each CTA of a cluster.
+//
+//     extern "C" __global__ void __launch_bounds__(384, 1) kernel(const __grid_constant__ AMap map, ...) {
+//         Shared& shared = dynamic_shared<Shared>();
+//         if (threadIdx.x == 0) shared.ring.init(...);
+//         in_roles<2, 24, 240>([&] { produce(shared, map, ...); }, [&] { consume(shared, ...); });
+//     }
+#pragma once
+
+#include <cuda_tma/cluster.cuh>
+#include <cuda_tma/warpgroup.cuh>
+
+namespace cuda_tma {
+
+// consume() in the first `Consumers` warpgroups, and produce() in one thread of the one behind them, which is the last.
+// Threads have as many registers as 65536 are for all, by __launch_bounds__(128 * (Consumers + 1), 1); here the
+// producer's are cut to `ProducerRegisters`, so that each consumer has `ConsumerRegisters`: multiples of 8. All threads
+// of the cluster call it, thread 0 of each CTA after it has initialised the barriers.
+template <int Consumers, int ProducerRegisters, int ConsumerRegisters, typename Produce, typename Consume>
+__device__ __forceinline__ void in_roles(Produce produce, Consume consume) {
+    static_assert(ProducerRegisters + Consumers * ConsumerRegisters <= 65536 / 128,
+                  "in_roles: a multiprocessor has 65536 registers, 512 for one thread of each warpgroup");
+    __syncwarp();               // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
+    cluster_arrive_relaxed();   // nobody uses a barrier, here or in another CTA, that is not yet initialised
+    cluster_wait();
+    if (threadIdx.x / 128 == Consumers) {
+        register_dealloc<ProducerRegisters>();
+        // elect_one(), as ptxas takes a copy for one thread's then, and builds no loop around it.
+        if (threadIdx.x / 32 == 4 * Consumers && elect_one()) produce();
+    } else {
+        register_alloc<ConsumerRegisters>();
+        consume();
+    }
+    __syncwarp();
+    cluster_sync();   // nor ends while another CTA may still write to its shared memory or arrive at its barriers
+}
+
+}  // namespace cuda_tma

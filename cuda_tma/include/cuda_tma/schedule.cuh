@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_tma/schedule.cuh: which tile comes next, where CTAs stay on their multiprocessors and compute one after the
+// other. In a fixed order (Bands), or of a list, to whoever is through first (TaskList).
+#pragma once
+
+#include <cuda_tma/pipeline.cuh>
+
+namespace cuda_tma {
+
+// The tiles of a matrix, `down` x `across`, in bands of `Height` rows: down a band's column, and then to the right.
+// Those that run at the same time so cover a part about as high as wide, and share much of what they load in L2.
+//
+//     const Bands<8> tiles{down, across};
+//     for (int i = blockIdx.x; i < tiles.count(); i += gridDim.x) { auto [row, column] = tiles[i]; ... }
+template <int Height>
+struct Bands {
+    struct Place { int down, across; };
+
+    int down, across;
+
+    __host__ __device__ constexpr int count() const { return down * across; }
+
+    __host__ __device__ constexpr Place operator[](int i) const {
+        const int band = i / (Height * across), rest = i % (Height * across);
+        const int left = down - Height * band, height = left < Height ? left : Height;   // the last may be lower
+        return {Height * band + rest % height, rest / height};
+    }
+};
+
+// Tasks of a list in global memory, which all clusters of a grid draw from, so that whoever is through first gets the
+// next. In each CTA one thread draws, which then knows what to load, and others are told:
+//
+//     __shared__ TaskList<Task> list;                          // of each CTA of the cluster
+//     if (threadIdx.x == 0) list.init(readers);                // threads of the cluster that draw() or next()
+//     cluster_sync();
+//     Stage<8> turn;
+//     one thread of each CTA:  const Task task = list.draw(turn, tasks, drawn, count);
+//     the others:              const Task task = list.next(turn);
+//
+// Behind what there is to do, the list has a last task for each cluster, which says so. `drawn` is 0 before the first
+// launch, and after each: atomicInc counts to the last task, and then from 0. Launches at the same time need a counter
+// each. The first CTA of a cluster draws for all of it, up to `Turns` tasks ahead of the slowest reader: that an atomic
+// takes a while is then nobody's wait.
+template <typename Task, int Turns = 8>
+struct TaskList {
+    static_assert(sizeof(Task) % 16 == 0 && alignof(Task) >= 16, "a task is copied in pieces of 16 bytes: alignas(16)");
+
+    Task tasks[Turns];
+    Pipeline<Turns> turns;
+
+    __device__ void init(unsigned readers) { turns.init(readers); }
+
+    __device__ Task draw(Stage<Turns>& turn, const Task* list, unsigned* drawn, unsigned count) {
+        Barrier& full = turns.full[turn.index];
+        if (cluster_cta_rank() == 0) {
+            const unsigned number = atomicInc(drawn, count - 1);
+            turns.empty[turn.index].wait_cluster(turn.parity ^ 1);   // all, in all CTAs, have read what was there
+            load_bulk_multicast(&tasks[turn.index], list + number, sizeof(Task), full, (1 << cluster_cta_count()) - 1);
+        }
+        full.arrive_expect_tx(sizeof(Task));   // the task may have come before: the count is then below zero
+        return next(turn);
+    }
+
+    __device__ Task next(Stage<Turns>& turn) {
+        turns.wait(turn);
+        const Task task = tasks[turn.index];
+        turns.release(turn, 0);   // at the CTA that draws
+        turn.next();
+        return task;
+    }
+};
+
+}  // namespace cuda_tma
