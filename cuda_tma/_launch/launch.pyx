@@ -62,6 +62,13 @@ def launch(stream, config, kernel, *args):
         If the stream is closed, or there is less shared memory than is asked for.
     CUDAError
         If the driver refuses the launch.
+
+    Examples
+    --------
+    ::
+
+        kernel = cuda_tma.compile(source, "gemm")  # of three typed maps and an int
+        cuda_tma.launch(stream, config, kernel, a, b, c, k_tiles)  # tensors: their maps are made now
     """
     cdef KnownStream known
     cdef Signature signature

@@ -107,6 +107,13 @@ cdef class PreparedLaunch:
         for i in range(n):
             step[2] = i
             step(stream)
+
+    Of a kernel of two typed maps, tensors, one of which changes::
+
+        step = cuda_tma.prepare(kernel, config, weights, tokens)
+        for tokens in batches:
+            step[1] = tokens
+            step(stream)
     """
 
     cdef object kernel, config
