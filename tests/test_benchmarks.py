@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import comparison, host, nvrtc, start
+from benchmarks import comparison, host, nvrtc, simulator, start
 from benchmarks.comparison import Comparison, Row
 from cuda_tma import TiledParams
 
@@ -71,6 +71,18 @@ def test_mistakes_are_refused(arguments, capsys):
     with pytest.raises(SystemExit):
         command.main(arguments)
     assert "suites are " in capsys.readouterr().err
+
+
+# ---- the simulator ----
+
+
+def test_the_simulator_suite_runs_what_it_names(monkeypatch):
+    assert simulator.unavailable() == ""
+    monkeypatch.setattr(simulator, "kernels", lambda: [("a", simulator.saxpy(1000), 0), ("b", simulator.gemm(256), 9)])
+    (table,) = simulator.tables(15, 1)
+    first, second = table.rows
+    assert first.name.startswith("a (0.0") and first.goal is None and len(first.samples_ns) == simulator.SAMPLES
+    assert second.goal.limit_ns(0) == 9e9 and "| limit" not in table.verdict(second)
 
 
 # ---- the run-time compiler ----

@@ -1,0 +1,120 @@
+"""The simulator: kernels on this machine's processor, and how many instructions of threads it does in a second.
+
+An instruction that 256 threads execute together counts 256 times. So does a product of matrices (wgmma), which takes a
+thousand times as long as an addition: a GEMM's rate is that of its products.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from cuda_tma import simulate
+from cuda_tma.command import demo
+
+from .comparison import Comparison, Goal, Row
+from .host import machine
+
+__all__ = ["machine", "tables", "unavailable"]
+
+SAMPLES = 3  # of each kernel: one takes seconds
+SMALL_SECONDS, LARGE_SECONDS = 2, 60  # what a GEMM of 256 and of 1024 may take
+Launch = Callable[[], simulate.Report]
+
+SAXPY = """
+extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+
+
+def unavailable() -> str:
+    try:
+        saxpy()
+    except (ImportError, RuntimeError) as error:
+        return str(error)
+    return ""
+
+
+def tables(repeats: int, runs: int) -> list[Comparison]:
+    """Few samples of each, as a launch takes milliseconds to seconds, and no goal is close."""
+    notes = (
+        f"{SAMPLES} launches of each; compilation is not in it. In brackets: millions of instructions of threads, and "
+        "how many in a second.",
+        "Products of matrices add up as an H200's tensor cores do, bit for bit.",
+    )
+    rows = [_measured(name, launch, seconds) for name, launch, seconds in kernels()]
+    return [Comparison("The simulator", rows, notes=notes, unit="ms")]
+
+
+def kernels() -> Iterator[tuple[str, Launch, float]]:
+    """Name, launch, and the seconds that it may take."""
+    yield "saxpy of 10^6", saxpy(), 0
+    yield "blur of `cuda-tma demo`", blur(), 0
+    for size, seconds in ((256, SMALL_SECONDS), (1024, LARGE_SECONDS)):
+        yield f"`examples/gemm.py`, {size}^3, clusters of 2", gemm(size), seconds
+
+
+def _measured(name: str, launch: Launch, seconds: float) -> Row:
+    samples, report = [], launch()
+    for _ in range(SAMPLES):
+        start = time.perf_counter_ns()
+        report = launch()
+        samples.append(float(time.perf_counter_ns() - start))
+    report.raise_for_errors()
+    millions = report.thread_instructions / 1e6
+    rate = millions / (sorted(samples)[SAMPLES // 2] / 1e9)
+    goal = Goal(plus_ns=1e9 * seconds) if seconds else None
+    return Row(f"{name} ({millions:.3g} M, {rate:.3g} M/s)", tuple(samples), goal, is_ours=True)
+
+
+def saxpy(size: int = 10**6) -> Launch:
+    gpu = simulate.Device()
+    kernel = gpu.compile(SAXPY, "saxpy")
+    x, y = np.arange(size, dtype=np.float32), np.ones(size, np.float32)
+    return lambda: gpu.launch(simulate.Config(-(-size // 256), 256), kernel, 2.0, x, y, size)
+
+
+def blur() -> Launch:
+    gpu, kernel = demo.simulated_kernel()
+    before = demo.generated_picture()
+    after = np.zeros_like(before)
+    grid = (before.shape[2] // demo.TILE, before.shape[1] // demo.TILE, 1)
+    return lambda: gpu.launch(simulate.Config(grid, 256), kernel, before, after)
+
+
+def gemm(size: int) -> Launch:
+    """As `examples/gemm.py` launches it, on as many clusters as there are tiles, four at most."""
+    source = _example("gemm").SOURCE
+    gpu = simulate.Device()
+    constants = {"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"}
+    kernel = gpu.compile(source, "gemm", constants=constants)
+    cluster, threads = (kernel.parameters.constants[name] for name in constants)
+    (tile_m, tile_k), (share_n, _) = (kernel.parameters[name].map_type.tile_dim for name in ("a_map", "b_map"))
+    down, across, deep = size // (tile_m * cluster), size // (share_n * cluster), size // tile_k
+    dtype = kernel.parameters["a_map"].map_type.data_type.name.lower()
+    a, b, c = (_normal(size, dtype, seed) for seed in range(3))
+    config = simulate.Config(min(4, down * across) * cluster, threads)
+    return lambda: gpu.launch(config, kernel, a, b, c, down, across, deep)
+
+
+def _normal(size: int, dtype: str, seed: int) -> np.ndarray:
+    import ml_dtypes
+
+    drawn = np.random.default_rng(seed).standard_normal((size, size))
+    return drawn.astype(getattr(ml_dtypes, dtype, dtype))
+
+
+def _example(name: str) -> ModuleType:
+    folder = str(Path(__file__).parent.parent / "examples")
+    sys.path.insert(0, folder)
+    try:
+        return __import__(name)
+    finally:
+        sys.path.remove(folder)
