@@ -205,6 +205,17 @@ def is_floating(data_type: int) -> bool:
     return ELEMENTS[data_type].is_floating
 
 
+def float_dtype(data_type: int) -> str | None:
+    """The dtype whose numbers a floating-point type makes of an element's bits; None of a type that is bits alone.
+
+    >>> float_dtype(T.TFLOAT32), float_dtype(T.BFLOAT16), float_dtype(T.UINT16)
+    ('float32', 'bfloat16', None)
+    """
+    if not is_floating(data_type):
+        return None
+    return "bfloat16" if data_type == T.BFLOAT16 else f"float{element_bits(data_type)}"
+
+
 def data_type_of(dtype_name: str, argument: str = "data_type") -> T:
     """The data type that stands for a dtype unless the user chooses another; by which `argument`, the error says.
 

@@ -47,9 +47,14 @@ def made(tensor, map_type=TILE):
     return bytes(cuda_tma.create_tensor_map(tensor, map_type.options))
 
 
+BYTES = (T.UINT8, T.PACKED_16U4_ALIGN8B, T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
+WORDS = T.UINT32, T.INT32
+LONGS = T.UINT64, T.INT64
+# Of which data types a kernel may be to take such a tensor itself.
 DTYPES = {
-    "float32": (T.FLOAT32, T.TFLOAT32, T.INT32), "bfloat16": (T.BFLOAT16, T.UINT16), "float64": (T.FLOAT64,),
-    "uint8": (T.UINT8, T.PACKED_16U4_ALIGN8B), "int64": (T.INT64,), "float8_e4m3fn": (T.UINT8,),
+    "float32": (T.FLOAT32, T.FLOAT32_FTZ, T.TFLOAT32, T.TFLOAT32_FTZ, *WORDS), "int32": WORDS,
+    "bfloat16": (T.BFLOAT16, T.UINT16), "float16": (T.FLOAT16, T.UINT16), "uint16": (T.BFLOAT16, T.UINT16),
+    "float64": (T.FLOAT64, *LONGS), "int64": LONGS, "complex64": LONGS, "uint8": BYTES, "float8_e4m3fn": BYTES,
 }  # fmt: skip
 
 
@@ -92,11 +97,37 @@ def test_the_map_is_the_one_that_create_tensor_map_makes(case):
                 assert refused.value.violations == error.violations
             assert fake.launches == []
             return
+        if map_type.data_type not in DTYPES[tensor.layout[2]]:
+            with pytest.raises(TensorMapError, match="and the kernel's .* for other numbers"):
+                cuda_tma.launch(ForeignStream(), CONFIG, kernel, 7, tensor)
+            tensor = cuda_tma.create_tensor_map(tensor, map_type.options)
         cuda_tma.launch(ForeignStream(), CONFIG, kernel, 7, tensor)
         cuda_tma.prepare(kernel, CONFIG, 7, tensor)(ForeignStream())
         assert [launch.arguments for launch in fake.launches] == [[(7).to_bytes(4, "little"), expected]] * 2
     finally:
         _driver.restore(before)
+
+
+@pytest.mark.parametrize("dtype, data_type, wanted", [
+    ("float16", T.BFLOAT16, "bfloat16"), ("bfloat16", T.FLOAT16, "float16"), ("int32", T.TFLOAT32, "float32"),
+])  # fmt: skip
+def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, device_tensor, dtype, data_type, wanted):
+    """As many bits, so that nothing else is wrong with the map: a result of nonsense, which nobody refuses."""
+    tile = MapType(mode="tiled", tile_dim=(16, 32), data_type=data_type)
+    taken, right = kernel(tile), device_tensor((64, 128), dtype=wanted)
+    prepared = cuda_tma.prepare(taken, CONFIG, right)
+    message = (
+        rf"^argument 0 of kernel k, .*: the tensor's elements are {dtype}, and the kernel's {data_type.short_name}, .*"
+        rf"Pass a tensor of {wanted}, .* pass tensor.view\({wanted}\) or a descriptor of data_type="
+    )
+    wrong = device_tensor((64, 128), dtype=dtype)
+    for call in (lambda: cuda_tma.launch(stream, CONFIG, taken, wrong), lambda: cuda_tma.prepare(taken, CONFIG, wrong),
+                 lambda: prepared.__setitem__(0, wrong)):  # fmt: skip
+        with pytest.raises(TensorMapError, match=message):
+            call()
+    assert prepared[0] is right and driver.launches == []
+    cuda_tma.launch(stream, CONFIG, taken, cuda_tma.create_tensor_map(wrong, tile.options))
+    assert driver.launches[-1].arguments == [made(right, tile)]
 
 
 def test_a_block_is_aligned_for_the_encoder(driver, kernel, stream, device_tensor):

@@ -36,7 +36,7 @@ def launch(stream, config, kernel, *args):
           than its 128 bytes, for a ``const __grid_constant__ CUtensorMap`` parameter;
         - for a typed map (``TiledMap<Tile<...>>``), a descriptor of that tile, or the tensor itself: whatever
           :func:`create_tensor_map` takes. Its map is made from the type, in the current context, for this launch;
-          ``Im2colMap`` takes descriptors alone;
+          its elements must be the type's numbers (bfloat16 is no float16). ``Im2colMap`` takes descriptors alone;
         - an array (torch, CuPy, JAX, numba-cuda, a view) for a pointer;
         - a Python int for an integer of 1, 2, 4 or 8 bytes or a pointer, a float for a float or double,
           a bool for a bool: the parameter's own size is taken;

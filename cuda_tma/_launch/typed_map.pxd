@@ -16,6 +16,7 @@ cdef enum:
 @cython.final
 cdef class TypedMap:
     cdef readonly object map_type
+    cdef uint64_t dtype_codes  # of tensors that are given themselves: a bit for each of DLPack's type codes
     cdef Compilable options  # None of im2col: a tensor alone does not make such a map
     cdef uint64_t mask[3]    # of the words that are named above
     cdef uint64_t value[3]

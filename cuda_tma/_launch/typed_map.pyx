@@ -7,15 +7,18 @@ from .._cuda.driver cimport CUcontext
 from .._make.arguments cimport TensorArguments
 from .._make.create cimport describe_here
 from .._make.encode cimport encode
-from .._read.dlpack cimport DLTensor
+from .._read.dlpack cimport DLTensor, dtype_key
 from .._read.export cimport Reading, layout_of, look_at_torch, read, source_of
 from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor, new_descriptor, replace_address
 
 from ..codec import IM2COL, RANK, encode as encoded, fields
 from ..params import Im2colParams, TiledParams
-from ..rules.launches import stated
+from .._read.dlpack import dtype_name_of
+from ..data_type import DLPACK_DTYPES, float_dtype
+from ..rules.launches import other_elements, stated
 
 cdef enum:
+    INTEGER_CODES = 1 << 0 | 1 << 1  # kDLInt, kDLUInt
     UNFIXED_DIM = 2  # of the tensor that stands for all in a map of the type
 
 
@@ -28,11 +31,23 @@ cdef TypedMap typed_map(object map_type):
     cdef TypedMap typed = TypedMap.__new__(TypedMap)
     mask, value = fixed_bits(map_type)
     typed.map_type = map_type
+    typed.dtype_codes = dtype_codes(map_type.data_type)
     typed.options = map_type.options if map_type.mode == "tiled" else None
     for place, word in enumerate((FIRST_FIXED, SECOND_FIXED, THIRD_FIXED)):
         typed.mask[place] = mask >> 64 * word & <object>0xFFFFFFFFFFFFFFFF
         typed.value[place] = value >> 64 * word & <object>0xFFFFFFFFFFFFFFFF
     return typed
+
+
+def dtype_codes(data_type):
+    """Of which DLPack type codes a tensor is whose elements a type takes for what they are, as bits.
+
+    bfloat16 may be integers, for many libraries have none; of other floats, integers would be other numbers.
+    """
+    dtype = float_dtype(data_type)
+    if dtype is None:
+        return (1 << 64) - 1
+    return 1 << DLPACK_DTYPES[dtype][0] | (INTEGER_CODES if dtype == "bfloat16" else 0)
 
 
 def fixed_bits(map_type):
@@ -66,7 +81,8 @@ cdef int make(TypedMap typed, object tensor, void* target, CUcontext* context, i
         owner = read(tensor, &reading)
         layout = layout_of(owner, &reading)
     describe_here(layout, typed.options, context, device_id, &arguments)
-    return encode(target, typed.options, &arguments, device_id[0])
+    encode(target, typed.options, &arguments, device_id[0])
+    return require_elements(typed, layout)
 
 
 cdef TensorMapDescriptor describe_tensor(TypedMap typed, object tensor, TensorMapDescriptor before):
@@ -82,7 +98,15 @@ cdef TensorMapDescriptor describe_tensor(TypedMap typed, object tensor, TensorMa
         replace_address(new.map(), new._arguments.global_address)
     else:
         encode(new.map(), typed.options, &new._arguments, new._device_id)
+    require_elements(typed, layout_of(owner, &reading))
     return new
+
+
+cdef inline int require_elements(TypedMap typed, DLTensor* tensor) except -1:
+    """Refuse a tensor of as many bits whose numbers the kernel would take for others: bfloat16 for float16."""
+    if tensor.code > 63 or typed.dtype_codes >> tensor.code & 1:
+        return 0
+    raise other_elements(typed.map_type, dtype_name_of(dtype_key(tensor)))
 
 
 cdef inline bint _differ_in_address(TensorMapDescriptor before, TensorMapDescriptor new) noexcept:

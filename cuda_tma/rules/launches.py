@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..codec import decode
+from ..data_type import float_dtype
 from ..enums import member_of
 from ..errors import TensorMapError
 from ..map_type import MapType
@@ -17,6 +18,7 @@ from ..params import TiledParams
 __all__ = [
     "foreign_tensor",
     "im2col_tensor",
+    "other_elements",
     "other_map",
     "other_maps",
     "shared_memory_limit",
@@ -28,6 +30,16 @@ __all__ = [
 def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapError:
     """Why no map can be made of a tensor, which the error says in create_tensor_map's words."""
     return TensorMapError(f"{where}, {map_type}: {error}", error.violations)
+
+
+def other_elements(map_type: MapType, dtype: str) -> TensorMapError:
+    """A tensor itself says what its elements are; a map that was made of it may have been meant otherwise."""
+    name, wanted = map_type.data_type.short_name, float_dtype(map_type.data_type)
+    return TensorMapError(
+        f"the tensor's elements are {dtype}, and the kernel's {name}, so that it would take their bits for other "
+        f"numbers. Pass a tensor of {wanted}, or change the kernel's type; if the bits are meant, pass "
+        f"tensor.view({wanted}) or a descriptor of data_type={name!r}"
+    )
 
 
 def im2col_tensor(where: str, map_type: MapType, given: object) -> TensorMapError:
