@@ -12,9 +12,10 @@ import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from .. import gpu
 from ..gpu import machine
@@ -62,9 +63,9 @@ def tables(repeats: int, runs: int) -> list[Figures]:
     ]
 
 
-def in_a_process(names: Sequence[str]) -> list[Figure]:
+def in_a_process(names: Sequence[str], options: Sequence[str] = ()) -> list[Figure]:
     """The figures of one process; of an example that it did not come to, why."""
-    command = [sys.executable, "-m", "benchmarks.kernels", *names]
+    command = [sys.executable, "-m", "benchmarks.kernels", *options, *names]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PER_RUN_S)
         lines, reason = done.stdout, f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
@@ -75,10 +76,13 @@ def in_a_process(names: Sequence[str]) -> list[Figure]:
     return [*figures, *(Figure(name, error=reason) for name in names if name not in seen)]
 
 
-def measured(name: str) -> Iterator[Figure]:
-    """An example's figures, each after its check; one with the reason, if it cannot run or leaves a wrong element."""
+def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Figure]:
+    """An example's figures, each after its check; one with the reason, if it cannot run or leaves a wrong element.
+
+    `load` gives what has its cases, by its name; :func:`example` if not given.
+    """
     try:
-        module = example(name)
+        module = (load or example)(name)
         timed: list[Figure] = []
         for case in module.cases(module.LARGE):
             yield from timed  # they have been checked: the example went on
