@@ -237,6 +237,24 @@ def test_what_is_wrong_is_said(source, name, found):
     assert refused.value.log in str(refused.value) or "there is no kernel" in str(refused.value)
 
 
+def test_what_a_header_refuses_is_said_where_it_was_called():
+    source = """#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+using Window = Tile<UINT8, Box<8, 16>>;
+template <typename Other> __global__ void k(const __grid_constant__ TiledMap<Window> map) {
+    __shared__ Other tile;
+    __shared__ Barrier full;
+    load(tile, map, full, Coordinates{0, 0});
+}"""
+    with pytest.raises(CompileError) as refused:
+        compile_source(source, "k<Tile<UINT8, Box<8, 32>>>", target="compute_90a")
+    assert (refused.value.file, refused.value.line) == ("k.cu", 7)
+    said = re.escape(
+        'does not compile for compute_90a: k.cu(7): static assertion failed with "the map moves another tile'
+    )
+    assert re.search(said + r".*\n\n      load\(tile, map, full, Coordinates\{0, 0\}\);\n", str(refused.value))
+
+
 def test_a_place_is_given_where_there_is_one():
     with pytest.raises(CompileError) as refused:
         compile_source('\n__global__ void k() { asm("nonsense;"); }', "k", target="sm_90a")

@@ -15,6 +15,8 @@ __all__ = ["diagnose", "diagnose_assembly", "is_of_assembler"]
 _ERROR = re.compile(
     r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)$", re.MULTILINE
 )
+# instantiation of "void load(...)" at line 20 of k.cu; without a file it is that of the error.
+_INSTANTIATED = re.compile(r'^ +instantiation of ".*" at line (\d+) of (.+)$', re.MULTILINE)
 # In place of a file: the expressions whose lowered names were asked for, each as a pragma that the log shows.
 _EXPRESSIONS = "__nv_name_map"
 # ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'
@@ -31,9 +33,7 @@ _REMEDIES = {
     "--gpu-architecture": "this NVRTC is older than the device: pip install --upgrade nvidia-cuda-nvrtc",
     "too much shared data": "what is more than 48 KB is taken by cuda_tma::dynamic_shared<T>(), of dynamic_shared.cuh",
 }
-_CONSTANT = re.compile(
-    r"#pragma nv_mangled_name &cuda_tma::constant<\((?P<expression>.*)\)>$", re.MULTILINE
-)
+_CONSTANT = re.compile(r"#pragma nv_mangled_name &cuda_tma::constant<\((?P<expression>.*)\)>$", re.MULTILINE)
 
 
 def diagnose(log: str, source: str, file: str, name: str, target: str) -> CompileError:
@@ -42,9 +42,10 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
     elsewhere = [error for error in errors if error["file"] != _EXPRESSIONS]
     if elsewhere:
         first = elsewhere[0]
-        line = int(first["line"])
-        shown = "" if "^" in log or first["file"] != file else _line(source, line)  # NVRTC of CUDA 12.0 shows no line
-        return _error(name, target, first["file"], line, first["text"], shown + log)
+        place, line = _caller(first, log) or (first["file"], int(first["line"]))
+        is_shown = "^" in log and place == first["file"]  # NVRTC of CUDA 12.0 shows no line
+        shown = "" if is_shown or place != file else _line(source, line)
+        return _error(name, target, place, line, first["text"], shown + log)
     if not errors:
         text = " ".join(log.partition("\n")[0].split())
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}{_remedy(log)}\n\n{log}", log)
@@ -52,6 +53,15 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
     if constant and f"nv_mangled_name {name}\n" not in log:
         return CompileError(f"{constant['expression']!r} was asked for, and is no constant integer: {text}", log, file)
     return CompileError(f"there is no kernel {name!r}: {text}. {_other_name(source, name, text)}", log, file)
+
+
+def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
+    """Of an error in one of our headers, which is how they refuse, file and line of what instantiated it."""
+    if not error["file"].startswith(include_path()):
+        return None
+    following = _ERROR.search(log, error.end())
+    calls = _INSTANTIATED.findall(log[error.end() : following.start() if following else len(log)])
+    return next(((file, int(line)) for line, file in calls if not file.startswith(include_path())), None)
 
 
 def is_of_assembler(log: str) -> bool:
