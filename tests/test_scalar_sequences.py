@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import find
 
+from cuda_tma import simulate
+
 from . import scalar_sequences as sequences
 from .scalar_forms import forms
 
@@ -73,6 +75,17 @@ def test_later_steps_read_what_earlier_ones_wrote():
     )
     inputs = sequences.inputs_of([program])
     assert not [*sequences.mismatches([program], inputs, run([program], inputs))]
+
+
+def test_the_machine_does_what_the_table_says():
+    """Registers, immediates, predicates, carries and vectors, as the simulator binds them: a part of the forms."""
+    batch = [*sequences.one_of_each()[::8], *map(sequences.program_of, range(60))]
+    inputs = sequences.inputs_of(batch)
+    outputs = np.zeros((len(batch), sequences.MOST_SLOTS, sequences.LANES), np.uint64)
+    gpu = simulate.Device(multiprocessor_count=len(batch))
+    config = simulate.Config(grid=len(batch), block=sequences.LANES)
+    gpu.launch(config, gpu.load(sequences.ptx_of(batch), "sequences"), inputs, outputs).raise_for_errors()
+    assert not [*map(str, sequences.mismatches(batch, inputs, outputs))]
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
