@@ -14,7 +14,7 @@ from cuda_tma._read.dlpack import describe_tensor
 
 from .compiled_kernels import compiled_kernel
 
-__all__ = ["hosted_example"]
+__all__ = ["FACTORIES", "hosted_example"]
 
 
 def hosted_example(name, driver, monkeypatch, source=None):
@@ -22,7 +22,7 @@ def hosted_example(name, driver, monkeypatch, source=None):
     module = example(name)
     if source is not None:
         monkeypatch.setattr(module, "SOURCE", source)
-    monkeypatch.setattr(module, "torch", SimpleNamespace(**{**vars(torch), **_FACTORIES}))
+    monkeypatch.setattr(module, "torch", SimpleNamespace(**{**vars(torch), **FACTORIES}))
     fakes = {"Device": _Device, "compile": lambda *args, **asked: _Kernel(compiled_kernel(driver, *args, **asked))}
     fakes |= {"parameters_of": lambda kernel: cuda_tma.parameters_of(kernel.kernel)}
     fakes |= {door: _with_described(getattr(cuda_tma, door)) for door in ("create_tensor_map", "launch", "prepare")}
@@ -55,7 +55,7 @@ def _on_host(make):
 
 
 _NAMES = ("empty", "full", "rand", "randint", "randn", "tensor", "zeros")
-_FACTORIES = {name: _on_host(getattr(torch, name)) for name in _NAMES}
+FACTORIES = {name: _on_host(getattr(torch, name)) for name in _NAMES}
 
 
 def _create_tensor_maps(tensors, options):

@@ -233,7 +233,13 @@ __global__ void use(const __grid_constant__ TiledMap<Wide, OOB_FILL_NAN, L2_PROM
 """
 
 
-def test_what_includes_nothing_emits_nothing():
+def test_nvcc(tmp_path):
+    """Its pass over the host's code parses the same types and kernels."""
+    done = nvcc(USING + USE, "sm_90a", tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_but_machine_code_is_emitted():
     """Types and constants of tiles add no global variable to a module."""
     text = ptx(USING + TYPED_LOAD)
     assert ".entry kernel" in text and ".global ." not in text.replace("shared::cluster.global.", "")
@@ -296,6 +302,20 @@ def test_nothing_is_left_out():
     defined = {name for name in defined_in("tile.cuh") if name.startswith(("load", "store", "reduce", "prefetch"))}
     assert len(defined) == 10 and defined <= words([*copies(2), *copies(3, im2col=True)])
     assert {"as", "address", "rows", "box", "offset"} <= words([USE])
+
+
+def test_tiles_hold_and_move_their_elements(monkeypatch):
+    """On the simulator: what tests/gpu/typed_tiles.py runs on a GPU, a part of it."""
+    pytest.importorskip("torch")
+    from .gpu import typed_tiles
+    from .simulated_examples import simulated
+
+    for name, value in simulated().items():
+        monkeypatch.setattr(typed_tiles, name, value)
+    for one in [*typed_tiles.tiles()][::5]:
+        typed_tiles.through(None, *one)
+    for width, swizzle in ((64, "SWIZZLE_64B"), (128, "SWIZZLE_128B"), (32, "SWIZZLE_NONE")):
+        typed_tiles.in_parts(None, width, swizzle)
 
 
 def test_the_host_reads_the_types():

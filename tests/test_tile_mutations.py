@@ -52,17 +52,20 @@ def test_maps_of_before_are_refused(mutation, hosted):
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS[1::EVERY], ids=str)
-def test_tensors_become_the_maps_of_now(mutation, hosted, driver):
-    """They are taken, and launched; and as the kernel does nothing here, the example's check fails."""
-    module = hosted(mutation.example, mutation.applied(source_of(mutation.example)))
-    module.bank_conflicts = lambda *_: 1
+def test_tensors_give_the_right_result_at_the_new_tile(mutation):
+    """On the simulator, every element; from the first launch to the example's own check."""
+    pytest.importorskip("torch")
+    from .simulated_examples import run_simulated
+
+    run_simulated(mutation.example, mutation.applied(source_of(mutation.example)))
+
+
+def test_a_wrong_result_is_seen():
+    pytest.importorskip("torch")
+    from .simulated_examples import run_simulated
+
     with pytest.raises(AssertionError):
-        if mutation.example in EXAMPLES_WITH_CASES:
-            for _, ours, *_ in module.cases(module.SMALL):
-                ours()
-        else:
-            module.main()
-    assert driver.launches
+        run_simulated("tiled_load", source_of("tiled_load").replace("tile(i / COLUMNS", "tile(i / COLUMNS / 2"))
 
 
 def test_the_same_tile_is_no_other(hosted, driver):
