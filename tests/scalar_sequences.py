@@ -262,6 +262,8 @@ def _put_ties(row: np.ndarray, offset: int) -> None:
             row[first : first + 3, lane] = near_one[0], scaled & (1 << 1 + exponent_bits + fraction_bits) - 1 | sign, (
                 bias << fraction_bits | (lane >> 2 & 1)
             )  # fmt: skip
+            if lane < 26:  # a product that is subnormal, and rounds to the smallest normal number
+                row[first : first + 3, lane] = 1 << fraction_bits, (bias << fraction_bits) - 1, sign
 
 
 # ---- what is right ----
