@@ -11,6 +11,7 @@
 array([1.5, 1.5, 1.5], dtype=float32)
 """
 
+from ._watch import Difference, Watched, watch
 from .config import Config
 from .device import Device
 from .errors import ParseError, UnsupportedInstruction
@@ -22,6 +23,7 @@ __all__ = [
     "KINDS",
     "Config",
     "Device",
+    "Difference",
     "Finding",
     "Kernel",
     "ParseError",
@@ -29,4 +31,6 @@ __all__ = [
     "SimulationError",
     "TensorMap",
     "UnsupportedInstruction",
+    "Watched",
+    "watch",
 ]

@@ -1,8 +1,9 @@
 """One address space of 64 bits for all state spaces, as generic addresses see it.
 
-Where the windows lie is this simulator's choice. That a shared address holds the CTA's rank in its cluster above 24
-bits of offset, and that offsets begin at 1024, is what machine code for sm_90 shows (observed: ``0x400`` and
-``SR_CgaCtaId << 24`` in its disassembly). A ``shared::cta`` address is a ``shared::cluster`` address, too.
+Where the windows lie is this simulator's choice: beyond all addresses of a real GPU's memory, which may be mapped, too.
+That a shared address holds the CTA's rank in its cluster above 24 bits of offset, and that offsets begin at 1024, is
+what machine code for sm_90 shows (observed: ``0x400`` and ``SR_CgaCtaId << 24`` in its disassembly). A ``shared::cta``
+address is a ``shared::cluster`` address, too.
 
 Source: PTX ISA 9.0, "Generic Addressing", "State Spaces".
 """
@@ -24,10 +25,10 @@ __all__ = [
 ]
 
 WINDOW_BYTES = 1 << 40
-SHARED_WINDOW = 0x7F00_0000_0000
-LOCAL_WINDOW = 0x7E00_0000_0000
-PARAM_WINDOW = 0x7D00_0000_0000
-FUNCTION_WINDOW = 0x7C00_0000_0000  # addresses of functions, 16 bytes apart
+SHARED_WINDOW = 0x0F00_0000_0000_0000
+LOCAL_WINDOW = 0x0E00_0000_0000_0000
+PARAM_WINDOW = 0x0D00_0000_0000_0000
+FUNCTION_WINDOW = 0x0C00_0000_0000_0000  # addresses of functions, 16 bytes apart
 GLOBAL_START = 0x10_0000_0000
 
 SHARED_START = 0x400  # the first byte of a CTA's shared memory that a kernel may use

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -65,9 +66,11 @@ class Config:
 
     @classmethod
     def of(cls, given: Any) -> Config:
-        """A Config from itself, from a ``LaunchConfig``, or from whatever has its attributes."""
+        """A Config from itself, from a ``LaunchConfig`` or whatever has its attributes, or from a mapping."""
         if isinstance(given, cls):
             return given
+        if isinstance(given, Mapping):
+            return cls(**given)
         return cls(given.grid, given.block, getattr(given, "cluster", None), given.shmem_size or 0)
 
     def shape(self, compiled_cluster: Extents | None) -> tuple[Extents, Extents]:
