@@ -19,7 +19,7 @@ from cuda_tma.map_type import MapType
 from cuda_tma.params import TiledParams
 
 from .machine_code import machine_code
-from .test_header import OFFSETS, POLICIES, TARGETS, cubin, defined_in, instructions, ptx, words
+from .test_header import OFFSETS, POLICIES, TARGETS, cubin, defined_in, instructions, nvcc, ptx, words
 from .test_header import REDUCTIONS as OPERATIONS
 
 USING = "#include <cuda_tma/pipeline.cuh>\n#include <cuda_tma/tile.cuh>\nusing namespace cuda_tma;\n"
