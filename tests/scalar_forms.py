@@ -170,6 +170,10 @@ def _conversions_of_floats() -> Iterator[str]:
     for mode, type_ in product(("rni", "rzi", "rmi", "rpi"), ("f16", "f32", "f64")):
         yield f"cvt.{mode}.{type_}.{type_} d, a"
     yield from ("cvt.rni.ftz.f32.f32 d, a", "cvt.rmi.sat.f32.f32 d, a", "cvt.rna.tf32.f32 d, a")
+    for type_, mode, relu in product(("f16", "bf16"), ("rn", "rz"), ("", ".relu")):
+        yield f"cvt.{mode}{relu}.satfinite.{type_}.f32 d, a"
+        yield f"cvt.{mode}{relu}.satfinite.{type_}x2.f32 d, a, b"
+    yield "cvt.rna.satfinite.tf32.f32 d, a"
     yield from (f"cvt.{mode}{relu}.tf32.f32 d, a" for mode, relu in product(("rn", "rz"), ("", ".relu")))
     for relu in ("", ".relu"):
         yield from (f"cvt.{m}{relu}.{t}.f32 d, a, b" for m, t in product(("rn", "rz"), ("f16x2", "bf16x2")))

@@ -139,7 +139,14 @@ def test_division_by_a_huge_number_is_zero():
     [
         *("add.rn.sat.f64 d, a, b", "add.rz.f16 d, a, b", "add.s8 d, a, b", "add.rs.f32 d, a, b", "add.f32x2 d, a, b"),
         *("fma.f32 d, a, b, c", "fma.rn.oob.f16 d, a, b, c", "min.f32 d, a, b, c", "min.sat.s32 d, a, b"),
-        *("ex2.f32 d, a", "tanh.approx.ftz.f32 d, a", "rcp.approx.f64 d, a", "nonsense.f32 d, a"),
+        *(
+            "ex2.f32 d, a",
+            "tanh.approx.ftz.f32 d, a",
+            "rcp.approx.f64 d, a",
+            "nonsense.f32 d, a",
+            "set.lt.f32.f16 d, a, b",
+            "sub.u16x2 d, a, b",
+        ),
         *("vadd.s32.s32.s32 d, a, b", "mul.wide.s64 d, a, b", "shl.u32 d, a, b", "setp.lo.s32 p, a, b"),
         *("bmsk.b32 d, a, b", "addc.u16 d, a, b", "mov.b64 {a, b, c}, d"),
     ],

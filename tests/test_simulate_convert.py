@@ -127,6 +127,16 @@ def test_rounding_to_integers(data, type_, mode):
         assert is_nan(value_of(one, type_)) if expected(bits) is None else one == expected(bits), hex(bits)
 
 
+def test_satfinite():
+    """What is too large is the largest; NaN stays one."""
+    given_ = [0x47800000, 0xFF800000, 0x7FC00000, 0x3F800000]
+    assert compute("cvt.rn.satfinite.f16.f32 d, a", given_) == [0x7BFF, 0xFBFF, 0x7FFF, 0x3C00]
+    assert compute("cvt.rn.satfinite.relu.f16.f32 d, a", given_) == [0x7BFF, 0, 0x7FFF, 0x3C00]
+    assert compute("cvt.rn.satfinite.bf16.f32 d, a", [0x7F7FFFFF, 0xFF800000]) == [0x7F7F, 0xFF7F]
+    assert compute("cvt.rz.satfinite.bf16x2.f32 d, a, b", [0x7F800000], [0x3F800000]) == [0x7F7F3F80]
+    assert compute("cvt.rna.satfinite.tf32.f32 d, a", [0x7F7FFFFF, 0xFF800000]) == [0x7F7FE000, 0xFF7FE000]
+
+
 def test_saturation():
     given_ = [0x3F000000, 0x40000000, 0xBF800000, 0x80000000, 0x7FC00000, 0x7F800000]
     assert compute("cvt.sat.f32.f32 d, a", given_) == [0x3F000000, 0x3F800000, 0, 0, 0, 0x3F800000]
@@ -204,7 +214,7 @@ def test_packed_integers():
     "text",
     [
         *("cvt.f32.f64 d, a", "cvt.rn.f64.f32 d, a", "cvt.f16.f32 d, a", "cvt.s32.f32 d, a", "cvt.f32.s32 d, a"),
-        *("cvt.rn.e4m3x2.f32 d, a, b", "cvt.rn.satfinite.bf16x2.f32 d, a, b", "cvt.rs.f16x2.f32 d, a, b, c"),
+        *("cvt.rn.e4m3x2.f32 d, a, b", "cvt.rn.satfinite.bf16x2.e4m3x2 d, a", "cvt.rs.f16x2.f32 d, a, b, c"),
         *("cvt.rn.satfinite.e2m1x2.f32 d, a, b", "cvt.rn.tf32.f16 d, a", "cvt.rn.bf16x2.e4m3x2 d, a"),
     ],
 )

@@ -40,7 +40,7 @@ def functions(s: Spelling) -> Pure:
     if type_ in ("bf16", "bf16x2") and s.root == "ex2" and not ftz:
         s.unknown()  # .ftz is part of its name there
     if type_ in ("f16", "f16x2") and ftz:
-        ftz = False if s.root == "ex2" else s.unknown()
+        s.unknown()
     if s.root == "div":
         function, count = (_quotient if how == "approx" else np.divide), 2
     else:

@@ -102,6 +102,8 @@ def set_value(s: Spelling) -> Pure:
     result = s.type("u16", "s16", "u32", "s32", "f32", "f16", "f16x2", "bf16", "bf16x2")
     if type_.endswith("x2") != result.endswith("x2") and not (type_.endswith("x2") and result in ("u32", "s32")):
         s.unknown()
+    if result == "f32" and type_ in ("f16", "bf16"):
+        s.unknown()
     operation = s.choice(*_OPERATIONS, default="")
     compare = _on_bits(s, type_, _comparison(s, type_))
     combine = _OPERATIONS.get(operation)

@@ -129,7 +129,8 @@ def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
     narrowing = not integral and result != source and (_bits(result) <= _bits(source))
     mode = s.choice(*ROUNDINGS) if narrowing else "rn"
     ftz = "f32" in (result, source) and s.flag("ftz")
-    sat, relu = s.flag("sat"), result in ("f16", "bf16") and source == "f32" and s.flag("relu")
+    sat = s.flag("sat")
+    finite, relu = (result in ("f16", "bf16") and source == "f32" and s.flag(word) for word in ("satfinite", "relu"))
     if not (integral or narrowing or ftz or sat) and result == source:
         return pure("cvt", result, source, lambda a: a)
 
@@ -141,6 +142,8 @@ def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
             value = _INTEGRAL[integral](value)
         if result != "f64":
             value = FORMATS[result].round(value, mode)
+        if finite:
+            value = np.where(np.isinf(value), np.copysign(FORMATS[result].largest, value), value)
         if ftz and result == "f32":
             value = F32.flush(value)
         value = clamped(value, sat, relu)
@@ -158,9 +161,8 @@ def _to_tf32(s: Spelling, source: str) -> Pure:
     if source != "f32":
         s.unknown()
     mode = s.choice("rna", "rn", "rz")
-    relu = mode != "rna" and s.flag("relu")
-    format = FORMATS["tf32"]
-    return pure("cvt", "tf32", "f32", lambda a: format.encode(clamped(format.round(F32.decode(a), mode), False, relu)))
+    relu, finite = mode != "rna" and s.flag("relu"), mode == "rna" and s.flag("satfinite")
+    return pure("cvt", "tf32", "f32", lambda a: _rounded(F32.decode(a), FORMATS["tf32"], mode, finite, relu))
 
 
 # ---- pairs ----
@@ -172,35 +174,40 @@ def _pairs(s: Spelling, result: str, source: str) -> Pure:
         s.unknown()
     to, narrow = _PAIRS[result], result in ("e4m3x2", "e5m2x2")
     mode = s.choice("rn") if narrow or source != "f32" else s.choice("rn", "rz")
-    saturate = s.flag("satfinite")
-    relu = s.flag("relu")
-    if saturate != narrow:
+    finite, relu = s.flag("satfinite"), s.flag("relu")
+    if narrow and not finite:
         s.unknown()
     if source == "f32":
 
         def compute(a: Array, b: Array) -> Array:
-            upper, lower = (_as_half(F32.decode(each), to, mode, saturate, relu) for each in (a, b))
+            upper, lower = (_rounded(F32.decode(each), to, mode, finite, relu) for each in (a, b))
             return upper.astype(DTYPES[result]) << DTYPES[result].type(_bits(result) // 2) | lower
 
         return pure("cvt", result, "f32 f32", compute)
-    if (source == "f16x2") != narrow or source not in ("f16x2", "e4m3x2", "e5m2x2") or result == "bf16x2":
+    if (
+        (source == "f16x2") != narrow
+        or source not in ("f16x2", "e4m3x2", "e5m2x2")
+        or result == "bf16x2"
+        or (finite and not narrow)
+    ):
         s.unknown()
-    return pure("cvt", result, source, _halves(_PAIRS[source], to, relu, saturate, result, source))
+    return pure("cvt", result, source, _halves(_PAIRS[source], to, finite, relu, result, source))
 
 
-def _as_half(value: Array, to: Format, mode: str, saturate: bool, relu: bool) -> Array:
+def _rounded(value: Array, to: Format, mode: str, finite: bool, relu: bool) -> Array:
+    """.satfinite: the largest number where others are infinite."""
     rounded = to.round(value, mode)
-    if saturate:
+    if finite:
         rounded = np.where(np.isinf(rounded), np.copysign(to.largest, rounded), rounded)
     return to.encode(clamped(rounded, False, relu))
 
 
-def _halves(source: Format, to: Format, relu: bool, saturate: bool, result: str, source_type: str) -> Function:
+def _halves(source: Format, to: Format, finite: bool, relu: bool, result: str, source_type: str) -> Function:
     part = np.dtype(f"u{_bits(source_type) // 16}")
 
     def compute(a: Array) -> Array:
         words = np.ascontiguousarray(a)
-        found = _as_half(source.decode(words[..., None].view(part)), to, "rn", saturate, relu)
+        found = _rounded(source.decode(words[..., None].view(part)), to, "rn", finite, relu)
         return np.ascontiguousarray(found).view(DTYPES[result])[..., 0].reshape(np.shape(a))
 
     return compute

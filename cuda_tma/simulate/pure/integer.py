@@ -31,7 +31,7 @@ def sums(s: Spelling) -> Pure:
     if s.flag("sat"):
         type_ = s.type("s32")
         return pure(s.root, type_, "s32 s32", lambda a, b: _saturated(ufunc(wide(a, np.int64), wide(b, np.int64))))
-    type_ = s.type(*INTEGERS, "u16x2", "s16x2")
+    type_ = s.type(*INTEGERS, *(("u16x2", "s16x2") if s.root == "add" else ()))
     if type_.endswith("x2"):
         return pure(s.root, type_, f"{type_} {type_}", halves(ufunc, np.dtype(np.uint16)))
     return pure(s.root, type_, f"{type_} {type_}", ufunc)
