@@ -228,13 +228,20 @@ def test_threads_launch_tensors_of_their_own(window, device):
     assert wrong == [] and not any(thread.is_alive() for thread in threads)
 
 
+def captured(device, config, kernel, *args):
+    """A graph of one launch. A capture that is left open makes every later test fail."""
+    torch.cuda.synchronize()
+    builder = device.create_graph_builder().begin_building()
+    try:
+        cuda_tma.launch(builder, config, kernel, *args)
+    finally:
+        builder.end_building()
+    return builder.complete()
+
+
 def test_tensors_in_a_graph(window, device):
     kernel, source, target = window("copy"), random((64, 128)), torch.zeros(64, 128, device="cuda")
-    builder = device.create_graph_builder()
-    torch.cuda.synchronize()
-    builder.begin_building()
-    cuda_tma.launch(builder, grid_over((64, 128), (16, 64)), kernel, source, target)
-    graph = builder.end_building().complete()
+    graph = captured(device, grid_over((64, 128), (16, 64)), kernel, source, target)
     stream = device.create_stream()
     for value in (1.0, 2.0):
         source.fill_(value)
@@ -296,11 +303,7 @@ def test_static_memory_counts(device, stream):
 
 def test_the_limit_is_raised_while_a_graph_is_captured(device):
     kernel, out = cuda_tma.compile(SHARED, "last_word", cache=False), torch.zeros(1, dtype=torch.int32, device="cuda")
-    builder = device.create_graph_builder()
-    torch.cuda.synchronize()
-    builder.begin_building()
-    cuda_tma.launch(builder, {"grid": 1, "block": 32, "shmem_size": 100_000}, kernel, out, 25_000)
-    graph = builder.end_building().complete()
+    graph = captured(device, {"grid": 1, "block": 32, "shmem_size": 100_000}, kernel, out, 25_000)
     stream = device.create_stream()
     graph.launch(stream)
     stream.sync()
