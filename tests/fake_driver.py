@@ -77,13 +77,16 @@ def _within(address, ranges):
     return any(low <= address < high for low, high in ranges)
 
 
+PARAMETERS_BEGIN = 0x210  # in the constant memory of sm_90, where they are aligned; offsets count from there
+
+
 def _offsets(sizes):
-    """Where parameters of these sizes lie in their block."""
-    offsets, end = [], 0
+    """Where parameters of these sizes lie in their block, as driver 580 says: a map that comes first at 112."""
+    offsets, end = [], PARAMETERS_BEGIN
     for size in sizes:
         alignment = min(size, 128 if size == 128 else 8)
-        offsets.append(-(-end // alignment) * alignment)
-        end = offsets[-1] + size
+        offsets.append(-(-end // alignment) * alignment - PARAMETERS_BEGIN)
+        end = PARAMETERS_BEGIN + offsets[-1] + size
     return offsets
 
 
@@ -208,7 +211,7 @@ class FakeDriver:
             return 201
         self.encoded += 1
         self.params = params
-        if cuda_tma.check(_judged_as(params, self.compute_capability), self.compute_capability):
+        if target % 64 or cuda_tma.check(_judged_as(params, self.compute_capability), self.compute_capability):
             return INVALID_VALUE
         ctypes.memmove(target, cuda_tma.encode(replace(params, allocation_class=self.encodes_class)), 128)
         return 0

@@ -51,13 +51,13 @@ def test_what_compile_made_is_known(kernel):
     compiled = compile_source(SOURCE, "k", target="sm_90a", defines={"ROWS": 32}, constants=constants)
     found = parameters_of(kernel("k", SIZES, compiled, static_bytes=96))
     assert found.parameters == (
-        KernelParameter("window", WINDOW, 0, 128),
-        KernelParameter("many", MapPointer(WINDOW), 128, 8),
-        KernelParameter("scale", "float", 136, 4),
-        KernelParameter("", "bool", 140, 1),
-        KernelParameter("untyped", None, 256, 128),
-        KernelParameter("pair", None, 384, 8),
-        KernelParameter("out", "pointer", 392, 8),
+        KernelParameter("window", WINDOW, 112, 128),
+        KernelParameter("many", MapPointer(WINDOW), 240, 8),
+        KernelParameter("scale", "float", 248, 4),
+        KernelParameter("", "bool", 252, 1),
+        KernelParameter("untyped", None, 368, 128),
+        KernelParameter("pair", None, 496, 8),
+        KernelParameter("out", "pointer", 504, 8),
     )
     assert (found.kernel, found.static_shared_bytes, found.constants) == ("k", 96, {"rows": 32})
     assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024  # two tiles, and a barrier in what aligns the third

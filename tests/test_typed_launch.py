@@ -237,7 +237,7 @@ def test_errors_have_the_names_of_the_source(driver, stream, device_tensor):
 def test_what_is_known_of_a_kernel(driver, kernel):
     taken = kernel(TILE, "i", "Pf", "6Struct", sizes=(128, 4, 8, 16))
     assert types_of(taken) == (TILE, "integer", "pointer", None)
-    assert layout_of(taken) == ((0, 128), (128, 4), (136, 8), (144, 16))
+    assert layout_of(taken) == ((112, 128), (240, 4), (248, 8), (256, 16))
     handle = next(HANDLES)
     driver.kernels[handle] = ("extern_c", [4])
     taken = core.Kernel.from_handle(handle)

@@ -76,15 +76,16 @@ def launch(stream, config, kernel, *args):
     cdef LaunchConfigC native
     cdef CUresult result
     cdef CUcontext made
-    cdef unsigned char stack[STACK_BLOCK_BYTES + MAP_ALIGNMENT]
-    cdef unsigned char* block = _aligned(stack)
+    cdef unsigned char stack[STACK_BLOCK_BYTES + 2 * MAP_ALIGNMENT]
+    cdef unsigned char* block = stack
     ensure_driver()
     known = known_stream(stream)
     signature = signature_of(kernel)
     configuration = configuration_of(config, signature)
     if signature.block_bytes > STACK_BLOCK_BYTES:
-        owner = PyBytes_FromStringAndSize(NULL, signature.block_bytes + MAP_ALIGNMENT)
-        block = _aligned(<unsigned char*>PyBytes_AS_STRING(owner))
+        owner = PyBytes_FromStringAndSize(NULL, signature.block_bytes + 2 * MAP_ALIGNMENT)
+        block = <unsigned char*>PyBytes_AS_STRING(owner)
+    block = _aligned(block) + signature.lead_bytes
     if pack_all(signature, args, known.context, block, &made):
         if made != NULL and made != known.context:
             require_context_of_tensors(args, signature, made, known)
@@ -99,5 +100,5 @@ def launch(stream, config, kernel, *args):
 
 
 cdef inline unsigned char* _aligned(unsigned char* memory) noexcept:
-    """Where a block may begin: the driver writes maps at multiples of 64 alone (cuTensorMapEncodeTiled, tensorMap)."""
+    """The driver writes maps at multiples of 64 alone (cuTensorMapEncodeTiled, tensorMap)."""
     return <unsigned char*>((<uintptr_t>memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))

@@ -110,8 +110,9 @@ cdef int _read_types(Signature signature, object compiled) except -1:
         if isinstance(kind, MapPointer):
             parameter.kind = POINTER
             parameter.pointed = _keep_typed(signature, kind.target)
-        elif isinstance(kind, MapType) and parameter.size == MAP_BYTES and parameter.offset % MAP_ALIGNMENT == 0:
+        elif isinstance(kind, MapType) and parameter.size == MAP_BYTES:
             parameter.typed = _keep_typed(signature, kind)
+            signature.lead_bytes = -<Py_ssize_t>parameter.offset & (MAP_ALIGNMENT - 1)  # the same for all of them
         else:
             parameter.kind = _KINDS.get(kind, ANY)
     return 0
