@@ -285,7 +285,7 @@ def _extreme(root: str, nan: bool, xorsign: bool) -> Function:
         sign = np.signbit(a) != np.signbit(b) if xorsign else None
         if xorsign:
             a, b = np.abs(a), np.abs(b)
-        found = np.where(before(a, b) | np.isnan(b), a, b)
+        found: Array = np.where(before(a, b) | np.isnan(b), a, b)
         zeros = (a == 0) & (b == 0)
         if zeros.any():
             found = np.where(zeros, np.where(either(np.signbit(a), np.signbit(b)), -0.0, 0.0), found)
