@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import string
 import subprocess
 import time
 from collections.abc import Iterable
@@ -235,6 +236,18 @@ def test_headers_stand_together(target):
     names = sorted(path.name for path in FOLDER.glob("*.cuh") if "macros" not in path.name)
     includes = "".join(f"#include <cuda_tma/{name}>\n" for name in (*names[::-1], *names))
     assert cubin(includes + kernel(OTHER_STATEMENTS), target).startswith(b"\x7fELF")
+
+
+def test_macros_of_a_kernel_do_not_get_into_headers():
+    """As ``compile(defines={"N": 64})`` makes them. T is in NVRTC's own header, and K a name of ours: Major::K."""
+    macros = {*string.ascii_uppercase, "BM", "BN", "BK", "ROWS", "COLUMNS", "STAGES", "SIZE", "TYPE", "WARPS"} - {
+        "K",
+        "T",
+    }
+    defines = "".join(f"#define {macro} (9 +)\n" for macro in sorted(macros))
+    names = sorted(path.name for path in FOLDER.glob("*.cuh") if "macros" not in path.name)
+    includes = "".join(f"#include <cuda_tma/{name}>\n" for name in names)
+    assert ptx(defines + includes + "__global__ void kernel() {}").count(".entry") == 1
 
 
 def test_bad_instruction_is_caught():

@@ -45,8 +45,8 @@ _STATEMENT = r"""
 
 // Its operands: A as a descriptor or in registers, B, accumulate, N; of floating types the signs of A and B; then, of
 // 16 bits, whether they are MN-major, and of 8 bits, how many bits are exponent and mantissa.
-#define CUDA_TMA_SHARED "l"(a.bits), "l"(b.bits), "r"(accumulate), "n"(N)
-#define CUDA_TMA_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits), "r"(accumulate), "n"(N)
+#define CUDA_TMA_SHARED "l"(a.bits), "l"(b.bits), "r"(accumulate), "n"(Columns)
+#define CUDA_TMA_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits), "r"(accumulate), "n"(Columns)
 #define CUDA_TMA_SIGNS "n"(Form::scale_a), "n"(Form::scale_b)
 #define CUDA_TMA_DIGITS \
     "n"(Form::exponent_a), "n"(7 - Form::exponent_a), "n"(Form::exponent_b), "n"(7 - Form::exponent_b)

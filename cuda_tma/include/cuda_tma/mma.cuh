@@ -124,19 +124,19 @@ __device__ MatrixRowsOf<Tile> rows_of_b(const Tile& tile) {
                  : "+r"(sums[0]), "+r"(sums[1])                                                                    \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1)__VA_ARGS__)
 #define CUDA_TMA_MMA_INT(type_a, type_b)                                                                           \
-    if constexpr (A == Input::type_a && B == Input::type_b && Satfinite)                                           \
+    if constexpr (TypeA == Input::type_a && TypeB == Input::type_b && Satfinite)                                   \
         CUDA_TMA_MMA("k32.row.col.satfinite.s32." #type_a "." #type_b ".s32", "+r");                               \
-    else if constexpr (A == Input::type_a && B == Input::type_b)                                                   \
+    else if constexpr (TypeA == Input::type_a && TypeB == Input::type_b)                                           \
         CUDA_TMA_MMA("k32.row.col.s32." #type_a "." #type_b ".s32", "+r")
 #define CUDA_TMA_DIGITS                                                                                            \
-    , "n"(exponent_bits(A)), "n"(7 - exponent_bits(A)), "n"(exponent_bits(B)), "n"(7 - exponent_bits(B))
+    , "n"(exponent_bits(TypeA)), "n"(7 - exponent_bits(TypeA)), "n"(exponent_bits(TypeB)), "n"(7 - exponent_bits(TypeB))
 
-template <Input A, Input B, bool Satfinite, typename Sum, int Count>
+template <Input TypeA, Input TypeB, bool Satfinite, typename Sum, int Count>
 __device__ __forceinline__ void mma_of(Sum (&sums)[Count], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    constexpr Product kind = product_of(sums_of<Sum>, A, B);
+    constexpr Product kind = product_of(sums_of<Sum>, TypeA, TypeB);
     require_product<kind>();
     static_assert(Count == (kind == Product::f16_sums ? 2 : 4), "mma: four sums in each thread, of f16 two pairs");
-    if constexpr (kind == Product::bf16_or_f16 && A == Input::bf16) {
+    if constexpr (kind == Product::bf16_or_f16 && TypeA == Input::bf16) {
         CUDA_TMA_MMA("k16.row.col.f32.bf16.bf16.f32", "+f");
     } else if constexpr (kind == Product::bf16_or_f16) {
         CUDA_TMA_MMA("k16.row.col.f32.f16.f16.f32", "+f");
@@ -149,7 +149,7 @@ __device__ __forceinline__ void mma_of(Sum (&sums)[Count], const unsigned (&a)[4
         CUDA_TMA_MMA_INT(s8, u8);
         CUDA_TMA_MMA_INT(u8, s8);
         CUDA_TMA_MMA_INT(u8, u8);
-    } else if constexpr (kind == Product::f16_sums && A == Input::f16) {
+    } else if constexpr (kind == Product::f16_sums && TypeA == Input::f16) {
         CUDA_TMA_MMA_F16("k16.row.col.f16.f16.f16.f16");
     } else if constexpr (kind == Product::f16_sums) {
         CUDA_TMA_MMA_F16("k32.row.col.f16.e%8m%9.e%10m%11.f16", CUDA_TMA_DIGITS);
@@ -167,15 +167,15 @@ __device__ __forceinline__ void mma_of(Sum (&sums)[Count], const unsigned (&a)[4
 // * 2 and the next, sums[2] and [3] to the row 8 below. ISA: "Matrix Fragments for mma.m16n8k16 with floating point
 // type".
 // (Observed: CUDA 12.0 refuses e4m3 and e5m2, and 12.4 their sums in f16; 12.4 and 12.8 take them.)
-template <Input A = Input::bf16, Input B = A, typename Sum, int Count>
+template <Input TypeA = Input::bf16, Input TypeB = TypeA, typename Sum, int Count>
 __device__ __forceinline__ void mma(Sum (&sums)[Count], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    mma_of<A, B, false>(sums, a, b0, b1);
+    mma_of<TypeA, TypeB, false>(sums, a, b0, b1);
 }
 
 // ... .satfinite: sums of s8 and u8 stop at the ends of int, where they otherwise wrap.
-template <Input A, Input B = A>
+template <Input TypeA, Input TypeB = TypeA>
 __device__ __forceinline__ void mma_satfinite(int (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    mma_of<A, B, true>(sums, a, b0, b1);
+    mma_of<TypeA, TypeB, true>(sums, a, b0, b1);
 }
 
 }  // namespace cuda_tma

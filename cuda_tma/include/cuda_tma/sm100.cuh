@@ -21,10 +21,11 @@ namespace cuda_tma {
 struct FourRows {
     int value[4];
 
-    template <typename A, typename B, typename C, typename D>
-    __device__ constexpr FourRows(A a, B b, C c, D d)
+    template <typename First, typename Second, typename Third, typename Fourth>
+    __device__ constexpr FourRows(First a, Second b, Third c, Fourth d)
         : value{static_cast<int>(a), static_cast<int>(b), static_cast<int>(c), static_cast<int>(d)} {
-        static_assert(is_index<A> && is_index<B> && is_index<C> && is_index<D>, "numbers of rows are integers");
+        static_assert(is_index<First> && is_index<Second> && is_index<Third> && is_index<Fourth>,
+                      "numbers of rows are integers");
     }
 };
 

@@ -73,11 +73,14 @@ struct Box {
 // The box with another outermost extent, and with another innermost one.
 template <int Count, int First, int... Rest>
 __device__ Box<Count, Rest...> with_first(Box<First, Rest...>);
-template <int Width, int A> __device__ Box<Width> with_last(Box<A>);
-template <int Width, int A, int B> __device__ Box<A, Width> with_last(Box<A, B>);
-template <int Width, int A, int B, int C> __device__ Box<A, B, Width> with_last(Box<A, B, C>);
-template <int Width, int A, int B, int C, int D> __device__ Box<A, B, C, Width> with_last(Box<A, B, C, D>);
-template <int Width, int A, int B, int C, int D, int E> __device__ Box<A, B, C, D, Width> with_last(Box<A, B, C, D, E>);
+template <int Width, int One> __device__ Box<Width> with_last(Box<One>);
+template <int Width, int One, int Two> __device__ Box<One, Width> with_last(Box<One, Two>);
+template <int Width, int One, int Two, int Three>
+__device__ Box<One, Two, Width> with_last(Box<One, Two, Three>);
+template <int Width, int One, int Two, int Three, int Four>
+__device__ Box<One, Two, Three, Width> with_last(Box<One, Two, Three, Four>);
+template <int Width, int One, int Two, int Three, int Four, int Five>
+__device__ Box<One, Two, Three, Four, Width> with_last(Box<One, Two, Three, Four, Five>);
 
 // What holds an element in shared memory. 16-bit floats are raw bits; of the packed types, the byte with the first bit.
 template <DataType> struct ElementOf { using Type = unsigned char; };

@@ -192,12 +192,12 @@ __device__ __forceinline__ void wgmma_wait(Registers&... registers) {
 // ---- multiply and accumulate ----
 
 // The instruction's types, and how it reads A and B.
-template <typename A, typename B, bool Satfinite = false>
+template <typename OperandA, typename OperandB, bool Satfinite = false>
 struct WgmmaForm {
-    static constexpr Input a = A::type, b = B::type;
-    static constexpr bool in_registers = A::in_registers;
-    static constexpr int scale_a = A::scale, scale_b = B::scale;
-    static constexpr int trans_a = A::major == Major::MN, trans_b = B::major == Major::MN;
+    static constexpr Input a = OperandA::type, b = OperandB::type;
+    static constexpr bool in_registers = OperandA::in_registers;
+    static constexpr int scale_a = OperandA::scale, scale_b = OperandB::scale;
+    static constexpr int trans_a = OperandA::major == Major::MN, trans_b = OperandB::major == Major::MN;
     static constexpr int exponent_a = exponent_bits(a), exponent_b = exponent_bits(b);
     static constexpr bool satfinite = Satfinite;
 };
@@ -214,8 +214,8 @@ template <>
 struct Wgmma<Product::bf16_or_f16> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count, typename A>
-    __device__ static __forceinline__ void multiply(float (&sums)[Count], const A& a, MatrixDescriptor b,
+    template <typename Form, int Columns, int Count, typename Operand>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], const Operand& a, MatrixDescriptor b,
                                                     int accumulate) {
         if constexpr (Form::a == Input::bf16) {
             CUDA_TMA_EACH(F32, 16, "+f", "k16.f32.bf16.bf16")
@@ -225,8 +225,8 @@ struct Wgmma<Product::bf16_or_f16> {
     }
 };
 
-template <typename Form, typename Sum, int Count, typename A>
-__device__ __forceinline__ void wgmma_of(Sum (&sums)[Count], const A& a, MatrixDescriptor b, bool accumulate) {
+template <typename Form, typename Sum, int Count, typename Operand>
+__device__ __forceinline__ void wgmma_of(Sum (&sums)[Count], const Operand& a, MatrixDescriptor b, bool accumulate) {
     require_wgmma<Form>();
     constexpr Product kind = product_of(sums_of<Sum>, Form::a, Form::b);
     constexpr int n = (kind == Product::f16_sums ? 4 : 2) * Count;
@@ -247,20 +247,20 @@ __device__ __forceinline__ void wgmma_of(Sum (&sums)[Count], const A& a, MatrixD
 // 32 bytes, N the number of sums in 128 threads by 64: twice the length of `sums`, of f16 sums (two in an `unsigned`)
 // four times. In thread t of the warpgroup, sum i belongs to row t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4 and column
 // i / 4 * 8 + t % 4 * 2 + i % 2. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
-template <typename Sum, int Count, Input TypeA, Input TypeB, Major A, Major B, int ScaleA, int ScaleB>
-__device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixOf<TypeA, A, ScaleA> a, MatrixOf<TypeB, B, ScaleB> b,
-                                      bool accumulate = true) {
+template <typename Sum, int Count, Input TypeA, Input TypeB, Major MajorA, Major MajorB, int ScaleA, int ScaleB>
+__device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixOf<TypeA, MajorA, ScaleA> a,
+                                      MatrixOf<TypeB, MajorB, ScaleB> b, bool accumulate = true) {
     wgmma_of<WgmmaForm<decltype(a), decltype(b)>>(sums, a.descriptor, b.descriptor, accumulate);
 }
 
 // ... A in registers.
-template <typename Sum, int Count, Input TypeA, Input TypeB, Major B, int ScaleB>
-__device__ __forceinline__ void wgmma(Sum (&sums)[Count], FragmentOf<TypeA> a, MatrixOf<TypeB, B, ScaleB> b,
+template <typename Sum, int Count, Input TypeA, Input TypeB, Major MajorB, int ScaleB>
+__device__ __forceinline__ void wgmma(Sum (&sums)[Count], FragmentOf<TypeA> a, MatrixOf<TypeB, MajorB, ScaleB> b,
                                       bool accumulate = true) {
     wgmma_of<WgmmaForm<decltype(a), decltype(b)>>(sums, a.registers, b.descriptor, accumulate);
 }
-template <typename Sum, int Count, Input Type, Major B, int ScaleB>
-__device__ __forceinline__ void wgmma(Sum (&sums)[Count], const unsigned (&a)[4], MatrixOf<Type, B, ScaleB> b,
+template <typename Sum, int Count, Input Type, Major MajorB, int ScaleB>
+__device__ __forceinline__ void wgmma(Sum (&sums)[Count], const unsigned (&a)[4], MatrixOf<Type, MajorB, ScaleB> b,
                                       bool accumulate = true) {
     wgmma(sums, FragmentOf<Type>{a}, b, accumulate);
 }
@@ -278,15 +278,15 @@ __device__ __forceinline__ void wgmma_satfinite(Sum (&sums)[Count], FragmentOf<T
 }
 
 // ... of operands that do not say what they hold: wgmma<Input::f16>(sums, k_major(a), k_major(b)).
-template <Input Type = Input::bf16, Major A = Major::K, Major B = Major::K, typename Sum, int Count>
+template <Input Type = Input::bf16, Major MajorA = Major::K, Major MajorB = Major::K, typename Sum, int Count>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
                                       bool accumulate = true) {
-    wgmma(sums, MatrixOf<Type, A>{a}, MatrixOf<Type, B>{b}, accumulate);
+    wgmma(sums, MatrixOf<Type, MajorA>{a}, MatrixOf<Type, MajorB>{b}, accumulate);
 }
-template <Input Type = Input::bf16, Major B = Major::K, typename Sum, int Count>
+template <Input Type = Input::bf16, Major MajorB = Major::K, typename Sum, int Count>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
                                       bool accumulate = true) {
-    wgmma(sums, FragmentOf<Type>{a}, MatrixOf<Type, B>{b}, accumulate);
+    wgmma(sums, FragmentOf<Type>{a}, MatrixOf<Type, MajorB>{b}, accumulate);
 }
 
 }  // namespace cuda_tma

@@ -17,8 +17,8 @@ template <>
 struct Wgmma<Product::f16_sums> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count, typename A>
-    __device__ static __forceinline__ void multiply(unsigned (&sums)[Count], const A& a, MatrixDescriptor b,
+    template <typename Form, int Columns, int Count, typename Operand>
+    __device__ static __forceinline__ void multiply(unsigned (&sums)[Count], const Operand& a, MatrixDescriptor b,
                                                     int accumulate) {
         if constexpr (Form::a == Input::f16) {
             CUDA_TMA_EACH(F16, 16, "+r", "k16.f16.f16.f16")

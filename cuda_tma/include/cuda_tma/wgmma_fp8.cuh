@@ -16,8 +16,8 @@ template <>
 struct Wgmma<Product::fp8> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count, typename A>
-    __device__ static __forceinline__ void multiply(float (&sums)[Count], const A& a, MatrixDescriptor b,
+    template <typename Form, int Columns, int Count, typename Operand>
+    __device__ static __forceinline__ void multiply(float (&sums)[Count], const Operand& a, MatrixDescriptor b,
                                                     int accumulate) {
         CUDA_TMA_EACH(F32, FP8, "+f", "k32.f32")
     }

@@ -25,8 +25,8 @@ template <>
 struct Wgmma<Product::s32_sums> {
     static constexpr bool here = true;
 
-    template <typename Form, int N, int Count, typename A>
-    __device__ static __forceinline__ void multiply(int (&sums)[Count], const A& a, MatrixDescriptor b,
+    template <typename Form, int Columns, int Count, typename Operand>
+    __device__ static __forceinline__ void multiply(int (&sums)[Count], const Operand& a, MatrixDescriptor b,
                                                     int accumulate) {
         CUDA_TMA_INT8(s8, s8)
         CUDA_TMA_INT8(s8, u8)
