@@ -1,0 +1,253 @@
+"""epilogue.cuh, mainloop.cuh, roles.cuh, schedule.cuh: what kernels on tensor cores share does what it says."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+from cuda_tma import simulate
+from cuda_tma.simulate import Config
+
+from .test_header import TARGETS, cubin, defined_in, ptx, words
+
+HEADERS = ("epilogue", "mainloop", "roles", "schedule")
+USING = "".join(f"#include <cuda_tma/{name}.cuh>\n" for name in HEADERS) + "using namespace cuda_tma;\n"
+DTYPES = {"BFLOAT16": bfloat16, "FLOAT16": np.float16}
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    return simulate.Device(multiprocessor_count=4)
+
+
+def launched(gpu, config, kernel, *arguments, seed=0):
+    gpu.launch(config, kernel, *arguments, order="random", seed=seed).raise_for_errors()
+
+
+# ---- epilogue.cuh ----
+
+# A warpgroup's sums, which say where they are from, leave: two tiles one below the other (Turn::transposed: side by
+# side), the second over the edge of the tensor, as its last columns are.
+LEAVE = """
+extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, float* expected, int first) {
+    constexpr int GROUPS = 64 / (TURN == Turn::none ? Part::extent(0) : Part::extent(1));
+    __shared__ Part buffers[GROUPS][BUFFERS];
+    Epilogue<Part, PARTS, TURN, BUFFERS> out(buffers[threadIdx.x / (128 / GROUPS)]);
+    const int t = threadIdx.x;
+    for (int tile = 0; tile < 2; ++tile) {
+        float sums[COUNT];
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            const unsigned row = 64 * tile + t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4;
+            const unsigned column = i / 4 * 8 + t % 4 * 2 + i % 2, which = 2 * COUNT * row + column;
+            sums[i] = int(which * 2654435761u >> 8) * 1e-3f;
+            expected[which] = sums[i];
+        }
+        out.store_next();   // nothing, and then the first of some parts
+        if (TURN == Turn::none) out.take(sums, map, Coordinates{first, 64 * tile});
+        else out.take(sums, map, Coordinates{64 * tile, first});
+    }
+    out.finish();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "parts", "count", "turn", "buffers"),
+    [
+        ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 4, 128, "none", 2),
+        ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 3, 48, "none", 2),
+        ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1),  # of two boxes
+        ("FLOAT16, Box<16, 16>", 8, 64, "none", 3),
+        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2),  # fewer parts than there is room for
+        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 4, 32, "transposed", 2),
+        ("FLOAT16, Box<32, 64>, SWIZZLE_128B", 4, 64, "transposed", 2),
+        ("BFLOAT16, Box<64, 16>, SWIZZLE_32B", 2, 64, "transposed", 2),
+    ],
+)
+def test_sums_arrive_where_they_belong(gpu, part, parts, count, turn, buffers):
+    constants = {"PARTS": parts, "COUNT": count, "BUFFERS": buffers}
+    names = "".join(f"constexpr int {name} = {value};\n" for name, value in constants.items())
+    source = f"{USING}{names}constexpr Turn TURN = Turn::{turn};\nusing Part = Tile<{part}>;\n{LEAVE}"
+    expected = np.full((128, 2 * count), np.nan, np.float32)
+    rows, columns, first = 104, 2 * count + 3 * 8, 32
+    output = np.full((rows, columns), np.nan, DTYPES[part.split(",")[0]])
+    whole = output if turn == "none" else np.ascontiguousarray(output.T)
+    launched(gpu, Config(1, 128), gpu.compile(source, "leave"), whole, expected, first)
+    output[:, first:] = expected[:rows, : columns - first].astype(output.dtype)
+    assert not np.isnan(expected).any()
+    assert np.array_equal(whole, output if turn == "none" else output.T, equal_nan=True)
+
+
+def test_a_part_waits_for_its_buffer_and_is_fenced():
+    """In the program's order, of each part: what only hardware, and not each time, would show."""
+    part = "using Part = Tile<BFLOAT16, Box<16, 64>, SWIZZLE_128B>;\nconstexpr Turn TURN = Turn::none;\n"
+    constants = "constexpr int PARTS = 2, COUNT = 64, BUFFERS = 2;\n"
+    text = ptx(USING + part + constants + LEAVE)
+    opcodes = r"bulk\.wait_group\.read \d|bar\.warp\.sync|stmatrix|fence\.proxy\.async|tensor\.2d\.global|commit_group"
+    found = [key for key, _ in itertools.groupby(re.findall(opcodes, text))]
+    each = ["bulk.wait_group.read 1", "bar.warp.sync", "stmatrix", "fence.proxy.async", "bar.warp.sync"]
+    each += ["tensor.2d.global", "commit_group"]
+    assert len(found) % len(each) == 1 and found[-1] == "bulk.wait_group.read 0"
+    assert found[:-1] == each * (len(found) // len(each))
+
+
+# ---- mainloop.cuh, roles.cuh: the smallest product ----
+
+PRODUCT = """
+using A = Tile<BFLOAT16, Box<64, 64>, SWIZZLE_128B>;
+struct Shared { A a[2], b[2]; Pipeline<2> ring; };
+extern "C" __global__ void __launch_bounds__(256, 1)
+product(const __grid_constant__ TiledMap<A> a_map, const __grid_constant__ TiledMap<A> b_map, float* c, int steps) {
+    Shared& shared = dynamic_shared<Shared>();
+    if (threadIdx.x == 0) shared.ring.init(1);
+    in_roles<1, 24, 240>([&] {
+        Stage<2> at;
+        for (int step = 0; step < steps; ++step, at.next()) {
+            Barrier& full = shared.ring.acquire(at, shared.a[0], shared.b[0]);
+            load(shared.a[at.index], a_map, full, Coordinates{64 * step, 0});
+            load(shared.b[at.index], b_map, full, Coordinates{64 * step, 0});
+        }
+        shared.ring.drain(at);   // each stage is released, the last too
+    }, [&] {
+        float sums[32] = {};
+        int meanwhile = 0;
+        Stage<2> at;
+        accumulate(sums, shared.ring, at, steps, [&](int stage, int step) {
+            for (int k = 0; k < 64; k += 16)
+                wgmma(sums, k_major(shared.a[stage], 0, k), k_major(shared.b[stage], 0, k), step + k > 0);
+        }, [&] { ++meanwhile; });
+        for (int i = 0; i < 32; ++i) {
+            const int row = threadIdx.x / 32 * 16 + i / 2 % 2 * 8 + threadIdx.x % 32 / 4;
+            c[64 * row + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2] = sums[i];
+        }
+        c[64 * 64 + threadIdx.x] = 100 * meanwhile + 10 * at.index + at.parity;
+    });
+}
+"""
+
+
+@pytest.mark.parametrize(("steps", "left"), [(1, 110), (5, 510)])
+def test_a_product(gpu, steps, left):
+    a, b = np.random.default_rng(0).integers(-3, 4, (2, 64, 64 * steps)).astype(bfloat16)
+    c = np.full(64 * 64 + 128, np.nan, np.float32)
+    launched(gpu, Config(1, 256), gpu.compile(USING + PRODUCT, "product"), a, b, c, steps)
+    assert np.array_equal(c[: 64 * 64].reshape(64, 64), a.astype(np.float32) @ b.astype(np.float32).T)
+    assert (c[64 * 64 :] == left).all()  # what there was to do meanwhile, and the stage after the last
+
+
+# ---- schedule.cuh ----
+
+BANDS = """
+template <int Height>
+__device__ void all(int down, int across, int* places) {
+    const Bands<Height> tiles{down, across};
+    for (int i = threadIdx.x; i < tiles.count(); i += 32) {
+        places[2 * i] = tiles[i].down;
+        places[2 * i + 1] = tiles[i].across;
+    }
+}
+extern "C" __global__ void bands(int down, int across, int* places) {
+    all<1>(down, across, places);
+    all<3>(down, across, places + 2 * down * across);
+    all<8>(down, across, places + 4 * down * across);
+}
+"""
+
+
+@pytest.mark.parametrize(("down", "across"), [(1, 1), (8, 3), (7, 5), (3, 1), (17, 4)])
+def test_bands(gpu, down, across):
+    """Down a band, which the last may not fill, and then to the right."""
+    found = np.full((3, down * across, 2), -1, np.int32)
+    launched(gpu, Config(1, 32), gpu.compile(USING + BANDS, "bands"), down, across, found)
+    for places, height in zip(found.tolist(), (1, 3, 8), strict=True):
+        every = [[row, column] for row in range(down) for column in range(across)]
+        assert places == sorted(every, key=lambda place: (place[0] // height, place[1], place[0]))
+
+
+TASKS = """
+struct alignas(16) Task { int number, is_last, unused[2]; };
+extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, int* seen) {
+    __shared__ TaskList<Task, 2> list;
+    if (threadIdx.x == 0) list.init(2 * 33);
+    __syncwarp();
+    cluster_sync();
+    Stage<2> turn;
+    for (int i = 0; threadIdx.x <= 32; ++i) {   // a warp of readers, and a thread that draws
+        const Task task = threadIdx.x == 32 ? list.draw(turn, given, drawn, count) : list.next(turn);
+        if (task.is_last) break;
+        for (int late = threadIdx.x == 32 ? 0 : i * 20; late >= 0; --late)
+            ((volatile int*)seen)[(blockIdx.x * 33 + threadIdx.x) * count + i] = task.number;
+    }
+    __syncwarp();
+    cluster_sync();
+}
+"""
+
+
+@pytest.mark.parametrize("count", [0, 1, 9])
+def test_each_task_is_drawn_once(gpu, count):
+    """By one cluster, whose CTAs are told the same, and so again in the next launch."""
+    given = np.zeros((count + 2, 4), np.int32)  # two clusters, and a last task for each
+    given[:, 0], given[count:, 1] = np.arange(count + 2), 1
+    drawn, kernel = np.zeros(1, np.int32), gpu.compile(USING + TASKS, "tasks")
+    for seed in range(3):
+        seen = np.full((4, 33, len(given)), -1, np.int32)
+        launched(gpu, Config(2, 64, 2), kernel, given, drawn, len(given), seen, seed=seed)
+        assert drawn[0] == 0
+        assert (seen == seen[::2, :1].repeat(2, axis=0)).all()
+        numbers = [number for cluster in seen[::2, 0] for number in cluster[cluster >= 0]]
+        assert sorted(numbers) == list(range(count))
+
+
+# ---- what is refused, and where it is ----
+
+PART = "Tile<BFLOAT16, Box<16, 64>, SWIZZLE_128B>"
+EPILOGUE = (
+    'extern "C" __global__ void k(const __grid_constant__ TiledMap<{0}> map) {{ __shared__ {0} buffers[2]; {1} }}'
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "statement", "message"),
+    [
+        ("Tile<FLOAT32, Box<16, 32>>", "", "sums leave as BFLOAT16 or FLOAT16"),
+        ("Tile<FLOAT16, Box<32, 64>, SWIZZLE_128B>", "", "16 rows of the sums, a warp's, or 64"),
+        ("Tile<FLOAT16, Box<16, 8>>", "", "a multiple of 16 columns"),
+        (
+            PART,
+            "float sums[160]; out.take(sums, map, Coordinates{0, 0});",
+            "as many parts as the epilogue has, or fewer",
+        ),
+        (PART, "float sums[16]; out.take(sums, map, Coordinates{0, 0});", "a thread has columns / 2 sums"),
+        (PART, "in_roles<3, 24, 168>([] {}, [] {});", "65536 registers, 512 for one thread of each warpgroup"),
+        (PART, "__shared__ TaskList<int> list; list.init(1);", "a task is copied in pieces of 16 bytes"),
+    ],
+)
+def test_misuse_is_named(part, statement, message):
+    with pytest.raises(AssertionError, match=message):
+        cubin(USING + EPILOGUE.format(part, f"Epilogue<{part}, 4> out(buffers); {statement}"), "sm_90a")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_needs_no_wgmma_is_for_every_target(target):
+    sums = "float sums[128] = {}; out.take(sums, map, Coordinates{0, 0}); out.finish();"
+    source = EPILOGUE.format(PART, f"Epilogue<{PART}, 4> out(buffers); {sums}")
+    assert cubin(USING + source + BANDS + TASKS, target).startswith(b"\x7fELF")
+
+
+def test_what_needs_wgmma_says_so():
+    with pytest.raises(AssertionError, match="wgmma"):
+        cubin(USING + PRODUCT, "sm_100a")
+
+
+def test_nothing_is_left_out():
+    """Each function is called above, or by those that are."""
+    used = words([LEAVE, PRODUCT, BANDS, TASKS])
+    inner = {"rounded", "store_number", "store_part", "address", "sync", "is_turned", "rows", "columns", "threads"}
+    defined = set().union(*(defined_in(f"{name}.cuh") for name in HEADERS))
+    assert defined - inner - {"store_rest"} <= used
