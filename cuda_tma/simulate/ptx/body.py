@@ -108,7 +108,8 @@ def _read_statement(cursor: Cursor, body: _Body) -> None:
     if token.kind == "dotted":
         _read_directive(cursor, body)
     elif token.kind == "name" and cursor.peek().text == ":":
-        cursor.next(), cursor.next()
+        cursor.next()
+        cursor.next()
         _read_label(cursor, body, token)
     else:
         guard = None

@@ -131,7 +131,8 @@ def _reference(cursor: Cursor) -> Reference:
     """``symbol``, ``symbol+4``, ``generic(symbol)+4``."""
     generic = cursor.text == "generic" and cursor.peek().text == "("
     if generic:
-        cursor.next(), cursor.next()
+        cursor.next()
+        cursor.next()
     name = cursor.expect_kind("name")
     if generic:
         cursor.expect(")")
