@@ -74,6 +74,7 @@ STORE_ASYNC = {
 }
 
 # The instruction's numbers are the codes in the map, but for these two, and the packed types.
+CLEAR_TF32 = "red.shared::cta.and.b32 [shared(map) + 8], -65537; "
 TF32 = {TensorMapDataType.TFLOAT32: 11, TensorMapDataType.TFLOAT32_FTZ: 12}
 REPLACE = "tensormap.replace.tile.{}.shared::cta.b1024.{} [shared(map)], {}"
 TENSOR_MAP_REPLACE = {
@@ -89,7 +90,8 @@ TENSOR_MAP_REPLACE = {
         for i in range(4)
     },
     **{
-        f"replace_data_type<{int(t)}>(*map);": REPLACE.format("elemtype", "b32", TF32.get(t, ELEMENTS[t].code))
+        f"replace_data_type<{int(t)}>(*map);": ("" if t in TF32 else CLEAR_TF32)
+        + REPLACE.format("elemtype", "b32", TF32.get(t, ELEMENTS[t].code))
         for t in TensorMapDataType
         if t < TensorMapDataType.PACKED_16U4_ALIGN8B
     },
@@ -109,7 +111,7 @@ TENSOR_MAP_REPLACE = {
 }
 # Beyond sm_90: the packed types, and a swizzle's atomicity, which is set back too.
 PACKED = {
-    f"replace_data_type<{int(t)}>(*map);": REPLACE.format("elemtype", "b32", int(t))
+    f"replace_data_type<{int(t)}>(*map);": CLEAR_TF32 + REPLACE.format("elemtype", "b32", int(t))
     for t in TensorMapDataType
     if t >= TensorMapDataType.PACKED_16U4_ALIGN8B
 } | {
