@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from cuda.core import Buffer
 
 from .. import codec
 from .._launch.compiled import compiled_of
@@ -35,6 +36,7 @@ from .ptx import parse
 __all__ = ["Difference", "Watched", "watch"]
 
 _MAP_BYTES = 128
+_parsed = lru_cache(maxsize=16)(parse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class _Watcher:
         for address, data in before.items():
             memory.add(Segment(address, data, f"the allocation at 0x{address:x}"))
         try:
-            module = parse(compiled.ptx)
+            module = _parsed(compiled.ptx)
             program = decode(module, compiled.lowered_name, load_variables(module, memory))
         except (ParseError, UnsupportedInstruction) as error:
             return Watched(compiled.name, skipped=str(error))
@@ -201,9 +203,8 @@ def _plain(argument: Any, known: KernelParameter) -> Any:
         return argument
     if isinstance(known.type, MapType):
         return bytes(create_tensor_map(argument, known.type.options))
-    handle = getattr(argument, "handle", None)
-    if isinstance(handle, int):  # a cuda.core Buffer
-        return handle
+    if isinstance(argument, Buffer):
+        return int(argument.handle)
     return export_tensor(argument).data_pointer
 
 

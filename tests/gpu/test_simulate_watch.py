@@ -1,0 +1,95 @@
+"""The examples' kernels on the GPU and on the simulator, launch by launch: both leave the same bytes."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import cuda_tma
+from cuda_tma import simulate
+from cuda_tma._launch.compiled import compiled_of
+from cuda_tma.simulate import _watch
+
+torch = pytest.importorskip("torch")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LAUNCHES = 400  # at least so many are compared
+_compared: list[int] = []
+
+
+def example(name: str) -> ModuleType:
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        return __import__(name)
+    finally:
+        sys.path.remove(str(EXAMPLES))
+
+
+def sizes(name: str) -> Iterator[tuple]:
+    """What the cases of an example are asked for: small, and different each time."""
+    draw = random.Random(name)
+    if name == "kv_tiles":
+        some = itertools.product((64, 96, 128), (2, 3, 4), (64, 128), ("float16", "bfloat16"))
+        yield from ((*each, 2, 3) for each in some)
+        return
+    for _ in range({"copy_2d": 100, "transpose": 100, "gemm": 80, "conv_im2col": 30, "grouped_gemm": 30}[name]):
+        if name in ("copy_2d", "transpose"):
+            yield 4 * draw.randint(1, 40), 4 * draw.randint(1, 150)
+        elif name == "gemm":
+            yield draw.randint(1, 400), 8 * draw.randint(1, 60), 8 * draw.randint(1, 30)
+        elif name == "conv_im2col":
+            kernel = draw.choice((1, 3))
+            window = kernel, draw.randint(1, 2), draw.randint(0, kernel // 2), draw.randint(1, 2)
+            yield draw.randint(1, 2), 64, draw.randint(5, 12), draw.randint(5, 12), window
+        else:
+            tokens = tuple(draw.randint(1, 90) for _ in range(draw.randint(1, 4)))
+            yield tokens, 8 * draw.randint(1, 40), 8 * draw.randint(1, 20)
+
+
+def assert_same(launches: list[simulate.Watched]) -> None:
+    _compared.append(len(launches))
+    for number, launch in enumerate(launches):
+        assert not launch.skipped, f"launch {number} of {launch.kernel}: {launch.skipped}"
+        assert not launch.report.findings, f"launch {number} of {launch.kernel}: {launch.report}"
+        assert not launch.differences, f"launch {number} of {launch.kernel}: {launch.differences[0]}"
+
+
+@pytest.mark.parametrize("name", ["tiled_load", "replace_address", "fp8_tiles"])
+def test_scripts(device, name):
+    with simulate.watch() as launches:
+        example(name).main()
+    assert launches
+    assert_same(launches)
+
+
+@pytest.mark.parametrize("name", ["copy_2d", "transpose", "kv_tiles", "gemm", "conv_im2col", "grouped_gemm"])
+def test_cases(device, name):
+    """With copies that take effect as late as they may."""
+    with simulate.watch(order="late") as launches:
+        for _, ours, rivals, *_ in example(name).cases([*sizes(name)]):
+            for run in (ours, *rivals.values()):  # what the case checks is what all of them left
+                run()
+    assert_same(launches)
+
+
+def test_enough_launches_were_compared(publish):
+    publish(f"{sum(_compared)} launches of the examples left the same bytes on the GPU and on the simulator")
+    assert sum(_compared) >= LAUNCHES
+
+
+def test_another_kernel_on_the_simulator_is_seen(device, monkeypatch):
+    source = 'extern "C" __global__ void fill(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = VALUE; }'
+    kernel, other = (cuda_tma.compile(source, "fill", defines={"VALUE": value}) for value in (1, 2))
+    monkeypatch.setattr(_watch, "compiled_of", lambda of: compiled_of(other))
+    out = torch.zeros(8, dtype=torch.int32, device="cuda")
+    with simulate.watch() as launches:
+        cuda_tma.launch(device.default_stream, {"grid": 1, "block": 32}, kernel, out, 8)
+    ((difference,),) = [launch.differences for launch in launches]
+    assert (difference.count, difference.address) == (8, out.data_ptr())
+    assert out.tolist() == [1] * 8
