@@ -8,8 +8,14 @@ from .test_header_order import MAP
 
 
 @pytest.fixture(scope="module")
-def machine(device, stream):
-    return Machine(device, stream)
+def machine(device, stream, publish):
+    machine = Machine(device, stream)
+    yield machine
+    publish(
+        f"device header, clusters and roles: {machine.launches} launches leave what NumPy has "
+        "(st.async, red.async, cp.reduce.async.bulk between CTAs, remote and counted arrivals, "
+        "rings of several CTAs and producers, named barriers)"
+    )
 
 
 FILLED = int.from_bytes(bytes([FILL]) * 4, "little")

@@ -13,8 +13,12 @@ from .test_header_order import MAP, SLOT
 
 
 @pytest.fixture(scope="module")
-def machine(device, stream):
-    return Machine(device, stream)
+def machine(device, stream, publish):
+    machine = Machine(device, stream)
+    yield machine
+    publish(
+        f"device header, maps that the GPU changes: {machine.launches} launches, each map the host's to the last byte"
+    )
 
 
 # Threads of the first warp; `mine` is a map in shared memory, which `slot` in global memory becomes.

@@ -11,8 +11,10 @@ from .header_kernels import Machine, Places, place
 
 
 @pytest.fixture(scope="module")
-def machine(device, stream):
-    return Machine(device, stream)
+def machine(device, stream, publish):
+    machine = Machine(device, stream)
+    yield machine
+    publish(f"device header, flags: {machine.launches} launches pass on what was stored before (scopes gpu and sys)")
 
 
 # By one thread each: what is stored by a copy, told by a flag, and loaded by a copy of who found the flag set.
