@@ -8,21 +8,19 @@ from ._group import Group
 from ._lanes import Lanes, as_array, count
 from ._memory import Piece
 from ._observe import Access
-from .ptx import Place
+from .ptx import Instruction
 
 __all__ = ["load", "observe", "store"]
 
-Places = tuple[Place, ...]
-
 
 def load(
-    group: Group, lanes: Lanes, space: str, addresses: np.ndarray, dtype: np.dtype, elements: int, places: Places
+    group: Group, lanes: Lanes, space: str, addresses: np.ndarray, dtype: np.dtype, elements: int, by: Instruction
 ) -> list[np.ndarray]:
     """What lies at the address of each lane: `elements` arrays of a value for each lane."""
     size = dtype.itemsize * elements
     pieces = group.machine.memory.pieces(space, lanes, addresses, size)
     if group.machine.observer is not None:
-        observe(group, "read", lanes, pieces, size, places)
+        observe(group, "read", lanes, pieces, size, by)
     if len(pieces) == 1:
         ((_, buffer, positions, _),) = pieces
         items, view = positions // dtype.itemsize, buffer.typed(dtype)
@@ -36,21 +34,21 @@ def load(
 
 
 def store(
-    group: Group, lanes: Lanes, space: str, addresses: np.ndarray, values: list[np.ndarray], places: Places
+    group: Group, lanes: Lanes, space: str, addresses: np.ndarray, values: list[np.ndarray], by: Instruction
 ) -> None:
     """Write an array of values for each element; where lanes write to one address, the last one stays."""
     dtype = values[0].dtype
     size = dtype.itemsize * len(values)
     pieces = group.machine.memory.pieces(space, lanes, addresses, size, writes=True)
     if group.machine.observer is not None:
-        observe(group, "write", lanes, pieces, size, places)
+        observe(group, "write", lanes, pieces, size, by)
     for piece in pieces:
         items, view = piece.positions // dtype.itemsize, piece.buffer.typed(dtype)
         for i, value in enumerate(values):
             view[items + i] = piece.of(value)
 
 
-def observe(group: Group, kind: str, lanes: Lanes, pieces: list[Piece], size_bytes: int, places: Places) -> None:
+def observe(group: Group, kind: str, lanes: Lanes, pieces: list[Piece], size_bytes: int, by: Instruction) -> None:
     """Tell the observer of accesses by the generic proxy."""
     observer = group.machine.observer
     for piece in pieces:
@@ -58,5 +56,5 @@ def observe(group: Group, kind: str, lanes: Lanes, pieces: list[Piece], size_byt
             start = getattr(piece.buffer, "start", 0)
             some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
             positions = piece.positions + start
-            access = Access(kind, "generic", None, some, piece.space, positions, size_bytes, places)
+            access = Access(kind, "generic", None, some, piece.space, positions, size_bytes, by)
             observer.access(access)

@@ -13,6 +13,7 @@ import numpy as np
 from ._faults import Fault
 from ._group import Group
 from ._lanes import Lanes, as_array
+from ._observe import tell
 from ._program import YIELD, Outcome
 from ._waiting import Parked, Waiting
 
@@ -39,7 +40,7 @@ class ClusterBarriers:
         self._waited[lanes] = True
         self._phases[lanes[0] // self._size] = 0
 
-    def arrive(self, lanes: Lanes) -> None:
+    def arrive(self, lanes: Lanes, relaxed: bool = False) -> None:
         """``barrier.cluster.arrive``."""
         here = as_array(lanes)
         if not self._waited[here].all():
@@ -50,6 +51,7 @@ class ClusterBarriers:
             )
         self._arrived_in[here] = self._phases[here // self._size]
         self._waited[here] = False
+        tell(self._machine, "barrier.cluster.arrive", here, relaxed=relaxed)
         self._complete(np.unique(here // self._size))
 
     def wait(self, group: Group, lanes: Lanes, pc: int) -> Outcome:
@@ -63,6 +65,8 @@ class ClusterBarriers:
             )
         done = self._arrived_in[here] < self._phases[here // self._size]
         self._waited[here[done]] = True
+        if done.any():
+            tell(self._machine, "barrier.cluster.wait", here[done])
         if done.all():
             return None
         if done.any():
@@ -77,6 +81,7 @@ class ClusterBarriers:
             alive = self._machine.alive[lanes]
             if alive.any() and (self._arrived_in[lanes][alive] == self._phases[slot]).all():
                 self._phases[slot] += 1
+                tell(self._machine, "barrier.cluster.complete", lanes, slot=slot)
                 changed = True
         if changed:
             self._machine.progress()

@@ -23,7 +23,7 @@ __all__ = ["BULK", "Issue", "destinations", "each_lane", "submit"]
 BULK = "bulk"  # the kind of groups that cp.async.bulk.commit_group makes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Issue:
     """One thread's asynchronous operation.
 
@@ -34,12 +34,15 @@ class Issue:
     instruction : Instruction
     proxy : str
         ``"async"``, or ``"generic"`` for ``cp.async``.
+    mark : object
+        What the observer has made of the moment at which it was issued.
     """
 
     machine: Machine
     lane: int
     instruction: Instruction
     proxy: str = "async"
+    mark: object = None
 
     @property
     def lanes(self) -> slice:
@@ -59,10 +62,13 @@ class Issue:
         found = self.machine.memory.in_shared("shared", self.lanes, np.array([address]), size_bytes, alignment)
         return int(found[0])
 
-    def observe(self, kind: str, space: str, positions: np.ndarray, size_bytes: int) -> None:
+    def observe(self, kind: str, space: str, positions: np.ndarray, size_bytes: int, signal: int | None = None) -> None:
         """Tell the observer of accesses that the operation makes, when it makes them."""
         if self.machine.observer is not None:
-            access = Access(kind, self.proxy, self, self.lanes, space, positions, size_bytes, self.instruction.places)
+            if self.mark is None:
+                self.mark = self.machine.observer.issue(self.lane, self.instruction, None)
+            mark, by = self.mark, self.instruction
+            access = Access(kind, self.proxy, mark, self.lanes, space, positions, size_bytes, by, signal)
             self.machine.observer.access(access)
 
     @contextmanager
@@ -96,6 +102,8 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
 
         return run
 
+    if issue.machine.observer is not None:
+        issue.mark = issue.machine.observer.issue(issue.lane, issue.instruction, kind)
     cta = int(issue.machine.geometry.cta_of_lane[issue.lane])
     issue.machine.engine.submit(Operation(map(guarded, stages), (cta,)), kind, issue.lane)
 

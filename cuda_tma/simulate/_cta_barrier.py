@@ -14,6 +14,7 @@ import numpy as np
 from ._faults import Fault
 from ._group import Context, Group
 from ._lanes import WARP, Lanes, as_array
+from ._observe import tell
 from ._program import YIELD, Outcome
 from ._waiting import Parked, Waiting
 
@@ -49,6 +50,7 @@ class CtaBarriers:
         here = as_array(lanes)
         if expected is None and self._all_are_here(here, number):
             self._machine.progress()
+            tell(self._machine, "bar.whole", lanes)
             return None
         for cta in np.unique(self._cta_of_lane[here]):
             mine = here[self._cta_of_lane[here] == cta]
@@ -65,7 +67,7 @@ class CtaBarriers:
             self._complete(int(cta), number)
 
     def vote(
-        self, group: Group, lanes: Lanes, pc: int, number: int, expected: int | None, true: np.ndarray, tell: Tell
+        self, group: Group, lanes: Lanes, pc: int, number: int, expected: int | None, true: np.ndarray, vote: Tell
     ) -> Outcome:
         """As :meth:`sync`; at the end each thread is told how many predicates were true."""
         here = as_array(lanes)
@@ -73,7 +75,7 @@ class CtaBarriers:
             chosen = self._cta_of_lane[here] == cta
             barrier = self._arrive(int(cta), number, expected, here[chosen])
             barrier.true += int(true[chosen].sum())
-            barrier.votes.append((Parked(group.context, pc, pc + 1, here[chosen]), tell))
+            barrier.votes.append((Parked(group.context, pc, pc + 1, here[chosen]), vote))
             self._complete(int(cta), number)
         return YIELD
 
@@ -99,6 +101,7 @@ class CtaBarriers:
                 lanes,
             )
         barrier.arrived += len(lanes)
+        tell(self._machine, "bar.arrive", lanes, barrier=(cta, number))
         if expected is not None and barrier.arrived > expected:
             raise Fault(
                 "barrier-divergence",
@@ -113,10 +116,13 @@ class CtaBarriers:
             return
         del self._barriers[cta, number]
         self._machine.progress()
-        for parked, tell in barrier.votes:
-            tell(parked.context, parked.lanes, barrier.true, barrier.arrived)
-        for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
+        for parked, vote in barrier.votes:
+            vote(parked.context, parked.lanes, barrier.true, barrier.arrived)
+        parked_here = [*barrier.parked, *(parked for parked, _ in barrier.votes)]
+        for parked in parked_here:
             self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+        lanes = np.concatenate([p.lanes for p in parked_here]) if parked_here else np.zeros(0, np.int64)
+        tell(self._machine, "bar.complete", lanes, barrier=(cta, number))
 
     def _needed(self, cta: int, barrier: _Barrier) -> int:
         if barrier.expected is not None:

@@ -16,7 +16,7 @@ from ._global_memory import GlobalMemory, Segment
 from ._group import Context
 from ._mbarrier import Mbarriers
 from ._memory import Memory
-from ._observe import Observer
+from ._observe import Observer, tell
 from ._program import Code, Program
 from ._registers import RegisterFile
 from ._scheduler import Scheduler
@@ -128,6 +128,8 @@ class Machine:
 
     def run(self) -> None:
         """Until every thread of the grid has ended, or a fault."""
+        if self.observer is not None:
+            self.observer.begin(self)
         with np.errstate(all="ignore"):
             while self._advance():
                 pass
@@ -185,11 +187,13 @@ class Machine:
         self.memory.clear_shared(ctas)
         self.alive[lanes] = True
         self.cluster_barriers.lanes_in(lanes)
+        tell(self, "start", lanes)
         self.scheduler.add(self._entry, 0, lanes)
 
     def exit(self, lanes: np.ndarray) -> None:
         """Threads end; a cluster whose last thread ends makes room."""
         self.alive[lanes] = False
+        tell(self, "exit", lanes)
         self.progress()
         for slot in np.unique(self.geometry.cta_of_lane[lanes] // self.geometry.cluster_ctas):
             if not self.alive[self.geometry.lanes_of_slot(int(slot))].any():

@@ -16,6 +16,7 @@ import numpy as np
 from ._faults import Fault
 from ._group import Group
 from ._lanes import Lanes, as_array
+from ._observe import tell
 from ._program import YIELD, Outcome
 from ._waiting import Parked, Waiting
 
@@ -161,6 +162,7 @@ class Mbarriers:
     def _complete(self, position: int, barrier: Mbarrier) -> None:
         if barrier.pending == 0 and barrier.tx == 0:
             barrier.phase += 1
+            tell(self._machine, "mbarrier.complete", slice(0, 0), position=position)
             barrier.pending = barrier.count
             barrier.expected = 0
             barrier.came.clear()

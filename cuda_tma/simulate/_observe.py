@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ._lanes import Lanes
-from .ptx import Place
+from .findings import Finding
+from .ptx import Instruction
 
 if TYPE_CHECKING:
     from ._group import Group
+    from ._machine import Machine
 
-__all__ = ["Access", "Event", "Observer", "announce"]
+__all__ = ["Access", "Event", "Observer", "announce", "tell"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +29,7 @@ class Access:
     proxy : str
         ``"generic"``, ``"async"`` or ``"tensormap"``.
     actor : object
-        None for the lanes themselves, else the asynchronous operation that they issued.
+        None for the lanes themselves, else what :meth:`Observer.issue` gave for the operation that they issued.
     lanes : slice or numpy.ndarray
         The threads, or the one that issued the operation.
     space : str
@@ -36,8 +38,10 @@ class Access:
         Where each access begins: an address in global memory, otherwise a byte in the memory of all resident CTAs.
     size_bytes : int
         Of each.
-    places : tuple of Place
-        In the source: the statement, and the calls it is inlined by.
+    instruction : Instruction
+        Whose doing it is.
+    signal : int, optional
+        The mbarrier that is told when the operation is complete.
     """
 
     kind: str
@@ -47,21 +51,41 @@ class Access:
     space: str
     positions: np.ndarray
     size_bytes: int
-    places: tuple[Place, ...]
+    instruction: Instruction
+    signal: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """A synchronisation: its name (``"bar.sync"``, ``"fence.proxy.async"``), who, and on what."""
+    """A synchronisation: its name (``"bar.sync"``, ``"fence.proxy.async"``), who, and on what.
+
+    Attributes
+    ----------
+    name : str
+        The instruction's; or what follows from instructions, such as ``"mbarrier.complete"``, the end of a phase.
+    lanes : slice or numpy.ndarray
+        Those who execute it, or are let go.
+    details : dict
+    instruction : Instruction or None
+    """
 
     name: str
     lanes: Lanes
-    details: dict[str, object]
-    places: tuple[Place, ...]
+    details: dict[str, Any]
+    instruction: Instruction | None = None
 
 
 class Observer(Protocol):
     """A checker."""
+
+    def begin(self, machine: Machine) -> None:
+        """Called before anything runs."""
+
+    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
+        """Called when a thread begins an asynchronous operation; what is given comes back as `Access.actor`.
+
+        `kind` says what kind of groups it is waited for by, if it is.
+        """
 
     def access(self, access: Access) -> None:
         """Called before the access takes effect."""
@@ -69,8 +93,17 @@ class Observer(Protocol):
     def event(self, event: Event) -> None:
         """Called when the event takes effect."""
 
+    def findings(self) -> tuple[Finding, ...]:
+        """Called at the end: what has been found."""
 
-def announce(group: Group, name: str, lanes: Lanes, places: tuple[Place, ...], **details: object) -> None:
+
+def announce(group: Group, name: str, lanes: Lanes, by: Instruction, **details: Any) -> None:
     """Tell the observer, if there is one, of a synchronisation."""
     if group.machine.observer is not None:
-        group.machine.observer.event(Event(name, lanes, details, places))
+        group.machine.observer.event(Event(name, lanes, details, by))
+
+
+def tell(machine: Machine, name: str, lanes: Lanes, **details: Any) -> None:
+    """Tell it of what follows from several instructions."""
+    if machine.observer is not None:
+        machine.observer.event(Event(name, lanes, details))

@@ -48,6 +48,7 @@ def run(
             machine.run()
         except Fault as fault:
             findings = (_finding(fault, machine),)
+    findings = (*findings, *observer.findings()) if observer is not None else findings
     return Report(findings, "".join(machine.output), machine.scheduler.thread_steps)
 
 

@@ -92,7 +92,7 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
     tile = _tile(box, segment)
     _check_end(issue, position, len(tile.smem))
     image, written = _shifted(box.params, position, tile)
-    _observe_box(issue, "write", box, position, len(image))
+    issue.observe("write", "shared", np.array([position]), len(image), barrier)
     place = issue.machine.memory.shared.bytes[position : position + len(image)]
     if written.all():
         place[:] = image
@@ -131,7 +131,7 @@ def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[...,
     def read() -> None:
         size = _size_of(box)
         _check_end(issue, position, size)
-        _observe_box(issue, "read", box, position, size)
+        issue.observe("read", "shared", np.array([position]), size)
         data = issue.machine.memory.shared.bytes[position : position + size].copy()
         taken.append(_unshifted(box.params, position, data))
 
@@ -193,7 +193,3 @@ def _order(swizzle: int, shift: int, size: int) -> np.ndarray | None:
     linear = swizzle_offset(swizzle, offsets + shift) - shift
     order = swizzle_offset(swizzle, linear)
     return None if (order == offsets).all() else order
-
-
-def _observe_box(issue: Issue, kind: str, box: Box, position: int, size: int) -> None:
-    issue.observe(kind, "shared", np.array([position]), size)

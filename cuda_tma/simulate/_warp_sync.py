@@ -9,6 +9,7 @@ import numpy as np
 
 from ._group import Group
 from ._lanes import WARP, WARPGROUP, Lanes, as_array, selected
+from ._observe import tell
 from ._program import YIELD, Outcome
 from ._waiting import Parked, Waiting
 
@@ -58,6 +59,7 @@ class WarpSync:
     def meet(self, group: Group, lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
         """``bar.warp.sync``: threads that part may wait for each other at different ones."""
         if _is_whole(lanes, WARP):
+            tell(self._machine, "bar.warp.sync", lanes)
             return None
         here = as_array(lanes)
         self._arrived[here], self._masks[here] = True, masks
@@ -69,6 +71,9 @@ class WarpSync:
         """Let those go on whose whole mask has arrived, with the same mask."""
         parked, self._met = self._met, []
         done = [~self._missing(p.lanes).any(axis=1) for p in parked]
+        if any(goes.any() for goes in done):
+            free = np.concatenate([each.lanes[goes] for each, goes in zip(parked, done, strict=True)])
+            tell(self._machine, "bar.warp.sync", free, masks=self._masks[free])
         for each, goes in zip(parked, done, strict=True):
             if goes.any():
                 self._arrived[each.lanes[goes]] = False

@@ -23,6 +23,7 @@ from .config import Config
 from .findings import Report
 from .kernel import Kernel, kernel_of
 from .ptx import parse
+from .sanitize import Sanitizer
 from .tensor_map import TensorMap, tensor_map_of
 
 __all__ = ["Device"]
@@ -37,6 +38,10 @@ class Device:
         What kernels are compiled for, and tensor maps are checked for.
     multiprocessor_count : int
         How many there are: that decides how many CTAs run at the same time.
+    sanitize : bool
+        Whether launches are watched for missing synchronisation: races, missing proxy fences. It takes time.
+    strict : bool
+        Whether what is disputed is an error, and not advice.
 
     Examples
     --------
@@ -49,9 +54,17 @@ class Device:
     ((), array([0, 2, 4, 6], dtype=int32))
     """
 
-    def __init__(self, compute_capability: Any = (9, 0), *, multiprocessor_count: int = 8):
+    def __init__(
+        self,
+        compute_capability: Any = (9, 0),
+        *,
+        multiprocessor_count: int = 8,
+        sanitize: bool = True,
+        strict: bool = False,
+    ):
         self.compute_capability = parse_compute_capability(compute_capability)
         self.multiprocessor_count = multiprocessor_count
+        self.sanitize, self.strict = sanitize, strict
         self._memory = GlobalMemory()
 
     @property
@@ -215,7 +228,8 @@ class Device:
         config = Config.of(config)
         settings = Settings(self.multiprocessor_count, order, seed, max_steps)
         block = parameter_block(kernel, arguments, self.address, self._typed_map)
-        return run(kernel, config, block, self._memory, settings)
+        observer = Sanitizer(self.strict) if self.sanitize else None
+        return run(kernel, config, block, self._memory, settings, observer)
 
     def _typed_map(self, array: Any, of_type: MapType) -> TensorMap:
         return self.create_tensor_map(array, of_type.options)

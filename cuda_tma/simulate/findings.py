@@ -54,6 +54,8 @@ class Finding:
         Line of the PTX; 0 for what is no single instruction.
     count : int
         How often.
+    other : tuple of Place
+        The statement that it is in conflict with, if there is one.
     """
 
     kind: str
@@ -64,12 +66,14 @@ class Finding:
     threads: tuple[int, ...] = ()
     ptx_line: int = 0
     count: int = 1
+    other: tuple[Place, ...] = ()
 
     def __str__(self) -> str:
         """As a compiler says it: the place, the severity and kind, the message, and the calls that lead there."""
         where = [f"{place.file}:{place.line}" for place in self.source] or [f"PTX line {self.ptx_line}"]
         lines = [f"{where[0]}: {self.severity}: {self.message} [{self.kind}]"]
         lines += [f"  inlined at {place}" for place in where[1:]]
+        lines += [f"  the other access: {place.file}:{place.line}" for place in self.other[-1:]]
         if self.blocks:
             lines.append(f"  block {self.blocks[0]}{_more(self.blocks)}, thread {self.threads[0]}{_more(self.threads)}")
         return "\n".join(lines)

@@ -106,8 +106,9 @@ private:
     __device__ __forceinline__ void store_part() {
         Part& buffer = buffers[Number % Buffers];
         const bool is_first = threadIdx.x % Shape::threads() == 0;
-        // An earlier store has read this buffer. The thread that issued it knows, and then the others.
-        if (is_first) wait_group_read<Buffers - 1>();
+        // An earlier store has read this buffer: at most those before it in this tile, in the other buffers, may still
+        // read. (The last tile may have ended on any buffer.) The thread that issued them knows, and then the others.
+        if (is_first) wait_group_read<(Number < Buffers ? Number : Buffers - 1)>();
         sync();
 #pragma unroll
         for (int i = 0; i < Shape::columns() / 16; ++i) {

@@ -69,7 +69,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
     combine, address = combination(binder, op, of_type, space), binder.address(where)
     reads = [[binder.read(element, dtype) for element in binder.flat((source,))] for source in sources]
     writes: list[Write] = [binder.write(r, dtype) for r in results if not isinstance(r, Sink)]
-    vector, places = len(reads[0]), binder.instruction.places
+    vector = len(reads[0])
 
     def step(group: Group, lanes: Lanes) -> None:
         addresses = address(group, lanes)
@@ -77,7 +77,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
         for element in range(vector):
             at = addresses + element * dtype.itemsize
             given = [_all(source[element], group, lanes, dtype) for source in reads]
-            old = update(group, lanes, space, at, given, combine, places)
+            old = update(group, lanes, space, at, given, combine, binder.instruction)
             if writes:
                 writes[element](group, lanes, old)
 
@@ -95,14 +95,14 @@ def update(
     addresses: np.ndarray,
     sources: list[np.ndarray],
     combine: Combine,
-    places: tuple,
+    instruction: Instruction,
 ) -> np.ndarray:
     """Combine a value of each lane with memory, in ascending order of lanes; what each lane found."""
     dtype = sources[0].dtype
     old = np.empty(count(lanes), dtype)
     pieces = group.machine.memory.pieces(space, lanes, addresses, dtype.itemsize, writes=True)
     if group.machine.observer is not None:
-        observe(group, "atomic", lanes, pieces, dtype.itemsize, places)
+        observe(group, "atomic", lanes, pieces, dtype.itemsize, instruction)
     for piece in pieces:
         view, items = piece.buffer.typed(dtype), piece.positions // dtype.itemsize
         chosen = np.arange(len(old)) if piece.chosen is None else piece.chosen

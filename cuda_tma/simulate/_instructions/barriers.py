@@ -84,7 +84,7 @@ def barrier_cluster(binder: Binder) -> Step:
     parts, pc = binder.instruction.opcode, binder.pc
 
     def arrive(group: Group, lanes: Lanes) -> None:
-        group.machine.cluster_barriers.arrive(lanes)
+        group.machine.cluster_barriers.arrive(lanes, "relaxed" in parts)
 
     if "wait" in parts:
         return lambda group, lanes: group.machine.cluster_barriers.wait(group, lanes, pc)

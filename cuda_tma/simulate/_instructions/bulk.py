@@ -55,8 +55,8 @@ def _read_global(issue: Issue, address: int, size: int) -> np.ndarray:
     return segment.bytes[start : start + size]
 
 
-def _shared(issue: Issue, position: int, size: int, kind: str) -> np.ndarray:
-    issue.observe(kind, "shared", np.array([position]), size)
+def _shared(issue: Issue, position: int, size: int, kind: str, signal: int | None = None) -> np.ndarray:
+    issue.observe(kind, "shared", np.array([position]), size, signal)
     return issue.machine.memory.shared.bytes[position : position + size]
 
 
@@ -93,8 +93,8 @@ def _deliver(issue: Issue, origin: int, size: int, place: int, barrier: int, fro
     if from_global:
         data = _read_global(issue, origin, size)
     else:
-        data = _shared(issue, issue.position(origin, size or 1, _MULTIPLE), size, "read").copy()
-    _shared(issue, place, size, "write")[:] = data
+        data = _shared(issue, issue.position(origin, size or 1, _MULTIPLE), size, "read", barrier).copy()
+    _shared(issue, place, size, "write", barrier)[:] = data
     issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}")
 
 
@@ -163,7 +163,7 @@ def _submit_reduction(
     taken: list[np.ndarray] = []
 
     def read() -> None:
-        taken.append(_shared(issue, position, size, "read").copy())
+        taken.append(_shared(issue, position, size, "read", barrier).copy())
 
     def write() -> None:
         if barrier is None:
@@ -171,7 +171,7 @@ def _submit_reduction(
             issue.observe("write", "global", np.array([target]), size)
             place = segment.bytes[start : start + size].view(dtype)
         else:
-            place = _shared(issue, target, size, "write").view(dtype)
+            place = _shared(issue, target, size, "write", barrier).view(dtype)
         place[:] = combine(place.copy(), taken[0].view(dtype))
         if barrier is not None:
             issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}")
@@ -187,10 +187,10 @@ def cp_async_bulk_prefetch(binder: Binder) -> Step:
 
 @instruction("cp.async.bulk.commit_group", section=SECTION.format("cp.async.bulk.commit_group"))
 def commit_group(binder: Binder) -> Step:
-    places = binder.instruction.places
+    by = binder.instruction
 
     def step(group: Group, lanes: Lanes) -> None:
-        announce(group, "cp.async.bulk.commit_group", lanes, places)
+        announce(group, "cp.async.bulk.commit_group", lanes, by)
         group.machine.engine.commit(BULK, as_array(lanes).tolist())
 
     return step
@@ -202,11 +202,11 @@ def wait_group(binder: Binder) -> Step:
     (most,) = binder.instruction.operands
     if not isinstance(most, Immediate):
         raise binder.unsupported("a count that is no constant")
-    name, places = ".".join(binder.instruction.opcode), binder.instruction.places
+    name, by = ".".join(binder.instruction.opcode), binder.instruction
     stages = 1 if "read" in binder.instruction.opcode else None
 
     def step(group: Group, lanes: Lanes) -> None:
         group.machine.engine.wait(BULK, as_array(lanes).tolist(), most.value, stages)
-        announce(group, name, lanes, places, most=most.value)
+        announce(group, name, lanes, by, most=most.value)
 
     return step

@@ -70,7 +70,7 @@ def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> 
 @instruction("cp.async.commit_group", section=SECTION.format("cp.async.commit_group"))
 def commit_group(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
-        announce(group, "cp.async.commit_group", lanes, binder.instruction.places)
+        announce(group, "cp.async.commit_group", lanes, binder.instruction)
         group.machine.engine.commit(_KIND, as_array(lanes).tolist())
 
     return step
@@ -87,7 +87,7 @@ def wait_group(binder: Binder) -> Step:
         if is_all:
             group.machine.engine.commit(_KIND, owners)
         group.machine.engine.wait(_KIND, owners, most)
-        announce(group, ".".join(binder.instruction.opcode), lanes, binder.instruction.places, most=most)
+        announce(group, ".".join(binder.instruction.opcode), lanes, binder.instruction, most=most)
 
     return step
 
@@ -100,7 +100,9 @@ def mbarrier_arrive(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         barriers, engine = group.machine.mbarriers, group.machine.engine
-        at = positions(group, lanes).tolist()
+        where = positions(group, lanes)
+        announce(group, "cp.async.mbarrier.arrive", lanes, binder.instruction, positions=where)
+        at = where.tolist()
         for (_, issue), position in zip(each_lane(group, lanes, binder.instruction, "generic"), at, strict=True):
             if not counted:
                 barriers.at(position).pending += 1

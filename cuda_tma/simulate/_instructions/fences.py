@@ -10,6 +10,6 @@ from ._table import instruction
 
 @instruction("fence", "membar", section="Parallel Synchronization and Communication Instructions: membar, fence")
 def fence(binder: Binder) -> Step:
-    name, places = ".".join(binder.instruction.opcode), binder.instruction.places
+    name, by = ".".join(binder.instruction.opcode), binder.instruction
 
-    return lambda group, lanes: announce(group, name, lanes, places)
+    return lambda group, lanes: announce(group, name, lanes, by)

@@ -20,7 +20,7 @@ SECTION = "Data Movement and Conversion Instructions: {}"
 def ld(binder: Binder) -> Step:
     parts = binder.instruction.opcode
     results, source = binder.flat(binder.instruction.operands[:1]), binder.instruction.operands[1]
-    dtype, space, places = dtype_of(parts[-1]), space_of(parts), binder.instruction.places
+    dtype, space = dtype_of(parts[-1]), space_of(parts)
     writes = [binder.write(result, dtype) for result in results]
     if space == "param" and isinstance(source, Address) and isinstance(source.base, Symbol):
         return _ld_param(binder, source.base, source.offset, dtype, writes)
@@ -29,12 +29,12 @@ def ld(binder: Binder) -> Step:
         (write,) = writes
 
         def one(group: Group, lanes: Lanes) -> None:
-            write(group, lanes, load(group, lanes, space, address(group, lanes), dtype, 1, places)[0])
+            write(group, lanes, load(group, lanes, space, address(group, lanes), dtype, 1, binder.instruction)[0])
 
         return one
 
     def step(group: Group, lanes: Lanes) -> None:
-        values = load(group, lanes, space, address(group, lanes), dtype, elements, places)
+        values = load(group, lanes, space, address(group, lanes), dtype, elements, binder.instruction)
         for write, value in zip(writes, values, strict=True):
             write(group, lanes, value)
 
@@ -69,7 +69,7 @@ def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writ
 def st(binder: Binder) -> Step:
     parts = binder.instruction.opcode
     target, *values = binder.instruction.operands
-    dtype, space, places = dtype_of(parts[-1]), space_of(parts), binder.instruction.places
+    dtype, space = dtype_of(parts[-1]), space_of(parts)
     reads = [binder.read(value, dtype) for value in binder.flat(tuple(values))]
     if space == "param" and isinstance(target, Address) and isinstance(target.base, Symbol):
         return _st_param(binder, target.base, target.offset, dtype, reads)
@@ -77,7 +77,7 @@ def st(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         given = [np.asarray(read(group, lanes), dtype) for read in reads]
-        store(group, lanes, space, address(group, lanes), given, places)
+        store(group, lanes, space, address(group, lanes), given, binder.instruction)
 
     return step
 

@@ -24,7 +24,7 @@ class Rows:
 
     def __init__(self, binder: Binder, address: Address64, move: MatrixMove):
         self._address, self._lanes = address, 8 * move.count
-        self._space, self._places = space_of(binder.instruction.opcode), binder.instruction.places
+        self._space, self._instruction = space_of(binder.instruction.opcode), binder.instruction
 
     def __call__(self, group: Group, warps: Warps, kind: str) -> np.ndarray:
         """As items of 16 bytes of `Memory.shared`: [warps, rows]."""
@@ -34,7 +34,7 @@ class Rows:
         positions = memory.in_shared(self._space, givers, addresses, _ROW.itemsize, _ROW.itemsize)
         if group.machine.observer is not None:
             piece = Piece(None, memory.shared, positions, "shared")
-            observe(group, kind, givers, [piece], _ROW.itemsize, self._places)
+            observe(group, kind, givers, [piece], _ROW.itemsize, self._instruction)
         return positions.reshape(-1, self._lanes) // _ROW.itemsize
 
 

@@ -39,11 +39,11 @@ def _with_value(act: Callable[[Group, int, int], None]) -> Callable[[Binder], St
     def bind(binder: Binder) -> Step:
         where, value = binder.instruction.operands
         positions, read = positions_of(binder, where), binder.read(value, U32)
-        name, places = ".".join(binder.instruction.opcode[:2]), binder.instruction.places
+        name, by = ".".join(binder.instruction.opcode[:2]), binder.instruction
 
         def step(group: Group, lanes: Lanes) -> None:
             at, values = positions(group, lanes), _values(read, group, lanes)
-            announce(group, name, lanes, places, positions=at, values=values)
+            announce(group, name, lanes, by, positions=at, values=values)
             for position, number in zip(at.tolist(), values, strict=True):
                 act(group, position, number)
 
@@ -69,11 +69,11 @@ def complete_tx(binder: Binder) -> Step:
 
 @instruction("mbarrier.inval", section=SECTION.format("inval"))
 def inval(binder: Binder) -> Step:
-    positions, places = positions_of(binder, binder.instruction.operands[0]), binder.instruction.places
+    positions, by = positions_of(binder, binder.instruction.operands[0]), binder.instruction
 
     def step(group: Group, lanes: Lanes) -> None:
         at = positions(group, lanes)
-        announce(group, "mbarrier.inval", lanes, places, positions=at)
+        announce(group, "mbarrier.inval", lanes, by, positions=at)
         for position in at.tolist():
             group.machine.mbarriers.invalidate(position)
 
@@ -88,12 +88,12 @@ def arrive(binder: Binder) -> Step:
     positions = positions_of(binder, operands[0])
     read = binder.read(operands[1], U32) if len(operands) > 1 else None
     expects, drops = "expect_tx" in parts, "arrive_drop" in parts
-    name, places = ".".join(parts), binder.instruction.places
+    name, by = ".".join(parts), binder.instruction
 
     def step(group: Group, lanes: Lanes) -> None:
         barriers, at = group.machine.mbarriers, positions(group, lanes)
         values = [1] * len(at) if read is None else _values(read, group, lanes)
-        announce(group, name, lanes, places, positions=at, values=values)
+        announce(group, name, lanes, by, positions=at, values=values)
         states = []
         for position, value in zip(at.tolist(), values, strict=True):
             if expects:
@@ -150,8 +150,8 @@ def try_wait(binder: Binder) -> Step:
 
 
 def _announce_waited(binder: Binder, group: Group, lanes: Lanes, at: np.ndarray, done: np.ndarray) -> None:
-    name, places = ".".join(binder.instruction.opcode), binder.instruction.places
-    announce(group, name, lanes, places, positions=at, done=done)
+    name, by = ".".join(binder.instruction.opcode), binder.instruction
+    announce(group, name, lanes, by, positions=at, done=done)
 
 
 def _waiting(binder: Binder) -> tuple[Write, Address64, Read]:

@@ -32,7 +32,9 @@ def asynchronous(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
         values = np.stack([np.broadcast_to(read(group, lanes), (count(lanes),)) for read in reads], axis=1)
         ends = zip(to(group, lanes).tolist(), at(group, lanes).tolist(), strict=True)
-        for (i, issue), (address, signal) in zip(each_lane(group, lanes, binder.instruction), ends, strict=True):
+        for (i, issue), (address, signal) in zip(
+            each_lane(group, lanes, binder.instruction, "generic"), ends, strict=True
+        ):
             with issue.faults():
                 place, told = issue.position(address, size, size), issue.position(signal, BYTES, BYTES)
                 submit(issue, partial(_put, issue, place, values[i].astype(dtype), combine, told))
@@ -43,6 +45,6 @@ def asynchronous(binder: Binder) -> Step:
 def _put(issue: Issue, place: int, values: np.ndarray, combine: Combine, barrier: int) -> None:
     memory = issue.machine.memory.shared.typed(values.dtype)
     first = place // values.itemsize
-    issue.observe("write", "shared", np.array([place]), values.nbytes)
+    issue.observe("write", "shared", np.array([place]), values.nbytes, barrier)
     memory[first : first + len(values)] = combine(memory[first : first + len(values)].copy(), values)
     issue.machine.mbarriers.complete_tx(barrier, values.nbytes, f"the store at {issue.name}")

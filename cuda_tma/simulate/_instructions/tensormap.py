@@ -60,7 +60,9 @@ def tensormap_replace(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         news = np.broadcast_to(read(group, lanes), (count(lanes),)).tolist()
-        given = zip(each_lane(group, lanes, binder.instruction), address(group, lanes).tolist(), news, strict=True)
+        given = zip(
+            each_lane(group, lanes, binder.instruction, "generic"), address(group, lanes).tolist(), news, strict=True
+        )
         for (_, issue), at, value in given:
             with issue.faults():
                 data = _map(issue, space, at, "write")
@@ -114,13 +116,13 @@ def cp_fenceproxy(binder: Binder) -> Step:
     """A map from shared memory to global memory, and a fence."""
     target, source, _ = binder.instruction.operands
     to, origin = binder.address(target), binder.address(source)
-    name, places = ".".join(binder.instruction.opcode), binder.instruction.places
+    name, by = ".".join(binder.instruction.opcode), binder.instruction
 
     def step(group: Group, lanes: Lanes) -> None:
         ends = zip(to(group, lanes).tolist(), origin(group, lanes).tolist(), strict=True)
-        for (_, issue), (there, here) in zip(each_lane(group, lanes, binder.instruction), ends, strict=True):
+        for (_, issue), (there, here) in zip(each_lane(group, lanes, binder.instruction, "generic"), ends, strict=True):
             with issue.faults():
                 _map(issue, "global", there, "write")[:] = _map(issue, "shared", here, "read")
-        announce(group, name, lanes, places)
+        announce(group, name, lanes, by)
 
     return step

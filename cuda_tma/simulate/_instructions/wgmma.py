@@ -118,11 +118,11 @@ def _index(rows: Lanes, warpgroups: np.ndarray) -> tuple:
 )
 def order(binder: Binder) -> Step:
     """For an observer."""
-    pc, name, places = binder.pc, ".".join(binder.instruction.opcode), binder.instruction.places
+    pc, name, by = binder.pc, ".".join(binder.instruction.opcode), binder.instruction
     values = [operand.value for operand in binder.instruction.operands if isinstance(operand, Immediate)]
 
     def act(group: Group, lanes: Lanes) -> None:
-        announce(group, name, lanes, places, values=values)
+        announce(group, name, lanes, by, values=values)
 
     def step(group: Group, lanes: Lanes) -> Outcome:
         return when_together(group, lanes, pc, act, width=WARPGROUP)

@@ -1,0 +1,148 @@
+"""What barriers carry from those who arrive to those who wait: clocks, phase by phase."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._lanes import WARP, Lanes, as_array
+from .._observe import Event
+from .clocks import Clocks
+
+__all__ = ["Barriers", "Phases"]
+
+
+@dataclass(slots=True)
+class Phases:
+    """Of one barrier that is arrived at and waited for apart.
+
+    Attributes
+    ----------
+    pending, ready : numpy.ndarray or None, [2, column]
+        What those knew who have arrived in the present phase, and in those that are complete.
+    completions : int
+    """
+
+    pending: np.ndarray | None = None
+    ready: np.ndarray | None = None
+    completions: int = 0
+
+    def arrive(self, clocks: Clocks, clock: np.ndarray) -> None:
+        """Somebody arrives, with what it knows."""
+        self.pending = clock if self.pending is None else np.maximum(clocks.fitting(self.pending), clock)
+
+    def complete(self, clocks: Clocks) -> None:
+        """The phase ends: who waits for it knows what those knew who arrived."""
+        self.completions += 1
+        if self.pending is not None:
+            self.ready = self.pending.copy()
+
+    def signalled(self, clocks: Clocks, column: int) -> None:
+        """Operations of this phase have completed: a column of the barrier itself says so."""
+        if self.ready is None:
+            self.ready = np.zeros((2, clocks.rows.shape[2]), np.int32)
+        self.ready = clocks.fitting(self.ready)
+        self.ready[:, column] = self.completions
+
+
+class Barriers:
+    """``bar``, ``barrier.cluster``, ``bar.warp.sync`` and mbarriers of all resident clusters."""
+
+    def __init__(self, clocks: Clocks, lanes_of_cta: int):
+        self._clocks, self._lanes_of_cta = clocks, lanes_of_cta
+        self._of_ctas: dict[tuple[int, int], np.ndarray] = {}
+        self._of_clusters: defaultdict[int, Phases] = defaultdict(Phases)
+        self.mbarriers: defaultdict[int, Phases] = defaultdict(Phases)
+
+    def forget(self, slot: int, ctas: range, pitch: int) -> None:
+        """Another cluster begins."""
+        self._of_clusters.pop(slot, None)
+        for key in [key for key in self._of_ctas if key[0] in ctas]:
+            del self._of_ctas[key]
+        for position in [position for position in self.mbarriers if position // pitch in ctas]:
+            del self.mbarriers[position]
+
+    # ---- warps and CTAs ----
+
+    def warp(self, event: Event) -> None:
+        """``bar.warp.sync``: the threads of each mask."""
+        masks = event.details.get("masks")
+        if masks is None:
+            self._clocks.meet(event.lanes, WARP)
+            return
+        here = as_array(event.lanes)
+        groups = here // WARP << WARP | masks.astype(np.int64)
+        for group in np.unique(groups):
+            self._clocks.meet(here[groups == group], WARP)
+
+    def whole(self, event: Event) -> None:
+        """All threads of some CTAs at once."""
+        self._clocks.meet(event.lanes, self._lanes_of_cta)
+
+    def arrive(self, event: Event) -> None:
+        """Some threads, at one of the barriers of their CTA."""
+        key, clock = event.details["barrier"], self._clocks.released(event.lanes)
+        known = self._of_ctas.get(key)
+        self._of_ctas[key] = clock if known is None else np.maximum(self._clocks.fitting(known), clock)
+
+    def complete(self, event: Event) -> None:
+        """Those who wait at it go on."""
+        clock = self._of_ctas.pop(event.details["barrier"])
+        if len(lanes := as_array(event.lanes)):
+            self._clocks.acquire(lanes, clock)
+
+    # ---- clusters ----
+
+    def cluster_arrive(self, event: Event) -> None:
+        """A relaxed arrival gives what a fence before it has made ready."""
+        here = as_array(event.lanes)
+        for slot in np.unique(here // self._clocks.threads).tolist():
+            mine = here[here // self._clocks.threads == slot]
+            give = self._clocks.published if event.details["relaxed"] else self._clocks.released
+            self._of_clusters[slot].arrive(self._clocks, give(mine))
+
+    def cluster_complete(self, event: Event) -> None:
+        self._of_clusters[event.details["slot"]].complete(self._clocks)
+
+    def cluster_wait(self, event: Event) -> None:
+        here = as_array(event.lanes)
+        for slot in np.unique(here // self._clocks.threads).tolist():
+            ready = self._of_clusters[slot].ready
+            if ready is not None:
+                self._clocks.acquire(here[here // self._clocks.threads == slot], ready)
+
+    # ---- mbarriers ----
+
+    def mbarrier_arrive(self, event: Event, relaxed: bool) -> None:
+        """Each barrier learns what those know who arrive there."""
+        give = self._clocks.published if relaxed else self._clocks.released
+        for position, lanes in _by_position(event.lanes, event.details["positions"]):
+            self.mbarriers[position].arrive(self._clocks, give(lanes))
+
+    def mbarrier_complete(self, position: int, slot: int) -> None:
+        """A phase ends."""
+        phases = self.mbarriers[position]
+        phases.complete(self._clocks)
+        phases.signalled(self._clocks, self._clocks.column(slot, ("mbarrier", position)))
+
+    def mbarrier_wait(self, event: Event, relaxed: bool) -> None:
+        """Lanes that have found a phase complete; a relaxed look needs a fence to count."""
+        take = self._clocks.notice if relaxed else self._clocks.acquire
+        done = np.broadcast_to(event.details["done"], event.details["positions"].shape)
+        for position, lanes in _by_position(as_array(event.lanes)[done], event.details["positions"][done]):
+            ready = self.mbarriers[position].ready
+            if ready is not None:
+                take(lanes, ready)
+
+
+def _by_position(lanes: Lanes, positions: np.ndarray) -> list[tuple[int, Lanes]]:
+    """The lanes that name each position."""
+    if not len(positions):
+        return []
+    first = int(positions[0])
+    if (positions == first).all():
+        return [(first, lanes)]
+    here = as_array(lanes)
+    return [(int(position), here[positions == position]) for position in np.unique(positions)]

@@ -1,0 +1,376 @@
+"""A checker of synchronisation: watches a launch, and says which accesses nothing orders, or no proxy fence separates.
+
+Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections of the instructions named below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from .._lanes import WARP, WARPGROUP, Lanes, as_array
+from .._observe import Access, Event
+from ..findings import Finding
+from ..ptx import Instruction
+from .barriers import Barriers
+from .clocks import FENCED, ORDERED, Clocks
+from .ledger import Ledger
+from .operations import Groups, Mark
+from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
+from .units import unit_bytes_of
+from .words import Words
+
+if TYPE_CHECKING:
+    from .._machine import Machine
+
+__all__ = ["Sanitizer"]
+
+_STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
+_RELEASING = ("mbarrier.arrive", "mbarrier.arrive_drop")
+_READ, _WRITE = "read", "write"
+
+
+class Sanitizer:
+    """An observer of one launch.
+
+    Parameters
+    ----------
+    strict : bool
+        Whether what is disputed counts as an error.
+    """
+
+    def __init__(self, strict: bool = False):
+        self._strict = strict
+        self._ledger = Ledger()
+        self._strong: dict[int, int] = {}
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What has been found."""
+        return self._ledger.findings()
+
+    def begin(self, machine: Machine) -> None:
+        """For this launch."""
+        memory, geometry = machine.memory, machine.geometry
+        self._machine, self._pitch = machine, memory.shared_pitch
+        self._clocks = Clocks(geometry)
+        self._barriers = Barriers(self._clocks, geometry.lanes_of_cta)
+        self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(machine.program))
+        self._groups: dict[tuple[str, int], Groups] = {}
+        self._landing: dict[int, tuple[int, int, Mark]] = {}  # by mbarrier: column, phase, the last load
+        self._inits: dict[int, tuple[int, int, int]] = {}  # by mbarrier: who made it, when, by what
+        self._fenced_inits: set[int] = set()
+        self._words = Words(machine, self._clocks, self._ledger, self._shadow.unit_bytes)
+        self._events = self._table()
+
+    def _table(self) -> dict[str, Callable[[Event], None]]:
+        barriers = self._barriers
+        return {
+            "start": self._start,
+            "exit": self._exit,
+            "bar.whole": barriers.whole,
+            "bar.arrive": barriers.arrive,
+            "bar.complete": barriers.complete,
+            "bar.warp.sync": barriers.warp,
+            "barrier.cluster.arrive": barriers.cluster_arrive,
+            "barrier.cluster.complete": barriers.cluster_complete,
+            "barrier.cluster.wait": barriers.cluster_wait,
+            "mbarrier.init": self._mbarrier_init,
+            "mbarrier.complete": self._mbarrier_complete,
+        }
+
+    # ---- events ----
+
+    def event(self, event: Event) -> None:
+        """Told by the machine."""
+        act = self._events.get(event.name)
+        if act is None:
+            act = self._events[event.name] = self._by_prefix(event.name)
+        act(event)
+
+    def _by_prefix(self, name: str) -> Callable[[Event], None]:
+        parts = name.split(".")
+        if parts[0] == "mbarrier":
+            return self._mbarrier_use(parts)
+        if parts[0] in ("fence", "membar"):
+            return self._fence(parts)
+        if parts[:1] == ["wgmma"]:
+            return {"fence": self._wgmma_fence, "commit_group": self._wgmma_commit}.get(parts[1], self._wgmma_wait)
+        if parts[:2] == ["cp", "async"]:
+            return self._copies(parts)
+        return _ignored
+
+    def _start(self, event: Event) -> None:
+        lanes = as_array(event.lanes)
+        slot, ctas = self._clocks.slot_of(int(lanes[0])), self._machine.geometry.cluster_ctas
+        resident = range(slot * ctas, (slot + 1) * ctas)
+        self._clocks.start(lanes)
+        self._barriers.forget(slot, resident, self._pitch)
+        self._shadow.forget(self._shadow.range(resident.start * self._pitch, ctas * self._pitch))
+        for table in (self._landing, self._inits):
+            for position in [p for p in table if p // self._pitch in resident]:
+                del table[position]
+        for key in [key for key in self._groups if key[1] // self._clocks.threads == slot]:
+            del self._groups[key]
+
+    def _fence(self, parts: list[str]) -> Callable[[Event], None]:
+        if parts[1:3] == ["proxy", "async"] and "global" not in parts:
+            return lambda event: self._clocks.fence(event.lanes)
+        if parts[1] == "proxy":
+            return _ignored
+        if parts[1] == "mbarrier_init":
+            return self._fence_inits
+        return lambda event: self._clocks.memory_fence(event.lanes)
+
+    def _fence_inits(self, event: Event) -> None:
+        self._clocks.memory_fence(event.lanes)
+        columns = {*(as_array(event.lanes)).tolist()}
+        self._fenced_inits |= {position for position, (lane, _, _) in self._inits.items() if lane in columns}
+
+    # ---- mbarriers ----
+
+    def _mbarrier_init(self, event: Event) -> None:
+        positions, lanes = event.details["positions"], as_array(event.lanes)
+        by = cast(Instruction, event.instruction)
+        self._by_threads(lanes, positions, 8, _WRITE, by)
+        site = self._ledger.site(by)
+        for position, lane in zip(positions.tolist(), lanes.tolist(), strict=True):
+            self._inits[position] = (lane, int(self._clocks.own(np.array([lane]))[0]), site)
+            self._fenced_inits.discard(position)
+
+    def _mbarrier_complete(self, event: Event) -> None:
+        position = event.details["position"]
+        self._barriers.mbarrier_complete(position, self._slot_at(position))
+
+    def _mbarrier_use(self, parts: list[str]) -> Callable[[Event], None]:
+        relaxed = "relaxed" in parts
+
+        def use(event: Event) -> None:
+            by = cast(Instruction, event.instruction)
+            self._by_threads(as_array(event.lanes), event.details["positions"], 8, _READ, by)
+            if ".".join(parts[:2]) in _RELEASING:
+                self._barriers.mbarrier_arrive(event, relaxed)
+            elif "done" in event.details:
+                self._barriers.mbarrier_wait(event, relaxed)
+
+        return use
+
+    def _slot_at(self, position: int) -> int:
+        return position // self._pitch // self._machine.geometry.cluster_ctas
+
+    # ---- groups ----
+
+    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
+        """An operation begins."""
+        if instruction.opcode[0] == "wgmma":
+            first = lane // WARPGROUP * WARPGROUP
+            clock, kind = self._clocks.rows[:, first : first + WARPGROUP].max(axis=1), "wgmma"
+        else:
+            clock = self._clocks.rows[:, lane].copy()
+        cluster = self._machine.geometry.cluster_of_slot[self._clocks.slot_of(lane)]
+        mark = Mark(lane, cluster, instruction, clock)
+        if kind is not None:
+            mark.group = (kind, lane)
+            self._groups.setdefault(mark.group, Groups()).issue(mark)
+        return mark
+
+    def _owned(self, kind: str, lanes: Lanes) -> list[tuple[int, Groups]]:
+        """The groups of some lanes, or warpgroups by their first lane."""
+        among = {*as_array(lanes).tolist()}
+        return [(owner, groups) for (of, owner), groups in self._groups.items() if of == kind and owner in among]
+
+    def _copies(self, parts: list[str]) -> Callable[[Event], None]:
+        kind = "bulk" if "bulk" in parts else "cp.async"
+        if "mbarrier" in parts:
+            return self._cp_async_arrive
+        if "commit_group" in parts:
+            return lambda event: self._commit(kind, event)
+        if kind == "bulk":
+            return lambda event: self._bulk_wait(event, "read" in parts)
+        return lambda event: self._cp_async_wait(event, "wait_all" in parts)
+
+    def _commit(self, kind: str, event: Event) -> None:
+        for _, groups in self._owned(kind, event.lanes):
+            groups.committed += 1
+
+    def _bulk_wait(self, event: Event, only_read: bool) -> None:
+        for lane, groups in self._owned("bulk", event.lanes):
+            done = groups.wait(event.details["most"])
+            for what in ("read",) if only_read else ("read", "write"):
+                column = self._clocks.column(self._clocks.slot_of(lane), ("bulk", lane, what))
+                self._clocks.complete(slice(lane, lane + 1), column, done)
+
+    def _cp_async_wait(self, event: Event, everything: bool) -> None:
+        for lane, groups in self._owned("cp.async", event.lanes):
+            groups.committed += everything
+            column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
+            here = slice(lane, lane + 1)
+            self._clocks.complete(here, column, groups.wait(event.details["most"]), fenced=False)
+
+    def _cp_async_arrive(self, event: Event) -> None:
+        """The barrier is told when what the thread has begun is complete."""
+        groups = dict(self._owned("cp.async", event.lanes))
+        for lane, position in zip(as_array(event.lanes).tolist(), event.details["positions"].tolist(), strict=True):
+            if lane in groups:
+                groups[lane].committed += 1  # what begins later is not told of
+                column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, _WRITE))
+                clock = np.zeros((2, self._clocks.rows.shape[2]), np.int32)
+                clock[ORDERED, column] = groups[lane].committed
+                self._barriers.mbarriers[position].arrive(self._clocks, clock)
+
+    def _wgmma_fence(self, event: Event) -> None:
+        """Registers are not watched."""
+
+    def _wgmma_commit(self, event: Event) -> None:
+        for _, groups in self._owned("wgmma", event.lanes):
+            groups.committed += 1
+
+    def _wgmma_wait(self, event: Event) -> None:
+        for first, groups in self._owned("wgmma", event.lanes):
+            column = self._clocks.column(self._clocks.slot_of(first), ("wgmma", first, "read"))
+            done = groups.wait(event.details["values"][0])
+            self._clocks.complete(slice(first, first + WARPGROUP), column, done)
+
+    # ---- the end ----
+
+    def _exit(self, event: Event) -> None:
+        for lane, groups in self._owned("bulk", event.lanes):
+            if (mark := groups.open) is not None:
+                self._words.exit_while_reading(mark, lane)
+        for first, groups in self._owned("wgmma", event.lanes):
+            if (mark := groups.open) is not None:
+                self._words.exit_before_product(mark, first)
+        size = self._machine.geometry.lanes_of_cta
+        for cta in np.unique(as_array(event.lanes) // size).tolist():
+            if not self._machine.alive[cta * size : (cta + 1) * size].any():
+                self._end_of_cta(cta)
+
+    def _end_of_cta(self, cta: int) -> None:
+        size = self._machine.geometry.lanes_of_cta
+        for position, (column, phase, mark) in self._landing.items():
+            if position // self._pitch != cta:
+                continue
+            if self._clocks.rows[ORDERED, cta * size : (cta + 1) * size, column].max() < phase:
+                self._words.exit_while_landing(mark, cta, position)
+
+    # ---- accesses ----
+
+    def access(self, access: Access) -> None:
+        """Told by the machine, in the order in which accesses take effect."""
+        if access.space != "shared":
+            return
+        if access.actor is None:
+            lanes = as_array(access.lanes)
+            self._by_threads(lanes, access.positions, access.size_bytes, access.kind, access.instruction)
+        else:
+            self._by_operation(access, cast(Mark, access.actor))
+
+    def _is_strong(self, instruction: Instruction) -> int:
+        found = self._strong.get(id(instruction))
+        if found is None:
+            parts = instruction.opcode
+            uses_barrier = parts[0] == "mbarrier" and parts[1] not in ("init", "inval")
+            found = STRONG if uses_barrier or _STRONG & {*parts} else WEAK
+            self._strong[id(instruction)] = found
+        return found
+
+    def _by_threads(
+        self, lanes: np.ndarray, positions: np.ndarray, size_bytes: int, kind: str, instruction: Instruction
+    ) -> None:
+        """Accesses through the generic proxy."""
+        clocks, shadow = self._clocks, self._shadow
+        units = shadow.units(positions, size_bytes)
+        each = units.shape[1]
+        who, units = np.repeat(lanes, each) if each > 1 else lanes, units.ravel()
+        site = self._ledger.site(instruction)
+        strong = STRONG if kind == "atomic" else self._is_strong(instruction)
+
+        def look(columns: np.ndarray) -> np.ndarray:
+            return clocks.rows[ORDERED, who, columns]
+
+        if (found := shadow.after_write(units, look, strong)) is not None:
+            self._conflict_of_threads(found, who, kind, instruction)
+        stamps = stamps_of(who % clocks.threads, clocks.own(who))
+        if kind == _READ:
+            shadow.read(units, who // WARP % READERS, stamps, site, strong)
+            return
+        for found in shadow.after_reads(units, look, strong):
+            self._conflict_of_threads(found, who, kind, instruction)
+        shadow.write(units, stamps, site, strong)
+
+    def _conflict_of_threads(self, found: Conflict, who: np.ndarray, kind: str, instruction: Instruction) -> None:
+        self._words.race(found, int(who[found.which[0]]), None, kind, instruction)
+
+    def _by_operation(self, access: Access, mark: Mark) -> None:
+        """Accesses of TMA, of a bulk copy, of wgmma: through the async proxy."""
+        lane, clocks, shadow = mark.lane, self._clocks, self._shadow
+        slot = clocks.slot_of(lane)
+        if mark.cluster != self._machine.geometry.cluster_of_slot[slot]:
+            return  # its cluster has ended: said then
+        clock = clocks.fitting(mark.clock)
+        column, epoch = self._completion(access, mark, slot)
+        proxy = FENCED if access.proxy == "async" else ORDERED
+        units: Units
+        if len(access.positions) == 1:
+            units = shadow.range(int(access.positions[0]), access.size_bytes)
+        else:
+            units = shadow.units(access.positions, access.size_bytes).ravel()
+        site, known = self._ledger.site(access.instruction), clock[proxy]
+        strong = self._is_strong(access.instruction)
+
+        def look(columns: np.ndarray) -> np.ndarray:
+            return known[columns]
+
+        found = [shadow.after_write(units, look, strong)]
+        if access.kind != _READ:
+            found += shadow.after_reads(units, look, strong)
+        for conflict in found:
+            if conflict is not None:
+                self._conflict_of_operation(conflict, access, mark, clock)
+        stamps = stamps_of(column, epoch)
+        if access.kind == _READ:
+            place = column if access.proxy == "async" else lane // WARP
+            shadow.read(units, place % READERS, stamps, site, strong)
+        else:
+            shadow.write(units, stamps, site, strong)
+
+    def _conflict_of_operation(self, found: Conflict, access: Access, mark: Mark, clock: np.ndarray) -> None:
+        """Whether order is missing, or a fence alone."""
+        late = clock[ORDERED][found.columns] < found.epochs
+        if late.any():
+            self._words.race(found.only(late), mark.lane, mark, access.kind, access.instruction)
+        else:
+            disputed = found.before == _READ and not self._strict
+            self._words.missing_fence(found, mark, access.kind, access.instruction, disputed)
+
+    def _completion(self, access: Access, mark: Mark, slot: int) -> tuple[int, int]:
+        """What others learn the end of an access by: a column, and its value then."""
+        if access.signal is not None:
+            self._check_init(access.signal, mark)
+            column = self._clocks.column(slot, ("mbarrier", access.signal))
+            epoch = self._barriers.mbarriers[access.signal].completions + 1
+            self._landing[access.signal] = (column, epoch, mark)
+            return column, epoch
+        if mark.group is None:
+            return mark.lane % self._clocks.threads, int(self._clocks.own(np.array([mark.lane]))[0])
+        kind, owner = mark.group
+        what = _READ if access.kind == _READ else _WRITE
+        return self._clocks.column(slot, (kind, owner, what)), mark.epoch
+
+    def _check_init(self, position: int, mark: Mark) -> None:
+        """An operation tells an mbarrier: it must be there, for the async proxy too."""
+        init = self._inits.get(position)
+        if init is None:
+            return
+        lane, epoch, site = init
+        clock = self._clocks.fitting(mark.clock)
+        column = lane % self._clocks.threads
+        if clock[ORDERED, column] < epoch:
+            self._words.barrier_not_ready(position, mark, site)
+        elif clock[FENCED, column] < epoch and position not in self._fenced_inits:
+            self._words.barrier_not_fenced(position, mark, site, disputed=not self._strict)
+
+
+def _ignored(event: Event) -> None:
+    """What orders nothing."""

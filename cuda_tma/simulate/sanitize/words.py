@@ -1,0 +1,228 @@
+"""Findings in words: what happened, with numbers, both places, the rule, and what mends it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..findings import Finding
+from ..ptx import Instruction, Place
+from .clocks import Clocks
+from .ledger import Ledger
+from .operations import Mark
+from .remedies import FENCE_BEFORE_LOAD, FENCE_BEFORE_STORE, RULES, remedy_of
+from .shadow import Conflict
+
+if TYPE_CHECKING:
+    from .._machine import Machine
+
+__all__ = ["Words"]
+
+
+class Words:
+    """Turns what the sanitizer has found into findings.
+
+    Parameters
+    ----------
+    machine : Machine
+    clocks : Clocks
+    ledger : Ledger
+        Where they go.
+    unit_bytes : int
+        Of a unit of the shadow.
+    """
+
+    def __init__(self, machine: Machine, clocks: Clocks, ledger: Ledger, unit_bytes: int):
+        self._machine, self._clocks, self._ledger, self._unit_bytes = machine, clocks, ledger, unit_bytes
+
+    # ---- accesses ----
+
+    def race(self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction) -> None:
+        """Two accesses that nothing orders."""
+        before = self._ledger.instruction(int(found.sites[0]))
+        if "mbarrier" in (before.opcode[0], now.opcode[0]):
+            self._barrier_race(before, now, lane, found)
+            return
+        if self._ledger.known("race", id(before), id(now)):
+            return
+        done = "writing" if found.before == "write" else "reading"
+        text = (
+            f"{self._who(lane, mark)} {kind}s {self._bytes(found)} while {self._who_before(lane, found, before)} may "
+            f"still be {done} them: nothing orders the two"
+        )
+        remedy = remedy_of(before, found.before, now, kind, self._before(lane, found)[0])
+        self._add("race", "error", text, now, before, lane, RULES["order"], remedy)
+
+    def missing_fence(self, found: Conflict, mark: Mark, kind: str, now: Instruction, disputed: bool) -> None:
+        """They are ordered, and are of two proxies."""
+        before = self._ledger.instruction(int(found.sites[0]))
+        if self._ledger.known("missing-proxy-fence", id(before), id(now)):
+            return
+        wrote = found.before == "write"
+        text = (
+            f"{self._who(mark.lane, mark)} {kind}s {self._bytes(found)} through the async proxy, which "
+            f"{self._who_before(mark.lane, found, before)} {'wrote' if wrote else 'read'} through the generic proxy, "
+            "and no fence.proxy.async lies between"
+        )
+        remedy = FENCE_BEFORE_STORE if wrote else FENCE_BEFORE_LOAD
+        severity = "advice" if disputed else "error"
+        self._add("missing-proxy-fence", severity, text, now, before, mark.lane, RULES["proxy"], remedy)
+
+    # ---- barriers ----
+
+    def _barrier_race(self, before: Instruction, now: Instruction, lane: int, found: Conflict) -> None:
+        if self._ledger.known("barrier-use", id(before), id(now)):
+            return
+        where = self._bytes(found)
+        if before.opcode[:2] == ("mbarrier", "init"):
+            text = f"{self._who(lane, None)} uses the mbarrier {where}, and nothing orders that after its mbarrier.init"
+            remedy = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
+        elif now.opcode[:2] == ("mbarrier", "init"):
+            text = f"mbarrier.init of {where}, which others may still use: nothing orders it after them"
+            remedy = "initialise each mbarrier once, or meet at a barrier before it is initialised again"
+        else:
+            text = f"{self._who(lane, None)} uses {where} as memory, where an mbarrier is"
+            remedy = "reach an mbarrier by mbarrier instructions alone, and mbarrier.inval it first"
+        self._add("barrier-use", "error", text, now, before, lane, RULES["init"], remedy)
+
+    def barrier_not_ready(self, position: int, mark: Mark, site: int) -> None:
+        """An operation names an mbarrier whose making does not precede it."""
+        before = self._ledger.instruction(site)
+        if self._ledger.known("barrier-use", id(before), id(mark.instruction)):
+            return
+        text = (
+            f"{self._who(mark.lane, mark)} signals {self._mbarrier(position)}, and nothing orders that after its "
+            "mbarrier.init"
+        )
+        remedy = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
+        self._add("barrier-use", "error", text, mark.instruction, before, mark.lane, RULES["init"], remedy)
+
+    def barrier_not_fenced(self, position: int, mark: Mark, site: int, disputed: bool) -> None:
+        """... precedes it, but through the generic proxy."""
+        before = self._ledger.instruction(site)
+        if self._ledger.known("missing-proxy-fence", id(before), id(mark.instruction)):
+            return
+        text = (
+            f"{self._who(mark.lane, mark)} signals {self._mbarrier(position)} through the async proxy, and no fence "
+            "stands behind its mbarrier.init"
+        )
+        remedy = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
+        severity = "advice" if disputed else "error"
+        self._add("missing-proxy-fence", severity, text, mark.instruction, before, mark.lane, RULES["proxy"], remedy)
+
+    # ---- the end ----
+
+    def exit_while_reading(self, mark: Mark, lane: int) -> None:
+        """Nobody can know when the store has read."""
+        if self._ledger.known("early-exit", id(mark.instruction)):
+            return
+        text = (
+            f"{self._thread(lane)} ends while {_name(mark.instruction)}, which it issued, may still read shared "
+            "memory: its bulk group was not waited for"
+        )
+        remedy = (
+            "commit_group(), and wait_group_read<0>() (cp.async.bulk.wait_group.read 0) by the same thread at the end"
+        )
+        self._add("early-exit", "error", text, mark.instruction, None, lane, RULES["group"], remedy)
+
+    def exit_before_product(self, mark: Mark, first: int) -> None:
+        """Sums that nobody has waited for."""
+        if self._ledger.known("wgmma-order", id(mark.instruction)):
+            return
+        text = f"the warpgroup of {self._thread(first)} ends, and has not waited for {_name(mark.instruction)}"
+        remedy = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
+        self._add("wgmma-order", "error", text, mark.instruction, None, first, RULES["wgmma"], remedy)
+
+    def exit_while_landing(self, mark: Mark, cta: int, position: int) -> None:
+        """A load writes into memory that is no longer the CTA's."""
+        if self._ledger.known("early-exit", id(mark.instruction)):
+            return
+        block = self._machine.geometry.block_index(cta)
+        text = (
+            f"block {block} ends while {_name(mark.instruction)} may still write its shared memory: none of its "
+            f"threads has waited for that phase of {self._mbarrier(position)}"
+        )
+        remedy = "issue no load beyond the last one that is used, or wait for it before the end"
+        self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy)
+
+    # ---- parts of sentences ----
+
+    def _add(
+        self,
+        kind: str,
+        severity: str,
+        text: str,
+        now: Instruction,
+        before: Instruction | None,
+        lane: int,
+        rule: str,
+        remedy: str,
+    ) -> None:
+        blocks, threads = self._machine.geometry.blocks_and_threads(np.array([lane]))
+        other = before.places if before is not None else ()
+        message = f"{text}. {rule}. Remedy: {remedy}"
+        finding = Finding(kind, severity, message, now.places, blocks, threads, now.line, other=other)
+        self._ledger.add((kind, id(before), id(now)) if before is not None else (kind, id(now)), finding)
+
+    def _before(self, lane: int, found: Conflict) -> tuple[Any, int]:
+        """Who made the access before: a lane, or what an operation completes on."""
+        column, epoch = int(found.columns[0]), int(found.epochs[0])
+        slot = self._clocks.slot_of(lane)
+        if column < self._clocks.threads:
+            return slot * self._clocks.threads + column, epoch
+        return self._clocks.key(slot, column), epoch
+
+    def _who_before(self, lane: int, found: Conflict, before: Instruction) -> str:
+        who, _ = self._before(lane, found)
+        place = _place(before.places, before.line)
+        if isinstance(who, tuple):
+            return f"{_name(before)} at {place}"
+        if who == lane:
+            return f"the same thread at {place}"
+        return f"{self._thread(who)} at {place}"
+
+    def _who(self, lane: int, mark: Mark | None) -> str:
+        return self._thread(lane) if mark is None else f"{_name(mark.instruction)} that {self._thread(lane)} issued"
+
+    def _thread(self, lane: int) -> str:
+        geometry = self._machine.geometry
+        thread = int(geometry.thread_of_lane[lane])
+        of = f" of block {geometry.block_index(int(geometry.cta_of_lane[lane]))}" if geometry.cluster_ctas > 1 else ""
+        return f"thread {thread} (warp {thread // 32}){of}"
+
+    def _mbarrier(self, position: int) -> str:
+        return self._machine.mbarriers.name(position)
+
+    def _bytes(self, found: Conflict) -> str:
+        """``bytes 128 to 255 of `tile` ``."""
+        size = self._unit_bytes
+        pitch = self._machine.memory.shared_pitch
+        first, last = int(found.units.min()) * size, (int(found.units.max()) + 1) * size - 1
+        cta, start = divmod(first, pitch)
+        if last // pitch != cta:
+            last = (cta + 1) * pitch - 1
+        name = self._machine.program.shared_name(start)
+        return f"{last - first + 1} bytes at {name}" if name.startswith("`") else f"{last - first + 1} bytes {name}"
+
+
+def _place(places: tuple[Place, ...], line: int) -> str:
+    if not places:
+        return f"PTX line {line}"
+    return f"{places[-1].file.rpartition('/')[2]}:{places[-1].line}"
+
+
+_NAMES = (
+    (("cp", "reduce"), "the TMA reduction"),
+    (("cp", "async", "bulk", "tensor"), "the TMA copy"),
+    (("cp", "async", "bulk"), "the bulk copy"),
+    (("cp", "async"), "the asynchronous copy"),
+    (("wgmma",), "wgmma"),
+)
+
+
+def _name(instruction: Instruction) -> str:
+    for prefix, name in _NAMES:
+        if instruction.opcode[: len(prefix)] == prefix:
+            return name
+    return ".".join(instruction.opcode[:2])

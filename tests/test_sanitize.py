@@ -1,0 +1,117 @@
+"""One kernel, and ten ways to make it wrong, each of a kind found in real repositories."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+
+SOURCE = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, const __grid_constant__ TensorMap target,
+                                  int* out, int tiles) {
+    __shared__ __align__(128) char raw[1024 + 128];
+    __shared__ Barrier full;
+    int* tile = reinterpret_cast<int*>(raw + (BUG == 9 ? 16 : 0));
+    const int t = threadIdx.x;
+    if (t == 0) { full.init(1); fence_barrier_init(); }
+    if (BUG != 7) __syncthreads();
+    int sum = 0;
+    for (int i = 0; i < tiles; ++i) {
+        if (t == 0) {
+            full.arrive_expect_tx(BUG == 5 ? 2048 : BUG == 6 ? 512 : 1024);
+            load(tile, source, full, Coordinates{256 * i});  // LOAD
+        }
+        if (BUG != 1 || t < 32) full.wait(BUG == 10 ? (i & 1) ^ 1 : i & 1);  // WAIT
+        sum += tile[t ^ 1];  // READ
+        if (BUG != 2) { fence_proxy_async(); __syncthreads(); }
+    }
+    if (BUG == 2) __syncthreads();
+    tile[t] = sum;  // WRITE
+    if (BUG != 3) fence_proxy_async();
+    __syncthreads();
+    if (t == 0) {
+        store(target, Coordinates{0}, tile);  // STORE
+        commit_group();
+        if (BUG != 4 && BUG != 8) wait_group_read<0>();
+    }
+    if (BUG == 4) {
+        __syncthreads();
+        tile[t] = 0;  // AGAIN
+        if (t == 0) wait_group_read<0>();
+    }
+    out[t] = sum;
+}
+"""
+# The bug, the kind, the line that is accused, the other one, and a word of the message.
+BUGS = [
+    (1, "race", "READ", "LOAD", "still be writing"),
+    (2, "race", "LOAD", "READ", "still be reading"),
+    (3, "missing-proxy-fence", "STORE", "WRITE", "no fence.proxy.async lies between"),
+    (4, "race", "AGAIN", "STORE", "wait_group_read"),
+    (5, "transaction-count", "WAIT", None, "1024 of 2048 expected bytes"),
+    (6, "transaction-count", "WAIT", None, "512 bytes more than the expected 512"),
+    (7, "barrier-use", "WAIT", "init(1)", "`full`"),
+    (8, "early-exit", "STORE", None, "may still read"),
+    (9, "misaligned", "LOAD", None, "not a multiple of 128"),
+    (10, "deadlock", "WAIT", None, "parity"),
+]
+ORDERS = ("early", "late", "random")
+
+
+@cache
+def compiled(gpu: simulate.Device, bug: int) -> simulate.Kernel:
+    return gpu.compile(SOURCE, "kernel", defines={"BUG": bug})
+
+
+GPU = simulate.Device()
+STRICT = simulate.Device(strict=True)
+BLIND = simulate.Device(sanitize=False)
+
+
+def launched(bug: int, gpu: simulate.Device = GPU, **settings: object) -> simulate.Report:
+    source, target, out = np.arange(1024, dtype=np.int32), np.zeros(256, np.int32), np.zeros(256, np.int32)
+    maps = [gpu.create_tensor_map(array, box_dim=(256,)) for array in (source, target)]
+    return gpu.launch(simulate.Config(1, 256), compiled(gpu, bug), *maps, out, 4, **settings)
+
+
+def line_of(mark: str) -> int:
+    (line,) = [number for number, text in enumerate(SOURCE.split("\n"), 1) if mark in text]
+    return line
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_is_right_is_not_accused(order):
+    assert launched(0, order=order).findings == ()
+    assert launched(0, STRICT, order=order).findings == ()
+
+
+@pytest.mark.parametrize(("bug", "kind", "where", "other", "says"), BUGS)
+def test_what_is_wrong_is_found(bug, kind, where, other, says):
+    finding = launched(bug).errors[0]
+    assert finding.kind == kind
+    assert finding.source[-1].line == line_of(where)
+    assert [place.line for place in finding.other[-1:]] == ([line_of(other)] if other else [])
+    assert says in finding.message
+
+
+@pytest.mark.parametrize("order", ["late", "random"])
+@pytest.mark.parametrize(("bug", "kind"), [bug[:2] for bug in BUGS])
+def test_what_is_wrong_is_found_in_other_orders(bug, kind, order):
+    """A wait for the wrong phase may let the next arrival come too early, before it stops for ever."""
+    assert launched(bug, order=order).errors[0].kind in (kind, "barrier-use")
+
+
+def test_one_finding_a_cause_with_a_count():
+    (finding,) = launched(2).findings
+    assert finding.count == 24  # in 3 of 4 turns, by each of 8 warps
+    assert finding.blocks == ((0, 0, 0),) and finding.threads == (0,)
+
+
+def test_without_it_only_what_stops_the_kernel_is_found():
+    assert [launched(bug, BLIND).findings for bug in (1, 2, 3, 4, 7, 8)] == [()] * 6
