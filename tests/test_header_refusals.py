@@ -39,13 +39,27 @@ RIGHT = {
         "for (int i = -1; i < 3; ++i) { if (i >= 0) store(map, Coordinates{0, 16 * i}, tile); }"
     ),
     "a barrier of an array": "__shared__ Barrier ring[4]; for (Barrier& each : ring) each.init(1);",
+    "rows of a tile": (
+        "__shared__ Tile<FLOAT32, Box<64, 32>, SWIZZLE_128B> whole; __shared__ Tile<FLOAT32, Box<5, 32>> plain;"
+        " whole.rows<8>(x)(0, x) = whole.rows<8>(56)(7, 1) + plain.rows<2>(3)(0, x);"
+        " for (int i = 0; i < 8; ++i) whole.rows<8>(8 * i)(x, 2) = i;"
+    ),
     "shared memory behind a pointer": "load(*tiles, map, full, Coordinates{0, 0});",
 }
 COPIED = "this_TensorMap_is_a_copy_in_local_memory__declare_the_parameter_as_const___grid_constant___TensorMap"
 OUTSIDE = "this_tile_or_Barrier_is_not_in_shared_memory__declare_it_as___shared__"
 BEFORE = "a_store_or_reduction_at_a_negative_coordinate_ends_the_kernel__move_the_map_or_store_a_smaller_box"
 OFFSET = "an_offset_is_the_position_in_the_filter__from_0_to_65535_in_3D__to_255_in_4D__to_31_in_5D"
+ROWS = "rows_begin_and_end_within_the_tile_and_where_a_tile_may_start__with_a_swizzle_at_a_multiple_of_8"
+WHOLE = "__shared__ Tile<FLOAT32, Box<64, 32>, SWIZZLE_128B> whole; "
 WRONG = {
+    "rows that begin where no tile may": (WHOLE + "whole.rows<8>(4)(x, 0) = 1;", ROWS),
+    "rows that end beyond the tile": (WHOLE + "whole.rows<16>(56)(x, 0) = 1;", ROWS),
+    "rows of a tile of several boxes": (
+        "__shared__ Tile<FLOAT32, Box<64, 64>, SWIZZLE_128B> wide;"
+        " load(wide.rows<8>(60), *parts, full, Coordinates{0, 0});",
+        ROWS,
+    ),
     "a parameter without __grid_constant__": (LOAD.format("copied"), COPIED),
     "in a loop, in a lambda": ("for (int i = 0; i < x; ++i) [&] {" + LOAD.format("copied") + "}();", COPIED),
     "one of two copies": ("TensorMap mine; mine.opaque[x] = 1; " + LOAD.format("(x ? mine : copied)"), COPIED),
@@ -87,7 +101,7 @@ WRONG = {
 def kernel(statements: list[str]) -> str:
     body = "\n    ".join(f"{{ {statement} }}" for statement in statements)
     return f"""
-#include <cuda_tma/tma.cuh>
+#include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
 enum Letter {{ LETTER }};
 struct Pair {{ TensorMap of[2]; }};
@@ -101,7 +115,8 @@ __noinline__ __device__ void behind_a_call(void* tile, const TensorMap& map, Bar
 extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const __grid_constant__ TensorMap other,
                                   const __grid_constant__ Pair pair, const __grid_constant__ Twin twin,
                                   const TensorMap copied, const TensorMap* maps, const TensorMap* const* table,
-                                  float* const* tiles, float* out, int x, long long y) {{
+                                  float* const* tiles, float* out, int x, long long y,
+                                  const TiledMap<Tile<FLOAT32, Box<8, 64>, SWIZZLE_128B>>* parts) {{
     __shared__ alignas(128) float tile[32][32];
     __shared__ Barrier full;
     {body}
@@ -150,7 +165,7 @@ def test_a_mistake_is_named(name):
 
 def test_every_refusal_is_tested():
     sentences = re.findall(r'CUDA_TMA_REFUSAL\(\w+,\s*"(\w+)', (FOLDER / "refuse.cuh").read_text())
-    assert len(sentences) == 5
+    assert len(sentences) == 6
     for sentence in sentences:
         assert any(sentence.startswith(message) or message.startswith(sentence) for _, message in WRONG.values())
 

@@ -45,6 +45,9 @@ CUDA_TMA_REFUSAL(refuse_store_before_the_tensor,
 CUDA_TMA_REFUSAL(refuse_offset_out_of_range,
                  "an_offset_is_the_position_in_the_filter__from_0_to_65535_in_3D__to_255_in_4D__to_31_in_5D"
                  "__padding_belongs_into_the_coordinates")
+CUDA_TMA_REFUSAL(refuse_rows_of_no_tile,
+                 "rows_begin_and_end_within_the_tile_and_where_a_tile_may_start"
+                 "__with_a_swizzle_at_a_multiple_of_8")
 
 #undef CUDA_TMA_REFUSAL
 

@@ -215,6 +215,7 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
         static_assert(Count <= Layout::extent(0), "rows: the tile has fewer");
         static_assert(Count * step_bytes % Layout::alignment() == 0,
                       "rows: they end where no tile may start; take 8 * n");
+        refuse_rows_of_no_tile_if(first + Count > Layout::extent(0) || first * step_bytes % Layout::alignment() != 0);
         if constexpr (Layout::boxes() == 1) return *reinterpret_cast<Part*>(storage + first * step_bytes);
         else return RowsOf<Tile, Part>{storage + first * step_bytes};
     }
