@@ -47,6 +47,22 @@ def test_a_right_result_is_not_accused_and_a_wrong_one_is_named():
     assert str(mismatch).startswith("add.rn.f32 d, a, b: of 0x")
 
 
+def test_a_form_that_fails_does_not_stop_the_others(monkeypatch):
+    batch = sequences.one_of_each()[:3]
+    inputs = sequences.inputs_of(batch)
+    outputs = run(batch, inputs)
+    outputs[2] += 1
+    right = sequences.computed
+
+    def computed(step, sources):
+        return right(step, sources) if step.text != forms()[0] else 1 // 0
+
+    monkeypatch.setattr(sequences, "computed", computed)
+    first, *others = sequences.mismatches(batch, inputs, outputs)
+    assert str(first) == f"{forms()[0]}: ZeroDivisionError('integer division or modulo by zero')"
+    assert {each.text for each in others} == {forms()[2]}
+
+
 def test_only_nan_of_f64_and_of_signs_is_open():
     batch = sequences.one_of_each()
     inputs = sequences.inputs_of(batch)

@@ -208,6 +208,9 @@ def highest(value: Array) -> Array:
     return np.where(upper >= 0, upper + 32, highest(value.astype(np.uint32)))
 
 
+_NOWHERE = np.uint32(0xFFFFFFFF)
+
+
 @entry("bfind")
 def find_bit(s: Spelling) -> Pure:
     """The highest one, of a negative number the highest zero; all ones if there is none."""
@@ -221,7 +224,7 @@ def find_bit(s: Spelling) -> Pure:
             np.asarray(a ^ (a >> dtype.type(8 * dtype.itemsize - 1)) if dtype.kind == "i" else a).astype(unsigned)
         )
         found = 8 * dtype.itemsize - 1 - place if amount else place
-        return np.where(place < 0, 0xFFFFFFFF, found).astype(np.uint32)
+        return np.where(place < 0, _NOWHERE, found.astype(np.uint32))
 
     return pure("bfind", "u32", type_, compute)
 
@@ -242,7 +245,7 @@ def find_nth_set(s: Spelling) -> Pure:
         exact = ones & (places == base[..., None])
         sign = offset[..., None]
         found = np.where(sign > 0, above & nth_above, np.where(sign < 0, below & nth_below, exact))
-        return np.where(found.any(-1), found.argmax(-1), 0xFFFFFFFF).astype(np.uint32)
+        return np.where(found.any(-1), found.argmax(-1).astype(np.uint32), _NOWHERE)
 
     return pure("fns", "b32", "b32 u32 s32", compute)
 
