@@ -26,8 +26,10 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 BALANCE = 100  # tokens: from about there on multiplying takes longer than reading the weights
-CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of the experts of the small case
-SMALL, LARGE = ((CHECKED, 512, 200),), ((None, 4096, 4096),)  # tokens, None for uneven(), rows and depth of weights
+CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of each expert
+UNIFORM = random.Random(0).uniform
+UNEVEN = tuple(round(2 ** UNIFORM(0, 11)) for _ in range(64))  # a skewed routing: small numbers as likely as large ones
+SMALL, LARGE = ((CHECKED, 512, 200),), ((UNEVEN, 4096, 4096),)  # and rows and depth of the weights
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/epilogue.cuh>
@@ -52,8 +54,7 @@ struct Expert { Map tokens, weights, output; };
 struct alignas(16) Task { int expert, first_row, first_token, boxes; };   // 128 * CTAS rows; 0 boxes: there is no more
 
 // A stage holds 64 elements of K: of the weights a box for each consumer, and then the tokens' boxes. If that is only
-// one, there is room for twice as much of K. Such a tile waits for the weights, and the more of them are on their way,
-// the shorter: 20 us instead of 30 (one H200).
+// one, there is room for twice as much of K: a tile that waits for its weights asks for them sooner.
 __device__ constexpr int depth(int boxes) { return boxes == 1 ? 2 : 1; }
 __device__ constexpr int stages_of(int boxes, int steps) { return (steps + depth(boxes) - 1) / depth(boxes); }
 
@@ -78,8 +79,7 @@ __device__ void produce(Shared& shared, const Expert* experts, const Task* tiles
         fence_tensor_map_acquire(tokens);
         fence_tensor_map_acquire(weights);
         const int row = tile.first_row + 64 * CONSUMERS * rank, boxes = CONSUMERS + tile.boxes;
-        const int stages = stages_of(tile.boxes, steps);
-        for (int stage = 0; stage < stages; ++stage, at.next()) {
+        for (int stage = 0; stage < stages_of(tile.boxes, steps); ++stage, at.next()) {
             // Waits until the consumers of all CTAs have released the stage, as this CTA's share of the tokens goes to
             // all. Others' shares may arrive before the bytes are expected: the count is then below zero for a while.
             Barrier& full = shared.ring.acquire(at, depth(tile.boxes) * boxes * Square::tx_bytes());
@@ -124,11 +124,9 @@ __device__ void multiply(Shared& shared, const Task& tile, const Map& map, int s
 __device__ void consume(Shared& shared, const Expert* experts, int steps) {
     Output out(shared.out[threadIdx.x / 128]);
     Stage<STAGES> at;
-    for (Stage<8> turn;;) {
-        const Task tile = shared.tiles.next(turn);
-        if (tile.boxes == 0) break;
+    Stage<8> turn;
+    for (Task tile = shared.tiles.next(turn); tile.boxes > 0; tile = shared.tiles.next(turn))
         multiply<BOXES>(shared, tile, experts[tile.expert].output, steps, at, out);
-    }
     out.finish();
 }
 
@@ -167,57 +165,28 @@ def schedule(tiling, sizes, rows):
     return [tile for _, tile in sorted(placed)]
 
 
-class GroupedGemm:
-    """Random tokens for experts with these numbers of them, and the launch that multiplies them by the weights."""
-
-    def __init__(self, device, kernel, weights, sizes):
-        rows, depth = weights[0].shape
-        self.tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=weights[0].dtype)
-        self.output, self.other = (self.tokens.new_full((sum(sizes), rows), torch.nan) for _ in range(2))
-        self.grouped = self.other  # until grouped_mm() runs
-        experts = zip(*(rows.split(sizes) for rows in (self.tokens, self.output, self.other)), weights, strict=True)
-        # An expert without tokens has nothing to do, and its maps would be refused: no extent of a map can be 0.
-        self.experts = [expert for expert in experts if len(expert[0])]
-        parameters = cuda_tma.parameters_of(kernel)
-        tiling = SimpleNamespace(**parameters.constants)
-        tensors = [tensor for tokens, output, _, of_expert in self.experts for tensor in (tokens, of_expert, output)]
-        maps = cuda_tma.create_tensor_maps(tensors, parameters["maps"].map_type.options)
-        clusters = device.properties.multiprocessor_count // tiling.ctas
-        tiles = schedule(tiling, [len(expert[0]) for expert in self.experts], rows) + clusters * [(0, 0, 0, 0)]
-        config, stream = LaunchConfig(grid=clusters, cluster=tiling.ctas, block=tiling.threads), device.default_stream
-        tasks, drawn = (torch.tensor(values, dtype=torch.int32, device="cuda") for values in (tiles, [0]))
-        arguments = maps.upload(stream), tasks, drawn, len(tiles), -(-depth // tiling.depth)
-        self.run = partial(cuda_tma.launch, stream, config, kernel, *arguments)
-
-    def loop(self):
-        """The rival: a torch.matmul for each expert, into memory that is there already."""
-        for tokens, _, other, weights in self.experts:
-            torch.matmul(tokens, weights.T, out=other)
-
-    def grouped_mm(self, stacked, ends):
-        """torch's own, for weights that lie in one tensor (experts, N, K)."""
-        self.grouped = torch._grouped_mm(self.tokens, stacked.transpose(1, 2), offs=ends)
-
-    def check(self):
-        """Every element, against fp32: half a unit in bf16 is 2**-9, and the order of sums matters a little."""
-        grouped = self.grouped.split([len(tokens) for tokens, *_ in self.experts])
-        for (tokens, output, other, weights), another in zip(self.experts, grouped, strict=True):
-            expected = tokens.float() @ weights.float().T
-            torch.testing.assert_close(output.float(), expected, rtol=2**-8, atol=2**-10)
-            torch.testing.assert_close(other.float(), expected, rtol=2**-6, atol=2**-8)
-            torch.testing.assert_close(another.float(), expected, rtol=2**-6, atol=2**-8)
+def prepare(device, kernel, experts):
+    """What launches output = tokens @ weights.T for each of `experts`: (tokens, weights, output)."""
+    parameters = cuda_tma.parameters_of(kernel)
+    tiling, (rows, depth) = SimpleNamespace(**parameters.constants), experts[0][1].shape
+    maps = cuda_tma.create_tensor_maps([*itertools.chain(*experts)], parameters["maps"].map_type.options)
+    clusters = device.properties.multiprocessor_count // tiling.ctas
+    tiles = schedule(tiling, [len(tokens) for tokens, *_ in experts], rows) + clusters * [(0, 0, 0, 0)]
+    tasks, drawn = (torch.tensor(values, dtype=torch.int32, device="cuda") for values in (tiles, [0]))
+    config, stream = LaunchConfig(grid=clusters, cluster=tiling.ctas, block=tiling.threads), device.default_stream
+    arguments = maps.upload(stream), tasks, drawn, len(tiles), -(-depth // tiling.depth)
+    return partial(cuda_tma.launch, stream, config, kernel, *arguments)
 
 
-def uneven(experts=64):
-    """Tokens of each expert, by a skewed routing: 1 to 2048, small numbers as likely as large ones."""
-    generator = random.Random(0)
-    return [round(2 ** generator.uniform(0, 11)) for _ in range(experts)]
+def loop(experts):
+    """The rival: a torch.matmul for each expert, into memory that is there already."""
+    for tokens, weights, output in experts:
+        torch.matmul(tokens, weights.T, out=output)
 
 
-def case(sizes, weights):
-    experts, rows, depth = weights.shape
-    tokens = f"{min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all"
-    return f"{experts} experts of {rows} x {depth}, {tokens}, {short_name(weights.dtype)}"
+def grouped_mm(kept, tokens, weights, ends):
+    """torch's own, for weights that lie in one tensor; its output takes the place of the one before."""
+    kept[:] = [torch._grouped_mm(tokens, weights.transpose(1, 2), offs=ends)]
 
 
 def cases(problems):
@@ -230,17 +199,27 @@ def cases(problems):
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)
     dtype = dtype_of(cuda_tma.parameters_of(kernel)["maps"].map_type)
-    for tokens, rows, depth in problems:
-        sizes = uneven() if tokens is None else list(tokens)
-        stacked = torch.randn(len(sizes), rows, depth, device="cuda", dtype=dtype).div_(depth**0.5)
-        one = GroupedGemm(device, kernel, list(stacked), sizes)
-        rivals = {"a loop of torch.matmul": one.loop}
-        if tokens is None:
+    for sizes, rows, depth in problems:
+        weights = torch.randn(len(sizes), rows, depth, device="cuda", dtype=dtype).div_(depth**0.5)
+        tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=dtype)
+        output, other = (tokens.new_full((sum(sizes), rows), torch.nan) for _ in range(2))
+        # An expert without tokens has nothing to do, and its maps would be refused: no extent of a map can be 0.
+        experts, others = (
+            [expert for expert in zip(tokens.split(sizes), weights, left.split(sizes), strict=True) if len(expert[0])]
+            for left in (output, other)
+        )
+        rivals, kept = {"a loop of torch.matmul": partial(loop, others)}, []
+        if sizes is UNEVEN:
             ends = torch.tensor(sizes, device="cuda").cumsum(0, dtype=torch.int32)
-            rivals["torch._grouped_mm"] = partial(one.grouped_mm, stacked, ends)
-        moved_bytes = one.tokens.nbytes + stacked.nbytes + one.output.nbytes
-        yield case(sizes, stacked), one.run, rivals, 2 * one.output.numel() * depth, moved_bytes
-        one.check()
+            rivals["torch._grouped_mm"] = partial(grouped_mm, kept, tokens, weights, ends)
+        case = f"{len(sizes)} experts of {rows} x {depth}, {min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all"
+        moved_bytes = tokens.nbytes + weights.nbytes + output.nbytes
+        run = prepare(device, kernel, experts)
+        yield f"{case}, {short_name(dtype)}", run, rivals, 2 * output.numel() * depth, moved_bytes
+        # Every element, against fp32: half a unit in bf16 is 2**-9, and the order of sums matters a little.
+        expected = torch.cat([some.float() @ of_expert.float().T for some, of_expert, _ in experts])
+        for left, units in ((output, 1), *((rival, 4) for rival in (other, *kept))):
+            torch.testing.assert_close(left.float(), expected, rtol=units * 2**-8, atol=units * 2**-10)
 
 
 if __name__ == "__main__":

@@ -245,47 +245,42 @@ def grouped_gemm(monkeypatch, driver):
     def on_host(make):
         return lambda *args, device, **kwargs: make(*args, **kwargs)
 
+    properties = SimpleNamespace(multiprocessor_count=132)
+    device = SimpleNamespace(set_current=lambda: None, default_stream=None, properties=properties)
     module = example("grouped_gemm")
-    hosted = {name: on_host(getattr(torch, name)) for name in ("randn", "zeros", "tensor")}
+    hosted = {name: on_host(getattr(torch, name)) for name in ("randn", "tensor")}
     fakes = {"create_tensor_maps": create_tensor_maps, "launch": launch, "compile": partial(compiled_kernel, driver)}
     monkeypatch.setattr(module, "torch", SimpleNamespace(**{**vars(torch), **hosted}))
-    monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
+    monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes, "Device": lambda: device}))
     monkeypatch.setattr(module, "LaunchConfig", dict)
     return module
 
 
-@pytest.mark.parametrize("sizes", [None, [0, 70, 0], [5], [0]])
-def test_an_expert_without_tokens_has_no_maps_and_no_tiles(grouped_gemm, sizes):
-    sizes = list(grouped_gemm.CHECKED) if sizes is None else sizes
-    weights = [grouped_gemm.torch.randn(512, 200, device="cuda").bfloat16() for _ in sizes]
-    device = SimpleNamespace(default_stream=None, properties=SimpleNamespace(multiprocessor_count=132))
-    kernel = grouped_gemm.cuda_tma.compile(grouped_gemm.SOURCE, "grouped_gemm", constants=grouped_gemm.CONSTANTS)
-    one = grouped_gemm.GroupedGemm(device, kernel, weights, sizes)
-    one.run()
-    one.loop()
-    one.check()
-    if one.experts:
-        for wrong in (one.output, one.other):  # each is looked at: what the launches left, and what the rival did
-            before = wrong[-1, -1].item()
-            wrong[-1, -1] = grouped_gemm.torch.nan
-            with pytest.raises(AssertionError):
-                one.check()
-            wrong[-1, -1] = before
+@pytest.mark.parametrize("skipped", [None, "ours", "rival"])
+@pytest.mark.parametrize("sizes", [None, (0, 70, 0), (5,)])
+def test_an_expert_without_tokens_has_no_maps_and_no_tiles(grouped_gemm, sizes, skipped):
+    """And each is looked at: what the launch left, and what the rival did."""
+    sizes = grouped_gemm.CHECKED if sizes is None else sizes
+    steps = grouped_gemm.cases([(sizes, 512, 200)])
+    case, ours, rivals, *_ = next(steps)
+    some = f"{min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all"
+    assert case == f"{len(sizes)} experts of 512 x 200, {some}, bf16"
+    if skipped != "ours":
+        ours()
+    if skipped != "rival":
+        rivals["a loop of torch.matmul"]()
+    with pytest.raises(AssertionError if skipped else StopIteration):
+        next(steps)
 
 
 def test_the_uneven_case_is_the_same_each_time(grouped_gemm):
-    assert (sum(grouped_gemm.uneven()), len(grouped_gemm.uneven())) == (21452, 64)
+    assert (sum(grouped_gemm.UNEVEN), len(grouped_gemm.UNEVEN)) == (21452, 64)
 
 
 def test_the_checked_case_has_experts_without_tokens(grouped_gemm):
     """First, last and between: what is numbered, is numbered right."""
     first, *between, last = grouped_gemm.CHECKED
     assert first == last == 0 and 0 in between and any(between)
-
-
-def test_a_case_says_what_its_sizes_are(grouped_gemm):
-    weights = grouped_gemm.torch.randn(3, 16, 8, device="cuda").bfloat16()
-    assert grouped_gemm.case([3, 0, 40], weights) == "3 experts of 16 x 8, 0 to 40 tokens, 43 in all, bf16"
 
 
 def test_readme_example():
