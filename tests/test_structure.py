@@ -24,7 +24,21 @@ CODE = (".py", ".pyx", ".pxd")
 # read, and the doors.
 CONTRACT = "contract"
 DOORS = "doors"
-ROOMS = (CONTRACT, "_cuda", "codec", "smem", "rules", "emulate", "_read", "_make", "_launch", "show", DOORS, "simulate", "command")
+ROOMS = (
+    CONTRACT,
+    "_cuda",
+    "codec",
+    "smem",
+    "rules",
+    "emulate",
+    "_read",
+    "_make",
+    "_launch",
+    "show",
+    DOORS,
+    "simulate",
+    "command",
+)
 DOOR_MODULES = {
     "",
     "_kernel_arg",

@@ -33,8 +33,8 @@ cdef class Signature(Known):
     cdef readonly str name  # as errors say it
     cdef Py_ssize_t count
     cdef size_t block_bytes
-    # How far behind an aligned address the block begins, so that typed maps lie at aligned ones. Offsets count from where
-    # parameters begin in constant memory, which is 0x210 on sm_90: there the first map's is 112 (observed: driver 580).
+    # How far behind an aligned address the block begins, so that typed maps lie at aligned ones. Offsets count from
+    # where parameters begin in constant memory, 0x210 on sm_90: there the first map's is 112 (observed: driver 580).
     cdef size_t lead_bytes
     cdef Parameter* parameters
     cdef readonly tuple types  # of each parameter, as mangled.parameter_types has them; None: not known
