@@ -87,6 +87,10 @@ class KernelParameters:
     def __iter__(self) -> Iterator[KernelParameter]:
         return iter(self.parameters)
 
+    def __contains__(self, key: object) -> bool:
+        """Whether it is a parameter, or the name of one."""
+        return any(key == parameter or key == parameter.name != "" for parameter in self.parameters)
+
     def __getitem__(self, key: int | str) -> KernelParameter:
         """A parameter, by its index or name."""
         if not isinstance(key, str):

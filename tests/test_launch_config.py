@@ -80,3 +80,11 @@ def test_a_configuration_is_kept_for_its_kernel_until_it_changes(driver):
         for config in (*configs, *configs):
             cuda_tma.launch(ForeignStream(), config, kernel)
     assert [launch.shared_mem_bytes for launch in driver.launches] == [0, 300, 70_000] * 6
+
+
+@pytest.mark.parametrize("config", [None, 128, "grid"])
+def test_what_is_no_configuration(launch, config):
+    with pytest.raises(
+        TypeError, match=rf"^config is a {type(config).__name__}; launch takes a cuda.core.LaunchConfig or"
+    ):
+        launch("_Z1kv", [], config=config)

@@ -63,6 +63,7 @@ def test_what_compile_made_is_known(kernel):
     assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024  # two tiles, and a barrier in what aligns the third
     assert len(found) == 7 and [*found] == [*found.parameters] and found[-1] is found["out"] is found.parameters[6]
     assert found["window"].map_type == WINDOW
+    assert [key in found for key in ("window", found[1], "", "none", 0)] == [True, True, False, False, False]
     for name, said in (("scale", "float"), ("untyped", "of another type")):
         with pytest.raises(TypeError, match=f"parameter {name} is no typed map, but {said}; a typed one is declared"):
             print(found[name].map_type)

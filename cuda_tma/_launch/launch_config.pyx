@@ -9,6 +9,8 @@ from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
 from .signature cimport Signature
 from .._read.property cimport Property, named_property, own_property, read_property
 
+from collections.abc import Mapping
+
 from cuda.core import LaunchConfig
 
 from ..rules import launches
@@ -38,6 +40,9 @@ cdef Configuration configuration_of(object config, Signature signature):
     if Py_TYPE(config) != LAUNCH_CONFIG:
         fields = NAMED_FIELDS
         if not isinstance(config, LaunchConfig):
+            if not isinstance(config, Mapping):
+                raise TypeError(f"config is a {type(config).__name__}; launch takes a cuda.core.LaunchConfig or a "
+                                "mapping of its fields")
             config = LaunchConfig(**config)
     if signature.configuration is None or _differs(last, config, fields):
         last = _read(config, fields, signature)
