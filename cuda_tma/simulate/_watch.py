@@ -118,7 +118,9 @@ def watch(*, most_bytes: int = 1 << 32, **settings: Any) -> Iterator[list[Watche
     --------
     ::
 
-        with cuda_tma.simulate.watch() as launches:
+        from cuda_tma import simulate
+
+        with simulate.watch() as launches:
             cuda_tma.launch(stream, config, kernel, a, b, c)
         assert not any(launch.differences for launch in launches)
     """

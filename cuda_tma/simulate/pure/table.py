@@ -130,6 +130,7 @@ def lookup(instruction: Instruction) -> Pure | None:
     >>> import numpy as np
     >>> from cuda_tma.simulate.ptx import Immediate, Instruction, Register
     >>> shift = lookup(Instruction(("shl", "b32"), (Register(0), Register(1), Immediate(4))))
+    >>> assert shift is not None
     >>> shift.section, shift.compute(np.uint32([1, 2]), np.uint32(4))
     ('shl', array([16, 32], dtype=uint32))
     """
