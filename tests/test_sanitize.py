@@ -115,3 +115,71 @@ def test_one_finding_a_cause_with_a_count():
 
 def test_without_it_only_what_stops_the_kernel_is_found():
     assert [launched(bug, BLIND).findings for bug in (1, 2, 3, 4, 7, 8)] == [()] * 6
+
+
+# ---- several schedules ----
+
+BY_LUCK = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, int* out) {
+    __shared__ __align__(128) int tile[256];
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(1024);
+        load(tile, source, full, Coordinates{0});
+    }
+    __syncthreads();
+    unsigned is_in;
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(is_in) : "r"(unsigned(__cvta_generic_to_shared(&full))) : "memory");
+    if (!is_in) out[1] = tile[threadIdx.x];  // READ
+    full.wait(0);
+    out[0] = tile[0];
+}
+"""
+
+
+def test_what_only_some_schedule_reaches_is_found():
+    gpu = simulate.Device(schedules=5)
+    out, tile = np.zeros(2, np.int32), np.full(256, 9, np.int32)
+    source = gpu.create_tensor_map(tile, box_dim=(256,))
+    report = gpu.launch(simulate.Config(1, 32), gpu.compile(BY_LUCK, "kernel"), source, out)
+    assert report.schedules == (("early", 0), ("late", 0), ("random", 0), ("random", 1), ("random", 2))
+    (finding,) = report.findings
+    read = BY_LUCK[: BY_LUCK.index("// READ")].count("\n") + 1
+    assert finding.kind == "race" and read in (finding.source[-1].line, finding.other[-1].line)
+    assert out.tolist() == [9, 0]  # as the first schedule, which has nothing to find, leaves it
+
+
+def test_a_cause_is_said_once_for_all_schedules():
+    (finding,) = launched(1, simulate.Device(schedules=4)).findings
+    assert (finding.kind, finding.source[-1].line) == ("race", line_of("READ"))
+
+
+# ---- suppressions ----
+
+
+@pytest.mark.parametrize("place", [f"kernel.cu:{line_of('READ')}", "kernel.cu:*", "kernel"])
+def test_a_suppression_hides_what_it_covers(place):
+    given = simulate.Suppression("race", place, "planted")
+    report = launched(1, simulate.Device(suppressions=[given]))
+    assert report.errors == () and report.unused_suppressions == ()
+    assert [finding.kind for finding in report.suppressed] == ["race"]
+
+
+def test_a_suppression_that_covers_nothing_is_said():
+    given = simulate.Suppression("deadlock", "kernel.cu:*", "planted")
+    report = launched(1, simulate.Device(suppressions=[given]))
+    assert [finding.kind for finding in report.errors] == ["race"]
+    assert report.unused_suppressions == (given,)
+    assert "covers nothing: Suppression(kind='deadlock'" in str(report)
+
+
+@pytest.mark.parametrize(("kind", "reason", "says"), [("rase", "why", "one of race"), ("race", " ", "needs a reason")])
+def test_a_suppression_needs_a_kind_and_a_reason(kind, reason, says):
+    with pytest.raises(ValueError, match=says):
+        simulate.Suppression(kind, "*", reason)

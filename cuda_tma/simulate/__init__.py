@@ -17,6 +17,7 @@ from .device import Device
 from .errors import ParseError, UnsupportedInstruction
 from .findings import KINDS, Finding, Report, SimulationError
 from .kernel import Kernel
+from .suppression import Suppression
 from .tensor_map import TensorMap
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ParseError",
     "Report",
     "SimulationError",
+    "Suppression",
     "TensorMap",
     "UnsupportedInstruction",
     "Watched",

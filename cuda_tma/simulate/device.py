@@ -19,11 +19,13 @@ from ._machine import MAX_STEPS, Settings
 from ._module import load_variables
 from ._program import Program
 from ._run import run
+from ._schedules import MOST_SCHEDULES, Schedule, explored, schedules_of
 from .config import Config
 from .findings import Report
 from .kernel import Kernel, kernel_of
 from .ptx import parse
 from .sanitize import Sanitizer
+from .suppression import Suppression, suppressed
 from .tensor_map import TensorMap, tensor_map_of
 
 __all__ = ["Device"]
@@ -42,6 +44,11 @@ class Device:
         Whether launches are watched for missing synchronisation: races, missing proxy fences. It takes time.
     strict : bool
         Whether what is disputed is an error, and not advice.
+    schedules : int
+        Under how many orders of asynchronous operations, and of threads, each launch is run: early, late, and then
+        random ones, always the same. Memory is as the first leaves it; findings are those of all.
+    suppressions : sequence of Suppression
+        What is not reported, and why.
 
     Examples
     --------
@@ -61,10 +68,15 @@ class Device:
         multiprocessor_count: int = 8,
         sanitize: bool = True,
         strict: bool = False,
+        schedules: int = 1,
+        suppressions: Sequence[Suppression] = (),
     ):
         self.compute_capability = parse_compute_capability(compute_capability)
         self.multiprocessor_count = multiprocessor_count
         self.sanitize, self.strict = sanitize, strict
+        self.schedules, self.suppressions = schedules, tuple(suppressions)
+        if not 1 <= schedules <= MOST_SCHEDULES:
+            raise ValueError(f"schedules={schedules}; give 1 to {MOST_SCHEDULES}")
         self._memory = GlobalMemory()
 
     @property
@@ -226,10 +238,15 @@ class Device:
         if order not in ORDERS:
             raise ValueError(f"order={order!r}; it is one of {', '.join(map(repr, ORDERS))}")
         config = Config.of(config)
-        settings = Settings(self.multiprocessor_count, order, seed, max_steps)
         block = parameter_block(kernel, arguments, self.address, self._typed_map)
-        observer = Sanitizer(self.strict) if self.sanitize else None
-        return run(kernel, config, block, self._memory, settings, observer)
+
+        def under(schedule: Schedule) -> Report:
+            settings = Settings(self.multiprocessor_count, *schedule, max_steps)
+            observer = Sanitizer(self.strict) if self.sanitize else None
+            return run(kernel, config, block, self._memory, settings, observer)
+
+        report = explored(under, self._memory, schedules_of(order, seed, self.schedules))
+        return suppressed(report, self.suppressions)
 
     def _typed_map(self, array: Any, of_type: MapType) -> TensorMap:
         return self.create_tensor_map(array, of_type.options)

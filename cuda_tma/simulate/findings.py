@@ -111,11 +111,20 @@ class Report:
         What the kernel printed.
     thread_instructions : int
         Instructions executed, each thread's counted.
+    schedules : tuple of (str, int)
+        Where there was more than one: the orders and seeds under which the launch was run.
+    suppressed : tuple of Finding
+        Those that a :class:`Suppression` covers.
+    unused_suppressions : tuple of Suppression
+        Those that cover nothing.
     """
 
     findings: tuple[Finding, ...] = ()
     output: str = ""
     thread_instructions: int = 0
+    schedules: tuple[tuple[str, int], ...] = ()
+    suppressed: tuple[Finding, ...] = ()
+    unused_suppressions: tuple[object, ...] = ()
 
     def __repr__(self) -> str:
         """In one line."""
@@ -124,7 +133,9 @@ class Report:
 
     def __str__(self) -> str:
         """All findings, as a compiler says them."""
-        return "\n".join(map(str, self.findings)) or "no findings"
+        lines = [*map(str, self.findings)] or ["no findings"]
+        lines += [f"this suppression covers nothing: {each}" for each in self.unused_suppressions]
+        return "\n".join(lines)
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -1,0 +1,71 @@
+"""One launch under several schedules: what is right must be right under each; what passes by luck is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain, count, islice
+
+from ._global_memory import GlobalMemory
+from .findings import Finding, Report
+
+__all__ = ["MOST_SCHEDULES", "Schedule", "explored", "schedules_of"]
+
+MOST_SCHEDULES = 1000
+Schedule = tuple[str, int]  # the order of asynchronous operations, and the seed
+
+
+def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
+    """The first is as given; then early, late, and random ones by ascending seeds: always the same."""
+    others = chain([("early", 0), ("late", 0)], (("random", each) for each in count()))
+    first = (order, seed if order == "random" else 0)
+    return [first, *islice((each for each in others if each != first), number - 1)]
+
+
+def explored(run: Callable[[Schedule], Report], memory: GlobalMemory, schedules: list[Schedule]) -> Report:
+    """Run each on the memory as it is now; it stays as the first one leaves it.
+
+    Parameters
+    ----------
+    run : callable
+        From a schedule to the report of a launch under it.
+    """
+    if len(schedules) == 1:
+        return run(schedules[0])
+    before = _saved(memory)
+    first = run(schedules[0])
+    after, reports = _saved(memory), [first]
+    for schedule in schedules[1:]:
+        _restore(memory, before)
+        reports.append(run(schedule))
+    _restore(memory, after)
+    return replace(
+        first,
+        findings=_merged([report.findings for report in reports]),
+        thread_instructions=sum(report.thread_instructions for report in reports),
+        schedules=tuple(schedules),
+    )
+
+
+def _saved(memory: GlobalMemory) -> dict[int, bytes]:
+    return {segment.start: segment.bytes.tobytes() for segment in memory if segment.writeable}
+
+
+def _restore(memory: GlobalMemory, saved: dict[int, bytes]) -> None:
+    for segment in memory:
+        if segment.start in saved:
+            segment.bytes.data[:] = saved[segment.start]
+
+
+def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """Each cause once, in the words of the schedule that found it first; two places are a cause in either order."""
+    known: dict[object, Finding] = {}
+    for findings in found:
+        for finding in findings:
+            known.setdefault(_cause(finding), finding)
+    return tuple(known.values())
+
+
+def _cause(finding: Finding) -> object:
+    here = (finding.source, finding.ptx_line) if not finding.source else (finding.source,)
+    return finding.kind, frozenset({here, (finding.other,)} if finding.other else {here})
