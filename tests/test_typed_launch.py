@@ -17,6 +17,7 @@ from cuda_tma._launch.compiled import Compiled, remember
 from cuda_tma._launch.signature import layout_of, types_of
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma.map_type import MapType
+from cuda_tma.rules.launches import KERNELS_OWN
 
 from .conftest import DeviceTensor
 from .fake_driver import FakeDriver
@@ -93,7 +94,10 @@ def test_the_map_is_the_one_that_create_tensor_map_makes(case):
                 with pytest.raises(TensorMapError) as refused:
                     call(ForeignStream(), CONFIG, kernel, 7, tensor)
                 where = f"argument 1 of kernel k, {map_type}: "
-                assert str(refused.value) == where + str(error)
+                assert str(refused.value) in (where + str(error), where + str(error) + KERNELS_OWN)
+                assert str(refused.value).endswith(KERNELS_OWN) == (
+                    "box_dim=" in str(error) or "data_type=" in str(error)
+                )
                 assert refused.value.violations == error.violations
             assert fake.launches == []
             return

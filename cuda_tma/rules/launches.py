@@ -26,10 +26,15 @@ __all__ = [
     "tensor",
 ]
 
+KERNELS_OWN = (
+    " (box_dim, data_type and swizzle are those of the kernel's type: change them there, or pass another tensor)"
+)
+
 
 def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapError:
     """Why no map can be made of a tensor, which the error says in create_tensor_map's words."""
-    return TensorMapError(f"{where}, {map_type}: {error}", error.violations)
+    stated = any(f"{name}=" in str(error) for name in ("box_dim", "data_type"))  # as if the caller had given them
+    return TensorMapError(f"{where}, {map_type}: {error}{KERNELS_OWN if stated else ''}", error.violations)
 
 
 def other_elements(map_type: MapType, dtype: str) -> TensorMapError:
