@@ -131,7 +131,7 @@ def lookup(instruction: Instruction) -> Pure | None:
     >>> from cuda_tma.simulate.ptx import Immediate, Instruction, Register
     >>> shift = lookup(Instruction(("shl", "b32"), (Register(0), Register(1), Immediate(4))))
     >>> assert shift is not None
-    >>> shift.section, shift.compute(np.uint32([1, 2]), np.uint32(4))
+    >>> shift.section, shift.compute(np.array([1, 2], np.uint32), np.uint32(4))
     ('shl', array([16, 32], dtype=uint32))
     """
     found = _built(instruction.opcode, tuple(_layout(operand) for operand in instruction.operands))
