@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
@@ -12,7 +9,7 @@ from ml_dtypes import bfloat16
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
 
-from .test_header import TARGETS, cubin, defined_in, ptx, words
+from .test_header import TARGETS, cubin, defined_in, words
 
 HEADERS = ("epilogue", "mainloop", "roles", "schedule")
 USING = "".join(f"#include <cuda_tma/{name}.cuh>\n" for name in HEADERS) + "using namespace cuda_tma;\n"
@@ -81,19 +78,6 @@ def test_sums_arrive_where_they_belong(gpu, part, parts, count, turn, buffers):
     output[:, first:] = expected[:rows, : columns - first].astype(output.dtype)
     assert not np.isnan(expected).any()
     assert np.array_equal(whole, output if turn == "none" else output.T, equal_nan=True)
-
-
-def test_a_part_waits_for_its_buffer_and_is_fenced():
-    """In the program's order, of each part: what only hardware, and not each time, would show."""
-    part = "using Part = Tile<BFLOAT16, Box<16, 64>, SWIZZLE_128B>;\nconstexpr Turn TURN = Turn::none;\n"
-    constants = "constexpr int PARTS = 2, COUNT = 64, BUFFERS = 2;\n"
-    text = ptx(USING + part + constants + LEAVE)
-    opcodes = r"bulk\.wait_group\.read \d|bar\.warp\.sync|stmatrix|fence\.proxy\.async|tensor\.2d\.global|commit_group"
-    found = [key for key, _ in itertools.groupby(re.findall(opcodes, text))]
-    each = ["bulk.wait_group.read 1", "bar.warp.sync", "stmatrix", "fence.proxy.async", "bar.warp.sync"]
-    each += ["tensor.2d.global", "commit_group"]
-    assert len(found) % len(each) == 1 and found[-1] == "bulk.wait_group.read 0"
-    assert found[:-1] == each * (len(found) // len(each))
 
 
 # ---- mainloop.cuh, roles.cuh: the smallest product ----
