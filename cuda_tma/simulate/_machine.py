@@ -18,6 +18,7 @@ from ._mbarrier import Mbarriers
 from ._memory import Memory
 from ._observe import Observer, tell
 from ._program import Code, Program
+from ._progress import Progress
 from ._registers import RegisterFile
 from ._scheduler import Scheduler
 from ._waiting import Waiting
@@ -131,8 +132,12 @@ class Machine:
         if self.observer is not None:
             self.observer.begin(self)
         with np.errstate(all="ignore"):
-            while self._advance():
-                pass
+            progress = Progress(self.geometry.clusters)
+            try:
+                while self._advance():
+                    progress.show(self._ended_clusters(), self.scheduler.thread_steps)
+            finally:
+                progress.clear()
             self.engine.complete_all()
 
     def _advance(self) -> bool:
@@ -162,6 +167,9 @@ class Machine:
             yield from waits.waiting()
 
     # ---- clusters come and go ----
+
+    def _ended_clusters(self) -> int:
+        return self._next_cluster - self.geometry.slots + self.geometry.cluster_of_slot.count(-1)
 
     def _many_have_ended(self) -> bool:
         """Whether half of the places are free. Clusters that begin together run together, so one waits for others."""

@@ -1,0 +1,81 @@
+"""Launches on the simulator: what they are configured by, several in a row, and how far they are."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from cuda.core import LaunchConfig
+
+from cuda_tma import simulate
+from cuda_tma.simulate import Config, _progress
+
+SOURCE = r"""
+extern "C" __global__ void first(int* values) {
+    values[threadIdx.x] = threadIdx.x;
+    asm volatile("griddepcontrol.launch_dependents;");
+}
+extern "C" __global__ void second(int* values) {   // programmatic dependent launch
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    values[threadIdx.x] *= 10;
+}
+extern "C" __global__ void fails(int* values) { __trap(); }
+extern "C" __global__ void where(int* out) {
+    unsigned cluster, rank;
+    asm("mov.u32 %0, %%clusterid.x; mov.u32 %1, %%cluster_ctarank;" : "=r"(cluster), "=r"(rank));
+    out[blockIdx.x] = 10 * cluster + rank;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    return simulate.Device()
+
+
+@pytest.fixture(scope="module")
+def kernel(gpu):
+    ptx = gpu.compile(SOURCE, "first").ptx
+    return lambda name: gpu.load(ptx, name)
+
+
+def test_kernels_in_a_row(gpu, kernel):
+    values = np.zeros(4, np.int32)
+    config = Config(1, 4)
+    reports = gpu.launch_all([(config, kernel("first"), values), (config, kernel("second"), values)], order="late")
+    assert [report.errors for report in reports] == [(), ()]
+    assert values.tolist() == [0, 10, 20, 30]
+
+
+def test_after_an_error_the_rest_does_not_run(gpu, kernel):
+    values = np.zeros(4, np.int32)
+    launches = [(Config(1, 4), kernel(name), values) for name in ("first", "fails", "second")]
+    reports = gpu.launch_all(launches)
+    assert [len(report.errors) for report in reports] == [0, 1]
+    assert values.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("config", "blocks"),
+    [
+        (Config(grid=2, block=1, cluster=3), [0, 1, 2, 10, 11, 12]),
+        (Config(grid=3, block=1), [0, 10, 20]),
+        ({"grid": 2, "block": 1, "cluster": 2}, [0, 1, 10, 11]),
+        (LaunchConfig(grid=3, block=1), [0, 10, 20]),
+    ],
+)
+def test_a_grid_with_clusters_counts_them(gpu, kernel, config, blocks):
+    """As cuda.core's LaunchConfig does, which may be given itself."""
+    out = np.zeros(len(blocks), np.int32)
+    gpu.launch(config, kernel("where"), out).raise_for_errors()
+    assert out.tolist() == blocks
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_shown_on_a_terminal_alone(gpu, kernel, capsys, monkeypatch, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.setattr(_progress, "_FIRST_SECONDS", -1.0)
+    gpu.launch(Config(5, 1), kernel("where"), np.zeros(5, np.int32)).raise_for_errors()
+    shown = capsys.readouterr().err.split("\r")
+    assert (any("of 5 clusters, 0.0 million" in text for text in shown) and shown[-1] == "") == terminal
