@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
@@ -18,6 +20,10 @@ DTYPES = {"BFLOAT16": bfloat16, "FLOAT16": np.float16}
 
 @pytest.fixture(scope="module")
 def gpu():
+    if os.environ.get("CUDA_TMA_TEST_HARDWARE"):  # asked for by tests/gpu/test_kernels.py
+        from .gpu.hardware import Hardware
+
+        return Hardware()
     return simulate.Device(multiprocessor_count=4)
 
 

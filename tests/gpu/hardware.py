@@ -1,0 +1,48 @@
+"""A GPU behind the two calls of a simulated one, for tests that run on both."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from cuda.core import LaunchConfig
+
+import cuda_tma
+
+__all__ = ["Hardware"]
+
+
+class Hardware:
+    """As :class:`cuda_tma.simulate.Device`: arrays are read and written in place."""
+
+    def __init__(self):
+        self.device = cuda_tma.Device()
+        self.device.set_current()
+
+    def compile(self, source, name):
+        return cuda_tma.compile(source, name)
+
+    def launch(self, config, kernel, *arguments, order=None, seed=0):
+        """One launch, to its end; `order` and `seed` are the simulator's to heed."""
+        there = [on_gpu(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
+        torch.cuda.synchronize()
+        shape = LaunchConfig(grid=config.grid, cluster=config.cluster, block=config.block)
+        cuda_tma.launch(self.device.default_stream, shape, kernel, *there)
+        self.device.default_stream.sync()
+        for argument, tensor in zip(arguments, there, strict=True):
+            if isinstance(argument, np.ndarray):
+                argument[...] = as_words(tensor).cpu().numpy().view(argument.dtype)
+        return self
+
+    def raise_for_errors(self):
+        """What a GPU finds fault with, it has raised."""
+
+
+def on_gpu(array):
+    if array.dtype == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).cuda().view(torch.bfloat16)
+    return torch.from_numpy(array).cuda()
+
+
+def as_words(tensor):
+    """NumPy has no bfloat16 that torch knows."""
+    return tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
