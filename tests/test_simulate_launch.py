@@ -79,3 +79,19 @@ def test_progress_is_shown_on_a_terminal_alone(gpu, kernel, capsys, monkeypatch,
     gpu.launch(Config(5, 1), kernel("where"), np.zeros(5, np.int32)).raise_for_errors()
     shown = capsys.readouterr().err.split("\r")
     assert (any("of 5 clusters, 0.0 million" in text for text in shown) and shown[-1] == "") == terminal
+
+
+def test_a_descriptor_that_is_not_known_is_refused(gpu):
+    """A matrix descriptor with a base offset: nobody has recorded what it does."""
+    source = r"""
+    #include <cuda_tma/wgmma.cuh>
+    extern "C" __global__ void product(unsigned long long descriptor, float* out) {
+        __shared__ alignas(1024) char memory[16384];
+        float d[4] = {};
+        asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %4, 0, 1, 1, 0, 0;"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(descriptor));
+        out[threadIdx.x] = d[0] + memory[threadIdx.x];
+    }"""
+    descriptor = 1 << 62 | 1 << 49 | 64 << 32 | 1 << 16 | 64  # 128-byte swizzle, base offset 1
+    with pytest.raises(simulate.UnsupportedInstruction, match=r"PTX line \d+: .* wgmma.mma_async.*base offset 1"):
+        gpu.launch(Config(1, 128), gpu.compile(source, "product"), descriptor, np.zeros(128, np.float32))

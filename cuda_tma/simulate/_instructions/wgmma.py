@@ -7,6 +7,8 @@ they are until the wait is for an observer to see.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._binder import BOOL, U32, U64, Binder, Read
@@ -57,11 +59,18 @@ class Product:
         if self._a is None:
             left = _fragments(group.views[VIEW[U32]])[_index(self._a_rows, warpgroups)].reshape(4, -1)
         else:
-            left = self._pieces(group, firsts, [wgmma.a_addresses(d) for d in _of(self._a, group, firsts)])
-        right = self._pieces(group, firsts, [wgmma.b_addresses(d) for d in _of(self._b, group, firsts)])
+            left = self._pieces(group, firsts, self._addresses(wgmma.a_addresses, _of(self._a, group, firsts)))
+        right = self._pieces(group, firsts, self._addresses(wgmma.b_addresses, _of(self._b, group, firsts)))
         sums, at = _fragments(group.views[self._d_view]), _index(self._d_rows, warpgroups)
         before = sums[at].reshape(len(wgmma.d), -1) if scale else None
         sums[at] = wgmma.multiply(left, right, before).reshape(len(wgmma.d), -1, WARPGROUP)
+
+    def _addresses(self, find: Callable[[int], np.ndarray], descriptors: list[int]) -> list[np.ndarray]:
+        """Where the pieces lie that descriptors name."""
+        try:
+            return [find(descriptor) for descriptor in descriptors]
+        except NotImplementedError as error:
+            raise self._binder.unsupported(str(error)) from None
 
     def _pieces(self, group: Group, firsts: np.ndarray, addresses: list[np.ndarray]) -> np.ndarray:
         """The bytes that descriptors name, uint8 [warpgroups, ..., 16]."""
