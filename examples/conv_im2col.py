@@ -79,7 +79,7 @@ __device__ void produce(Shared& shared, const ImageMap& image, const WeightsMap&
 __device__ void consume(Shared& shared, const TiledMap<Out>& map, int steps, int tiles) {
     const int first_pixel = threadIdx.x / 128 * 64;   // of the warpgroup
     Epilogue<Out, FILTERS / Out::width()> out(shared.out[threadIdx.x / 32]);
-    float sums[FILTERS / 2] = {};
+    float sums[FILTERS / 2] = {};   // of one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const auto multiply = [&](int stage, int step) {

@@ -83,7 +83,7 @@ __device__ void produce(Shared& shared, const AMap& a_map, const BMap& b_map, Ti
 __device__ void consume(Shared& shared, const TiledMap<C>& c_map, Tiles tiles, int k_tiles) {
     const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
     Epilogue<C, TILE_N / PART> out(shared.c[threadIdx.x / 32]);
-    float sums[TILE_N / 2] = {};
+    float sums[TILE_N / 2] = {};   // of one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < tiles.count(); i += gridDim.x / CLUSTER) {
         const auto multiply = [&](int stage, int step) {

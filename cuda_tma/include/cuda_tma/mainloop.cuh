@@ -21,6 +21,10 @@ namespace cuda_tma {
 // arrival for the warpgroup at each of `Ctas` CTAs, so that ring.init(warpgroups * Ctas). meanwhile() is what else
 // there is to do in each step, while the tensor cores are busy. All 128 threads of a warpgroup call it together; in the
 // end the sums are theirs to read, and `at` is the stage after the last.
+//
+// Sums that are overwritten best live across the tiles, set once: `float sums[128] = {};` before the loop over tiles.
+// Those that no one has set are moved about inside it by NVRTC 12, and ptxas then has each wgmma wait for the one before
+// (C7515), or lacks registers. Zeros for each tile, to which every step adds, cost some hundred cycles.
 template <int Ctas = 1, int Sums, int Stages, typename Multiply, typename Meanwhile>
 __device__ __forceinline__ void accumulate(float (&sums)[Sums], Pipeline<Stages>& ring, Stage<Stages>& at, int steps,
                                            Multiply multiply, Meanwhile meanwhile) {

@@ -17,7 +17,8 @@ namespace cuda_tma {
 // consume() in the first `Consumers` warpgroups, and produce() in one thread of the one behind them, which is the last.
 // Threads have as many registers as 65536 are for all, by __launch_bounds__(128 * (Consumers + 1), 1); here the
 // producer's are cut to `ProducerRegisters`, so that each consumer has `ConsumerRegisters`: multiples of 8. All threads
-// of the cluster call it, thread 0 of each CTA after it has initialised the barriers.
+// of the cluster call it, thread 0 of each CTA after it has initialised the barriers, with fence_barrier_init() as by
+// Pipeline::init(). Of what threads wrote to shared memory before, others see nothing else: for that a __syncthreads().
 template <int Consumers, int ProducerRegisters, int ConsumerRegisters, typename Produce, typename Consume>
 __device__ __forceinline__ void in_roles(Produce produce, Consume consume) {
     static_assert(ProducerRegisters + Consumers * ConsumerRegisters <= 65536 / 128,
