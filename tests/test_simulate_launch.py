@@ -10,6 +10,7 @@ from cuda.core import LaunchConfig
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config, _progress
+from cuda_tma.simulate._geometry import Geometry
 
 SOURCE = r"""
 extern "C" __global__ void first(int* values) {
@@ -95,3 +96,10 @@ def test_a_descriptor_that_is_not_known_is_refused(gpu):
     descriptor = 1 << 62 | 1 << 49 | 64 << 32 | 1 << 16 | 64  # 128-byte swizzle, base offset 1
     with pytest.raises(simulate.UnsupportedInstruction, match=r"PTX line \d+: .* wgmma.mma_async.*base offset 1"):
         gpu.launch(Config(1, 128), gpu.compile(source, "product"), descriptor, np.zeros(128, np.float32))
+
+
+@pytest.mark.parametrize(("register_bytes", "resident"), [(0, 64), (16_000, 32)])
+def test_registers_of_all_that_are_resident_have_room(register_bytes, resident):
+    """Of kernels with thousands of registers, fewer CTAs run at the same time."""
+    geometry = Geometry((200, 1, 1), (1024, 1, 1), (1, 1, 1), 132, 200_000, register_bytes)
+    assert geometry.resident_ctas == resident

@@ -66,6 +66,11 @@ class Code:
     def name(self) -> str:
         return self.function.name
 
+    @property
+    def register_bytes(self) -> int:
+        """Of one lane."""
+        return sum(max(1, size) * count for size, count in self.row_counts.items())
+
 
 class Program:
     """An entry of a module, and all that it may call.
