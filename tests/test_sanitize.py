@@ -149,14 +149,14 @@ def test_what_only_some_schedule_reaches_is_found():
     source = gpu.create_tensor_map(tile, box_dim=(256,))
     report = gpu.launch(simulate.Config(1, 32), gpu.compile(BY_LUCK, "kernel"), source, out)
     assert report.schedules == (("early", 0), ("late", 0), ("random", 0), ("random", 1), ("random", 2))
-    (finding,) = report.findings
+    (finding,) = report.errors
     read = BY_LUCK[: BY_LUCK.index("// READ")].count("\n") + 1
     assert finding.kind == "race" and read in (finding.source[-1].line, finding.other[-1].line)
     assert out.tolist() == [9, 0]  # as the first schedule, which has nothing to find, leaves it
 
 
 def test_a_cause_is_said_once_for_all_schedules():
-    (finding,) = launched(1, simulate.Device(schedules=4)).findings
+    (finding,) = launched(1, simulate.Device(schedules=4)).errors
     assert (finding.kind, finding.source[-1].line) == ("race", line_of("READ"))
 
 

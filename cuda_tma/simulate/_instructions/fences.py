@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from .._binder import Binder
+from .._group import Group
+from .._lanes import Lanes
 from .._observe import announce
 from .._program import Step
+from ..ptx import Address
 from ._table import instruction
 
 
 @instruction("fence", "membar", section="Parallel Synchronization and Communication Instructions: membar, fence")
 def fence(binder: Binder) -> Step:
-    name, by = ".".join(binder.instruction.opcode), binder.instruction
+    """``fence.proxy.tensormap::generic.acquire.scope [address], 128`` names a map, other fences nothing."""
+    name, by, operands = ".".join(binder.instruction.opcode), binder.instruction, binder.instruction.operands
+    if operands and isinstance(operands[0], Address):
+        addresses = binder.address(operands[0])
 
+        def of_map(group: Group, lanes: Lanes) -> None:
+            announce(group, name, lanes, by, addresses=addresses(group, lanes))
+
+        return of_map
     return lambda group, lanes: announce(group, name, lanes, by)

@@ -6,9 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._geometry import Geometry
+from .._lanes import WARPGROUP, Lanes, as_array
+from .._observe import Event
 from ..ptx import Instruction
+from .barriers import Barriers
+from .clocks import ORDERED, Clocks
 
-__all__ = ["Groups", "Mark"]
+__all__ = ["Mark", "Operations"]
 
 
 @dataclass(slots=True, eq=False)
@@ -70,3 +75,75 @@ class Groups:
     def open(self) -> Mark | None:
         """The last operation, if nobody has waited for it."""
         return self.last if self.last is not None and self.last.epoch > self.done else None
+
+
+class Operations:
+    """Those of all resident threads, and the groups in which their owners wait: a thread, or a warpgroup's first."""
+
+    def __init__(self, geometry: Geometry, clocks: Clocks):
+        self._geometry, self._clocks = geometry, clocks
+        self._groups: dict[tuple[str, int], Groups] = {}
+
+    def forget(self, slot: int) -> None:
+        """Another cluster begins."""
+        for key in [key for key in self._groups if self._clocks.slot_of(key[1]) == slot]:
+            del self._groups[key]
+
+    def issue(self, lanes: slice, instruction: Instruction, kind: str | None) -> Mark:
+        """A thread, or a warpgroup, begins an operation that is waited for by groups of a kind, or by none."""
+        lane: int = lanes.start
+        cluster = self._geometry.cluster_of_slot[self._clocks.slot_of(lane)]
+        mark = Mark(lane, cluster, instruction, self._clocks.rows[:, lanes].max(axis=1))
+        if kind is not None:
+            mark.group = (kind, lane)
+            self._groups.setdefault(mark.group, Groups()).issue(mark)
+        return mark
+
+    def owned(self, kind: str, lanes: Lanes) -> list[tuple[int, Groups]]:
+        """The groups of some lanes."""
+        among = {*as_array(lanes).tolist()}
+        return [(owner, groups) for (of, owner), groups in self._groups.items() if of == kind and owner in among]
+
+    def commit(self, kind: str, event: Event) -> None:
+        """``commit_group``."""
+        for _, groups in self.owned(kind, event.lanes):
+            groups.committed += 1
+
+    def commit_products(self, event: Event) -> None:
+        """``wgmma.commit_group``."""
+        self.commit("wgmma", event)
+
+    def bulk_wait(self, event: Event, only_read: bool) -> None:
+        """``cp.async.bulk.wait_group{.read}``."""
+        for lane, groups in self.owned("bulk", event.lanes):
+            done = groups.wait(event.details["most"])
+            for what in ("read",) if only_read else ("read", "write"):
+                self._complete(slice(lane, lane + 1), ("bulk", lane, what), done)
+
+    def cp_async_wait(self, event: Event, everything: bool) -> None:
+        """``cp.async.wait_group``, ``cp.async.wait_all``: of the generic proxy."""
+        for lane, groups in self.owned("cp.async", event.lanes):
+            groups.committed += everything
+            done = groups.wait(event.details["most"])
+            self._complete(slice(lane, lane + 1), ("cp.async", lane, "write"), done, fenced=False)
+
+    def wgmma_wait(self, event: Event) -> None:
+        """``wgmma.wait_group``."""
+        for first, groups in self.owned("wgmma", event.lanes):
+            done = groups.wait(event.details["values"][0])
+            self._complete(slice(first, first + WARPGROUP), ("wgmma", first, "read"), done)
+
+    def _complete(self, lanes: slice, key: tuple[str, int, str], done: int, fenced: bool = True) -> None:
+        column = self._clocks.column(self._clocks.slot_of(lanes.start), key)
+        self._clocks.complete(lanes, column, done, fenced)
+
+    def cp_async_arrive(self, event: Event, barriers: Barriers) -> None:
+        """``cp.async.mbarrier.arrive``: the barrier is told when what the thread has begun is complete."""
+        groups = dict(self.owned("cp.async", event.lanes))
+        for lane, position in zip(as_array(event.lanes).tolist(), event.details["positions"].tolist(), strict=True):
+            if lane in groups:
+                groups[lane].committed += 1  # what begins later is not told of
+                column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
+                clock = np.zeros((2, self._clocks.rows.shape[2]), np.int32)
+                clock[ORDERED, column] = groups[lane].committed
+                barriers.mbarriers[position].arrive(self._clocks, clock)

@@ -13,6 +13,9 @@ RULES = {
     "init": f'{_ISA}"mbarrier.init": an mbarrier is used after its initialisation, as memory is read after a write',
     "group": f'{_ISA}"cp.async.bulk.wait_group": the thread that issued a copy waits for it by its groups',
     "wgmma": f'{_ISA}"wgmma.wait_group": the sums are there after the wait for their group',
+    "registers": f'{_ISA}"wgmma.fence": it orders accesses of registers before a wgmma.mma_async that reads them',
+    "map": f'{_ISA}"membar, fence": a tensor map that was changed is acquired through the tensormap proxy',
+    "undefined": f'{_ISA}"Shared State Space": shared memory is not initialised',
     "lifetime": f'{_ISA}"Shared State Space": shared memory lasts as long as its CTA',
 }
 FENCE_BEFORE_STORE = "fence.proxy.async (fence_proxy_async()) by each thread that wrote, then the barrier before it"

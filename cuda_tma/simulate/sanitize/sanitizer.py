@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .._lanes import WARP, WARPGROUP, Lanes, as_array
+from .._lanes import WARP, WARPGROUP, as_array
 from .._observe import Access, Event
 from ..findings import Finding
 from ..ptx import Instruction
 from .barriers import Barriers
 from .clocks import FENCED, ORDERED, Clocks
 from .ledger import Ledger
-from .operations import Groups, Mark
+from .operations import Mark, Operations
+from .remote import Remote
 from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
+from .tensor_maps import TensorMaps
 from .units import unit_bytes_of
 from .words import Words
 
@@ -57,10 +59,12 @@ class Sanitizer:
         self._clocks = Clocks(geometry)
         self._barriers = Barriers(self._clocks, geometry.lanes_of_cta)
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(machine.program))
-        self._groups: dict[tuple[str, int], Groups] = {}
+        self._operations = Operations(geometry, self._clocks)
         self._landing: dict[int, tuple[int, int, Mark]] = {}  # by mbarrier: column, phase, the last load
         self._inits: dict[int, tuple[int, int, int]] = {}  # by mbarrier: who made it, when, by what
         self._fenced_inits: set[int] = set()
+        self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
+        self._maps, self._remote = TensorMaps(self._clocks), Remote(machine, self._clocks)
         self._words = Words(machine, self._clocks, self._ledger, self._shadow.unit_bytes)
         self._events = self._table()
 
@@ -96,7 +100,7 @@ class Sanitizer:
         if parts[0] in ("fence", "membar"):
             return self._fence(parts)
         if parts[:1] == ["wgmma"]:
-            return {"fence": self._wgmma_fence, "commit_group": self._wgmma_commit}.get(parts[1], self._wgmma_wait)
+            return self._wgmma(parts)
         if parts[:2] == ["cp", "async"]:
             return self._copies(parts)
         return _ignored
@@ -106,22 +110,26 @@ class Sanitizer:
         slot, ctas = self._clocks.slot_of(int(lanes[0])), self._machine.geometry.cluster_ctas
         resident = range(slot * ctas, (slot + 1) * ctas)
         self._clocks.start(lanes)
+        self._remote.start(resident)
+        self._fenced_products.difference_update(lanes.tolist())
         self._barriers.forget(slot, resident, self._pitch)
         self._shadow.forget(self._shadow.range(resident.start * self._pitch, ctas * self._pitch))
         for table in (self._landing, self._inits):
             for position in [p for p in table if p // self._pitch in resident]:
                 del table[position]
-        for key in [key for key in self._groups if key[1] // self._clocks.threads == slot]:
-            del self._groups[key]
+        self._operations.forget(slot)
 
     def _fence(self, parts: list[str]) -> Callable[[Event], None]:
         if parts[1:3] == ["proxy", "async"] and "global" not in parts:
             return lambda event: self._clocks.fence(event.lanes)
         if parts[1] == "proxy":
-            return _ignored
+            return self._acquire_map if "acquire" in parts else _ignored
         if parts[1] == "mbarrier_init":
             return self._fence_inits
         return lambda event: self._clocks.memory_fence(event.lanes)
+
+    def _acquire_map(self, event: Event) -> None:
+        self._maps.acquire(as_array(event.lanes), event.details["addresses"])
 
     def _fence_inits(self, event: Event) -> None:
         self._clocks.memory_fence(event.lanes)
@@ -159,86 +167,43 @@ class Sanitizer:
     def _slot_at(self, position: int) -> int:
         return position // self._pitch // self._machine.geometry.cluster_ctas
 
-    # ---- groups ----
+    # ---- asynchronous operations ----
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
         """An operation begins."""
         if instruction.opcode[0] == "wgmma":
             first = lane // WARPGROUP * WARPGROUP
-            clock, kind = self._clocks.rows[:, first : first + WARPGROUP].max(axis=1), "wgmma"
-        else:
-            clock = self._clocks.rows[:, lane].copy()
-        cluster = self._machine.geometry.cluster_of_slot[self._clocks.slot_of(lane)]
-        mark = Mark(lane, cluster, instruction, clock)
-        if kind is not None:
-            mark.group = (kind, lane)
-            self._groups.setdefault(mark.group, Groups()).issue(mark)
-        return mark
-
-    def _owned(self, kind: str, lanes: Lanes) -> list[tuple[int, Groups]]:
-        """The groups of some lanes, or warpgroups by their first lane."""
-        among = {*as_array(lanes).tolist()}
-        return [(owner, groups) for (of, owner), groups in self._groups.items() if of == kind and owner in among]
+            if first not in self._fenced_products:
+                self._words.product_without_fence(instruction, first)
+            return self._operations.issue(slice(first, first + WARPGROUP), instruction, "wgmma")
+        return self._operations.issue(slice(lane, lane + 1), instruction, kind)
 
     def _copies(self, parts: list[str]) -> Callable[[Event], None]:
-        kind = "bulk" if "bulk" in parts else "cp.async"
+        operations, kind = self._operations, "bulk" if "bulk" in parts else "cp.async"
         if "mbarrier" in parts:
-            return self._cp_async_arrive
+            return lambda event: operations.cp_async_arrive(event, self._barriers)
         if "commit_group" in parts:
-            return lambda event: self._commit(kind, event)
+            return lambda event: operations.commit(kind, event)
         if kind == "bulk":
-            return lambda event: self._bulk_wait(event, "read" in parts)
-        return lambda event: self._cp_async_wait(event, "wait_all" in parts)
+            return lambda event: operations.bulk_wait(event, "read" in parts)
+        return lambda event: operations.cp_async_wait(event, "wait_all" in parts)
 
-    def _commit(self, kind: str, event: Event) -> None:
-        for _, groups in self._owned(kind, event.lanes):
-            groups.committed += 1
-
-    def _bulk_wait(self, event: Event, only_read: bool) -> None:
-        for lane, groups in self._owned("bulk", event.lanes):
-            done = groups.wait(event.details["most"])
-            for what in ("read",) if only_read else ("read", "write"):
-                column = self._clocks.column(self._clocks.slot_of(lane), ("bulk", lane, what))
-                self._clocks.complete(slice(lane, lane + 1), column, done)
-
-    def _cp_async_wait(self, event: Event, everything: bool) -> None:
-        for lane, groups in self._owned("cp.async", event.lanes):
-            groups.committed += everything
-            column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
-            here = slice(lane, lane + 1)
-            self._clocks.complete(here, column, groups.wait(event.details["most"]), fenced=False)
-
-    def _cp_async_arrive(self, event: Event) -> None:
-        """The barrier is told when what the thread has begun is complete."""
-        groups = dict(self._owned("cp.async", event.lanes))
-        for lane, position in zip(as_array(event.lanes).tolist(), event.details["positions"].tolist(), strict=True):
-            if lane in groups:
-                groups[lane].committed += 1  # what begins later is not told of
-                column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, _WRITE))
-                clock = np.zeros((2, self._clocks.rows.shape[2]), np.int32)
-                clock[ORDERED, column] = groups[lane].committed
-                self._barriers.mbarriers[position].arrive(self._clocks, clock)
+    def _wgmma(self, parts: list[str]) -> Callable[[Event], None]:
+        if parts[1] == "fence":
+            return self._wgmma_fence
+        return self._operations.commit_products if parts[1] == "commit_group" else self._operations.wgmma_wait
 
     def _wgmma_fence(self, event: Event) -> None:
-        """Registers are not watched."""
-
-    def _wgmma_commit(self, event: Event) -> None:
-        for _, groups in self._owned("wgmma", event.lanes):
-            groups.committed += 1
-
-    def _wgmma_wait(self, event: Event) -> None:
-        for first, groups in self._owned("wgmma", event.lanes):
-            column = self._clocks.column(self._clocks.slot_of(first), ("wgmma", first, "read"))
-            done = groups.wait(event.details["values"][0])
-            self._clocks.complete(slice(first, first + WARPGROUP), column, done)
+        """Registers are not watched: whether there has been one at all."""
+        self._fenced_products.update(as_array(event.lanes)[::WARPGROUP].tolist())
 
     # ---- the end ----
 
     def _exit(self, event: Event) -> None:
-        for lane, groups in self._owned("bulk", event.lanes):
+        for lane, groups in self._operations.owned("bulk", event.lanes):
             if (mark := groups.open) is not None:
                 self._words.exit_while_reading(mark, lane)
-        for first, groups in self._owned("wgmma", event.lanes):
+        for first, groups in self._operations.owned("wgmma", event.lanes):
             if (mark := groups.open) is not None:
                 self._words.exit_before_product(mark, first)
         size = self._machine.geometry.lanes_of_cta
@@ -248,6 +213,8 @@ class Sanitizer:
 
     def _end_of_cta(self, cta: int) -> None:
         size = self._machine.geometry.lanes_of_cta
+        if (late := self._remote.unknown_at_end(cta)) is not None:
+            self._words.exit_before_remote(*late, cta)
         for position, (column, phase, mark) in self._landing.items():
             if position // self._pitch != cta:
                 continue
@@ -259,12 +226,23 @@ class Sanitizer:
     def access(self, access: Access) -> None:
         """Told by the machine, in the order in which accesses take effect."""
         if access.space != "shared":
+            self._global(access)
             return
         if access.actor is None:
             lanes = as_array(access.lanes)
             self._by_threads(lanes, access.positions, access.size_bytes, access.kind, access.instruction)
         else:
             self._by_operation(access, cast(Mark, access.actor))
+
+    def _global(self, access: Access) -> None:
+        """Tensor maps alone."""
+        if access.instruction.opcode[0] == "tensormap":
+            if access.kind == _WRITE:
+                self._maps.change(int(access.positions[0]), access.instruction)
+        elif "tensor" in access.instruction.opcode and access.kind == _READ:
+            mark = cast(Mark, access.actor)
+            if (changed := self._maps.unacquired(int(access.positions[0]), mark)) is not None:
+                self._words.map_without_fence(mark, changed)
 
     def _is_strong(self, instruction: Instruction) -> int:
         found = self._strong.get(id(instruction))
@@ -280,6 +258,8 @@ class Sanitizer:
     ) -> None:
         """Accesses through the generic proxy."""
         clocks, shadow = self._clocks, self._shadow
+        if (ended := self._remote.access(lanes, positions, instruction)) is not None:
+            self._words.exit_before_remote(*ended)
         units = shadow.units(positions, size_bytes)
         each = units.shape[1]
         who, units = np.repeat(lanes, each) if each > 1 else lanes, units.ravel()
@@ -292,6 +272,8 @@ class Sanitizer:
         if (found := shadow.after_write(units, look, strong)) is not None:
             self._conflict_of_threads(found, who, kind, instruction)
         stamps = stamps_of(who % clocks.threads, clocks.own(who))
+        if kind != _WRITE and instruction.opcode[0] != "mbarrier" and not shadow.written(units).all():
+            self._words.uninitialized(who, units, shadow.written(units), instruction)
         if kind == _READ:
             shadow.read(units, who // WARP % READERS, stamps, site, strong)
             return

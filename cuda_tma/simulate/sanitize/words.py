@@ -146,6 +146,56 @@ class Words:
         remedy = "issue no load beyond the last one that is used, or wait for it before the end"
         self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy)
 
+    def exit_before_remote(self, instruction: Instruction, lane: int, cta: int) -> None:
+        """A CTA of a cluster ends, and others use its shared memory."""
+        if self._ledger.known("early-exit", id(instruction)):
+            return
+        what = "arrives at an mbarrier" if instruction.opcode[0] == "mbarrier" else "uses shared memory"
+        text = (
+            f"{self._thread(lane)} {what} of block {self._machine.geometry.block_index(cta)}, and nothing orders that "
+            "before the end of that block"
+        )
+        remedy = "a barrier of the cluster (cluster_sync()), or waits for all such arrivals, at the end of the kernel"
+        self._add("early-exit", "error", text, instruction, None, lane, RULES["lifetime"], remedy)
+
+    # ---- maps, registers, memory that nobody has written ----
+
+    def map_without_fence(self, mark: Mark, changed: Instruction) -> None:
+        """A map that was changed, and not acquired."""
+        now = mark.instruction
+        if self._ledger.known("missing-tensor-map-fence", id(changed), id(now)):
+            return
+        text = (
+            f"{self._who(mark.lane, mark)} uses a tensor map that {'.'.join(changed.opcode[:2])} at "
+            f"{_place(changed.places, changed.line)} has changed, and no fence.proxy.tensormap::generic.acquire of it "
+            "precedes"
+        )
+        remedy = (
+            "fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire) by the thread that issues the copy"
+        )
+        self._add("missing-tensor-map-fence", "error", text, now, changed, mark.lane, RULES["map"], remedy)
+
+    def product_without_fence(self, now: Instruction, first: int) -> None:
+        """The first wgmma of a warpgroup wants its registers fenced."""
+        if self._ledger.known("wgmma-order", id(now)):
+            return
+        text = f"the warpgroup of {self._thread(first)} issues wgmma.mma_async, and has not executed wgmma.fence before"
+        remedy = (
+            "wgmma_fence() (wgmma.fence.sync.aligned) before the first wgmma, and after registers of it are changed"
+        )
+        self._add("wgmma-order", "error", text, now, None, first, RULES["registers"], remedy)
+
+    def uninitialized(self, who: np.ndarray, units: np.ndarray, written: np.ndarray, now: Instruction) -> None:
+        """Bytes that nobody has written are read."""
+        if self._ledger.known("uninitialized-read", id(now)):
+            return
+        unit = int(units[~written][0]) * self._unit_bytes
+        name = self._machine.program.shared_name(unit % self._machine.memory.shared_pitch)
+        lane = int(who[~written][0])
+        text = f"{self._thread(lane)} reads shared memory that nobody has written: {name}"
+        remedy = "write it first, or do not read it; what lies there differs from run to run"
+        self._add("uninitialized-read", "advice", text, now, None, lane, RULES["undefined"], remedy)
+
     # ---- parts of sentences ----
 
     def _add(
