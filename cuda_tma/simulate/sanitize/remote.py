@@ -1,0 +1,69 @@
+"""Shared memory of another CTA of the cluster: it must last until all who use it are through.
+
+Source: PTX ISA 9.0, "Shared State Space", and CUDA C++ Programming Guide, "Distributed Shared Memory".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..ptx import Instruction
+from .clocks import ORDERED, Clocks
+
+if TYPE_CHECKING:
+    from .._machine import Machine
+
+__all__ = ["Remote"]
+
+
+class Remote:
+    """For each resident CTA, the last access of each thread of other CTAs."""
+
+    def __init__(self, machine: Machine, clocks: Clocks):
+        self._machine, self._clocks = machine, clocks
+        self._epochs: dict[int, np.ndarray] = {}
+        self._by: dict[int, Instruction] = {}  # the last instruction, by lane
+        self._cta_of_lane = machine.geometry.cta_of_lane
+
+    def start(self, ctas: range) -> None:
+        """A new cluster."""
+        for cta in ctas:
+            self._epochs.pop(cta, None)
+
+    def access(
+        self, lanes: np.ndarray, positions: np.ndarray, instruction: Instruction
+    ) -> tuple[Instruction, int, int] | None:
+        """Threads touch shared memory; what is said of the first that does so after the end of its CTA."""
+        if self._machine.geometry.cluster_ctas == 1:
+            return None
+        ctas = positions // self._machine.memory.shared_pitch
+        far = ctas != self._cta_of_lane[lanes]
+        if not far.any():
+            return None
+        for cta in np.unique(ctas[far]).tolist():
+            some = lanes[far & (ctas == cta)]
+            epochs = self._epochs.setdefault(cta, np.zeros(self._clocks.threads, np.int32))
+            epochs[some % self._clocks.threads] = self._clocks.own(some)
+            self._by.update(dict.fromkeys(some.tolist(), instruction))
+            if not self._alive(cta):
+                return instruction, int(some[0]), cta
+        return None
+
+    def _alive(self, cta: int) -> bool:
+        size = self._machine.geometry.lanes_of_cta
+        return bool(self._machine.alive[cta * size : (cta + 1) * size].any())
+
+    def unknown_at_end(self, cta: int) -> tuple[Instruction, int] | None:
+        """A CTA ends: an access to it that none of its threads knows to be over, and whose."""
+        epochs = self._epochs.get(cta)
+        if epochs is None:
+            return None
+        size = self._machine.geometry.lanes_of_cta
+        known = self._clocks.rows[ORDERED, cta * size : (cta + 1) * size, : self._clocks.threads].max(axis=0)
+        late = np.flatnonzero(epochs > known)
+        if not len(late):
+            return None
+        lane = int(late[0]) + self._clocks.slot_of(cta * size) * self._clocks.threads
+        return self._by[lane], lane
