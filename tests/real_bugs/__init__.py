@@ -1,0 +1,73 @@
+"""Bugs of public repositories, each reduced to a kernel of our own: before its mend, and after (``-DFIXED``).
+
+A kernel's first lines say what the test asks: `thread` (repository and number of the public discussion), `bug`, `fix`,
+`kind` and `severity` of the finding; `grid`, `block`, `cluster`, `tiles`, `box` and `order` of the launch. The line to
+be accused ends in ``// culprit``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["RealBug", "real_bugs"]
+
+_ENTRY = re.compile(r"// (\w+): (.*(?:\n//   +.*)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class RealBug:
+    """A reduced kernel, and what is to be found in it.
+
+    Attributes
+    ----------
+    name : str
+        Of its file.
+    source : str
+    thread : str
+        ``owner/name#number``.
+    bug, fix : str
+        What was wrong, and what mended it.
+    kind, severity : str
+        Of the finding.
+    grid, block, cluster, tiles : int
+        Of the launch; `tiles` is an argument of the kernel.
+    box : tuple of int
+        Of both maps, in tensor order.
+    order : str
+        Of asynchronous copies, in which the bug is that finding.
+    """
+
+    name: str
+    source: str
+    thread: str
+    bug: str
+    fix: str
+    kind: str
+    severity: str = "error"
+    grid: int = 1
+    block: int = 128
+    cluster: int = 1
+    tiles: int = 1
+    box: tuple[int, ...] = (128,)
+    order: str = "early"
+
+    @property
+    def culprit(self) -> int:
+        """Its line."""
+        (line,) = [number for number, text in enumerate(self.source.split("\n"), 1) if "// culprit" in text]
+        return line
+
+
+def real_bugs() -> list[RealBug]:
+    """All of this folder, by name."""
+    return [_read(path) for path in sorted(Path(__file__).parent.glob("*.cu"))]
+
+
+def _read(path: Path) -> RealBug:
+    source = path.read_text()
+    entries = {key: re.sub(r"\n//   +", " ", value) for key, value in _ENTRY.findall(source.split("\n\n")[0])}
+    numbers = {key: int(entries.pop(key)) for key in ("grid", "block", "cluster", "tiles") if key in entries}
+    box = tuple(map(int, entries.pop("box", "128").split()))
+    return RealBug(path.stem, source, **entries, **numbers, box=box)

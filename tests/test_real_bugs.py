@@ -1,0 +1,62 @@
+"""Bugs that public repositories had: found before their mend, nothing after it (`tests/real_bugs`)."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+
+from .real_bugs import RealBug, real_bugs
+
+BUGS = real_bugs()
+GPU = simulate.Device()
+STRICT = simulate.Device(strict=True)
+NEEDS_THE_SANITIZER = {
+    "cutlass_3643_release_of_a_cta",
+    "deepep_642_polled_then_loaded",
+    "tirx_kernels_6_initialised_by_every_warp",
+    "tirx_kernels_6_maximum_of_nothing",
+    "tlx_462_barrier_made_twice",
+    "triton_10656_peer_has_left",
+}
+
+
+def launched(bug: RealBug, gpu: simulate.Device = GPU, **defines: int) -> simulate.Report:
+    kernel = gpu.compile(bug.source, "kernel", defines=defines)
+    given, out = np.arange(4096, dtype=np.int32), np.zeros(4096, np.int32)
+    shape = (-1, *bug.box[1:])
+    maps = [gpu.create_tensor_map(array.reshape(shape), box_dim=bug.box) for array in (given, out)]
+    config = simulate.Config(bug.grid, bug.block, bug.cluster)
+    return gpu.launch(config, kernel, *maps, given, out, bug.tiles, order=bug.order)
+
+
+def lines_of(finding: simulate.Finding) -> set[int]:
+    return {place.line for place in finding.source[-1:]}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_found_before(bug):
+    if bug.name in NEEDS_THE_SANITIZER:
+        pytest.skip("the sanitizer does not see this yet")
+    finding = launched(bug).findings[0]
+    assert (finding.kind, finding.severity, lines_of(finding)) == (bug.kind, bug.severity, {bug.culprit}), finding
+
+
+@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.severity == "advice"], ids=lambda bug: bug.name)
+def test_what_is_disputed_is_an_error_if_asked(bug):
+    finding = launched(bug, STRICT).errors[0]
+    assert (finding.kind, lines_of(finding)) == (bug.kind, {bug.culprit})
+
+
+@pytest.mark.parametrize("gpu", [GPU, STRICT], ids=["", "strict"])
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_nothing_after(bug, gpu):
+    assert launched(bug, gpu, FIXED=1).findings == ()
+
+
+def test_each_names_its_thread():
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+#\d+", bug.thread) for bug in BUGS)
+    assert {bug.kind for bug in BUGS} <= simulate.KINDS.keys()
