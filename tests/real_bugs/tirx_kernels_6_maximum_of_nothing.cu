@@ -2,6 +2,7 @@
 // bug: the first turn compares with the row's maximum so far, which lies in shared memory and which nobody has written.
 // fix: the first turn does not read it.
 // kind: uninitialized-read
+// severity: advice
 // tiles: 3
 
 #include <cuda_tma/tma.cuh>
@@ -9,15 +10,14 @@ using namespace cuda_tma;
 
 extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, const __grid_constant__ TensorMap target,
                                   int* in, int* out, int tiles) {
-    __shared__ int row_max[128];
+    __shared__ volatile int row_max[128];
     for (int i = 0; i < tiles; ++i) {
         int value = in[128 * i + threadIdx.x];
 #ifdef FIXED
-        int before = i == 0 ? value : row_max[threadIdx.x];
-#else
-        int before = row_max[threadIdx.x];  // culprit
+        if (i > 0)
 #endif
-        row_max[threadIdx.x] = max(before, value);
+            value = max(value, row_max[threadIdx.x]);  // culprit
+        row_max[threadIdx.x] = value;
     }
     out[threadIdx.x] = row_max[threadIdx.x];
 }
