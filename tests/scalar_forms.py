@@ -66,13 +66,16 @@ def _bits() -> Iterator[str]:
     yield from (f"lop3.b32 d, a, b, c, {table:#x}" for table in TABLES)
     yield from (f"lop3.{name}.b32 d|p, a, b, c, 0xca, q" for name in ("and", "or"))
     yield from (f"shf.{side}.{mode}.b32 d, a, b, c" for side, mode in product("lr", ("clamp", "wrap")))
-    yield from (f"bfe.{type_} d, a, b, c" for type_ in ("u32", "s32", *WIDE))
-    yield from ("bfi.b32 d, a, b, c, e", "bfi.b64 d, a, b, c, e")
+    yield from (f"bfe.{type_} d, a, b, c" for type_ in ("u32", "s32"))
+    yield "bfi.b32 d, a, b, c, e"
+    # PTX restricts places and lengths to 8 bits: of 64 bits, hardware looks at all that there are.
+    yield from (f"and.b32 e, b, 255; and.b32 f, c, 255; bfe.{type_} d, a, e, f" for type_ in WIDE)
+    yield "and.b32 f, c, 255; and.b32 g, e, 255; bfi.b64 d, a, b, f, g"
     for mode in ("clamp", "wrap"):
         yield from (f"bmsk.{mode}.b32 d, a, b", f"szext.{mode}.u32 d, a, b", f"szext.{mode}.s32 d, a, b")
     yield from (f"{name}.b{width} d, a" for name, width in product(("popc", "clz", "brev"), (32, 64)))
     yield from (f"bfind{amount}.{type_} d, a" for amount, type_ in product(("", ".shiftamt"), ("u32", "s32", *WIDE)))
-    yield "and.b32 e, b, 31; fns.b32 d, a, e, c"
+    yield "and.b32 e, b, 31; shr.s32 f, c, 26; fns.b32 d, a, e, f"
     yield from (f"prmt.b32{mode} d, a, b, c" for mode in ("", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"))
 
 

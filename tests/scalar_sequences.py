@@ -1,7 +1,7 @@
 """Random sequences of scalar instructions: as PTX for a GPU, and what the simulator's table makes of each step.
 
-A warp runs a sequence, its lanes on different values; every result is stored. So each step is judged alone: by what the
-table makes of the values that the GPU itself had before it.
+A warp runs a sequence, its lanes on different values; every result is stored, and read again, so that ptxas makes each
+step for any values. Each is judged alone: by what the table makes of the values that the GPU itself had before it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,10 @@ def placed(program: Program) -> list[Placed]:
         step = steps()[form % len(steps())]
         reads = {}
         for (letter, pool), choice in zip(step.reads, choices, strict=False):
-            reads[letter] = (pool, choice % held[pool])
+            register = (pool, choice % held[pool])
+            if step.text.startswith(("min", "max")) and register in reads.values():  # ptxas makes a of max(a, a)
+                register = (pool, (choice + 1) % held[pool])
+            reads[letter] = register
         writes, slots = {}, {}
         for letter, pool in step.writes:
             writes[letter] = (pool, held[pool])
@@ -177,17 +180,19 @@ def _body(program: Program) -> Iterator[str]:
     for place, (pool, number) in enumerate((pool, number) for pool in POOLS for number in range(PER_POOL)):
         address = f"[%in+{place * LANES * STORED_BYTES}]"
         if pool == "pred":
-            yield f"ld.global.u64 %w, {address}; setp.ne.u64 %pred_{number}, %w, 0;"
+            yield f"ld.volatile.global.u64 %w, {address}; setp.ne.u64 %pred_{number}, %w, 0;"
         else:
-            yield f"ld.global.{_MOVES[pool]} %{pool}_{number}, {address};"
+            yield f"ld.volatile.global.{_MOVES[pool]} %{pool}_{number}, {address};"
     for each in steps:
         yield _spelled(each)
         for letter, (pool, number) in each.writes.items():
             address = f"[%out+{each.slots[letter] * LANES * STORED_BYTES}]"
             if pool == "pred":
-                yield f"selp.u64 %w, 1, 0, %pred_{number}; st.global.u64 {address}, %w;"
+                yield f"selp.u64 %w, 1, 0, %pred_{number}; st.volatile.global.u64 {address}, %w;"
+                yield f"ld.volatile.global.u64 %w, {address}; setp.ne.u64 %pred_{number}, %w, 0;"
             else:
-                yield f"st.global.{_MOVES[pool]} {address}, %{pool}_{number};"
+                yield f"st.volatile.global.{_MOVES[pool]} {address}, %{pool}_{number};"
+                yield f"ld.volatile.global.{_MOVES[pool]} %{pool}_{number}, {address};"
 
 
 def _spelled(each: Placed) -> str:

@@ -74,10 +74,8 @@ def encoded(value, type_, mode="rn", ftz=False, sat=False, relu=False):
     """Bits of a value; None for an f64's NaN, whose bits PTX leaves open."""
     if isnan(value) and type_ == "f64":
         return None
-    bits = bits_of(value, type_, mode)
+    bits = bits_of(flushed(value, type_) if ftz else value, type_, mode)
     width = sum(LAYOUT[type_])
-    if ftz and not bits >> LAYOUT[type_][1] & (1 << LAYOUT[type_][0]) - 1:
-        bits &= 1 << width
     if sat:
         one = ((1 << LAYOUT[type_][0] - 1) - 1) << LAYOUT[type_][1]
         bits = 0 if isnan(value) or bits >> width else min(bits, one)
