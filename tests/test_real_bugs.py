@@ -17,8 +17,6 @@ STRICT = simulate.Device(strict=True)
 NEEDS_THE_SANITIZER = {
     "cutlass_3643_release_of_a_cta",
     "deepep_642_polled_then_loaded",
-    "tirx_kernels_6_initialised_by_every_warp",
-    "tlx_462_barrier_made_twice",
 }
 
 

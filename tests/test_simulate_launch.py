@@ -103,3 +103,19 @@ def test_registers_of_all_that_are_resident_have_room(register_bytes, resident):
     """Of kernels with thousands of registers, fewer CTAs run at the same time."""
     geometry = Geometry((200, 1, 1), (1024, 1, 1), (1, 1, 1), 132, 200_000, register_bytes)
     assert geometry.resident_ctas == resident
+
+
+def test_an_unknown_instruction_is_refused_with_its_line(gpu):
+    text = ".version 8.7\n.target sm_90a\n.address_size 64\n.entry k() {\n tcgen05.wait::ld.sync.aligned;\n ret;\n}"
+    with pytest.raises(simulate.UnsupportedInstruction, match=r"PTX line 5: .* tcgen05\.wait::ld\.sync\.aligned"):
+        gpu.load(text, "k")
+
+
+def test_a_launch_that_no_gpu_takes_is_refused(gpu, kernel):
+    for wrong in ({"grid": 0, "block": 1}, {"grid": 1, "block": 1025}, {"grid": 1, "block": 1, "cluster": 17}):
+        with pytest.raises(ValueError, match="grid=0|1025 threads|17 CTAs"):
+            Config(**wrong)
+    with pytest.raises(ValueError, match="the PTX has no kernel nothing"):
+        kernel("nothing")
+    with pytest.raises(ValueError, match="order='soon'"):
+        gpu.launch(Config(1, 1), kernel("fails"), np.zeros(4, np.int32), order="soon")

@@ -89,8 +89,13 @@ class Mbarriers:
         if not 1 <= count <= _MOST:
             raise Fault("barrier-use", f"mbarrier.init with a count of {count}; it must be 1 to {_MOST}")
         known = self._barriers.get(position)
-        if known is not None and known.parked:
-            raise Fault("barrier-use", f"mbarrier.init of {self.name(position)}, where threads wait")
+        if known is not None:
+            state = f"in phase {known.phase}, with {known.pending} of {known.count} arrivals missing"
+            raise Fault(
+                "barrier-use",
+                f"mbarrier.init of {self.name(position)}, which is an mbarrier already, {state}: let one thread do it, "
+                "once, or mbarrier.inval it before (PTX ISA, mbarrier.init: otherwise the behaviour is undefined)",
+            )
         self._barriers[position] = Mbarrier(count, count)
         self._write(position)
 
