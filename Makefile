@@ -61,6 +61,7 @@ bench: $(built)
 
 docs: $(built)
 	$(python) tools/write_rules.py
+	$(python) tools/write_findings.py
 	$(python) tools/draw_docs.py
 	$(python) tools/write_figures.py
 

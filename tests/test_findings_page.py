@@ -1,0 +1,30 @@
+"""``docs/sanitizer.md`` is what the simulator says today, of every kind; and it says nothing of the mended kernels."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuda_tma import simulate
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+import finding_kernels  # noqa: E402
+import write_findings  # noqa: E402
+
+
+def test_every_kind_has_a_kernel():
+    assert finding_kernels.KERNELS.keys() == simulate.KINDS.keys()
+    assert finding_kernels.LAUNCHES.keys() <= simulate.KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", simulate.KINDS)
+def test_the_wrong_kernel_has_that_finding_and_the_mended_one_has_none(kind):
+    assert [finding.kind for finding in write_findings.reported(kind, "-").findings] == [kind]
+    assert write_findings.reported(kind, "+").findings == ()
+
+
+def test_the_page_is_current():
+    page = (ROOT / "docs" / "sanitizer.md").read_text()
+    assert page == write_findings.page(), "run: python tools/write_findings.py"
