@@ -113,7 +113,7 @@ def compile_source(source: str, include_path: list[str]) -> None:
     options = [f"--gpu-architecture={TARGET}", "--std=c++17", *(f"--include-path={path}" for path in include_path)]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+        log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # it is written to, and Python shares b" "
         nvrtc.nvrtcGetProgramLog(program, log)
         raise RuntimeError(f"NVRTC failed: {log.decode()}")
     nvrtc.nvrtcDestroyProgram(program)

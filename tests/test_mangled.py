@@ -263,7 +263,7 @@ def lowered_names(source, expressions):
     for expression in expressions:
         nvrtc.nvrtcAddNameExpression(program, expression.encode())
     (result,) = nvrtc.nvrtcCompileProgram(program, 2, [b"--std=c++17", b"--gpu-architecture=compute_90"])
-    log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # it is written to, and Python shares b" "
     nvrtc.nvrtcGetProgramLog(program, log)
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
     return [nvrtc.nvrtcGetLoweredName(program, each.encode())[1].decode() for each in expressions]
