@@ -90,7 +90,7 @@ extern "C" __global__ void old_copy(const __grid_constant__ TensorMap source, in
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(out + 4 * threadIdx.x) : "memory");
     asm volatile("cp.async.commit_group;" ::: "memory");
     if (RIGHT) asm volatile("cp.async.wait_group 0;" ::: "memory");
-    out[threadIdx.x] = tile[4 * threadIdx.x];  // HERE
+    out[threadIdx.x + 512] = tile[4 * threadIdx.x];  // HERE
 }
 
 extern "C" __global__ void __cluster_dims__(2) remote(const __grid_constant__ TensorMap source, int* out) {
@@ -142,6 +142,48 @@ extern "C" __global__ void unwritten(const __grid_constant__ TensorMap source, i
     out[threadIdx.x] = tile[threadIdx.x];  // HERE
 }
 
+extern "C" __global__ void flags(const __grid_constant__ TensorMap source, int* out) {  // from block 0 to block 1
+    if (blockIdx.x == 0) {
+        out[threadIdx.x] = 1;
+        __syncthreads();
+        if (RIGHT) __threadfence();
+        if (threadIdx.x == 0) atomicExch(out + 512, 1);
+    } else {
+        if (threadIdx.x == 0) while (atomicAdd(out + 512, 0) == 0) continue;
+        __threadfence();
+        __syncthreads();
+        out[threadIdx.x + 256] = out[threadIdx.x];  // HERE
+    }
+}
+
+extern "C" __global__ void written_then_loaded(const __grid_constant__ TensorMap source, int* out) {
+    start(1);
+    out[threadIdx.x] = 1;
+    if (RIGHT) fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        full.arrive_expect_tx(128);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"  // HERE
+                     :: "r"(smem_address(tile)), "l"(out), "r"(full.address()) : "memory");
+    }
+    full.wait(0);
+}
+
+extern "C" __global__ void stored_then_read(const __grid_constant__ TensorMap source, int* out) {
+    tile[threadIdx.x] = 1;
+    fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;"
+                     :: "l"(out), "r"(smem_address(tile)) : "memory");
+        commit_group();
+        if (RIGHT) wait_group<0>();
+        else wait_group_read<0>();
+    }
+    __syncthreads();
+    out[threadIdx.x + 512] = out[threadIdx.x];  // HERE
+}
+
 __device__ void multiply(int* out, bool fence, bool wait) {
     for (int i = threadIdx.x; i < 4096; i += blockDim.x) tile[i] = 0;
     fence_proxy_async();
@@ -175,6 +217,9 @@ KERNELS = {
     "remote": (2, 32, "early-exit", "error"),
     "landing": (1, 32, "early-exit", "error"),
     "changed_map": (1, 64, "missing-tensor-map-fence", "error"),
+    "flags": (2, 32, "race", "error"),
+    "written_then_loaded": (1, 32, "missing-proxy-fence", "error"),
+    "stored_then_read": (1, 32, "race", "error"),
     "unwritten": (1, 64, "uninitialized-read", "advice"),
     "product_fence": (1, 128, "wgmma-order", "error"),
     "product_wait": (1, 128, "race", "error"),

@@ -62,13 +62,21 @@ class Issue:
         found = self.machine.memory.in_shared("shared", self.lanes, np.array([address]), size_bytes, alignment)
         return int(found[0])
 
-    def observe(self, kind: str, space: str, positions: np.ndarray, size_bytes: int, signal: int | None = None) -> None:
-        """Tell the observer of accesses that the operation makes, when it makes them."""
+    def observe(
+        self,
+        kind: str,
+        space: str,
+        positions: np.ndarray,
+        size_bytes: int,
+        signal: int | None = None,
+        proxy: str | None = None,
+    ) -> None:
+        """Tell the observer of accesses that the operation makes, when it makes them; by its own proxy if not told."""
         if self.machine.observer is not None:
             if self.mark is None:
                 self.mark = self.machine.observer.issue(self.lane, self.instruction, None)
             mark, by = self.mark, self.instruction
-            access = Access(kind, self.proxy, mark, self.lanes, space, positions, size_bytes, by, signal)
+            access = Access(kind, proxy or self.proxy, mark, self.lanes, space, positions, size_bytes, by, signal)
             self.machine.observer.access(access)
 
     @contextmanager

@@ -14,6 +14,7 @@ from ..params import Params, TiledParams
 from ..smem import smem_bytes, swizzle_offset
 from ._copy import BULK, Issue, submit
 from ._faults import Fault
+from ._footprint import footprint
 from ._global_memory import Segment
 from ._spaces import PARAM_WINDOW
 
@@ -61,7 +62,7 @@ def params_at(issue: Issue, address: int) -> Params:
             lanes,
         )
     start = int(positions[0])
-    issue.observe("read", "global", positions + getattr(buffer, "start", 0), MAP_BYTES)
+    issue.observe("read", "global", positions + getattr(buffer, "start", 0), MAP_BYTES, proxy="tensormap")
     return _decoded(buffer.bytes[start : start + MAP_BYTES].tobytes())
 
 
@@ -91,6 +92,7 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
     segment = _memory_of(issue, box.params, writes=False)
     tile = _tile(box, segment)
     _check_end(issue, position, len(tile.smem))
+    _observe_tensor(issue, "read", box, barrier)
     image, written = _shifted(box.params, position, tile)
     issue.observe("write", "shared", np.array([position]), len(image), barrier)
     place = issue.machine.memory.shared.bytes[position : position + len(image)]
@@ -112,7 +114,7 @@ def _tile(box: Box, segment: Segment) -> Tile:
 
 def store(issue: Issue, box: Box, position: int) -> None:
     """Begin a store: shared memory is read first, and written to the tensor later."""
-    _store_in_stages(issue, box, position, emulate.scatter4 if box.rows else emulate.store)
+    _store_in_stages(issue, box, position, emulate.scatter4 if box.rows else emulate.store, "write")
 
 
 def reduce(issue: Issue, box: Box, position: int, op: str) -> None:
@@ -121,10 +123,10 @@ def reduce(issue: Issue, box: Box, position: int, op: str) -> None:
     def combine(params: Params, memory: np.ndarray, smem: np.ndarray, coordinates: tuple, base_address: int) -> int:
         return emulate.reduce(params, memory, smem, coordinates, op, base_address)
 
-    _store_in_stages(issue, box, position, combine)
+    _store_in_stages(issue, box, position, combine, "atomic")
 
 
-def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[..., int]) -> None:
+def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[..., int], kind: str) -> None:
     _check_position(issue, position)
     taken: list[np.ndarray] = []
 
@@ -137,9 +139,17 @@ def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[...,
 
     def change() -> None:
         segment = _memory_of(issue, box.params, writes=True)
+        _observe_tensor(issue, kind, box)
         write(box.params, segment.bytes, taken[0], box.coordinates, segment.start)
 
     submit(issue, read, change, kind=BULK)
+
+
+def _observe_tensor(issue: Issue, kind: str, box: Box, signal: int | None = None) -> None:
+    if issue.machine.observer is not None and not box.rows:
+        rows, size = footprint(box.params, box.coordinates)
+        if size:
+            issue.observe(kind, "global", rows, size, signal)
 
 
 def _size_of(box: Box) -> int:

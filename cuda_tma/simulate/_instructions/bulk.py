@@ -49,9 +49,9 @@ class Ends:
         return found
 
 
-def _read_global(issue: Issue, address: int, size: int) -> np.ndarray:
+def _read_global(issue: Issue, address: int, size: int, signal: int) -> np.ndarray:
     segment, start = issue.machine.memory.global_bytes(address, size)
-    issue.observe("read", "global", np.array([address]), size)
+    issue.observe("read", "global", np.array([address]), size, signal)
     return segment.bytes[start : start + size]
 
 
@@ -91,7 +91,7 @@ def _to_shared(binder: Binder, from_global: bool) -> Step:
 
 def _deliver(issue: Issue, origin: int, size: int, place: int, barrier: int, from_global: bool) -> None:
     if from_global:
-        data = _read_global(issue, origin, size)
+        data = _read_global(issue, origin, size, barrier)
     else:
         data = _shared(issue, issue.position(origin, size or 1, _MULTIPLE), size, "read", barrier).copy()
     _shared(issue, place, size, "write", barrier)[:] = data
@@ -168,7 +168,7 @@ def _submit_reduction(
     def write() -> None:
         if barrier is None:
             segment, start = issue.machine.memory.global_bytes(target, size, writes=True)
-            issue.observe("write", "global", np.array([target]), size)
+            issue.observe("atomic", "global", np.array([target]), size)
             place = segment.bytes[start : start + size].view(dtype)
         else:
             place = _shared(issue, target, size, "write", barrier).view(dtype)

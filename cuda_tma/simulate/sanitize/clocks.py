@@ -30,11 +30,20 @@ class Clocks:
     rows : numpy.ndarray of int32, [2, lane, column]
     threads : int
         Threads of a cluster: the columns before the others. The column of a lane is its place in its cluster.
+    slots : int
+        Places of clusters: the columns behind those. They hold times: all that the cluster there had done until then.
+    now : int
+        The time: how much has been observed.
+    started : numpy.ndarray, [slot]
+        When the cluster there began.
     """
 
     def __init__(self, geometry: Geometry):
         self.threads = geometry.cluster_ctas * geometry.lanes_of_cta
-        self.rows = np.zeros((2, geometry.lanes, self.threads + _SPARE_COLUMNS), np.int32)
+        self.slots = geometry.slots
+        self.now, self.started = 1, np.zeros(self.slots, np.int64)
+        self._first = self.threads + self.slots  # column of what is neither
+        self.rows = np.zeros((2, geometry.lanes, self._first + _SPARE_COLUMNS), np.int32)
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self._published: dict[int, np.ndarray] = {}  # by lane: what it knew at its last fence
         self._noticed: dict[int, np.ndarray] = {}  # by lane: what it knows from its next fence on
@@ -47,6 +56,7 @@ class Clocks:
         """Threads of a new cluster begin, and know nothing."""
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
+        self.started[slot] = self.now
         self.rows[:, slot * self.threads : (slot + 1) * self.threads] = 0
         for lane in lanes.tolist() if self._published or self._noticed else ():
             self._published.pop(lane, None)
@@ -58,14 +68,14 @@ class Clocks:
         known = self._columns[slot]
         found = known.get(key)
         if found is None:
-            found = known[key] = self.threads + len(known)
+            found = known[key] = self._first + len(known)
             if found >= self.rows.shape[2]:
-                self.rows = np.pad(self.rows, ((0, 0), (0, 0), (0, self.rows.shape[2] - self.threads)))
+                self.rows = np.pad(self.rows, ((0, 0), (0, 0), (0, self.rows.shape[2] - self._first)))
         return found
 
     def key(self, slot: int, column: int) -> object:
         """Of what a column is."""
-        return [*self._columns[slot]][column - self.threads]
+        return [*self._columns[slot]][column - self._first]
 
     # ---- what threads do ----
 
@@ -90,6 +100,22 @@ class Clocks:
         """What some lanes give by a relaxed operation: what they knew at their last fences."""
         found = [self.fitting(self._published[lane]) for lane in as_array(lanes).tolist() if lane in self._published]
         return np.maximum.reduce(found) if found else np.zeros((2, self.rows.shape[2]), np.int32)
+
+    @property
+    def has_published(self) -> bool:
+        """Whether anybody has executed a fence."""
+        return bool(self._published)
+
+    def nothing(self) -> np.ndarray:
+        """The clock of who knows nothing."""
+        return np.zeros((2, self.rows.shape[2]), np.int32)
+
+    def fence_global(self, lanes: Lanes) -> None:
+        """A proxy fence of global memory: of the own cluster, all until now."""
+        here = as_array(lanes)
+        self.rows[FENCED, here, self.threads + here // self.threads] = self.now
+        times = self.rows[:, here, self.threads : self._first]
+        self.rows[FENCED, here, self.threads : self._first] = times.max(axis=0)
 
     def notice(self, lanes: Lanes, clock: np.ndarray) -> None:
         """What some lanes find by a relaxed operation, to be known from their next fence on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ptx import Instruction
 
-__all__ = ["FENCE_BEFORE_LOAD", "FENCE_BEFORE_STORE", "RULES", "remedy_of"]
+__all__ = ["FENCE_BEFORE_LOAD", "FENCE_BEFORE_STORE", "FENCE_OF_GLOBAL", "GLOBAL_ORDER", "RULES", "remedy_of"]
 
 _ISA = "PTX ISA, "
 RULES = {
@@ -21,6 +21,11 @@ RULES = {
 FENCE_BEFORE_STORE = "fence.proxy.async (fence_proxy_async()) by each thread that wrote, then the barrier before it"
 FENCE_BEFORE_LOAD = (
     "fence.proxy.async (fence_proxy_async()) after the reads, and then the arrival that the producer waits for"
+)
+FENCE_OF_GLOBAL = "fence.proxy.async (fence_proxy_async()) between the two, before who writes tells who reads"
+GLOBAL_ORDER = (
+    "a barrier within the block; between blocks a release (st.release, or __threadfence() and an atomic) by one, an "
+    "acquire by the other; after a TMA store cp.async.bulk.wait_group first"
 )
 _BARRIER = "put __syncthreads(), __syncwarp(), or an mbarrier's arrival and wait, between the two"
 _LANDED = (

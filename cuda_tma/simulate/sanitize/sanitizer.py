@@ -14,9 +14,12 @@ from .._lanes import WARP, WARPGROUP, as_array
 from .._observe import Access, Event
 from ..findings import Finding
 from ..ptx import Instruction
+from .arrays import InArrays
 from .barriers import Barriers
 from .clocks import FENCED, ORDERED, Clocks
+from .global_shadow import GlobalShadow
 from .ledger import Ledger
+from .locations import Locations
 from .operations import Mark, Operations
 from .remote import Remote
 from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
@@ -64,8 +67,11 @@ class Sanitizer:
         self._inits: dict[int, tuple[int, int, int]] = {}  # by mbarrier: who made it, when, by what
         self._fenced_inits: set[int] = set()
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
+        self._locations = Locations(self._clocks)
         self._maps, self._remote = TensorMaps(self._clocks), Remote(machine, self._clocks)
         self._words = Words(machine, self._clocks, self._ledger, self._shadow.unit_bytes)
+        shadow = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
+        self._in_arrays = InArrays(shadow, self._clocks, self._ledger, self._words, self._strict)
         self._events = self._table()
 
     def _table(self) -> dict[str, Callable[[Event], None]]:
@@ -88,6 +94,7 @@ class Sanitizer:
 
     def event(self, event: Event) -> None:
         """Told by the machine."""
+        self._clocks.now += 1
         act = self._events.get(event.name)
         if act is None:
             act = self._events[event.name] = self._by_prefix(event.name)
@@ -120,13 +127,26 @@ class Sanitizer:
         self._operations.forget(slot)
 
     def _fence(self, parts: list[str]) -> Callable[[Event], None]:
-        if parts[1:3] == ["proxy", "async"] and "global" not in parts:
-            return lambda event: self._clocks.fence(event.lanes)
+        if parts[1:3] == ["proxy", "async"]:
+            return self._fence_async(parts)
         if parts[1] == "proxy":
             return self._acquire_map if "acquire" in parts else _ignored
         if parts[1] == "mbarrier_init":
             return self._fence_inits
         return lambda event: self._clocks.memory_fence(event.lanes)
+
+    def _fence_async(self, parts: list[str]) -> Callable[[Event], None]:
+        """Of one state space, or of all."""
+        if "global" in parts:
+            return lambda event: self._clocks.fence_global(event.lanes)
+        if len(parts) > 3:
+            return lambda event: self._clocks.fence(event.lanes)
+
+        def both(event: Event) -> None:
+            self._clocks.fence_global(event.lanes)
+            self._clocks.fence(event.lanes)
+
+        return both
 
     def _acquire_map(self, event: Event) -> None:
         self._maps.acquire(as_array(event.lanes), event.details["addresses"])
@@ -225,8 +245,10 @@ class Sanitizer:
 
     def access(self, access: Access) -> None:
         """Told by the machine, in the order in which accesses take effect."""
-        if access.space != "shared":
-            self._global(access)
+        self._clocks.now += 1
+        if access.space == "global":
+            self._use_of_map(access)
+            self._in_global(access)
             return
         if access.actor is None:
             lanes = as_array(access.lanes)
@@ -234,12 +256,26 @@ class Sanitizer:
         else:
             self._by_operation(access, cast(Mark, access.actor))
 
-    def _global(self, access: Access) -> None:
-        """Tensor maps alone."""
+    def _in_global(self, access: Access) -> None:
+        """Accesses to arrays, by threads or by operations."""
+        strong = access.kind == "atomic" or bool(self._is_strong(access.instruction))
+        if access.actor is None and strong:
+            self._locations.sync("global", access.lanes, access.positions, access.instruction)
+        if strong or access.proxy == "tensormap" or not access.size_bytes:
+            return
+        if access.actor is None:
+            self._in_arrays.by_threads(access)
+        else:
+            mark = cast(Mark, access.actor)
+            column, epoch = self._completion(access, mark, self._clocks.slot_of(mark.lane))
+            self._in_arrays.by_operation(access, mark, column, epoch)
+
+    def _use_of_map(self, access: Access) -> None:
+        """Tensor maps that the kernel has changed."""
         if access.instruction.opcode[0] == "tensormap":
             if access.kind == _WRITE:
                 self._maps.change(int(access.positions[0]), access.instruction)
-        elif "tensor" in access.instruction.opcode and access.kind == _READ:
+        elif access.proxy == "tensormap":
             mark = cast(Mark, access.actor)
             if (changed := self._maps.unacquired(int(access.positions[0]), mark)) is not None:
                 self._words.map_without_fence(mark, changed)
@@ -269,6 +305,8 @@ class Sanitizer:
         def look(columns: np.ndarray) -> np.ndarray:
             return clocks.rows[ORDERED, who, columns]
 
+        if strong and instruction.opcode[0] != "mbarrier":
+            self._locations.sync("shared", lanes, positions, instruction)
         if (found := shadow.after_write(units, look, strong)) is not None:
             self._conflict_of_threads(found, who, kind, instruction)
         stamps = stamps_of(who % clocks.threads, clocks.own(who))
@@ -337,7 +375,7 @@ class Sanitizer:
         if mark.group is None:
             return mark.lane % self._clocks.threads, int(self._clocks.own(np.array([mark.lane]))[0])
         kind, owner = mark.group
-        what = _READ if access.kind == _READ else _WRITE
+        what = _READ if access.kind == _READ and kind != "cp.async" else _WRITE
         return self._clocks.column(slot, (kind, owner, what)), mark.epoch
 
     def _check_init(self, position: int, mark: Mark) -> None:

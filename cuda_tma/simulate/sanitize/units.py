@@ -1,4 +1,4 @@
-"""How finely shared memory is watched: at the smallest access that a kernel has there."""
+"""How finely memory is watched: at the smallest access that a kernel has there."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ __all__ = ["unit_bytes_of"]
 
 _LARGEST = 8  # an mbarrier
 _ACCESSES = ("ld", "ldu", "st", "atom", "red")
-_ELSEWHERE = {"global", "local", "param", "const"}
+_SPACES = {"shared", "global", "local", "param", "const"}
 _BITS = {"f16x2": 32, "bf16x2": 32, "bf16": 16, "b128": 128}
 
 
-def unit_bytes_of(program: Program) -> int:
+def unit_bytes_of(program: Program, space: str = "shared") -> int:
     """Of all the functions of a kernel."""
     sizes = [
         size
         for code in program.codes.values()
         for instruction in code.function.instructions
-        if (size := _size(instruction)) is not None
+        if (size := _size(instruction, space)) is not None
     ]
     return min([_LARGEST, *sizes])
 
 
-def _size(instruction: Instruction) -> int | None:
+def _size(instruction: Instruction, space: str) -> int | None:
     parts = instruction.opcode
     if parts[:2] == ("cp", "async") and "bulk" not in parts:
         return 4
-    if parts[0] not in _ACCESSES or _ELSEWHERE & {part.split("::")[0] for part in parts}:
+    if parts[0] not in _ACCESSES or (_SPACES - {space}) & {part.split("::")[0] for part in parts}:
         return None
     return _BITS.get(parts[-1], int("".join(filter(str.isdigit, parts[-1].partition("x")[0])) or 8)) // 8

@@ -9,9 +9,10 @@ import numpy as np
 from ..findings import Finding
 from ..ptx import Instruction, Place
 from .clocks import Clocks
+from .global_shadow import Past
 from .ledger import Ledger
 from .operations import Mark
-from .remedies import FENCE_BEFORE_LOAD, FENCE_BEFORE_STORE, RULES, remedy_of
+from .remedies import FENCE_BEFORE_LOAD, FENCE_BEFORE_STORE, FENCE_OF_GLOBAL, GLOBAL_ORDER, RULES, remedy_of
 from .shadow import Conflict
 
 if TYPE_CHECKING:
@@ -68,6 +69,32 @@ class Words:
         remedy = FENCE_BEFORE_STORE if wrote else FENCE_BEFORE_LOAD
         severity = "advice" if disputed else "error"
         self._add("missing-proxy-fence", severity, text, now, before, mark.lane, RULES["proxy"], remedy)
+
+    def global_race(self, past: Past, lane: int, mark: Mark | None, kind: str, now: Instruction, strict: bool) -> None:
+        """The same in global memory, where the other may have been a thread of another block."""
+        before = self._ledger.instruction(past.site)
+        of = "missing-proxy-fence" if past.is_ordered else "race"
+        if self._ledger.known(of, id(before), id(now)):
+            return
+        place, done = _place(before.places, before.line), "wrote" if past.kind == "write" else "read"
+        whose = self._past_actor(past, before)
+        text = f"{self._who(lane, mark)} {kind}s global memory at 0x{past.address:x}, which {whose} at {place} {done}"
+        if past.is_ordered:
+            text, remedy = f"{text} through another proxy, and no fence.proxy.async lies between", FENCE_OF_GLOBAL
+            disputed = past.kind == "read"
+        else:
+            text, remedy = f"{text}, and nothing orders the two", GLOBAL_ORDER
+            disputed = mark is None and past.column < self._clocks.threads and (past.kind, kind) == ("write", "write")
+        severity = "advice" if disputed and not strict else "error"
+        rule = RULES["proxy" if past.is_ordered else "order"]
+        self._add(of, severity, text, now, before, lane, rule, remedy)
+
+    def _past_actor(self, past: Past, before: Instruction) -> str:
+        if past.column >= self._clocks.threads:
+            return _name(before)
+        if past.is_here:
+            return self._thread(past.slot * self._clocks.threads + past.column)
+        return "a thread of another block"
 
     # ---- barriers ----
 

@@ -1,0 +1,41 @@
+"""Which bytes of a tensor a box names: for an observer."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from ..data_type import element_bits
+from ..params import Params, TiledParams
+
+__all__ = ["footprint"]
+
+
+def footprint(params: Params, coordinates: tuple[int, ...]) -> tuple[np.ndarray, int]:
+    """Where each row of a box that lies in the tensor begins, and its bytes; none for modes that are not followed.
+
+    Parameters
+    ----------
+    params : Params
+    coordinates : tuple of int
+        Of the box, innermost first.
+
+    Returns
+    -------
+    (numpy.ndarray of int64, int)
+    """
+    plain = isinstance(params, TiledParams) and not params.interleave and element_bits(params.data_type) >= 8
+    if not isinstance(params, TiledParams) or not plain or any(step != 1 for step in params.element_strides):
+        return np.zeros(0, np.int64), 0
+    spans = [
+        (max(0, start), min(extent, start + box))
+        for start, box, extent in zip(coordinates, params.box_dim, params.global_dim, strict=True)
+    ]
+    if any(first >= end for first, end in spans):
+        return np.zeros(0, np.int64), 0
+    size = element_bits(params.data_type) // 8
+    (first, end), *outer = spans
+    steps = [np.arange(*span) * stride for span, stride in zip(outer, params.global_strides, strict=True)]
+    rows = reduce(lambda rows, step: np.add.outer(step, rows).ravel(), steps, np.zeros(1, np.int64))
+    return params.global_address + first * size + rows, (end - first) * size

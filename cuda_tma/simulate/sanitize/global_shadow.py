@@ -1,0 +1,132 @@
+"""What is remembered of global memory: who wrote each unit last, and some of those who have read it since.
+
+Who was there may be gone: with its column and epoch an access has the place of its cluster and the time. Threads of
+the same cluster are told apart as in shared memory; of others it counts whether all that their cluster had done until
+then is known. Large arrays are not watched, for want of memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._global_memory import GlobalMemory, Segment
+from .clocks import FENCED, ORDERED, Clocks
+from .shadow import stamps_of
+
+__all__ = ["GlobalShadow", "Past"]
+
+_MOST_BYTES = 16 << 20
+_READERS = 2
+_COLUMN_BITS, _SLOT_BITS = 20, 16
+
+
+class Past(NamedTuple):
+    """An access before the present one, and whether order is missing, or a fence alone.
+
+    Attributes
+    ----------
+    address, column, slot, site : int
+        Where, and whose doing it was.
+    is_here : bool
+        Whether by the same cluster.
+    kind : str
+        ``"read"`` or ``"write"``.
+    which : int
+        Which of the present accesses.
+    is_ordered : bool
+    """
+
+    address: int
+    column: int
+    slot: int
+    is_here: bool
+    site: int
+    kind: str
+    which: int
+    is_ordered: bool
+
+
+class _Area:
+    """Of one array."""
+
+    def __init__(self, segment: Segment, unit_bytes: int):
+        units = -(-len(segment.bytes) // unit_bytes) + 1
+        self.start = segment.start
+        self.stamps = np.zeros((_READERS + 1, units), np.int64)
+        self.whens = np.zeros((_READERS + 1, units), np.int64)
+        self.sites = np.zeros((_READERS + 1, units), np.int32)
+
+
+class GlobalShadow:
+    """Of all arrays that a launch touches."""
+
+    def __init__(self, memory: GlobalMemory, clocks: Clocks, unit_bytes: int):
+        self._memory, self._clocks, self._unit = memory, clocks, unit_bytes
+        self._areas: dict[int, _Area | None] = {}
+
+    def area(self, address: int) -> _Area | None:
+        """That of an address, if it is watched."""
+        segment = self._memory.find(address)
+        if segment is None or not segment.writeable:
+            return None
+        if segment.start not in self._areas:
+            watched = len(segment.bytes) <= _MOST_BYTES
+            self._areas[segment.start] = _Area(segment, self._unit) if watched else None
+        return self._areas[segment.start]
+
+    def units(self, area: _Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
+        """The whole units of each access: [access, unit]."""
+        first = -(-(addresses - area.start) // self._unit)
+        return first[:, None] + np.arange(max(1, size_bytes // self._unit))
+
+    def past(
+        self, area: _Area, units: np.ndarray, clock: np.ndarray, slot: int, kind: str, fenced: bool
+    ) -> Past | None:
+        """The first that does not precede as it should; `clock` is [2, access or 1, column]."""
+        for place in range(_READERS + 1) if kind != "read" else (_READERS,):
+            stamps = area.stamps[place, units]
+            if not stamps.any():
+                continue
+            whens = area.whens[place, units]
+            ordered = self._before(clock[ORDERED], stamps, whens, slot)
+            done = ordered & self._before(clock[FENCED], stamps, whens, slot) if fenced else ordered
+            if not done.all():
+                at = int(np.flatnonzero(~ordered)[0] if not ordered.all() else np.flatnonzero(~done)[0])
+                return self._described(area, place, int(units[at]), at, slot, bool(ordered[at]))
+        return None
+
+    def _before(self, clock: np.ndarray, stamps: np.ndarray, whens: np.ndarray, slot: int) -> np.ndarray:
+        slots, times = whens & (1 << _SLOT_BITS) - 1, whens >> _SLOT_BITS
+        who = np.arange(len(clock)) if len(clock) > 1 else 0
+        known = clock[who, self._clocks.threads + slots] >= times
+        here = (slots == slot) & (times >= self._clocks.started[slot])
+        columns = np.where(here, stamps & (1 << _COLUMN_BITS) - 1, 0)
+        return (stamps == 0) | known | (here & (clock[who, columns] >= stamps >> _COLUMN_BITS))
+
+    def _described(self, area: _Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
+        stamp, when = int(area.stamps[place, unit]), int(area.whens[place, unit])
+        whose = when & (1 << _SLOT_BITS) - 1
+        return Past(
+            area.start + unit * self._unit,
+            stamp & (1 << _COLUMN_BITS) - 1,
+            whose,
+            whose == slot and when >> _SLOT_BITS >= self._clocks.started[slot],
+            int(area.sites[place, unit]),
+            "write" if place == _READERS else "read",
+            at,
+            ordered,
+        )
+
+    def remember(
+        self, area: _Area, units: np.ndarray, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
+        slot: int,
+    ) -> None:  # fmt: skip
+        """An access."""
+        place = _READERS if kind != "read" else site % _READERS
+        area.stamps[place, units] = stamps_of(columns, epochs)
+        area.whens[place, units] = self._clocks.now << _SLOT_BITS | slot
+        area.sites[place, units] = site
+        if kind != "read":
+            area.stamps[:_READERS, units] = 0
