@@ -16,7 +16,6 @@ GPU = simulate.Device()
 STRICT = simulate.Device(strict=True, schedules=4)
 NEEDS_THE_SANITIZER = {
     "cutlass_3643_release_of_a_cta",
-    "deepep_642_polled_then_loaded",
 }
 
 

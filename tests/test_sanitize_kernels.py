@@ -260,6 +260,14 @@ def test_what_is_left_out_is_found(name):
     assert "PTX ISA" in finding.message and "Remedy: " in finding.message
 
 
+@pytest.mark.parametrize("order", ["late", "random"])
+def test_a_load_that_nobody_waits_for_is_found_when_it_lands(order):
+    gpu, out = simulate.Device(), np.zeros(2048, np.int32)
+    source = gpu.create_tensor_map(np.arange(256, dtype=np.int32), box_dim=(256,))
+    report = gpu.launch(simulate.Config(1, 32), compiled("landing", False), source, out, order=order)
+    assert [finding.kind for finding in report.findings] == ["early-exit"]
+
+
 @pytest.mark.parametrize("name", ["fence_of_readers", "init_fence"])
 def test_what_is_disputed_is_an_error_where_it_is_asked_for(name):
     assert {finding.severity for finding in launched(name, False, strict=True).findings} == {"error"}

@@ -105,7 +105,9 @@ Each kernel is launched with one warp, if it does not need more, a map of 32 ele
   the order leads through, is a fence. NVIDIA's guides ask more, a fence by each thread that wrote, before the barrier.
 - **Scopes.** An mbarrier's arrival orders for whoever waits: a `.release.cta` where `.release.cluster` is due is not
   seen.
-- **Global memory.** Accesses of different CTAs to global memory are not compared; bounds and alignment are.
+- **Some of global memory.** Arrays above 16 MB, and what im2col, gather4 and scatter4 touch there, are not watched;
+  ordinary writes of several clusters to one place are let pass, as they often write the same. Of another cluster only
+  how far it had come is known, not each of its threads.
 
 Bugs that public repositories had, reduced to small kernels before and after their mend, are in `tests/real_bugs/`.
 """

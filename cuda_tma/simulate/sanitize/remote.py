@@ -47,11 +47,12 @@ class Remote:
             epochs = self._epochs.setdefault(cta, np.zeros(self._clocks.threads, np.int32))
             epochs[some % self._clocks.threads] = self._clocks.own(some)
             self._by.update(dict.fromkeys(some.tolist(), instruction))
-            if not self._alive(cta):
+            if not self.alive(cta):
                 return instruction, int(some[0]), cta
         return None
 
-    def _alive(self, cta: int) -> bool:
+    def alive(self, cta: int) -> bool:
+        """Whether any of its threads has not ended."""
         size = self._machine.geometry.lanes_of_cta
         return bool(self._machine.alive[cta * size : (cta + 1) * size].any())
 

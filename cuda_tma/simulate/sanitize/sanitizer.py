@@ -326,8 +326,11 @@ class Sanitizer:
         """Accesses of TMA, of a bulk copy, of wgmma: through the async proxy."""
         lane, clocks, shadow = mark.lane, self._clocks, self._shadow
         slot = clocks.slot_of(lane)
+        cta = int(access.positions[0]) // self._pitch
+        if access.signal is not None and not self._remote.alive(cta):
+            self._words.exit_while_landing(mark, cta, access.signal)
         if mark.cluster != self._machine.geometry.cluster_of_slot[slot]:
-            return  # its cluster has ended: said then
+            return  # its cluster has ended, and its clocks with it
         clock = clocks.fitting(mark.clock)
         column, epoch = self._completion(access, mark, slot)
         proxy = FENCED if access.proxy == "async" else ORDERED

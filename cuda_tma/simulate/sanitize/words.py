@@ -71,7 +71,13 @@ class Words:
         self._add("missing-proxy-fence", severity, text, now, before, mark.lane, RULES["proxy"], remedy)
 
     def global_race(self, past: Past, lane: int, mark: Mark | None, kind: str, now: Instruction, strict: bool) -> None:
-        """The same in global memory, where the other may have been a thread of another block."""
+        """The same in global memory, where the other may have been a thread of another block.
+
+        Ordinary writes of several clusters to one place are let pass: often they write the same.
+        """
+        by_threads = mark is None and past.column < self._clocks.threads and (past.kind, kind) == ("write", "write")
+        if by_threads and not past.is_here:
+            return
         before = self._ledger.instruction(past.site)
         of = "missing-proxy-fence" if past.is_ordered else "race"
         if self._ledger.known(of, id(before), id(now)):
@@ -84,7 +90,7 @@ class Words:
             disputed = past.kind == "read"
         else:
             text, remedy = f"{text}, and nothing orders the two", GLOBAL_ORDER
-            disputed = mark is None and past.column < self._clocks.threads and (past.kind, kind) == ("write", "write")
+            disputed = by_threads
         severity = "advice" if disputed and not strict else "error"
         rule = RULES["proxy" if past.is_ordered else "order"]
         self._add(of, severity, text, now, before, lane, rule, remedy)
