@@ -23,22 +23,19 @@ class InArrays:
         self._words, self._strict = words, strict
 
     def by_threads(self, access: Access) -> None:
-        """Through the generic proxy: those of each cluster by themselves."""
+        """Through the generic proxy."""
         area = self._shadow.area(int(access.positions[0]))
         if area is None:
             return
-        lanes, threads = as_array(access.lanes), self._clocks.threads
         units = self._shadow.units(area, access.positions, access.size_bytes)
-        site = self._ledger.site(access.instruction)
-        for slot in np.unique(lanes // threads).tolist():
-            some = lanes // threads == slot
-            who, here = np.repeat(lanes[some], units.shape[1]), units[some].ravel()
-            past = self._shadow.past(area, here, self._clocks.rows[:, who], slot, access.kind, fenced=False)
-            if past is not None:
-                lane = int(who[past.which])
-                self._words.global_race(past, lane, None, access.kind, access.instruction, self._strict)
-            epochs = self._clocks.own(who)
-            self._shadow.remember(area, here, who % threads, epochs, site, access.kind, slot)
+        who, here = np.repeat(as_array(access.lanes), units.shape[1]), units.ravel()
+        site, slots = self._ledger.site(access.instruction), who // self._clocks.threads
+        past = self._shadow.past(area, here, self._clocks.rows, who, slots, access.kind, fenced=False)
+        if past is not None:
+            lane = int(who[past.which])
+            self._words.global_race(past, lane, None, access.kind, access.instruction, self._strict)
+        epochs = self._clocks.own(who)
+        self._shadow.remember(area, here, who % self._clocks.threads, epochs, site, access.kind, slots)
 
     def by_operation(self, access: Access, mark: Mark, column: int, epoch: int) -> None:
         """Of TMA, and of bulk copies; `column` and `epoch` say when one is complete."""
@@ -47,7 +44,7 @@ class InArrays:
             return
         slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)[:, None]
         units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
-        past = self._shadow.past(area, units, clock, slot, access.kind, access.proxy == "async")
+        past = self._shadow.past(area, units, clock, 0, slot, access.kind, access.proxy == "async")
         if past is not None:
             self._words.global_race(past, mark.lane, mark, access.kind, access.instruction, self._strict)
         site = self._ledger.site(access.instruction)

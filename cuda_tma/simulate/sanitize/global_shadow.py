@@ -82,28 +82,47 @@ class GlobalShadow:
         return first[:, None] + np.arange(max(1, size_bytes // self._unit))
 
     def past(
-        self, area: _Area, units: np.ndarray, clock: np.ndarray, slot: int, kind: str, fenced: bool
+        self,
+        area: _Area,
+        units: np.ndarray,
+        rows: np.ndarray,
+        who: np.ndarray | int,
+        slot: np.ndarray | int,
+        kind: str,
+        fenced: bool,
     ) -> Past | None:
-        """The first that does not precede as it should; `clock` is [2, access or 1, column]."""
+        """The first access that does not precede as it should.
+
+        Parameters
+        ----------
+        rows : numpy.ndarray, [2, clock, column]
+        who : numpy.ndarray or int
+            Which clock each of the present accesses has.
+        slot : numpy.ndarray or int
+            The place of the cluster of each.
+        """
         for place in range(_READERS + 1) if kind != "read" else (_READERS,):
             stamps = area.stamps[place, units]
             if not stamps.any():
                 continue
             whens = area.whens[place, units]
-            ordered = self._before(clock[ORDERED], stamps, whens, slot)
-            done = ordered & self._before(clock[FENCED], stamps, whens, slot) if fenced else ordered
+            ordered = self._before(rows[ORDERED], who, stamps, whens, slot)
+            done = ordered & self._before(rows[FENCED], who, stamps, whens, slot) if fenced else ordered
             if not done.all():
                 at = int(np.flatnonzero(~ordered)[0] if not ordered.all() else np.flatnonzero(~done)[0])
-                return self._described(area, place, int(units[at]), at, slot, bool(ordered[at]))
+                return self._described(
+                    area, place, int(units[at]), at, int(np.broadcast_to(slot, len(units))[at]), bool(ordered[at])
+                )
         return None
 
-    def _before(self, clock: np.ndarray, stamps: np.ndarray, whens: np.ndarray, slot: int) -> np.ndarray:
+    def _before(
+        self, clocks: np.ndarray, who: np.ndarray | int, stamps: np.ndarray, whens: np.ndarray, slot: np.ndarray | int
+    ) -> np.ndarray:
         slots, times = whens & (1 << _SLOT_BITS) - 1, whens >> _SLOT_BITS
-        who = np.arange(len(clock)) if len(clock) > 1 else 0
-        known = clock[who, self._clocks.threads + slots] >= times
         here = (slots == slot) & (times >= self._clocks.started[slot])
         columns = np.where(here, stamps & (1 << _COLUMN_BITS) - 1, 0)
-        return (stamps == 0) | known | (here & (clock[who, columns] >= stamps >> _COLUMN_BITS))
+        before = (stamps == 0) | (here & (clocks[who, columns] >= stamps >> _COLUMN_BITS))
+        return before if before.all() else before | (clocks[who, self._clocks.threads + slots] >= times)
 
     def _described(self, area: _Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
         stamp, when = int(area.stamps[place, unit]), int(area.whens[place, unit])
@@ -121,7 +140,7 @@ class GlobalShadow:
 
     def remember(
         self, area: _Area, units: np.ndarray, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
-        slot: int,
+        slot: np.ndarray | int,
     ) -> None:  # fmt: skip
         """An access."""
         place = _READERS if kind != "read" else site % _READERS
