@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CtaBarriers", "Tell"]
 
+_BARRIERS = 16
 Tell = Callable[[Context, np.ndarray, int, int], None]  # how many predicates were true, of how many
 
 
@@ -48,7 +49,7 @@ class CtaBarriers:
     def sync(self, group: Group, lanes: Lanes, pc: int, number: int, expected: int | None) -> Outcome:
         """Threads arrive, and wait."""
         here = as_array(lanes)
-        if expected is None and self._all_are_here(here, number):
+        if expected is None and number < _BARRIERS and self._all_are_here(here, number):
             self._machine.progress()
             tell(self._machine, "bar.whole", lanes)
             return None
@@ -90,6 +91,8 @@ class CtaBarriers:
         )
 
     def _arrive(self, cta: int, number: int, expected: int | None, lanes: np.ndarray) -> _Barrier:
+        if number >= _BARRIERS:
+            raise Fault("barrier-use", f"barrier {number}; a CTA has barriers 0 to {_BARRIERS - 1}", lanes)
         if expected is not None and expected % WARP:
             raise Fault("barrier-use", f"barrier {number} of {expected} threads, which is no multiple of {WARP}", lanes)
         barrier = self._barriers.setdefault((cta, number), _Barrier(expected))

@@ -16,7 +16,7 @@ Extents = tuple[int, int, int]
 _MOST_THREADS, _MOST_CTAS = 2048, 32  # of one multiprocessor, compute capability 9.0 (CUDA C++ Programming Guide)
 _SHARED_BYTES = 228 << 10  # of one multiprocessor; each CTA takes 1 KB more than it asks for
 _MOST_LANES = 1 << 16
-_MOST_REGISTER_BYTES = 1 << 29  # of the kernel itself, for all lanes: functions that it calls have their own
+_MOST_THREAD_BYTES = 1 << 29  # of the kernel itself, for all lanes: functions that it calls have their own
 
 
 class Geometry:
@@ -43,7 +43,7 @@ class Geometry:
         cluster: Extents,
         multiprocessor_count: int,
         shared_bytes: int,
-        register_bytes: int = 0,
+        thread_bytes: int = 0,
     ):
         self.grid, self.block, self.cluster = grid, block, cluster
         self.threads = prod(block)
@@ -54,7 +54,7 @@ class Geometry:
         self.grid_in_clusters = (x, y, z)
         self.clusters = prod(self.grid_in_clusters)
         each = self._ctas_of_multiprocessor(shared_bytes) * multiprocessor_count
-        most_lanes = min(_MOST_LANES, _MOST_REGISTER_BYTES // max(1, register_bytes))
+        most_lanes = min(_MOST_LANES, _MOST_THREAD_BYTES // max(1, thread_bytes))
         room = min(each, most_lanes // self.lanes_of_cta) // self.cluster_ctas
         self.slots = max(1, min(self.clusters, room))
         self.resident_ctas = self.slots * self.cluster_ctas

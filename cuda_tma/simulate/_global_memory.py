@@ -162,6 +162,8 @@ class GlobalMemory:
 def _host(array: Any) -> tuple[int, object, int, int]:
     """Where an array begins on this machine; whose memory it is, where that begins and its bytes."""
     if isinstance(array, np.ndarray):
+        if array.dtype.hasobject:
+            raise TypeError(f"the array's elements ({array.dtype}) are Python objects; pass numbers")
         owner = array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base

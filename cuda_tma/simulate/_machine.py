@@ -11,6 +11,7 @@ from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
 from ._deadlock import deadlock
+from ._faults import Fault
 from ._geometry import Geometry
 from ._global_memory import GlobalMemory, Segment
 from ._group import Context
@@ -27,6 +28,7 @@ from ._warp_sync import WarpSync
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 
 MAX_STEPS = 4_000_000
+_REGISTERS_BYTES = 1 << 30  # of all threads, in all the calls that they are in
 _MOST_STALLS = 20  # nobody can run, and time passes: the last time it is half an hour
 _STALL_NANOSECONDS = 1 << 20
 
@@ -91,13 +93,14 @@ class Machine:
         self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
         self.alive = np.zeros(geometry.lanes, bool)
         self.output: list[str] = []
+        self.printed = 0  # characters of it
         self.heap: dict[int, Segment] = {}  # what malloc gave, by address
         self._registers: dict[tuple[Code, int], RegisterFile] = {}
+        self._registers_bytes = 0
         self._next_cluster = 0
         self._stalls = 0
         self._slept = 0
         self._entry = Context(program.entry, None, 0, self.registers_at(program.entry, 0))
-        self.memory.reserve_stack(self._entry.local_end)
 
     def registers_at(self, code: Code, depth: int) -> RegisterFile:
         """The registers of a function at a depth of calls."""
@@ -105,6 +108,11 @@ class Machine:
         if found is None:
             found = RegisterFile(code.row_counts, code.parameter_bytes, self.geometry.lanes)
             self._registers[code, depth] = found
+            self._registers_bytes += found.size_bytes
+            if self._registers_bytes > _REGISTERS_BYTES:
+                raise Fault(
+                    "fault", f"stack overflow: calls are {depth} deep; the recursion is too deep, or does not end"
+                )
         return found
 
     # ---- time ----
@@ -129,6 +137,7 @@ class Machine:
 
     def run(self) -> None:
         """Until every thread of the grid has ended, or a fault."""
+        self.memory.reserve_stack(self._entry.local_end)
         if self.observer is not None:
             self.observer.begin(self)
         with np.errstate(all="ignore"):

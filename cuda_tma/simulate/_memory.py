@@ -16,6 +16,7 @@ from ._spaces import OFFSET_MASK, RANK_SHIFT, SHARED_START, WINDOW_BYTES, WINDOW
 __all__ = ["Memory", "Piece"]
 
 _STACK_BYTES = 1 << 18  # of a thread, at most
+_LOCAL_BYTES = 1 << 30  # of all threads that run at the same time
 _FIRST_STACK_BYTES = 1 << 10
 
 
@@ -115,10 +116,15 @@ class Memory:
 
     def _local_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
         end = int(addresses.max()) + size_bytes
-        if end > self._stack_bytes:
-            self.reserve_stack(end)
         if (addresses < 0).any():
             raise Fault("out-of-bounds", "an access to local memory before the thread's stack", lanes)
+        if end > _STACK_BYTES:
+            text = f"an access to byte {end - size_bytes} of local memory, of which a thread has {_STACK_BYTES}"
+            raise Fault(
+                "out-of-bounds", f"{text}: see the index", as_array(lanes)[addresses + size_bytes > _STACK_BYTES]
+            )
+        if end > self._stack_bytes:
+            self.reserve_stack(end)
         return as_array(lanes) * self._stack_bytes + addresses
 
     def reserve_stack(self, size_bytes: int) -> None:
@@ -133,6 +139,13 @@ class Memory:
             return
         old, before = self._local.bytes, self._stack_bytes
         self._stack_bytes = 1 << (size_bytes - 1).bit_length()
+        if (whole := self._stack_bytes * self._geometry.lanes) > _LOCAL_BYTES:
+            raise Fault(
+                "fault",
+                f"{self._geometry.lanes} threads at the same time need {whole} bytes of local memory, and the "
+                f"simulator gives them {_LOCAL_BYTES}: end the recursion, or make a Device of a smaller "
+                "multiprocessor_count, which runs fewer of them at a time",
+            )
         grown = np.zeros((self._geometry.lanes, self._stack_bytes), np.uint8)
         grown[:, :before] = old.reshape(-1, before)
         self._local = Buffer(grown.reshape(-1))

@@ -143,13 +143,18 @@ def _laid_out(variables: Iterator[Variable] | list[Variable], start: int = 0) ->
 
 
 def _reachable(module: Module, entry: str) -> list[Function]:
-    """An entry, and every function that it or one of those names."""
-    names, found = [entry], []
-    while names:
-        function = module.functions[names.pop()]
-        found.append(function)
-        known = {f.name for f in found} | {*names}
-        names += {*_symbols(function)} & {*module.functions} - known
+    """An entry, and every function that it names, or one of those, or a variable of theirs: a table, a vtable."""
+    waiting, known, found = [entry], {entry}, []
+    while waiting:
+        name = waiting.pop()
+        if name in module.functions:
+            found.append(module.functions[name])
+            named = {*_symbols(found[-1])}
+        else:
+            named = {reference.symbol for reference in module.variables[name].references}
+        fresh = named & (module.functions.keys() | module.variables.keys()) - known
+        known |= fresh
+        waiting += sorted(fresh)
     return found
 
 

@@ -60,3 +60,9 @@ class RegisterFile:
             self.views += [matrix.view(dtype) for dtype in dtypes]
         self.carry = np.zeros(lanes, bool)
         self.parameters = np.zeros((lanes, parameter_bytes), np.uint8)
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes of this machine's memory."""
+        owned = {id(view.base): view.nbytes for view in self.views}
+        return sum(owned.values()) + self.carry.nbytes + self.parameters.nbytes

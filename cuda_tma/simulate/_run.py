@@ -39,8 +39,8 @@ def run(
     dynamic_bytes = config.shmem_size or kernel.parameters.dynamic_shared_bytes
     shared_bytes = kernel.program.static_shared_bytes + dynamic_bytes
     _check(kernel, config, shared_bytes, dynamic_bytes)
-    registers = kernel.program.entry.register_bytes
-    geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, registers)
+    thread_bytes = kernel.program.entry.register_bytes + kernel.program.entry.local_bytes
+    geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
     parameters = Segment(PARAM_WINDOW, block, "the kernel's parameters", writeable=False)
     machine = Machine(kernel.program, geometry, memory, parameters, dynamic_bytes, settings, observer)
     findings: tuple[Finding, ...] = ()

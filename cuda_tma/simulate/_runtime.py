@@ -22,16 +22,22 @@ __all__ = ["RUNTIME"]
 _CONVERSION = re.compile(r"%[-+ #0]*(\d+|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
 _MOST_TEXT = 1 << 16
+_MOST_OUTPUT = 4 << 20  # characters; cudaLimitPrintfFifoSize is a bound there
 _HEAP_BYTES = 8 << 20  # as cudaLimitMallocHeapSize
 
 
 def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarray) -> np.ndarray:
-    """Each thread's text to the report's output, thread by thread."""
-    counts = []
+    """Each thread's text to the report's output, thread by thread; what would be too much is lost, as it is there."""
+    output, counts = group.machine.output, []
+    if group.machine.printed > _MOST_OUTPUT:
+        return np.full(len(formats), -1)
     for lane, pattern, address in zip(as_array(lanes), formats, arguments, strict=True):
         text, count = _formatted(group, int(lane), _text(group, int(lane), int(pattern)), int(address))
-        group.machine.output.append(text)
+        output.append(text)
+        group.machine.printed += len(text)
         counts.append(count)
+    if group.machine.printed > _MOST_OUTPUT:
+        output.append(f"\n... the kernel prints more than {_MOST_OUTPUT} characters: the rest is not kept\n")
     return np.array(counts)
 
 
@@ -94,11 +100,12 @@ def assert_fail(
 
 
 def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
-    """Each thread's own piece of the heap; 0 for one that is too large."""
+    """Each thread's own piece of the heap; 0 if there is not so much left."""
     memory = group.machine.memory.all_global
-    found = []
+    left, found = _HEAP_BYTES - sum(len(segment.bytes) for segment in group.machine.heap.values()), []
     for size in map(int, sizes):
-        if size > _HEAP_BYTES:
+        left -= max(16, size) if (fits := 0 <= size <= left) else 0
+        if not fits:
             found.append(0)
         else:
             name = f"{size} bytes of malloc"

@@ -14,6 +14,8 @@ __all__ = ["Config"]
 
 Extents = tuple[int, int, int]
 
+_MOST_CTAS = ((1 << 31) - 1, 65535, 65535)
+_MOST_EXTENTS = (1024, 1024, 64)  # of a CTA
 _MOST_THREADS = 1024
 _MOST_CTAS_OF_CLUSTER = 16  # 8 are portable
 _MOST_SHARED_BYTES = 227 << 10  # of a CTA, compute capability 9.0
@@ -58,6 +60,8 @@ class Config:
         object.__setattr__(self, "shmem_size", operator.index(self.shmem_size))
         if prod(self.block) > _MOST_THREADS:
             raise ValueError(f"block={self.block} has {prod(self.block)} threads; a CTA has at most {_MOST_THREADS}")
+        _check_most("block", self.block, _MOST_EXTENTS)
+        _check_most("grid", self.grid, _MOST_CTAS)
         if not 0 <= self.shmem_size <= _MOST_SHARED_BYTES:
             raise ValueError(f"shmem_size={self.shmem_size}; a CTA has 0 to {_MOST_SHARED_BYTES} bytes")
         if self.cluster and prod(self.cluster) > _MOST_CTAS_OF_CLUSTER:
@@ -80,6 +84,7 @@ class Config:
             raise ValueError(f"cluster={cluster}, and the kernel was compiled for clusters of {compiled_cluster}")
         if self.cluster:
             x, y, z = (g * c for g, c in zip(self.grid, cluster, strict=True))
+            _check_most("grid times cluster", (x, y, z), _MOST_CTAS)
             return (x, y, z), cluster
         if any(g % c for g, c in zip(self.grid, cluster, strict=True)):
             raise ValueError(f"grid={self.grid} is no multiple of the kernel's clusters of {cluster}: make each whole")
@@ -95,3 +100,8 @@ def _extents(name: str, given: Any) -> Extents:
         raise ValueError(f"{name}={shown(given)}; give one to three integers, each at least 1, x first")
     x, y, z = (*values, 1, 1)[:3]
     return x, y, z
+
+
+def _check_most(name: str, extents: Extents, most: Extents) -> None:
+    if any(extent > limit for extent, limit in zip(extents, most, strict=True)):
+        raise ValueError(f"{name}={extents}; it has at most {most}")

@@ -17,7 +17,6 @@ from ._table import instruction
 Act = Callable[[Group, Lanes, int, "int | None"], Outcome]
 
 SECTION = "Parallel Synchronization and Communication Instructions: {}"
-_BARRIERS = 16
 
 
 @instruction("bar.warp", section=SECTION.format("bar.warp.sync"), moves=True)

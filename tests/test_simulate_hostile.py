@@ -1,0 +1,131 @@
+"""Kernels that mean no good: what one does, the simulator survives, in bounded memory, and says what it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+from cuda_tma.simulate import Config
+
+SOURCE = r"""
+__device__ __noinline__ int plus(int x) { return x + 1; }
+__device__ __noinline__ int twice(int x) { return x * 2; }
+typedef int (*Function)(int);
+struct Functions { int count; const Function* first; };
+__device__ const Function table[2] = {plus, twice};
+__device__ Functions functions = {2, table};
+struct Base { __device__ virtual int value(int x) const { return x; } };
+struct Derived : Base { __device__ int value(int x) const override { return -x; } };
+
+extern "C" __global__ void by_table(int* out) {
+    const int i = threadIdx.x;
+    const Base base; const Derived derived;
+    const Base* chosen = i % 3 ? &base : &derived;
+    out[i] = functions.first[i % functions.count](i) + 1000 * chosen->value(i);
+}
+
+__device__ __noinline__ int deeper(int n, int* out) { return n < 0 ? 0 : deeper(n + 1, out) * 3 + n; }
+extern "C" __global__ void recurses(int* out) { out[0] = deeper(0, out); }
+
+extern "C" __global__ void large_locals(int* out) {
+    char values[100000];
+    for (int i = 0; i < 100000; i += 10000) values[i + (out[0] & 1)] = i;
+    out[0] = values[out[0]];
+}
+
+extern "C" __global__ void larger_locals(int* out) {
+    char values[300000];
+    for (int i = 0; i < 300000; i += 10000) values[i + (out[0] & 1)] = i;
+    out[0] = values[out[0]];
+}
+
+extern "C" __global__ void wild_local(int* out, int at) {
+    int values[8];
+    for (int i = 0; i < 8; ++i) values[i] = i;
+    values[at] = 7;
+    out[0] = values[out[0]];
+}
+
+extern "C" __global__ void barrier(int number) { asm volatile("bar.sync %0, 64;" ::"r"(number)); }
+extern "C" __global__ void whole_barrier(int number) { asm volatile("bar.sync %0;" ::"r"(number)); }
+
+extern "C" __global__ void keeps(int* out) {
+    for (int i = 0; i < 20; ++i) {
+        char* piece = static_cast<char*>(malloc(1 << 20));
+        if (piece) piece[i] = 1;
+        out[0] += piece != nullptr;
+    }
+}
+
+extern "C" __global__ void prints() {
+    for (int i = 0; i < 100; ++i) printf("%10000d", i);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def launch():
+    gpu = simulate.Device()
+    ptx = gpu.compile(SOURCE, "by_table").ptx
+    return lambda name, config, *arguments: gpu.launch(Config(*config), gpu.load(ptx, name), *arguments)
+
+
+def test_functions_in_tables_of_tables_and_virtual_ones(launch):
+    out, i = np.zeros(32, np.int32), np.arange(32)
+    launch("by_table", (1, 32), out).raise_for_errors()
+    np.testing.assert_array_equal(out, np.where(i % 2, i * 2, i + 1) + 1000 * np.where(i % 3, i, -i))
+
+
+DEFECTS = {
+    "recurses": ((64, 1024), (np.zeros(1, np.int32),), "fault", "stack overflow: calls are "),
+    "larger_locals": ((1, 32), (np.zeros(1, np.int32),), "fault", "a thread needs 3000"),
+    "wild_local": ((1, 1), (np.zeros(1, np.int32), 10**6), "out-of-bounds", "byte 4000000 of local memory"),
+    "barrier": ((1, 64), (17,), "barrier-use", "barrier 17; a CTA has barriers 0 to 15"),
+    "whole_barrier": ((1, 64), (16,), "barrier-use", "barrier 16; a CTA has barriers 0 to 15"),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_a_finding(launch, name):
+    config, arguments, kind, text = DEFECTS[name]
+    (finding,) = launch(name, config, *arguments).errors
+    assert finding.kind == kind
+    assert text in finding.message
+
+
+def test_threads_of_large_local_memory_run_fewer_at_a_time(launch):
+    """16,384 at once would take 2 GB."""
+    launch("large_locals", (64, 1024), np.zeros(1, np.int32)).raise_for_errors()
+
+
+def test_the_heap_has_an_end(launch):
+    """8 MiB, of all pieces together."""
+    out = np.zeros(1, np.int32)
+    launch("keeps", (1, 1), out).raise_for_errors()
+    assert out[0] == 8
+
+
+def test_what_is_printed_has_an_end(launch):
+    report = launch("prints", (1, 32))
+    assert len(report.output) < 5_000_000
+    assert report.output.endswith("more than 4194304 characters: the rest is not kept\n")
+
+
+def test_python_objects_are_no_numbers(launch):
+    """Their pointers would be overwritten."""
+    with pytest.raises(TypeError, match=r"elements \(object\) are Python objects"):
+        launch("keeps", (1, 1), np.array([None]))
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "cluster", "text"),
+    [
+        ((1, 65536), 1, None, r"grid=\(1, 65536, 1\); it has at most \(2147483647, 65535, 65535\)"),
+        (1, (1, 1, 65), None, r"block=\(1, 1, 65\); it has at most \(1024, 1024, 64\)"),
+        ((1, 65535), 1, (1, 2), r"grid times cluster=\(1, 131070, 1\)"),
+    ],
+)
+def test_a_shape_that_no_launch_has(launch, grid, block, cluster, text):
+    with pytest.raises(ValueError, match=text):
+        launch("keeps", (grid, block, cluster), np.zeros(1, np.int32))
