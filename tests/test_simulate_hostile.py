@@ -31,7 +31,7 @@ extern "C" __global__ void recurses(int* out) { out[0] = deeper(0, out); }
 extern "C" __global__ void large_locals(int* out) {
     char values[100000];
     for (int i = 0; i < 100000; i += 10000) values[i + (out[0] & 1)] = i;
-    out[0] = values[out[0]];
+    if (values[out[0]] > 0) out[0] = 1;
 }
 
 extern "C" __global__ void larger_locals(int* out) {
