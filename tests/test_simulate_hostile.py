@@ -58,6 +58,15 @@ extern "C" __global__ void keeps(int* out) {
     }
 }
 
+extern "C" __global__ void unrolled(int* out) {
+    __shared__ int values[64];
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        values[threadIdx.x] = i + threadIdx.x;
+        out[threadIdx.x] += values[63 - threadIdx.x];
+    }
+}
+
 extern "C" __global__ void prints() {
     for (int i = 0; i < 100; ++i) printf("%10000d", i);
 }
@@ -97,6 +106,15 @@ def test_a_defect_is_a_finding(launch, name):
 def test_threads_of_large_local_memory_run_fewer_at_a_time(launch):
     """16,384 at once would take 2 GB."""
     launch("large_locals", (64, 1024), np.zeros(1, np.int32)).raise_for_errors()
+
+
+def test_copies_of_a_statement_are_one_cause(launch):
+    """The loop's four turns are eight instructions: a write before a read, and a read before a write."""
+    findings = launch("unrolled", (1, 64), np.zeros(64, np.int32)).errors
+    places = [(finding.source, finding.other) for finding in findings]
+    assert {finding.kind for finding in findings} == {"race"}
+    assert len(places) == len(set(places)) == 2
+    assert sum(finding.count for finding in findings) > 2
 
 
 def test_the_heap_has_an_end(launch):

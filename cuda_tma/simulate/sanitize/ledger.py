@@ -43,5 +43,10 @@ class Ledger:
         self._found[key], self._counts[key] = finding, 1
 
     def findings(self) -> tuple[Finding, ...]:
-        """In the order in which they were found."""
-        return tuple(replace(finding, count=self._counts[key]) for key, finding in self._found.items())
+        """In the order in which they were found; copies of a statement (unrolled loops, inlined twice) are one."""
+        merged: dict[tuple, Finding] = {}
+        for key, finding in self._found.items():
+            cause = (finding.kind, finding.severity, finding.source, finding.other) if finding.source else key
+            first = merged.get(cause, replace(finding, count=0))
+            merged[cause] = replace(first, count=first.count + self._counts[key])
+        return tuple(merged.values())
