@@ -130,6 +130,14 @@ def test_what_is_printed_has_an_end(launch):
     assert report.output.endswith("more than 4194304 characters: the rest is not kept\n")
 
 
+def test_what_is_not_known_is_said_with_its_line_of_the_source():
+    source = 'extern "C" __global__ void looks(cudaTextureObject_t texture, float* out) {\n'
+    source += "    out[0] = tex2D<float>(texture, 0.5f, 0.5f);\n}\n"
+    with pytest.raises(simulate.UnsupportedInstruction, match=r"tex\.2d\.v4\.f32\.f32 \(.*looks.cu:2\)") as raised:
+        simulate.Device().compile(source, "looks")
+    assert raised.value.opcode == "tex.2d.v4.f32.f32"
+
+
 def test_python_objects_are_no_numbers(launch):
     """Their pointers would be overwritten."""
     with pytest.raises(TypeError, match=r"elements \(object\) are Python objects"):

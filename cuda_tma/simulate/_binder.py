@@ -57,7 +57,9 @@ class Binder:
 
     def unsupported(self, reason: str = "") -> UnsupportedInstruction:
         """What to raise for a form that is not known."""
-        return UnsupportedInstruction(".".join(self.instruction.opcode), self.instruction.line, reason)
+        where = [f"{place.file}:{place.line}" for place in self.instruction.places[-1:]]  # the kernel's own
+        of = ", ".join([*filter(None, [reason]), *where])
+        return UnsupportedInstruction(".".join(self.instruction.opcode), self.instruction.line, of)
 
     # ---- sources ----
 
