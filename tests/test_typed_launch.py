@@ -1,4 +1,5 @@
 """Tensors given directly for typed maps: their maps, what keeps the memory alive, and contexts."""
+# ruff: noqa: F811 (fixtures that are imported are arguments too)
 
 import gc
 import sys
@@ -22,30 +23,9 @@ from cuda_tma.rules.launches import KERNELS_OWN
 from .conftest import DeviceTensor
 from .fake_driver import FakeDriver
 from .launching import CONFIG, HANDLES, ForeignStream, kernel_name
+from .typed_kernels import TILE, kernel, made, stream  # noqa: F401
 
-TILE = MapType(mode="tiled", tile_dim=(16, 32), data_type=T.FLOAT32, swizzle="128B")
 COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle="128B", rank=4)
-
-
-@pytest.fixture
-def kernel(driver):
-    """kernel(*types, sizes) -> a kernel of these parameters."""
-
-    def kernel(*parameters, sizes=(128,)):
-        handle = next(HANDLES)
-        driver.kernels[handle] = (kernel_name(*parameters), list(sizes))
-        return core.Kernel.from_handle(handle)
-
-    return kernel
-
-
-@pytest.fixture
-def stream():
-    return core.Stream.from_handle(0x1000)
-
-
-def made(tensor, map_type=TILE):
-    return bytes(cuda_tma.create_tensor_map(tensor, map_type.options))
 
 
 BYTES = (T.UINT8, T.PACKED_16U4_ALIGN8B, T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
@@ -286,9 +266,9 @@ def test_a_tensor_is_described_in_the_current_context(driver, kernel, stream, de
 def test_green_contexts(driver, kernel, device_tensor):
     driver.green, driver.stream_context = (0x6EE,), 0x6EE
     taken, tensor = kernel(TILE), device_tensor((64, 128))
-    for stream in (core.Stream.from_handle(0x2000), ForeignStream()):
+    for each in (core.Stream.from_handle(0x2000), ForeignStream()):
         for _ in range(2):
-            cuda_tma.launch(stream, CONFIG, taken, tensor)
+            cuda_tma.launch(each, CONFIG, taken, tensor)
     assert [launch.arguments for launch in driver.launches] == [[made(tensor)]] * 4
 
 

@@ -1,4 +1,5 @@
 """Prepared launches of typed maps: a tensor is kept, and its map pointed at another."""
+# ruff: noqa: F811 (fixtures that are imported are arguments too)
 
 import dataclasses
 import gc
@@ -6,38 +7,13 @@ import threading
 import weakref
 
 import pytest
-from cuda import core
 
 import cuda_tma
-from cuda_tma import TensorMapDataType as T
 from cuda_tma import TensorMapError
-from cuda_tma.map_type import MapType
 
 from .conftest import DeviceTensor
-from .launching import CONFIG, HANDLES, ForeignStream, kernel_name
-
-TILE = MapType(mode="tiled", tile_dim=(16, 32), data_type=T.FLOAT32, swizzle="128B")
-
-
-@pytest.fixture
-def kernel(driver):
-    """kernel(*types, sizes) -> a kernel of these parameters."""
-
-    def kernel(*parameters, sizes=(128,)):
-        handle = next(HANDLES)
-        driver.kernels[handle] = (kernel_name(*parameters), list(sizes))
-        return core.Kernel.from_handle(handle)
-
-    return kernel
-
-
-@pytest.fixture
-def stream():
-    return core.Stream.from_handle(0x1000)
-
-
-def made(tensor, map_type=TILE):
-    return bytes(cuda_tma.create_tensor_map(tensor, map_type.options))
+from .launching import CONFIG, ForeignStream
+from .typed_kernels import TILE, kernel, made, stream  # noqa: F401
 
 
 class Counted(DeviceTensor):
