@@ -1,5 +1,6 @@
 from typing import final
 
+from ..enums import TensorMapDataType
 from ..map_type import MapType
 
 @final
@@ -7,4 +8,5 @@ class TypedMap:
     @property
     def map_type(self) -> MapType: ...
 
+def dtype_codes(data_type: TensorMapDataType) -> int: ...
 def fixed_bits(map_type: MapType) -> tuple[int, int]: ...
