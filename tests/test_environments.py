@@ -177,7 +177,8 @@ def trials(request, pool, sources, wheel, tmp_path_factory):
         folder, unpacked = tmp_path_factory.mktemp("python"), sources.result()
         own_wheel = build_wheel(python, folder, unpacked)
         modules = EXTENSION_TESTS + PURE_TESTS
-        return try_wheel(python, folder / "venv", unpacked, own_wheel, (), modules, *DOCTESTS)
+        # Doctests compile kernels.
+        return try_wheel(python, folder / "venv", unpacked, own_wheel, ("nvidia-cuda-nvrtc",), modules, *DOCTESTS)
 
     def try_peers(peers):
         folder = tmp_path_factory.mktemp("peers")
