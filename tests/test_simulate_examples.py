@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import functools
-import sys
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
 import cuda_tma
+from benchmarks.kernels import example
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 ORDERS = ({"order": "early"}, {"order": "late"}, {"order": "random", "seed": 1}, {"order": "random", "seed": 2})
 
 
@@ -41,14 +39,6 @@ def run(gpu, order):
         gpu.launch(config, kernel, *arguments, **order).raise_for_errors()
 
     return run
-
-
-def example(name: str) -> ModuleType:
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        return __import__(name)
-    finally:
-        sys.path.remove(str(EXAMPLES))
 
 
 def random_matrix(shape, dtype=np.float32):
