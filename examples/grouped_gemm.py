@@ -69,9 +69,9 @@ __device__ void produce(Shared& shared, const Expert* experts, const Task* tiles
                         int steps) {
     const int rank = cluster_cta_rank();
     Stage<STAGES> at;
-    for (Stage<8> turn;;) {
-        const Task tile = shared.tiles.draw(turn, tiles, drawn, count);
-        if (tile.boxes == 0) break;
+    Stage<8> turn;
+    shared.tiles.draw(turn, tiles, drawn, count);
+    for (Task tile = shared.tiles.next(turn); tile.boxes > 0; tile = shared.tiles.next(turn)) {
         const Map &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
         // The TMA unit reads maps through a proxy of its own, with a cache that ordinary writes, like those of the
         // upload, do not go through. A map that is a kernel parameter needs no fence; one in memory may be a stale
@@ -91,6 +91,7 @@ __device__ void produce(Shared& shared, const Expert* experts, const Task* tiles
                     load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + 64 * i},
                                    (1 << CTAS) - 1);
             }
+            if (stage == 0) shared.tiles.draw(turn, tiles, drawn, count);   // the next, while there is work in flight
         }
     }
 }

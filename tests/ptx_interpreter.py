@@ -94,6 +94,8 @@ def _pure(opcode: str) -> Callable[..., Value] | None:
     """What an opcode makes of its operands, or None if it is an effect."""
     if opcode == "activemask.b32":
         return lambda: 1  # the thread is alone in its warp
+    if opcode == "match.any.sync.b32":
+        return lambda value, members: members
     if opcode.startswith("cvta.to.shared"):
         return lambda address: address if isinstance(address, int) else f"shared({address})"
     if opcode.startswith(FUNCTIONS):

@@ -168,7 +168,8 @@ extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, 
     cluster_sync();
     Stage<2> turn;
     for (int i = 0; threadIdx.x <= 32; ++i) {   // a warp of readers, and a thread that draws
-        const Task task = threadIdx.x == 32 ? list.draw(turn, given, drawn, count) : list.next(turn);
+        if (threadIdx.x == 32) list.draw(turn, given, drawn, count);
+        const Task task = list.next(turn);
         if (task.is_last) break;
         for (int late = threadIdx.x == 32 ? 0 : i * 20; late >= 0; --late)
             ((volatile int*)seen)[(blockIdx.x * 33 + threadIdx.x) * count + i] = task.number;
@@ -238,6 +239,17 @@ def test_what_needs_wgmma_says_so():
 def test_nothing_is_left_out():
     """Each function is called above, or by those that are."""
     used = words([LEAVE, PRODUCT, BANDS, TASKS])
-    inner = {"rounded", "store_number", "store_part", "address", "sync", "is_turned", "rows", "columns", "threads"}
+    inner = {
+        "rounded",
+        "store_number",
+        "store_part",
+        "address",
+        "sync",
+        "is_turned",
+        "rows",
+        "columns",
+        "threads",
+        "tell",
+    }
     defined = set().union(*(defined_in(f"{name}.cuh") for name in HEADERS))
     assert defined - inner - {"store_rest"} <= used

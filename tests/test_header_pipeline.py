@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from cuda_tma import simulate
 
 from .ptx_interpreter import execute, trace
 from .test_header import TARGETS, cubin, defined_in, ptx, words
@@ -56,6 +59,7 @@ CLUSTER_STATEMENTS = """
     load(tile[at.index], map, pipeline.acquire_cluster(at, 64), Coordinates{64});
     pipeline.wait(at, is_full);
     pipeline.release(at, tiles);
+    pipeline.release_generic(at, tiles);
     pipeline.release_async_read(at);
     pipeline.release_async_read(at, tiles);
     pipeline.drain(at);
@@ -69,9 +73,9 @@ def test_what_clusters_and_several_producers_need_compiles(target):
 
 def test_pipeline_is_compiled_whole():
     """Each member function of pipeline.cuh is called above: a template that is not instantiated is not compiled."""
-    defined = defined_in("pipeline.cuh") - {"fence_once_a_warp"}
+    defined = defined_in("pipeline.cuh") - {"together"}
     assert defined == {"next", "init", "acquire", "try_acquire", "acquire_cluster", "drain", "wait", "try_wait"} | {
-        "release", "release_async_read"
+        "release", "release_generic", "release_async_read"
     }  # fmt: skip
     assert defined <= words([PIPELINE_STATEMENTS, CLUSTER_STATEMENTS])
 
@@ -212,6 +216,10 @@ def test_cluster_forms_are_their_instructions():
             f"{'; '.join(FENCE)};"
             " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [mapa.shared::cluster.u32(4120, 7)], 1"
         ),
+        "pipeline->release_generic(at, rank);": (
+            "bar.warp.sync 1;"
+            " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [mapa.shared::cluster.u32(4120, 7)], 1"
+        ),
         "pipeline->release_async_read(at, rank);": (
             "mbarrier.arrive.shared::cluster.b64 _, [mapa.shared::cluster.u32(4120, 7)]"
         ),
@@ -230,6 +238,32 @@ extern "C" __global__ void kernel(Pipeline<2>* pipeline, unsigned rank) {
 }"""
     for statement, expected in statements.items():
         assert "; ".join(trace(ptx(source.replace("STATEMENT", statement)), (4096, 7))) == expected
+
+
+MEETING = """
+#include <cuda_tma/pipeline.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void kernel(unsigned* passed) {
+    __shared__ Pipeline<3> pipeline;
+    if (threadIdx.x == 0) {
+        pipeline.empty[0].init(20);
+        pipeline.empty[1].init(12);
+        fence_barrier_init();
+    }
+    __syncthreads();
+    Stage<3> at;
+    if (threadIdx.x >= 20) at.next();
+    pipeline.release(at);
+    pipeline.empty[at.index].wait(0);
+    passed[threadIdx.x] = at.index;
+}"""
+
+
+def test_threads_that_meet_at_different_stages_release_their_own():
+    """As threads of a warp may, once they have left each other: the first at each stage arrives for those there."""
+    gpu, passed = simulate.Device(), np.full(32, 9, np.uint32)
+    report = gpu.launch(simulate.Config(1, 32), gpu.compile(MEETING, "kernel"), passed)
+    assert report.findings == () and passed.tolist() == [0] * 20 + [1] * 12
 
 
 @dataclass

@@ -100,12 +100,23 @@ struct Pipeline {
     // another proxy: the arrival alone does not order it after the reads (fence.cuh). Threads of a warp that come here
     // together share one fence, and one instruction that arrives for each of them.
     __device__ void release(Stage<Count> at) {
-        if (const unsigned threads = fence_once_a_warp()) empty[at.index].arrive(threads);
+        const unsigned threads = together(at);
+        if (threads == 0) return;
+        fence_proxy_async();
+        empty[at.index].arrive(threads);
     }
 
     // ... at the stage of a CTA of the cluster that fills it here, see acquire_cluster(). For each such CTA.
     __device__ void release(Stage<Count> at, unsigned cta_rank) {
-        if (const unsigned threads = fence_once_a_warp()) empty[at.index].in_cta(cta_rank).arrive(threads);
+        const unsigned threads = together(at);
+        if (threads == 0) return;
+        fence_proxy_async();
+        empty[at.index].in_cta(cta_rank).arrive(threads);
+    }
+
+    // ... where it is overwritten by ordinary stores, or st.async: there is no other proxy, and no fence.
+    __device__ void release_generic(Stage<Count> at, unsigned cta_rank) {
+        if (const unsigned threads = together(at)) empty[at.index].in_cta(cta_rank).arrive(threads);
     }
 
     // The same without a fence, and an arrival of each thread that calls it: right where the stage was read through the
@@ -118,15 +129,14 @@ struct Pipeline {
     }
 
 private:
-    // How many threads of the warp are here, in the first of them, after the fence; 0 in the others.
-    __device__ static unsigned fence_once_a_warp() {
-        const unsigned here = __activemask();
+    // How many threads of the warp release this stage here and now, in the first of them; 0 in the others. Threads that
+    // left each other earlier may meet here at different stages, which are then told apart.
+    __device__ static unsigned together(Stage<Count> at) {
+        const unsigned here = __match_any_sync(__activemask(), at.index);
         unsigned lanes_before;
         asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
-        __syncwarp(here);   // their reads come before the fence
-        if (here & lanes_before) return 0;
-        fence_proxy_async();
-        return __popc(here);
+        __syncwarp(here);   // their reads come before what the first does
+        return here & lanes_before ? 0 : __popc(here);
     }
 };
 

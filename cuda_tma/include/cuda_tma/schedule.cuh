@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/store_async.cuh>
 
 namespace cuda_tma {
 
@@ -29,19 +30,22 @@ struct Bands {
 };
 
 // Tasks of a list in global memory, which all clusters of a grid draw from, so that whoever is through first gets the
-// next. In each CTA one thread draws, which then knows what to load, and others are told:
+// next. In each CTA one thread draws, and all are told:
 //
 //     __shared__ TaskList<Task> list;                          // of each CTA of the cluster
-//     if (threadIdx.x == 0) list.init(readers);                // threads of the cluster that draw() or next()
+//     if (threadIdx.x == 0) list.init(readers);                // threads of the cluster that call next()
 //     cluster_sync();
 //     Stage<8> turn;
-//     one thread of each CTA:  const Task task = list.draw(turn, tasks, drawn, count);
-//     the others:              const Task task = list.next(turn);
+//     one thread of each CTA draws the first, and the next as soon as it knows that there is one:
+//         list.draw(turn, tasks, drawn, count);
+//         for (Task task = list.next(turn); !task.is_last; task = list.next(turn)) { ...; list.draw(turn, ...); ... }
+//     the others:
+//         for (Task task = list.next(turn); !task.is_last; task = list.next(turn)) ...
 //
 // Behind what there is to do, the list has a last task for each cluster, which says so. `drawn` is 0 before the first
 // launch, and after each: atomicInc counts to the last task, and then from 0. Launches at the same time need a counter
-// each. The first CTA of a cluster draws for all of it, up to `Turns` tasks ahead of the slowest reader: that an atomic
-// takes a while is then nobody's wait.
+// each. The first CTA of a cluster draws for all of it, up to `Turns` tasks ahead of the slowest reader. Memory takes its
+// time to answer; drawn while there is work in flight, that is nobody's wait.
 template <typename Task, int Turns = 8>
 struct TaskList {
     static_assert(sizeof(Task) % 16 == 0 && alignof(Task) >= 16, "a task is copied in pieces of 16 bytes: alignas(16)");
@@ -51,23 +55,29 @@ struct TaskList {
 
     __device__ void init(unsigned readers) { turns.init(readers); }
 
-    __device__ Task draw(Stage<Turns>& turn, const Task* list, unsigned* drawn, unsigned count) {
-        Barrier& full = turns.full[turn.index];
-        if (cluster_cta_rank() == 0) {
-            const unsigned number = atomicInc(drawn, count - 1);
-            turns.empty[turn.index].wait_cluster(turn.parity ^ 1);   // all, in all CTAs, have read what was there
-            load_bulk_multicast(&tasks[turn.index], list + number, sizeof(Task), full, (1 << cluster_cta_count()) - 1);
-        }
-        full.arrive_expect_tx(sizeof(Task));   // the task may have come before: the count is then below zero
-        return next(turn);
+    // The task that next(turn) will give: `turn` stays.
+    __device__ void draw(Stage<Turns> turn, const Task* list, unsigned* drawn, unsigned count) {
+        turns.full[turn.index].arrive_expect_tx(sizeof(Task));   // it may come before: the count is then below zero
+        if (cluster_cta_rank() > 0) return;
+        const Task task = list[atomicInc(drawn, count - 1)];
+        turns.empty[turn.index].wait_cluster(turn.parity ^ 1);   // all, in all CTAs, have read what was there
+        for (unsigned rank = 0; rank < cluster_cta_count(); ++rank) tell(turn.index, rank, task);
     }
 
     __device__ Task next(Stage<Turns>& turn) {
-        turns.wait(turn);
+        turns.full[turn.index].wait_cluster(turn.parity);
         const Task task = tasks[turn.index];
-        turns.release(turn, 0);   // at the CTA that draws
+        turns.release_generic(turn, 0);   // at the CTA that draws
         turn.next();
         return task;
+    }
+
+private:
+    // By st.async, which like the loads of readers is of the generic proxy: no fence has to be between.
+    __device__ void tell(int index, unsigned cta_rank, const Task& task) {
+        for (int i = 0; i < sizeof(Task) / 16; ++i)
+            store_async(reinterpret_cast<uint4*>(&tasks[index]) + i, cta_rank, reinterpret_cast<const uint4*>(&task)[i],
+                        turns.full[index]);
     }
 };
 
