@@ -7,7 +7,7 @@ from ._launch.prepared import PreparedLaunch, prepare
 from ._make.array import TensorMapArray, create_tensor_maps
 from ._make.create import create_tensor_map
 from ._tensor_map import TensorMapDescriptor
-from .codec import FieldDifference, decode, diff, encode
+from .codec import Barrier, FieldDifference, decode, decode_barrier, diff, encode
 from .convolution import Convolution
 from .device import Device
 from .enums import (
@@ -38,6 +38,7 @@ from .version import __version__
 from .view import StridedMemoryView
 
 __all__ = [
+    "Barrier",
     "CompileError",
     "Convolution",
     "Device",
@@ -75,6 +76,7 @@ __all__ = [
     "create_tensor_map",
     "create_tensor_maps",
     "decode",
+    "decode_barrier",
     "diff",
     "emulate",
     "encode",

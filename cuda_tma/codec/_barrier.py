@@ -1,0 +1,148 @@
+"""The 64 bits of an mbarrier: where each count is. :func:`decode_barrier` works from the table, and its inverse.
+
+PTX calls the word opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier") and names
+what it holds: phase, pending and expected count of arrivals, tx-count. Sources of the table: `mbarrier.init` and
+`mbarrier.pending_count` are arithmetic in the machine code that ptxas 13.0 emits for sm_90, which places both counts
+and shows that they are stored negated.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import astuple, dataclass
+from typing import Any, NamedTuple
+
+from .._given import shown
+
+__all__ = ["BARRIER_FIELDS", "Barrier", "BarrierField", "decode_barrier", "encode_barrier"]
+
+_BITS = 64
+
+
+class BarrierField(NamedTuple):
+    """A run of bits in the word: `width` bits from bit `low` on (0 is the least significant).
+
+    `negated` numbers are stored as ``2**width - value``, so that counting down is adding; `signed` ones are below zero
+    with their upper half.
+    """
+
+    name: str
+    low: int
+    width: int
+    negated: bool = False
+    signed: bool = False
+
+    @property
+    def mask(self) -> int:
+        """Its bits in the word."""
+        return ((1 << self.width) - 1) << self.low
+
+    def value_in(self, word: int) -> int:
+        stored = (word & self.mask) >> self.low
+        value = -stored % (1 << self.width) if self.negated else stored
+        return value - (1 << self.width) if self.signed and value >> (self.width - 1) else value
+
+    def bits_of(self, value: int) -> int:
+        return (-value if self.negated else value) % (1 << self.width) << self.low
+
+
+BARRIER_FIELDS = (
+    BarrierField("phase", 63, 1),
+    BarrierField("pending_count", 43, 20, negated=True),
+    BarrierField("expected_count", 1, 20, negated=True),
+    BarrierField("tx_count", 21, 22, signed=True),
+)
+_UNEXPLAINED = ~sum(field.mask for field in BARRIER_FIELDS) & ((1 << _BITS) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """What an mbarrier's 64 bits say, in PTX ISA's terms.
+
+    Attributes
+    ----------
+    phase : int
+        Parity (0 or 1) of the phase that has not completed. A wait for a parity is over where `phase` is the other.
+    pending_count : int
+        Arrivals that this phase still lacks.
+    expected_count : int
+        Arrivals that the next phase will need: the count of ``mbarrier.init``, less what ``arrive_drop`` took.
+    tx_count : int
+        Bytes that this phase expects and that have not come; below zero, bytes that came before they were expected.
+    unexplained : int
+        Bits of the word that are in no field.
+
+    Examples
+    --------
+    >>> decode_barrier(0xFFFFF000001FFFFC)
+    Barrier(phase=1, pending_count=2, expected_count=2, tx_count=0)
+    """
+
+    phase: int
+    pending_count: int
+    expected_count: int
+    tx_count: int
+    unexplained: int = 0
+
+    def __repr__(self) -> str:
+        counts = [f"{field.name}={getattr(self, field.name)}" for field in BARRIER_FIELDS]
+        return f"Barrier({', '.join([*counts, *[f'unexplained={self.unexplained:#x}'] * bool(self.unexplained)])})"
+
+
+def decode_barrier(word: Any) -> Barrier:
+    """What the 64 bits of an mbarrier say, as a kernel or a debugger reads them from shared memory.
+
+    The layout was observed on compute capability 9.0; PTX leaves it open, and another device may have another.
+
+    Parameters
+    ----------
+    word : int or bytes-like
+        The word as an unsigned integer (of NumPy too), or its 8 bytes in the order of memory.
+
+    Returns
+    -------
+    Barrier
+        ``encode_barrier`` gives the word back.
+
+    Raises
+    ------
+    TypeError
+        If `word` is neither.
+    ValueError
+        If it is no number of 64 bits, or not 8 bytes.
+
+    Examples
+    --------
+    Two of three arrivals are missing, and 16,384 bytes:
+
+    >>> word = encode_barrier(Barrier(phase=0, pending_count=2, expected_count=3, tx_count=16384))
+    >>> decode_barrier(word).pending_count, decode_barrier(word.to_bytes(8, "little")).tx_count
+    (2, 16384)
+    """
+    bits = _as_bits(word)
+    counts = {field.name: field.value_in(bits) for field in BARRIER_FIELDS}
+    return Barrier(**counts, unexplained=bits & _UNEXPLAINED)
+
+
+def _as_bits(word: Any) -> int:
+    if isinstance(word, bytes | bytearray | memoryview):
+        if len(bytes(word)) != _BITS // 8:
+            raise ValueError(f"an mbarrier is 8 bytes, not {len(bytes(word))}")
+        return int.from_bytes(word, "little")
+    try:
+        bits = operator.index(word)
+    except TypeError:
+        raise TypeError(f"word={shown(word)} must be the mbarrier's 64 bits: an integer, or 8 bytes") from None
+    if not 0 <= bits < 1 << _BITS:
+        raise ValueError(f"word={shown(bits)} has no place in 64 bits; pass it as an unsigned integer")
+    return bits
+
+
+def encode_barrier(barrier: Barrier) -> int:
+    """The word of which ``decode_barrier`` makes `barrier`; a number too large for its field wraps.
+
+    >>> hex(encode_barrier(Barrier(phase=1, pending_count=2, expected_count=2, tx_count=0)))
+    '0xfffff000001ffffc'
+    """
+    counts = zip(BARRIER_FIELDS, astuple(barrier), strict=False)
+    return sum(field.bits_of(value) for field, value in counts) | barrier.unexplained & _UNEXPLAINED

@@ -1,0 +1,91 @@
+"""The word of an mbarrier: what it says, and back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cuda_tma
+from cuda_tma.codec import BARRIER_FIELDS, Barrier, decode_barrier, encode_barrier
+
+sys.path.append(str(Path(__file__).parent.parent / "tools"))
+
+import barrier_cases
+import record_barriers
+import replay_barriers
+
+MOST = (1 << 20) - 1
+COUNTS = st.integers(0, MOST)
+BARRIERS = st.builds(Barrier, st.integers(0, 1), COUNTS, COUNTS, st.integers(-MOST, MOST))
+
+
+@given(BARRIERS)
+def test_a_word_says_what_it_was_made_of(barrier):
+    assert decode_barrier(encode_barrier(barrier)) == barrier
+    assert eval(repr(barrier)) == barrier
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_every_word_comes_back(word):
+    found = decode_barrier(word)
+    assert encode_barrier(found) == word
+    assert eval(repr(found)) == found
+    assert found == decode_barrier(np.uint64(word)) == decode_barrier(word.to_bytes(8, "little"))
+
+
+@given(st.integers(1, MOST))
+def test_what_init_stores(count):
+    """As ptxas computes the word of mbarrier.init for sm_90: two shifts of 2**20 - count."""
+    less = (1 << 20) - count
+    assert decode_barrier(less << 43 | less << 1) == Barrier(0, count, count, 0)
+
+
+def test_fields_share_no_bit():
+    assert sum(field.width for field in BARRIER_FIELDS) == 63
+    assert sum(field.mask for field in BARRIER_FIELDS) == 2**64 - 2
+    assert decode_barrier(1).unexplained == 1
+    assert repr(decode_barrier(1)).endswith("tx_count=0, unexplained=0x1)")
+
+
+@pytest.mark.parametrize("word", [-1, 2**64, b"1234567", bytes(9)])
+def test_what_is_no_word_of_64_bits(word):
+    with pytest.raises(ValueError, match="64 bits|8 bytes"):
+        cuda_tma.decode_barrier(word)
+
+
+@pytest.mark.parametrize("word", [1.5, "1", None])
+def test_what_is_no_word(word):
+    with pytest.raises(TypeError, match="must be the mbarrier's 64 bits"):
+        cuda_tma.decode_barrier(word)
+
+
+# ---- what is recorded ----
+
+
+def test_recorded_cases_are_defined():
+    """None leaves the ranges of PTX ISA."""
+    names = [name for name, _ in barrier_cases.cases()]
+    assert len(names) == len(set(names)) > 100
+    for name, operations in barrier_cases.cases():
+        assert {operation for operation, _ in operations} <= set(barrier_cases.OPERATIONS), name
+        for barrier in barrier_cases.states(operations):
+            assert 1 <= barrier.pending_count <= MOST or barrier.tx_count, name
+            assert abs(barrier.tx_count) <= MOST and barrier.expected_count >= 1, name
+
+
+def test_the_recorder_compiles():
+    from cuda.core import Program, ProgramOptions
+
+    options = ProgramOptions(std="c++17", arch="sm_90a")
+    assert b"contend" in Program(record_barriers.SOURCE, "c++", options).compile("cubin").code
+
+
+def test_the_layout_is_found_in_words_alone():
+    """Of words that the table makes, where numbers fill their fields."""
+    barriers = [barrier for _, operations in barrier_cases.cases() for barrier in barrier_cases.states(operations)]
+    assert replay_barriers.layout(barriers, [encode_barrier(barrier) for barrier in barriers]) == BARRIER_FIELDS

@@ -1,0 +1,160 @@
+"""What is done to an mbarrier, step by step, and what PTX ISA says of it: phase, counts of arrivals, tx-count.
+
+A case is a name and its operations, pairs of a name in ``OPERATIONS`` and a number. ``cases()`` are those whose outcome
+PTX defines; ``undefined_cases()`` go beyond.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cuda_tma.codec import Barrier
+
+__all__ = ["OPERATIONS", "REMOTE", "Case", "Operation", "after", "cases", "states", "undefined_cases"]
+
+Operation = tuple[str, int]
+Case = tuple[str, list[Operation]]
+MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
+
+# Of each operation its PTX: %0 is what it returns (64 bits), %1 the barrier, %2 the number.
+_ARRIVE = "mbarrier.arrive{0}.shared::cta.b64 %0, [%1], %2;"
+_DROP = "mbarrier.arrive_drop{0}.shared::cta.b64 %0, [%1], %2;"
+_TX = "mbarrier.{0}.relaxed.{1}.shared::{1}.b64 [%1], %2;"
+_PARITY = (
+    "{{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], {0};"
+    " .reg .b32 x; selp.u32 x, 1, 0, p; cvt.u64.u32 %0, x; }}"
+)
+OPERATIONS = {
+    "init": "mbarrier.init.shared::cta.b64 [%1], %2;",
+    "arrive": _ARRIVE.format(""),
+    "arrive.noComplete": _ARRIVE.format(".noComplete"),
+    "arrive.expect_tx": _ARRIVE.format(".expect_tx"),
+    "arrive_drop": _DROP.format(""),
+    "arrive_drop.noComplete": _DROP.format(".noComplete"),
+    "arrive_drop.expect_tx": _DROP.format(".expect_tx"),
+    "expect_tx": _TX.format("expect_tx", "cta"),
+    "complete_tx": _TX.format("complete_tx", "cta"),
+    "test_wait.parity 0": _PARITY.format(0),
+    "test_wait.parity 1": _PARITY.format(1),
+    "cp.async.mbarrier.arrive": "cp.async.mbarrier.arrive.shared::cta.b64 [%1];",
+    "cp.async.mbarrier.arrive.noinc": "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%1];",
+    "inval": "mbarrier.inval.shared::cta.b64 [%1];",
+    "store": "{ .reg .b64 x; cvt.u64.u32 x, %2; st.shared.b64 [%1], x; }",
+    "cp.async.bulk": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%3], [%4], %2, [%1];",
+    # by the other CTA of the cluster
+    "remote arrive": "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%1], %2;",
+    "remote arrive.expect_tx": "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%1], %2;",
+    "remote arrive_drop": "mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%1], %2;",
+    "remote expect_tx": _TX.format("expect_tx", "cluster"),
+    "remote complete_tx": _TX.format("complete_tx", "cluster"),
+}
+REMOTE = "remote "
+
+
+def after(barrier: Barrier, operation: Operation) -> Barrier:
+    """The barrier after an operation whose outcome is defined. PTX ISA: "Operations on mbarrier objects"."""
+    name, number = operation[0].removeprefix(REMOTE), operation[1]
+    if name == "init":
+        return Barrier(0, number, number, 0)
+    if name.endswith("expect_tx"):
+        barrier = replace(barrier, tx_count=barrier.tx_count + number)
+    if name in ("complete_tx", "cp.async.bulk"):
+        barrier = replace(barrier, tx_count=barrier.tx_count - number)
+    if name.startswith("arrive") or name.endswith(".noinc"):
+        count = 1 if name.endswith(("expect_tx", ".noinc")) else number
+        dropped = count if name.startswith("arrive_drop") else 0
+        pending, expected = barrier.pending_count - count, barrier.expected_count - dropped
+        barrier = replace(barrier, pending_count=pending, expected_count=expected)
+    if barrier.pending_count or barrier.tx_count:
+        return barrier
+    return replace(barrier, phase=1 - barrier.phase, pending_count=barrier.expected_count)
+
+
+def states(operations: list[Operation]) -> Iterator[Barrier]:
+    """The barrier after each operation; the first must make it."""
+    barrier = Barrier(0, 0, 0, 0)
+    for operation in operations:
+        barrier = after(barrier, operation)
+        yield barrier
+
+
+def cases() -> Iterator[Case]:
+    powers = sorted({n for bit in range(21) for n in ((1 << bit) - 1, 1 << bit, (1 << bit) + 1) if 1 <= n <= MOST})
+    for n in powers:
+        yield f"count {n}", [("init", n), ("arrive", 1), *[("arrive", n - 1)] * (n > 1), ("arrive", n)]
+    yield "one by one", [("init", 5), *_tested("arrive", 1, 17)]
+    yield "alone", [("init", 1), *_tested("arrive", 1, 6)]
+    steps = [1 << bit for bit in range(20)]
+    there, back = [("expect_tx", n) for n in steps], [("complete_tx", n) for n in steps]
+    yield "bytes are missing", [("init", 2), *there, ("arrive", 1), *back, ("arrive", 1)]
+    yield "bytes come first", [("init", 2), *back, ("arrive", 1), *there, ("arrive", 1)]
+    yield "bytes come last", [("init", 1), *_tested("arrive.expect_tx", MOST, 1), *back, ("arrive", 1)]
+    yield "bytes came", [("init", 1), ("complete_tx", MOST), *_tested("arrive.expect_tx", MOST, 2)]
+    yield "no more yet", [("init", MOST), *[("arrive.noComplete", 1 << bit) for bit in range(19)], ("arrive", 1)]
+    yield "dropped", [("init", 40), *_tested("arrive_drop", 3, 4), ("arrive", 28), ("arrive", 28)]
+    yield "dropped one by one", [("init", 4), *[("arrive_drop", 1), ("arrive", 3)], ("arrive_drop", 1), ("arrive", 2)]
+    yield "dropped early", [("init", 9), ("arrive_drop.noComplete", 2), ("arrive", 7), ("arrive", 7)]
+    yield "dropped with bytes", [("init", 3), ("arrive_drop.expect_tx", 64), ("arrive", 2), ("complete_tx", 64)]
+    for name in ("remote arrive", "remote arrive_drop"):
+        yield name, [("init", 20), *_tested(name, 1, 5)]
+    yield "remote arrive.expect_tx", [("init", 2), *_tested("remote arrive.expect_tx", 16, 2), ("complete_tx", 32)]
+    yield "remote bytes", [("init", 1), ("remote expect_tx", 4096), ("arrive", 1), ("remote complete_tx", 4096)]
+    yield "cp.async", [("init", 3), ("cp.async.mbarrier.arrive", 0), *[("cp.async.mbarrier.arrive.noinc", 0)] * 4]
+    yield "copied", [("init", 1), ("expect_tx", 4096), ("cp.async.bulk", 2048), ("arrive", 1), ("cp.async.bulk", 2048)]
+    yield "copied first", [("init", 1), ("cp.async.bulk", 2048), ("arrive.expect_tx", 2048), ("arrive", 1)]
+    for seed in range(40):
+        yield f"drawn {seed}", _drawn(random.Random(seed))
+
+
+def _tested(name: str, number: int, times: int) -> list[Operation]:
+    """Each followed by the question which phase has completed."""
+    return [(name, number), ("test_wait.parity 0", 0), ("test_wait.parity 1", 0)] * times
+
+
+def _drawn(draw: random.Random) -> list[Operation]:
+    count = draw.choice((1, 2, 3, 32, 128, 1000, MOST))
+    operations: list[Operation] = [("init", count)]
+    barrier = after(Barrier(0, 0, 0, 0), operations[0])
+    while len(operations) < 40:
+        name, least, most = draw.choice(_possible(barrier))
+        number = draw.randint(least, most)
+        operations.append((draw.choice(("", REMOTE)) * (REMOTE + name in OPERATIONS) + name, number))
+        barrier = after(barrier, operations[-1])
+    return operations
+
+
+def _possible(barrier: Barrier) -> list[tuple[str, int, int]]:
+    """Operations with the least and the greatest number whose outcome is defined; what is likelier stands twice."""
+    pending, tx = barrier.pending_count, barrier.tx_count
+    found = [("expect_tx", 0, MOST - tx), ("complete_tx", 0, MOST + tx), ("complete_tx", max(tx, 0), max(tx, 0))]
+    if pending:
+        found += [("arrive", 1, pending), ("arrive", pending, pending), ("arrive.expect_tx", 0, MOST - tx)]
+    if pending > 1 and barrier.expected_count > 2:
+        found.append(("arrive_drop", 1, min(pending, barrier.expected_count) // 2))
+    return found
+
+
+def undefined_cases() -> Iterator[Case]:
+    yield "invalidated", [("init", 5), ("arrive", 1), ("expect_tx", 64), ("inval", 0)]
+    yield "made again", [("init", 5), ("inval", 0), ("init", 3), ("arrive", 3)]
+    yield "of no arrivals", [("init", 0), ("expect_tx", 16), ("complete_tx", 16), ("arrive", 1)]
+    yield "of too many", [("init", MOST + 1), ("arrive", 1), ("arrive", 1)]
+    yield "of a larger number", [("init", MOST + 6), ("arrive", 1)]
+    yield "never made", [("store", 0), ("test_wait.parity 0", 0), ("test_wait.parity 1", 0), ("arrive", 1)]
+    yield "never made, bytes", [("store", 0), ("expect_tx", 64), ("complete_tx", 64)]
+    yield "of numbers", [("store", 12345), ("arrive", 1), ("expect_tx", 16)]
+    yield "all dropped", [("init", 2), ("arrive_drop", 1), ("arrive_drop", 1), ("test_wait.parity 0", 0)]
+    yield "all dropped, and on", [("init", 1), ("arrive_drop", 1), ("arrive", 1), ("arrive", 1)]
+    yield "too many arrive", [("init", 2), ("arrive", 3)]
+    yield "too many arrive later", [("init", 3), ("arrive", 1), ("arrive", 7), ("arrive", 1)]
+    yield "none arrives", [("init", 2), ("arrive", 0)]
+    yield "none is left", [("init", 1), ("arrive.expect_tx", 16), ("arrive", 1), ("complete_tx", 16)]
+    yield "noComplete completes", [("init", 2), ("arrive.noComplete", 2), ("arrive", 1)]
+    for name in ("expect_tx", "complete_tx"):
+        yield f"{name} at the limit", [("init", 2), (name, MOST), (name, 1), (name, 1), (name, 62)]
+        yield f"{name} of two limits", [("init", 2), (name, MOST), (name, MOST), (name, MOST)]
+        for number in (MOST + 1, (1 << 21) - 1, 1 << 21, 1 << 22, (1 << 32) - 16):
+            yield f"{name} {number}", [("init", 2), (name, number)]
+    yield "arrive.expect_tx 1048576", [("init", 2), ("arrive.expect_tx", MOST + 1)]

@@ -1,0 +1,76 @@
+"""The layout of an mbarrier's word, found in recordings alone; needs no GPU.
+
+    python tools/replay_barriers.py barriers_sm90.jsonl.gz      # each field's bits, and what no table explains
+
+For what is in a recording see ``record_barriers.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from barrier_cases import states
+from recordings import read
+
+from cuda_tma.codec import BARRIER_FIELDS, Barrier, BarrierField, decode_barrier
+
+__all__ = ["layout", "observed"]
+
+_SIGNED = ("tx_count",)
+
+
+def observed(rows: list[dict]) -> tuple[list[Barrier], list[int]]:
+    """Of each step whose outcome PTX defines the barrier, and its word."""
+    barriers: list[Barrier] = []
+    words: list[int] = []
+    for row in rows:
+        if "case" in row:
+            barriers += states([(name, number) for name, number in row["operations"]])
+            words += [int(word, 16) for word in row["words"]]
+    return barriers, words
+
+
+def layout(barriers: list[Barrier], words: list[int]) -> tuple[BarrierField, ...]:
+    """For each count the longest run of bits that always holds it, as it is or negated."""
+    bits, names = np.array(words, np.uint64), [field.name for field in BARRIER_FIELDS]
+    return tuple(_place(name, np.array([getattr(barrier, name) for barrier in barriers]), bits) for name in names)
+
+
+def _place(name: str, values: np.ndarray, words: np.ndarray) -> BarrierField:
+    possible = [
+        BarrierField(name, low, min(_width(stored, words >> np.uint64(low)), 64 - low), negated, name in _SIGNED)
+        for negated, stored in ((False, values), (True, -values))
+        for low in range(64)
+    ]
+    return max(possible, key=lambda field: field.width)
+
+
+def _width(values: np.ndarray, words: np.ndarray) -> int:
+    """How many of the lowest bits are always equal."""
+    differ = int(np.bitwise_or.reduce(values.astype(np.int64).view(np.uint64) ^ words))
+    return (differ & -differ).bit_length() - 1 if differ else 64
+
+
+def show(row: dict) -> None:
+    """What is beside the defined cases."""
+    print({key: value for key, value in row.items() if key not in ("words", "operations")})
+    for (name, number), word in zip(row.get("operations", ()), row.get("words", ()), strict=False):
+        print(f"  {name} {number}: {word} {decode_barrier(int(word, 16))}")
+
+
+def main() -> None:
+    rows = read(sys.argv[1])
+    barriers, words = observed(rows)
+    print(f"{len(words)} words, {len(set(words))} different")
+    print(*layout(barriers, words), sep="\n")
+    pairs = [(barrier, decode_barrier(word)) for barrier, word in zip(barriers, words, strict=True)]
+    others = [f"{found} should be {barrier}" for barrier, found in pairs if found != barrier]
+    print(f"{len(others)} are not as cuda_tma.codec says", *others[:10], sep="\n  ")
+    for row in rows:
+        if "case" not in row:
+            show(row)
+
+
+if __name__ == "__main__":
+    main()
