@@ -7,7 +7,8 @@ from ._launch.prepared import PreparedLaunch, prepare
 from ._make.array import TensorMapArray, create_tensor_maps
 from ._make.create import create_tensor_map
 from ._tensor_map import TensorMapDescriptor
-from .codec import Barrier, FieldDifference, decode, decode_barrier, diff, encode
+from .barrier import Barrier, decode_barrier, encode_barrier
+from .codec import FieldDifference, decode, diff, encode
 from .convolution import Convolution
 from .device import Device
 from .enums import (
@@ -80,6 +81,7 @@ __all__ = [
     "diff",
     "emulate",
     "encode",
+    "encode_barrier",
     "include_path",
     "launch",
     "parameters_of",

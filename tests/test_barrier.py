@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cuda_tma
-from cuda_tma.codec import BARRIER_FIELDS, Barrier, decode_barrier, encode_barrier
+from cuda_tma.barrier import BARRIER_FIELDS, Barrier, decode_barrier, encode_barrier
 
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 

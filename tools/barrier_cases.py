@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cuda_tma.codec import Barrier
+from cuda_tma.barrier import Barrier
 
 __all__ = ["OPERATIONS", "REMOTE", "Case", "Operation", "after", "cases", "states", "undefined_cases"]
 

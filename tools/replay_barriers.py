@@ -13,7 +13,7 @@ import numpy as np
 from barrier_cases import states
 from recordings import read
 
-from cuda_tma.codec import BARRIER_FIELDS, Barrier, BarrierField, decode_barrier
+from cuda_tma.barrier import BARRIER_FIELDS, Barrier, BarrierField, decode_barrier
 
 __all__ = ["layout", "observed"]
 
@@ -66,7 +66,7 @@ def main() -> None:
     print(*layout(barriers, words), sep="\n")
     pairs = [(barrier, decode_barrier(word)) for barrier, word in zip(barriers, words, strict=True)]
     others = [f"{found} should be {barrier}" for barrier, found in pairs if found != barrier]
-    print(f"{len(others)} are not as cuda_tma.codec says", *others[:10], sep="\n  ")
+    print(f"{len(others)} are not as cuda_tma.barrier says", *others[:10], sep="\n  ")
     for row in rows:
         if "case" not in row:
             show(row)

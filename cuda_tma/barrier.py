@@ -12,7 +12,7 @@ import operator
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
-from .._given import shown
+from ._given import shown
 
 __all__ = ["BARRIER_FIELDS", "Barrier", "BarrierField", "decode_barrier", "encode_barrier"]
 
