@@ -1,6 +1,7 @@
 """compile(): what is compiled, and when it is taken from disk instead; and the kernel that comes of it."""
 
 import gc
+import io
 import json
 import os
 import subprocess
@@ -261,6 +262,15 @@ def test_the_kernel_is_kept(device, folder, compilations):
     first, second = (cuda_tma.compile('extern "C" __global__ void k() {}', "k") for _ in range(2))
     assert first is not second and compiled_of(first) == compiled_of(second)
     assert len(compilations) == 1 and len(entries(folder)) == 1
+
+
+def test_what_the_compiler_remarks_is_written_where_asked(device, folder, compilations):
+    source = 'extern "C" __global__ void k() { int unused; }'
+    for _ in range(2):  # from the compiler, then from disk
+        logs = io.StringIO()
+        cuda_tma.compile(source, "k", logs=logs)
+        assert 'k.cu(1): warning #177-D: variable "unused" was declared but never referenced' in logs.getvalue()
+    assert len(compilations) == 1
 
 
 def test_what_is_known_of_a_kernel_goes_with_it(device, folder):

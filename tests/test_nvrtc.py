@@ -158,6 +158,12 @@ def test_macros_are_written_as_cpp_reads_them():
         ({"defines": {"A": np.float32("nan")}}, ValueError, r"defines\['A'\] is nan"),
         ({"defines": {"A": np.ones(2)}}, TypeError, r"defines\['A'\] is a ndarray"),
         ({"options": ["-rdc", "true"]}, ValueError, "'-rdc' leaves code for a linker"),
+        (
+            {"options": ["-std=c++11"]},
+            ValueError,
+            r"'-std=c\+\+11': cuda_tma's headers are C\+\+17; leave it out",
+        ),
+        ({"options": ["--std", "c++14"]}, ValueError, "'--std': cuda_tma's headers are"),
         ({"options": ["-fdevice-syntax-only"]}, ValueError, "leaves no code to launch"),
         ({"constants": {3: "4"}}, TypeError, "constants has 3: '4'; give a name and a C"),
         ({"constants": {"a": 4}}, TypeError, "constants has 'a': 4; give"),

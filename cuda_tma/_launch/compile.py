@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
+from typing import Protocol
 
 from cuda.core import Device, Kernel, ObjectCode
 
@@ -22,6 +23,12 @@ from .nvrtc_file import loaded_nvrtc, note_nvrtc, noted_nvrtc
 __all__ = ["compile", "kept_or_compiled"]
 
 
+class SupportsWrite(Protocol):
+    """A file, a StringIO: what text is written to."""
+
+    def write(self, text: str, /) -> object: ...
+
+
 def compile(
     source: str | PathLike[str],
     name: str,
@@ -30,6 +37,7 @@ def compile(
     options: Sequence[str] | None = None,
     constants: Mapping[str, str] | None = None,
     cache: bool = True,
+    logs: SupportsWrite | None = None,
 ) -> Kernel:
     """Compile a kernel for the current device, by NVRTC; or take it from disk, where it was kept when it was compiled.
 
@@ -57,6 +65,9 @@ def compile(
         ``XDG_CACHE_HOME`` or ``~/.cache``, up to 256 MiB. One is found again if the source, all headers that it
         includes, `defines`, `options`, `constants`, the device's architecture, NVRTC and cuda_tma are the same. Headers
         are found by reading the text: a source with an include whose file is a macro is not kept.
+    logs : object with a ``write`` method, optional
+        Where the compiler's warnings and remarks are written, of a kernel from disk too: ``sys.stderr``, as for
+        cuda.core's ``Program.compile``. Those of what does not compile are in the error.
 
     Returns
     -------
@@ -84,6 +95,8 @@ def compile(
     target = _current_target()
     asked = request(source, name, target=target, defines=defines, options=options, constants=constants)
     compiled = kept_or_compiled(asked) if cache else run(asked)
+    if logs is not None:
+        logs.write(compiled.log)
     kernel: Kernel = ObjectCode.from_cubin(compiled.cubin, name=name).get_kernel(compiled.lowered_name)
     remember(kernel, compiled)
     return kernel

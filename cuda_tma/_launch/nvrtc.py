@@ -31,6 +31,7 @@ _DEFAULTS = {
 }
 # What they leave is for a linker, and cannot be loaded.
 _LINKER_OPTIONS = ("-dlto", "--dlink-time-opt", "-dc", "--device-c", "-rdc=true", "--relocatable-device-code=true")
+_OLD_LANGUAGE = re.compile(r"--?std=c\+\+(03|11|14)")
 _SYNTAX_OPTIONS = ("-fdevice-syntax-only", "--fdevice-syntax-only")
 _TARGET_OPTIONS = ("--gpu-architecture", "-arch")
 
@@ -202,6 +203,8 @@ def _checked_options(options: object) -> tuple[str, ...]:
             raise ValueError(f"option {option!r}: the target is not an option; it is the device's own")
         if option in _LINKER_OPTIONS or f"{option}={value}" in _LINKER_OPTIONS:
             raise ValueError(f"option {option!r} leaves code for a linker; use cuda.core's Program and Linker for that")
+        if _OLD_LANGUAGE.fullmatch(option) or _OLD_LANGUAGE.fullmatch(f"{option}={value}"):
+            raise ValueError(f"option {option!r}: cuda_tma's headers are C++17; leave it out, or give a later one")
         if option in _SYNTAX_OPTIONS:
             raise ValueError(f"option {option!r} leaves no code to launch")
     return tuple(options)
