@@ -67,7 +67,7 @@ def test_what_is_wrong_is_said(run):
     ("arguments", "text"),
     [
         (["--arg", "1"], "scale has 4 parameters, and 1 arguments were given"),
-        (["--arg", "what"], "what is no number, no array"),
+        (["--arg", "what"], "'what' is no number, no array"),
         (["--arg", "nothing[3]"], "nothing is no dtype"),
         (["--arg", "absent.npy"], "absent.npy cannot be read"),
         (["--cluster", "99"], "a cluster has at most 16"),

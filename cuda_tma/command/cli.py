@@ -1,8 +1,9 @@
 """``cuda-tma``: check, decode, compare, draw and suggest tensor maps on a machine without a GPU.
 
 Exit status: 0 if the map is accepted, was decoded or drawn, or both are equal; 1 if it is refused, by a rule or before
-any, or they differ; 2 if the command line is wrong, the bytes are no tensor map, or a file cannot be read or written;
-130 after Ctrl-C; 141 if nobody reads the output to its end, as of ``| head``.
+any, or they differ, or a kernel has errors; 2 if the command line is wrong, the bytes are no tensor map, or a file
+cannot be read or written; 3 if a kernel has an instruction that the simulator does not know; 130 after Ctrl-C; 141 if
+nobody reads the output to its end, as of ``| head``.
 
 With ``--json`` standard output is JSON whatever comes of it: what is refused is ``{"accepted": false, ...}`` with an
 ``error`` or ``violations``, misuse is ``{"error": ...}``.
@@ -24,7 +25,7 @@ from ..errors import TensorMapError, TensorMapFault
 from ..params import Im2colParams, Im2colWideParams, Params
 from ..rules import Violation, check, refusal, sentence
 from ..suggest import suggest
-from . import demo, run
+from . import demo, run, sanitize
 from .console import complain, escape_unprintable, print_json, print_table, silence
 from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, Misuse
 from .info import facts
@@ -73,7 +74,7 @@ def _outcome(argv: list[str]) -> int:
     except SystemExit as end:  # argparse's, after --help and --version
         return int(end.code or ACCEPTED)
     except Misuse as error:
-        status, answer = MISUSE, {"error": str(error)}
+        status, answer = error.status, {"error": str(error)}
     except TensorMapError as error:
         violations = [_as_json(violation) for violation in error.violations]
         status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
@@ -238,6 +239,7 @@ _COMMANDS = {
     "plot": _plot,
     "info": _info,
     "run": run.run,
+    "sanitize": sanitize.run,
     "demo": demo.run,
 }
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-__all__ = ["complain", "escape_unprintable", "print_json", "print_table", "silence"]
+__all__ = ["complain", "escape_unprintable", "print_json", "print_styled", "print_table", "silence"]
 
 
 def print_json(value: Any) -> None:
@@ -37,6 +37,20 @@ def escape_unprintable() -> None:
     """A character that standard output's encoding has not (of a file's name, say) is written as an escape."""
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")
+
+
+def print_styled(pieces: Iterable[tuple[str, str]]) -> None:
+    """Pieces of text with their styles, as rich names them: in colours on a terminal, where rich is installed."""
+    pieces = list(pieces)
+    try:
+        if sys.stdout is None or not sys.stdout.isatty():
+            raise ImportError
+        from rich.console import Console
+        from rich.text import Text
+    except ImportError:
+        print("".join(text for text, _ in pieces), end="")
+        return
+    Console(highlight=False, soft_wrap=True).print(Text.assemble(*pieces), end="")
 
 
 def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, prose: bool = False) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-__all__ = ["ACCEPTED", "INTERRUPTED", "MISUSE", "REFUSED", "UNREAD", "Misuse"]
+__all__ = ["ACCEPTED", "INTERRUPTED", "MISUSE", "REFUSED", "UNREAD", "UNSUPPORTED", "Misuse", "Unsupported"]
 
 ACCEPTED = 0  # also: was decoded, drawn, or both are equal
-REFUSED = 1  # also: both differ, or the demo's picture is wrong
+REFUSED = 1  # also: both differ, a kernel has errors, or the demo's picture is wrong
 MISUSE = 2
+UNSUPPORTED = 3
 INTERRUPTED = 128 + 2  # what a shell reports of a program that SIGINT ended
 UNREAD = 128 + 13  # ... and SIGPIPE
 
 
 class Misuse(Exception):
     """The command line is wrong, or something that it names cannot be read or written."""
+
+    status = MISUSE
+
+
+class Unsupported(Misuse):
+    """A kernel has an instruction that the simulator does not know."""
+
+    status = UNSUPPORTED

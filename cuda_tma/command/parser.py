@@ -8,11 +8,14 @@ from typing import Any, NoReturn
 
 from ..version import __version__
 from .exit_status import Misuse
+from .launch import argument
 from .options import OPTIONS, capability, data_type, dtype, integer, sizes
-from .run import argument
+from .sanitize import EXIT_STATUS, suppression
 
 __all__ = ["parser"]
 
+_MOST_STEPS = 4_000_000  # of Device.launch, which is not imported for the other commands
+_SCHEDULES = 4
 _MAP = "256 hex digits, words as C prints them, a file, or - for standard input"
 
 Run = Callable[[argparse.Namespace], int]
@@ -113,8 +116,40 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:
+    _add_launch(command)
+    command.add_argument("--output", metavar="DIR", help="write each array as the kernel left it: arg0.npy, ...")
+
+
+def _add_sanitize(command: argparse.ArgumentParser) -> None:
+    _add_launch(command)
+    command.epilog = EXIT_STATUS
+    command.add_argument("--strict", action="store_true", help="what is disputed is an error, and not advice")
+    command.add_argument(
+        "--schedules",
+        type=integer,
+        default=_SCHEDULES,
+        metavar="N",
+        help=f"under how many orders of asynchronous copies and threads to run it; {_SCHEDULES} if not given",
+    )
+    command.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0")
+    command.add_argument(
+        "--suppress",
+        action="append",
+        type=suppression,
+        default=[],
+        metavar="KIND:PLACE:REASON",
+        help="what is not to be reported, and why, as race:gemm.cu:41:the sum is an estimate; a place may also be a "
+        "function, and have * in it",
+    )
+    command.add_argument(
+        "--suppressions", action="append", default=[], metavar="FILE", help="the same, one a line; # begins a comment"
+    )
+
+
+def _add_launch(command: argparse.ArgumentParser) -> None:
+    """What says which kernel is launched, and how."""
     command.add_argument("file", help="CUDA C++, or PTX if its name ends in .ptx")
-    command.add_argument("--kernel", required=True, metavar="NAME", help="as C++ calls it; in PTX, its name there")
+    command.add_argument("--kernel", required=True, metavar="NAME", help="as C++ calls it; of PTX also its name there")
     for name, text in (("grid", "CTAs, x first; clusters, if --cluster is given"), ("block", "threads of a CTA")):
         command.add_argument(f"--{name}", type=sizes, required=True, metavar="4x1x1", help=text)
     command.add_argument("--cluster", type=sizes, metavar="2", help="CTAs of a cluster")
@@ -125,18 +160,25 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         type=argument,
         default=[],
         metavar="VALUE",
-        help="of each parameter: 7, 2.5, float32[128x64] (zeros), random:float32[128x64], or a .npy file",
+        help="of each parameter: 7, 2.5, float32[128x64] (zeros), random:float32[128x64], or a .npy file; for a plain "
+        "TensorMap also the map's box and options: float32[128x64]@32x32,swizzle=128B",
     )
     command.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a macro")
     command.add_argument("--include", "-I", action="append", default=[], metavar="DIR", help="folder of headers")
-    command.add_argument("--output", metavar="DIR", help="write each array as the kernel left it: arg0.npy, ...")
     command.add_argument(
         "--order",
         choices=("early", "late", "random"),
         default="early",
         help="when copies take effect; early if not given",
     )
-    command.add_argument("--seed", type=integer, default=0, metavar="1", help="of the random order; 0 if not given")
+    command.add_argument("--seed", type=integer, default=0, metavar="1", help="of the random orders; 0 if not given")
+    command.add_argument(
+        "--max-steps",
+        type=integer,
+        default=_MOST_STEPS,
+        metavar="100000",
+        help=f"after which the kernel is taken not to end; {_MOST_STEPS} if not given",
+    )
     _add_capability(command, "9.0", "of the GPU that is simulated")
 
 
@@ -148,5 +190,6 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "plot": ("draw a tile in shared memory, its banks, or its box in the tensor", _add_plot),
     "info": ("versions, driver and devices of this machine", _add_nothing),
     "run": ("run a kernel without a GPU, and say what is wrong in it", _add_run),
+    "sanitize": ("say what is wrong in a kernel, with line and remedy, without a GPU", _add_sanitize),
     "demo": ("blur a picture through TMA, simulated where there is no GPU, and check it", _add_demo),
 }

@@ -17,7 +17,7 @@ from .device import Device
 from .errors import ParseError, UnsupportedInstruction
 from .findings import KINDS, Finding, Report, SimulationError
 from .kernel import Kernel
-from .suppression import Suppression
+from .suppression import Suppression, read_suppressions
 from .tensor_map import TensorMap
 
 __all__ = [
@@ -34,5 +34,6 @@ __all__ = [
     "TensorMap",
     "UnsupportedInstruction",
     "Watched",
+    "read_suppressions",
     "watch",
 ]

@@ -16,8 +16,8 @@ Schedule = tuple[str, int]  # the order of asynchronous operations, and the seed
 
 
 def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
-    """The first is as given; then early, late, and random ones by ascending seeds: always the same."""
-    others = chain([("early", 0), ("late", 0)], (("random", each) for each in count()))
+    """The first is as given; then early, late, and random ones by seeds that ascend from the one given."""
+    others = chain([("early", 0), ("late", 0)], (("random", each) for each in count(seed)))
     first = (order, seed if order == "random" else 0)
     return [first, *islice((each for each in others if each != first), number - 1)]
 
@@ -67,5 +67,7 @@ def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
 
 
 def _cause(finding: Finding) -> object:
-    here = (finding.source, finding.ptx_line) if not finding.source else (finding.source,)
-    return finding.kind, frozenset({here, (finding.other,)} if finding.other else {here})
+    """By its statements, or where the PTX says none, by its lines."""
+    here = finding.source or finding.ptx_line
+    other = finding.other or finding.other_ptx_line
+    return finding.kind, frozenset({here, other} if other else {here})

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._launch.mangled import parameter_types
+from .._launch.mangled import parameter_types, plain_name
 from .._launch.nvrtc import compile_source
 from ..compute_capability import parse_compute_capability
 from ..map_type import MapType
@@ -23,7 +23,7 @@ from ._schedules import MOST_SCHEDULES, Schedule, explored, schedules_of
 from .config import Config
 from .findings import Report
 from .kernel import Kernel, kernel_of
-from .ptx import parse
+from .ptx import Module, parse
 from .sanitize import Sanitizer
 from .suppression import Suppression, suppressed
 from .tensor_map import TensorMap, tensor_map_of
@@ -140,7 +140,7 @@ class Device:
         ptx : str or path
             The text, or the file that holds it.
         name : str
-            The kernel's name in it.
+            The kernel's name in it; or, if one kernel alone is called so in C++, that name.
 
         Returns
         -------
@@ -154,15 +154,13 @@ class Device:
             If it has no kernel of that name.
         """
         is_text = isinstance(ptx, str) and ("\n" in ptx or ".version" in ptx)
-        text = str(ptx) if is_text else Path(ptx).read_text()
-        return kernel_of(text, self._program(text, name), parameter_types(name))
+        text = str(ptx) if is_text else Path(ptx).read_text("utf-8-sig", "replace")
+        program = self._program(text, name)
+        return kernel_of(text, program, parameter_types(program.entry.name))
 
     def _program(self, ptx: str, name: str) -> Program:
         module = parse(ptx)
-        entries = [function.name for function in module.functions.values() if function.kind == "entry"]
-        if name not in entries:
-            raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(entries) or 'none'}")
-        return decode(module, name, load_variables(module, self._memory))
+        return decode(module, _entry(module, name), load_variables(module, self._memory))
 
     def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> TensorMap:
         """A tensor map of a NumPy array or CPU tensor, which is mapped if it was not.
@@ -237,6 +235,10 @@ class Device:
         """
         if order not in ORDERS:
             raise ValueError(f"order={order!r}; it is one of {', '.join(map(repr, ORDERS))}")
+        if seed < 0:
+            raise ValueError(f"seed={seed}; give 0 or more")
+        if max_steps < 1:
+            raise ValueError(f"max_steps={max_steps}; give at least 1")
         config = Config.of(config)
         block = parameter_block(kernel, arguments, self.address, self._typed_map)
 
@@ -271,3 +273,15 @@ class Device:
             if reports[-1].errors:
                 break
         return tuple(reports)
+
+
+def _entry(module: Module, name: str) -> str:
+    """The kernel of a name, or of that name in C++."""
+    entries = [function.name for function in module.functions.values() if function.kind == "entry"]
+    found = [name] if name in entries else [entry for entry in entries if plain_name(entry) == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(f"the PTX has {len(found)} kernels {name}: say {' or '.join(found)}")
+    known = [f"{entry} ({plain})" if (plain := plain_name(entry)) != entry else entry for entry in entries]
+    raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(known) or 'none'}")

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from .ptx import Place
 
-__all__ = ["KINDS", "Finding", "Report", "SimulationError"]
+if TYPE_CHECKING:
+    from .suppression import Suppression
+
+__all__ = ["KINDS", "REMEDIES", "Finding", "Report", "SimulationError"]
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -28,6 +32,31 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "cluster": "a CTA that the cluster does not have",
         "no-progress": "the kernel has not ended after as many steps as it was given",
         "fault": "any other way to end the context: trap, a failed assertion, stack overflow",
+    }
+)
+# What mends each kind, in general; a finding that knows more says it.
+REMEDIES: Mapping[str, str] = MappingProxyType(
+    {
+        "race": "let one wait for the other: at a barrier, for the phase of a copy's mbarrier, for a store's group",
+        "missing-proxy-fence": "fence.proxy.async by those who accessed the bytes first, before the others are told",
+        "missing-tensor-map-fence": "fence.proxy.tensormap::generic.acquire of the map, by who then issues the copy",
+        "deadlock": "make what each waits for happen: so many arrivals as mbarrier.init says, so many threads as the "
+        "barrier counts, the parity of the phase that comes",
+        "transaction-count": "expect as many bytes as the copies of that phase deliver: of a box, its extents times "
+        "the size of an element",
+        "barrier-use": "let one thread initialise each barrier, once, and all meet at a barrier before the first use; "
+        "let as many arrive as it counts",
+        "early-exit": "wait for every copy that was begun, and in a cluster meet at its barrier, before the end",
+        "misaligned": "declare what TMA copies with __align__(128), or 1024 for a swizzle; offsets are multiples of it",
+        "out-of-bounds": "compare the index with the extents, or pass the memory that the kernel indexes",
+        "map-mismatch": "use the instruction of the map's rank and mode, and a map that was made for this box",
+        "uninitialized-read": "write it first, or do not read it",
+        "wgmma-order": "wgmma.fence before the first product, wgmma.commit_group and wgmma.wait_group before its sums "
+        "are read",
+        "barrier-divergence": "let all who meet at a barrier name the same one, with the same count",
+        "cluster": "name CTAs of the cluster alone: ranks from 0 to their count less one, and their bits in a mask",
+        "no-progress": "see what the loop waits for; or allow more steps (max_steps)",
+        "fault": "see the message",
     }
 )
 
@@ -56,6 +85,10 @@ class Finding:
         How often.
     other : tuple of Place
         The statement that it is in conflict with, if there is one.
+    other_ptx_line : int
+        Its line of the PTX; 0 if there is none.
+    rule, remedy : str
+        Those parts of the message; empty where it has no such parts.
     """
 
     kind: str
@@ -67,6 +100,14 @@ class Finding:
     ptx_line: int = 0
     count: int = 1
     other: tuple[Place, ...] = ()
+    other_ptx_line: int = 0
+    rule: str = ""
+    remedy: str = ""
+
+    @property
+    def happened(self) -> str:
+        """The message without the rule and the remedy."""
+        return self.message.removesuffix(f". {self.rule}. Remedy: {self.remedy}")
 
     def __str__(self) -> str:
         """As a compiler says it: the place, the severity and kind, the message, and the calls that lead there."""
@@ -124,7 +165,7 @@ class Report:
     thread_instructions: int = 0
     schedules: tuple[tuple[str, int], ...] = ()
     suppressed: tuple[Finding, ...] = ()
-    unused_suppressions: tuple[object, ...] = ()
+    unused_suppressions: tuple[Suppression, ...] = ()
 
     def __repr__(self) -> str:
         """In one line."""

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
+from pathlib import Path
 
+from .._given import shown
+from .._launch.mangled import plain_name
 from .findings import KINDS, Finding, Report
+from .ptx import Place
 
-__all__ = ["Suppression", "suppressed"]
+__all__ = ["Suppression", "read_suppressions", "suppressed"]
+
+_WRITTEN = re.compile(r"\s*([\w-]+)\s*:\s*((?:[^:]|::)+(?::[\d*?]+)?)\s*:(?!:)(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +28,9 @@ class Suppression:
     kind : str
         One of :data:`KINDS`.
     place : str
-        ``file:line`` as in ``"gemm.cu:41"``, or a function's name; ``*`` and ``?`` stand for any text and character. It
-        is looked for along the chain of inlined calls of both places.
+        ``file:line`` as in ``"gemm.cu:41"`` or ``"src/gemm.cu:41"``, or a function's name, as C++ or PTX has it; ``*``
+        and ``?`` stand for any text and character. It is looked for along the chain of inlined calls of both places;
+        where PTX has no line information, ``"PTX line 41"`` is a place.
     reason : str
         Why that is right.
 
@@ -47,12 +56,69 @@ class Suppression:
         if not self.reason.strip():
             raise ValueError(f"the suppression of {self.kind} at {self.place} needs a reason: say why it is right")
 
+    @classmethod
+    def parse(cls, text: str) -> Suppression:
+        """Of ``kind:place:reason``, as the command line takes it.
+
+        Raises
+        ------
+        ValueError
+            If that is not its form; or as the constructor.
+
+        Examples
+        --------
+        >>> Suppression.parse("race:histogram.cu:41:counts may be lost: it is an estimate")
+        Suppression(kind='race', place='histogram.cu:41', reason='counts may be lost: it is an estimate')
+        """
+        found = _WRITTEN.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{shown(text)} is no kind:place:reason, such as race:gemm.cu:41:the sum is an estimate")
+        return cls(*(part.strip() for part in found.groups()))
+
     def covers(self, finding: Finding) -> bool:
         """Whether it is about a finding."""
-        places = (*finding.source, *finding.other)
-        names = [f"{place.file.replace(chr(92), '/').rpartition('/')[2]}:{place.line}" for place in places]
-        names += [place.function for place in places if place.function]
-        return finding.kind == self.kind and any(fnmatch(name, self.place) for name in names)
+        return finding.kind == self.kind and any(fnmatchcase(name, self.place) for name in _names(finding, self.place))
+
+
+def _names(finding: Finding, pattern: str) -> Iterator[str]:
+    """What a place may be called: as much of its path as the pattern has, and its function, mangled and plain."""
+    for place in (*finding.source, *finding.other):
+        yield f"{_end(place, pattern.count('/'))}:{place.line}"
+        if place.function:
+            yield from (place.function, plain_name(place.function))
+    yield from (f"PTX line {line}" for line in (finding.ptx_line, finding.other_ptx_line) if line)
+
+
+def _end(place: Place, folders: int) -> str:
+    return "/".join(place.file.replace("\\", "/").split("/")[-1 - folders :])
+
+
+def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
+    """Those of a file: each a line ``kind:place:reason``; empty lines and what begins with ``#`` are let pass.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    tuple of Suppression
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    ValueError
+        If a line is none: it is named.
+    """
+    found = []
+    for number, line in enumerate(Path(path).read_text("utf-8-sig").splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                found.append(Suppression.parse(line))
+            except ValueError as error:
+                raise ValueError(f"{path}:{number}: {error}") from None
+    return tuple(found)
 
 
 def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:

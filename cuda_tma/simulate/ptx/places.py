@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .constants import integer
 from .module import Place
 from .tokens import Cursor, Token
@@ -20,7 +22,7 @@ class Names:
         while (token := cursor.next()).kind != "end":
             if token.text == ".file" and cursor.token.kind == "number":
                 number = integer(cursor)
-                self._files[number] = cursor.expect_kind("string")[1:-1]
+                self._files[number] = _path(cursor.expect_kind("string")[1:-1])
             elif token.text == ".section" and cursor.text == STRINGS:
                 self._read_strings(cursor)
 
@@ -48,6 +50,16 @@ class Names:
             else:
                 cursor.refuse("a byte")
         self._sections = {label: bytes(data[start:]) for label, start in labels.items()}
+
+
+def _path(written: str) -> str:
+    """As a file is called: compilers write what is no ASCII, quotes and backslashes as C does, bytes in octal."""
+    data = re.sub(rb"\\([0-7]{1,3}|.)", _unescaped, written.encode(), flags=re.DOTALL)
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    return bytes([int(escape[1], 8) % 256]) if escape[1].isdigit() else escape[1]
 
 
 class Places:

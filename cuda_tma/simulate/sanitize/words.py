@@ -243,9 +243,11 @@ class Words:
         remedy: str,
     ) -> None:
         blocks, threads = self._machine.geometry.blocks_and_threads(np.array([lane]))
-        other = before.places if before is not None else ()
+        other, other_line = (before.places, before.line) if before is not None else ((), 0)
         message = f"{text}. {rule}. Remedy: {remedy}"
-        finding = Finding(kind, severity, message, now.places, blocks, threads, now.line, other=other)
+        finding = Finding(
+            kind, severity, message, now.places, blocks, threads, now.line, 1, other, other_line, rule, remedy
+        )
         self._ledger.add((kind, id(before), id(now)) if before is not None else (kind, id(now)), finding)
 
     def _before(self, lane: int, found: Conflict) -> tuple[Any, int]:

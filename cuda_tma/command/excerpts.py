@@ -1,0 +1,133 @@
+"""A finding for people: what happened, the statements with the lines marked, the rule and the remedy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..include_path import include_path
+
+if TYPE_CHECKING:
+    from ..simulate.findings import Finding
+    from ..simulate.ptx import Place
+
+__all__ = ["Styled", "absolute", "column_of", "described", "shown_path", "source_lines", "statements"]
+
+Styled = tuple[str, str]  # a piece of text, and its style as rich names it
+
+_MOST_COLUMNS = 160  # of a source line: what macros or generators write may be longer
+_STYLES = {"error": "bold red", "advice": "bold yellow"}
+_MOST_SOURCE_BYTES = 64 << 20
+
+
+def described(finding: Finding, file: Path) -> list[Styled]:
+    """In pieces, with a line's end behind the last.
+
+    Parameters
+    ----------
+    finding : Finding
+    file : Path
+        What was compiled or loaded: of PTX without line information, lines of it are shown.
+    """
+    from ..simulate.findings import REMEDIES
+
+    style = _STYLES[finding.severity]
+    pieces: list[Styled] = [(f"{finding.severity}[{finding.kind}]", style), (f": {finding.happened}\n", "bold")]
+    pieces += _excerpt(finding.source, finding.ptx_line, file, style)
+    if finding.other or finding.other_ptx_line:
+        pieces.append(("  the other access:\n", ""))
+        pieces += _excerpt(finding.other, finding.other_ptx_line, file, "bold cyan")
+    if finding.rule:
+        pieces += [("  rule: ", "bold"), (f"{finding.rule}\n", "")]
+    pieces += [("  remedy: ", "bold green"), (f"{finding.remedy or REMEDIES[finding.kind]}\n", "")]
+    if who := _who(finding):
+        pieces += [("  who: ", "bold"), (f"{who}\n", "")]
+    return pieces
+
+
+def _who(finding: Finding) -> str:
+    parts = []
+    for name, values in (("block", finding.blocks), ("thread", finding.threads)):
+        if values:
+            parts.append(f"{name} {values[0]}" + (f" and {len(values) - 1} more" if len(values) > 1 else ""))
+    if finding.count > 1:
+        parts.append(f"{finding.count} times")
+    return ", ".join(parts)
+
+
+def statements(places: Sequence[Place]) -> tuple[list[Place], list[Place]]:
+    """Those of a chain of inlined calls that are the user's, and those in the device header."""
+    header = f"{Path(include_path())}{os.sep}"
+    own = [place for place in places if not place.file.startswith(header)]
+    return (own, [place for place in places if place not in own]) if own else (list(places[-1:]), list(places[:-1]))
+
+
+def _excerpt(places: Sequence[Place], ptx_line: int, file: Path, style: str) -> Iterator[Styled]:
+    own, inner = statements(places)
+    by_way = "".join(f", by way of {Path(place.file).name}:{place.line}" for place in inner)
+    for number, place in enumerate(own):
+        text = f"  --> {shown_path(place.file)}:{place.line}:{place.column}"
+        yield f"{text}{by_way if number == 0 else ', which calls that'}\n", "blue"
+        lines = source_lines(place.file)
+        if 0 < place.line <= len(lines):
+            yield from _marked(lines[place.line - 1], place, style)
+    if not ptx_line or any(source_lines(place.file) for place in own):
+        return
+    if file.suffix == ".ptx":  # that text is at hand
+        yield f"  --> {shown_path(str(file))}:{ptx_line}\n", "blue"
+        lines = source_lines(str(file))
+        if ptx_line <= len(lines):
+            yield f"{ptx_line:5} | ", "blue"
+            yield f"{_cut(lines[ptx_line - 1].strip(), 0)[0]}\n", style
+    elif not own:
+        yield f"  --> {shown_path(str(file))}, line {ptx_line} of its PTX\n", "blue"
+
+
+def _marked(line: str, place: Place, style: str) -> Iterator[Styled]:
+    """The line, and below it a mark at the column."""
+    at = column_of(line, place.column) - 1
+    before = line[:at].expandtabs(4)
+    text, start = _cut(before + line[at:].expandtabs(4), len(before))
+    yield f"{place.line:5} | ", "blue"
+    yield f"{text}\n", ""
+    yield "      | ", "blue"
+    yield f"{' ' * start}^\n", style
+
+
+def _cut(text: str, at: int) -> tuple[str, int]:
+    """At most so many columns, with the marked one among them; and where that is then."""
+    first = max(0, at - _MOST_COLUMNS // 2) if len(text) > _MOST_COLUMNS else 0
+    head = "..." if first else ""
+    tail = "..." if len(text) > first + _MOST_COLUMNS else ""
+    return f"{head}{text[first : first + _MOST_COLUMNS]}{tail}", at - first + len(head)
+
+
+def column_of(line: str, column: int) -> int:
+    """A column in characters, from 1: compilers count bytes."""
+    return len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + 1
+
+
+def absolute(file: str) -> Path:
+    """Without ``..``, which compilers keep; links are kept."""
+    return Path(os.path.abspath(file))
+
+
+def shown_path(file: str) -> str:
+    """Relative to the working directory, if it is below."""
+    try:
+        return str(absolute(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return file
+
+
+def source_lines(file: str) -> tuple[str, ...]:
+    """Those of a file; none if it cannot be read."""
+    try:
+        path = Path(file)
+        if path.stat().st_size > _MOST_SOURCE_BYTES:
+            return ()
+        return tuple(path.read_text("utf-8-sig", "replace").split("\n"))
+    except (OSError, ValueError):
+        return ()

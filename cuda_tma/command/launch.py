@@ -1,0 +1,148 @@
+"""A launch on the simulator as the command line says it: the kernel, and its arguments; for ``run`` and ``sanitize``.
+
+An argument is a number (``7``, ``2.5``, ``0x1f``), an array of zeros or random numbers (``float32[128x64]``,
+``random:bfloat16[128x64]``), or a ``.npy`` file; for a parameter that is a typed map, the array; for a plain
+``TensorMap`` or ``CUtensorMap``, the array and what the map says of it: ``float32[128x64]@32x32,swizzle=128B``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._given import shown
+from ..errors import CompileError, TensorMapError
+from .exit_status import Misuse, Unsupported
+
+if TYPE_CHECKING:
+    from ..simulate import Device, Kernel, Report
+
+__all__ = ["Mapped", "argument", "arrays_of", "kernel_of", "launched"]
+
+_ARRAY = re.compile(r"(?P<random>random:)?(?P<dtype>\w+)\[(?P<shape>\d+(x\d+)*)\]")
+_MAP = re.compile(r"(?P<array>.+)@(?P<box>\d+(x\d+)*)(?P<options>(,\w+=\w+)*)")
+_NUMBER = re.compile(r"[+-]?(\d+|0[xX][0-9a-fA-F]+)")
+_SEED = 0  # of arrays of random numbers: the same in each run
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """An array, and the options of a tensor map of it."""
+
+    array: np.ndarray
+    options: dict[str, Any]
+
+
+def argument(text: str) -> Any:
+    """What ``--arg`` says.
+
+    Examples
+    --------
+    >>> argument("7"), argument("0.5"), argument("int16[2x3]").shape
+    (7, 0.5, (2, 3))
+    >>> argument("int16[8x64]@8x32,swizzle=64B").options
+    {'box_dim': (8, 32), 'swizzle': '64B'}
+    """
+    if _NUMBER.fullmatch(text):
+        return int(text, 0 if "x" in text.lower() else 10)
+    if found := _MAP.fullmatch(text):
+        options = dict(option.split("=") for option in found["options"].split(",")[1:])
+        return Mapped(_array(found["array"]), {"box_dim": tuple(map(int, found["box"].split("x"))), **options})
+    if _ARRAY.fullmatch(text) or text.endswith(".npy"):
+        return _array(text)
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is no number, no array such as float32[128x64] or random:float32[128x64], no .npy file, "
+            "and no array with a map, as float32[128x64]@32x32"
+        ) from None
+
+
+def _array(text: str) -> np.ndarray:
+    found = _ARRAY.fullmatch(text)
+    try:
+        if found is None:
+            return np.load(text, allow_pickle=False)
+        return _made(found["dtype"], tuple(map(int, found["shape"].split("x"))), bool(found["random"]))
+    except (OSError, ValueError, EOFError) as error:
+        raise argparse.ArgumentTypeError(f"{text} cannot be read: {error}") from None
+    except MemoryError:
+        raise argparse.ArgumentTypeError(f"{text} has no room in this machine's memory") from None
+
+
+def _made(dtype_name: str, shape: tuple[int, ...], random: bool) -> np.ndarray:
+    dtype = _dtype(dtype_name)
+    if not random:
+        return np.zeros(shape, dtype)
+    generator = np.random.default_rng(_SEED)
+    drawn = generator.integers(100, size=shape) if dtype.kind in "iu" else generator.standard_normal(shape)
+    return drawn.astype(dtype)
+
+
+def _dtype(name: str) -> np.dtype:
+    try:
+        dtype = np.dtype(name)
+    except TypeError:
+        import ml_dtypes  # bfloat16 and the like
+
+        if not hasattr(ml_dtypes, name):
+            raise argparse.ArgumentTypeError(f"{name} is no dtype of NumPy or ml_dtypes") from None
+        return np.dtype(getattr(ml_dtypes, name))
+    if dtype.kind not in "biufc":
+        raise argparse.ArgumentTypeError(f"{name} is no dtype of numbers")
+    return dtype
+
+
+def arrays_of(given: list[Any]) -> dict[int, np.ndarray]:
+    """The arrays among arguments, by number."""
+    plain = (each.array if isinstance(each, Mapped) else each for each in given)
+    return {number: each for number, each in enumerate(plain) if isinstance(each, np.ndarray)}
+
+
+def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace) -> Report:
+    """Run it, with the configuration and arguments of the command line."""
+    from ..simulate import Config, UnsupportedInstruction
+
+    try:
+        config = Config(arguments.grid, arguments.block, arguments.cluster, arguments.shmem_size)
+        given = [_with_map(gpu, number, each) for number, each in enumerate(arguments.arg)]
+        settings = {"order": arguments.order, "seed": arguments.seed, "max_steps": arguments.max_steps}
+        return gpu.launch(config, kernel, *given, **settings)
+    except UnsupportedInstruction as error:
+        raise Unsupported(str(error)) from None
+    except (TypeError, ValueError) as error:
+        raise Misuse(str(error)) from None
+
+
+def _with_map(gpu: Device, number: int, given: Any) -> Any:
+    if not isinstance(given, Mapped):
+        return given
+    try:
+        return gpu.create_tensor_map(given.array, **given.options)
+    except (TensorMapError, TypeError, ValueError) as error:
+        raise Misuse(f"the map of --arg {number}: {error}") from None
+
+
+def kernel_of(gpu: Device, arguments: argparse.Namespace) -> Kernel:
+    """Compile or load it."""
+    from ..simulate import ParseError, UnsupportedInstruction
+
+    path = Path(arguments.file)
+    defines = dict(given.partition("=")[::2] for given in arguments.define)
+    options = [f"-I{folder}" for folder in arguments.include]
+    try:
+        if path.suffix == ".ptx":
+            return gpu.load(path, arguments.kernel)
+        return gpu.compile(path, arguments.kernel, defines=defines, options=options)
+    except UnsupportedInstruction as error:
+        raise Unsupported(str(error)) from None
+    except OSError as error:
+        raise Misuse(f"{path} cannot be read: {error.strerror or error}") from None
+    except (CompileError, ParseError, RuntimeError, ValueError) as error:
+        raise Misuse(str(error)) from None

@@ -1,0 +1,171 @@
+"""Findings as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"): what code scanning reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._launch.mangled import plain_name
+from ..version import __version__
+from .excerpts import absolute, column_of, source_lines, statements
+
+if TYPE_CHECKING:
+    from ..simulate import Finding, Report, Suppression
+    from ..simulate.ptx import Place
+
+__all__ = ["log"]
+
+Json = dict[str, Any]
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT = "SRCROOT"  # what relative URIs are relative to: the working directory
+_LEVELS = {"error": "error", "advice": "note"}
+
+
+def log(report: Report, kernel: str, file: Path, suppressions: Sequence[Suppression]) -> Json:
+    """A whole log, of one run.
+
+    Parameters
+    ----------
+    report : Report
+    kernel : str
+        Its name in PTX.
+    file : Path
+        What was compiled or loaded.
+    suppressions : sequence of Suppression
+        All that were given: a result that one covers says its reason.
+    """
+    results = [_Result(finding, kernel, file).json() for finding in report.findings]
+    for finding in report.suppressed:
+        reason = next(each.reason for each in suppressions if each.covers(finding))
+        accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given
+        results.append({**_Result(finding, kernel, file).json(), "suppressions": [accepted]})
+    driver = {
+        "name": "cuda-tma",
+        "fullName": "cuda-tma sanitize",
+        "version": __version__,
+        "rules": [*_rules()],
+    }
+    return {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "invocations": [_invocation(report)],
+                "originalUriBaseIds": {_ROOT: {"uri": f"{Path.cwd().as_uri().rstrip('/')}/"}},
+                "columnKind": "unicodeCodePoints",
+                "logicalLocations": [_logical(kernel)],
+                "results": results,
+            }
+        ],
+    }
+
+
+def _rules() -> Iterator[Json]:
+    from ..simulate.findings import KINDS, REMEDIES
+
+    for kind, text in KINDS.items():
+        yield {
+            "id": kind,
+            "name": "".join(word.capitalize() for word in kind.split("-")),
+            "shortDescription": {"text": _sentence(kind.replace("-", " "))},
+            "fullDescription": {"text": _sentence(text)},
+            "help": {"text": f"{_sentence(text)} Remedy: {REMEDIES[kind]}."},
+            "defaultConfiguration": {"level": "error"},
+        }
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _invocation(report: Report) -> Json:
+    """How it went, and the suppressions that cover nothing."""
+    notes = [
+        {
+            "level": "warning",
+            "message": {"text": f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}"},
+            "associatedRule": {"id": each.kind},
+        }
+        for each in report.unused_suppressions
+    ]
+    return {"executionSuccessful": True, "toolConfigurationNotifications": notes}
+
+
+def _logical(name: str) -> Json:
+    plain = plain_name(name)
+    return {"name": plain.rpartition("::")[2], "fullyQualifiedName": plain, "decoratedName": name, "kind": "function"}
+
+
+class _Result:
+    """One finding.
+
+    Parameters
+    ----------
+    finding : Finding
+    kernel : str
+    file : Path
+    """
+
+    def __init__(self, finding: Finding, kernel: str, file: Path):
+        self._finding, self._kernel, self._file = finding, kernel, file
+
+    def json(self) -> Json:
+        """As SARIF has it."""
+        from ..simulate.findings import KINDS
+
+        finding = self._finding
+        made = {
+            "ruleId": finding.kind,
+            "ruleIndex": [*KINDS].index(finding.kind),
+            "level": _LEVELS[finding.severity],
+            "message": {"text": finding.message},
+            "locations": [{**self._where(finding.source, finding.ptx_line), "logicalLocations": [self._function()]}],
+            "occurrenceCount": finding.count,
+            "properties": {"blocks": [*map(list, finding.blocks)], "threads": [*finding.threads]},
+        }
+        if len(finding.source) > 1:
+            frames = [{"location": {"physicalLocation": _physical(place)}} for place in finding.source]
+            made["stacks"] = [{"message": {"text": "inlined calls"}, "frames": frames}]
+        if finding.other or finding.other_ptx_line:
+            other = self._where(finding.other, finding.other_ptx_line)
+            made["relatedLocations"] = [{"id": 1, "message": {"text": "the other access"}, **other}]
+        return made
+
+    def _function(self) -> Json:
+        """The kernel; its first in the run's list."""
+        return {"index": 0, "fullyQualifiedName": plain_name(self._kernel)}
+
+    def _where(self, places: Sequence[Place], ptx_line: int) -> Json:
+        own, _ = statements(places)
+        if own:
+            return {"physicalLocation": _physical(own[0])}
+        where: Json = {"artifactLocation": _artifact(str(self._file))}
+        if ptx_line and self._file.suffix == ".ptx":  # the lines of what NVRTC made are in no file
+            where["region"] = {"startLine": ptx_line}
+        return {"physicalLocation": where}
+
+
+def _physical(place: Place) -> Json:
+    region: Json = {"startLine": max(place.line, 1)}
+    lines = source_lines(place.file)
+    if 0 < place.line <= len(lines):
+        line = lines[place.line - 1]
+        region["snippet"] = {"text": line.rstrip("\r")}
+        region["startColumn"] = column_of(line, place.column)
+    elif place.column > 0:
+        region["startColumn"] = place.column
+    return {"artifactLocation": _artifact(place.file), "region": region}
+
+
+def _artifact(file: str) -> Json:
+    """Relative to the working directory if it is below, and thus the same on every machine."""
+    from urllib.parse import quote
+
+    path = absolute(file)
+    try:
+        return {"uri": quote(path.relative_to(Path.cwd()).as_posix()), "uriBaseId": _ROOT}
+    except ValueError:
+        return {"uri": path.as_uri()}

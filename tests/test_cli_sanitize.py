@@ -1,0 +1,286 @@
+"""``cuda-tma sanitize``: what people read, what programs read, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuda_tma import simulate
+from cuda_tma.command import cli, console
+
+SOURCE = """#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+extern "C" __device__ int printf(const char*, ...);
+namespace ns {
+__global__ void kernel(const __grid_constant__ TensorMap source, int* out, bool waits) {
+    __shared__ __align__(128) int tile[256];
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) { full.init(1); fence_barrier_init(); }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        full.arrive_expect_tx(1024);
+        load(tile, source, full, Coordinates{0});
+        printf("loads");
+    }
+    if (waits) full.wait(0);
+\t/* häß 日本 */ out[threadIdx.x] = tile[threadIdx.x];
+    full.wait(0);
+}
+}
+"""
+READ, LOAD = 16, 12  # lines
+ARGUMENTS = ["--grid", "1", "--block", "256", "--arg", "int32[256]@256", "--arg", "int32[256]", "--arg"]
+WRONG, RIGHT = [*ARGUMENTS, "0"], [*ARGUMENTS, "1"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the kernel lies, and where the command runs."""
+    folder = tmp_path / "ünï dir"
+    folder.mkdir()
+    (folder / "kernel.cu").write_text(SOURCE, "utf-8", newline="\r\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def sanitize(folder, capsys):
+    def sanitize(*arguments, file="kernel.cu", kernel="ns::kernel"):
+        status = cli.main(["sanitize", file, "--kernel", kernel, *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return sanitize
+
+
+@pytest.fixture
+def ptx(folder):
+    """A file of PTX with line information, and one without."""
+    text = simulate.Device().compile(folder / "kernel.cu", "ns::kernel").ptx
+    (folder / "lines.ptx").write_text(text, "utf-8")
+    kept = [line for line in text.splitlines() if not line.strip().startswith((".loc", ".file"))]
+    (folder / "plain.ptx").write_text("\r\n".join(kept), newline="")
+    return kept
+
+
+# ---- for people ----
+
+
+def test_what_is_wrong_is_shown_with_both_lines_rule_and_remedy(sanitize):
+    status, out, err = sanitize(*WRONG)
+    assert (status, err) == (1, "")
+    assert out.startswith(
+        "loads\n"
+        "error[race]: thread 0 (warp 0) reads 1024 bytes at `tile` while the TMA copy at kernel.cu:12 may still be "
+        "writing them: nothing orders the two\n"
+        "  --> kernel.cu:16:21\n"
+        "   16 |     /* häß 日本 */ out[threadIdx.x] = tile[threadIdx.x];\n"
+        "      |                  ^\n"
+        "  the other access:\n"
+        "  --> kernel.cu:12:9, by way of tma.cuh:"
+    )
+    assert "   12 |         load(tile, source, full, Coordinates{0});\n      |         ^\n" in out
+    assert '  rule: PTX ISA, "Causality Order"' in out and "  remedy: wait for the phase of the copy's mbarrier" in out
+    assert "  who: block (0, 0, 0), thread 0\n" in out
+    assert out.splitlines()[-1].startswith("1 error, 1 of advice; 4 schedules, ")
+
+
+def test_what_is_right_is_said_in_a_line(sanitize):
+    status, out, _ = sanitize(*RIGHT, "--strict", "--schedules", "2")
+    assert status == 0 and out.startswith("loads\nno errors; 2 schedules, ")
+
+
+def test_a_finding_without_a_remedy_of_its_own_has_its_kinds(sanitize):
+    status, out, _ = sanitize(*RIGHT[:3], "256", *RIGHT[4:6], "--arg", "int32[255]", "--arg", 1)
+    assert status == 1 and "error[out-of-bounds]: a write of 4 bytes" in out
+    assert f"  remedy: {simulate.findings.REMEDIES['out-of-bounds']}\n" in out
+    assert simulate.findings.REMEDIES.keys() == simulate.KINDS.keys()
+
+
+def test_colours_are_for_terminals(sanitize, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(console.sys, "stdout", None)
+        console.print_styled([("", "bold")])  # nobody listens: nothing is raised
+    _, plain, _ = sanitize(*WRONG)
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    _, coloured, _ = sanitize(*WRONG)
+    assert "\x1b[1;31merror[race]\x1b[0m" in coloured and "\x1b" not in plain
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    assert sanitize(*WRONG)[1] == plain
+
+
+# ---- PTX ----
+
+
+@pytest.mark.parametrize("kernel", ["ns::kernel", "_ZN2ns6kernelEN8cuda_tma9TensorMapEPib"])
+def test_ptx_without_line_information_is_shown_itself(sanitize, ptx, kernel):
+    status, out, _ = sanitize(*WRONG, "--sarif", "out.sarif", file="plain.ptx", kernel=kernel)
+    assert status == 1 and "\n  the other access:\n  --> plain.ptx:" in out
+    first, second, *_ = (int(line.split(":")[1]) for line in out.splitlines() if line.startswith("  --> plain.ptx:"))
+    assert ptx[first - 1].strip() == f"ld.shared{ptx[first - 1].partition('ld.shared')[2]}"
+    assert ptx[second - 1].strip().startswith("cp.async.bulk.tensor.1d")
+    (result, _) = json.loads(Path("out.sarif").read_text("utf-8"))["runs"][0]["results"]
+    where = result["locations"][0]["physicalLocation"]
+    assert where == {"artifactLocation": {"uri": "plain.ptx", "uriBaseId": "SRCROOT"}, "region": {"startLine": first}}
+    assert result["relatedLocations"][0]["physicalLocation"]["region"] == {"startLine": second}
+
+
+def test_ptx_with_line_information_shows_the_source(sanitize, ptx):
+    _, out, _ = sanitize(*WRONG, file="lines.ptx")
+    assert "\n  --> kernel.cu:16:21\n   16 |     /* häß 日本 */ out" in out
+
+
+def test_a_kernel_that_ptx_has_not_is_named(sanitize, ptx):
+    status, _, err = sanitize(*WRONG, file="plain.ptx", kernel="kernal")
+    assert status == 2
+    assert "the PTX has no kernel kernal; it has _ZN2ns6kernelEN8cuda_tma9TensorMapEPib (ns::kernel)" in err
+
+
+# ---- for programs ----
+
+
+def test_json_has_everything(sanitize):
+    status, out, _ = sanitize(*WRONG, "--json", "--seed", "7", "--suppress", "deadlock:*:planted")
+    answer = json.loads(out)
+    assert (status, answer["errors"], answer["output"]) == (1, 1, "loads")
+    assert answer["kernel"] == "_ZN2ns6kernelEN8cuda_tma9TensorMapEPib"
+    assert answer["schedules"] == [["early", 0], ["late", 0], ["random", 7], ["random", 8]]
+    race = answer["findings"][0]
+    assert (race["kind"], race["source"][-1]["line"], race["other"][-1]["line"]) == ("race", READ, LOAD)
+    assert race["rule"] in race["message"] and race["remedy"] in race["message"]
+    assert answer["unused_suppressions"] == [{"kind": "deadlock", "place": "*", "reason": "planted"}]
+
+
+def test_sarif(sanitize, folder):
+    status, _, _ = sanitize(*WRONG, "--sarif", "out.sarif")
+    log = json.loads((folder / "out.sarif").read_text("utf-8"))
+    assert (status, log["version"], log["$schema"].rpartition("/")[2]) == (1, "2.1.0", "sarif-schema-2.1.0.json")
+    (run,) = log["runs"]
+    assert run["originalUriBaseIds"] == {"SRCROOT": {"uri": f"{folder.as_uri()}/"}}
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == [*simulate.KINDS]
+    assert rules[0]["help"]["text"].startswith("Two accesses to the same bytes")
+    race, read = run["results"]
+    assert (race["ruleId"], race["level"], read["ruleId"], read["level"]) == (
+        "race",
+        "error",
+        "uninitialized-read",
+        "note",
+    )
+    assert rules[read["ruleIndex"]]["id"] == "uninitialized-read"
+    (where,), (other,) = race["locations"], race["relatedLocations"]
+    text = "\t/* häß 日本 */ out[threadIdx.x] = tile[threadIdx.x];"
+    assert where["physicalLocation"] == {
+        "artifactLocation": {"uri": "kernel.cu", "uriBaseId": "SRCROOT"},
+        "region": {"startLine": READ, "startColumn": text.index("out") + 1, "snippet": {"text": text}},
+    }
+    assert other["physicalLocation"]["region"]["startLine"] == LOAD and other["id"] == 1
+    assert where["logicalLocations"] == [{"index": 0, "fullyQualifiedName": "ns::kernel"}]
+    assert run["logicalLocations"][0]["decoratedName"] == "_ZN2ns6kernelEN8cuda_tma9TensorMapEPib"
+    assert run["columnKind"] == "unicodeCodePoints"
+
+
+def test_sarif_of_another_folder_has_absolute_uris(sanitize, folder, monkeypatch):
+    (folder / "below").mkdir()
+    monkeypatch.chdir(folder / "below")
+    sanitize(*WRONG, "--sarif", "out.sarif", file="../kernel.cu")
+    (race, _) = json.loads((folder / "below" / "out.sarif").read_text("utf-8"))["runs"][0]["results"]
+    artifact = race["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert artifact == {"uri": (folder / "kernel.cu").as_uri()} and "%C3%BCn%C3%AF%20dir" in artifact["uri"]
+
+
+# ---- suppressions ----
+
+
+def test_suppressions_come_from_the_line_and_from_a_file(sanitize, folder):
+    (folder / "known").write_text("# looked at\n\nuninitialized-read:ns::kernel:it is TMA's: a known gap\n", "utf-8")
+    given = ["--suppress", f"race:kernel.cu:{READ}:planted", "--suppressions", "known", "--suppress", "race:a.cu:1:old"]
+    status, out, _ = sanitize(*WRONG, *given, "--sarif", "out.sarif")
+    assert status == 0
+    assert out.splitlines()[1:-1] == [
+        "suppressed: race at kernel.cu:16: planted",
+        "suppressed: uninitialized-read at kernel.cu:16: it is TMA's: a known gap",
+        "this suppression covers nothing: race:a.cu:1:old",
+    ]
+    assert out.splitlines()[-1].startswith("no errors, 2 suppressed; 4 schedules")
+    (run,) = json.loads((folder / "out.sarif").read_text("utf-8"))["runs"]
+    assert [result["suppressions"] for result in run["results"]] == [
+        [{"kind": "external", "justification": "planted"}],
+        [{"kind": "external", "justification": "it is TMA's: a known gap"}],
+    ]
+    (note,) = run["invocations"][0]["toolConfigurationNotifications"]
+    assert note["message"]["text"] == "this suppression covers nothing: race:a.cu:1:old"
+
+
+@pytest.mark.parametrize(
+    ("written", "place", "reason"),
+    [
+        ("race:gemm.cu:41:why: because", "gemm.cu:41", "why: because"),
+        ("race: gemm.cu:4* : why", "gemm.cu:4*", "why"),
+        ("race:src/gemm.cu:41:why", "src/gemm.cu:41", "why"),
+        ("race:ns::produce:why", "ns::produce", "why"),
+        ("race:ns::*:12 values may be lost", "ns::*", "12 values may be lost"),
+        ("race:PTX line 87:why", "PTX line 87", "why"),
+    ],
+)
+def test_a_suppression_is_read(written, place, reason):
+    assert simulate.Suppression.parse(written) == simulate.Suppression("race", place, reason)
+
+
+@pytest.mark.parametrize("text", ["race", "race:x", "race::why", "race:gemm.cu:41:", "", ":::"])
+def test_what_is_no_suppression_is_refused(text):
+    with pytest.raises(ValueError, match=r"is no kind:place:reason|needs a reason"):
+        simulate.Suppression.parse(text)
+
+
+# ---- how it ends ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--suppress", "rase:*:why"], "kind='rase'; it is one of race, "),
+        (["--suppress", "race:*"], "is no kind:place:reason"),
+        (["--suppressions", "absent"], "--suppressions absent cannot be read: No such file"),
+        (["--suppressions", "known"], "known:2: kind='rase'; it is one of"),
+        (["--schedules", "0"], "schedules=0; give 1 to 1000"),
+        (["--max-steps", "0"], "max_steps=0; give at least 1"),
+        (["--seed", "-1"], "seed=-1; give 0 or more"),
+        (["--sarif", "absent/out.sarif"], "--sarif absent/out.sarif cannot be written: there is no such folder"),
+        (["--sarif", "."], "--sarif . cannot be written: Is a directory"),
+        (["--arg", "int32[256]@512"], "the map of --arg 3"),
+        (["--arg", "int32[256]@256,swizzle=9B"], "the map of --arg 3"),
+        (["--arg", "int32[256]@256,colour=red"], "the map of --arg 3"),
+        (["--arg", "object[3]"], "object is no dtype of numbers"),
+        (["--arg", "int8[9999999x9999999999]"], "int8[9999999x9999999999] "),
+    ],
+)
+def test_misuse(sanitize, folder, arguments, text):
+    (folder / "known").write_text("race:*:why\nrase:*:why\n")
+    status, _, err = sanitize(*WRONG, *arguments)
+    assert status == 2 and text in err
+
+
+def test_an_instruction_that_is_not_known_is_no_verdict(sanitize, folder):
+    text = SOURCE.replace("full.wait(0);\n}", 'asm volatile("nonsense.b32 0;");\n}').replace(
+        "__global__", "EXTRA __global__"
+    )
+    (folder / "kernel.cu").write_text(text, "utf-8")
+    status, out, err = sanitize(*WRONG, "-D", "EXTRA=", "--json")
+    assert status == 3 and "the simulator does not know nonsense.b32" in err
+    assert json.loads(out) == {"error": err.removeprefix("cuda-tma: ").strip()}
+
+
+def test_a_kernel_that_does_not_end(sanitize, folder):
+    (folder / "kernel.cu").write_text('extern "C" __global__ void spin(volatile int* p) { while (!*p); }')
+    status, out, _ = sanitize("--grid", 1, "--block", 1, "--arg", "int32[1]", "--max-steps", 1000, kernel="spin")
+    assert status == 1 and "error[no-progress]: the kernel has not ended after " in out
+
+
+def test_exit_statuses_are_in_the_help(capsys):
+    assert cli.main(["sanitize", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "exit status: 0 if nothing is wrong" in text and "3 if the kernel has an instruction" in text
