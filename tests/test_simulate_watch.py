@@ -1,14 +1,20 @@
-"""Launches that are watched. Here an array stands for the GPU's memory, and a function for its kernel."""
+"""Launches that are watched. The fake driver takes them; arrays stand for its memory, and a function for its kernel."""
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
+from cuda import core
 
 import cuda_tma
 from cuda_tma import simulate
-from cuda_tma._launch.nvrtc import compile_source
-from cuda_tma.simulate import Config, _watch
+from cuda_tma._launch.compiled import compiled_of
+from cuda_tma.simulate import _allocations
+
+from .compiled_kernels import compiled_kernel, parameter_sizes
+from .launching import HANDLES, ForeignStream
 
 SOURCE = """
 #include <cuda_tma/tile.cuh>
@@ -27,70 +33,93 @@ extern "C" __global__ void twice(const __grid_constant__ TiledMap<Window> map, f
     full.wait(0);
     out[threadIdx.x] = 2 * tile(threadIdx.x / 8, threadIdx.x % 8);
 }
+
+struct Links { int* const* table; int count; };
+__device__ int calls = 5;
+extern "C" __global__ void follow(Links links) {  // each of the arrays that a table in memory points to
+    for (int i = threadIdx.x; i < links.count; i += 32) links.table[i][0] += 100 + calls;
+    __syncthreads();
+    if (threadIdx.x == 0) calls += 1;
+}
 """
+OPTIONS = core.ProgramOptions(std="c++17", arch="sm_90a", include_path=cuda_tma.include_path())
+STREAM = ForeignStream()
+ONE_WARP = {"grid": 1, "block": 32}
 
 
-class Memory:
-    """The allocations of a GPU, as `_allocations` gives them."""
+class Links(ctypes.Structure):
+    _fields_ = (("table", ctypes.c_void_p), ("count", ctypes.c_int))
 
-    arrays: tuple[np.ndarray, ...] = ()
 
-    def __init__(self):
-        self.found: dict[int, np.ndarray] = {}
+class Gpu:
+    """The fake driver, arrays that are its memory, and what its kernel does to them."""
 
-    def add(self, address):
+    def __init__(self, driver, monkeypatch):
+        self.driver, self.arrays, self.variables, self.run = driver, [], {}, lambda: None
+        launched = driver.cuLaunchKernelEx
+
+        def launch(*arguments):
+            self.run()
+            return launched(*arguments)
+
+        monkeypatch.setattr(driver, "cuLaunchKernelEx", launch)
+        driver.install()
+        monkeypatch.setattr(_allocations, "allocation", self.allocation)
+        monkeypatch.setattr(_allocations, "copied", lambda at, size: np.array((ctypes.c_uint8 * size).from_address(at)))
+        monkeypatch.setattr(_allocations, "synchronize", lambda: None)
+        monkeypatch.setattr(_allocations, "variable_address", lambda kernel, name: self.variables.get(name))
+
+    def array(self, *shape, dtype=np.float32):
+        """Zeros, at a multiple of 16."""
+        whole = np.zeros(int(np.prod(shape)) * np.dtype(dtype).itemsize + 16, np.uint8)
+        skipped = -whole.ctypes.data % 16
+        self.arrays.append(whole[skipped : len(whole) - 16 + skipped].view(dtype).reshape(shape))
+        return self.arrays[-1]
+
+    def allocation(self, address):
         for array in self.arrays:
             if array.ctypes.data <= address < array.ctypes.data + array.nbytes:
-                self.found[array.ctypes.data] = array
-
-    @property
-    def size(self):
-        return sum(array.nbytes for array in self.found.values())
-
-    def copies(self):
-        return {address: array.reshape(-1).view(np.uint8).copy() for address, array in self.found.items()}
+                return array.ctypes.data, array.nbytes
+        return None
 
 
 @pytest.fixture
-def gpu(monkeypatch):
-    """A kernel, its input and output, and what a launch on the GPU calls."""
-    compiled = compile_source(SOURCE, "twice", target="compute_90a")
-    kernel = simulate.Device().compile(SOURCE, "twice")
-    given = np.zeros(32 + 4, np.float32)
-    given = given[-given.ctypes.data % 16 // 4 :][:32].reshape(4, 8)  # a map's tensor begins at a multiple of 16
-    given += np.arange(32).reshape(4, 8)
-    out = np.zeros(32, np.float32)
-    monkeypatch.setattr(Memory, "arrays", (given, out))
-    monkeypatch.setattr(_watch, "Allocations", Memory)
-    monkeypatch.setattr(_watch, "compiled_of", lambda of: compiled if of is kernel else None)
-    launches = []
-    monkeypatch.setattr(cuda_tma, "launch", lambda *arguments: launches.append(arguments) or launch())
+def gpu(driver, monkeypatch):
+    return Gpu(driver, monkeypatch)
 
-    def launch():
+
+@pytest.fixture
+def twice(gpu):
+    """A kernel, a map of its input, its output; what it adds to the fourth element by mistake."""
+    kernel, given, out, error = compiled_kernel(gpu.driver, SOURCE, "twice"), gpu.array(4, 8), gpu.array(32), [0]
+    given += np.arange(32).reshape(4, 8)
+
+    def run():
         out[:] = 2 * given.ravel()
         out[3] += error[0]
 
-    error = [0]
-    params = cuda_tma.params_of(given, kernel.parameters["map"].map_type.options)
-    return kernel, cuda_tma.encode(params), out, launches, error
+    gpu.run = run
+    options = cuda_tma.parameters_of(kernel)["map"].map_type.options
+    params = cuda_tma.params_of(given, options)
+    return kernel, cuda_tma.TensorMapDescriptor.from_bytes(cuda_tma.encode(params)), out, error
 
 
-def test_both_leave_the_same(gpu):
-    kernel, tensor_map, out, launches, _ = gpu
-    before = cuda_tma.launch
+def test_both_leave_the_same(gpu, twice):
+    kernel, tensor_map, out, _ = twice
+    before = cuda_tma.launch, cuda_tma.prepare
     with simulate.watch() as found:
-        cuda_tma.launch("stream", {"grid": 1, "block": 32}, kernel, tensor_map, out.ctypes.data)
-    assert cuda_tma.launch is before and len(launches) == 1
+        cuda_tma.launch(STREAM, {"grid": 1, "block": 32}, kernel, tensor_map, out.ctypes.data)
+    assert (cuda_tma.launch, cuda_tma.prepare) == before and len(gpu.driver.launches) == 1
     (watched,) = found
     assert (watched.kernel, watched.skipped, watched.differences, watched.report.findings) == ("twice", "", (), ())
     assert out[:4].tolist() == [0, 2, 4, 6]
 
 
-def test_a_difference_is_named(gpu):
-    kernel, tensor_map, out, _, error = gpu
+def test_a_difference_is_named(twice):
+    kernel, tensor_map, out, error = twice
     error[0] = 1
     with simulate.watch() as found:
-        cuda_tma.launch("stream", Config(1, 32), kernel, tensor_map, out.ctypes.data)
+        cuda_tma.launch(STREAM, ONE_WARP, kernel, tensor_map, out.ctypes.data)
     ((difference,),) = [watched.differences for watched in found]
     at = out.ctypes.data + 12
     assert (difference.count, difference.address, difference.allocation) == (1, at + 2, out.ctypes.data)
@@ -99,11 +128,96 @@ def test_a_difference_is_named(gpu):
     )
 
 
-def test_what_is_not_watched_says_why(gpu):
-    kernel, tensor_map, out, launches, _ = gpu
+def test_a_prepared_launch_is_one_still(twice):
+    kernel, tensor_map, out, error = twice
+    with simulate.watch() as found:
+        prepared = cuda_tma.prepare(kernel, ONE_WARP, tensor_map, 0)
+        assert isinstance(prepared, cuda_tma.PreparedLaunch) and len(prepared) == 2
+        prepared[1] = out.ctypes.data
+        prepared(STREAM)
+        error[0] = 1
+        prepared(STREAM)
+    assert [len(watched.differences) for watched in found] == [0, 1]
+
+
+def test_memory_is_reached_through_structs_tables_and_variables(gpu):
+    """What the argument names has merely the addresses of the rest."""
+    kernel, arrays = compiled_kernel(gpu.driver, SOURCE, "follow"), [gpu.array(1, dtype=np.int32) for _ in range(40)]
+    table, calls = gpu.array(40, dtype=np.uint64), gpu.array(1, dtype=np.int32)
+    table[:], calls[:] = [array.ctypes.data for array in arrays], 7
+    gpu.variables["calls"] = calls.ctypes.data
+
+    def run():
+        for array in arrays:
+            array += 100 + calls
+        calls[:] += 1
+
+    gpu.run = run
+    links = Links(table.ctypes.data, 40)
+    with simulate.watch() as found:
+        for _ in range(2):  # the variable is as the first launch left it
+            cuda_tma.launch(STREAM, ONE_WARP, kernel, links)
+    assert [(watched.differences, watched.report.errors) for watched in found] == [((), ())] * 2
+    assert [array[0] for array in arrays] == [107 + 108] * 40
+    gpu.run = lambda: arrays[33].fill(0)
+    with simulate.watch() as found:
+        cuda_tma.launch(STREAM, ONE_WARP, kernel, links)
+    assert arrays[33].ctypes.data in [difference.allocation for difference in found[0].differences]
+
+
+def test_ptx_is_taken_from_whoever_has_it(gpu, twice):
+    """A kernel of cuda.core's Program, which PTX is found for by its name."""
+    kernel, tensor_map, out, _ = twice
+    compiled, handle = compiled_of(kernel), next(HANDLES)
+    gpu.driver.kernels[handle] = compiled.lowered_name, parameter_sizes(compiled)
+    other = core.Kernel.from_handle(handle)
+    code = core.ObjectCode.from_ptx(compiled.ptx.encode())
+    arguments = STREAM, ONE_WARP, other, tensor_map, out.ctypes.data
+    for given in (code, compiled.ptx, compiled.ptx.encode()):
+        texts = []
+        with simulate.watch(ptx=texts) as found:
+            cuda_tma.launch(*arguments)
+            texts[:] = [given]
+            cuda_tma.launch(*arguments)
+        assert "its PTX is not known: compile it by cuda_tma.compile, or give watch() its ptx" in found[0].skipped
+        assert (found[1].kernel, found[1].skipped, found[1].differences) == ("twice", "", ())
+    program = core.Program(SOURCE, "c++", OPTIONS)
+    with simulate.watch(ptx=[program]) as found:
+        cuda_tma.launch(*arguments)
+        program.compile("cubin")
+        cuda_tma.launch(*arguments)
+    assert [bool(watched.skipped) for watched in found] == [True, False]
+    with simulate.watch(ptx=[code, compiled.ptx + "// another\n"]) as found:
+        cuda_tma.launch(*arguments)
+    assert found[0].skipped == "2 of the PTX texts that watch() was given have a kernel of this name"
+    with simulate.watch(ptx=[core.ObjectCode.from_cubin(b"cubin")]) as found:
+        cuda_tma.launch(*arguments)
+    assert found[0].skipped == "the ObjectCode is of type 'cubin'; watch() wants what compile('ptx') gives"
+
+
+def test_what_is_not_watched_says_why_and_is_launched(gpu, twice):
+    kernel, tensor_map, out, _ = twice
+    arguments = ONE_WARP, kernel, tensor_map, out.ctypes.data
     with simulate.watch(most_bytes=100) as found:
-        cuda_tma.launch("stream", Config(1, 32), kernel, tensor_map, out.ctypes.data)
-        cuda_tma.launch("stream", Config(1, 32), object())
-    assert [watched.report for watched in found] == [None, None] and len(launches) == 2
-    assert found[0].skipped == "its arguments name 256 bytes, more than most_bytes=100"
-    assert "compile it by cuda_tma.compile" in found[1].skipped
+        cuda_tma.launch(STREAM, *arguments)
+    with simulate.watch(launches_of_each=1) as more:
+        gpu.driver.capturing = (STREAM.handle,)
+        cuda_tma.launch(STREAM, *arguments)
+        gpu.driver.capturing = ()
+        cuda_tma.launch(STREAM, *arguments)
+        cuda_tma.launch(STREAM, *arguments)
+    assert len(gpu.driver.launches) == 4 and [each.report is None for each in more] == [True, False, True]
+    reasons = [watched.skipped for watched in (*found, *more)]
+    assert reasons[0] in {f"it reaches {size} bytes, more than most_bytes=100" for size in (128, 256)}
+    assert reasons[1:3] == ["it is captured into a graph", ""]
+    assert reasons[3] == "launches of it before were watched, and launches_of_each=1"
+
+
+def test_errors_of_a_launch_are_its_own(gpu, twice):
+    kernel, tensor_map, out, _ = twice
+    with simulate.watch() as found:
+        with pytest.raises(TypeError, match="takes 2 arguments, and 3 were given"):
+            cuda_tma.launch(STREAM, ONE_WARP, kernel, tensor_map, out.ctypes.data, 3)
+        with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch twice"):
+            cuda_tma.launch(STREAM, {"grid": 1, "block": 2048}, kernel, tensor_map, out.ctypes.data)
+    assert found == []

@@ -180,6 +180,15 @@ cdef _Bound _bind(PreparedLaunch launch, object stream):
     return bound
 
 
+def packed_in(PreparedLaunch launch):
+    """A prepared launch's kernel, its configuration, and the bytes of each of its arguments."""
+    cdef bytes block = launch.arguments.block
+    cdef Parameter* parameters = launch.signature.parameters
+    return launch.kernel, launch.config, tuple([
+        block[parameters[index].offset:parameters[index].offset + parameters[index].size]
+        for index in range(launch.signature.count)])
+
+
 def prepare(kernel, config, *args):
     """Fix a kernel, its configuration and its arguments for many launches.
 

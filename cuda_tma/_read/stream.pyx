@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport uintptr_t
 
-from .._cuda.driver cimport CUDA_SUCCESS, CUstream, driver
+from .._cuda.driver cimport CUDA_SUCCESS, CUstream, driver, ensure_driver
 from .property cimport Property, named_property, own_property, read_property
 from .weak_cache cimport Known, WeakCache, look_up
 
@@ -30,6 +30,13 @@ cdef KnownStream known_stream(object stream):
     if known is None:
         raise refusals.no_stream(stream)
     return <KnownStream>known
+
+
+def is_capturing(stream):
+    """Whether what is launched on a stream goes into a graph."""
+    cdef int answer = 0
+    ensure_driver()
+    return driver.cuStreamIsCapturing(known_stream(stream).handle, &answer) != CUDA_SUCCESS or answer != 0
 
 
 cdef object _find(object stream):

@@ -1,46 +1,51 @@
-"""Allocations of the GPU's memory: whole, as the driver knows them, copied to this machine."""
+"""The GPU's memory, as the driver knows it: which allocation an address lies in, and what it holds."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
 
-__all__ = ["Allocations"]
+__all__ = ["allocation", "copied", "synchronize", "variable_address"]
+
+_MOST_ADDRESS = 1 << 57  # cuda.bindings takes no larger ones, and no GPU has them
+_ATTRIBUTE = driver.CUpointer_attribute
 
 
-class Allocations:
-    """Those that some addresses lie in."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[int, int] = {}
-
-    @property
-    def size(self) -> int:
-        """Bytes of all."""
-        return sum(self._sizes.values())
-
-    def add(self, address: int) -> None:
-        """Note the allocation that an address lies in; one that lies in none is passed over."""
-        error, base, size = driver.cuMemGetAddressRange(address)
+def allocation(address: int) -> tuple[int, int] | None:
+    """Where the allocation that an address lies in begins, and its bytes; None if it lies in none."""
+    if not 0 < address < _MOST_ADDRESS:
+        return None
+    error, base, size = driver.cuMemGetAddressRange(address)
+    if error != driver.CUresult.CUDA_SUCCESS:  # page-locked memory of the host, for one
+        error, base = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
         if error == driver.CUresult.CUDA_SUCCESS:
-            self._sizes[int(base)] = int(size)
-
-    def read(self, address: int) -> bytes:
-        """What an allocation that was added holds from an address on."""
-        base = max((base for base in self._sizes if base <= address), default=address)
-        return _copy(address, max(0, base + self._sizes.get(base, 0) - address)).tobytes()
-
-    def copies(self) -> dict[int, np.ndarray]:
-        """Every allocation as it is once the GPU has done all that it was given, by where it begins."""
-        _require(driver.cuCtxSynchronize())
-        return {base: _copy(base, size) for base, size in self._sizes.items()}
+            error, size = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_SIZE, address)
+    if error != driver.CUresult.CUDA_SUCCESS or not int(size):
+        return None
+    return int(base), int(size)
 
 
-def _copy(address: int, size: int) -> np.ndarray:
+def copied(address: int, size: int) -> np.ndarray:
+    """What lies there."""
     data = np.empty(size, np.uint8)
-    if size:
-        _require(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
+    _require(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
     return data
+
+
+def synchronize() -> None:
+    """Wait until the GPU has done all that it was given."""
+    _require(driver.cuCtxSynchronize())
+
+
+def variable_address(kernel: Any, name: str) -> int | None:
+    """Where a variable of a kernel's module lies on the GPU; None if the driver does not say."""
+    error, library = driver.cuKernelGetLibrary(driver.CUkernel(int(kernel.handle)))
+    if error != driver.CUresult.CUDA_SUCCESS:
+        return None
+    error, address, _ = driver.cuLibraryGetGlobal(library, name.encode())
+    return int(address) if error == driver.CUresult.CUDA_SUCCESS else None
 
 
 def _require(result: tuple) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 
 from ._global_memory import GlobalMemory
@@ -11,9 +14,17 @@ from .ptx import Module, Variable
 __all__ = ["load_variables"]
 
 
-def load_variables(module: Module, memory: GlobalMemory) -> dict[str, int]:
-    """Addresses of a module's global and constant variables, with what they hold at first."""
-    variables = [v for v in module.variables.values() if v.space in ("global", "const")]
+def load_variables(
+    module: Module, memory: GlobalMemory, placed: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, int]:
+    """Addresses of a module's global and constant variables, which hold what they hold at first.
+
+    Parameters
+    ----------
+    placed : mapping of str to int
+        Those that have their place and value already.
+    """
+    variables = [v for v in module.variables.values() if v.space in ("global", "const") and v.name not in placed]
     segments = {}
     for variable in variables:
         data = np.zeros(max(variable.size_bytes, 1), np.uint8)
@@ -23,8 +34,8 @@ def load_variables(module: Module, memory: GlobalMemory) -> dict[str, int]:
         segments[variable.name] = memory.allocate(data, name, variable.space == "global")
     addresses = {name: segment.start for name, segment in segments.items()}
     for variable in variables:
-        _fill_references(variable, segments[variable.name].bytes, addresses | function_addresses(module))
-    return addresses
+        _fill_references(variable, segments[variable.name].bytes, {**placed, **addresses, **function_addresses(module)})
+    return {**placed, **addresses}
 
 
 def _fill_references(variable: Variable, data: np.ndarray, addresses: dict[str, int]) -> None:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any
+from pathlib import Path
+from threading import RLock
+from typing import Any, NamedTuple
 
 import numpy as np
-from cuda.core import Buffer
+from cuda.bindings import nvrtc
+from cuda.core import Kernel, ObjectCode, Program
 
-from .. import codec
 from .._launch.compiled import compiled_of
-from .._launch.mangled import MapPointer
-from .._make.create import create_tensor_map
-from .._read.export import export_tensor
-from .._tensor_map import TensorMapDescriptor
-from ..errors import TensorMapError
-from ..map_type import MapType
-from ..parameters_of import KernelParameter, parameters_of
-from ._allocations import Allocations
-from ._arguments import parameter_block
+from .._launch.prepared import PreparedLaunch, packed_in
+from .._launch.signature import name_of
+from .._read.stream import is_capturing
+from . import _allocations
+from ._copied_memory import CopiedMemory, Difference
 from ._decode import decode
-from ._global_memory import GlobalMemory, Segment
 from ._machine import Settings
 from ._module import load_variables
 from ._run import run
@@ -31,42 +29,11 @@ from .config import Config
 from .errors import ParseError, UnsupportedInstruction
 from .findings import Report
 from .kernel import kernel_of
-from .ptx import parse
+from .ptx import Module, Variable, parse
 
 __all__ = ["Difference", "Watched", "watch"]
 
-_MAP_BYTES = 128
 _parsed = lru_cache(maxsize=16)(parse)
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """An allocation that the GPU and the simulator left different.
-
-    Attributes
-    ----------
-    address : int
-        Of the first byte that differs.
-    allocation : int
-        Where its allocation begins.
-    count : int
-        How many bytes differ.
-    gpu, simulator : bytes
-        The 16 bytes from `address` on, as each left them.
-    """
-
-    address: int
-    allocation: int
-    count: int
-    gpu: bytes
-    simulator: bytes
-
-    def __str__(self) -> str:
-        """In a sentence."""
-        return (
-            f"{self.count} bytes differ in the allocation at 0x{self.allocation:x}, the first at 0x{self.address:x}: "
-            f"{self.gpu.hex()} on the GPU, {self.simulator.hex()} on the simulator"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +48,41 @@ class Watched:
     differences : tuple of Difference
     skipped : str
         Why the simulator did not run; empty if it did.
+    ptx : str
+        What it ran.
     """
 
     kernel: str
     report: Report | None = None
     differences: tuple[Difference, ...] = ()
     skipped: str = ""
+    ptx: str = field(default="", repr=False)
 
 
 @contextmanager
-def watch(*, most_bytes: int = 1 << 32, **settings: Any) -> Iterator[list[Watched]]:
+def watch(
+    *,
+    ptx: Iterable[Any] = (),
+    launches_of_each: int | None = None,
+    most_bytes: int = 1 << 32,
+    **settings: Any,
+) -> Iterator[list[Watched]]:
     """Run every launch of a block on the simulator, too, and compare what both leave in memory.
 
-    Before a launch, every allocation that an argument names is copied to this machine, and after it once more; the
-    simulator starts from the first copies. Each launch is waited for.
+    The simulator runs before the GPU, at the GPU's addresses: an allocation is copied to this machine when the kernel
+    first reaches it, through whatever pointer, or when an argument names it. After the launch, which is waited for,
+    all that was copied is compared. The simulator compares well where a launch is alone: what other threads, or work
+    of other streams, write meanwhile is a difference.
 
     Parameters
     ----------
+    ptx : iterable of Program, ObjectCode, str, bytes or path, optional
+        PTX of kernels that :func:`cuda_tma.compile` did not make, which are found in it by their names: a Program that
+        was compiled, to whatever; what ``Program.compile("ptx")`` gives; or the text. A list may grow meanwhile.
+    launches_of_each : int, optional
+        How many launches of each kernel are watched, the first ones; None for all.
     most_bytes : int
-        A launch whose arguments name more is not watched.
+        A launch that reaches more is not watched.
     **settings
         ``order``, ``seed`` and ``max_steps`` of :meth:`Device.launch`.
 
@@ -110,9 +93,8 @@ def watch(*, most_bytes: int = 1 << 32, **settings: Any) -> Iterator[list[Watche
 
     Notes
     -----
-    Seen are calls of ``cuda_tma.launch``, and of what ``cuda_tma.prepare`` gives, by these names; of kernels that
-    ``cuda_tma.compile`` made. Not seen: allocations that only a struct, or memory, points to, but for arrays of typed
-    maps; what a launch before left in a module's variables.
+    Seen are calls of ``cuda_tma.launch``, and of what ``cuda_tma.prepare`` gives, by these names. Not watched, and
+    listed with the reason: kernels whose PTX is not known, launches into a graph, and what the simulator cannot run.
 
     Examples
     --------
@@ -128,119 +110,167 @@ def watch(*, most_bytes: int = 1 << 32, **settings: Any) -> Iterator[list[Watche
 
     names = vars(cuda_tma)
     own = {name: names[name] for name in ("launch", "prepare")}
-    watcher = _Watcher(most_bytes, Settings(**settings), own["launch"])
-    names.update(launch=watcher.launch, prepare=partial(_Prepared, watcher, own["prepare"]))
+    watcher = _Watcher(own["launch"], ptx, launches_of_each, most_bytes, Settings(**settings))
+    names.update(launch=watcher.launch, prepare=watcher.prepare)
     try:
         yield watcher.found
     finally:
         names.update(own)
 
 
-class _Prepared:
-    """What stands for a prepared launch while launches are watched."""
+class _Prepared(PreparedLaunch):
+    """A prepared launch that is watched."""
 
-    def __init__(self, watcher: _Watcher, prepare: Any, kernel: Any, config: Any, *arguments: Any):
-        self._watcher, self._given = watcher, (config, kernel, *arguments)
-        self._prepared = prepare(kernel, config, *arguments)
+    watcher: _Watcher
 
     def __call__(self, stream: Any) -> None:
-        config, kernel, *arguments = self._given
-        self._watcher.watched(config, kernel, arguments, lambda: self._prepared(stream))
+        self.watcher.watched(stream, self, lambda: super(_Prepared, self).__call__(stream))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._prepared, name)
+
+class _Source(NamedTuple):
+    """Where a kernel's PTX is."""
+
+    ptx: str
+    lowered_name: str
+    dynamic_shared_bytes: int
+
+
+class _NotWatched(Exception):
+    """Why."""
 
 
 class _Watcher:
     """Launches, and what was found of them."""
 
-    def __init__(self, most_bytes: int, settings: Settings, launch: Any):
-        self._most_bytes, self._settings, self._launch = most_bytes, settings, launch
+    def __init__(
+        self, launch: Any, ptx: Iterable[Any], launches_of_each: int | None, most_bytes: int, settings: Settings
+    ):
+        self._launch, self._ptx, self._settings = launch, ptx, settings
+        self._launches_of_each, self._most_bytes = launches_of_each, most_bytes
+        self._counts: Counter[_Source] = Counter()
+        self._one_at_a_time = RLock()
         self.found: list[Watched] = []
 
     def launch(self, stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
         """In place of ``cuda_tma.launch``."""
-        self.watched(config, kernel, arguments, lambda: self._launch(stream, config, kernel, *arguments))
-
-    def watched(self, config: Any, kernel: Any, arguments: Any, start: Any) -> None:
-        """Launch by `start`, between two copies; then simulate, and compare."""
-        compiled = compiled_of(kernel)
-        if compiled is None:
-            start()
-            self.found.append(Watched("?", skipped="its PTX is not known: compile it by cuda_tma.compile"))
-            return
-        parameters = tuple(parameters_of(kernel))
-        given = [_plain(argument, known) for argument, known in zip(arguments, parameters, strict=True)]
-        memory = _named(given, parameters)
-        if memory.size > self._most_bytes:
-            start()
-            text = f"its arguments name {memory.size} bytes, more than most_bytes={self._most_bytes}"
-            self.found.append(Watched(compiled.name, skipped=text))
-            return
-        before = memory.copies()
-        start()
-        self.found.append(self._simulated(compiled, config, given, before, memory.copies()))
-
-    def _simulated(self, compiled: Any, config: Any, given: list[Any], before: dict, after: dict) -> Watched:
-        memory = GlobalMemory()
-        for address, data in before.items():
-            memory.add(Segment(address, data, f"the allocation at 0x{address:x}"))
+        start = partial(self._launch, stream, config, kernel, *arguments)
+        unread = ""
         try:
-            module = _parsed(compiled.ptx)
-            program = decode(module, compiled.lowered_name, load_variables(module, memory))
-        except (ParseError, UnsupportedInstruction) as error:
-            return Watched(compiled.name, skipped=str(error))
-        kernel = kernel_of(compiled.ptx, program, None, (), compiled.dynamic_shared_bytes)
-        block = parameter_block(kernel, given, memory.address, _no_map)
-        report = run(kernel, Config.of(config), block, memory, self._settings)
-        found = [_difference(address, data, before[address]) for address, data in after.items()]
-        return Watched(compiled.name, report, tuple(each for each in found if each is not None))
+            prepared = PreparedLaunch(kernel, config, *arguments)
+        except Exception as error:
+            unread = f"its arguments cannot be read: {error}"
+        if unread:  # which the launch says in its own words
+            start()
+            self.found.append(Watched("?", skipped=unread))
+        else:
+            self.watched(stream, prepared, start)
+
+    def prepare(self, kernel: Any, config: Any, *arguments: Any) -> PreparedLaunch:
+        """In place of ``cuda_tma.prepare``."""
+        prepared = _Prepared(kernel, config, *arguments)
+        prepared.watcher = self
+        return prepared
+
+    def watched(self, stream: Any, prepared: PreparedLaunch, start: Callable[[], None]) -> None:
+        """Simulate; launch by `start`; then compare."""
+        kernel, config, arguments = packed_in(prepared)
+        compiled = compiled_of(kernel)
+        name = compiled.name if compiled else name_of(kernel)
+        skipped = ""
+        with self._one_at_a_time:
+            try:
+                source = self._source(stream, kernel)
+                report, memory = self._simulated(source, config, kernel, arguments)
+            except (_NotWatched, ParseError, UnsupportedInstruction, ValueError, TypeError) as error:
+                skipped = str(error)
+            start()
+            if skipped:
+                self.found.append(Watched(name, skipped=skipped))
+                return
+            _allocations.synchronize()
+            self.found.append(Watched(name, report, memory.differences(), ptx=source.ptx))
+
+    def _source(self, stream: Any, kernel: Kernel) -> _Source:
+        """The PTX of a kernel that is to be watched now."""
+        if is_capturing(stream):
+            raise _NotWatched("it is captured into a graph")
+        source = self._known(kernel)
+        self._counts[source] += 1
+        if self._launches_of_each is not None and self._counts[source] > self._launches_of_each:
+            raise _NotWatched(f"launches of it before were watched, and launches_of_each={self._launches_of_each}")
+        return source
+
+    def _known(self, kernel: Kernel) -> _Source:
+        compiled = compiled_of(kernel)
+        if compiled is not None:
+            return _Source(compiled.ptx, compiled.lowered_name, compiled.dynamic_shared_bytes)
+        name = name_of(kernel)
+        found = {text for text in map(_text, self._ptx) if name in _parsed(text).functions}
+        if not found:
+            raise _NotWatched("its PTX is not known: compile it by cuda_tma.compile, or give watch() its ptx")
+        if len(found) > 1:
+            raise _NotWatched(f"{len(found)} of the PTX texts that watch() was given have a kernel of this name")
+        return _Source(found.pop(), name, 0)
+
+    def _simulated(
+        self, source: _Source, config: Any, kernel: Kernel, arguments: tuple[bytes, ...]
+    ) -> tuple[Report, CopiedMemory]:
+        _allocations.synchronize()
+        memory = CopiedMemory(self._most_bytes)
+        for argument in arguments:
+            memory.name(argument)
+        module = _parsed(source.ptx)
+        variables = load_variables(module, memory, _variables(kernel, module, memory))
+        program = decode(module, source.lowered_name, variables)
+        simulated = kernel_of(source.ptx, program, None, (), source.dynamic_shared_bytes)
+        block = _block(program.entry.function.params, arguments)
+        return run(simulated, Config.of(config), block, memory, self._settings), memory
 
 
-def _plain(argument: Any, known: KernelParameter) -> Any:
-    """An argument as the simulator takes it: 128 bytes of a map, an address, or what it was."""
-    if isinstance(argument, TensorMapDescriptor):
-        return bytes(argument)
-    if argument is None or isinstance(argument, (bool, int, float, bytes, bytearray, np.generic)):
-        return argument
-    if isinstance(known.type, MapType):
-        return bytes(create_tensor_map(argument, known.type.options))
-    if isinstance(argument, Buffer):
-        return int(argument.handle)
-    return export_tensor(argument).data_pointer
+def _text(given: Any) -> str:
+    """PTX, of whatever holds it."""
+    if isinstance(given, Program):
+        return _text_of_program(given)
+    if isinstance(given, ObjectCode):
+        if given.code_type != "ptx":
+            raise TypeError(f"the ObjectCode is of type {given.code_type!r}; watch() wants what compile('ptx') gives")
+        given = given.code
+    if isinstance(given, bytes):
+        return given.rstrip(b"\0").decode()
+    is_text = isinstance(given, str) and ("\n" in given or ".version" in given)
+    return str(given) if is_text else Path(given).read_text()
 
 
-def _named(given: list[Any], parameters: tuple[KernelParameter, ...]) -> Allocations:
-    """The allocations that arguments name."""
-    memory = Allocations()
-    for argument, known in zip(given, parameters, strict=True):
-        if isinstance(argument, bytes) and known.size_bytes == _MAP_BYTES:
-            _add_tensor(memory, argument)
-        elif isinstance(argument, int) and known.size_bytes == 8 and known.type != "integer":
-            memory.add(argument)
-        if isinstance(known.type, MapPointer) and isinstance(argument, int):
-            data = memory.read(argument)
-            for start in range(0, len(data) - _MAP_BYTES + 1, _MAP_BYTES):
-                _add_tensor(memory, data[start : start + _MAP_BYTES])
-    return memory
+def _text_of_program(program: Program) -> str:
+    """NVRTC has it, whatever it compiled to."""
+    if program.backend != "NVRTC":
+        raise TypeError(f"the Program is of {program.backend}; give watch() the PTX that it was made of")
+    _, size = nvrtc.nvrtcGetPTXSize(program.handle)
+    text = bytes(size + 1)  # it is written to, and Python shares b" "
+    nvrtc.nvrtcGetPTX(program.handle, text)
+    return text[:size].rstrip(b"\0").decode()
 
 
-def _add_tensor(memory: Allocations, data: bytes) -> None:
-    """That of a map's tensor."""
-    try:
-        memory.add(codec.decode(data).global_address)
-    except TensorMapError:  # bytes that are no map
-        return
+def _variables(kernel: Kernel, module: Module, memory: CopiedMemory) -> dict[str, int]:
+    """Where the module's variables lie on the GPU, with what launches before this left in them."""
+    found = {}
+    for variable in module.variables.values():
+        if variable.space in ("global", "const") and not variable.references:  # addresses of functions differ there
+            address = _allocations.variable_address(kernel, variable.name)
+            if address is not None and _holds(memory, address, variable):
+                found[variable.name] = address
+    return found
 
 
-def _no_map(array: Any, of_type: MapType) -> Any:
-    raise TypeError("a map is given as its bytes")
+def _holds(memory: CopiedMemory, address: int, variable: Variable) -> bool:
+    segment = memory.find(address)
+    return segment is not None and address + variable.size_bytes <= segment.stop
 
 
-def _difference(address: int, gpu: np.ndarray, simulator: np.ndarray) -> Difference | None:
-    wrong = np.flatnonzero(gpu != simulator)
-    if not len(wrong):
-        return None
-    first = int(wrong[0])
-    shown = slice(first, first + 16)
-    return Difference(address + first, address, len(wrong), gpu[shown].tobytes(), simulator[shown].tobytes())
+def _block(declared: tuple[Variable, ...], arguments: tuple[bytes, ...]) -> np.ndarray:
+    """The parameters, where PTX has them; the driver aligns maps otherwise."""
+    end = declared[-1].offset + declared[-1].size_bytes if declared else 1
+    block = np.zeros(end, np.uint8)
+    for parameter, data in zip(declared, arguments, strict=True):
+        block[parameter.offset : parameter.offset + len(data)] = np.frombuffer(data, np.uint8)
+    return block

@@ -8,9 +8,10 @@ import subprocess
 import pytest
 from cuda.bindings import driver
 
-from . import results
+from . import modules, results
 
 _published: list[str] = []
+_watched = []  # launches of these tests, that the simulator ran too
 _collected: list[pytest.Item] = []  # of this folder, and so below
 _deselected: list[pytest.Item] = []
 
@@ -62,6 +63,32 @@ def publish():
     return _published.append
 
 
+@pytest.fixture(scope="module")
+def watched(request):
+    """From here to the end of the module, the first launches of each kernel are run on the simulator, too.
+
+    WATCHED_LAUNCHES of the module says how many of each; the others are left as they are, since a launch that is
+    watched is waited for.
+    """
+    from cuda_tma import simulate
+
+    if not _is_recorded():
+        yield
+        return
+    each = getattr(request.module, "WATCHED_LAUNCHES", 2)
+    with simulate.watch(ptx=modules.PROGRAMS, launches_of_each=each) as launches:
+        yield
+    _watched.extend(launches)
+    for number, launch in enumerate(launches):
+        found = launch.differences or (launch.report.findings if launch.report else ())
+        assert not found, f"launch {number} of the module, of {launch.kernel}: {found[0]}"
+
+
+def _is_recorded():
+    """Not under compute-sanitizer: there the simulator would only take time."""
+    return os.environ.get("CUDA_TMA_RESULTS") != "off"
+
+
 def pytest_deselected(items):
     _deselected.extend(item for item in items if results.FOLDER in item.path.parents)
 
@@ -77,7 +104,7 @@ def pytest_terminal_summary(terminalreporter, config):
         kind: [each for each in terminalreporter.stats.get(kind, []) if each.nodeid in names] for kind in results.KINDS
     }
     counts = {kind: len(reports) for kind, reports in ended.items()}
-    if capability is None or not counts["passed"] + counts["failed"] or os.environ.get("CUDA_TMA_RESULTS") == "off":
+    if capability is None or not counts["passed"] + counts["failed"] or not _is_recorded():
         return
     reported = len({each.nodeid for reports in ended.values() for each in reports})
     files = {item.path.name for item in _collected}
@@ -85,7 +112,12 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(f"{results.RESULTS.name} stays as it is: this was a part of the tests")
         return
     failed = [each.nodeid for each in ended["failed"] + ended["error"]]
-    results.RESULTS.write_text(results.report(facts(capability), counts, _published, failed))
+    published = [*_published, *results.watched(_watched)]
+    results.RESULTS.write_text(results.report(facts(capability), counts, published, failed))
+
+
+def pytest_unconfigure():
+    modules.PROGRAMS.clear()  # cuda.core's Program cannot be the last to go
 
 
 def facts(capability):

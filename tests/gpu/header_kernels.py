@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 from cuda.bindings import driver
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
@@ -137,14 +137,7 @@ class Machine:
         self.launches = 0
 
     def _compile(self, shape, statement):
-        options = ProgramOptions(
-            std="c++17",
-            arch=f"sm_{self.device.arch}a",
-            include_path=cuda_tma.include_path(),
-            lineinfo=True,  # for compute-sanitizer
-        )
-        source = PRELUDE + SHAPES[shape].format(statement=statement)
-        return Program(source, "c++", options).compile("cubin").get_kernel("kernel")
+        return cuda_tma.compile(PRELUDE + SHAPES[shape].format(statement=statement), "kernel", cache=False)
 
     def map(self, params):
         """The descriptor of parameters whose address 0 is the start of the memory."""

@@ -5,6 +5,8 @@ from cuda import core
 
 import cuda_tma
 
+from . import modules
+
 torch = pytest.importorskip("torch")
 
 SOURCE = r"""
@@ -28,6 +30,29 @@ extern "C" __global__ void cluster_size(int* out) {
     if (blockIdx.x == 0 && threadIdx.x == 0) { out[0] = n; out[1] = gridDim.x; }
 }
 """
+# Copies a matrix, tile by tile: Window is what a block loads and stores.
+COPY_TILES = """
+#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+using Window = Tile<TYPE, Box<ROWS, COLUMNS>, SWIZZLE>;
+using Map = TiledMap<Window>;
+
+extern "C" __global__ void copy(const __grid_constant__ Map from, const __grid_constant__ Map to) {
+    __shared__ Window tile;
+    __shared__ Barrier full;
+    const Coordinates at{int(blockIdx.x) * COLUMNS, int(blockIdx.y) * ROWS};
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tile);
+        load(tile, from, full, at);
+        full.wait(0);
+        store(to, at, tile);
+        commit_group();
+        wait_group_read();
+    }
+}
+"""
 
 TYPES = {"signed char": "int8", "unsigned short": "uint16", "int": "int32", "unsigned long long": "uint64",
          "float": "float32", "double": "float64", "bool": "bool"}  # fmt: skip
@@ -37,13 +62,11 @@ CONFIG = core.LaunchConfig(grid=1, block=1)
 
 def module(device):
     names = [f"put<{name}>" for name in TYPES] + ["put<Complex>", "mixed"]
-    options = core.ProgramOptions(std="c++17", arch=f"sm_{device.arch}", include_path=cuda_tma.include_path())
-    return core.Program(SOURCE, "c++", options).compile("cubin", name_expressions=names)
+    return modules.compiled(SOURCE, device.arch, names)
 
 
 def compiled(device, name, source):
-    options = core.ProgramOptions(arch=f"sm_{device.arch}")
-    return core.Program(source, "c++", options).compile("cubin").get_kernel(name)
+    return modules.compiled(source, device.arch).get_kernel(name)
 
 
 def put(kernel, stream, name, value, dtype):

@@ -3,9 +3,7 @@
 import dataclasses
 from itertools import product
 
-from cuda.core import Program, ProgramOptions
-
-import cuda_tma
+from . import modules
 
 PRELUDE = r"""
 #include <cuda_tma/mma.cuh>
@@ -220,5 +218,4 @@ def plain_name(a, b):
 
 def compiled(names):
     """All kernels with these names, of one compilation."""
-    options = ProgramOptions(std="c++17", arch="sm_90a", include_path=cuda_tma.include_path())
-    return Program(SOURCE, "c++", options).compile("cubin", name_expressions=tuple(names))
+    return modules.compiled(SOURCE, "90a", names)

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from cuda_tma.simulate import Watched
+
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 RESULTS = FOLDER / "RESULTS.md"
@@ -54,6 +56,21 @@ def is_whole(files: Collection[str], collected: int, reported: int, deselected: 
     """
     everything = {path.name for path in FOLDER.glob("test_*.py")} == set(files)
     return everything and collected == reported and not deselected and not any("::" in each for each in arguments)
+
+
+def watched(launches: Sequence[Watched]) -> list[str]:
+    """How many launches the simulator ran too; and of kernels that it ran none of, why."""
+    ran = [launch for launch in launches if not launch.skipped]
+    kernels, names = {(launch.kernel, launch.ptx) for launch in ran}, {launch.kernel for launch in ran}
+    same = f"{len(ran)} launches of {len(kernels)} kernels of tests/gpu left the same bytes on the GPU"
+    lines = [f"{same} and on the simulator, started from the same memory"]
+    reasons: dict[str, set[str]] = {}
+    for launch in launches:
+        if launch.skipped and launch.kernel not in names:
+            reasons.setdefault(launch.skipped, set()).add(launch.kernel)
+    return lines + [
+        f"not on the simulator: {', '.join(sorted(of))}: {reason}" for reason, of in sorted(reasons.items())
+    ]
 
 
 def report(facts: Sequence[str], counts: Mapping[str, int], published: Sequence[str], failed: Sequence[str]) -> str:

@@ -12,6 +12,9 @@ import cuda_tma
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.usefixtures("watched")
+WATCHED_LAUNCHES = 1  # of 64 CTAs; later ones have 10,000
+
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
@@ -38,8 +41,7 @@ OPTIONS = cuda_tma.TensorMapOptions((16, 32))
 
 @pytest.fixture(scope="module")
 def kernel(device):
-    options = core.ProgramOptions(std="c++17", arch=f"sm_{device.arch}", include_path=cuda_tma.include_path())
-    return core.Program(SOURCE, "c++", options).compile("cubin").get_kernel("first_tiles")
+    return cuda_tma.compile(SOURCE, "first_tiles", cache=False)
 
 
 def first_tiles(kernel, stream, maps):

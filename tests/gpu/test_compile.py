@@ -12,12 +12,16 @@ from cuda import core
 import cuda_tma
 from cuda_tma._launch.nvrtc import run
 
+from .launch_kernels import COPY_TILES
+
 torch = pytest.importorskip("torch")
 
-SOURCE = """
-#include <cuda_tma/tile.cuh>
+pytestmark = pytest.mark.usefixtures("watched")
+
+SOURCE = (
+    COPY_TILES
+    + """
 #include <cuda_tma/dynamic_shared.cuh>
-using namespace cuda_tma;
 struct Shared { unsigned bytes_before; alignas(1024) unsigned char bytes[100 * 1024]; };
 
 template <int Factor> __global__ void scale(float* out, int count) {
@@ -39,26 +43,9 @@ extern "C" __global__ void large(unsigned* out) {
     atomicAdd(out, sum);
     if (threadIdx.x == 0) out[1] = smem_address(&shared) % 1024 + fixed[0];
 }
-
-using Window = Tile<FLOAT32, Box<ROWS, 64>>;
-extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> from,
-                                const __grid_constant__ TiledMap<Window> to) {
-    __shared__ Window tile;
-    __shared__ Barrier full;
-    const Coordinates at{int(blockIdx.x) * 64, int(blockIdx.y) * ROWS};
-    if (threadIdx.x == 0) {
-        full.init(1);
-        fence_barrier_init();
-        full.arrive_expect_tx(tile);
-        load(tile, from, full, at);
-        full.wait(0);
-        store(to, at, tile);
-        commit_group();
-        wait_group_read();
-    }
-}
 """
-DEFINES = {"MORE": 2, "ROWS": 16}
+)
+DEFINES = {"MORE": 2, "TYPE": "FLOAT32", "ROWS": 16, "COLUMNS": 64, "SWIZZLE": "SWIZZLE_NONE"}
 CONFIG = core.LaunchConfig(grid=1, block=128)
 
 
@@ -133,7 +120,7 @@ if sys.argv[1] == "later":
     door.run = lambda asked: sys.exit("it was compiled")
 device = cuda_tma.Device()
 device.set_current()
-kernel = cuda_tma.compile(sys.stdin.read(), "fill", defines={"MORE": 1, "ROWS": 8})
+kernel = cuda_tma.compile(sys.stdin.read(), "fill", defines=eval(sys.argv[2]))
 print(len(cuda_tma.parameters_of(kernel)))
 """
 
@@ -141,7 +128,7 @@ print(len(cuda_tma.parameters_of(kernel)))
 def test_another_process_takes_it_from_disk(tmp_path):
     environment = {**os.environ, "CUDA_TMA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     for turn in ("first", "later"):
-        command = [sys.executable, "-c", PROCESS, turn]
+        command = [sys.executable, "-c", PROCESS, turn, repr(DEFINES)]
         ran = subprocess.run(command, env=environment, input=SOURCE, capture_output=True, text=True, timeout=120)
         assert (ran.returncode, ran.stdout) == (0, "2\n"), ran.stderr
 

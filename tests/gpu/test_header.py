@@ -19,6 +19,8 @@ from cuda_tma.testing import assert_tile_equal, im2col_params, load_cases, store
 
 from .header_kernels import FILL, HINTS, WINDOW_BYTES, Machine, coordinates_of, name_of, offsets_of, place
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 SLOT_BYTES = 1024  # a swizzle's pattern starts anew at its multiples
 FITS = settings(
     deadline=None,

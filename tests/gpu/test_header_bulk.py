@@ -9,6 +9,8 @@ from cuda_tma.enums import TensorMapDataType as T
 
 from .header_kernels import FILL, HINTS, WINDOW_BYTES, Machine, name_of, place
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 
 @pytest.fixture(scope="module")
 def machine(device, stream):

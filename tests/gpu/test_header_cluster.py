@@ -6,6 +6,8 @@ import pytest
 from .header_kernels import FILL, Machine, place
 from .test_header_order import MAP
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 
 @pytest.fixture(scope="module")
 def machine(device, stream, publish):

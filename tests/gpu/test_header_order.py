@@ -14,6 +14,8 @@ import cuda_tma
 
 from .header_kernels import Machine, place
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 
 @pytest.fixture(scope="module")
 def machine(device, stream):

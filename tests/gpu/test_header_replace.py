@@ -11,6 +11,8 @@ from cuda_tma.testing import tiled_params
 from .header_kernels import Machine, place
 from .test_header_order import MAP, SLOT
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 
 @pytest.fixture(scope="module")
 def machine(device, stream, publish):

@@ -9,6 +9,8 @@ import cuda_tma
 
 from .header_kernels import Machine, Places, place
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 
 @pytest.fixture(scope="module")
 def machine(device, stream, publish):

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from cuda.core import LaunchConfig
 
 import cuda_tma
 from cuda_tma import Im2colParams, TensorMapError, TensorMapFault
@@ -14,9 +14,13 @@ from cuda_tma.data_type import parse_data_type
 from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions
 
 from ..convolutions import random_case
+from . import modules
 from .tile_reader import FILL, GUARD_BYTES, READ_WINDOW
 
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("watched")
+WATCHED_LAUNCHES = 10
 
 CASES_PER_DIMENSION = 120
 COLUMN_BYTES = 32 * 1024
@@ -64,8 +68,7 @@ class ColumnReader:
 
     def __init__(self, device, stream):
         names = [f"read_columns<{rank}>" for rank in (3, 4, 5)]
-        options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}", include_path=cuda_tma.include_path())
-        module = Program(SOURCE, "c++", options).compile("cubin", name_expressions=names)
+        module = modules.compiled(SOURCE, device.arch, names)
         self.kernels = {rank: module.get_kernel(name) for rank, name in zip((3, 4, 5), names, strict=True)}
         self.stream = stream
 

@@ -16,6 +16,9 @@ from .launch_kernels import CONFIG, TYPES, compiled, put
 torch = pytest.importorskip("torch")
 cupy = pytest.importorskip("cupy")
 
+pytestmark = pytest.mark.usefixtures("watched")
+WATCHED_LAUNCHES = 10
+
 
 @pytest.fixture(scope="module")
 def kernel(device):

@@ -12,6 +12,8 @@ from .tile_reader import TileReader
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 
 @pytest.fixture(scope="module")
 def reader(device, stream):

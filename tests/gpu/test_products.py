@@ -11,6 +11,8 @@ from .product_kernels import FORMS, Form, compiled, mma_name, plain_name, wgmma_
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 TYPES = {
     "bf16": torch.bfloat16, "f16": torch.float16, "tf32": torch.float32, "e4m3": torch.float8_e4m3fn,
     "e5m2": torch.float8_e5m2, "s8": torch.int8, "u8": torch.uint8,

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import itertools
 import random
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import cuda_tma
+from benchmarks.kernels import example
 from cuda_tma import simulate
 from cuda_tma._launch.compiled import compiled_of
 from cuda_tma.simulate import _watch
 
 torch = pytest.importorskip("torch")
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 LAUNCHES = 400  # at least so many are compared
 _compared: list[int] = []
-
-
-def example(name: str) -> ModuleType:
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        return __import__(name)
-    finally:
-        sys.path.remove(str(EXAMPLES))
 
 
 def sizes(name: str) -> Iterator[tuple]:

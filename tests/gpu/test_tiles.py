@@ -16,6 +16,9 @@ from .tile_reader import GUARD_BYTES, MAX_WINDOW_BYTES, TileReader, expected_win
 torch = pytest.importorskip("torch")
 cupy = pytest.importorskip("cupy")
 
+pytestmark = pytest.mark.usefixtures("watched")
+WATCHED_LAUNCHES = 40
+
 SWIZZLE_SPANS = {"NONE": None, "32B": 32, "64B": 64, "128B": 128}
 RANKS = (1, 2, 3, 4, 5)
 NAN_FILL = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}  # recorded: 0x7FF7 repeated, for every floating type

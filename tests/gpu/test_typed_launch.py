@@ -9,36 +9,22 @@ from cuda import core
 import cuda_tma
 from cuda_tma import TensorMapError
 
+from .launch_kernels import COPY_TILES
+
 torch = pytest.importorskip("torch")
 
-# Copies a matrix, tile by tile: Window is what a block loads and stores.
-COPY = """
-#include <cuda_tma/tile.cuh>
-using namespace cuda_tma;
-using Window = Tile<TYPE, Box<ROWS, COLUMNS>, SWIZZLE>;
-using Map = TiledMap<Window>;
+pytestmark = pytest.mark.usefixtures("watched")
+WATCHED_LAUNCHES = 3
 
-extern "C" __global__ void copy(const __grid_constant__ Map from, const __grid_constant__ Map to) {
-    __shared__ Window tile;
-    __shared__ Barrier full;
-    const Coordinates at{int(blockIdx.x) * COLUMNS, int(blockIdx.y) * ROWS};
-    if (threadIdx.x == 0) {
-        full.init(1);
-        fence_barrier_init();
-        full.arrive_expect_tx(tile);
-        load(tile, from, full, at);
-        full.wait(0);
-        store(to, at, tile);
-        commit_group();
-        wait_group_read();
-    }
-}
-
+COPY = (
+    COPY_TILES
+    + """
 // What arrives of a map: its 16 words.
 extern "C" __global__ void put_map(const __grid_constant__ Map map, unsigned long long* out) {
     for (int i = 0; i < 16; i++) out[i] = map.opaque[i];
 }
 """
+)
 COLUMN = """
 #include <cuda_tma/tile.cuh>
 using namespace cuda_tma;

@@ -3,14 +3,17 @@
 from itertools import product
 
 import pytest
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from cuda.core import LaunchConfig
 
 import cuda_tma
 
+from . import modules
 from .conftest import compute_capability
 from .product_kernels import PRELUDE
 
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("watched")
 
 SOURCE = (
     PRELUDE
@@ -54,8 +57,7 @@ def name(n, element, a, b, swizzle):
 def kernels(device):
     if compute_capability()[0] != 9:
         pytest.skip("wgmma exists on compute capability 9.0 alone")
-    options = ProgramOptions(std="c++17", arch="sm_90a", include_path=cuda_tma.include_path())
-    return Program(SOURCE, "c++", options).compile("cubin", name_expressions=tuple(name(*form) for form in FORMS))
+    return modules.compiled(SOURCE, "90a", [name(*form) for form in FORMS])
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form)))

@@ -3,9 +3,11 @@
 import ctypes
 
 import numpy as np
-from cuda.core import LaunchConfig, Program, ProgramOptions
+from cuda.core import LaunchConfig
 
 import cuda_tma
+
+from . import modules
 
 FILL = 0xA5
 MAX_WINDOW_BYTES = 40 * 1024
@@ -75,8 +77,7 @@ class TileReader:
         import torch
 
         names = [f"read_tile<{rank}>" for rank in range(1, 6)]
-        options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}", include_path=cuda_tma.include_path())
-        module = Program(SOURCE, "c++", options).compile("cubin", name_expressions=names)
+        module = modules.compiled(SOURCE, device.arch, names)
         self.kernels = [module.get_kernel(name) for name in names]
         self.stream = stream
         self.config = LaunchConfig(grid=1, block=128, shmem_size=MAX_WINDOW_BYTES + GUARD_BYTES + 1024)

@@ -1,0 +1,101 @@
+"""Memory of the GPU on the simulator: an allocation is copied when the kernel, or an argument, first names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import codec
+from ..errors import TensorMapError
+from . import _allocations
+from ._global_memory import GlobalMemory, Segment
+
+__all__ = ["CopiedMemory", "Difference"]
+
+_MAP_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An allocation that the GPU and the simulator left different.
+
+    Attributes
+    ----------
+    address : int
+        Of the first byte that differs.
+    allocation : int
+        Where its allocation begins.
+    count : int
+        How many bytes differ.
+    gpu, simulator : bytes
+        The 16 bytes from `address` on, as each left them.
+    """
+
+    address: int
+    allocation: int
+    count: int
+    gpu: bytes
+    simulator: bytes
+
+    def __str__(self) -> str:
+        """In a sentence."""
+        return (
+            f"{self.count} bytes differ in the allocation at 0x{self.allocation:x}, the first at 0x{self.address:x}: "
+            f"{self.gpu.hex()} on the GPU, {self.simulator.hex()} on the simulator"
+        )
+
+
+class CopiedMemory(GlobalMemory):
+    """Global memory at the GPU's own addresses.
+
+    Parameters
+    ----------
+    most_bytes : int
+        More is not copied.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__()
+        self._most_bytes = most_bytes
+        self._copies: list[Segment] = []
+
+    def find(self, address: int) -> Segment | None:
+        """The segment that an address lies in; one of the GPU's allocations is copied the first time."""
+        found = super().find(address)
+        if found is not None or (there := _allocations.allocation(address)) is None:
+            return found
+        base, size = there
+        total = size + sum(len(each.bytes) for each in self._copies)
+        if total > self._most_bytes:
+            raise ValueError(f"it reaches {total} bytes, more than most_bytes={self._most_bytes}")
+        found = Segment(base, _allocations.copied(base, size), f"the allocation at 0x{base:x}")
+        self.add(found)
+        self._copies.append(found)
+        return found
+
+    def name(self, argument: bytes) -> None:
+        """Copy what an argument names: a map's tensor, or whatever its words are addresses of."""
+        if len(argument) == _MAP_BYTES:
+            try:
+                self.find(codec.decode(argument).global_address)
+                return
+            except TensorMapError:  # a struct of that size
+                pass
+        for word in np.frombuffer(argument[: len(argument) // 8 * 8], np.uint64).tolist():
+            self.find(word)
+
+    def differences(self) -> tuple[Difference, ...]:
+        """Where the GPU has something else now."""
+        found = (_difference(each.start, _allocations.copied(each.start, len(each.bytes)), each.bytes)
+                 for each in self._copies)  # fmt: skip
+        return tuple(each for each in found if each is not None)
+
+
+def _difference(address: int, gpu: np.ndarray, simulator: np.ndarray) -> Difference | None:
+    wrong = np.flatnonzero(gpu != simulator)
+    if not len(wrong):
+        return None
+    first = int(wrong[0])
+    shown = slice(first, first + 16)
+    return Difference(address + first, address, len(wrong), gpu[shown].tobytes(), simulator[shown].tobytes())
