@@ -226,6 +226,7 @@ _CASES = (
     Case("a grid that is no multiple of its cluster", "host: grid"),
     Case("a cooperative launch of more CTAs than fit", "host: cooperative"),
     Case("a map that breaks a rule", "host: rule"),
+    Case("a map of address 0", "host: address 0"),
     Case("a map without a current context", "host: no context"),
 )
 CASES = {case.name: case for case in _CASES}

@@ -231,6 +231,7 @@ _HOST = {
     "host: grid": lambda process: process.launch("cluster_load", bytes(128), Given(), grid=3),
     "host: cooperative": _cooperative,
     "host: rule": lambda process: encode(process.memory + 1),
+    "host: address 0": lambda process: encode(0),
     "host: no context": _no_context,
 }
 
