@@ -20,6 +20,7 @@ def test_every_case_can_be_run():
     kernels = {case.kernel for case in CASES.values()}
     of_host = {name for name in kernels if name.startswith(HOST)}
     assert of_host == set(record_faults._HOST)
+    assert set(record_faults.BLOCKING) <= set(CASES)
     assert kernels - of_host | {"healthy"} == set(KERNEL.findall(SOURCE))
     for case in CASES.values():
         assert set(case.arguments) <= {*GIVEN, "address_offset"}, case.name

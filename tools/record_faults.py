@@ -10,6 +10,7 @@ the device and the driver. Each other is a case of ``fault_cases.py``:
 - ``out``, where it came to its end: whether its phase completed within a fifth of a second, and the barrier's word;
 - ``after``: what other calls of the process then returned, one by one; ``reset``: those after
   ``cuDevicePrimaryCtxReset``, in the same process;
+- ``blocking``: the case was run once more with ``CUDA_LAUNCH_BLOCKING=1``;
 - ``ended``, where the process did not end by itself: its last words.
 
 Numbers are those of ``CUresult``; ``names`` in the first row has their names and texts.
@@ -37,6 +38,7 @@ SECONDS, HANG_SECONDS = 30, 3
 TOTAL_SECONDS, AT_ONCE = 240, 4
 MEMORY_BYTES = 1 << 20
 _NOT_READY = 600
+BLOCKING = ("a load", "a load from a wild address", "the innermost coordinate is no multiple of 16 bytes", "trap")
 _END = time.monotonic() + TOTAL_SECONDS
 
 
@@ -244,13 +246,14 @@ def compiled() -> bytes:
     return bytes(Program(SOURCE, "c++", ProgramOptions(std="c++17", arch="sm_90a")).compile("cubin").code)
 
 
-def row_of(name: str, cubin_path: str) -> dict[str, Any]:
+def row_of(name: str, cubin_path: str, is_blocking: bool = False) -> dict[str, Any]:
     command = [sys.executable, __file__, "work", name, cubin_path]
-    row: dict[str, Any] = {"case": name}
+    environment = os.environ | ({"CUDA_LAUNCH_BLOCKING": "1"} if is_blocking else {})
+    row: dict[str, Any] = {"case": name, **({"blocking": True} if is_blocking else {})}
     if time.monotonic() > _END:
         return row | {"ended": "not begun: the time was up"}
     try:
-        child = subprocess.run(command, capture_output=True, timeout=SECONDS)
+        child = subprocess.run(command, capture_output=True, timeout=SECONDS, env=environment)
         output, ended = child.stdout, child.returncode and child.stderr.decode(errors="replace").strip()[-300:]
     except subprocess.TimeoutExpired as error:
         output, ended = error.stdout or b"", f"no end after {SECONDS} s"
@@ -284,6 +287,7 @@ def main() -> None:
         file.write(compiled())
         file.flush()
         rows = [device(), *pool.map(lambda name: row_of(name, file.name), CASES)]
+        rows += pool.map(lambda name: row_of(name, file.name, True), BLOCKING)
     write(sys.argv[1], rows)
     for row in rows[1:]:
         print(row["case"], row.get("launch"), row.get("found"), row.get("out", ""), row.get("ended", ""), sep=" | ")
