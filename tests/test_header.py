@@ -189,8 +189,8 @@ def included_by(name: str) -> set[str]:
 
 
 def test_nothing_is_left_out():
-    """Each function of tma.cuh and of what it includes is named in a statement above, but for those of refuse.cuh."""
-    included = {HEADER.name} | included_by(HEADER.name) - {"refuse.cuh"}
+    """Each function of tma.cuh and of what it includes stands above, but for those of refuse.cuh and watchdog.cuh."""
+    included = {HEADER.name} | included_by(HEADER.name) - {"refuse.cuh", "watchdog.cuh"}
     defined = set().union(*map(defined_in, included))
     assert len(defined) > 50
     used = words(tensor_statements() + OTHER_STATEMENTS)

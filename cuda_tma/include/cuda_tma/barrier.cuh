@@ -7,6 +7,7 @@
 #include <cuda_tma/address.cuh>
 #include <cuda_tma/cluster.cuh>
 #include <cuda_tma/fence.cuh>
+#include <cuda_tma/watchdog.cuh>
 
 namespace cuda_tma {
 
@@ -78,6 +79,7 @@ struct Barrier {
 
     // mbarrier.arrive.expect_tx: both in one.
     __device__ void arrive_expect_tx(unsigned bytes) {
+        CUDA_TMA_NOTE_EXPECTED(this, bytes)
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes) : "memory");
     }
 
@@ -121,9 +123,9 @@ struct Barrier {
         return complete;
     }
 
-    // Until the phase completes. Never returns if the bytes expected are not the bytes delivered.
-    __device__ void wait(unsigned parity) const {
-        while (!try_wait(parity)) continue;
+    // Until the phase completes. Never returns if the bytes expected are not the bytes delivered: watchdog.cuh says so.
+    __device__ void wait(unsigned parity CUDA_TMA_SITE) const {
+        CUDA_TMA_WAIT_UNTIL(try_wait(parity), this, parity)
     }
 
     // ... .acquire.cluster: what threads of other CTAs did before they arrived is visible too.
@@ -133,8 +135,8 @@ struct Barrier {
                      "  selp.u32 %0, 1, 0, p; }" : "=r"(complete) : "r"(address()), "r"(parity) : "memory");
         return complete;
     }
-    __device__ void wait_cluster(unsigned parity) const {
-        while (!try_wait_cluster(parity)) continue;
+    __device__ void wait_cluster(unsigned parity CUDA_TMA_SITE) const {
+        CUDA_TMA_WAIT_UNTIL(try_wait_cluster(parity), this, parity)
     }
 };
 

@@ -27,12 +27,12 @@ namespace cuda_tma {
 // (C7515), or lacks registers. Zeros for each tile, to which every step adds, cost some hundred cycles.
 template <int Ctas = 1, int Sums, int Stages, typename Multiply, typename Meanwhile>
 __device__ __forceinline__ void accumulate(float (&sums)[Sums], Pipeline<Stages>& ring, Stage<Stages>& at, int steps,
-                                           Multiply multiply, Meanwhile meanwhile) {
+                                           Multiply multiply, Meanwhile meanwhile CUDA_TMA_SITE) {
     const unsigned thread = threadIdx.x % 128;
     pin(sums);   // what set them is before the first fence, where the ISA wants it
     Stage<Stages> before;
     for (int step = 0; step < steps; ++step, at.next()) {
-        ring.wait(at);
+        ring.wait(at, false CUDA_TMA_HERE);
         wgmma_fence();   // before this, other instructions may have read or set the sums
         multiply(at.index, step);
         wgmma_commit();

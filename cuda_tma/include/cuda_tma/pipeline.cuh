@@ -52,45 +52,46 @@ struct Pipeline {
     // Once the stage is free: its barrier. For who writes it by ordinary stores, and then says full.arrive(); a copy's
     // bytes have to be expected. In the first round a stage is free from the start: the parity is then 1, that of the
     // phase before the first, which counts as complete. ISA: "mbarrier.test_wait, mbarrier.try_wait".
-    __device__ Barrier& acquire(Stage<Count> at) {
-        empty[at.index].wait(at.parity ^ 1);
+    __device__ Barrier& acquire(Stage<Count> at CUDA_TMA_SITE) {
+        empty[at.index].wait(at.parity ^ 1 CUDA_TMA_OF_STAGE(false, at.index));
         return full[at.index];
     }
 
     // ... for copies of so many bytes in all. `is_free` is what try_acquire() said of this stage, a while before.
-    __device__ Barrier& acquire(Stage<Count> at, unsigned bytes, bool is_free = false) {
-        if (!is_free) acquire(at);
+    __device__ Barrier& acquire(Stage<Count> at, unsigned bytes, bool is_free = false CUDA_TMA_SITE) {
+        if (!is_free) acquire(at CUDA_TMA_HERE);
         full[at.index].arrive_expect_tx(bytes);
         return full[at.index];
     }
 
     // ... for loads of these tiles (tile.cuh).
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
-    __device__ Barrier& acquire(Stage<Count> at, const Tile&, const Tiles&...) {
-        return acquire(at, Bytes);
+    __device__ Barrier& acquire(CUDA_TMA_PLACED(Stage<Count>) at, const Tile&, const Tiles&...) {
+        return acquire(at, Bytes, false CUDA_TMA_HERE_OF(at));
     }
 
     // Is the stage free? Asked early, the answer is there when it is needed.
     __device__ bool try_acquire(Stage<Count> at) const { return empty[at.index].try_wait(at.parity ^ 1); }
 
     // As acquire(), where threads of other CTAs release by release(at, cta_rank): .acquire.cluster.
-    __device__ Barrier& acquire_cluster(Stage<Count> at, unsigned bytes) {
-        empty[at.index].wait_cluster(at.parity ^ 1);
+    __device__ Barrier& acquire_cluster(Stage<Count> at, unsigned bytes CUDA_TMA_SITE) {
+        empty[at.index].wait_cluster(at.parity ^ 1 CUDA_TMA_OF_STAGE(false, at.index));
         full[at.index].arrive_expect_tx(bytes);
         return full[at.index];
     }
 
     // At the end: until all that was loaded has been released, and nobody arrives here any more. `at` is the stage that
     // would be next.
-    __device__ void drain(Stage<Count> at) const {
-        for (int i = 0; i < Count; ++i, at.next()) empty[at.index].wait(at.parity ^ 1);
+    __device__ void drain(Stage<Count> at CUDA_TMA_SITE) const {
+        for (int i = 0; i < Count; ++i, at.next())
+            empty[at.index].wait(at.parity ^ 1 CUDA_TMA_OF_STAGE(false, at.index));
     }
 
     // ---- consumers ----
 
     // Until the bytes are in and visible to this thread; `is_full` is what try_wait() said of this stage.
-    __device__ void wait(Stage<Count> at, bool is_full = false) const {
-        if (!is_full) full[at.index].wait(at.parity);
+    __device__ void wait(Stage<Count> at, bool is_full = false CUDA_TMA_SITE) const {
+        if (!is_full) full[at.index].wait(at.parity CUDA_TMA_OF_STAGE(true, at.index));
     }
 
     // Are they in?

@@ -20,12 +20,12 @@ namespace cuda_tma {
 // of the cluster call it, thread 0 of each CTA after it has initialised the barriers, with fence_barrier_init() as by
 // Pipeline::init(). Of what threads wrote to shared memory before, others see nothing else: for that a __syncthreads().
 template <int Consumers, int ProducerRegisters, int ConsumerRegisters, typename Produce, typename Consume>
-__device__ __forceinline__ void in_roles(Produce produce, Consume consume) {
+__device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_TMA_SITE) {
     static_assert(ProducerRegisters + Consumers * ConsumerRegisters <= 65536 / 128,
                   "in_roles: a multiprocessor has 65536 registers, 512 for one thread of each warpgroup");
     __syncwarp();               // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
     cluster_arrive_relaxed();   // nobody uses a barrier, here or in another CTA, that is not yet initialised
-    cluster_wait();
+    cluster_wait(CUDA_TMA_HERE_ALONE);
     if (threadIdx.x / 128 == Consumers) {
         register_dealloc<ProducerRegisters>();
         // elect_one(), as ptxas takes a copy for one thread's then, and builds no loop around it.
@@ -35,7 +35,8 @@ __device__ __forceinline__ void in_roles(Produce produce, Consume consume) {
         consume();
     }
     __syncwarp();
-    cluster_sync();   // nor ends while another CTA may still write to its shared memory or arrive at its barriers
+    // Nor ends while another CTA may still write to its shared memory or arrive at its barriers.
+    cluster_sync(CUDA_TMA_HERE_ALONE);
 }
 
 }  // namespace cuda_tma

@@ -56,16 +56,17 @@ struct TaskList {
     __device__ void init(unsigned readers) { turns.init(readers); }
 
     // The task that next(turn) will give: `turn` stays.
-    __device__ void draw(Stage<Turns> turn, const Task* list, unsigned* drawn, unsigned count) {
+    __device__ void draw(Stage<Turns> turn, const Task* list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
         turns.full[turn.index].arrive_expect_tx(sizeof(Task));   // it may come before: the count is then below zero
         if (cluster_cta_rank() > 0) return;
         const Task task = list[atomicInc(drawn, count - 1)];
-        turns.empty[turn.index].wait_cluster(turn.parity ^ 1);   // all, in all CTAs, have read what was there
+        // Until all, in all CTAs, have read what was there.
+        turns.empty[turn.index].wait_cluster(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));
         for (unsigned rank = 0; rank < cluster_cta_count(); ++rank) tell(turn.index, rank, task);
     }
 
-    __device__ Task next(Stage<Turns>& turn) {
-        turns.full[turn.index].wait_cluster(turn.parity);
+    __device__ Task next(Stage<Turns>& turn CUDA_TMA_SITE) {
+        turns.full[turn.index].wait_cluster(turn.parity CUDA_TMA_OF_STAGE(true, turn.index));
         const Task task = tasks[turn.index];
         turns.release_generic(turn, 0);   // at the CTA that draws
         turn.next();

@@ -43,11 +43,13 @@ __device__ void require_barrier_number() {
 
 // barrier.sync: as __syncthreads(), for `threads` of the CTA.
 template <int Number>
-__device__ void named_barrier_sync(int threads) {
+__device__ void named_barrier_sync(int threads CUDA_TMA_SITE) {
     require_barrier_number<Number>();
+    CUDA_TMA_NOTE_BARRIER(Number, threads)
     asm volatile("barrier.sync %0, %1;" ::"n"(Number), "r"(threads) : "memory");
 }
-__device__ inline void named_barrier_sync(int number, int threads) {
+__device__ inline void named_barrier_sync(int number, int threads CUDA_TMA_SITE) {
+    CUDA_TMA_NOTE_BARRIER(number, threads)
     asm volatile("barrier.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 

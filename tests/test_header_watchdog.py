@@ -1,0 +1,119 @@
+"""watchdog.cuh: without its macro nothing of it is in a kernel; with it, waits know where they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import cuda_tma
+from benchmarks.kernels.earlier import with_headers
+from cuda_tma._launch.nvrtc import compile_source
+
+from .machine_code import machine_code
+from .test_examples import kernels
+from .test_header import FOLDER, cubin
+
+ON = {"CUDA_TMA_WATCHDOG_MS": 500}
+NVRTC_TARGETS = ("sm_90", "sm_90a", "sm_100a", "sm_120a")
+INCLUDES = "".join(
+    f"#include <cuda_tma/{name}.cuh>\n" for name in ("tma", "pipeline", "warpgroup", "roles", "schedule", "mainloop")
+)
+
+
+@pytest.fixture(scope="module")
+def without_watchdog(tmp_path_factory) -> Path:
+    """The headers as they would be without it: each of its macros taken out of the text, by what it is without."""
+    folder = tmp_path_factory.mktemp("include")
+    (folder / "cuda_tma").mkdir()
+    for header in FOLDER.glob("*.cuh"):
+        text = header.read_text().replace("#include <cuda_tma/watchdog.cuh>\n", "")
+        text = re.sub(r"CUDA_TMA_WAIT_UNTIL\((\w+\(parity\)), this, parity\)", r"while (!\1) continue;", text)
+        text = re.sub(r"CUDA_TMA_PLACED\((Stage<Count>)\)", r"\1", text)
+        text = re.sub(r"CUDA_TMA_(NOTE_\w+|OF_STAGE|HERE_OF)\([^()]*\)", "", text)
+        text = re.sub(r"CUDA_TMA_(SITE|HERE)(_ALONE)?\b", "", text)
+        if header.name != "watchdog.cuh":
+            (folder / "cuda_tma" / header.name).write_text(text)
+    return folder
+
+
+def test_every_use_of_it_is_taken_out(without_watchdog):
+    """What would be left of one does not compile in the test below; here it is named."""
+    left = re.compile(r"[Ww]atchdog|Site\b|CUDA_TMA_(?:SITE|HERE|NOTE|WAIT)|Deadline|AtHardwareBarrier")
+    texts = {path.name: path.read_text() for path in (without_watchdog / "cuda_tma").glob("*.cuh")}
+    found = {name: found[0] for name, text in texts.items() if (found := left.search(re.sub("//.*", "", text)))}
+    assert not found
+    assert {path.name for path in FOLDER.glob("*.cuh")} == {*texts, "watchdog.cuh"}
+
+
+@pytest.mark.parametrize(("source", "target"), [case for case in kernels() if case.values[1] == "sm_90a"])
+def test_without_the_macro_the_machine_code_is_the_same(source, target, without_watchdog):
+    unused = "#pragma nv_diag_suppress 177\n"  # variables of a header, which now stand in the source itself
+    stripped = unused + with_headers(source, without_watchdog)
+    assert "CUDA_TMA_WATCHDOG" not in stripped
+    assert machine_code(cubin(source, target)) == machine_code(cubin(stripped, target))
+
+
+@pytest.mark.parametrize("name", ["gemm", "conv_im2col", "grouped_gemm"])
+def test_with_the_macro_products_still_overlap(name):
+    """ptxas says so where it has each wgmma wait for the one before: C7510 to C7516, C7518. (C7517: at the exit.)"""
+    (case,) = (case for case in kernels() if case.id == f"{name}-sm_90a")
+    kernel = re.search(r"(\w+)\(const __grid_constant__ AMap|__launch_bounds__\([^\n]*\)\s*(\w+)\(", case.values[0])
+    compiled = compile_source(case.values[0], kernel[1] or kernel[2], target="sm_90a", defines=ON)
+    assert not re.search(r"C75(1[0-68])", compiled.log), compiled.log
+
+
+@pytest.mark.parametrize("target", NVRTC_TARGETS)
+def test_all_headers_compile_with_it(target):
+    includes = INCLUDES if target == "sm_90a" else "#include <cuda_tma/pipeline.cuh>"
+    source = f"#define CUDA_TMA_WATCHDOG_MS 500\n#define CUDA_TMA_WATCHDOG_TRAP\n{includes}"
+    body = '__global__ void kernel(cuda_tma::Barrier* b) { asm volatile("" : "+l"(b)); b->wait(0); __syncthreads(); }'
+    assert machine_code(cubin(f"{source}\n{body}", target))
+
+
+PLACES = """
+#include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/tile.cuh>
+#include <cuda_tma/warpgroup.cuh>
+using namespace cuda_tma;
+using Window = Tile<UINT8, Box<64, 64>>;
+extern "C" __global__ void kernel() {
+    __shared__ Pipeline<2> ring;
+    __shared__ Window window;
+    Stage<2> at;
+    {statement}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ring.full[0].wait(0);",
+        "ring.full[0].wait_cluster(0);",
+        "ring.acquire(at);",
+        "ring.acquire(at, 64);",
+        "ring.acquire(at, window);",
+        "ring.acquire(\n\n        at, window, window);",
+        "ring.acquire_cluster(at, 64);",
+        "ring.drain(at);",
+        "ring.wait(at);",
+        "cluster_sync();",
+        "cluster_arrive(); cluster_wait();",
+        "named_barrier_sync<1>(64);",
+        "named_barrier_sync(1, 64);",
+        "__syncthreads();",
+    ],
+)
+def test_a_wait_knows_its_line(statement):
+    """The line at which a call begins or has its argument, and not one of the header."""
+    source = PLACES.replace("{statement}", statement)
+    line = 1 + source[: source.index(statement)].count("\n")
+    compiled = compile_source(source, "kernel", target="compute_90a", defines=ON)
+    code = re.sub(r"^\t\.loc.*\n", "", compiled.ptx, flags=re.MULTILINE)
+    lines = {line, line + statement.count("\n")}
+    number = {"__syn": 0, "clust": 255, "named": 1}.get(statement[:5])
+    said = lines if number is None else {(1 << 31 | number << 20 | each) - (1 << 32) for each in lines}
+    assert any(re.search(rf"(?<![\w-]){each}\b", code) for each in said), code[-3000:]
+    assert cuda_tma.include_path() not in code.partition(".file")[0]
