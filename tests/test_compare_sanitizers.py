@@ -1,38 +1,154 @@
-"""How reports of compute-sanitizer become cells of a table: without a GPU, on what it writes."""
+"""The table beside compute-sanitizer: how its processes are run, and how what they write becomes cells. No GPU."""
 
+import base64
+import json
 import sys
+import time
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent / "tools"))
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tools"))
 
-import compare_sanitizers
+import compare_sanitizers  # noqa: E402
+import compared_kernels  # noqa: E402
+import compared_page  # noqa: E402
 
+CASES = compared_kernels.cases()
 MISALIGNED = """========= COMPUTE-SANITIZER
 ========= Misaligned shared or local address
 =========     at kernel+0x1a0 in kernel.cu:19
+=========     by thread (0,0,0) in block (0,0,0)
 ========= Target application returned an error
 ========= ERROR SUMMARY: 34 errors
 """
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at 0x7f00 in kernel and Read access at 0x30 in kernel [12 hazards]
+=========
+{"ended": "ends", "values": ""}
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+
+
+def ended(values):
+    packed = base64.b64encode(zlib.compress(np.array(values, np.int32).tobytes())).decode()
+    return "launches\n" + json.dumps({"ended": "ends", "values": packed}) + "\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "hung", "expected"),
+    ("text", "expected"),
     [
-        ("launched\n", False, "ends"),
-        ("", True, "hangs"),
-        ("cuda.core.CUDAError: CUDA_ERROR_LAUNCH_FAILED: it failed\n", False, "CUDA_ERROR_LAUNCH_FAILED"),
-        ("launched\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n", False, "0"),
-        (MISALIGNED, False, "34 (Misaligned shared or local address)"),
-        ("========= Barrier error detected. Missing wait.\n========= ERROR SUMMARY: 1 error\n", False,
-         "1 (Barrier error detected. Missing wait.)"),
+        ("launches\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n", "0"),
+        (MISALIGNED, "34 (Misaligned shared or local address)"),
+        (RACE, "1 (Race reported between Write access)"),
+        ("========= Barrier error detected. Missing wait.\n========= ERROR SUMMARY: 1 error\n",
+         "1 (Barrier error detected. Missing wait)"),
+        ("========= COMPUTE-SANITIZER\nlaunches\n", "0, hangs"),
+        ("========= Barrier error detected. Missing wait.\nlaunches\n",
+         "1 (Barrier error detected. Missing wait), hangs"),
+        ("========= Error: Device not supported.\n", "not supported here"),
+        ("Traceback (most recent call last):\nImportError: cuda\n", "no summary: does not start"),
+        (ended([1]), "no summary: ends"),
     ],
 )  # fmt: skip
-def test_a_cell(text, hung, expected):
-    assert compare_sanitizers.cell(text, hung) == expected
+def test_a_cell(text, expected):
+    assert compared_page.cell({"text": text}) == expected
 
 
-def test_our_own_column():
-    bug = next(bug for bug in compare_sanitizers.real_bugs() if bug.name == "fuser_5448_store_not_waited_for")
-    assert [finding.kind for finding in compare_sanitizers.simulated(bug)] == ["race"]
+def test_a_cell_of_what_was_not_run():
+    assert compared_page.cell(None) == "not run"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        (ended([1, 2, 3]), "ends, values right"),
+        (ended([1, 7, 7]), "ends, **2 values wrong**"),
+        ('launches\n{"ended": "hangs", "values": ""}\n', "hangs"),
+        ("launches\ncuda.core.CUDAError: CUDA_ERROR_LAUNCH_FAILED: it failed\n", "CUDA_ERROR_LAUNCH_FAILED"),
+        ("launches\n", "hangs"),
+        ("ImportError", "does not start"),
+    ],
+)
+def test_how_the_gpu_ended(wrong, expected):
+    (case,) = [case for case in CASES if case.name == "V4"]
+    records = {"V4|wrong|": {"text": wrong}, "V4|mended|": {"text": ended([1, 2, 3])}}
+    assert f" | {expected} | not run | not run | not run |\n" in compared_page.page(records, [case])
+
+
+def test_every_bug_is_there_and_found_where_it_is():
+    names = [case.name for case in CASES]
+    assert len(names) == len(set(names)) and {"V0 (nothing wrong)", "V10", "deepep_642_polled_then_loaded"} <= {*names}
+    (case,) = [case for case in CASES if case.name == "V3"]
+    finding = compared_kernels.simulated(case).errors[0]
+    assert (finding.kind, finding.source[-1].line) == (case.kind, case.culprit)
+
+
+# ---- processes ----
+
+TALKS = "import json, sys; given = json.load(sys.stdin); print('launches'); print('patience', given['patience_s'])"
+STUCK = "print('launches', flush=True); import time; time.sleep(600)"
+
+
+@pytest.fixture
+def runner(tmp_path):
+    ran = []
+
+    def command(job, port):
+        ran.append((job.key, port))
+        return [sys.executable, "-c", STUCK if job.case.name == "V1" else TALKS]
+
+    made = compare_sanitizers.Runner(tmp_path / "results.jsonl", 3, 1.5, command)
+    made.ran = ran
+    return made
+
+
+def jobs(*names):
+    return [job for job in compare_sanitizers.jobs_of(CASES) if job.case.name in names and job.tool in ("", "memcheck")]
+
+
+def test_what_hangs_is_ended_and_the_rest_is_kept(runner, tmp_path):
+    runner.run(jobs("V1", "V2"), time.monotonic() + 60)
+    records = runner.records()
+    assert len(records) == 8
+    assert {key for key, record in records.items() if record["was_ended"]} == {
+        f"V1|{which}|{tool}" for which in ("wrong", "mended") for tool in ("", "memcheck")
+    }
+    assert records["V1|wrong|"]["text"] == "launches\n"
+    assert records["V2|wrong|"]["text"] == "launches\npatience 6\n"
+    assert records["V2|wrong|memcheck"]["text"] == "launches\npatience 12\n"
+    ports = {port for _, port in runner.ran}
+    assert ports <= {49152, 49184, 49216}
+
+
+def test_it_goes_on_where_it_was_interrupted(runner, tmp_path):
+    runner.run(jobs("V2")[:1], time.monotonic() + 60)
+    with (tmp_path / "results.jsonl").open("a") as file:
+        file.write('{"key": "V2|wr')  # cut off
+    runner.run(jobs("V2"), time.monotonic() + 60)
+    assert sorted(key for key, _ in runner.ran) == sorted(job.key for job in jobs("V2"))
+    assert runner.records().keys() == {job.key for job in jobs("V2")}
+
+
+def test_after_the_limit_nothing_is_started(runner):
+    called = []
+    runner.run(jobs("V2"), time.monotonic() - 1, lambda: called.append(1))
+    assert runner.ran == [] and runner.records() == {} and called == [1]
+
+
+def test_a_page_of_partial_results_says_what_is_missing(runner):
+    runner.run(jobs("V2")[:1], time.monotonic() + 60)
+    text = compared_page.page(runner.records(), CASES)
+    assert "| `V2` | race | " in text and "not run" in text and "no GPU yet" in text
+
+
+def test_a_process_that_runs_a_kernel_ends_without_a_gpu(monkeypatch):
+    """And says why."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    (job, *_) = jobs("V2")
+    made = compare_sanitizers.Runner(Path("unused"), 1)
+    record = made._run(job, 49152)
+    assert compared_page.ending(record)["ended"] == "does not start" and "Traceback" in record["text"]

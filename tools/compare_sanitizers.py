@@ -1,135 +1,236 @@
-"""Write ``docs/sanitizers.md``: what the simulator, and each tool of compute-sanitizer, says of ``tests/real_bugs``.
+"""Write ``docs/compare_sanitizers.md``: what the simulator, and each tool of compute-sanitizer, says of wrong kernels.
 
-Needs a GPU with TMA, and compute-sanitizer on PATH. Every kernel runs before its mend, in a process of its own, which
-is ended where it hangs.
+    python tools/compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl     # on a GPU: some minutes
+    python tools/compare_sanitizers.py --page --results compare_sanitizers.jsonl   # the page alone; needs no GPU
+
+Needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
+``compared_kernels.py``, and its mended twin, runs without a tool and under each, in a process of its own, several at a
+time; what hangs is ended. Every result is a line of the file as soon as it is there: the same command goes on where it
+was interrupted.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from compared_kernels import Case, cases, simulated
+from compared_page import TOOLS, page
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT))
 
-from tests.real_bugs import RealBug, real_bugs  # noqa: E402
+__all__ = ["Job", "Runner", "jobs_of", "main"]
 
-__all__ = ["cell", "page", "run_on_gpu"]
-
-TOOLS = ("memcheck", "racecheck", "synccheck")
-_PATIENCE_S = 20
-_ELEMENTS = 4096
-_SAID = re.compile(r"^=+ (?:Error: )?((?:Invalid|Misaligned|Race|Error|Barrier|Illegal)[^\n]*)", re.MULTILINE)
+_HANGS_S = {"": 6, "tool": 12}  # these kernels take microseconds; under a tool, some milliseconds
+_PATIENCE_S = 45  # of a process, with its start and its end
+_FIRST_PORT, _PORTS = 49152, 32  # where compute-sanitizer listens; each that runs at the same time has its own
+_MOST_CHARACTERS = 6000  # of a process's output, that are kept
+Record = dict[str, Any]
 
 
-def page() -> str:
-    """The table, with versions."""
-    rows = "\n".join(_row(bug) for bug in real_bugs())
-    return _PAGE.format(
-        patience=_PATIENCE_S, versions=_versions(), columns=" | ".join(TOOLS), lines="|---" * len(TOOLS), rows=rows
-    )
+class Job(NamedTuple):
+    """One process: a kernel, or its mended twin, under a tool, or under none (``""``)."""
+
+    case: Case
+    is_mended: bool
+    tool: str
+
+    @property
+    def key(self) -> str:
+        """Its name in the file of results."""
+        return f"{self.case.name}|{'mended' if self.is_mended else 'wrong'}|{self.tool}"
 
 
-def _row(bug: RealBug) -> str:
-    ours = next((f for f in simulated(bug) if f.kind == bug.kind), None)
-    said = "**0**" if ours is None else f"{ours.severity}: {ours.kind}, line {ours.source[-1].line}"
-    cells = (cell(*_child(bug, tool)) for tool in ("", *TOOLS))
-    return f"| `{bug.name}` | {bug.culprit} | {said} | {' | '.join(cells)} |"
+def jobs_of(all_cases: Iterable[Case]) -> list[Job]:
+    """All processes: kernels that are wrong first."""
+    some = list(all_cases)
+    wrong = [Job(case, False, tool) for case in some for tool in ("", *TOOLS)]
+    return wrong + [Job(case, True, tool) for case in some if case.kind for tool in ("", *TOOLS)]
 
 
-def simulated(bug: RealBug) -> tuple:
-    """What the simulator finds in it."""
-    from tests.test_real_bugs import launched
+class Runner:
+    """Runs processes, several at a time, and keeps what they say.
 
-    return launched(bug).findings
+    Parameters
+    ----------
+    results : Path
+        A line for each process that has ended.
+    at_a_time : int
+    patience_s : float
+        After which a process is ended.
+    command : callable, optional
+        From a job and a port to what is executed.
+    """
+
+    def __init__(
+        self,
+        results: Path,
+        at_a_time: int,
+        patience_s: float = _PATIENCE_S,
+        command: Callable[[Job, int], list[str]] | None = None,
+    ):
+        self._results, self._at_a_time, self._patience_s = results, at_a_time, patience_s
+        self._command = command or _command
+        self._ports: SimpleQueue[int] = SimpleQueue()
+        for number in range(at_a_time):
+            self._ports.put(_FIRST_PORT + _PORTS * number)
+
+    def run(self, jobs: Iterable[Job], deadline: float, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Run those that have no result yet, until the deadline; `meanwhile` is called when all are under way."""
+        known = self.records()
+        self._end_the_last_line()
+        left = [job for job in jobs if job.key not in known]
+        with ThreadPoolExecutor(self._at_a_time) as pool:
+            futures = [pool.submit(self._one, job, deadline) for job in left]
+            meanwhile()
+            for future in as_completed(futures):
+                if (record := future.result()) is not None:
+                    self.keep(record)
+
+    def _one(self, job: Job, deadline: float) -> Record | None:
+        if time.monotonic() > deadline:
+            return None
+        port = self._ports.get()
+        try:
+            record = self._run(job, port)
+            if "No attachable process" in record["text"]:  # too many started at once
+                record = self._run(job, port)
+            return record
+        finally:
+            self._ports.put(port)
+
+    def _run(self, job: Job, port: int) -> Record:
+        began = time.monotonic()
+        given = json.dumps({**job.case.launch(job.is_mended), "patience_s": _HANGS_S["tool" if job.tool else ""]})
+        pipe, command = subprocess.PIPE, self._command(job, port)
+        child = subprocess.Popen(
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        text, was_ended = _communicate(child, given, self._patience_s)
+        kept = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}\n...\n{text[-_MOST_CHARACTERS:]}"
+        seconds = round(time.monotonic() - began, 1)
+        return {"key": job.key, "text": kept, "was_ended": was_ended, "status": child.returncode, "seconds": seconds}
+
+    def _end_the_last_line(self) -> None:
+        """It may have been cut off."""
+        if self._results.exists() and not self._results.read_bytes().endswith(b"\n"):
+            with self._results.open("a") as file:
+                file.write("\n")
+
+    def keep(self, record: Record) -> None:
+        """One more line."""
+        self._results.parent.mkdir(parents=True, exist_ok=True)
+        with self._results.open("a", encoding="utf-8") as file:
+            print(json.dumps(record), file=file, flush=True)
+
+    def records(self) -> dict[str, Record]:
+        """What is known, by key; a line that was cut off is none."""
+        found = {}
+        for line in self._results.read_text("utf-8").splitlines() if self._results.exists() else ():
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            found[record["key"]] = record
+        return found
 
 
-def _child(bug: RealBug, tool: str) -> tuple[str, bool]:
-    """What a process that runs it writes, and whether it had to be ended."""
-    command = [sys.executable, __file__, bug.name]
-    if tool:
-        command = [
-            "compute-sanitizer",
-            "--tool",
-            tool,
-            *(["--report-api-errors", "no"] * (tool == "memcheck")),
-            *command,
-        ]
-    pipe = subprocess.PIPE
-    child = subprocess.Popen(command, stdout=pipe, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) -> tuple[str, bool]:
+    """What a process writes, and whether it had to be ended, with all that it started."""
     try:
-        return child.communicate(timeout=_PATIENCE_S)[0], False
+        return child.communicate(given, timeout=patience_s)[0], False
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        return child.communicate()[0], True
+    try:
+        return child.communicate(timeout=10)[0], True
+    except subprocess.TimeoutExpired as stuck:  # in the driver: the system takes it away when it can
+        said = stuck.stdout or ""
+        return (said if isinstance(said, str) else said.decode(errors="replace")), True
 
 
-def cell(text: str, hung: bool) -> str:
-    """One cell: how many reports, the first of them; of a launch without a tool, how it ended."""
-    summary = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ", text)
-    ended = "hangs" if hung else (re.findall(r"CUDA_ERROR_\w+", text) or [""])[-1]
-    if summary is None:
-        return ended or ("ends" if "launched" in text else "?")
-    first = _SAID.search(text)
-    named = f" ({first.group(1).strip()})" if first and summary.group(1) != "0" else ""
-    return f"{summary.group(1)}{named}"
+def _command(job: Job, port: int) -> list[str]:
+    run = [sys.executable, str(ROOT / "tools" / "run_compared.py")]
+    if not job.tool:
+        return run
+    options = ["--tool", job.tool, "--target-processes", "application-only"]
+    options += ["--report-api-errors", "no"] if job.tool == "memcheck" else []
+    for option, value in (("--base-port", port), ("--launch-timeout", 60)):
+        options += [option, str(value)] if option in _help() else []
+    return ["compute-sanitizer", *options, *run]
 
 
-def run_on_gpu(bug: RealBug) -> None:
-    """One launch."""
-    import numpy as np
-    from cuda.bindings import driver
-    from cuda.core import LaunchConfig
-
-    import cuda_tma
-
-    device = cuda_tma.Device(0)
-    device.set_current()
-    stream = device.create_stream()
-    buffers = [device.allocate(4 * _ELEMENTS, stream=stream) for _ in range(2)]
-    stream.sync()
-    for buffer, data in zip(
-        buffers, (np.arange(_ELEMENTS, dtype=np.int32), np.zeros(_ELEMENTS, np.int32)), strict=True
-    ):
-        (error,) = driver.cuMemcpyHtoD(int(buffer.handle), data.ctypes.data, data.nbytes)
-        assert not error, error
-    inner = bug.box[1:]
-    shape = (_ELEMENTS // int(np.prod(inner, dtype=int)), *inner)
-    specs = [cuda_tma.TensorSpec(shape, "int32", address=int(buffer.handle)) for buffer in buffers]
-    maps = [cuda_tma.encode(cuda_tma.params_of(spec, box_dim=bug.box), compute_capability=(9, 0)) for spec in specs]
-    descriptors = [cuda_tma.TensorMapDescriptor.from_bytes(data) for data in maps]
-    kernel = cuda_tma.compile(bug.source, "kernel", options=["-lineinfo"])
-    clusters = {"cluster": bug.cluster} if bug.cluster > 1 else {}  # grid counts clusters then
-    config = LaunchConfig(grid=bug.grid // bug.cluster, block=bug.block, **clusters)
-    cuda_tma.launch(stream, config, kernel, *descriptors, *buffers, bug.tiles)
-    stream.sync()
-    print("launched")
+def _help(known: list[str] = []) -> str:  # noqa: B006  # asked for once
+    if not known:
+        known.append(subprocess.run(["compute-sanitizer", "--help"], capture_output=True, text=True).stdout)
+    return known[0]
 
 
-def _versions() -> str:
-    said = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", "--id=0"]
-    gpu = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
-    return f"{gpu}; compute-sanitizer {re.search(r'[0-9]+(?:[.][0-9]+)+', said).group()}"
+# ---- our own column, and where all this ran ----
 
 
-_PAGE = """# Beside other tools
+def _judged(wanted: Iterable[Case]) -> Iterator[Record]:
+    for case in wanted:
+        found = simulated(case).findings
+        ours = [finding for finding in found if finding.kind == case.kind] or list(found)
+        first = ours[0] if ours else None
+        said = f"{first.severity}: {first.kind}, line {first.source[-1].line}" if first and first.source else ""
+        yield {"key": f"{case.name}|simulator", "said": said, "culprit": case.culprit, "kind": case.kind}
 
-Generated by `python tools/compare_sanitizers.py`: {versions}. Each kernel of `tests/real_bugs/`, before its mend, on
-the simulator, on the GPU without a tool, and under each tool of compute-sanitizer: how many reports, and the first of
-them. A launch that had not ended after {patience} s hangs.
 
-| kernel | culprit's line | simulator | GPU | {columns} |
-|---|---|---|---{lines}|
-{rows}
-"""
+def _machine() -> Record:
+    def said(*command: str) -> str:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+    version = re.findall(r"[0-9]+(?:[.][0-9]+)+", said("compute-sanitizer", "--version"))
+    gpu = said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", "--id=0")
+    return {"key": "machine", "gpu": gpu, "compute_sanitizer": version[0] if version else "of unknown version"}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """As the head of this file says."""
+    parser = argparse.ArgumentParser(description="What the simulator and compute-sanitizer say of wrong kernels.")
+    folder = Path(os.environ.get("OUT", ROOT / "build"))
+    parser.add_argument("--results", type=Path, default=folder / "compare_sanitizers.jsonl", metavar="FILE")
+    parser.add_argument("--only", default="", metavar="TEXT", help="kernels whose name has it")
+    parser.add_argument("--jobs", type=int, default=max(1, min(14, (os.cpu_count() or 4) - 2)), metavar="N")
+    parser.add_argument("--limit-s", type=float, default=360, metavar="N", help="no process is started after so long")
+    parser.add_argument("--page", action="store_true", help="run nothing")
+    given = parser.parse_args(argv)
+    wanted = [case for case in cases() if given.only in case.name]
+    runner = Runner(given.results, given.jobs)
+    if not given.page:
+        if shutil.which("compute-sanitizer") is None:
+            parser.error("compute-sanitizer is not on PATH")
+        runner.keep(_machine())
+
+        def ours() -> None:
+            for record in _judged(wanted):
+                runner.keep(record)
+
+        runner.run(jobs_of(wanted), time.monotonic() + given.limit_s, ours)
+    text = page(runner.records(), wanted)
+    for path in (ROOT / "docs" / "compare_sanitizers.md", given.results.with_suffix(".md")):
+        path.write_text(text, "utf-8")
+    print(text.split("\n## ")[0])
+
 
 if __name__ == "__main__":
-    if names := sys.argv[1:]:
-        run_on_gpu(next(bug for bug in real_bugs() if bug.name == names[0]))
-    else:
-        (ROOT / "docs" / "sanitizers.md").write_text(page())
+    main()

@@ -1,0 +1,98 @@
+"""The kernels that tools are compared on: bugs of public repositories, and one kernel with ten planted ones."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parent.parent))
+
+from cuda_tma import simulate
+from tests.real_bugs import RealBug, real_bugs
+from tests.test_sanitize import BUGS, SOURCE, line_of
+
+__all__ = ["ELEMENTS", "Case", "cases", "simulated"]
+
+ELEMENTS = 4096  # of each array
+# Whose names an argument may have: maps of "in" and "out", the arrays, the number of tiles.
+_ARGUMENTS = ("source", "target", "in", "out", "tiles")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel before and after its mend, and its launch.
+
+    Attributes
+    ----------
+    name : str
+    source, mended : str
+    kind : str
+        Of the finding; empty if nothing is wrong.
+    culprit : int
+        Its line; 0 if nothing is wrong.
+    grid, block, cluster, tiles : int
+    box : tuple of int
+        Of both maps, in tensor order.
+    order : str
+        Of asynchronous copies on the simulator.
+    arguments : tuple of str
+        What each parameter is given: ``source`` and ``target``, maps of the arrays ``in`` and ``out``; an array, there
+        is ``other`` besides; ``tiles``.
+    """
+
+    name: str
+    source: str
+    mended: str
+    kind: str
+    culprit: int
+    grid: int = 1
+    block: int = 256
+    cluster: int = 1
+    tiles: int = 4
+    box: tuple[int, ...] = (256,)
+    order: str = "early"
+    arguments: tuple[str, ...] = _ARGUMENTS
+
+    def launch(self, is_mended: bool) -> dict[str, Any]:
+        """What a process that runs it is told."""
+        return {**asdict(self), "source": self.mended if is_mended else self.source, "elements": ELEMENTS}
+
+
+def cases() -> list[Case]:
+    """All: the planted ones first."""
+    return [*_planted(), *map(_real, real_bugs())]
+
+
+def _planted() -> list[Case]:
+    arguments = ("source", "target", "other", "tiles")
+    right = f"#define BUG 0\n#line 1\n{SOURCE}"
+    made = [Case("V0 (nothing wrong)", right, right, "", 0, arguments=arguments)]
+    for bug, kind, where, _, _ in BUGS:
+        source = f"#define BUG {bug}\n#line 1\n{SOURCE}"
+        made.append(Case(f"V{bug}", source, right, kind, line_of(where), arguments=arguments))
+    return made
+
+
+def _real(bug: RealBug) -> Case:
+    launch = (bug.grid, bug.block, bug.cluster, bug.tiles, bug.box, bug.order)
+    mended = f"#define FIXED 1\n#line 1\n{bug.source}"
+    return Case(bug.name, bug.source, mended, bug.kind, bug.culprit, *launch)
+
+
+def simulated(case: Case) -> simulate.Report:
+    """What the simulator finds in it."""
+    gpu = simulate.Device()
+    arrays = {
+        "in": np.arange(ELEMENTS, dtype=np.int32),
+        **{name: np.zeros(ELEMENTS, np.int32) for name in ("out", "other")},
+    }
+    given: dict[str, Any] = {**arrays, "tiles": case.tiles}
+    for name, of in (("source", "in"), ("target", "out")):
+        given[name] = gpu.create_tensor_map(arrays[of].reshape(-1, *case.box[1:]), box_dim=case.box)
+    config = simulate.Config(case.grid // case.cluster, case.block, case.cluster)
+    arguments = [given[name] for name in case.arguments]
+    return gpu.launch(config, gpu.compile(case.source, "kernel"), *arguments, order=case.order)
