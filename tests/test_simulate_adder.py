@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cuda_tma.simulate.formats import FORMATS
-from cuda_tma.simulate.matrix.adder import NARROW, multiply_add, multiply_add_as_f16
+from cuda_tma.simulate.matrix.adder import NARROW, multiply_add, multiply_add_as_f16, multiply_add_to
+from cuda_tma.simulate.matrix.fragments import rows_to_sums, sums_to_rows
 
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 import replay_wgmma
 from record_wgmma import operands
+from wgmma_cases import FORMATS as BITS
 from wgmma_cases import FORMS, Form
+from wgmma_model import adder_of, multiply
 
 _, RECORDED = replay_wgmma.read(str(Path(__file__).parent / "data" / "wgmma_sm90.npz"))
 FLOATING = [form for form in FORMS if form.sums != "s32"]
@@ -43,13 +48,59 @@ def test_recorded(form, instruction):
     assert np.count_nonzero(found != RECORDED[f"{form}/{instruction}"]) == 0
 
 
-def test_many_groups_are_as_each_alone():
-    """The work is done in parts: more groups than one part has."""
-    form = FORMS[0]
-    a, b, c = (np.concatenate([array] * 5) for array in operands(form))
-    recorded = RECORDED[f"{form}/wgmma"]
-    assert len(a) * 64 * 8 > 2**14
-    assert np.array_equal(result(form, a, b, c), np.concatenate([recorded] * 5))
+def drawn(rng: np.random.Generator, element: str, shape: tuple[int, ...], suite: str) -> np.ndarray:
+    """Bits of a type: any; with exponents so near that terms are cut in part; or often subnormal, infinite or NaN."""
+    format = BITS[element]
+    if suite == "any":
+        bits = rng.integers(0, 2 ** (8 * format.itemsize), shape)
+    else:
+        exponent = rng.integers(-9, 5, shape)
+        if suite == "ends":
+            exponent = np.where(rng.random(shape) < 0.3, exponent, format.least - 1)
+        bits = format.bits(rng.integers(0, 2, shape), exponent, rng.integers(0, 2**format.mantissa_bits, shape))
+        if suite == "ends":
+            bits = np.where(rng.random(shape) < 0.03, rng.choice(format.special, shape), bits)
+    return bits.astype(f"u{format.itemsize}")
+
+
+@pytest.mark.parametrize("suite", ["any", "near", "ends"])
+@pytest.mark.parametrize("form", FLOATING, ids=str)
+def test_any_bits(form, suite):
+    """Beside the model in integers; K of one instruction, and of the shortest mma.sync."""
+    rng = np.random.default_rng(zlib.crc32(f"{form}{suite}".encode()))
+    for k, columns in ((form.k, 40), (form.k // 2, 8)):
+        shapes = ((5, 16, k), (5, columns, k), (5, 16, columns))
+        a, b, c = (
+            drawn(rng, element, shape, suite)
+            for element, shape in zip((form.a, form.b, form.sums), shapes, strict=True)
+        )
+        short = dataclasses.replace(adder_of(form), group=k)
+        assert np.array_equal(result(form, a, b, c), multiply(form, a, b, c, adder=short))
+
+
+@pytest.mark.parametrize("form", [form for form in FLOATING if form.sums == "f32"], ids=str)
+@pytest.mark.parametrize("add", [False, True])
+def test_in_registers(form, add):
+    """Bit for bit what is found outside of them, wherever the registers lie; no other register changes."""
+    rng = np.random.default_rng(7)
+    n, lanes, rows = 24, np.array([256, 0, 512]), rng.permutation(40)[:12]
+    a, b = (drawn(rng, element, (3, size, form.k), "ends") for element, size in ((form.a, 64), (form.b, n)))
+    b_of = np.array([2, 0, 2])
+    registers = drawn(rng, "f32", (40, 640), "ends").view(np.float32)
+    expected = registers.copy()
+    at = np.ix_(rows, (lanes[:, None] + np.arange(128)).ravel())
+    c = sums_to_rows(registers[at]).reshape(3, 64, n).view(np.uint32) if add else None
+    found = result(form, a, b[b_of], c).view(np.float32)
+    expected[at] = rows_to_sums(found.reshape(-1, n))
+    with np.errstate(all="ignore"):
+        left, right = decoded(form.a, a), decoded(form.b, b)
+    multiply_add_to(registers, rows, lanes, left, right, b_of, (form.a, form.b), add)
+    assert np.array_equal(registers.view(np.uint32), expected.view(np.uint32))
+
+
+def test_more_than_an_instruction_has_is_refused():
+    with pytest.raises(ValueError, match="16 x 264 sums of 16 products are more than an instruction has"):
+        multiply_add(np.zeros((1, 16, 16)), np.zeros((1, 264, 16)), None, ("f16", "f16"), "f32")
 
 
 def test_without_c():

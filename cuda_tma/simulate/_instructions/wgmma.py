@@ -55,67 +55,62 @@ class Product:
 
     def _multiply(self, group: Group, firsts: np.ndarray, scale: bool) -> None:
         """D = A * B + D of the warpgroups that begin at lanes `firsts`."""
-        wgmma, warpgroups = self._wgmma, firsts // WARPGROUP
+        wgmma = self._wgmma
         if self._a is None:
-            left = _fragments(group.views[VIEW[U32]])[_index(self._a_rows, warpgroups)].reshape(4, -1)
+            registers = group.views[VIEW[U32]]
+            fragments = registers.reshape(len(registers), -1, WARPGROUP)
+            left = fragments[np.ix_(self._a_rows, firsts // WARPGROUP)].reshape(4, -1)
         else:
-            left = self._pieces(group, firsts, self._addresses(wgmma.a_addresses, _of(self._a, group, firsts)))
-        right = self._pieces(group, firsts, self._addresses(wgmma.b_addresses, _of(self._b, group, firsts)))
-        sums, at = _fragments(group.views[self._d_view]), _index(self._d_rows, warpgroups)
-        before = sums[at].reshape(len(wgmma.d), -1) if scale else None
-        sums[at] = wgmma.multiply(left, right, before).reshape(len(wgmma.d), -1, WARPGROUP)
+            matrices, a_of = self._matrices(group, firsts, self._a, wgmma.a_addresses)
+            left = matrices[a_of]
+        right, b_of = self._matrices(group, firsts, self._b, wgmma.b_addresses)
+        wgmma.multiply_in(group.views[self._d_view], self._d_rows, firsts, left, right, b_of, scale)
 
-    def _addresses(self, find: Callable[[int], np.ndarray], descriptors: list[int]) -> list[np.ndarray]:
-        """Where the pieces lie that descriptors name."""
+    def _matrices(
+        self, group: Group, firsts: np.ndarray, read: Read, find: Callable[[int], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The matrices that descriptors name, uint8 [matrices, ..., 16], and which of them each warpgroup takes."""
+        machine = group.machine
+        ctas = machine.geometry.cta_of_lane[firsts].tolist()
+        named = [*zip(ctas, np.broadcast_to(read(group, selected(firsts)), firsts.shape).tolist(), strict=True)]
+        places = {each: i for i, each in enumerate(dict.fromkeys(named))}
+        which = np.array([places[each] for each in named], np.intp)
+        offsets = np.stack([self._addresses(find, descriptor) for _, descriptor in places])
+        self._check(machine.memory.shared_stop, offsets, firsts)
+        starts = np.array([cta for cta, _ in places]) * machine.memory.shared_pitch
+        positions = offsets + starts.reshape(-1, *(1,) * (offsets.ndim - 1))
+        if machine.observer is not None:
+            for first, place in zip(firsts.tolist(), which.tolist(), strict=True):
+                issue = Issue(machine, first, self._binder.instruction)
+                issue.observe("read", "shared", positions[place].ravel(), _PIECE.itemsize)
+        items = machine.memory.shared.typed(_PIECE)[positions // _PIECE.itemsize]
+        return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize), which
+
+    def _addresses(self, find: Callable[[int], np.ndarray], descriptor: int) -> np.ndarray:
+        """Where the pieces lie that a descriptor names."""
         try:
-            return [find(descriptor) for descriptor in descriptors]
+            return find(descriptor)
         except NotImplementedError as error:
             raise self._binder.unsupported(str(error)) from None
 
-    def _pieces(self, group: Group, firsts: np.ndarray, addresses: list[np.ndarray]) -> np.ndarray:
-        """The bytes that descriptors name, uint8 [warpgroups, ..., 16]."""
-        machine = group.machine
-        offsets = np.stack(addresses)
-        if int(offsets.min()) < SHARED_START or int(offsets.max()) + _PIECE.itemsize > machine.memory.shared_stop:
+    def _check(self, stop: int, offsets: np.ndarray, firsts: np.ndarray) -> None:
+        first, last = int(offsets.min()), int(offsets.max()) + _PIECE.itemsize - 1
+        if first < SHARED_START or last >= stop:
             raise Fault(
                 "out-of-bounds",
-                f"wgmma reads shared memory from byte {int(offsets.min()) - SHARED_START} to "
-                f"{int(offsets.max()) + 15 - SHARED_START}, and the CTA has "
-                f"{machine.memory.shared_stop - SHARED_START}: see the descriptor",
+                f"wgmma reads shared memory from byte {first - SHARED_START} to {last - SHARED_START}, and the CTA has "
+                f"{stop - SHARED_START}: see the descriptor",
                 firsts,
                 self._binder.instruction,
             )
-        ctas = machine.geometry.cta_of_lane[firsts].reshape(-1, *(1,) * (offsets.ndim - 1))
-        positions = ctas * machine.memory.shared_pitch + offsets
-        if machine.observer is not None:
-            for first, places in zip(firsts.tolist(), positions, strict=True):
-                issue = Issue(machine, first, self._binder.instruction)
-                issue.observe("read", "shared", places.ravel(), _PIECE.itemsize)
-        items = machine.memory.shared.typed(_PIECE)[positions // _PIECE.itemsize]
-        return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize)
 
 
-def _of(read: Read, group: Group, lanes: np.ndarray) -> list[int]:
-    return np.broadcast_to(read(group, selected(lanes)), lanes.shape).tolist()
-
-
-def _rows(binder: Binder, registers: tuple[Operand, ...]) -> Lanes:
-    """Rows of the matrix of 32-bit registers; a slice if they lie evenly."""
+def _rows(binder: Binder, registers: tuple[Operand, ...]) -> np.ndarray:
+    """Rows of the matrix of 32-bit registers."""
     found = [binder.code.register_rows[r.index][1] for r in registers if isinstance(r, Register)]
     if len(found) != len(registers):
         raise binder.unsupported("an operand that is no register")
-    rows = np.array(found, np.intp)
-    return selected(rows) if len(rows) and (np.diff(rows) > 0).all() else rows
-
-
-def _fragments(matrix: np.ndarray) -> np.ndarray:
-    """Registers of each warpgroup: [register, warpgroup, lane]."""
-    return matrix.reshape(len(matrix), -1, WARPGROUP)
-
-
-def _index(rows: Lanes, warpgroups: np.ndarray) -> tuple:
-    """Some registers of some warpgroups, among `_fragments`."""
-    return np.ix_(rows, warpgroups) if isinstance(rows, np.ndarray) else (rows, warpgroups)
+    return np.array(found, np.intp)
 
 
 @instruction(

@@ -12,10 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..formats import FORMATS
+from ._adder import add_to_fragments, add_to_rows
 
 NARROW = ("e4m3", "e5m2")
-_NONE = -10_000  # exponent of zero: two of them fit int16
-_ELEMENTS = 1 << 14  # of sums that are worked on at a time, so that they stay in the cache
 
 
 def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tuple[str, str], sums: str) -> np.ndarray:
@@ -37,9 +36,38 @@ def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tupl
     numpy.ndarray
         float64 [groups, m, n], numbers of `sums`; what is too large for f32 is as it was added.
     """
-    narrow = types[0] in NARROW
-    total = _added(a, b, c, types, sums, 13 if narrow else 25)
-    return FORMATS["f16"].round(total) if sums == "f16" else _toward_zero(total, 13 if narrow else 23)
+    found = np.zeros((len(a), a.shape[1], b.shape[1])) if c is None else c.astype(np.float64, order="C")
+    add_to_rows(np.ascontiguousarray(a), np.ascontiguousarray(b), found, *_precision(types, sums))
+    return FORMATS["f16"].round(found) if sums == "f16" else found
+
+
+def multiply_add_to(
+    registers: np.ndarray,
+    rows: np.ndarray,
+    lanes: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    b_of: np.ndarray,
+    types: tuple[str, str],
+    add: bool,
+) -> None:
+    """`multiply_add` of f32 sums, in place, in the registers of warpgroups.
+
+    Parameters
+    ----------
+    registers : numpy.ndarray
+        float32 [register, lane].
+    rows : numpy.ndarray of intp
+        Which registers hold the sums, as `fragments.sums_to_rows` has them.
+    lanes : numpy.ndarray of intp, [groups]
+        The first of each warpgroup.
+    b_of : numpy.ndarray of intp, [groups]
+        Which of `b` each warpgroup takes.
+    add : bool
+        Whether the sums begin with what the registers hold.
+    """
+    left, right = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    add_to_fragments(left, right, b_of, registers, rows, lanes, add, *_precision(types, "f32"))
 
 
 def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) -> np.ndarray:
@@ -56,47 +84,8 @@ def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) 
     return (product.astype(np.float32) + c.astype(np.float32)).astype(np.float64)
 
 
-def _added(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tuple[str, str], sums: str, fraction_bits: int
-) -> np.ndarray:
-    groups, rows, columns = len(a), a.shape[1], b.shape[1]
-    found = np.empty((groups, rows, columns))
-    step = max(1, _ELEMENTS // (rows * columns))
-    for first in range(0, groups, step):
-        part = slice(first, first + step)
-        found[part] = _sum_of_terms(a[part], b[part], None if c is None else c[part], types, sums, fraction_bits)
-    return found
-
-
-def _sum_of_terms(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tuple[str, str], sums: str, fraction_bits: int
-) -> np.ndarray:
-    """Exact in float64: a term has less than 27 bits, and there are at most 33."""
-    of_a, of_b = (_exponents(values, type_) for values, type_ in zip((a, b), types, strict=True))
-    shape = (len(a), a.shape[1], b.shape[1])
-    largest = np.full(shape, _NONE, np.int16) if c is None else _exponents(c, sums)
-    exponent = np.empty(shape, np.int16)
-    for i in range(a.shape[-1]):
-        np.add(of_a[:, :, None, i], of_b[:, None, :, i], out=exponent)
-        np.maximum(largest, exponent, out=largest)
-    last = np.where(largest > _NONE // 2, largest, 0).astype(np.int32) - fraction_bits
-    per_unit = np.ldexp(1.0, -last)
-    total = np.zeros(shape) if c is None else np.trunc(c * per_unit)
-    term = np.empty(shape)
-    for i in range(a.shape[-1]):
-        np.multiply(a[:, :, None, i], b[:, None, :, i], out=term)
-        np.multiply(term, per_unit, out=term)
-        total += np.trunc(term, out=term)
-    return np.ldexp(total, last) + 0.0  # no sum is -0
-
-
-def _exponents(values: np.ndarray, type_: str) -> np.ndarray:
-    _, exponent = np.frexp(values)
-    return np.where(values == 0, _NONE, np.maximum(exponent - 1, FORMATS[type_].least_exponent)).astype(np.int16)
-
-
-def _toward_zero(values: np.ndarray, fraction_bits: int) -> np.ndarray:
-    """float64 as f32 with so many bits behind the first, but not yet infinite where it is too large."""
-    _, exponent = np.frexp(values)
-    unit = np.ldexp(1.0, np.maximum(exponent - 1 - fraction_bits, FORMATS["f32"].least_exponent - 23))
-    return np.trunc(values / unit) * unit
+def _precision(types: tuple[str, str], sums: str) -> tuple[tuple[int, ...], int, int]:
+    """The least exponents of three types; bits of a term below the largest exponent; bits of a sum behind its first."""
+    narrow = types[0] in NARROW
+    least = tuple(FORMATS[each].least_exponent for each in (*types, sums))
+    return least, 13 if narrow else 25, 52 if sums == "f16" else 13 if narrow else 23

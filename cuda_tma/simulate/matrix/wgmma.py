@@ -9,13 +9,12 @@ import numpy as np
 
 from ..errors import UnsupportedInstruction
 from ..ptx import Immediate, Instruction, Operand, Vector
-from .adder import multiply_add
+from .adder import multiply_add, multiply_add_to
 from .descriptor import piece_addresses
 from .elements import Sums, decoded, element_bytes
 from .fragments import rows_of_16, rows_to_sums, sums_to_rows
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
-_AT_ONCE = 4  # warpgroups whose sums stay in a cache
 _NARROW = ("e4m3", "e5m2")
 # Types of A and B by that of the sums; A and B are of one type, or both of a pair that may be mixed.
 _INPUTS = {"f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _NARROW), "s32": (("s8", "u8"),)}
@@ -86,29 +85,59 @@ class Wgmma:
         numpy.ndarray
             The new registers.
         """
-        parts = []
-        for first in range(0, len(b), _AT_ONCE):
-            groups, lanes = slice(first, first + _AT_ONCE), slice(128 * first, 128 * (first + _AT_ONCE))
-            left = a[:, lanes] if self.a_in_registers else a[groups]
-            parts.append(self._product(left, b[groups], None if d is None else d[:, lanes]))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        shape, dtype = (len(self.d), 128 * len(b)), self.sums.register_dtype
+        found = np.zeros(shape, dtype) if d is None else np.array(d, dtype)
+        groups = np.arange(len(b))
+        self.multiply_in(found, np.arange(len(self.d)), 128 * groups, a, b, groups, d is not None)
+        return found
 
-    def _product(self, a: np.ndarray, b: np.ndarray, d: np.ndarray | None) -> np.ndarray:
-        groups = len(b)
+    def multiply_in(
+        self,
+        registers: np.ndarray,
+        rows: np.ndarray,
+        lanes: np.ndarray,
+        a: np.ndarray,
+        b: np.ndarray,
+        b_of: np.ndarray,
+        add: bool,
+    ) -> None:
+        """D = A * B, or with `add` A * B + D, where the registers of warpgroups are.
+
+        Parameters
+        ----------
+        registers : numpy.ndarray
+            [register, lane] of `sums.register_dtype`, of which D are `rows`.
+        lanes : numpy.ndarray of intp, [warpgroups]
+            The first of each warpgroup.
+        a, b : numpy.ndarray
+            As `multiply` takes them, but that warpgroups may share a B.
+        b_of : numpy.ndarray of intp, [warpgroups]
+            Which of `b` each takes.
+        """
+        left, right, types = self._left(a), _matrix(b, self.b_type, self.b_mn_major), (self.a_type, self.b_type)
+        if self.sums.type == "f32":
+            multiply_add_to(registers, rows, lanes, left, right, b_of, types, add)
+            return
+        fragments = registers.reshape(len(registers), -1, 128)
+        at = np.ix_(rows, lanes // 128)
+        with np.errstate(all="ignore"):
+            c = self._sums(fragments[at].reshape(len(rows), -1)) if add else None
+            if self.sums.type == "s32":
+                found = left @ right[b_of].swapaxes(1, 2) + (0 if c is None else c)
+            else:
+                found = multiply_add(left, right[b_of], c, types, self.sums.type)
+            packed = self.sums.pack(rows_to_sums(found.reshape(-1, self.n)))
+        fragments[at] = packed.reshape(len(rows), -1, 128)
+
+    def _left(self, a: np.ndarray) -> np.ndarray:
         if self.a_in_registers:
-            left = decoded(rows_of_16(a), self.a_type).reshape(groups, 64, self.k)
+            left = decoded(rows_of_16(a), self.a_type).reshape(-1, 64, self.k)
         else:
             left = _matrix(a, self.a_type, self.a_mn_major)
-        right = _matrix(b, self.b_type, self.b_mn_major)
-        if self.a_sign * self.b_sign < 0:
-            left = -left
-        with np.errstate(all="ignore"):
-            c = None if d is None else sums_to_rows(self.sums.unpack(d)).reshape(groups, 64, self.n)
-            if self.sums.type == "s32":
-                rows = left @ right.swapaxes(1, 2) + (0 if c is None else c)
-            else:
-                rows = multiply_add(left, right, c, (self.a_type, self.b_type), self.sums.type)
-            return self.sums.pack(rows_to_sums(rows.reshape(groups * 64, self.n)))
+        return -left if self.a_sign * self.b_sign < 0 else left
+
+    def _sums(self, registers: np.ndarray) -> np.ndarray:
+        return sums_to_rows(self.sums.unpack(registers)).reshape(-1, 64, self.n)
 
 
 def _matrix(pieces: np.ndarray, type_: str, mn_major: bool) -> np.ndarray:
