@@ -128,6 +128,18 @@ def test_a_difference_is_named(twice):
     )
 
 
+@pytest.mark.parametrize(("settings", "found"), [({}, {"race": 15, "early-exit": 12}), ({"sanitize": False}, {})])
+def test_what_is_wrong_is_found_too(gpu, settings, found):
+    kernel = compiled_kernel(gpu.driver, SOURCE.replace("    full.wait(0);\n", ""), "twice")
+    given, out = gpu.array(4, 8), gpu.array(32)
+    params = cuda_tma.params_of(given, cuda_tma.parameters_of(kernel)["map"].map_type.options)
+    descriptor = cuda_tma.TensorMapDescriptor.from_bytes(cuda_tma.encode(params))
+    with simulate.watch(**settings) as launches:
+        cuda_tma.launch(STREAM, ONE_WARP, kernel, descriptor, out.ctypes.data)
+    (watched,) = launches
+    assert {each.kind: each.source[-1].line for each in watched.report.errors} == found
+
+
 def test_a_prepared_launch_is_one_still(twice):
     kernel, tensor_map, out, error = twice
     with simulate.watch() as found:

@@ -24,12 +24,14 @@ from ._copied_memory import CopiedMemory, Difference
 from ._decode import decode
 from ._machine import Settings
 from ._module import load_variables
+from ._observe import Observer
 from ._run import run
 from .config import Config
 from .errors import ParseError, UnsupportedInstruction
 from .findings import Report
 from .kernel import kernel_of
 from .ptx import Module, Variable, parse
+from .sanitize import Sanitizer
 
 __all__ = ["Difference", "Watched", "watch"]
 
@@ -65,6 +67,8 @@ def watch(
     ptx: Iterable[Any] = (),
     launches_of_each: int | None = None,
     most_bytes: int = 1 << 32,
+    sanitize: bool = True,
+    strict: bool = False,
     **settings: Any,
 ) -> Iterator[list[Watched]]:
     """Run every launch of a block on the simulator, too, and compare what both leave in memory.
@@ -83,6 +87,9 @@ def watch(
         How many launches of each kernel are watched, the first ones; None for all.
     most_bytes : int
         A launch that reaches more is not watched.
+    sanitize, strict : bool
+        As of :class:`Device`: whether missing synchronisation is looked for, which takes time, and whether what is
+        disputed is an error.
     **settings
         ``order``, ``seed`` and ``max_steps`` of :meth:`Device.launch`.
 
@@ -105,12 +112,15 @@ def watch(
         with simulate.watch() as launches:
             cuda_tma.launch(stream, config, kernel, a, b, c)
         assert not any(launch.differences for launch in launches)
+        for launch in launches:
+            launch.report.raise_for_errors()
     """
     import cuda_tma
 
     names = vars(cuda_tma)
     own = {name: names[name] for name in ("launch", "prepare")}
-    watcher = _Watcher(own["launch"], ptx, launches_of_each, most_bytes, Settings(**settings))
+    observer = partial(Sanitizer, strict) if sanitize else lambda: None
+    watcher = _Watcher(own["launch"], ptx, launches_of_each, most_bytes, Settings(**settings), observer)
     names.update(launch=watcher.launch, prepare=watcher.prepare)
     try:
         yield watcher.found
@@ -143,9 +153,15 @@ class _Watcher:
     """Launches, and what was found of them."""
 
     def __init__(
-        self, launch: Any, ptx: Iterable[Any], launches_of_each: int | None, most_bytes: int, settings: Settings
+        self,
+        launch: Any,
+        ptx: Iterable[Any],
+        launches_of_each: int | None,
+        most_bytes: int,
+        settings: Settings,
+        observer: Callable[[], Observer | None],
     ):
-        self._launch, self._ptx, self._settings = launch, ptx, settings
+        self._launch, self._ptx, self._settings, self._observer = launch, ptx, settings, observer
         self._launches_of_each, self._most_bytes = launches_of_each, most_bytes
         self._counts: Counter[_Source] = Counter()
         self._one_at_a_time = RLock()
@@ -224,7 +240,7 @@ class _Watcher:
         program = decode(module, source.lowered_name, variables)
         simulated = kernel_of(source.ptx, program, None, (), source.dynamic_shared_bytes)
         block = _block(program.entry.function.params, arguments)
-        return run(simulated, Config.of(config), block, memory, self._settings), memory
+        return run(simulated, Config.of(config), block, memory, self._settings, self._observer()), memory
 
 
 def _text(given: Any) -> str:

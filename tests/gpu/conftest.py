@@ -76,7 +76,7 @@ def watched(request):
         yield
         return
     each = getattr(request.module, "WATCHED_LAUNCHES", 2)
-    with simulate.watch(ptx=modules.PROGRAMS, launches_of_each=each) as launches:
+    with simulate.watch(ptx=modules.PROGRAMS, launches_of_each=each, sanitize=False) as launches:
         yield
     _watched.extend(launches)
     for number, launch in enumerate(launches):

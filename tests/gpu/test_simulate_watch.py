@@ -60,7 +60,7 @@ def test_scripts(device, name):
 @pytest.mark.parametrize("name", ["copy_2d", "transpose", "kv_tiles", "gemm", "conv_im2col", "grouped_gemm"])
 def test_cases(device, name):
     """With copies that take effect as late as they may."""
-    with simulate.watch(order="late") as launches:
+    with simulate.watch(order="late", sanitize=False) as launches:
         for _, ours, rivals, *_ in example(name).cases([*sizes(name)]):
             for run in (ours, *rivals.values()):  # what the case checks is what all of them left
                 run()
@@ -82,3 +82,29 @@ def test_another_kernel_on_the_simulator_is_seen(device, monkeypatch):
     ((difference,),) = [launch.differences for launch in launches]
     assert (difference.count, difference.address) == (8, out.data_ptr())
     assert out.tolist() == [1] * 8
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_is_wrong_is_found_too(device, strict):
+    """A kernel that leaves the right bytes, by luck: on the GPU, and on the simulator."""
+    source = """#include <cuda_tma/tma.cuh>
+        extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, int* in) {
+            __shared__ __align__(128) int tile[32];
+            tile[threadIdx.x] = in[threadIdx.x];
+            __syncwarp();
+            if (threadIdx.x == 0) {
+                cuda_tma::store(map, cuda_tma::Coordinates{0}, tile);
+                cuda_tma::commit_group();
+                cuda_tma::wait_group<0>();
+            }
+        }"""
+    kernel = cuda_tma.compile(source, "kernel")
+    given = torch.arange(32, dtype=torch.int32, device="cuda")
+    out = torch.zeros_like(given)
+    tensor_map = cuda_tma.create_tensor_map(out, box_dim=(32,))
+    with simulate.watch(strict=strict) as launches:
+        cuda_tma.launch(device.default_stream, {"grid": 1, "block": 32}, kernel, tensor_map, given)
+    (launch,) = launches
+    (finding,) = launch.report.errors
+    assert (finding.kind, finding.source[-1].line, finding.other[-1].line) == ("missing-proxy-fence", 7, 4)
+    assert out.tolist() == given.tolist() and not launch.differences
