@@ -1,6 +1,6 @@
 """cuda_tma: TMA tensor maps for cuda.core. These are the public names."""
 
-from . import emulate
+from . import emulate, graph
 from ._launch.compile import compile
 from ._launch.launch import launch
 from ._launch.prepared import PreparedLaunch, prepare
@@ -82,6 +82,7 @@ __all__ = [
     "emulate",
     "encode",
     "encode_barrier",
+    "graph",
     "include_path",
     "launch",
     "parameters_of",

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, fields, replace
 import cuda_tma
 from cuda_tma._cuda import driver as _driver
 
-INVALID_VALUE = 1
+from .fake_graphs import GRAPH_SIGNATURES, INVALID_VALUE, FakeGraphs, Launch, array, i32, offsets, pointer, u32, u64
+
 STREAM_CAPTURE_UNSUPPORTED = 900
 CAPTURE_MODE_RELAXED = 2
 SHARED_MEMORY_BYTES = 227 * 1024  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 ERROR_NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
-u32, u64, i32, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p
 
 SIGNATURES = {
     "cuTensorMapEncodeTiled": (pointer, u32, u32, u64, *[pointer] * 4, u32, u32, u32, u32),
@@ -66,28 +66,11 @@ SIGNATURES = {
     "cuDevicePrimaryCtxGetState": (ctypes.c_int, ctypes.POINTER(u32), ctypes.POINTER(ctypes.c_int)),
     "cuDevicePrimaryCtxRetain": (ctypes.POINTER(u64), ctypes.c_int),
     "cuDevicePrimaryCtxRelease": (ctypes.c_int,),
-}
-
-
-def _array(kind, address, count):
-    return tuple((kind * count).from_address(address))
+} | GRAPH_SIGNATURES
 
 
 def _within(address, ranges):
     return any(low <= address < high for low, high in ranges)
-
-
-PARAMETERS_BEGIN = 0x210  # in the constant memory of sm_90, where they are aligned; offsets count from there
-
-
-def _offsets(sizes):
-    """Where parameters of these sizes lie in their block, as driver 580 says: a map that comes first at 112."""
-    offsets, end = [], PARAMETERS_BEGIN
-    for size in sizes:
-        alignment = min(size, 128 if size == 128 else 8)
-        offsets.append(-(-end // alignment) * alignment - PARAMETERS_BEGIN)
-        end = PARAMETERS_BEGIN + offsets[-1] + size
-    return offsets
 
 
 def _judged_as(params, compute_capability):
@@ -104,20 +87,7 @@ def _judged_as(params, compute_capability):
 
 
 @dataclass
-class Launch:
-    """What cuLaunchKernelEx was given: the bytes of each argument, and the configuration."""
-
-    function: int
-    arguments: list[bytes]
-    grid: tuple
-    block: tuple
-    shared_mem_bytes: int
-    stream: int
-    attributes: dict
-
-
-@dataclass
-class FakeDriver:
+class FakeDriver(FakeGraphs):
     """The state that the entry points read, and what was launched."""
 
     context: int = 0xC0DE
@@ -176,15 +146,15 @@ class FakeDriver:
 
     def cuTensorMapEncodeTiled(self, target, data_type, rank, address, dims, strides, box, steps, *enums):
         head = self._head(data_type, rank, address, dims, strides, steps, enums)
-        return self.write_map(target, cuda_tma.TiledParams(**head, box_dim=_array(u32, box, rank)))
+        return self.write_map(target, cuda_tma.TiledParams(**head, box_dim=array(u32, box, rank)))
 
     def cuTensorMapEncodeIm2col(
         self, target, data_type, rank, address, dims, strides, lower, upper, channels, pixels, steps, *enums
     ):
         head = self._head(data_type, rank, address, dims, strides, steps, enums)
         return self.write_map(target, cuda_tma.Im2colParams(
-            **head, pixel_box_lower_corner=_array(i32, lower, rank - 2),
-            pixel_box_upper_corner=_array(i32, upper, rank - 2), channels_per_pixel=channels, pixels_per_column=pixels,
+            **head, pixel_box_lower_corner=array(i32, lower, rank - 2),
+            pixel_box_upper_corner=array(i32, upper, rank - 2), channels_per_pixel=channels, pixels_per_column=pixels,
         ))  # fmt: skip
 
     def cuTensorMapEncodeIm2colWide(
@@ -201,8 +171,8 @@ class FakeDriver:
         """The parameters of all modes."""
         named = dict(zip(("interleave", "swizzle", "l2_promotion", "oob_fill"), enums, strict=True))
         return {
-            "data_type": data_type, "global_address": address, "global_dim": _array(u64, dims, rank),
-            "global_strides": _array(u64, strides, rank - 1), "element_strides": _array(u32, steps, rank), **named,
+            "data_type": data_type, "global_address": address, "global_dim": array(u64, dims, rank),
+            "global_strides": array(u64, strides, rank - 1), "element_strides": array(u32, steps, rank), **named,
         }  # fmt: skip
 
     def write_map(self, target, params):
@@ -298,7 +268,7 @@ class FakeDriver:
         if index >= len(sizes):
             return INVALID_VALUE
         if index == 0 or self._parameters[0] != function:  # kept from one parameter to the next: there may be thousands
-            self._parameters = function, _offsets(sizes)
+            self._parameters = function, offsets(sizes)
         offset[0], size[0] = self._parameters[1][index], sizes[index]
         return 0
 
@@ -361,6 +331,6 @@ class FakeDriver:
         assert (arguments, pointer_key, size_key, end) == (None, 1, 2, 0)
         memory = ctypes.string_at(block, u64.from_address(size).value)
         sizes = self.kernels[function][1]
-        values = [memory[at : at + each] for at, each in zip(_offsets(sizes), sizes, strict=True)]
+        values = [memory[at : at + each] for at, each in zip(offsets(sizes), sizes, strict=True)]
         self.launches.append(Launch(function, values, tuple(words[:3]), tuple(words[3:6]), words[6], stream, found))
         return INVALID_VALUE if words[3] > 1024 else 0

@@ -44,6 +44,7 @@ DOOR_MODULES = {
     "_kernel_arg",
     "_tensor_map",
     "device",
+    "graph",
     "html",
     "parameters_of",
     "params_of",

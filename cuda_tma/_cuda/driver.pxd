@@ -10,6 +10,10 @@ ctypedef int CUresult
 ctypedef void* CUcontext
 ctypedef void* CUstream
 ctypedef void* CUfunction
+ctypedef void* CUgraph
+ctypedef void* CUgraphNode
+ctypedef void* CUgraphExec
+ctypedef void* CUuserObject
 
 cdef enum:
     CUDA_SUCCESS = 0
@@ -29,6 +33,16 @@ cdef struct LaunchConfigC:  # CUlaunchConfig
     CUstream stream
     LaunchAttribute* attributes
     uint32_t attribute_count
+
+cdef struct KernelNodeParams:  # CUDA_KERNEL_NODE_PARAMS_v2
+    CUfunction function
+    uint32_t grid_dim[3]
+    uint32_t block_dim[3]
+    uint32_t shared_mem_bytes
+    void** kernel_params
+    void** extra
+    CUfunction kernel   # a CUkernel, where function is NULL
+    CUcontext context   # of a CUkernel; NULL: the current one
 
 cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that order
     CUresult (*cuTensorMapEncodeTiled)(
@@ -66,6 +80,17 @@ cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that or
     CUresult (*cuDevicePrimaryCtxGetState)(int, uint32_t*, int*) noexcept nogil
     CUresult (*cuDevicePrimaryCtxRetain)(CUcontext*, int) noexcept nogil
     CUresult (*cuDevicePrimaryCtxRelease)(int) noexcept nogil
+    CUresult (*cuGraphAddKernelNode)(
+        CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const KernelNodeParams*) noexcept nogil
+    CUresult (*cuGraphDestroyNode)(CUgraphNode) noexcept nogil
+    CUresult (*cuGraphKernelNodeSetAttribute)(CUgraphNode, int, const void*) noexcept nogil
+    CUresult (*cuGraphKernelNodeGetParams)(CUgraphNode, KernelNodeParams*) noexcept nogil
+    CUresult (*cuGraphExecKernelNodeSetParams)(CUgraphExec, CUgraphNode, const KernelNodeParams*) noexcept nogil
+    CUresult (*cuStreamGetCaptureInfo)(
+        CUstream, int*, uint64_t*, CUgraph*, const CUgraphNode**, size_t*) noexcept nogil
+    CUresult (*cuUserObjectCreate)(CUuserObject*, void*, void*, uint32_t, uint32_t) noexcept nogil
+    CUresult (*cuUserObjectRelease)(CUuserObject, uint32_t) noexcept nogil
+    CUresult (*cuGraphRetainUserObject)(CUgraph, CUuserObject, uint32_t, uint32_t) noexcept nogil
 
 cdef Driver driver
 cdef bint driver_is_loaded

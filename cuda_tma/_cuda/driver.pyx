@@ -40,6 +40,15 @@ _ENTRY_POINTS = {
     "cuDevicePrimaryCtxGetState": 7000,
     "cuDevicePrimaryCtxRetain": 7000,
     "cuDevicePrimaryCtxRelease": 11000,
+    "cuGraphAddKernelNode": 12000,
+    "cuGraphDestroyNode": 10000,
+    "cuGraphKernelNodeSetAttribute": 11000,
+    "cuGraphKernelNodeGetParams": 12000,
+    "cuGraphExecKernelNodeSetParams": 12000,
+    "cuStreamGetCaptureInfo": 11030,
+    "cuUserObjectCreate": 11030,
+    "cuUserObjectRelease": 11030,
+    "cuGraphRetainUserObject": 11030,
 }
 _OPTIONAL = (
     "cuTensorMapEncodeIm2colWide", "cuTensorMapSetAllocationClass", "cuStreamGetGreenCtx", "cuKernelGetParamInfo",

@@ -27,6 +27,17 @@ cdef int require_contexts(tuple args, KnownStream stream) except -1:
     return 0
 
 
+cdef int require_contexts_in(tuple args, CUcontext context) except -1:
+    """As require_contexts(), of a context that is known: a graph's node has its own, not its stream's."""
+    cdef CUcontext own
+    for index, value in enumerate(args):
+        if Py_TYPE(value) == <PyTypeObject*>TensorMapDescriptor:
+            own = (<TensorMapDescriptor>value)._context
+            if own != context and not share_memory(own, context):
+                raise _foreign(index, <TensorMapDescriptor>value, context)
+    return 0
+
+
 cdef int require_context_of_tensors(tuple args, Signature signature, CUcontext made, KnownStream stream) except -1:
     """Refuse tensors whose maps were made in another context than the stream's."""
     cdef CUcontext context = _context_of(stream)

@@ -1,10 +1,16 @@
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, final
 
 from cuda.core import GraphBuilder, Kernel, LaunchConfig, Stream
 from typing_extensions import disjoint_base
 
 from .launch import _CudaStream
+
+@final
+class Arguments: ...
+
+@final
+class Bound: ...
 
 @disjoint_base
 class PreparedLaunch:
@@ -12,6 +18,8 @@ class PreparedLaunch:
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Any: ...
     def __setitem__(self, index: int, value: object, /) -> None: ...
+    @property
+    def parameter_block(self) -> bytes: ...
     def __call__(self, stream: Stream | GraphBuilder | _CudaStream) -> None: ...
 
 def packed_in(launch: PreparedLaunch) -> tuple[Kernel, LaunchConfig | Mapping[str, Any], tuple[bytes, ...]]: ...

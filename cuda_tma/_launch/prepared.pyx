@@ -5,14 +5,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport Py_SIZE
 from libc.string cimport memcpy
 
-from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUfunction, CUresult, LaunchConfigC, ensure_driver
+from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, ensure_driver
 from .._kernel_arg cimport pack, pack_all, takes_tensor
 from .._read.index cimport checked_index
 from .._read.stream cimport KnownStream, is_open, known_stream
 from .._tensor_map cimport TensorMapDescriptor
 from .call cimport call_driver, function_on, refused
 from .contexts cimport require_contexts
-from .launch_config cimport Configuration, configuration_of
+from .launch_config cimport configuration_of
 from .shared_memory cimport allow_shared_memory
 from .signature cimport Parameter, Signature, signature_of, where
 from .typed_map cimport TypedMap, describe_tensor
@@ -26,37 +26,28 @@ cdef inline unsigned char* _bytes_of(object block) noexcept:
 
 
 @cython.final
-cdef class _Arguments:
-    """Arguments, and their block. Nothing of it changes: the driver may read it."""
-
-    cdef tuple values
-    cdef tuple maps  # the same, but for each tensor that a map was made of, the descriptor
-    cdef bytes block
+cdef class Arguments:
+    pass
 
 
 @cython.final
-cdef class _Bound:
-    """A block, for one stream: its context is the descriptors', and the function is the kernel in it."""
-
-    cdef KnownStream stream
-    cdef CUfunction function
-    cdef LaunchConfigC native
-    cdef bytes block
+cdef class Bound:
+    pass
 
 
-cdef _Arguments _pack_arguments(Signature signature, tuple values):
-    cdef _Arguments new = _Arguments.__new__(_Arguments)
+cdef Arguments _pack_arguments(Signature signature, tuple values):
+    cdef Arguments new = Arguments.__new__(Arguments)
     cdef CUcontext made
     new.values = new.maps = values
     if len(values) == signature.count and signature.typed_maps:
         new.maps = tuple([
-            _map_of(&signature.parameters[index], value, None) for index, value in enumerate(values)])
+            map_of(&signature.parameters[index], value, None) for index, value in enumerate(values)])
     new.block = PyBytes_FromStringAndSize(NULL, signature.block_bytes)
     pack_all(signature, new.maps, NULL, _bytes_of(new.block), &made)
     return new
 
 
-cdef object _map_of(Parameter* parameter, object value, object before):
+cdef object map_of(Parameter* parameter, object value, object before):
     """The descriptor of a tensor that is given for a typed map; anything else as it is."""
     if (parameter.typed == NULL or type(value) is TensorMapDescriptor or not takes_tensor(parameter, value)):
         return value
@@ -73,8 +64,8 @@ cdef bytes _pack_argument(Parameter* parameter, object value):
     return packed
 
 
-cdef _Arguments _with_argument(_Arguments before, Parameter* parameter, object value, object map, bytes packed):
-    cdef _Arguments new = _Arguments.__new__(_Arguments)
+cdef Arguments _with_argument(Arguments before, Parameter* parameter, object value, object map, bytes packed):
+    cdef Arguments new = Arguments.__new__(Arguments)
     new.values = _replaced(before.values, parameter.index, value)
     new.maps = new.values if before.maps is before.values and map is value else _replaced(
         before.maps, parameter.index, map)
@@ -116,12 +107,6 @@ cdef class PreparedLaunch:
             step(stream)
     """
 
-    cdef object kernel, config
-    cdef Signature signature
-    cdef Configuration configuration
-    cdef _Arguments arguments
-    cdef _Bound bound  # these arguments, for the stream of the last launch; or None
-
     def __cinit__(self, kernel, config, *args):
         ensure_driver()
         self.kernel, self.config = kernel, config
@@ -138,12 +123,22 @@ cdef class PreparedLaunch:
     def __getitem__(self, index):
         return self.arguments.values[index]
 
+    @property
+    def parameter_block(self):
+        """The arguments as the driver takes them in one block: bytes, each argument at its parameter's offset.
+
+        The offsets are the driver's (``parameters_of(kernel)[i].offset_bytes``), and the first need not be 0: a map
+        lies where it is aligned in the kernel's constant memory. For launches by others, with
+        ``CU_LAUNCH_PARAM_BUFFER_POINTER`` (CUDA driver API, cuLaunchKernel); they keep nothing alive.
+        """
+        return bytes(memoryview(self.arguments.block))  # a copy: what the driver reads is nobody else's
+
     def __setitem__(self, index, value):
         cdef Parameter* parameter = &self.signature.parameters[
             checked_index(index, self.signature.count, "arguments")]
-        cdef object map = _map_of(parameter, value, self.arguments.maps[parameter.index])
+        cdef object map = map_of(parameter, value, self.arguments.maps[parameter.index])
         cdef bytes packed = _pack_argument(parameter, map)  # this may run Python, and so may other threads
-        cdef _Arguments before = None, new = None
+        cdef Arguments before = None, new = None
         while before is not self.arguments:
             before = self.arguments
             new = _with_argument(before, parameter, value, map, packed)
@@ -153,7 +148,7 @@ cdef class PreparedLaunch:
 
     def __call__(self, stream):
         """Launch on `stream`, with the arguments as they were packed."""
-        cdef _Bound bound = self.bound
+        cdef Bound bound = self.bound
         cdef CUresult result
         if bound is None or not is_open(bound.stream, stream):
             bound = _bind(self, stream)
@@ -162,10 +157,10 @@ cdef class PreparedLaunch:
             raise refused(result, self.signature, self.config)
 
 
-cdef _Bound _bind(PreparedLaunch launch, object stream):
+cdef Bound _bind(PreparedLaunch launch, object stream):
     """The arguments, for a stream, if the descriptors are its context's; kept for the next launch."""
-    cdef _Bound bound = _Bound.__new__(_Bound)
-    cdef _Arguments arguments = launch.arguments
+    cdef Bound bound = Bound.__new__(Bound)
+    cdef Arguments arguments = launch.arguments
     cdef KnownStream known = known_stream(stream)
     bound.stream, bound.block = known, arguments.block
     if launch.configuration.native.shared_mem_bytes != 0:

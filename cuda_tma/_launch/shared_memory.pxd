@@ -1,7 +1,11 @@
 """The limit on a kernel's dynamic shared memory."""
 
+from libc.stdint cimport uint32_t
+
+from .._cuda.driver cimport CUcontext
 from .._read.stream cimport KnownStream
 from .launch_config cimport Configuration
 from .signature cimport Signature
 
 cdef int allow_shared_memory(Configuration configuration, Signature signature, KnownStream stream) except -1
+cdef int allow_shared_memory_in(CUcontext context, uint32_t dynamic_bytes, Signature signature) except -1

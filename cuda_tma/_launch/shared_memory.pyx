@@ -24,15 +24,19 @@ cdef int allow_shared_memory(Configuration configuration, Signature signature, K
 
     The limit is raised at most once for each device, to all that the kernel leaves.
     """
-    cdef uint32_t dynamic_bytes = configuration.native.shared_mem_bytes
-    cdef CUcontext context = stream.context
+    allow_shared_memory_in(stream.context, configuration.native.shared_mem_bytes, signature)
+    configuration.allowed_in = stream.context_id
+    return 0
+
+
+cdef int allow_shared_memory_in(CUcontext context, uint32_t dynamic_bytes, Signature signature) except -1:
+    """The same for a context's device; for that of the current context if it is NULL, as a default stream's is."""
     cdef int device_id = device_of(context) if context != NULL else 0
-    if context == NULL:  # a default stream's is the current one
+    if context == NULL:
         enter_context(&context, &device_id)
     limit = signature.shared_limits.get(device_id)
     if limit is None or dynamic_bytes > limit:
         signature.shared_limits[device_id] = _raised_limit(signature, dynamic_bytes, device_id)
-    configuration.allowed_in = stream.context_id
     return 0
 
 

@@ -1,0 +1,342 @@
+"""Kernel nodes of CUDA graphs: added to a definition, changed in an executable graph, read back.
+
+A prepared launch has all that a node takes, checked. The driver copies arguments when it is given them, and holds none
+of what they point to: see keep_alive.
+"""
+
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport uintptr_t
+from libc.string cimport memcpy
+
+from .._cuda.driver cimport (
+    CUDA_SUCCESS, CUcontext, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUresult, KernelNodeParams, LaunchConfigC,
+    driver, ensure_driver, error_name, require_success)
+from .._kernel_arg cimport pack
+from .._read.context cimport enter_context
+from .._read.index cimport checked_index
+from .._read.property cimport Property, own_property, read_property
+from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor
+from .contexts cimport require_contexts_in
+from .launch_config cimport Configuration
+from .prepared cimport PreparedLaunch, map_of
+from .shared_memory cimport allow_shared_memory_in
+from .signature cimport Parameter, Signature, signature_of
+
+from cuda.core import Kernel
+
+from .._cuda.core import CUDAError
+from ..rules import graphs
+
+cdef enum:
+    PROGRAMMATIC_STREAM_SERIALIZATION = 6  # a CUlaunchAttributeID that is of streams alone
+    BUFFER_POINTER = 1                     # CU_LAUNCH_PARAM_BUFFER_POINTER
+
+
+cdef class NodeParameters:
+    """What the driver is told of a node, with a block of arguments of its own and a pointer to each.
+
+    Pointers, which every reader of a node knows, and not one block: graphs are looked at by others.
+    """
+
+    cdef Signature signature
+    cdef Configuration configuration
+    cdef CUcontext context
+    cdef KernelNodeParams native
+    cdef unsigned char* block
+
+    def __dealloc__(self):
+        PyMem_Free(self.native.kernel_params)
+        PyMem_Free(self.block)
+
+
+cdef NodeParameters _parameters_of(PreparedLaunch launch, CUcontext context):
+    """The parameters of a node in a context, which is the descriptors'."""
+    cdef NodeParameters new = NodeParameters.__new__(NodeParameters)
+    cdef KernelNodeParams* native = &new.native
+    cdef Signature signature = launch.signature
+    cdef const LaunchConfigC* config = &launch.configuration.native
+    cdef bytes block = launch.arguments.block
+    cdef Py_ssize_t index
+    require_contexts_in(launch.arguments.maps, context)
+    _require_attributes(launch.configuration)
+    if config.shared_mem_bytes != 0:
+        allow_shared_memory_in(context, config.shared_mem_bytes, signature)
+    new.signature, new.configuration, new.context = signature, launch.configuration, context
+    new.block = <unsigned char*>PyMem_Malloc(signature.block_bytes + 1)
+    native.kernel_params = <void**>PyMem_Malloc((signature.count + 1) * sizeof(void*))
+    if new.block == NULL or native.kernel_params == NULL:
+        raise MemoryError
+    memcpy(new.block, <const char*>block, signature.block_bytes)
+    for index in range(signature.count):
+        native.kernel_params[index] = new.block + signature.parameters[index].offset
+    native.kernel, native.context = signature.function, context
+    memcpy(native.grid_dim, config.grid_dim, sizeof(native.grid_dim))
+    memcpy(native.block_dim, config.block_dim, sizeof(native.block_dim))
+    native.shared_mem_bytes = config.shared_mem_bytes
+    return new
+
+
+cdef int _require_attributes(Configuration configuration) except -1:
+    for index in range(configuration.native.attribute_count):
+        if configuration.attributes[index].id == PROGRAMMATIC_STREAM_SERIALIZATION:
+            raise graphs.programmatic()
+    return 0
+
+
+# ---- adding ----
+
+
+def add_node(uintptr_t graph, PreparedLaunch launch, after):
+    """Add a kernel node to a CUgraph, behind other nodes, all as ints; the node, as an int. See cuda_tma.graph."""
+    cdef CUcontext context
+    cdef int device_id
+    cdef NodeParameters parameters
+    cdef CUgraphNode node = NULL
+    cdef size_t count = len(after)
+    cdef CUgraphNode* dependencies = <CUgraphNode*>PyMem_Malloc((count + 1) * sizeof(CUgraphNode))
+    cdef CUresult result
+    if dependencies == NULL:
+        raise MemoryError
+    try:
+        for index, each in enumerate(after):
+            dependencies[index] = <CUgraphNode><uintptr_t>each
+        enter_context(&context, &device_id)
+        parameters = _parameters_of(launch, context)
+        with nogil:
+            result = driver.cuGraphAddKernelNode(
+                &node, <CUgraph>graph, dependencies, count, &parameters.native)
+    finally:
+        PyMem_Free(dependencies)
+    if result != CUDA_SUCCESS:
+        raise CUDAError(graphs.refused_node(error_name(result), parameters.signature.name, "add"))
+    _set_attributes(node, parameters.configuration)
+    return <uintptr_t>node
+
+
+cdef int _set_attributes(CUgraphNode node, Configuration configuration) except -1:
+    """Clusters and cooperation, which are none of a node's parameters. A node that cannot have them is taken back."""
+    cdef CUresult result
+    for index in range(configuration.native.attribute_count):
+        result = driver.cuGraphKernelNodeSetAttribute(
+            node, configuration.attributes[index].id, configuration.attributes[index].value)
+        if result != CUDA_SUCCESS:
+            driver.cuGraphDestroyNode(node)
+            require_success(result, "cuGraphKernelNodeSetAttribute")
+    return 0
+
+
+# ---- changing ----
+
+
+cdef class ExecutableKernelNode:
+    """ExecutableKernelNode(graph, node, prepared)\n--
+
+    A kernel node of an executable graph, whose arguments can be changed for the graph's next launches.
+
+    ``live[i] = value`` gives the node one argument, checked as by :func:`cuda_tma.launch`, and all others as they are
+    here; ``live.update(prepared)`` gives it a whole prepared launch. What is refused changes nothing. Launches that
+    were made keep what they had. It keeps the graph, and the arguments that the node has by it, alive as long as it
+    lives itself.
+
+    As CUDA has it, a graph is changed and launched by one thread at a time (CUDA driver API, "Graph object thread
+    safety"), and clusters and cooperation stay what they were when the node was added.
+
+    Parameters
+    ----------
+    graph : cuda.core.graph.Graph, cuda.bindings CUgraphExec or int
+        The executable graph: of :func:`add_kernel_node`, or captured.
+    node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
+        The node in the definition that the graph was instantiated from.
+    prepared : PreparedLaunch
+        Kernel, configuration and arguments of the node, as it has them now. None is sent before something changes.
+
+    Raises
+    ------
+    TensorMapError
+        If a descriptor is of another context than the current one.
+    CUDAError
+        If the driver refuses the change, as it does of a node that is none of the graph's.
+
+    Examples
+    --------
+    ::
+
+        live = cuda_tma.graph.ExecutableKernelNode(graph, node, prepared)
+        live[0] = cuda_tma.create_tensor_map(other, options)
+        graph.launch(stream)
+    """
+
+    cdef object graph, node    # whose the handles are
+    cdef Property is_closed
+    cdef CUgraphExec executable
+    cdef CUgraphNode handle
+    cdef NodeParameters parameters
+    cdef list values, maps
+
+    def __cinit__(self, graph, node, PreparedLaunch prepared not None):
+        cdef CUcontext context
+        cdef int device_id
+        ensure_driver()
+        self.graph, self.node = graph, node
+        self.is_closed = own_property(type(graph), "is_closed")
+        self.executable = <CUgraphExec>handle_of(graph, "graph")
+        self.handle = <CUgraphNode>handle_of(node, "node")
+        enter_context(&context, &device_id)
+        self._put(_parameters_of(prepared, context), prepared)
+
+    def __init__(self, graph, node, prepared):
+        pass  # all is done, once
+
+    cdef int _put(self, NodeParameters parameters, PreparedLaunch launch) except -1:
+        self.parameters = parameters
+        self.values, self.maps = list(launch.arguments.values), list(launch.arguments.maps)
+        return 0
+
+    def __len__(self):
+        return self.parameters.signature.count
+
+    def __getitem__(self, index):
+        return self.values[index]
+
+    def __setitem__(self, index, value):
+        cdef NodeParameters parameters = self.parameters
+        cdef Parameter* parameter = &parameters.signature.parameters[
+            checked_index(index, parameters.signature.count, "arguments")]
+        cdef unsigned char room[MAP_BYTES]
+        cdef unsigned char before[MAP_BYTES]
+        cdef unsigned char* slot = parameters.block + parameter.offset
+        cdef CUresult result
+        if parameter.size > MAP_BYTES:
+            raise graphs.large_argument(parameter.index, parameter.size)
+        map = map_of(parameter, value, self.maps[parameter.index])
+        pack(parameter, map, room)
+        if type(map) is TensorMapDescriptor and (<TensorMapDescriptor>map)._context != parameters.context:
+            require_contexts_in((map,), parameters.context)
+        memcpy(before, slot, parameter.size)
+        memcpy(slot, room, parameter.size)
+        result = self._send(parameters)
+        if result != CUDA_SUCCESS:
+            memcpy(slot, before, parameter.size)
+            self._refuse(result, parameters)
+        self.values[parameter.index], self.maps[parameter.index] = value, map
+
+    def update(self, PreparedLaunch prepared not None):
+        """Give the node all of a prepared launch: its kernel, configuration and arguments.
+
+        Parameters
+        ----------
+        prepared : PreparedLaunch
+            Of the same clusters and cooperation as the node.
+
+        Raises
+        ------
+        TensorMapError, CUDAError
+            As the class says; the node is then as it was.
+        """
+        cdef NodeParameters parameters
+        cdef CUresult result
+        if _attributes(prepared.configuration) != _attributes(self.parameters.configuration):
+            raise graphs.other_attributes()
+        parameters = _parameters_of(prepared, self.parameters.context)
+        result = self._send(parameters)
+        if result != CUDA_SUCCESS:
+            self._refuse(result, parameters)
+        self._put(parameters, prepared)
+
+    cdef CUresult _send(self, NodeParameters parameters) except? -1:
+        cdef CUgraphExec executable = self.executable
+        cdef CUgraphNode node = self.handle
+        cdef const KernelNodeParams* native = &parameters.native
+        cdef CUresult result
+        if read_property(self.is_closed, self.graph) is True:
+            raise graphs.closed_graph()
+        with nogil:  # as a launch: another thread's may hold the driver until a host function in Python has run
+            result = driver.cuGraphExecKernelNodeSetParams(executable, node, native)
+        return result
+
+    cdef int _refuse(self, CUresult result, NodeParameters parameters) except -1:
+        raise CUDAError(graphs.refused_node(error_name(result), parameters.signature.name, "change"))
+
+
+cdef tuple _attributes(Configuration configuration):
+    """What is no part of a node's parameters."""
+    return tuple([(configuration.attributes[index].id, configuration.attributes[index].value[0],
+                   configuration.attributes[index].value[1], configuration.attributes[index].value[2])
+                  for index in range(configuration.native.attribute_count)])
+
+
+cdef uintptr_t handle_of(object owner, str what) except 0:
+    """The handle of cuda.core's or cuda.bindings' object, or of an int."""
+    handle = getattr(owner, "handle", owner)
+    try:
+        value = int(handle)
+    except (TypeError, ValueError):
+        value = 0
+    if value <= 0:
+        raise graphs.no_handle(what, owner)
+    return <uintptr_t>value
+
+
+# ---- reading ----
+
+
+def read_node(node, kernel):
+    """The kernel of a node, and the bytes of each of its arguments. See cuda_tma.graph.arguments_of.
+
+    Parameters
+    ----------
+    node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
+    kernel : Kernel or None
+        None: the node's own, of which not every node says which it is.
+
+    Returns
+    -------
+    kernel : Kernel
+    arguments : tuple of bytes
+    """
+    cdef KernelNodeParams native
+    cdef CUgraphNode handle
+    cdef Signature signature
+    ensure_driver()
+    handle = <CUgraphNode>handle_of(node, "node")
+    require_success(driver.cuGraphKernelNodeGetParams(handle, &native), "cuGraphKernelNodeGetParams")
+    if kernel is None:
+        if native.kernel == NULL:
+            raise graphs.unknown_kernel()
+        kernel = Kernel.from_handle(<uintptr_t>native.kernel)
+    signature = signature_of(kernel)
+    if not _is_kernel_of(&native, signature):
+        raise graphs.other_kernel(signature.name)
+    return kernel, _arguments(&native, signature)
+
+
+cdef bint _is_kernel_of(const KernelNodeParams* native, Signature signature):
+    """Whether a node's kernel is this one: as a CUkernel, or as the function that it is in a context."""
+    cdef CUfunction function = NULL, kernel = signature.function
+    if native.kernel != NULL and native.kernel == kernel or native.function == kernel:
+        return True
+    if native.function == NULL or driver.cuKernelGetFunction == NULL:
+        return False
+    with nogil:
+        driver.cuKernelGetFunction(&function, kernel)
+    return native.function == function or native.function == signature.function_in_context
+
+
+cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
+    """The bytes of each argument, where the node has pointers to them, or one block."""
+    cdef Parameter* parameter
+    cdef const char* block = NULL
+    found = []
+    if native.kernel_params == NULL:
+        if signature.count == 0:
+            return ()
+        if native.extra == NULL or <uintptr_t>native.extra[0] != BUFFER_POINTER:
+            raise graphs.hidden_arguments(signature.name)
+        block = <const char*>native.extra[1]
+    for index in range(signature.count):
+        parameter = &signature.parameters[index]
+        if block != NULL:
+            found.append(block[parameter.offset:parameter.offset + parameter.size])
+        else:
+            found.append((<const char*>native.kernel_params[index])[:parameter.size])
+    return tuple(found)

@@ -1,0 +1,219 @@
+"""CUDA graphs: kernel nodes with checked arguments, their change in an executable graph, and what a node was given.
+
+A prepared launch (:func:`cuda_tma.prepare`) has what a node takes. Captures need nothing of this:
+``prepared(builder)`` and ``cuda_tma.launch(builder, ...)`` become nodes.
+
+A graph holds the bytes of its arguments and nothing of what they point to. A captured one keeps no tensor alive, unless
+:func:`keep_alive` asks it to; :func:`add_kernel_node` asks by itself, as ``cuda.core``'s nodes do.
+
+Source: CUDA driver API, Graph Management; CUDA programming guide, "CUDA User Objects".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ._launch.keep_alive import captured_graph, keep
+from ._launch.kernel_node import ExecutableKernelNode, add_node, read_node
+from ._launch.prepared import PreparedLaunch
+from ._tensor_map import TensorMapDescriptor
+from .errors import TensorMapError
+from .limits import DESCRIPTOR_BYTES
+from .map_type import MapPointer, MapType
+from .parameters_of import KernelParameter, parameters_of
+from .rules import graphs
+
+if TYPE_CHECKING:
+    from cuda.core import Kernel
+    from cuda.core.graph import GraphDefinition, GraphNode, KernelNode
+
+__all__ = ["ExecutableKernelNode", "KernelNodeArgument", "add_kernel_node", "arguments_of", "keep_alive"]
+
+_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+
+
+def add_kernel_node(
+    definition: GraphDefinition,
+    prepared: PreparedLaunch,
+    *,
+    after: Iterable[GraphNode] = (),
+    keeps_alive: bool = True,
+) -> KernelNode:
+    """Add a kernel node to a graph's definition.
+
+    Parameters
+    ----------
+    definition : cuda.core.graph.GraphDefinition
+    prepared : PreparedLaunch
+        Kernel, configuration (clusters too, which ``definition.launch`` does not take) and arguments. Its maps must be
+        of the current context, in which the node will run.
+    after : iterable of cuda.core.graph.GraphNode
+        What runs before it.
+    keeps_alive : bool
+        Whether the graph, and all that are instantiated from it, keep the kernel and what the arguments point to alive.
+
+    Returns
+    -------
+    cuda.core.graph.KernelNode
+        As if ``definition.launch`` had made it: other nodes can follow.
+
+    Raises
+    ------
+    TensorMapError
+        If a descriptor is of another context than the current one.
+    ValueError
+        If the configuration has programmatic stream serialization, which a node has not.
+    CUDAError
+        If the driver refuses the node. The definition is then as it was.
+
+    Examples
+    --------
+    ::
+
+        definition = cuda.core.graph.GraphDefinition()
+        first = cuda_tma.graph.add_kernel_node(definition, cuda_tma.prepare(copy, config, a, b))
+        cuda_tma.graph.add_kernel_node(definition, cuda_tma.prepare(copy, config, b, c), after=[first])
+        graph = definition.instantiate()
+        graph.launch(stream)
+    """
+    if not isinstance(prepared, PreparedLaunch):
+        raise TypeError(
+            f"prepared is a {type(prepared).__name__}; pass cuda_tma.prepare(kernel, config, *args), which checks them"
+        )
+    before = tuple(after)
+    graph = _definition_handle(definition)
+    if graph is None:
+        raise graphs.no_definition(definition)
+    if keeps_alive:
+        keep(graph, (prepared,))
+    node = add_node(graph, prepared, [int(each.handle) for each in before])
+    candidates = before[0].succ if before else definition.nodes()
+    return next(each for each in candidates if int(each.handle) == node)  # type: ignore[misc]
+
+
+def keep_alive(graph: Any, *objects: object) -> None:
+    """Have a graph keep objects alive: as long as it, any graph that is made of it, or a launch of those.
+
+    Parameters
+    ----------
+    graph : cuda.core.graph.GraphDefinition, or a GraphBuilder or stream that captures
+        Of torch, the stream that captures: ``torch.cuda.current_stream()``.
+    *objects
+        Tensors, buffers, anything. Of a :class:`TensorMapDescriptor`, the tensor that it describes now; of a
+        :class:`PreparedLaunch`, its kernel and what its arguments are now.
+
+    Raises
+    ------
+    TypeError
+        If it is an executable graph, which can be given nothing any more; or no graph.
+    ValueError
+        If the stream captures nothing.
+
+    Notes
+    -----
+    What is let go of is freed by Python's main thread, when it next runs Python: the driver's own may not.
+
+    Examples
+    --------
+    ::
+
+        builder = device.create_graph_builder().begin_building()
+        cuda_tma.launch(builder, config, kernel, x, out)
+        cuda_tma.graph.keep_alive(builder, x, out)
+        graph = builder.end_building().complete()
+        del x, out, builder  # graph.launch(stream) still finds them
+    """
+    handle = _definition_handle(graph)
+    if handle is None:
+        if hasattr(graph, "upload") and hasattr(graph, "launch"):
+            raise graphs.executable_keeps_nothing(graph)
+        handle = captured_graph(graph)
+    if handle is None:
+        raise graphs.captures_nothing(graph)
+    keep(handle, objects)
+
+
+def _definition_handle(definition: Any) -> int | None:
+    """The CUgraph of a GraphDefinition; None of anything else."""
+    if not (hasattr(definition, "nodes") and hasattr(definition, "instantiate")):
+        return None
+    return int(definition.handle)
+
+
+@dataclass(frozen=True)
+class KernelNodeArgument:
+    """One argument of a node.
+
+    Attributes
+    ----------
+    parameter : KernelParameter
+        Which it is for.
+    raw : bytes
+        As the node has it.
+    """
+
+    parameter: KernelParameter
+    raw: bytes
+
+    @property
+    def value(self) -> TensorMapDescriptor | int | float | bool | bytes:
+        """The argument as Python has it.
+
+        A :class:`TensorMapDescriptor` of the node's 128 bytes (which keeps no tensor alive), a float or a bool; an int
+        of integers, read as signed, and of pointers. Where the kernel's name does not tell a parameter's type, 1, 2, 4
+        or 8 bytes are an int, 128 that could be a map are one; all else is bytes.
+        """
+        kind, size = self.parameter.type, len(self.raw)
+        if isinstance(kind, MapType) or (kind is None and size == DESCRIPTOR_BYTES):
+            try:
+                return TensorMapDescriptor.from_bytes(self.raw)
+            except TensorMapError:
+                return self.raw
+        if kind == "float" and size in _FLOATS:
+            return float(struct.unpack(_FLOATS[size], self.raw)[0])
+        if kind == "bool" and size == 1:
+            return self.raw != b"\0"
+        if isinstance(kind, MapPointer) or kind in ("pointer", "integer") or (kind is None and size in (1, 2, 4, 8)):
+            return int.from_bytes(self.raw, "little", signed=kind == "integer")
+        return self.raw
+
+    def __repr__(self) -> str:
+        value = self.value
+        is_address = self.parameter.type == "pointer" or isinstance(self.parameter.type, MapPointer)
+        shown = hex(value) if is_address and isinstance(value, int) else repr(value)
+        return f"{self.parameter.name}={shown}" if self.parameter.name else shown
+
+
+def arguments_of(node: KernelNode | int, kernel: Kernel | None = None) -> tuple[KernelNodeArgument, ...]:
+    """What a kernel node was given, read back from the driver and by the kernel's parameters.
+
+    Parameters
+    ----------
+    node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
+        Of a definition, or of one that was captured (``builder.graph_definition.nodes()``), by whatever launch.
+    kernel : Kernel, optional
+        The kernel that was launched; needed of a node that names only its function in a context.
+
+    Returns
+    -------
+    tuple of KernelNodeArgument
+        One for each parameter. What :meth:`ExecutableKernelNode.update` changed is the executable graph's alone, and
+        not seen here.
+
+    Raises
+    ------
+    ValueError
+        If the node is of another kernel, or does not say of which.
+
+    Examples
+    --------
+    ::
+
+        for argument in cuda_tma.graph.arguments_of(node, kernel):
+            print(argument)  # map=TensorMapDescriptor(tiled, rank 2, ...), out=0x7f52c8000000, row=96
+    """
+    kernel, raw = read_node(node, kernel)
+    return tuple(map(KernelNodeArgument, parameters_of(kernel), raw))

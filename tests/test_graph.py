@@ -1,0 +1,332 @@
+"""Kernel nodes of graphs: added, changed, read back; and what a graph keeps alive. Graphs are as cuda.core's show."""
+
+import gc
+import struct
+import threading
+import weakref
+
+import pytest
+from cuda import core
+
+import cuda_tma
+from cuda_tma import TensorMapError, graph
+
+from .launching import ForeignStream
+from .typed_kernels import TILE, kernel, made, stream  # noqa: F401
+
+CONFIG = core.LaunchConfig(grid=(2, 3), block=32)
+
+
+class Node:
+    def __init__(self, definition, handle):
+        self.definition, self.handle = definition, handle
+
+    @property
+    def succ(self):
+        return {
+            node for node in self.definition.nodes() if self.handle in self.definition.driver.nodes[node.handle].after
+        }
+
+
+class Definition:
+    """As a cuda.core GraphDefinition, of the fake driver's nodes."""
+
+    def __init__(self, driver, handle=0x6000):
+        self.driver, self.handle = driver, handle
+
+    def nodes(self):
+        return {Node(self, handle) for handle, node in self.driver.nodes.items() if node.graph == self.handle}
+
+    def instantiate(self):
+        return Executable()
+
+
+class Executable:
+    handle, is_closed = 0x7000, False
+
+    def upload(self):
+        pass
+
+    def launch(self):
+        pass
+
+
+@pytest.fixture
+def definition(driver):
+    return Definition(driver)
+
+
+@pytest.fixture
+def prepared(kernel, device_tensor):  # noqa: F811
+    """A map, a pointer and an int, launched."""
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    return cuda_tma.prepare(kernel("9TensorMap", "Pf", "i", sizes=(128, 8, 4)), CONFIG, descriptor, 1 << 40, -7)
+
+
+def test_a_node_is_given_what_a_launch_is(driver, definition, prepared, stream):  # noqa: F811
+    node = graph.add_kernel_node(definition, prepared)
+    prepared(stream)
+    added, launched = driver.nodes[node.handle].launch, driver.launches[-1]
+    assert (
+        added.arguments == launched.arguments == [bytes(prepared[0]), struct.pack("Q", 1 << 40), struct.pack("i", -7)]
+    )
+    assert (added.grid, added.block, added.shared_mem_bytes) == ((2, 3, 1), (32, 1, 1), 0)
+    assert (driver.nodes[node.handle].context, driver.nodes[node.handle].graph) == (0xC0DE, 0x6000)
+
+
+def test_nodes_follow_others(driver, definition, prepared):
+    first, second = (graph.add_kernel_node(definition, prepared) for _ in range(2))
+    third = graph.add_kernel_node(definition, prepared, after=[first, second])
+    assert driver.nodes[third.handle].after == (first.handle, second.handle)
+    assert third.handle not in (first.handle, second.handle)
+
+
+def test_a_typed_map_takes_a_tensor(driver, definition, kernel, device_tensor):  # noqa: F811
+    tensor = device_tensor((64, 128))
+    node = graph.add_kernel_node(definition, cuda_tma.prepare(kernel(TILE), CONFIG, tensor))
+    assert driver.nodes[node.handle].launch.arguments == [made(tensor)]
+
+
+def test_clusters_become_an_attribute_of_the_node(driver, definition, kernel):  # noqa: F811
+    config = clustered()
+    node = graph.add_kernel_node(definition, cuda_tma.prepare(kernel("i", sizes=(4,)), config, 1))
+    assert driver.nodes[node.handle].launch.attributes == {4: (4, 1, 1)}
+    assert driver.nodes[node.handle].launch.grid == (8, 1, 1)
+    driver.errors["cuGraphKernelNodeSetAttribute"] = 1
+    with pytest.raises(Exception, match="cuGraphKernelNodeSetAttribute failed with CUDA_ERROR_INVALID_VALUE"):
+        graph.add_kernel_node(definition, cuda_tma.prepare(kernel("i", sizes=(4,)), config, 1))
+    assert [*driver.nodes] == [node.handle]
+
+
+def test_what_is_no_node_is_refused(driver, definition, prepared, kernel, device_tensor):  # noqa: F811
+    with pytest.raises(TypeError, match="^definition is a Executable; pass a cuda.core.graph.GraphDefinition$"):
+        graph.add_kernel_node(Executable(), prepared)
+    with pytest.raises(TypeError, match="^prepared is a int; pass cuda_tma.prepare"):
+        graph.add_kernel_node(definition, 7)
+    driver.context = 0xBEEF
+    with pytest.raises(
+        TensorMapError, match="argument 0: .* in context 0xc0de, and the launch is on .* context 0xbeef"
+    ):
+        graph.add_kernel_node(definition, prepared)
+    driver.context = 0xC0DE
+    driver.errors["cuGraphAddKernelNode"] = 1
+    with pytest.raises(Exception, match="^CUDA_ERROR_INVALID_VALUE: the driver refused to add a node of kernel k; "):
+        graph.add_kernel_node(definition, prepared)
+    assert driver.nodes == {}
+
+
+def test_shared_memory_is_allowed(driver, definition, kernel):  # noqa: F811
+    config = core.LaunchConfig(grid=1, block=32, shmem_size=100_000)
+    taken = kernel("i", sizes=(4,))
+    graph.add_kernel_node(definition, cuda_tma.prepare(taken, config, 1))
+    assert driver.shared_limits == {(int(taken.handle), 0): 227 * 1024}
+
+
+def clustered():
+    """As cuda.core makes it where there is a driver to ask."""
+    config = core.LaunchConfig(grid=2, block=32)
+    config.cluster = (4, 1, 1)
+    return config
+
+
+# ---- changing ----
+
+
+@pytest.fixture
+def live(definition, prepared):
+    node = graph.add_kernel_node(definition, prepared)
+    return graph.ExecutableKernelNode(Executable(), node, prepared)
+
+
+def changed(driver):
+    (node,) = driver.nodes.values()
+    return node.executable[0x7000].arguments
+
+
+def test_an_argument_is_changed_alone(driver, live, prepared, device_tensor):
+    other = cuda_tma.create_tensor_map(device_tensor((64, 128), address=1 << 33), box_dim=(16, 32))
+    rest = [struct.pack("Q", 1 << 40), struct.pack("i", -7)]
+    live[0] = other
+    assert changed(driver) == [bytes(other), *rest] and live[0] is other
+    live[2] = 8
+    assert changed(driver) == [bytes(other), rest[0], struct.pack("i", 8)]
+    assert (len(live), live[2], prepared[2]) == (3, 8, -7)
+    (node,) = driver.nodes.values()
+    assert node.launch.arguments == [bytes(prepared[0]), *rest]  # the definition's
+
+
+def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):  # noqa: F811
+    tensor = device_tensor((64, 128))
+    live.update(cuda_tma.prepare(kernel(TILE), {"grid": 5, "block": 64}, tensor))
+    (node,) = driver.nodes.values()
+    assert node.executable[0x7000].arguments == [made(tensor)]
+    assert (node.executable[0x7000].grid, node.executable[0x7000].block) == ((5, 1, 1), (64, 1, 1))
+    live[0] = other = device_tensor((64, 128), address=1 << 34)  # typed: a tensor itself
+    assert changed(driver) == [made(other)] and live[0] is other
+
+
+def test_what_is_refused_changes_nothing(driver, live, kernel, device_tensor):  # noqa: F811
+    live[2] = 1
+    before = changed(driver)
+    for index, value, message in [
+        (0, 7, "argument 0 of kernel k: the parameter takes 128 bytes, and the int 7 was given"),
+        (2, 1 << 40, "does not fit the parameter's 4 bytes"),
+        (3, 1, "index 3 is outside the 3 arguments"),
+    ]:
+        with pytest.raises((TypeError, OverflowError, IndexError), match=message):
+            live[index] = value
+    driver.context = 0xBEEF
+    there = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    driver.context = 0xC0DE
+    with pytest.raises(TensorMapError, match="in context 0xbeef, and the launch is on device 0 in context 0xc0de"):
+        live[0] = there
+    driver.errors["cuGraphExecKernelNodeSetParams"] = 1
+    with pytest.raises(Exception, match="refused to change a node of kernel k; the node may be none of the definition"):
+        live[2] = 3
+    del driver.errors["cuGraphExecKernelNodeSetParams"]
+    assert live[2] == 1 and changed(driver) == before
+    live[1] = 5
+    assert changed(driver) == [before[0], struct.pack("Q", 5), struct.pack("i", 1)]
+
+
+def test_a_node_keeps_its_clusters(live, kernel):  # noqa: F811
+    config = clustered()
+    with pytest.raises(ValueError, match="^the launch has other clusters or cooperation than the node"):
+        live.update(cuda_tma.prepare(kernel("i", sizes=(4,)), config, 1))
+
+
+def test_a_closed_graph_is_not_changed(driver, definition, prepared):
+    executable = Executable()
+    live = graph.ExecutableKernelNode(executable, graph.add_kernel_node(definition, prepared), prepared)
+    executable.is_closed = True
+    with pytest.raises(ValueError, match="^the graph is closed; instantiate its definition anew$"):
+        live[2] = 3
+    assert live[2] == -7 and not driver.called("cuGraphExecKernelNodeSetParams")
+
+
+def test_handles_are_taken_too(driver, definition, prepared):
+    node = graph.add_kernel_node(definition, prepared)
+    graph.ExecutableKernelNode(0x7777, node.handle, prepared)[2] = 9
+    assert driver.nodes[node.handle].executable[0x7777].arguments[2] == struct.pack("i", 9)
+    for handles, message in [
+        ((None, 1), "^graph is None .*CUgraphExec"),
+        ((1, object()), "^node is <object.*CUgraphNode"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            graph.ExecutableKernelNode(*handles, prepared)
+
+
+# ---- reading ----
+
+
+@pytest.mark.parametrize("shows_pointers", [True, False], ids=["pointers", "block"])
+def test_arguments_are_read_back(driver, definition, kernel, device_tensor, shows_pointers):  # noqa: F811
+    driver.shows_pointers = shows_pointers
+    tensor = device_tensor((64, 128))
+    taken = kernel(TILE, "Pf", "i", "f", "b", "3Two", sizes=(128, 8, 4, 4, 1, 12))
+    given = cuda_tma.prepare(taken, CONFIG, tensor, 1 << 40, -7, 0.5, True, struct_of(b"twelve bytes"))
+    node = graph.add_kernel_node(definition, given)
+    found = graph.arguments_of(node)
+    assert [type(each.value).__name__ for each in found] == [
+        "TensorMapDescriptor",
+        "int",
+        "int",
+        "float",
+        "bool",
+        "bytes",
+    ]
+    assert bytes(found[0].value) == made(tensor) and found[0].parameter.map_type == TILE
+    assert [each.value for each in found[1:]] == [1 << 40, -7, 0.5, True, b"twelve bytes"]
+    assert repr(found[1]) == "0x10000000000" and repr(found[0]).startswith("TensorMapDescriptor(tiled, rank 2, float32")
+    assert graph.arguments_of(node.handle, taken) == found
+
+
+def struct_of(raw):
+    import numpy as np
+
+    return np.frombuffer(raw, dtype=np.dtype((np.void, len(raw))))[0]
+
+
+def test_what_no_name_tells_is_read_by_size(driver, definition, kernel, device_tensor):  # noqa: F811
+    driver.kernels[0x1F0] = ("plain", [128, 8, 4, 128])
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    given = (descriptor, 1 << 40, 7, struct_of(bytes(range(128))))
+    node = graph.add_kernel_node(definition, cuda_tma.prepare(core.Kernel.from_handle(0x1F0), CONFIG, *given))
+    assert [each.value for each in graph.arguments_of(node)] == [descriptor, 1 << 40, 7, bytes(range(128))]
+
+
+def test_another_kernels_arguments_are_not_read(definition, prepared, kernel):  # noqa: F811
+    node = graph.add_kernel_node(definition, prepared)
+    with pytest.raises(ValueError, match="^the node is of another kernel than k$"):
+        graph.arguments_of(node, kernel("i", sizes=(4,)))
+
+
+# ---- keeping alive ----
+
+
+class Thing:
+    pass
+
+
+def dropped():
+    """Whether pending calls of this thread have run: they run between bytecodes."""
+    for _ in range(100):
+        pass
+    gc.collect()
+
+
+def test_a_definition_keeps_objects_until_it_ends(driver, definition):
+    thing = Thing()
+    gone = weakref.ref(thing)
+    graph.keep_alive(definition, thing, [thing])
+    del thing
+    gc.collect()
+    assert gone() is not None and driver.kept == [(0x6000, 0xA000)]
+    thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))  # as the driver's own
+    thread.start()
+    thread.join()
+    dropped()
+    assert gone() is None and driver.user_objects == {}
+
+
+def test_a_capture_keeps_objects(driver):
+    driver.captures[0x77] = 0x6100
+    graph.keep_alive(ForeignStream(), Thing())
+    assert [each for each, _ in driver.kept] == [0x6100]
+    driver.destroy_graph(0x6100)
+    driver.captures.clear()
+    with pytest.raises(
+        ValueError, match="^the ForeignStream captures no graph: call keep_alive between begin_building"
+    ):
+        graph.keep_alive(ForeignStream(), Thing())
+    with pytest.raises(TypeError, match="^graph is a Executable, which is executable and can be given nothing to keep"):
+        graph.keep_alive(Executable(), Thing())
+
+
+@pytest.mark.parametrize("keeps_alive", [True, False])
+def test_a_node_keeps_what_it_was_given(driver, definition, kernel, device_tensor, keeps_alive):  # noqa: F811
+    """The tensor that a map showed then, whatever it is aimed at later."""
+    tensor = device_tensor((64, 128))
+    descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
+    prepared = cuda_tma.prepare(kernel("9TensorMap", sizes=(128,)), CONFIG, descriptor)
+    graph.add_kernel_node(definition, prepared, keeps_alive=keeps_alive)
+    descriptor.replace_address(1 << 34)
+    gone = weakref.ref(tensor)
+    del tensor, prepared
+    gc.collect()
+    assert (gone() is not None) is keeps_alive
+    driver.destroy_graph(0x6000)
+    dropped()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("call", ["cuUserObjectCreate", "cuGraphRetainUserObject"])
+def test_what_the_driver_refuses_to_keep_is_let_go_of(driver, definition, call):
+    thing = Thing()
+    gone = weakref.ref(thing)
+    driver.errors[call] = 2
+    with pytest.raises(Exception, match=f"{call} failed with CUDA_ERROR_OUT_OF_MEMORY"):
+        graph.keep_alive(definition, thing)
+    del thing
+    dropped()
+    assert gone() is None and driver.user_objects == {}
