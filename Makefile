@@ -1,4 +1,4 @@
-# make demo | test | test-environments | test-asan | torch | check | bench | docs | wheel | clean
+# make demo | test | fuzz | test-environments | test-asan | torch | check | bench | docs | wheel | clean
 #
 # Each runs in .venv, made on demand from Python, a C compiler and the package index; PYTHON says which Python.
 # To use a Python that already has what is needed (no network is asked for), leave VENV empty:
@@ -29,13 +29,17 @@ python := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
 
-.PHONY: demo test test-environments test-asan torch check bench docs wheel clean build-in-place
+.PHONY: demo test fuzz test-environments test-asan torch check bench docs wheel clean build-in-place
 
 demo: $(built)
 	$(python) -m cuda_tma demo $(ARGS)
 
 test: $(built)
 	$(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal) $(ARGS)
+
+# A thousand random kernels that are right, and each with something left out: docs/pipelines.md. A quarter of an hour.
+fuzz: $(built)
+	$(python) tools/fuzz_pipelines.py $(ARGS)
 
 test-environments: $(built)
 	$(python) -m pytest -m slow -rs tests $(ARGS)

@@ -14,9 +14,6 @@ from .real_bugs import RealBug, real_bugs
 BUGS = real_bugs()
 GPU = simulate.Device()
 STRICT = simulate.Device(strict=True, schedules=4)
-NEEDS_THE_SANITIZER = {
-    "cutlass_3643_release_of_a_cta",  # the scope of an arrival is not watched: docs/sanitizer.md
-}
 
 
 def launched(bug: RealBug, gpu: simulate.Device = GPU, **defines: int) -> simulate.Report:
@@ -34,8 +31,6 @@ def lines_of(finding: simulate.Finding) -> set[int]:
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_found_before(bug):
-    if bug.name in NEEDS_THE_SANITIZER:
-        pytest.skip("the sanitizer does not see this yet")
     finding = next(found for found in launched(bug).findings if found.severity == bug.severity)
     assert (finding.kind, lines_of(finding)) == (bug.kind, {bug.culprit}), finding
 

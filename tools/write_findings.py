@@ -80,8 +80,9 @@ report.raise_for_errors()
 
 A finding is an `error` where the PTX ISA forbids what the kernel does, or hardware punishes it. It is `advice` where
 that is disputed, or where the kernel may mean it: reads by threads, then TMA's writes to the same bytes without a proxy
-fence in between; an mbarrier that TMA uses, with no fence behind its initialisation; reads of memory that nobody has
-written. `Device(strict=True)` makes errors of the first two.
+fence in between; an mbarrier that TMA uses, with no fence behind its initialisation; reads of shared memory, and then
+writes, of which another CTA was told by an arrival of scope `.cta` only; reads of memory that nobody has written.
+`Device(strict=True)` makes errors of all but the last.
 
 What somebody has looked at need not be said again: `Device(suppressions=[Suppression(kind, "gemm.cu:41", "why that is
 right")])`. A suppression without a reason is refused, and one that covers nothing is reported.
@@ -103,8 +104,6 @@ Each kernel is launched with one warp, if it does not need more, a map of 32 ele
 - **Timing.** How long a copy takes, whether a bank conflict or a spin loop is slow: nothing here has a duration.
 - **The letter and the custom.** It goes by the ISA: a proxy fence anywhere between two accesses, by whichever thread
   the order leads through, is a fence. NVIDIA's guides ask more, a fence by each thread that wrote, before the barrier.
-- **Scopes.** An mbarrier's arrival orders for whoever waits: a `.release.cta` where `.release.cluster` is due is not
-  seen.
 - **Some of global memory.** Arrays above 16 MB, and what im2col, gather4 and scatter4 touch there, are not watched;
   ordinary writes of several clusters to one place are let pass, as they often write the same. Of another cluster only
   how far it had come is known, not each of its threads.

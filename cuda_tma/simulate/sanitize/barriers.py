@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._lanes import WARP, Lanes, as_array
+from .._lanes import WARP, Lanes, as_array, count
 from .._observe import Event
-from .clocks import Clocks
+from .clocks import CTA, Clocks, scope_of
 
 __all__ = ["Barriers", "Phases"]
 
@@ -20,48 +20,64 @@ class Phases:
 
     Attributes
     ----------
-    pending, ready : numpy.ndarray or None, [2, column]
+    pending, ready : numpy.ndarray or None, [row, column]
         What those knew who have arrived in the present phase, and in those that are complete.
+    far_pending, far_ready : numpy.ndarray or None
+        Of those in other CTAs, as far as both scopes must reach there.
     completions : int
     """
 
     pending: np.ndarray | None = None
     ready: np.ndarray | None = None
+    far_pending: np.ndarray | None = None
+    far_ready: np.ndarray | None = None
     completions: int = 0
 
     def arrive(self, clocks: Clocks, clock: np.ndarray) -> None:
         """Somebody arrives, with what it knows."""
         self.pending = clock if self.pending is None else np.maximum(clocks.fitting(self.pending), clock)
 
+    def arrive_from_afar(self, clocks: Clocks, clock: np.ndarray) -> None:
+        """Somebody of another CTA, and says so to the cluster."""
+        before = self.far_pending
+        self.far_pending = clock if before is None else np.maximum(clocks.fitting(before), clock)
+        self.arrive(clocks, clocks.told_too_narrowly(clock))
+
     def complete(self, clocks: Clocks) -> None:
         """The phase ends: who waits for it knows what those knew who arrived."""
         self.completions += 1
         if self.pending is not None:
             self.ready = self.pending.copy()
+        if self.far_pending is not None:
+            self.far_ready = self.far_pending.copy()
 
     def signalled(self, clocks: Clocks, column: int) -> None:
         """Operations of this phase have completed: a column of the barrier itself says so."""
-        if self.ready is None:
-            self.ready = np.zeros((2, clocks.rows.shape[2]), np.int32)
-        self.ready = clocks.fitting(self.ready)
+        self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.ready[:, column] = self.completions
+
+    def heard(self, clocks: Clocks, scope: int) -> np.ndarray | None:
+        """What who waits knows then."""
+        if scope == CTA or self.far_ready is None or self.ready is None:
+            return self.ready
+        return np.maximum(clocks.fitting(self.ready), clocks.fitting(self.far_ready))
 
 
 class Barriers:
     """``bar``, ``barrier.cluster``, ``bar.warp.sync`` and mbarriers of all resident clusters."""
 
-    def __init__(self, clocks: Clocks, lanes_of_cta: int):
-        self._clocks, self._lanes_of_cta = clocks, lanes_of_cta
+    def __init__(self, clocks: Clocks, lanes_of_cta: int, pitch: int):
+        self._clocks, self._lanes_of_cta, self._pitch = clocks, lanes_of_cta, pitch
         self._of_ctas: dict[tuple[int, int], np.ndarray] = {}
         self._of_clusters: defaultdict[int, Phases] = defaultdict(Phases)
         self.mbarriers: defaultdict[int, Phases] = defaultdict(Phases)
 
-    def forget(self, slot: int, ctas: range, pitch: int) -> None:
+    def forget(self, slot: int, ctas: range) -> None:
         """Another cluster begins."""
         self._of_clusters.pop(slot, None)
         for key in [key for key in self._of_ctas if key[0] in ctas]:
             del self._of_ctas[key]
-        for position in [position for position in self.mbarriers if position // pitch in ctas]:
+        for position in [position for position in self.mbarriers if position // self._pitch in ctas]:
             del self.mbarriers[position]
 
     # ---- warps and CTAs ----
@@ -115,11 +131,24 @@ class Barriers:
 
     # ---- mbarriers ----
 
-    def mbarrier_arrive(self, event: Event, relaxed: bool) -> None:
-        """Each barrier learns what those know who arrive there."""
+    def mbarrier_arrive(self, event: Event, opcode: list[str]) -> None:
+        """Each barrier learns what those know who arrive there: from another CTA all of it if the scope says so."""
+        relaxed, scope = "relaxed" in opcode, scope_of(opcode, CTA)
         give = self._clocks.published if relaxed else self._clocks.released
         for position, lanes in _by_position(event.lanes, event.details["positions"]):
-            self.mbarriers[position].arrive(self._clocks, give(lanes))
+            phases, home = self.mbarriers[position], position // self._pitch
+            here = as_array(lanes)
+            near = here // self._lanes_of_cta == home
+            for some, is_near in ((lanes if near.all() else here[near], True), (here[~near], False)):
+                if not count(some):
+                    continue
+                clock = give(some)
+                if is_near:
+                    phases.arrive(self._clocks, clock)
+                elif scope == CTA:
+                    phases.arrive(self._clocks, self._clocks.told_too_narrowly(clock))
+                else:
+                    phases.arrive_from_afar(self._clocks, clock)
 
     def mbarrier_complete(self, position: int, slot: int) -> None:
         """A phase ends."""
@@ -127,14 +156,15 @@ class Barriers:
         phases.complete(self._clocks)
         phases.signalled(self._clocks, self._clocks.column(slot, ("mbarrier", position)))
 
-    def mbarrier_wait(self, event: Event, relaxed: bool) -> None:
+    def mbarrier_wait(self, event: Event, opcode: list[str]) -> None:
         """Lanes that have found a phase complete; a relaxed look needs a fence to count."""
-        take = self._clocks.notice if relaxed else self._clocks.acquire
+        take = self._clocks.notice if "relaxed" in opcode else self._clocks.acquire
+        scope = scope_of(opcode, CTA)
         done = np.broadcast_to(event.details["done"], event.details["positions"].shape)
         for position, lanes in _by_position(as_array(event.lanes)[done], event.details["positions"][done]):
-            ready = self.mbarriers[position].ready
-            if ready is not None:
-                take(lanes, ready)
+            heard = self.mbarriers[position].heard(self._clocks, scope)
+            if heard is not None:
+                take(lanes, heard)
 
 
 def _by_position(lanes: Lanes, positions: np.ndarray) -> list[tuple[int, Lanes]]:

@@ -5,29 +5,49 @@ asynchronous operations: an operation counts as done by what it completes on, in
 *epoch*: the column of who did it, and that column's value then. It is ordered before a thread iff the thread's clock
 holds at least that value: the common case of FastTrack, one comparison.
 
-Each clock is two rows: ``ORDERED``, what precedes in base causality order, and ``FENCED``, what does so along a path
-with a fence between the generic and the async proxy. Source: PTX ISA 9.0, "Memory Consistency Model: Causality Order".
+Each clock has rows: ``ORDERED``, what precedes in base causality order, and ``FENCED``, what does so along a path with
+a fence between the generic and the async proxy. Where CTAs of a cluster tell each other by mbarriers there is a third,
+of what precedes along a path on which each release and acquire has a scope with both threads in it; ORDERED is then
+what precedes whatever the scopes. Source: PTX ISA 9.0, "Memory Consistency Model: Causality Order", "Morally Strong
+Operations".
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from .._geometry import Geometry
 from .._lanes import Lanes, as_array
 
-__all__ = ["FENCED", "ORDERED", "Clocks"]
+__all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "scope_of"]
 
 ORDERED, FENCED = 0, 1
+CTA, CLUSTER, GPU = 0, 1, 2  # scopes; .sys is as .gpu, as there is one
+_SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU, "gl": GPU, "volatile": GPU}
 _SPARE_COLUMNS = 64
+
+
+def scope_of(opcode: Iterable[str], otherwise: int) -> int:
+    """The scope that an instruction names; ``st.volatile`` is ``.sys`` (PTX ISA, "Volatile Operation")."""
+    return next((_SCOPES[part] for part in opcode if part in _SCOPES), otherwise)
 
 
 class Clocks:
     """The clocks of all resident threads.
 
+    Parameters
+    ----------
+    geometry : Geometry
+    scopes : bool
+        Whether there is a row of what precedes by sufficient scopes.
+
     Attributes
     ----------
-    rows : numpy.ndarray of int32, [2, lane, column]
+    rows : numpy.ndarray of int32, [2 or 3, lane, column]
+    visible : int
+        The row of what precedes by sufficient scopes.
     threads : int
         Threads of a cluster: the columns before the others. The column of a lane is its place in its cluster.
     slots : int
@@ -38,15 +58,16 @@ class Clocks:
         When the cluster there began.
     """
 
-    def __init__(self, geometry: Geometry):
+    def __init__(self, geometry: Geometry, scopes: bool = False):
         self.threads = geometry.cluster_ctas * geometry.lanes_of_cta
         self.slots = geometry.slots
         self.now, self.started = 1, np.zeros(self.slots, np.int64)
         self._first = self.threads + self.slots  # column of what is neither
-        self.rows = np.zeros((2, geometry.lanes, self._first + _SPARE_COLUMNS), np.int32)
+        self.visible = 2 if scopes else ORDERED
+        self.rows = np.zeros((2 + scopes, geometry.lanes, self._first + _SPARE_COLUMNS), np.int32)
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
-        self._published: dict[int, np.ndarray] = {}  # by lane: what it knew at its last fence
-        self._noticed: dict[int, np.ndarray] = {}  # by lane: what it knows from its next fence on
+        self._published: dict[int, list[np.ndarray]] = {}  # by lane: what it knew at its last fence of each scope
+        self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: what it knows from its next fence on
 
     def slot_of(self, lane: int) -> int:
         """The place of the lane's cluster among those that are resident."""
@@ -86,29 +107,40 @@ class Clocks:
     def tick(self, lanes: Lanes) -> None:
         """What the lanes do from now on is not what they did."""
         here = as_array(lanes)
-        self.rows[ORDERED, here, here % self.threads] += 1
+        self.rows[::2, here, here % self.threads] += 1  # not FENCED
 
-    def memory_fence(self, lanes: Lanes) -> None:
+    def memory_fence(self, lanes: Lanes, scope: int = GPU) -> None:
         """What precedes it is given by later relaxed operations, and what earlier ones have found now counts."""
         for lane in as_array(lanes).tolist():
-            if lane in self._noticed:
-                self.acquire(slice(lane, lane + 1), self._noticed.pop(lane))
-            self._published[lane] = self.rows[:, lane].copy()
+            for at, clock in enumerate(self._noticed.get(lane, ())[: scope + 1]):
+                if clock is not None:
+                    self.acquire(slice(lane, lane + 1), clock)
+                    self._noticed[lane][at] = None
+            known = self.rows[:, lane].copy()
+            before = self._published.get(lane) or [self.nothing()] * (GPU + 1)
+            self._published[lane] = [known] * (scope + 1) + before[scope + 1 :]
         self.tick(lanes)
 
-    def published(self, lanes: Lanes) -> np.ndarray:
-        """What some lanes give by a relaxed operation: what they knew at their last fences."""
-        found = [self.fitting(self._published[lane]) for lane in as_array(lanes).tolist() if lane in self._published]
-        return np.maximum.reduce(found) if found else np.zeros((2, self.rows.shape[2]), np.int32)
+    def published(self, lanes: Lanes, scope: int = CLUSTER) -> np.ndarray:
+        """What some lanes give to a scope by a relaxed operation: what they knew at their last fences of it."""
+        known = [self._published[lane][scope] for lane in as_array(lanes).tolist() if lane in self._published]
+        return np.maximum.reduce([*map(self.fitting, known)]) if known else self.nothing()
 
-    @property
-    def has_published(self) -> bool:
-        """Whether anybody has executed a fence."""
-        return bool(self._published)
+    def publishing(self, lanes: Lanes) -> list[int]:
+        """Those of some lanes that have executed a fence."""
+        return [lane for lane in as_array(lanes).tolist() if lane in self._published] if self._published else []
 
     def nothing(self) -> np.ndarray:
         """The clock of who knows nothing."""
-        return np.zeros((2, self.rows.shape[2]), np.int32)
+        return np.zeros((self.rows.shape[0], self.rows.shape[2]), np.int32)
+
+    def told_too_narrowly(self, clock: np.ndarray) -> np.ndarray:
+        """What a clock gives across CTAs where a scope ends at one: the ends of asynchronous operations."""
+        if self.visible == ORDERED:
+            return clock
+        clock = clock.copy()
+        clock[self.visible, : self.threads] = 0
+        return clock
 
     def fence_global(self, lanes: Lanes) -> None:
         """A proxy fence of global memory: of the own cluster, all until now."""
@@ -117,11 +149,12 @@ class Clocks:
         times = self.rows[:, here, self.threads : self._first]
         self.rows[FENCED, here, self.threads : self._first] = times.max(axis=0)
 
-    def notice(self, lanes: Lanes, clock: np.ndarray) -> None:
-        """What some lanes find by a relaxed operation, to be known from their next fence on."""
+    def notice(self, lanes: Lanes, clock: np.ndarray, scope: int = CLUSTER) -> None:
+        """What some lanes find by a relaxed operation, to be known from their next fence of a scope on."""
         for lane in as_array(lanes).tolist():
-            before = self._noticed.get(lane)
-            self._noticed[lane] = clock if before is None else np.maximum(self.fitting(before), self.fitting(clock))
+            noticed = self._noticed.setdefault(lane, [None] * (GPU + 1))
+            before = noticed[scope]
+            noticed[scope] = clock if before is None else np.maximum(self.fitting(before), self.fitting(clock))
 
     def fence(self, lanes: Lanes) -> None:
         """A proxy fence: all that precedes it is behind a fence."""
@@ -129,7 +162,7 @@ class Clocks:
         self.tick(lanes)
 
     def released(self, lanes: Lanes) -> np.ndarray:
-        """What some lanes give to whoever synchronises with them: [2, column]."""
+        """What some lanes give to whoever synchronises with them: [row, column]."""
         clock = self.rows[:, lanes].max(axis=1)
         self.tick(lanes)
         return clock
@@ -151,7 +184,7 @@ class Clocks:
         """Each `width` lanes side by side, of which all or some are in `lanes`, know what each of them knows."""
         here = as_array(lanes)
         if len(here) % width == 0 and here[0] % width == 0 and here[-1] - here[0] == len(here) - 1:
-            rows = self.rows[:, here[0] : here[-1] + 1].reshape(2, -1, width, self.rows.shape[2])
+            rows = self.rows[:, here[0] : here[-1] + 1].reshape(len(self.rows), -1, width, self.rows.shape[2])
             rows[:] = rows.max(axis=2, keepdims=True)
         else:
             for number in np.unique(here // width):
@@ -161,5 +194,5 @@ class Clocks:
 
     def complete(self, lanes: Lanes, column: int, value: int, fenced: bool = True) -> None:
         """Lanes know that asynchronous operations up to a value have completed; of the async proxy without a fence."""
-        rows = self.rows[: 2 if fenced else 1]
+        rows = self.rows if fenced else self.rows[::2]
         rows[:, lanes, column] = np.maximum(rows[:, lanes, column], value)

@@ -1,4 +1,8 @@
-"""What atomics, and other strong accesses, carry from who releases a location to who acquires it."""
+"""What atomics, and other strong accesses, carry from who releases a location to who acquires it.
+
+The two must be in each other's scope: a release of scope ``.cta`` is for threads of the CTA, one of ``.cluster`` for
+those of the cluster, and an acquire likewise (PTX ISA 9.0, "Morally Strong Operations").
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import numpy as np
 
 from .._lanes import Lanes, as_array
 from ..ptx import Instruction
-from .clocks import FENCED, ORDERED, Clocks
+from .clocks import CLUSTER, CTA, FENCED, GPU, ORDERED, Clocks, scope_of
 
 __all__ = ["Locations"]
 
@@ -19,67 +23,104 @@ class _Location:
 
     Attributes
     ----------
-    clocks : dict
-        Of each cluster, by place and beginning: what its threads knew.
-    known, at : numpy.ndarray, [2, slot]
-        What those who released here knew of other clusters; and until when their own has been released.
+    of_ctas, of_clusters : dict
+        By a CTA, or a cluster, and when it began: what its threads knew who released; of a cluster, at its scope.
+    known, at : numpy.ndarray, [row, slot]
+        What those who released here to the GPU knew of other clusters; and until when their own has been released.
     """
 
     known: np.ndarray
     at: np.ndarray
-    clocks: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    of_ctas: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    of_clusters: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
 
 class Locations:
     """Those that somebody has released, by space and address."""
 
-    def __init__(self, clocks: Clocks):
-        self._clocks = clocks
+    def __init__(self, clocks: Clocks, lanes_of_cta: int):
+        self._clocks, self._lanes_of_cta = clocks, lanes_of_cta
         self._found: dict[tuple[str, int], _Location] = {}
 
     def sync(self, space: str, lanes: Lanes, addresses: np.ndarray, instruction: Instruction) -> None:
-        """Strong accesses of an instruction: first they acquire, then they release."""
-        parts = {*instruction.opcode}
-        opcode = instruction.opcode[0]
+        """Strong accesses of an instruction: first they acquire, then they release; atomics one after the other."""
+        parts, opcode = {*instruction.opcode}, instruction.opcode[0]
         acquires, releases = bool(parts & {"acquire", "acq_rel"}), bool(parts & {"release", "acq_rel"})
-        if not (self._found or releases or self._clocks.has_published):
+        if not (self._found or releases or self._clocks.publishing(lanes)):
             return
-        here = as_array(lanes)
+        here, scope = as_array(lanes), scope_of(instruction.opcode, GPU)
         for address in np.unique(addresses).tolist():
-            some = here[addresses == address]
-            if opcode != "st":
-                self._acquire((space, address), some, acquires)
-            if opcode not in ("ld", "ldu"):
-                self._release((space, address), some, releases)
+            key, some = (space, address), here[addresses == address]
+            if opcode in ("ld", "ldu"):
+                self._acquire(key, some, scope, acquires)
+                continue
+            rest = [*some.tolist()] if releases else self._clocks.publishing(some)
+            if opcode == "st" or not rest:
+                for lane in rest:
+                    self._release(key, lane, scope, releases)
+                if opcode != "st":
+                    self._acquire(key, some, scope, acquires)
+                continue
+            self._in_turn(key, some, {*rest}, scope, acquires, releases)
 
-    def _acquire(self, key: tuple[str, int], lanes: np.ndarray, strong: bool) -> None:
+    def _in_turn(
+        self, key: tuple[str, int], lanes: np.ndarray, giving: set[int], scope: int, acquires: bool, releases: bool
+    ) -> None:
+        """Each atomic finds what those before it have left, also of the same instruction."""
+        for lane in lanes.tolist():
+            self._acquire(key, np.array([lane]), scope, acquires)
+            if lane in giving:
+                self._release(key, lane, scope, releases)
+
+    def _acquire(self, key: tuple[str, int], lanes: np.ndarray, scope: int, strong: bool) -> None:
         found = self._found.get(key)
         if found is None:
             return
-        clocks = self._clocks
-        slot = clocks.slot_of(int(lanes[0]))
-        clock = clocks.nothing()
-        mine = found.clocks.get((slot, int(clocks.started[slot])))
-        if mine is not None:
-            np.maximum(clock, clocks.fitting(mine), out=clock)
-        others = found.at.copy()
-        others[:, slot] = 0
-        times = clock[:, clocks.threads : clocks.threads + others.shape[1]]
-        np.maximum(times, np.maximum(found.known, others), out=times)
-        (clocks.acquire if strong else clocks.notice)(lanes, clock)
+        ctas = lanes // self._lanes_of_cta
+        for cta in np.unique(ctas).tolist():
+            some = lanes[ctas == cta]
+            slot = self._clocks.slot_of(int(some[0]))
+            for level, clock in enumerate(self._heard(found, cta, slot)[: scope + 1]):
+                if clock is not None:
+                    if strong:
+                        self._clocks.acquire(some, clock)
+                    else:
+                        self._clocks.notice(some, clock, level)
 
-    def _release(self, key: tuple[str, int], lanes: np.ndarray, strong: bool) -> None:
-        clocks = self._clocks
-        clock = clocks.released(lanes) if strong else clocks.published(lanes)
-        if not clock.any():
+    def _heard(self, found: _Location, cta: int, slot: int) -> list[np.ndarray | None]:
+        """What a CTA is told here, by scopes: from itself, from its cluster, from others."""
+        clocks, started = self._clocks, int(self._clocks.started[slot])
+        near, of_cluster = found.of_ctas.get((cta, started)), found.of_clusters.get((slot, started))
+        others = np.maximum(found.known, found.at)
+        if found.at[ORDERED, slot] >= started:  # of its own cluster more is known
+            others[:, slot] = found.known[:, slot]
+        far = clocks.nothing()
+        far[:, clocks.threads : clocks.threads + clocks.slots] = others
+        return [near, of_cluster, far]
+
+    def _release(self, key: tuple[str, int], lane: int, scope: int, strong: bool) -> None:
+        clocks, lanes = self._clocks, slice(lane, lane + 1)
+        slot = clocks.slot_of(lane)
+        now, started = clocks.now, int(clocks.started[slot])
+        gives = [clocks.released(lanes)] * (GPU + 1) if strong else [clocks.published(lanes, s) for s in range(GPU + 1)]
+        if not gives[CTA].any():
             return
-        slot = clocks.slot_of(int(lanes[0]))
-        known = clock[:, clocks.threads : clocks.threads + clocks.slots]
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = _Location(np.zeros_like(known), np.zeros_like(known))
+            nothing = np.zeros((len(clocks.rows), clocks.slots), np.int32)
+            found = self._found[key] = _Location(nothing, nothing.copy())
+        self._keep(found.of_ctas, (lane // self._lanes_of_cta, started), gives[CTA])
+        if scope >= CLUSTER:
+            self._keep(found.of_clusters, (slot, started), gives[CLUSTER])
+        if scope < GPU or not gives[GPU].any():
+            return
+        known = gives[GPU][:, clocks.threads : clocks.threads + clocks.slots]
         np.maximum(found.known, known, out=found.known)
-        found.at[ORDERED, slot], found.at[FENCED, slot] = clocks.now, known[FENCED, slot]
-        cluster = (slot, int(clocks.started[slot]))
-        before = found.clocks.get(cluster)
-        found.clocks[cluster] = clock.copy() if before is None else np.maximum(clocks.fitting(before), clock)
+        if found.at[ORDERED, slot] < started:  # a cluster that was here before
+            np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
+        found.at[:, slot] = now
+        found.at[FENCED, slot] = known[FENCED, slot]
+
+    def _keep(self, clocks: dict[tuple[int, int], np.ndarray], key: tuple[int, int], clock: np.ndarray) -> None:
+        before = clocks.get(key)
+        clocks[key] = clock.copy() if before is None else np.maximum(self._clocks.fitting(before), clock)

@@ -11,7 +11,7 @@ from .._lanes import WARPGROUP, Lanes, as_array
 from .._observe import Event
 from ..ptx import Instruction
 from .barriers import Barriers
-from .clocks import ORDERED, Clocks
+from .clocks import Clocks
 
 __all__ = ["Mark", "Operations"]
 
@@ -27,7 +27,7 @@ class Mark:
     cluster : int
         Which cluster of the grid that was.
     instruction : Instruction
-    clock : numpy.ndarray, [2, column]
+    clock : numpy.ndarray, [row, column]
         What precedes it.
     group : tuple, optional
         Who waits for it, and by which groups: ``("bulk", lane)``.
@@ -144,6 +144,6 @@ class Operations:
             if lane in groups:
                 groups[lane].committed += 1  # what begins later is not told of
                 column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
-                clock = np.zeros((2, self._clocks.rows.shape[2]), np.int32)
-                clock[ORDERED, column] = groups[lane].committed
+                clock = self._clocks.nothing()
+                clock[::2, column] = groups[lane].committed  # through the generic proxy
                 barriers.mbarriers[position].arrive(self._clocks, clock)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from ..ptx import Instruction
 
-__all__ = ["FENCE_BEFORE_LOAD", "FENCE_BEFORE_STORE", "FENCE_OF_GLOBAL", "GLOBAL_ORDER", "RULES", "remedy_of"]
+__all__ = [
+    "FENCE_BEFORE_LOAD",
+    "FENCE_BEFORE_STORE",
+    "FENCE_OF_GLOBAL",
+    "GLOBAL_ORDER",
+    "RULES",
+    "WIDER_SCOPE",
+    "remedy_of",
+]
 
 _ISA = "PTX ISA, "
 RULES = {
     "order": f'{_ISA}"Causality Order": an access is ordered after another by a barrier, or by release and acquire',
+    "scope": f'{_ISA}"Morally Strong Operations": a release and an acquire each need a scope with both threads in it',
     "proxy": f'{_ISA}"Causality Order": accesses through two proxies are ordered by a proxy fence between them',
     "init": f'{_ISA}"mbarrier.init": an mbarrier is used after its initialisation, as memory is read after a write',
     "group": f'{_ISA}"cp.async.bulk.wait_group": the thread that issued a copy waits for it by its groups',
@@ -26,6 +35,10 @@ FENCE_OF_GLOBAL = "fence.proxy.async (fence_proxy_async()) between the two, befo
 GLOBAL_ORDER = (
     "a barrier within the block; between blocks a release (st.release, or __threadfence() and an atomic) by one, an "
     "acquire by the other; after a TMA store cp.async.bulk.wait_group first"
+)
+WIDER_SCOPE = (
+    "mbarrier.arrive.release.cluster (Barrier::arrive_at(), ClusterBarrier::arrive()) by who tells, and "
+    "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) by who waits; without a scope both are .cta"
 )
 _BARRIER = "put __syncthreads(), __syncwarp(), or an mbarrier's arrival and wait, between the two"
 _LANDED = (

@@ -16,7 +16,7 @@ from ..findings import Finding
 from ..ptx import Instruction
 from .arrays import InArrays
 from .barriers import Barriers
-from .clocks import FENCED, ORDERED, Clocks
+from .clocks import CLUSTER, FENCED, GPU, ORDERED, Clocks, scope_of
 from .global_shadow import GlobalShadow
 from .ledger import Ledger
 from .locations import Locations
@@ -24,7 +24,7 @@ from .operations import Mark, Operations
 from .remote import Remote
 from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
 from .tensor_maps import TensorMaps
-from .units import unit_bytes_of
+from .units import arrives_remotely, unit_bytes_of
 from .words import Words
 
 if TYPE_CHECKING:
@@ -59,15 +59,15 @@ class Sanitizer:
         """For this launch."""
         memory, geometry = machine.memory, machine.geometry
         self._machine, self._pitch = machine, memory.shared_pitch
-        self._clocks = Clocks(geometry)
-        self._barriers = Barriers(self._clocks, geometry.lanes_of_cta)
+        self._clocks = Clocks(geometry, geometry.cluster_ctas > 1 and arrives_remotely(machine.program))
+        self._barriers = Barriers(self._clocks, geometry.lanes_of_cta, self._pitch)
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(machine.program))
         self._operations = Operations(geometry, self._clocks)
         self._landing: dict[int, tuple[int, int, Mark]] = {}  # by mbarrier: column, phase, the last load
         self._inits: dict[int, tuple[int, int, int]] = {}  # by mbarrier: who made it, when, by what
         self._fenced_inits: set[int] = set()
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
-        self._locations = Locations(self._clocks)
+        self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._maps, self._remote = TensorMaps(self._clocks), Remote(machine, self._clocks)
         self._words = Words(machine, self._clocks, self._ledger, self._shadow.unit_bytes)
         shadow = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
@@ -119,7 +119,7 @@ class Sanitizer:
         self._clocks.start(lanes)
         self._remote.start(resident)
         self._fenced_products.difference_update(lanes.tolist())
-        self._barriers.forget(slot, resident, self._pitch)
+        self._barriers.forget(slot, resident)
         self._shadow.forget(self._shadow.range(resident.start * self._pitch, ctas * self._pitch))
         for table in (self._landing, self._inits):
             for position in [p for p in table if p // self._pitch in resident]:
@@ -133,7 +133,8 @@ class Sanitizer:
             return self._acquire_map if "acquire" in parts else _ignored
         if parts[1] == "mbarrier_init":
             return self._fence_inits
-        return lambda event: self._clocks.memory_fence(event.lanes)
+        scope = scope_of(parts, GPU)
+        return lambda event: self._clocks.memory_fence(event.lanes, scope)
 
     def _fence_async(self, parts: list[str]) -> Callable[[Event], None]:
         """Of one state space, or of all."""
@@ -152,7 +153,7 @@ class Sanitizer:
         self._maps.acquire(as_array(event.lanes), event.details["addresses"])
 
     def _fence_inits(self, event: Event) -> None:
-        self._clocks.memory_fence(event.lanes)
+        self._clocks.memory_fence(event.lanes, CLUSTER)
         columns = {*(as_array(event.lanes)).tolist()}
         self._fenced_inits |= {position for position, (lane, _, _) in self._inits.items() if lane in columns}
 
@@ -172,15 +173,13 @@ class Sanitizer:
         self._barriers.mbarrier_complete(position, self._slot_at(position))
 
     def _mbarrier_use(self, parts: list[str]) -> Callable[[Event], None]:
-        relaxed = "relaxed" in parts
-
         def use(event: Event) -> None:
             by = cast(Instruction, event.instruction)
             self._by_threads(as_array(event.lanes), event.details["positions"], 8, _READ, by)
             if ".".join(parts[:2]) in _RELEASING:
-                self._barriers.mbarrier_arrive(event, relaxed)
+                self._barriers.mbarrier_arrive(event, parts)
             elif "done" in event.details:
-                self._barriers.mbarrier_wait(event, relaxed)
+                self._barriers.mbarrier_wait(event, parts)
 
         return use
 
@@ -303,7 +302,7 @@ class Sanitizer:
         strong = STRONG if kind == "atomic" else self._is_strong(instruction)
 
         def look(columns: np.ndarray) -> np.ndarray:
-            return clocks.rows[ORDERED, who, columns]
+            return clocks.rows[clocks.visible, who, columns]
 
         if strong and instruction.opcode[0] != "mbarrier":
             self._locations.sync("shared", lanes, positions, instruction)
@@ -320,7 +319,15 @@ class Sanitizer:
         shadow.write(units, stamps, site, strong)
 
     def _conflict_of_threads(self, found: Conflict, who: np.ndarray, kind: str, instruction: Instruction) -> None:
-        self._words.race(found, int(who[found.which[0]]), None, kind, instruction)
+        lanes = who[found.which]
+        if (self._clocks.rows[ORDERED, lanes, found.columns] < found.epochs).any():
+            self._words.race(found, int(lanes[0]), None, kind, instruction)
+        else:
+            self._words.narrow(found, int(lanes[0]), None, kind, instruction, self._is_disputed(found))
+
+    def _is_disputed(self, found: Conflict) -> bool:
+        """A read that is over, though no rule says so, before a write."""
+        return found.before == _READ and not self._strict
 
     def _by_operation(self, access: Access, mark: Mark) -> None:
         """Accesses of TMA, of a bulk copy, of wgmma: through the async proxy."""
@@ -339,7 +346,7 @@ class Sanitizer:
             units = shadow.range(int(access.positions[0]), access.size_bytes)
         else:
             units = shadow.units(access.positions, access.size_bytes).ravel()
-        site, known = self._ledger.site(access.instruction), clock[proxy]
+        site, known = self._ledger.site(access.instruction), np.minimum(clock[proxy], clock[clocks.visible])
         strong = self._is_strong(access.instruction)
 
         def look(columns: np.ndarray) -> np.ndarray:
@@ -363,9 +370,11 @@ class Sanitizer:
         late = clock[ORDERED][found.columns] < found.epochs
         if late.any():
             self._words.race(found.only(late), mark.lane, mark, access.kind, access.instruction)
-        else:
-            disputed = found.before == _READ and not self._strict
-            self._words.missing_fence(found, mark, access.kind, access.instruction, disputed)
+            return
+        say = self._words.narrow
+        if access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any():
+            say = self._words.missing_fence
+        say(found, mark.lane, mark, access.kind, access.instruction, self._is_disputed(found))
 
     def _completion(self, access: Access, mark: Mark, slot: int) -> tuple[int, int]:
         """What others learn the end of an access by: a column, and its value then."""

@@ -1,11 +1,11 @@
-"""How finely memory is watched: at the smallest access that a kernel has there."""
+"""What has to be watched, by the instructions of a kernel: how finely memory, and whether CTAs tell each other."""
 
 from __future__ import annotations
 
 from .._program import Program
 from ..ptx import Instruction
 
-__all__ = ["unit_bytes_of"]
+__all__ = ["arrives_remotely", "unit_bytes_of"]
 
 _LARGEST = 8  # an mbarrier
 _ACCESSES = ("ld", "ldu", "st", "atom", "red")
@@ -22,6 +22,15 @@ def unit_bytes_of(program: Program, space: str = "shared") -> int:
         if (size := _size(instruction, space)) is not None
     ]
     return min([_LARGEST, *sizes])
+
+
+def arrives_remotely(program: Program) -> bool:
+    """Whether threads may arrive at an mbarrier of another CTA."""
+    return any(
+        instruction.opcode[0] == "mbarrier" and "shared::cluster" in instruction.opcode
+        for code in program.codes.values()
+        for instruction in code.function.instructions
+    )
 
 
 def _size(instruction: Instruction, space: str) -> int | None:

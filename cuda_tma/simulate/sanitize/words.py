@@ -12,7 +12,15 @@ from .clocks import Clocks
 from .global_shadow import Past
 from .ledger import Ledger
 from .operations import Mark
-from .remedies import FENCE_BEFORE_LOAD, FENCE_BEFORE_STORE, FENCE_OF_GLOBAL, GLOBAL_ORDER, RULES, remedy_of
+from .remedies import (
+    FENCE_BEFORE_LOAD,
+    FENCE_BEFORE_STORE,
+    FENCE_OF_GLOBAL,
+    GLOBAL_ORDER,
+    RULES,
+    WIDER_SCOPE,
+    remedy_of,
+)
 from .shadow import Conflict
 
 if TYPE_CHECKING:
@@ -55,20 +63,37 @@ class Words:
         remedy = remedy_of(before, found.before, now, kind, self._before(lane, found)[0])
         self._add("race", "error", text, now, before, lane, RULES["order"], remedy)
 
-    def missing_fence(self, found: Conflict, mark: Mark, kind: str, now: Instruction, disputed: bool) -> None:
+    def narrow(
+        self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
+    ) -> None:
+        """They are ordered by what counts in one CTA only, and are of two."""
+        before = self._ledger.instruction(int(found.sites[0]))
+        if self._ledger.known("race", id(before), id(now)):
+            return
+        done = "wrote" if found.before == "write" else "read"
+        text = (
+            f"{self._who(lane, mark)} {kind}s {self._bytes(found)}, which {self._who_before(lane, found, before)} "
+            f"{done}: all that orders the two is an mbarrier's arrival or wait of scope .cta, between different CTAs"
+        )
+        severity = "advice" if disputed else "error"
+        self._add("race", severity, text, now, before, lane, RULES["scope"], WIDER_SCOPE)
+
+    def missing_fence(
+        self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
+    ) -> None:
         """They are ordered, and are of two proxies."""
         before = self._ledger.instruction(int(found.sites[0]))
         if self._ledger.known("missing-proxy-fence", id(before), id(now)):
             return
         wrote = found.before == "write"
         text = (
-            f"{self._who(mark.lane, mark)} {kind}s {self._bytes(found)} through the async proxy, which "
-            f"{self._who_before(mark.lane, found, before)} {'wrote' if wrote else 'read'} through the generic proxy, "
+            f"{self._who(lane, mark)} {kind}s {self._bytes(found)} through the async proxy, which "
+            f"{self._who_before(lane, found, before)} {'wrote' if wrote else 'read'} through the generic proxy, "
             "and no fence.proxy.async lies between"
         )
         remedy = FENCE_BEFORE_STORE if wrote else FENCE_BEFORE_LOAD
         severity = "advice" if disputed else "error"
-        self._add("missing-proxy-fence", severity, text, now, before, mark.lane, RULES["proxy"], remedy)
+        self._add("missing-proxy-fence", severity, text, now, before, lane, RULES["proxy"], remedy)
 
     def global_race(self, past: Past, lane: int, mark: Mark | None, kind: str, now: Instruction, strict: bool) -> None:
         """The same in global memory, where the other may have been a thread of another block.

@@ -1,0 +1,47 @@
+"""Random pipelines that are right: nothing is found, whatever the schedule. With a statement left out, something is.
+
+`make fuzz` runs a thousand (`tools/fuzz_pipelines.py`).
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from .pipelines import SCHEDULES, Pipeline, faults_of, pipelines, run
+
+SOME = settings(
+    derandomize=True, database=None, deadline=None, suppress_health_check=[*HealthCheck],
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+)  # fmt: skip
+
+
+@settings(SOME, max_examples=20)
+@given(pipelines())
+def test_what_is_right_is_not_accused(pipeline):
+    outcome = run(pipeline, schedules=SCHEDULES[:3])
+    assert outcome.is_clean, outcome
+
+
+@settings(SOME, max_examples=15)
+@given(pipelines(), st.data())
+def test_what_is_left_out_is_found(pipeline, data):
+    faults = [fault for fault in faults_of(pipeline) if fault not in ("INIT_FENCE", "INIT_BARRIER", "HANDOFF_BARRIER")]
+    assume(faults)
+    fault = data.draw(st.sampled_from(faults))
+    assert run(pipeline, fault, SCHEDULES[:3]).errors, fault
+
+
+def test_every_statement_has_a_pipeline_in_which_it_matters():
+    """Those that random pipelines seldom have."""
+    shapes = {
+        "WRITE_FENCE": Pipeline(producer="STORES", consumer="STORE"),
+        "COPY_WAIT": Pipeline(producer="CP_ASYNC", groups=True),
+        "RELEASE_SCOPE": Pipeline(multicast=True, ctas=2, grid=2, slices=2, items=4),
+        "ACQUIRE_SCOPE": Pipeline(finish="PEER_STORES", ctas=2, grid=2),
+        "CLUSTER_END": Pipeline(finish="PEER_LOADS", ctas=2, grid=2),
+        "HANDOFF_PROXY": Pipeline(handoff="LAST_LOADED", grid=2),
+    }
+    for fault, shape in shapes.items():
+        assert fault in faults_of(shape)
+        assert run(shape, fault, SCHEDULES[:1]).errors, fault

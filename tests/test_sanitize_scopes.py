@@ -1,0 +1,167 @@
+"""A release and an acquire order two threads if each has the other in its scope."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+
+SOURCE = r"""
+#include <cuda_tma/scope.cuh>
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+
+__shared__ int part[32];
+__shared__ Barrier ready;
+
+// One block writes, and another reads, when it is told.
+template <typename Tell, typename Hear>
+__device__ void flag(int* out, Tell tell, Hear hear) {
+    unsigned* told = reinterpret_cast<unsigned*>(out + 512);
+    if (blockIdx.x == 0) {
+        out[threadIdx.x] = 1;
+        __syncthreads();
+        if (threadIdx.x == 0) tell(told);
+    } else if (blockIdx.x == 1) {
+        if (threadIdx.x == 0) hear(told);
+        __syncthreads();
+        out[threadIdx.x + 256] = out[threadIdx.x];
+    }
+}
+template <Scope Where>
+__device__ void spin(unsigned* told) { while (load_acquire<Where>(told) == 0) __nanosleep(100); }
+
+extern "C" __global__ void gpu_flag(int* out) {
+    flag(out, [](unsigned* told) { store_release(told, 1u); }, spin<Scope::gpu>);
+}
+extern "C" __global__ void __cluster_dims__(2) cluster_flag(int* out) {
+    flag(out, [](unsigned* told) { store_release<Scope::cluster>(told, 1u); }, spin<Scope::cluster>);
+}
+extern "C" __global__ void cta_release(int* out) {
+    flag(out, [](unsigned* told) { store_release<Scope::cta>(told, 1u); }, spin<Scope::gpu>);
+}
+extern "C" __global__ void cta_acquire(int* out) {
+    flag(out, [](unsigned* told) { store_release(told, 1u); }, spin<Scope::cta>);
+}
+extern "C" __global__ void cluster_release(int* out) {   // the two are in different clusters
+    flag(out, [](unsigned* told) { store_release<Scope::cluster>(told, 1u); }, spin<Scope::gpu>);
+}
+extern "C" __global__ void cta_fence(int* out) {
+    flag(out, [](unsigned* told) { __threadfence_block(); atomicExch(told, 1u); }, spin<Scope::gpu>);
+}
+extern "C" __global__ void gpu_fence(int* out) {
+    flag(out, [](unsigned* told) { __threadfence(); atomicExch(told, 1u); }, spin<Scope::gpu>);
+}
+extern "C" __global__ void cta_fence_in_a_cta(int* out) {
+    if (threadIdx.x == 0) { out[0] = 1; __threadfence_block(); atomicExch(out + 512, 1); }
+    if (threadIdx.x == 32) {
+        while (atomicAdd(out + 512, 0) == 0) __nanosleep(100);
+        __threadfence_block();
+        out[1] = out[0];
+    }
+}
+
+// Whoever is last sums up what all have written.
+template <typename Count>
+__device__ void last_block(int* out, Count count) {
+    __shared__ bool is_last;
+    out[blockIdx.x * 32 + threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = count(reinterpret_cast<unsigned*>(out + 2000)) == gridDim.x - 1;
+    __syncthreads();
+    if (!is_last) return;
+    int sum = 0;
+    for (int b = 0; b < gridDim.x; ++b) sum += out[b * 32 + threadIdx.x];
+    out[1536 + threadIdx.x] = sum;
+}
+extern "C" __global__ void last_by_fences(int* out) {
+    last_block(out, [](unsigned* n) {
+        __threadfence();
+        const unsigned before = atomicAdd(n, 1u);
+        __threadfence();
+        return before;
+    });
+}
+extern "C" __global__ void last_by_acq_rel(int* out) { last_block(out, [](unsigned* n) { return fetch_add(n, 1u); }); }
+extern "C" __global__ void last_by_nothing(int* out) { last_block(out, [](unsigned* n) { return atomicAdd(n, 1u); }); }
+
+// A CTA tells the other one of its cluster: that it has written, or read.
+enum { RIGHT, NARROW_ARRIVAL, NARROW_WAIT };
+template <int Bug, bool Reads>
+__device__ void tell_peer(int* out) {
+    if (threadIdx.x == 0) { ready.init(32); fence_barrier_init(); }
+    if (Reads) part[threadIdx.x] = 7;
+    cluster_sync();
+    if (cluster_cta_rank() == 1) {
+        if (Reads) out[threadIdx.x] = part[threadIdx.x];
+        else part[threadIdx.x] = threadIdx.x;
+        if (Bug == NARROW_ARRIVAL) ready.in_cta(0).release_async_read();
+        else ready.arrive_at(0);
+    } else {
+        if (Bug == NARROW_WAIT) ready.wait(0);
+        else ready.wait_cluster(0);
+        const unsigned there = cluster_address(&part[threadIdx.x], 1);
+        int value = 0;
+        if (Reads) asm volatile("st.shared::cluster.s32 [%0], %1;" :: "r"(there), "r"(value) : "memory");
+        else asm volatile("ld.shared::cluster.s32 %0, [%1];" : "=r"(value) : "r"(there) : "memory");
+        out[64 + threadIdx.x] = value;
+    }
+    cluster_sync();
+}
+extern "C" __global__ void __cluster_dims__(2) peer_writes(int* out) { tell_peer<RIGHT, false>(out); }
+extern "C" __global__ void __cluster_dims__(2) peer_writes_narrow(int* out) { tell_peer<NARROW_ARRIVAL, false>(out); }
+extern "C" __global__ void __cluster_dims__(2) peer_writes_waited(int* out) { tell_peer<NARROW_WAIT, false>(out); }
+extern "C" __global__ void __cluster_dims__(2) peer_reads(int* out) { tell_peer<RIGHT, true>(out); }
+extern "C" __global__ void __cluster_dims__(2) peer_reads_narrow(int* out) { tell_peer<NARROW_ARRIVAL, true>(out); }
+"""
+
+
+@cache
+def compiled(name: str) -> simulate.Kernel:
+    return simulate.Device().compile(SOURCE, name)
+
+
+def launched(name: str, grid: int = 2, block: int = 32, **settings: object) -> simulate.Report:
+    gpu = simulate.Device(**settings)
+    return gpu.launch(simulate.Config(grid, block), compiled(name), np.zeros(2048, np.int32))
+
+
+@pytest.mark.parametrize("name", ["gpu_flag", "cluster_flag", "gpu_fence", "peer_writes", "peer_reads"])
+def test_scopes_that_have_both(name):
+    assert launched(name, strict=True, schedules=4).findings == ()
+
+
+def test_a_fence_of_the_cta_is_enough_in_a_cta():
+    assert launched("cta_fence_in_a_cta", grid=1, block=64, strict=True, schedules=4).findings == ()
+
+
+@pytest.mark.parametrize("name", ["cta_release", "cta_acquire", "cluster_release", "cta_fence"])
+def test_scopes_that_lack_the_other(name):
+    (finding,) = launched(name).errors
+    assert finding.kind == "race" and "nothing orders the two" in finding.message
+
+
+@pytest.mark.parametrize("name", ["peer_writes_narrow", "peer_writes_waited"])
+def test_an_mbarrier_of_another_cta_needs_the_scope_of_the_cluster(name):
+    (finding,) = launched(name).errors
+    assert finding.kind == "race" and "of scope .cta, between different CTAs" in finding.message
+    assert "mbarrier.arrive.release.cluster" in finding.message and "wait_cluster()" in finding.message
+
+
+def test_reads_that_are_over_before_a_narrow_arrival_are_disputed():
+    assert [finding.severity for finding in launched("peer_reads_narrow").findings] == ["advice"]
+    assert [finding.kind for finding in launched("peer_reads_narrow", strict=True).errors] == ["race"]
+
+
+@pytest.mark.parametrize("multiprocessors", [1, 8])  # in waves, or all in one step
+@pytest.mark.parametrize("name", ["last_by_fences", "last_by_acq_rel"])
+def test_the_last_block_knows_of_all_others(name, multiprocessors):
+    report = launched(name, grid=40, strict=True, schedules=3, multiprocessor_count=multiprocessors)
+    assert report.findings == ()
+
+
+def test_the_last_block_is_told_nothing_by_a_relaxed_counter():
+    assert {finding.kind for finding in launched("last_by_nothing", grid=40).errors} == {"race"}
