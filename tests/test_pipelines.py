@@ -16,14 +16,14 @@ SOME = settings(
 )  # fmt: skip
 
 
-@settings(SOME, max_examples=20)
+@settings(SOME, max_examples=40)
 @given(pipelines())
 def test_what_is_right_is_not_accused(pipeline):
     outcome = run(pipeline, schedules=SCHEDULES[:3])
     assert outcome.is_clean, outcome
 
 
-@settings(SOME, max_examples=15)
+@settings(SOME, max_examples=30)
 @given(pipelines(), st.data())
 def test_what_is_left_out_is_found(pipeline, data):
     faults = [fault for fault in faults_of(pipeline) if fault not in ("INIT_FENCE", "INIT_BARRIER", "HANDOFF_BARRIER")]

@@ -18,6 +18,7 @@ from .arrays import InArrays
 from .barriers import Barriers
 from .clocks import CLUSTER, FENCED, GPU, ORDERED, Clocks, scope_of
 from .global_shadow import GlobalShadow
+from .inits import Inits
 from .ledger import Ledger
 from .locations import Locations
 from .operations import Mark, Operations
@@ -64,12 +65,11 @@ class Sanitizer:
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(machine.program))
         self._operations = Operations(geometry, self._clocks)
         self._landing: dict[int, tuple[int, int, Mark]] = {}  # by mbarrier: column, phase, the last load
-        self._inits: dict[int, tuple[int, int, int]] = {}  # by mbarrier: who made it, when, by what
-        self._fenced_inits: set[int] = set()
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._maps, self._remote = TensorMaps(self._clocks), Remote(machine, self._clocks)
         self._words = Words(machine, self._clocks, self._ledger, self._shadow.unit_bytes)
+        self._inits = Inits(self._clocks, self._words, self._strict)
         shadow = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
         self._in_arrays = InArrays(shadow, self._clocks, self._ledger, self._words, self._strict)
         self._events = self._table()
@@ -121,9 +121,9 @@ class Sanitizer:
         self._fenced_products.difference_update(lanes.tolist())
         self._barriers.forget(slot, resident)
         self._shadow.forget(self._shadow.range(resident.start * self._pitch, ctas * self._pitch))
-        for table in (self._landing, self._inits):
-            for position in [p for p in table if p // self._pitch in resident]:
-                del table[position]
+        for position in [position for position in self._landing if position // self._pitch in resident]:
+            del self._landing[position]
+        self._inits.forget(resident, self._pitch)
         self._operations.forget(slot)
 
     def _fence(self, parts: list[str]) -> Callable[[Event], None]:
@@ -154,8 +154,7 @@ class Sanitizer:
 
     def _fence_inits(self, event: Event) -> None:
         self._clocks.memory_fence(event.lanes, CLUSTER)
-        columns = {*(as_array(event.lanes)).tolist()}
-        self._fenced_inits |= {position for position, (lane, _, _) in self._inits.items() if lane in columns}
+        self._inits.fence(as_array(event.lanes))
 
     # ---- mbarriers ----
 
@@ -163,10 +162,7 @@ class Sanitizer:
         positions, lanes = event.details["positions"], as_array(event.lanes)
         by = cast(Instruction, event.instruction)
         self._by_threads(lanes, positions, 8, _WRITE, by)
-        site = self._ledger.site(by)
-        for position, lane in zip(positions.tolist(), lanes.tolist(), strict=True):
-            self._inits[position] = (lane, int(self._clocks.own(np.array([lane]))[0]), site)
-            self._fenced_inits.discard(position)
+        self._inits.made(lanes, positions, self._ledger.site(by))
 
     def _mbarrier_complete(self, event: Event) -> None:
         position = event.details["position"]
@@ -379,7 +375,7 @@ class Sanitizer:
     def _completion(self, access: Access, mark: Mark, slot: int) -> tuple[int, int]:
         """What others learn the end of an access by: a column, and its value then."""
         if access.signal is not None:
-            self._check_init(access.signal, mark)
+            self._inits.check(access.signal, mark)
             column = self._clocks.column(slot, ("mbarrier", access.signal))
             epoch = self._barriers.mbarriers[access.signal].completions + 1
             self._landing[access.signal] = (column, epoch, mark)
@@ -389,19 +385,6 @@ class Sanitizer:
         kind, owner = mark.group
         what = _READ if access.kind == _READ and kind != "cp.async" else _WRITE
         return self._clocks.column(slot, (kind, owner, what)), mark.epoch
-
-    def _check_init(self, position: int, mark: Mark) -> None:
-        """An operation tells an mbarrier: it must be there, for the async proxy too."""
-        init = self._inits.get(position)
-        if init is None:
-            return
-        lane, epoch, site = init
-        clock = self._clocks.fitting(mark.clock)
-        column = lane % self._clocks.threads
-        if clock[ORDERED, column] < epoch:
-            self._words.barrier_not_ready(position, mark, site)
-        elif clock[FENCED, column] < epoch and position not in self._fenced_inits:
-            self._words.barrier_not_fenced(position, mark, site, disputed=not self._strict)
 
 
 def _ignored(event: Event) -> None:

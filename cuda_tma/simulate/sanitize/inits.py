@@ -1,0 +1,48 @@
+"""mbarriers that were made: an operation that signals one must come after that, for the async proxy too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .clocks import FENCED, ORDERED, Clocks
+from .operations import Mark
+from .words import Words
+
+__all__ = ["Inits"]
+
+
+class Inits:
+    """Who made each mbarrier, when, by what; and whether a fence of initialisations stands behind it."""
+
+    def __init__(self, clocks: Clocks, words: Words, strict: bool):
+        self._clocks, self._words, self._strict = clocks, words, strict
+        self._made: dict[int, tuple[int, int, int]] = {}  # by position: lane, epoch, site
+        self._fenced: set[int] = set()
+
+    def forget(self, ctas: range, pitch: int) -> None:
+        """Another cluster begins."""
+        for position in [position for position in self._made if position // pitch in ctas]:
+            del self._made[position]
+
+    def made(self, lanes: np.ndarray, positions: np.ndarray, site: int) -> None:
+        """``mbarrier.init``."""
+        epochs = self._clocks.own(lanes)
+        for position, lane, epoch in zip(positions.tolist(), lanes.tolist(), epochs.tolist(), strict=True):
+            self._made[position] = (lane, epoch, site)
+            self._fenced.discard(position)
+
+    def fence(self, lanes: np.ndarray) -> None:
+        """``fence.mbarrier_init``: of what these lanes have made."""
+        among = {*lanes.tolist()}
+        self._fenced |= {position for position, (lane, _, _) in self._made.items() if lane in among}
+
+    def check(self, position: int, mark: Mark) -> None:
+        """An operation signals one."""
+        if position not in self._made:
+            return
+        lane, epoch, site = self._made[position]
+        clock, column = self._clocks.fitting(mark.clock), lane % self._clocks.threads
+        if clock[ORDERED, column] < epoch:
+            self._words.barrier_not_ready(position, mark, site)
+        elif clock[FENCED, column] < epoch and position not in self._fenced:
+            self._words.barrier_not_fenced(position, mark, site, disputed=not self._strict)
