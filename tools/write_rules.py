@@ -1,9 +1,11 @@
-"""Write the generated pages of ``docs/``: the rules and warnings, and the fields of the 128 bytes."""
+"""Write generated pages of ``docs/``: the rules and warnings, the fields of the 128 bytes, what errors mean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from write_errors import errors_page
 
 from cuda_tma.codec import BEYOND_PARAMS, IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
 from cuda_tma.limits import CORNER_BITS, MAX_RANK
@@ -98,7 +100,7 @@ has the bytes of the plain im2col map with the same corners along W and zeros be
 and 5 have here, is not known.
 """
 
-PAGES = {"rules.md": rules_page, "fields.md": fields_page}
+PAGES = {"rules.md": rules_page, "fields.md": fields_page, "errors.md": errors_page}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -6,6 +6,7 @@ libcuda or needs cuda.h, and a machine with no driver can import the package.
 
 from libc.stdint cimport uintptr_t
 
+from ..cuda_errors import explain_error
 from .core import CUDAError
 
 # Entry point: the CUDA version whose signature we use, in the order of struct Driver. An older driver lacks the
@@ -123,4 +124,4 @@ cdef str error_name(CUresult result):
 
 
 cdef object driver_error(CUresult result, str call):
-    return CUDAError(f"{call} failed with {error_name(result)}")
+    return CUDAError(f"{call} failed with {error_name(result)}{explain_error(result)}")

@@ -5,6 +5,7 @@ from .._read.stream cimport KnownStream
 from .signature cimport Signature
 
 from .._cuda.core import CUDAError
+from ..cuda_errors import explain_error
 
 
 cdef int enter(KnownStream stream, Signature signature) noexcept:
@@ -25,4 +26,4 @@ cdef int enter(KnownStream stream, Signature signature) noexcept:
 
 cdef object refused(CUresult result, Signature signature, object config):
     return CUDAError(f"{error_name(result)}: the driver refused to launch {signature.name} "
-                     f"with {config!r}")
+                     f"with {config!r}{explain_error(result)}")

@@ -313,7 +313,7 @@ cdef object _driver_refusal(CUresult result, CompiledOptions values, TensorArgum
     if result == CUDA_ERROR_INVALID_CONTEXT:
         return refusals.no_context()
     if result != CUDA_ERROR_INVALID_VALUE:
-        return refusals.driver_failure(error_name(result))
+        return refusals.driver_failure(error_name(result), result)
     return _broken_rules(values, arguments, device_id)
 
 

@@ -25,7 +25,7 @@ from ..errors import TensorMapError, TensorMapFault
 from ..params import Im2colParams, Im2colWideParams, Params
 from ..rules import Violation, check, refusal, sentence
 from ..suggest import suggest
-from . import demo, run, sanitize
+from . import demo, explain, run, sanitize
 from .console import complain, escape_unprintable, print_json, print_table, silence
 from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, Misuse
 from .info import facts
@@ -235,6 +235,7 @@ _COMMANDS = {
     "check": _check,
     "decode": _decode,
     "diff": _diff,
+    "explain": explain.run,
     "suggest": _suggest,
     "plot": _plot,
     "info": _info,

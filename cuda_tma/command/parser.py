@@ -109,6 +109,16 @@ def _add_nothing(command: argparse.ArgumentParser) -> None:
     pass
 
 
+def _add_explain(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "text",
+        nargs="*",
+        help="an error (715, or what a log says), the fields of a map as CUTLASS, TensorRT-LLM or DeepGEMM print them, "
+        "its 128 bytes, or a file of any of them; standard input if not given",
+    )
+    _add_capability(command, "9.0", "of the device that takes the maps")
+
+
 def _add_demo(command: argparse.ArgumentParser) -> None:
     command.add_argument("--input", metavar="FILE", help="a picture, or a .npy of shape (rows, columns[, channels])")
     command.add_argument("--output", default="demo.png", metavar="FILE", help="before and after; demo.png if not given")
@@ -186,6 +196,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "check": ("what the driver would refuse in a map, and the remedy", _add_check),
     "decode": ("what a map says; with --shape, also its 128 bytes", _add_decode),
     "diff": ("where two maps differ, and what that does to a load", _add_diff),
+    "explain": ("what an error, or a map that somebody printed, says; whether the map is at fault", _add_explain),
     "suggest": ("the swizzle and the largest legal box for a tile, and why", _add_suggest),
     "plot": ("draw a tile in shared memory, its banks, or its box in the tensor", _add_plot),
     "info": ("versions, driver and devices of this machine", _add_nothing),

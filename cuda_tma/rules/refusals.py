@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._given import shown
+from ..cuda_errors import explain_error
 from ..data_type import DLPACK_DTYPES, element_bits, is_packed
 from ..enums import TensorMapAllocationClass, TensorMapDataType
 from ..errors import TensorMapError
@@ -285,9 +286,9 @@ def no_context() -> TensorMapError:
     )
 
 
-def driver_failure(error: str) -> TensorMapError:
+def driver_failure(error: str, number: int) -> TensorMapError:
     """No argument is at fault: the driver gives CUDA_ERROR_INVALID_VALUE for those."""
-    return TensorMapError(f"the driver's encoder failed with {error}, whatever the arguments")
+    return TensorMapError(f"the driver's encoder failed with {error}, whatever the arguments{explain_error(number)}")
 
 
 def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError:

@@ -1,0 +1,199 @@
+"""``cuda-tma explain``: what an error text, the printed fields of a tensor map or its 128 bytes say.
+
+Every statement carries what it rests on: a rule of the table, or what the table of errors rests on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..codec import diff, encode
+from ..cuda_errors import CudaError
+from ..data_type import parse_data_type
+from ..enums import member_of
+from ..errors import Violation
+from ..params import Im2colParams, Params, TiledParams
+from ..rules import RULES, check, sentence
+from .console import print_json
+from .exit_status import ACCEPTED, REFUSED, Misuse
+from .posted import Posted, PostedMap, read_posted
+
+__all__ = ["Statement", "of_error", "of_map", "run"]
+
+INVALID_VALUE = 1
+_MOST_BYTES = 1 << 22  # of a log
+_DESCRIPTOR_ALIGNMENT = 64
+_WHERE_DESCRIPTORS_LIE = "CUDA 13.5 driver API, cuTensorMapEncode*: tensorMap"
+_FIELDS = "the table of fields"
+_RULES = "the table of rules"
+_NOT_IN_THE_TEXT = "the text"
+
+
+class Statement(NamedTuple):
+    """One sentence, and what it rests on."""
+
+    text: str
+    source: str
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read what was pasted and say what it means."""
+    text = _given(arguments.text)
+    posted = read_posted(text)
+    if not any(posted):
+        raise Misuse(
+            "nothing in it is known: no error of the driver (error 715, CUDA_ERROR_..., CUDA error: misaligned "
+            "address), no fields of a tensor map (globalDim, boxDim, ...) and no 128 bytes"
+        )
+    maps = [(each, check(each.params, arguments.compute_capability, True)) for each in posted.maps]
+    if arguments.json:
+        print_json(_as_json(posted, maps, arguments.compute_capability))
+    else:
+        _print(posted, maps, arguments.compute_capability)
+    return REFUSED if posted.unread or any(_errors_of(found) for _, found in maps) else ACCEPTED
+
+
+def _given(words: list[str]) -> str:
+    """Standard input, a file, or the words themselves."""
+    if not words or words == ["-"]:
+        if sys.stdin is None:
+            raise Misuse("standard input is closed; give the text or a file")
+        return sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
+    if len(words) == 1 and len(words[0]) < 4096 and "\0" not in words[0] and os.path.exists(words[0]):
+        try:
+            data = Path(words[0]).read_bytes()[:_MOST_BYTES]
+        except OSError as error:
+            raise Misuse(f"{words[0]} cannot be read: {error.strerror or error}") from None
+        return repr(data) if len(data) == 128 else data.decode("utf-8", "replace")
+    return " ".join(words)
+
+
+# ---- what is said ----
+
+
+def of_error(error: CudaError) -> Iterator[Statement]:
+    """What an error means, and what gave it in TMA."""
+    yield Statement(f'{error.name} ({error.number}, "{error.text}"): {error.meaning}.', error.source)
+    if error.causes:
+        yield Statement(f"What gave {error.number} in TMA: {'; '.join(error.causes)}.", error.source)
+    elif error.is_sticky:
+        yield Statement(f"What gives {error.number} in TMA was not recorded.", error.source)
+
+
+def of_map(posted: PostedMap, found: tuple[Violation, ...], capability: tuple[int, int]) -> Iterator[Statement]:
+    """Whether a map is legal, and what that says of the error at its creation."""
+    params, errors = posted.params, _errors_of(found)
+    dtype_name = _dtype_name(params)
+    for violation in found:
+        yield Statement(sentence(params, violation, dtype_name), f"rule {violation.rule}: {violation.source}")
+    if not errors:
+        device = "{}.{}".format(*capability)
+        yield Statement(
+            f"The map is legal on compute capability {device}: none of {len(RULES)} rules is broken.",
+            _RULES,
+        )
+    others = diff(encode(params), encode(replace(params, unexplained=()))) if params.unexplained else ()
+    for other in others:
+        yield Statement(f"{other.field}: {other.a}, where the driver writes {other.b}: {other.meaning}.", _FIELDS)
+    yield from _of_both(posted, errors)
+    address = posted.descriptor_address
+    if address is not None and address % _DESCRIPTOR_ALIGNMENT:
+        yield Statement(
+            f"Its 128 bytes were to lie at {address:#x}, which is no multiple of {_DESCRIPTOR_ALIGNMENT}: declare the "
+            "CUtensorMap with its alignment.",
+            _WHERE_DESCRIPTORS_LIE,
+        )
+    if posted.assumed:
+        yield Statement(f"Not in the text, and taken as usual: {', '.join(posted.assumed)}.", _NOT_IN_THE_TEXT)
+
+
+def _of_both(posted: PostedMap, errors: list[Violation]) -> Iterator[Statement]:
+    """How the error at a map's creation and the map go together."""
+    error = posted.error
+    if error is None:
+        return
+    if error.number == INVALID_VALUE:
+        why = "That is why its creation returned" if errors else "No rule explains why its creation returned"
+        yield Statement(f"{why} {error.name}.", _RULES if errors else error.source)
+    elif error.is_sticky:
+        whose = "also" if errors else "not about this map: it is"
+        text = f"Error {error.number} at its creation is {whose} that of a kernel that ran before, and sticky."
+        yield Statement(text, error.source)
+
+
+def _errors_of(found: tuple[Violation, ...]) -> list[Violation]:
+    return [violation for violation in found if violation.severity == "error"]
+
+
+def _dtype_name(params: Params) -> str:
+    known = member_of("data_type", params.data_type) is not None
+    return parse_data_type(params.data_type).short_name if known else f"data type {params.data_type}"
+
+
+def _described(posted: PostedMap) -> str:
+    """The map in a line, in tensor order."""
+    params = posted.params
+    parts = [_dtype_name(params), f"shape {tuple(reversed(params.global_dim))}"]
+    if isinstance(params, TiledParams):
+        parts.append(f"box {tuple(reversed(params.box_dim))}")
+    else:
+        assert isinstance(params, Im2colParams)  # as which every other map is decoded
+        parts.append(f"im2col, {params.channels_per_pixel} channels of {params.pixels_per_column} pixels")
+    swizzle, interleave = (member_of(name, getattr(params, name)) for name in ("swizzle", "interleave"))
+    parts.append(f"swizzle {swizzle.short_name if swizzle else params.swizzle}")
+    if params.interleave:
+        parts.append(f"interleave {interleave.short_name if interleave else params.interleave}")
+    return ", ".join(parts) + f" ({posted.times} times)" * (posted.times > 1)
+
+
+# ---- how it is printed ----
+
+
+def _print(posted: Posted, maps: list[tuple[PostedMap, Any]], capability: tuple[int, int]) -> None:
+    for error in posted.errors:
+        print(f"error {error.number}")
+        _print_statements(of_error(error))
+    for number, (each, found) in enumerate(maps, 1):
+        print(f"map {number} of {len(maps)}: {_described(each)}")
+        _print_statements(of_map(each, found, capability))
+    for why in posted.unread:
+        print(why)
+
+
+def _print_statements(statements: Iterator[Statement]) -> None:
+    for statement in statements:
+        print(f"  - {statement.text} [{statement.source}]")
+
+
+def _as_json(posted: Posted, maps: list[tuple[PostedMap, Any]], capability: tuple[int, int]) -> dict[str, Any]:
+    return {
+        "errors": [
+            {
+                "number": error.number,
+                "name": error.name,
+                "sticky": error.is_sticky,
+                "causes": error.causes,
+                "statements": [each._asdict() for each in of_error(error)],
+            }
+            for error in posted.errors
+        ],
+        "maps": [
+            {
+                "params": asdict(each.params),
+                "mode": type(each.params).__name__,
+                "accepted": not _errors_of(found),
+                "error": each.error and each.error.number,
+                "times": each.times,
+                "violations": [asdict(violation) | {"message": violation.message} for violation in found],
+                "statements": [statement._asdict() for statement in of_map(each, found, capability)],
+            }
+            for each, found in maps
+        ],
+        "unread": posted.unread,
+    }

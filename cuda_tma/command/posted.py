@@ -1,0 +1,302 @@
+"""What people paste: CUDA errors, and tensor maps as their fields or as their bytes, in the midst of other text.
+
+Fields are read as CUTLASS (``globalDim      (64,16,1,1,1)``), TensorRT-LLM and FlashInfer (``tileShapes: 64 16 1 1``),
+DeepGEMM (``Making TMA desc: ...``) and our own ``repr`` write them, and under the driver's names.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ..codec import decode
+from ..cuda_errors import CUDA_ERRORS, CudaError, find_error
+from ..data_type import element_bits
+from ..enums import PARAMETER_ENUMS
+from ..errors import TensorMapError
+from ..limits import DESCRIPTOR_BYTES
+from ..params import Params, TiledParams
+from .dump import parse_dump
+
+__all__ = ["Posted", "PostedMap", "read_posted"]
+
+
+class PostedMap(NamedTuple):
+    """A tensor map of the text.
+
+    Attributes
+    ----------
+    params : Params
+        What it says.
+    error : CudaError or None
+        What the text says its creation returned.
+    assumed : tuple of str
+        Parameters that the text does not have.
+    descriptor_address : int or None
+        Where its 128 bytes were to be written.
+    times : int
+        How often it stands in the text.
+    """
+
+    params: Params
+    error: CudaError | None = None
+    assumed: tuple[str, ...] = ()
+    descriptor_address: int | None = None
+    times: int = 1
+
+
+class Posted(NamedTuple):
+    """What a text holds; `unread` says of what looks like a map and is none why."""
+
+    errors: tuple[CudaError, ...]
+    maps: tuple[PostedMap, ...]
+    unread: tuple[str, ...] = ()
+
+
+# ---- errors ----
+
+_BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
+_NAMES = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
+_NUMBERS = (
+    r"(?:TMA descriptor|tensor map|(?<!exit )\bcode|error(?:[ _]code)?|CUresult|result|status)\s*[:=(\[]*\s*(\d{1,3})\b"
+)
+_TEXTS = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
+_ERROR = re.compile(f"(?P<name>{_NAMES})|(?P<text>{_TEXTS})|{_NUMBERS}|^\\s*(?P<alone>\\d{{3}})\\s*$", re.I | re.M)
+_ABOUT_CUDA = re.compile(r"cuda|\bTMA\b|tensor ?map|\bcu[A-Z]\w+|^\W*error\W*\d+\W*$|^\W*\d{3}\W*$", re.I)
+
+
+def _errors(text: str) -> Iterator[tuple[int, CudaError]]:
+    """Each error with its place; said in several ways in one line, once."""
+    last: tuple[int, CudaError] | None = None
+    for found in _ERROR.finditer(text):
+        begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+        line = text[begin : end if end >= 0 else len(text)]
+        error = _error_of(found)
+        if error and _ABOUT_CUDA.search(line) and (begin, error) != last:
+            last = begin, error
+            yield found.start(), error
+
+
+def _error_of(found: re.Match[str]) -> CudaError | None:
+    if found["name"]:
+        return find_error(found["name"])
+    if found["text"]:
+        return _BY_TEXT.get(found["text"].lower())
+    return find_error(int(found["alone"] or found[2] or found[3] or 0))
+
+
+# ---- fields ----
+
+_ALIASES = {
+    "descriptor": ("TMA Desc Addr",),
+    "data_type": ("tmaFormat", "format", "tensorDataType", "data_type"),
+    "rank": ("dim", "tensorRank", "rank"),
+    "global_address": ("gmem_address", "gmem", "globalAddress", "global_address"),
+    "global_dim": ("globalDim", "Shape", "global_dim"),
+    "global_strides": ("globalStrides", "Stride", "global_strides"),
+    "box_dim": ("boxDim", "tileShapes", "box_dim"),
+    "element_strides": ("elementStrides", "tileStrides", "element_strides"),
+    "interleave": ("interleave",),
+    "swizzle": ("swizzleType", "swizzle"),
+    "l2_promotion": ("l2Promotion", "l2_promotion"),
+    "oob_fill": ("oobFill", "oob_fill"),
+}
+_PARAMETERS = {alias: name for name, aliases in _ALIASES.items() for alias in aliases}
+_INTEGER = r"-?(?:0x[0-9a-fA-F]{1,16}|\d{1,25})"
+_FIELD = re.compile(
+    rf"(?<![\w.])(?P<key>{'|'.join(sorted(_PARAMETERS, key=len, reverse=True))})(?:\s*[:=]\s*|[ \t]+)"
+    rf"(?P<value>\([^()\n]*\)|\[[^\[\]\n]*\]|\{{[^{{}}\n]*\}}|{_INTEGER}(?:[ \t]+{_INTEGER})*(?![\w.])|[A-Z][\w.]+)"
+)
+_DEEP_GEMM = re.compile(
+    r"Making TMA desc: global memory: (\d+) (\d+), shared memory: (\d+) (\d+), outer stride: (\d+), swizzle: (\d+)"
+    r"(?: \(base: \d+\))?,? elem size: (\d+)"
+)
+_ERROR_FIRST = ("tmaFormat",)  # of these the text tells the error before the fields, of others behind them
+_NEEDED = ("global_dim", "box_dim", "global_strides")
+
+
+@dataclass
+class _Dump:
+    """The fields of one map, while they are read."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    before: CudaError | None = None
+    behind: CudaError | None = None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(name for name in _NEEDED if not isinstance(self.values.get(name), tuple))
+
+    @property
+    def error(self) -> CudaError | None:
+        is_told_first = self.keys.get("data_type") in _ERROR_FIRST
+        return self.before if is_told_first or self.behind is None else self.behind
+
+
+def _value(name: str, text: str) -> Any:
+    """A tuple of integers, an integer, or an enum's value by its name; None of anything else."""
+    if re.fullmatch(r"[A-Z][\w.]+", text):
+        enum = PARAMETER_ENUMS.get(name)
+        try:
+            return (
+                int(enum.parse(re.sub(r"CU_TENSOR_MAP_(DATA_TYPE_)?", "", text.split(".")[-1]), name)) if enum else None
+            )
+        except ValueError:
+            return None
+    values = tuple(int(each, 0) if "x" in each else int(each) for each in re.findall(_INTEGER, text))
+    is_one = len(values) == 1 and text[0] not in "([{"
+    return values[0] if is_one else values
+
+
+def _dumps(text: str) -> list[_Dump]:
+    """The fields of each map in the order of the text; one begins where a field comes again."""
+    events: list[tuple[int, Any]] = [(found.start(), found) for found in _FIELD.finditer(text)]
+    events += _errors(text)
+    dumps = [_Dump()]
+    last: CudaError | None = None
+    for _, event in sorted(events, key=lambda pair: pair[0]):
+        dump = dumps[-1]
+        if isinstance(event, CudaError):
+            last = event
+            if dump.values and dump.behind is None:
+                dump.behind = event
+            continue
+        name = _PARAMETERS[event["key"]]
+        value = _value(name, event["value"])
+        if value is None:
+            continue
+        if name in dump.values or (dump.behind and not dump.missing) or not dump.values:
+            dumps.append(dump := _Dump(before=last))
+        dump.values[name], dump.keys[name] = value, event["key"]
+    return dumps[1:]
+
+
+def _from_fields(dump: _Dump) -> PostedMap:
+    values = dict(dump.values)
+    address, count = values.pop("descriptor", None), values.pop("rank", None)
+    rank = count if isinstance(count, int) else len(values["global_dim"])
+    values.setdefault("data_type", 0)
+    for name in ("global_dim", "box_dim", "element_strides"):
+        values[name] = tuple(values.get(name, (1,) * rank))[:rank]
+    values["global_strides"] = _strides(values, rank, dump.keys.get("global_strides", ""))
+    optional = ("data_type", "global_address", "interleave", "swizzle", "l2_promotion", "oob_fill")
+    values = {name: value for name, value in values.items() if isinstance(value, int | tuple)}
+    assumed = tuple(name for name in optional if name not in dump.values)
+    params = TiledParams(**{"global_address": 0} | values)
+    return PostedMap(params, dump.error, assumed, address if isinstance(address, int) else None)
+
+
+def _strides(values: dict[str, Any], rank: int, key: str) -> tuple[int, ...]:
+    """CUTLASS prints the innermost stride too, an element's bytes, which the driver is not given."""
+    strides: tuple[int, ...] = values["global_strides"]
+    element_bytes = element_bits(values["data_type"]) // 8 if values["data_type"] in range(16) else 0
+    has_innermost = key == "globalStrides" and len(strides) >= rank and strides[:1] == (element_bytes,)
+    return strides[1:rank] if has_innermost else strides[: rank - 1]
+
+
+_TYPE_OF_BYTES = {1: "UINT8", 2: "BFLOAT16", 4: "FLOAT32", 8: "FLOAT64"}
+_SWIZZLE_OF_BYTES = {0: 0, 32: 1, 64: 2, 128: 3}
+
+
+def _deep_gemm(text: str) -> Iterator[PostedMap]:
+    """Inner and outer extents, a stride in elements, the swizzle in bytes."""
+    for found in _DEEP_GEMM.finditer(text):
+        inner, outer, box_inner, box_outer, stride, swizzle, element_bytes = map(int, found.groups())
+        if element_bytes in _TYPE_OF_BYTES and swizzle in _SWIZZLE_OF_BYTES:
+            params = TiledParams(
+                data_type=int(PARAMETER_ENUMS["data_type"][_TYPE_OF_BYTES[element_bytes]]),
+                global_address=0,
+                global_dim=(inner, outer),
+                global_strides=(stride * element_bytes,),
+                box_dim=(box_inner, box_outer),
+                element_strides=(1, 1),
+                swizzle=_SWIZZLE_OF_BYTES[swizzle],
+            )
+            yield PostedMap(params, assumed=("data_type", "global_address"))
+
+
+# ---- bytes ----
+
+_LITERAL = re.compile(r"""b(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
+_DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]{200,}", re.I)
+_NUMBER_LIST = re.compile(r"[\[({]\s*\d+(?:\s*,\s*\d+){15,127}\s*,?\s*[\])}]")
+_WORD_BYTES = {128: 1, 32: 4, 16: 8}
+
+
+def _bytes_of(text: str) -> Iterator[bytes]:
+    """Each 128 bytes: as Python writes them, as decimal words in a list, as hex digits."""
+    readers: tuple[tuple[re.Pattern[str], Callable[[str], bytes | None]], ...] = (
+        (_LITERAL, _literal),
+        (_NUMBER_LIST, _decimal),
+        (_DIGITS, _hexadecimal),
+    )
+    for pattern, read in readers:
+        found = [raw for each in pattern.finditer(text) if (raw := read(each[0])) and len(raw) == DESCRIPTOR_BYTES]
+        if found:
+            yield from found
+            return
+
+
+def _literal(text: str) -> bytes | None:
+    try:
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return None
+    return value if isinstance(value, bytes) else None
+
+
+def _decimal(text: str) -> bytes | None:
+    words = [int(each) for each in re.findall(r"\d{1,25}", text)]
+    size = _WORD_BYTES.get(len(words), 0)
+    fits = size and max(words) < 1 << 8 * size
+    return b"".join(word.to_bytes(size, "little") for word in words) if fits else None
+
+
+def _hexadecimal(text: str) -> bytes | None:
+    try:
+        return parse_dump(text)
+    except TensorMapError:
+        return None
+
+
+# ---- all of it ----
+
+
+def read_posted(text: str) -> Posted:
+    """The errors and the tensor maps of a text, each once, in its order.
+
+    Examples
+    --------
+    >>> posted = read_posted("RuntimeError: CUDA error: misaligned address")
+    >>> [error.number for error in posted.errors], posted.maps
+    ([716], ())
+    """
+    dumps = _dumps(text)
+    found = [_from_fields(dump) for dump in dumps if not dump.missing]
+    unread = [
+        f"fields without {', '.join(dump.missing)} are no whole map: perhaps several processes wrote at once"
+        for dump in dumps
+        if dump.missing and len(dump.values) > 2
+    ]
+    found += _deep_gemm(text)
+    for raw in _bytes_of(text):
+        try:
+            found.append(PostedMap(decode(raw)))
+        except TensorMapError as error:
+            unread.append(str(error))
+    errors = dict.fromkeys(error for _, error in _errors(text))
+    return Posted(tuple(errors), _counted(found), tuple(dict.fromkeys(unread)))
+
+
+def _counted(maps: list[PostedMap]) -> tuple[PostedMap, ...]:
+    """Equal maps as one; where else they would be written does not tell them apart."""
+    counts: dict[Any, PostedMap] = {}
+    for each in maps:
+        key = replace(each.params, global_address=0), each.params.global_address % 128, each.error
+        first = counts.get(key)
+        counts[key] = each if first is None else first._replace(times=first.times + 1)
+    return tuple(counts.values())

@@ -1,0 +1,150 @@
+"""What the driver's errors mean where TMA is used: one table, for our own errors, the command line and the docs.
+
+Sources: the CUDA 13.5 driver API, ``CUresult``, for names, texts and which errors stay; what gives them in TMA is
+documented there for none, and observed where a row says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CUDA_ERRORS", "DOCUMENTED", "CudaError", "explain_error", "find_error"]
+
+DOCUMENTED = "CUDA 13.5 driver API, CUresult (documented, not verified on hardware)"
+
+
+@dataclass(frozen=True, slots=True)
+class CudaError:
+    """One error of the driver.
+
+    Attributes
+    ----------
+    number : int
+        Of ``CUresult``, and of ``cudaError_t``.
+    name, runtime_name : str
+        In the driver API and in the runtime API.
+    text : str
+        What ``cuGetErrorString`` says.
+    is_sticky : bool
+        Whether a kernel that ends in it takes its context along: every later call returns the error then.
+    meaning : str
+        What it says about the call that returned it.
+    causes : tuple of str
+        What gave it in TMA, as recorded.
+    source : str
+        Where the row is documented or was observed.
+    """
+
+    number: int
+    name: str
+    runtime_name: str
+    text: str
+    is_sticky: bool = False
+    meaning: str = ""
+    causes: tuple[str, ...] = ()
+    source: str = DOCUMENTED
+
+
+_STICKY = (
+    "it is sticky: a kernel of this context ended in it, and since then every call returns it, also the creation of a "
+    "tensor map, whatever its arguments. Look at the launches before this call: run again with CUDA_LAUNCH_BLOCKING=1, "
+    "and the launch that ends in it is the first to fail. The process has to be started anew"
+)
+
+
+def _sticky(number: int, name: str, runtime_name: str, text: str, *causes: str) -> CudaError:
+    return CudaError(number, name, runtime_name, text, True, _STICKY, causes)
+
+
+_ROWS = (
+    CudaError(
+        1,
+        "CUDA_ERROR_INVALID_VALUE",
+        "cudaErrorInvalidValue",
+        "invalid argument",
+        meaning="this call's own arguments are at fault, and the context is well",
+    ),
+    CudaError(
+        201,
+        "CUDA_ERROR_INVALID_CONTEXT",
+        "cudaErrorDeviceUninitialized",
+        "invalid device context",
+        meaning="no context is current in this thread: make the device's current before a tensor map is created",
+    ),
+    _sticky(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "cudaErrorIllegalAddress", "an illegal memory access was encountered"),
+    CudaError(
+        701,
+        "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+        "cudaErrorLaunchOutOfResources",
+        "too many resources requested for launch",
+        meaning="this launch asks for more threads, registers or shared memory than there are; the context is well",
+    ),
+    _sticky(702, "CUDA_ERROR_LAUNCH_TIMEOUT", "cudaErrorLaunchTimeout", "the launch timed out and was terminated"),
+    _sticky(710, "CUDA_ERROR_ASSERT", "cudaErrorAssert", "device-side assert triggered"),
+    _sticky(714, "CUDA_ERROR_HARDWARE_STACK_ERROR", "cudaErrorHardwareStackError", "hardware stack error"),
+    _sticky(
+        715, "CUDA_ERROR_ILLEGAL_INSTRUCTION", "cudaErrorIllegalInstruction", "an illegal instruction was encountered"
+    ),
+    _sticky(716, "CUDA_ERROR_MISALIGNED_ADDRESS", "cudaErrorMisalignedAddress", "misaligned address"),
+    _sticky(
+        717,
+        "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+        "cudaErrorInvalidAddressSpace",
+        "operation not supported on global/shared address space",
+    ),
+    _sticky(718, "CUDA_ERROR_INVALID_PC", "cudaErrorInvalidPc", "invalid program counter"),
+    _sticky(719, "CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "unspecified launch failure"),
+    CudaError(
+        720,
+        "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+        "cudaErrorCooperativeLaunchTooLarge",
+        "too many blocks in cooperative launch",
+        meaning="this cooperative launch has more CTAs than fit on the device at once; the context is well",
+    ),
+    CudaError(
+        801,
+        "CUDA_ERROR_NOT_SUPPORTED",
+        "cudaErrorNotSupported",
+        "operation not supported",
+        meaning="this device cannot do it: tensor maps need compute capability 9.0",
+    ),
+    CudaError(
+        912,
+        "CUDA_ERROR_INVALID_CLUSTER_SIZE",
+        "cudaErrorInvalidClusterSize",
+        "cluster misconfiguration",
+        meaning="this launch's cluster is larger than the kernel or the device allows; the context is well",
+    ),
+    CudaError(
+        999,
+        "CUDA_ERROR_UNKNOWN",
+        "cudaErrorUnknown",
+        "unknown error",
+        meaning="an internal error, of which nothing is known; where the calls before went well and the map breaks no "
+        "rule, look at the launches before as for a sticky one",
+    ),
+)
+CUDA_ERRORS = {row.number: row for row in _ROWS}
+_BY_NAME = {name: row for row in _ROWS for name in (row.name, row.runtime_name)}
+
+
+def find_error(given: int | str) -> CudaError | None:
+    """The error of a number or of a name in either API; None of one that is not in the table.
+
+    >>> find_error(716).name, find_error("cudaErrorIllegalAddress").number, find_error("CUDA_SUCCESS")
+    ('CUDA_ERROR_MISALIGNED_ADDRESS', 700, None)
+    """
+    return CUDA_ERRORS.get(given) if isinstance(given, int) else _BY_NAME.get(given)
+
+
+def explain_error(given: int | str) -> str:
+    """What an error says where TMA is used, as the end of a message; nothing of an error that is not in the table.
+
+    >>> print(explain_error("CUDA_ERROR_NOT_SUPPORTED"))
+    : this device cannot do it: tensor maps need compute capability 9.0
+    """
+    error = find_error(given)
+    if error is None:
+        return ""
+    more = f" (what gives {error.number} in TMA: cuda-tma explain {error.number})" if error.is_sticky else ""
+    return f": {error.meaning}{more}"

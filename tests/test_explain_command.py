@@ -1,0 +1,237 @@
+"""``cuda-tma explain``: what people posted, as they posted it, and what is said of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cuda_tma
+from cuda_tma.codec import encode
+from cuda_tma.command import cli
+from cuda_tma.command.posted import read_posted
+from cuda_tma.cuda_errors import CUDA_ERRORS, DOCUMENTED, explain_error
+from cuda_tma.rules import RULES, WARNINGS
+
+from .descriptors import LEGAL, LEGAL_IM2COL
+
+POSTED = Path(__file__).parent / "data" / "posted"  # named by repository and issue
+# errors; of each map the error at its creation, and the rules that it breaks
+EXPECTED = {
+    "Dao-AILab_flash-attention_1706": ([801], [(801, []), (801, [])]),
+    "NVIDIA_Fuser_4970": ([716], []),
+    "NVIDIA_TransformerEngine_1085": ([801], []),
+    "NVIDIA_TransformerEngine_3316": ([700], []),
+    "NVIDIA_cutlass_947": ([1], [(1, [])]),
+    "Soul-AILab_SoulX-FlashTalk_9": ([999], [(999, []), (999, [])]),
+    "flashinfer-ai_flashinfer_2150": ([1], [(1, ["global_strides_alignment"])] * 2),
+    "flashinfer-ai_flashinfer_2232": ([1], [(1, ["global_strides_alignment"])]),
+    "flashinfer-ai_flashinfer_2274": ([700], [(700, [])]),
+    "pytorch_pytorch_184714": ([716], []),
+    "sgl-project_sglang_13775": ([1], [(1, ["global_strides_range"])]),
+    "sgl-project_sglang_1413": ([700], [(700, [])] * 3),
+    "sgl-project_sglang_4358": ([999], []),
+    "sgl-project_sglang_6590": ([700], []),
+    "vllm-project_vllm_13961": ([715], [(715, []), (715, [])]),
+    "vllm-project_vllm_17442": ([715], [(715, []), (715, [])]),
+    "vllm-project_vllm_28125": ([700], [(700, []), (700, [])]),
+}
+
+
+def explain(capsys, *arguments):
+    status = cli.main(["explain", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def answered(capsys, *arguments):
+    return json.loads(explain(capsys, "--json", *arguments)[1])
+
+
+def test_every_posted_text_is_expected():
+    assert {path.stem for path in POSTED.iterdir()} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_was_posted(capsys, name):
+    errors, maps = EXPECTED[name]
+    answer = answered(capsys, str(POSTED / f"{name}.txt"))
+    assert [error["number"] for error in answer["errors"]] == errors
+    found = [
+        (each["error"], [v["rule"] for v in each["violations"] if v["severity"] == "error"]) for each in answer["maps"]
+    ]
+    assert found == maps and answer["unread"] == []
+    assert [each["accepted"] for each in answer["maps"]] == [not rules for _, rules in maps]
+    status, out, _ = explain(capsys, str(POSTED / f"{name}.txt"))
+    assert status == any(rules for _, rules in maps)
+    assert all(f'"{CUDA_ERRORS[number].text}"' in out for number in errors)
+
+
+def test_every_statement_rests_on_something(capsys):
+    rules = {f"rule {rule.name}: {rule.source}" for rule in (*RULES, *WARNINGS)}
+    tables = {"the table of rules", "the table of fields", "the text"} | {row.source for row in CUDA_ERRORS.values()}
+    tables |= {"CUDA 13.5 driver API, cuTensorMapEncode*: tensorMap"}
+    for path in POSTED.iterdir():
+        answer = answered(capsys, str(path))
+        for each in (*answer["errors"], *answer["maps"]):
+            assert each["statements"]
+            assert {statement["source"] for statement in each["statements"]} <= rules | tables
+
+
+def test_a_sticky_error_is_not_the_maps(capsys):
+    _, out, _ = explain(capsys, str(POSTED / "vllm-project_vllm_13961.txt"))
+    assert 'CUDA_ERROR_ILLEGAL_INSTRUCTION (715, "an illegal instruction was encountered"): it is sticky' in out
+    assert "map 2 of 2: FLOAT16, shape (23434, 32, 16, 64), box (1, 1, 192, 64), swizzle 128B (2 times)" in out
+    assert "Error 715 at its creation is not about this map: it is that of a kernel that ran before, and sticky." in out
+
+
+def test_a_broken_rule_is_named(capsys):
+    _, out, _ = explain(capsys, str(POSTED / "flashinfer-ai_flashinfer_2150.txt"))
+    assert "stride of dimension 1 is 2 bytes (1 BFLOAT16 elements); TMA needs a multiple of 16" in out
+    assert "That is why its creation returned CUDA_ERROR_INVALID_VALUE." in out
+
+
+# ---- errors in their spellings ----
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("715", [715]),
+        ("error 715", [715]),
+        ("CUDA error: 716", [716]),
+        ("CUresult = 700", [700]),
+        ("cudaErrorLaunchFailure", [719]),
+        ("Triton Error [CUDA]: misaligned address", [716]),
+        ("RuntimeError: Triton Error [CUDA]: invalid argument", [1]),
+        ("CUDA error: unspecified launch failure (code 719, ERROR_LAUNCH_FAILED)", [719]),
+        ("OSError: (External) CUDA error(719), unspecified launch failure.", [719]),
+        ("cuda.core._utils.cuda_utils.CUDAError: CUDA_ERROR_INVALID_PC: invalid program counter", [718]),
+        ("CUDA error: operation not supported on global/shared address space", [717]),
+        ("cuTensorMapEncodeTiled failed with CUDA_ERROR_ASSERT", [710]),
+        ("Failed to encode tensor map: 700\nCUDA error: an illegal memory access was encountered", [700]),
+        ("error 715\nthen CUDA error: misaligned address", [715, 716]),
+        ("line 715 of kernel.cu, CUDA 12.4", []),
+        ("make: *** exit code 1", []),
+        ("ValueError: invalid argument", []),
+        ("CUDA_ERROR_OF_NOBODY", []),
+    ],
+)
+def test_spellings_of_errors(text, numbers):
+    assert [error.number for error in read_posted(text).errors] == numbers
+
+
+def test_what_is_not_known(capsys):
+    status, out, err = explain(capsys, "a", "text", "without", "anything")
+    assert (status, out) == (2, "") and "no 128 bytes" in err
+
+
+def test_from_standard_input(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"error 716\xff\n")))
+    assert "misaligned address" in explain(capsys)[1]
+
+
+def test_a_file_of_bytes(capsys, tmp_path):
+    path = tmp_path / "map"
+    path.write_bytes(encode(LEGAL))
+    assert "The map is legal on compute capability 9.0" in explain(capsys, str(path))[1]
+    path.write_bytes(bytes([255]) * 128)
+    status, out, _ = explain(capsys, str(path))
+    assert status == 1 and "rank 8 has no place in a tensor map" in out
+
+
+# ---- maps in their spellings ----
+
+SPELLINGS = {
+    "hex": bytes.hex,
+    "bytes": repr,
+    "hex in a sentence": lambda raw: f"the map:\n{raw.hex()}\nof tensor 3",
+    "64-bit words": lambda raw: " ".join(f"0x{word:016x}" for word in struct.unpack("<16Q", raw)),
+    "32-bit words in C": lambda raw: "{" + ", ".join(f"0x{word:08x}u" for word in struct.unpack("<32I", raw)) + "}",
+    "decimal words": lambda raw: f"array({list(struct.unpack('<16Q', raw))}, dtype=uint64)",
+    "decimal bytes": lambda raw: str(list(raw)),
+    "our own repr": lambda raw: repr(cuda_tma.decode(raw)),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_spellings_of_maps(spelling):
+    params = cuda_tma.decode(encode(LEGAL))
+    assert [each.params for each in read_posted(SPELLINGS[spelling](encode(LEGAL))).maps] == [params]
+
+
+def test_im2col_maps_come_as_bytes(capsys):
+    _, out, _ = explain(capsys, encode(LEGAL_IM2COL).hex())
+    assert re.search(r"map 1 of 1: \w+, shape .*, im2col, \d+ channels of \d+ pixels", out)
+
+
+def test_a_line_of_deep_gemm(capsys):
+    line = "Making TMA desc: global memory: 7168 4096, shared memory: 128 64, outer stride: 7176, swizzle: 128"
+    status, out, _ = explain(capsys, f"{line} (base: 0), elem size: 1")
+    assert status == 1
+    assert "map 1 of 1: UINT8, shape (4096, 7168), box (64, 128), swizzle 128B" in out
+    assert "stride of dimension 0 is 7176 bytes" in out
+    assert "Not in the text, and taken as usual: data_type, global_address." in out
+
+
+def test_the_drivers_own_names(capsys):
+    text = """cuTensorMapEncodeTiled(tensorDataType=CU_TENSOR_MAP_DATA_TYPE_FLOAT16, tensorRank=2,
+        globalAddress=0x7f0000000008, globalDim=[64, 64], globalStrides=[128], boxDim=[64, 64], elementStrides=[1, 1],
+        interleave=CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle=CU_TENSOR_MAP_SWIZZLE_64B)"""
+    (found,) = answered(capsys, text)["maps"]
+    assert [violation["rule"] for violation in found["violations"]] == ["global_address_alignment", "box_dim_span"]
+
+
+def test_a_descriptor_that_lies_at_no_multiple_of_64(capsys):
+    text = (POSTED / "NVIDIA_cutlass_947.txt").read_text().replace("2800c0", "2800d0")
+    assert "Its 128 bytes were to lie at 0x7ffd7d2800d0, which is no multiple of 64" in explain(capsys, text)[1]
+
+
+def test_lines_of_several_processes(capsys):
+    status, out, _ = explain(capsys, "dim 4\ngmem_address 0\nglobalDim (1,2)\nglobalDim (3,4)\nerror 700")
+    assert status == 1 and "fields without box_dim, global_strides are no whole map" in out
+
+
+@given(st.text(max_size=300) | st.text("(),0123456789 \nglobalDimboxStridesformatx:", max_size=300))
+def test_any_text_is_read(text):
+    assert isinstance(read_posted(text).maps, tuple)
+
+
+# ---- our own errors ----
+
+
+def test_the_table_says_which_errors_stay():
+    sticky = {number for number, row in CUDA_ERRORS.items() if row.is_sticky}
+    assert sticky == {700, 702, 710, 714, 715, 716, 717, 718, 719}
+    assert explain_error(12345) == "" and explain_error("CUDA_ERROR_OF_NOBODY") == ""
+    assert explain_error(716) == explain_error("cudaErrorMisalignedAddress") != explain_error(715)
+    assert DOCUMENTED.startswith("CUDA 13.5 driver API, CUresult")
+
+
+def test_creation_after_a_sticky_error_says_so(driver, device_tensor):
+    tensor = device_tensor((64, 128))
+    driver.errors["cuTensorMapEncodeTiled"] = 700
+    with pytest.raises(
+        cuda_tma.TensorMapError, match="CUDA_ERROR_ILLEGAL_ADDRESS, whatever the arguments: it is sticky"
+    ):
+        cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
+    driver.errors = {}
+    descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
+    driver.errors = {"cuTensorMapReplaceAddress": 700}
+    words = "failed with CUDA_ERROR_ILLEGAL_ADDRESS: it is sticky: .*cuda-tma explain 700"
+    with pytest.raises(cuda_tma._cuda.core.CUDAError, match=words):
+        descriptor.replace_address(1 << 33)
+
+
+def test_a_launch_after_a_sticky_error_says_so(driver, launch):
+    driver.errors["cuLaunchKernelEx"] = 700
+    words = "CUDA_ERROR_ILLEGAL_ADDRESS: the driver refused to launch k with LaunchConfig.*: it is sticky: "
+    with pytest.raises(cuda_tma._cuda.core.CUDAError, match=words):
+        launch("k", [])
