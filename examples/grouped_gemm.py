@@ -65,12 +65,10 @@ struct Shared {
     TaskList<Task> tiles;
 };
 
-__device__ void produce(Shared& shared, const Expert* experts, const Task* tiles, unsigned* drawn, int count,
-                        int steps) {
+__device__ void produce(Shared& shared, const Expert* experts, int steps) {
     const int rank = cluster_cta_rank();
     Stage<STAGES> at;
-    Stage<8> turn;
-    shared.tiles.draw(turn, tiles, drawn, count);
+    Stage<2> turn;
     for (Task tile = shared.tiles.next(turn); tile.boxes > 0; tile = shared.tiles.next(turn)) {
         const Map &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
         // The TMA unit reads maps through a proxy of its own, with a cache that ordinary writes, like those of the
@@ -91,7 +89,6 @@ __device__ void produce(Shared& shared, const Expert* experts, const Task* tiles
                     load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + 64 * i},
                                    (1 << CTAS) - 1);
             }
-            if (stage == 0) shared.tiles.draw(turn, tiles, drawn, count);   // the next, while there is work in flight
         }
     }
 }
@@ -125,7 +122,7 @@ __device__ void multiply(Shared& shared, const Task& tile, const Map& map, int s
 __device__ void consume(Shared& shared, const Expert* experts, int steps) {
     Output out(shared.out[threadIdx.x / 128]);
     Stage<STAGES> at;
-    Stage<8> turn;
+    Stage<2> turn;
     for (Task tile = shared.tiles.next(turn); tile.boxes > 0; tile = shared.tiles.next(turn))
         multiply<BOXES>(shared, tile, experts[tile.expert].output, steps, at, out);
     out.finish();
@@ -139,8 +136,9 @@ grouped_gemm(const Map* maps, const Task* tiles, unsigned* drawn, int count, int
         shared.ring.init(CTAS * CONSUMERS);
         shared.tiles.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
     }
-    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, experts, tiles, drawn, count, steps); },
-                                 [&] { consume(shared, experts, steps); });
+    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, experts, steps); },
+                                 [&] { consume(shared, experts, steps); },
+                                 [&] { shared.tiles.deal(tiles, drawn, count); });
 }
 """
 TILING = {"box": "Square::extent(0)", "depth": "Square::extent(1)", "boxes": "BOXES", "rows": "64 * CONSUMERS * CTAS"}

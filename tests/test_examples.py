@@ -77,7 +77,9 @@ def test_warps_are_whole_where_a_cluster_meets():
     sources |= {header.stem: header.read_text() for header in HEADERS.glob("*.cuh")}
     before = []
     for name, source in sources.items():
-        meetings = re.findall(r"(\S+)\s+cluster_(?:sync|arrive\w*)\((?:CUDA_TMA_HERE_ALONE)?\);", re.sub("//.*", "", source))
+        meetings = re.findall(
+            r"(\S+)\s+cluster_(?:sync|arrive\w*)\((?:CUDA_TMA_HERE_ALONE)?\);", re.sub("//.*", "", source)
+        )
         before += [(name, statement) for statement in meetings]
     assert {name for name, _ in before} == {"roles"}
     assert {statement for _, statement in before} <= {"__syncwarp();", "__syncthreads();"}, before

@@ -5,6 +5,7 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma._launch.compiled import Compiled, remember
+from cuda_tma._launch.shared_memory import allow_on_current_device
 
 from .launching import HANDLES, ForeignStream
 
@@ -109,6 +110,18 @@ def test_a_compiled_kernel_gets_what_it_takes(driver, kernel, stream, launch):
         launch(stream, config(64 * KB), taken)
     assert [each.shared_mem_bytes for each in driver.launches] == [100 * KB, 120 * KB, 100 * KB]
     assert len(driver.called("cuKernelSetAttribute")) == 1
+
+
+@pytest.mark.parametrize(("dynamic", "calls"), [(16, 0), (100 * KB, 1), (300 * KB, 0)])
+def test_a_kernel_may_be_asked_for_its_occupancy_before_a_launch(driver, kernel, stream, dynamic, calls):
+    """As far as there is room: what there is not, a launch says."""
+    taken = kernel(8, dynamic)
+    allow_on_current_device(taken, dynamic)
+    raised = driver.called("cuKernelSetAttribute")
+    assert raised == calls * [(8, 227 * KB - 8, int(taken.handle), 0)]
+    if dynamic < 227 * KB:
+        cuda_tma.launch(stream, config(), taken)
+        assert driver.called("cuKernelSetAttribute") == raised
 
 
 def test_a_driver_that_refuses(driver, kernel, stream):

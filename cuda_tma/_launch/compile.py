@@ -19,6 +19,7 @@ from .disk_cache import DiskCache, cache_folder
 from .headers import headers_of
 from .nvrtc import Request, request, run
 from .nvrtc_file import loaded_nvrtc, note_nvrtc, noted_nvrtc
+from .shared_memory import allow_on_current_device
 
 __all__ = ["compile", "kept_or_compiled"]
 
@@ -99,6 +100,8 @@ def compile(
         logs.write(compiled.log)
     kernel: Kernel = ObjectCode.from_cubin(compiled.cubin, name=name).get_kernel(compiled.lowered_name)
     remember(kernel, compiled)
+    if compiled.dynamic_shared_bytes:  # before the first launch, too: kernel.occupancy heeds the limit
+        allow_on_current_device(kernel, compiled.dynamic_shared_bytes)
     return kernel
 
 

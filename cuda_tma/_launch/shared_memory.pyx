@@ -4,6 +4,8 @@ Source: CUDA C++ Programming Guide, on compute capability 9.0, "Shared Memory"; 
 cuKernelSetAttribute.
 """
 
+from contextlib import suppress
+
 from libc.stdint cimport uint32_t
 
 from .._cuda.driver cimport CUcontext, CUfunction, CUresult, driver, require_success
@@ -58,6 +60,14 @@ cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_i
         result = driver.cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, limit, kernel, device_id)
     require_success(result, "cuKernelSetAttribute")
     return limit
+
+
+def allow_on_current_device(kernel, dynamic_bytes):
+    """Raise a kernel's limit there, as far as is possible: a launch says what is not."""
+    cdef Signature signature = signature_of(kernel)
+    device_id = current_device()
+    with suppress(ValueError):
+        signature.shared_limits[device_id] = _raised_limit(signature, dynamic_bytes, device_id)
 
 
 def static_shared_bytes_of(kernel):
