@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -66,7 +67,13 @@ def _bytes(name: str, parameter: Variable, of_type: Any, argument: Any, address:
     if isinstance(argument, (bytes, bytearray, memoryview, TensorMap)):
         return bytes(argument)
     if isinstance(argument, np.generic):
-        return argument.tobytes()
+        return _scalar(name, parameter, of_type, argument)
+    if isinstance(argument, ctypes.c_void_p):
+        argument = argument.value
+    if isinstance(argument, ctypes._SimpleCData):
+        return _scalar(name, parameter, of_type, np.array(argument.value, type(argument))[()])
+    if isinstance(argument, (ctypes.Structure, ctypes.Union, ctypes.Array)):
+        return bytes(argument)
     if isinstance(argument, (bool, numbers.Integral)):
         return _integer(name, parameter, of_type, int(argument))
     if isinstance(argument, numbers.Real):
@@ -76,6 +83,21 @@ def _bytes(name: str, parameter: Variable, of_type: Any, argument: Any, address:
     if parameter.size_bytes != 8:
         raise TypeError(f"{name} is {shown(argument)}; {_wanted(parameter)}")
     return address(argument).to_bytes(8, "little")
+
+
+def _scalar(name: str, parameter: Variable, of_type: Any, argument: np.generic) -> bytes:
+    """Its own bytes, unless they are known to mean something else there."""
+    expected = of_type or ("float" if parameter.type.startswith("f") else None)
+    kinds = {"float": "fV", "integer": "iuV", "bool": "b", "pointer": "iu"}.get(str(expected))
+    if kinds and argument.dtype.kind not in kinds:
+        raise TypeError(
+            f"{name} is {argument!r}, and the parameter takes {_article(expected)}: its bits would be read as that"
+        )
+    return argument.tobytes()
+
+
+def _article(expected: str) -> str:
+    return {"float": "a floating-point number", "integer": "an integer"}.get(expected, f"a {expected}")
 
 
 def _integer(name: str, parameter: Variable, of_type: Any, value: int) -> bytes:

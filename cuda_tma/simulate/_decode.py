@@ -48,7 +48,10 @@ def decode(module: Module, entry: str, addresses: dict[str, int]) -> Program:
 def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> Step:
     binder = Binder(program, code, instruction, pc)
     entry = _entry(instruction)
-    step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
+    try:
+        step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
+    except (ValueError, LookupError, StopIteration, AttributeError) as error:  # a spelling that is read as another
+        raise binder.unsupported("of this form") from error
     if instruction.guard is None:
         return step
     mask = _mask(binder, instruction.guard)

@@ -21,6 +21,7 @@ __all__ = ["RUNTIME"]
 
 _CONVERSION = re.compile(r"%[-+ #0]*(\d+|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
+_SHORT = {"h": 16, "hh": 8}  # bits of a number that C takes as an int, and prints as less
 _MOST_TEXT = 1 << 16
 _MOST_OUTPUT = 4 << 20  # characters; cudaLimitPrintfFifoSize is a bound there
 _HEAP_BYTES = 8 << 20  # as cudaLimitMallocHeapSize
@@ -69,19 +70,36 @@ def _formatted(group: Group, lane: int, pattern: str, address: int) -> tuple[str
         flags = found[0][1:].partition(found[0][1:].lstrip("-+ #0"))[0]
         spelled = f"%{flags}{'' if width is None else width}" + ("" if precision is None else f".{precision}")
         if conversion == "s":
-            return f"{spelled}s" % _text(group, lane, take("i8"))
+            address = take("i8")
+            return f"{spelled}s" % (_text(group, lane, address) if address else "(null)")
         if conversion == "p":
             return f"{spelled}s" % hex(take("u8"))
         if conversion == "c":
             return f"{spelled}c" % (take("i4") & 0xFF)
         if conversion in "aA":
-            return float(take("f8")).hex()
+            text = _hexadecimal(take("f8"))
+            return text.upper() if conversion == "A" else text
         if conversion in "eEfFgG":
             return f"{spelled}{conversion}" % take("f8")
         kind = "i" if conversion in "di" else "u"
-        return f"{spelled}{'d' if conversion in 'diu' else conversion}" % take(kind + ("8" if length in _LONG else "4"))
+        value = take(kind + ("8" if length in _LONG else "4"))
+        if length in _SHORT:
+            value = _narrowed(value, _SHORT[length], kind == "i")
+        text = f"{spelled}{'d' if conversion in 'diu' else conversion}" % value
+        return text.replace("0o", "0") if conversion == "o" else text  # Python's own prefix
 
     return _CONVERSION.sub(one, pattern), count
+
+
+def _hexadecimal(value: float) -> str:
+    """As C's ``%a``, without zeros at the end."""
+    digits, point, exponent = float(value).hex().partition("p")
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{point}{exponent}"
+
+
+def _narrowed(value: int, bits: int, signed: bool) -> int:
+    low = value % (1 << bits)
+    return low - (1 << bits) if signed and low >> (bits - 1) else low
 
 
 def assert_fail(

@@ -11,7 +11,7 @@ from .._binder import Binder, Read, Write, dtype_of
 from .._group import Group
 from .._lanes import Lanes, count
 from .._program import Step
-from ..ptx import Instruction, Operand, Sink
+from ..ptx import TYPE_BYTES, Instruction, Operand, Sink
 from ..pure import lookup
 from ._table import instruction
 from .addresses import space_of
@@ -27,11 +27,18 @@ _OPS: dict[str, Combine] = {
     "min": np.minimum,
     "max": np.maximum,
     "exch": lambda old, new: new,
-    "cas": lambda old, expected, new: np.asarray(np.where(old == expected, new, old)),
+    "cas": lambda old, expected, new: np.asarray(np.where(_same_bits(old, expected), new, old)),
     "inc": lambda old, limit: np.where(old >= limit, 0, old + 1).astype(old.dtype),
     "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype),
 }
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+
+
+def _same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Items of 16 bytes are complex numbers to NumPy."""
+    if a.dtype.itemsize <= 8:
+        return np.asarray(a == b)
+    return (a.view(np.uint64).reshape(-1, 2) == b.view(np.uint64).reshape(-1, 2)).all(axis=1)
 
 
 def combination(binder: Binder, op: str, of_type: str, space: str) -> Combine:
@@ -43,8 +50,7 @@ def combination(binder: Binder, op: str, of_type: str, space: str) -> Combine:
         return _OPS[op]
     flushes = ("ftz",) if of_type == "f32" and space != "shared" else ()
     rounds = ("rn", *flushes) if op == "add" else ()
-    operands = binder.instruction.operands[:1] * 3
-    found = lookup(Instruction((op, *rounds, of_type), operands))
+    found = lookup(Instruction((op, *rounds, of_type), (Sink(),) * 3))
     if found is None:
         raise binder.unsupported(f"no {op}.{of_type}")
     return found.compute
@@ -64,11 +70,12 @@ def red(binder: Binder) -> Step:
 
 def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[Operand]) -> Step:
     parts, space = binder.instruction.opcode, space_of(binder.instruction.opcode)
-    op, of_type = next(part for part in parts if part in _OPS), parts[-1]
+    op = next(part for part in parts if part in _OPS)
+    of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)  # .v4 may stand before it and behind
     dtype = dtype_of(of_type) if of_type not in ("f16", "bf16") else dtype_of("b16")
     combine, address = combination(binder, op, of_type, space), binder.address(where)
     reads = [[binder.read(element, dtype) for element in binder.flat((source,))] for source in sources]
-    writes: list[Write] = [binder.write(r, dtype) for r in results if not isinstance(r, Sink)]
+    writes: list[Write] = [binder.write(r, dtype) for r in results]
     vector = len(reads[0])
 
     def step(group: Group, lanes: Lanes) -> None:
@@ -78,7 +85,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
             at = addresses + element * dtype.itemsize
             given = [_all(source[element], group, lanes, dtype) for source in reads]
             old = update(group, lanes, space, at, given, combine, binder.instruction)
-            if writes:
+            if element < len(writes):  # of a sink, or of red, there are fewer
                 writes[element](group, lanes, old)
 
     return step

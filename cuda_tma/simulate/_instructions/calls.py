@@ -10,7 +10,7 @@ import numpy as np
 from .._binder import U64, Binder, dtype_of
 from .._faults import Fault
 from .._group import Context, Group
-from .._lanes import Lanes, as_array
+from .._lanes import Lanes, as_array, count
 from .._program import YIELD, Code, Outcome, Step
 from .._runtime import RUNTIME
 from ..ptx import Group as Listed
@@ -24,7 +24,7 @@ Copy = Callable[[Any, Any, Lanes], None]  # from, to: groups or contexts
 class CallSite:
     """What a call passes, and takes back."""
 
-    def __init__(self, binder: Binder, results: tuple[Symbol, ...], arguments: tuple[Symbol, ...]):
+    def __init__(self, binder: Binder, results: tuple[Operand, ...], arguments: tuple[Operand, ...]):
         self._binder, self._results, self._arguments = binder, results, arguments
         self._bound: dict[Code, tuple[list[Copy], list[Copy]]] = {}
 
@@ -44,39 +44,76 @@ class CallSite:
     def _copies(self, code: Code) -> tuple[list[Copy], list[Copy]]:
         found = self._bound.get(code)
         if found is None:
-            function, caller = code.function, self._binder.code
-            taken = [_copy(caller, a, code, p) for a, p in zip(self._arguments, function.params, strict=True)]
+            caller, there = self._binder, Binder(self._binder.program, code, self._binder.instruction, 0)
+            params, returns = code.function.params, code.function.returns
+            taken = [
+                _copy(caller, a, there, _operand(code, p), p) for a, p in zip(self._arguments, params, strict=True)
+            ]
             given = [
-                _copy(code, Symbol(p.name), caller, r)
-                for p, r in zip(function.returns, self._results, strict=bool(self._results))
+                _copy(there, _operand(code, p), caller, r, p)
+                for p, r in zip(returns, self._results, strict=bool(self._results))
             ]
             found = self._bound[code] = taken, given
         return found
 
 
-def _copy(source: Code, a: Symbol | Variable, target: Code, b: Symbol | Variable) -> Copy:
-    """Bytes of a variable of the ``.param`` space to another."""
-    first, second = source.parameters[a.name], target.parameters[b.name]
-    function = source.function
-    declared = (*function.variables.values(), *function.params, *function.returns)
-    size = next(v.size_bytes for v in declared if v.name == a.name)
+def _operand(code: Code, variable: Variable) -> Operand:
+    """A function's parameter or result in the function itself; registers among them are its first."""
+    if variable.space != "reg":
+        return Symbol(variable.name)
+    declared = (*code.function.returns, *code.function.params)
+    return Register([v.name for v in declared if v.space == "reg"].index(variable.name))
 
-    def copy(giver: Context, taker: Context, lanes: Lanes) -> None:
-        taken = giver.registers.parameters[lanes, first : first + size]
-        taker.registers.parameters[lanes, second : second + size] = taken
 
-    return copy
+def _copy(source: Binder, a: Operand, target: Binder, b: Operand, declared: Variable) -> Copy:
+    """What is passed: bytes of the ``.param`` space, or a value where one of the two is a register or a number."""
+    if isinstance(a, Symbol) and isinstance(b, Symbol):
+        first, second = source.code.parameters[a.name], target.code.parameters[b.name]
+        size = declared.size_bytes
+
+        def copy(giver: Any, taker: Any, lanes: Lanes) -> None:
+            taken = giver.registers.parameters[lanes, first : first + size]
+            taker.registers.parameters[lanes, second : second + size] = taken
+
+        return copy
+    dtype = dtype_of(declared.type)
+    read, write = _reader(source, a, dtype), _writer(target, b, dtype)
+    return lambda giver, taker, lanes: write(taker, lanes, read(giver, lanes))
+
+
+def _reader(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any, Lanes], Any]:
+    if not isinstance(operand, Symbol):
+        return binder.read(operand, dtype)
+    at = binder.code.parameters[operand.name]
+
+    def read(context: Any, lanes: Lanes) -> Any:
+        taken = context.registers.parameters[lanes, at : at + dtype.itemsize]
+        return np.ascontiguousarray(taken).view(dtype)[:, 0]
+
+    return read
+
+
+def _writer(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any, Lanes, Any], None]:
+    if not isinstance(operand, Symbol):
+        return binder.write(operand, dtype)
+    at = binder.code.parameters[operand.name]
+
+    def write(context: Any, lanes: Lanes, values: Any) -> None:
+        given = np.array(np.broadcast_to(values, (count(lanes),)), dtype)
+        context.registers.parameters[lanes, at : at + dtype.itemsize] = given.view(np.uint8).reshape(-1, dtype.itemsize)
+
+    return write
 
 
 @instruction("call", section=SECTION, moves=True)
 def call(binder: Binder) -> Step:
     """``call (result), function, (arguments), prototype;``: all but the function may be missing."""
     operands = [*binder.instruction.operands]
-    results = _variables(binder, operands.pop(0)) if isinstance(operands[0], Listed) else ()
+    results = operands.pop(0).elements if isinstance(operands[0], Listed) else ()
     target, *rest = operands
-    arguments = _variables(binder, rest[0]) if rest and isinstance(rest[0], Listed) else ()
+    arguments = rest[0].elements if rest and isinstance(rest[0], Listed) else ()
     if isinstance(target, Symbol) and target.name in RUNTIME:
-        return _runtime_call(binder, target.name, results, arguments)
+        return _runtime_call(binder, target.name, _variables(binder, results), _variables(binder, arguments))
     site = binder.code.call_sites[binder.pc + 1] = CallSite(binder, results, arguments)
     if isinstance(target, Symbol):
         code = binder.program.codes[target.name]
@@ -86,11 +123,10 @@ def call(binder: Binder) -> Step:
     return _indirect(binder, target, site)
 
 
-def _variables(binder: Binder, listed: Operand) -> tuple[Symbol, ...]:
-    """The variables that a call passes, or takes."""
-    elements = listed.elements if isinstance(listed, Listed) else ()
-    found = tuple(element for element in elements if isinstance(element, Symbol))
-    if len(found) != len(elements):
+def _variables(binder: Binder, listed: tuple[Operand, ...]) -> tuple[Symbol, ...]:
+    """What is passed to the runtime, or taken: CUDA C++ has variables alone."""
+    found = tuple(element for element in listed if isinstance(element, Symbol))
+    if len(found) != len(listed):
         raise binder.unsupported("arguments in registers")
     return found
 

@@ -200,7 +200,7 @@ def _instructions(body: _Body) -> Iterator[Instruction]:
             if not isinstance(register, Register):
                 raise ParseError(f"the guard {token.text} is no register", token.line)
             guard = Guard(register, negated)
-        found = operands(statement.operands, statement.scope.find, statement.opcode.line)
+        found = operands(statement.operands, statement.scope.find, statement.opcode.line, parts[0] == "call")
         yield Instruction(parts, found, guard, statement.places, statement.opcode.line)
 
 

@@ -29,15 +29,17 @@ Find = Callable[[str], Meaning | None]
 _WARP_SIZE = Immediate(32)
 
 
-def operands(listed: list[Token], find: Find, line: int) -> tuple[Operand, ...]:
-    """All operands of an instruction on this line; `find` says what a name means."""
+def operands(listed: list[Token], find: Find, line: int, of_call: bool = False) -> tuple[Operand, ...]:
+    """All operands of an instruction on this line; `find` says what a name means. A call lists some in parentheses."""
     cursor = Cursor([*listed, Token("end", "", listed[-1].line if listed else line)])
     if cursor.token.kind == "end":
         return ()
-    found = [_operand(cursor, find)]
+    found = []
     while cursor.token.kind != "end":
-        cursor.expect(",")
-        found.append(_operand(cursor, find))
+        if found:
+            cursor.expect(",")
+        listed_here = of_call and cursor.text == "("
+        found.append(Group(_elements(cursor, find, ")")) if listed_here else _operand(cursor, find))
     return tuple(found)
 
 
@@ -52,8 +54,6 @@ def _operand(cursor: Cursor, find: Find) -> Operand:
     if token.text == "!" and cursor.peek().kind == "name":
         cursor.next()
         return Not(_register(cursor, find))
-    if token.text == "(" and cursor.peek().kind != "number":
-        return Group(_elements(cursor, find, ")"))
     if token.kind == "number" or token.text in STARTS:
         return constant(cursor)
     cursor.refuse("an operand")

@@ -17,12 +17,14 @@ _WIDTHS = {"b16": 16, "b32": 32, "b64": 64}
 @entry("mov")
 def moves(s: Spelling) -> Pure:
     """The first element of a vector is the low bits. An address or a special register is no pure source."""
-    type_ = s.type(*_TYPES)
+    type_ = s.type(*_TYPES, "b128")
     if len(s.layout) != 2 or s.layout[1] == "@":
         s.unknown()
     to, source = (int(each[1:]) if each.startswith("v") else 0 for each in s.layout)
     if not to and not source:
         return pure("mov", type_, type_, lambda a: a)
+    if type_ == "b128" and {to, source} == {0, 2}:
+        return pure("mov", "b64 b64", type_, _halves) if to else pure("mov", type_, "b64 b64", _joined)
     width = _WIDTHS.get(type_, 0) // (to or source)
     if (to and source) or width not in (8, 16, 32):
         s.unknown()
@@ -30,6 +32,18 @@ def moves(s: Spelling) -> Pure:
     if to:
         return pure("mov", parts, type_, _unpack(to, width))
     return pure("mov", type_, parts, _pack(width, np.dtype(f"u{_WIDTHS[type_] // 8}")))
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    """An item of 16 bytes is a complex number to NumPy, of two floats."""
+    whole = np.asarray(a)
+    return whole.real.copy().view(np.uint64), whole.imag.copy().view(np.uint64)
+
+
+def _joined(low: Array, high: Array) -> Array:
+    whole = np.empty(np.broadcast(low, high).shape, np.complex128)
+    whole.real[...], whole.imag[...] = np.asarray(low).view(np.float64), np.asarray(high).view(np.float64)
+    return whole
 
 
 def _unpack(count: int, width: int) -> Any:
