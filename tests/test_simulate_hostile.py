@@ -155,3 +155,78 @@ def test_python_objects_are_no_numbers(launch):
 def test_a_shape_that_no_launch_has(launch, grid, block, cluster, text):
     with pytest.raises(ValueError, match=text):
         launch("keeps", (grid, block, cluster), np.zeros(1, np.int32))
+
+
+WARPS = r"""
+__device__ __noinline__ void meet() { __syncthreads(); }
+extern "C" __global__ void halves(int* o) {  // each half of a warp at a barrier of its own
+    if (threadIdx.x % 32 < 16) { o[threadIdx.x] = 1; __syncthreads(); } else { __syncthreads(); o[threadIdx.x] = 2; }
+}
+extern "C" __global__ void called(int* o) { if (threadIdx.x % 2) meet(); else meet(); o[threadIdx.x] = 1; }
+extern "C" __global__ void half(int* o) {  // one half comes to the first barrier, the other to the second
+    if (threadIdx.x < 16) __syncthreads();
+    o[threadIdx.x] = 1;
+    __syncthreads();
+}
+extern "C" __global__ void votes(int* o) {
+    if (threadIdx.x % 2) o[threadIdx.x] = __syncthreads_or(1); else o[threadIdx.x] = __syncthreads_or(0);
+}
+extern "C" __global__ void masks(int* o, unsigned mask, int which) {
+    int t = threadIdx.x, v = 0;
+    if (which == 0) v = __shfl_sync(mask, t, 0);
+    if (which == 1) __syncwarp(mask);
+    if (which == 2) v = __ballot_sync(mask, t & 1);
+    if (which == 3) v = __match_any_sync(mask, t & 1);
+    if (which == 4) v = __reduce_add_sync(mask, t);
+    if (which == 5) asm volatile("{ .reg .pred p; elect.sync _|p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(v) : "r"(mask));
+    o[t] = v;
+}
+// What is right: warps part, and not threads of a warp; who has left need not come; a barrier that is not aligned;
+// masks of those who are there.
+extern "C" __global__ void right(int* o) {
+    const int t = threadIdx.x;
+    if (t == 70) return;
+    if (t < 32) __syncthreads(); else __syncthreads();
+    if (t % 2) asm volatile("barrier.sync 1;" ::: "memory"); else asm volatile("barrier.sync 1;" ::: "memory");
+    if (t < 10) o[t] = __shfl_sync(0x3ff, t, 3); else if (t < 20) { __syncwarp(0xffc00); o[t] = __activemask(); }
+    if (t >= 64 && t < 80) o[t] = __ballot_sync(__activemask(), 1);
+    __syncthreads();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def warps():
+    gpu = simulate.Device(sanitize=False)
+
+    def run(name, threads, *arguments, **settings):
+        o = np.zeros(128, np.int32)
+        return gpu.launch(Config(1, threads), gpu.compile(WARPS, name), o, *arguments, **settings), o
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["halves", "called", "half", "votes"])
+@pytest.mark.parametrize("order", ["early", "random"])
+def test_a_warp_that_parts_at_a_barrier(warps, name, order):
+    report, _ = warps(name, 64, order=order)
+    (finding,) = report.findings
+    assert finding.kind == "barrier-divergence" and "threads of one warp meet at barrier 0" in finding.message
+    assert finding.source and ".cu:" in finding.message
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_a_mask_without_the_thread_that_names_it(warps, which):
+    report, _ = warps("masks", 32, 0x0000FFFE, which)
+    (finding,) = report.findings
+    assert finding.kind == "barrier-divergence", finding
+    assert "lane 0 of its warp names the mask 0x0000fffe, which does not have that lane" in finding.message
+    assert finding.threads == (0, *range(16, 32))
+
+
+@pytest.mark.parametrize("order", ["early", "late", "random"])
+def test_warps_that_part_rightly_are_not_accused(warps, order):
+    for seed in range(5):
+        report, o = warps("right", 96, order=order, seed=seed)
+        assert report.findings == ()
+        assert o[:10].tolist() == [3] * 10 and o[64] & 0xFFFF == 0xFFBF

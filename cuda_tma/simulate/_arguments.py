@@ -71,7 +71,7 @@ def _bytes(name: str, parameter: Variable, of_type: Any, argument: Any, address:
     if isinstance(argument, ctypes.c_void_p):
         argument = argument.value
     if isinstance(argument, ctypes._SimpleCData):
-        return _scalar(name, parameter, of_type, np.array(argument.value, type(argument))[()])
+        return _scalar(name, parameter, of_type, np.array([argument.value], type(argument))[0])
     if isinstance(argument, (ctypes.Structure, ctypes.Union, ctypes.Array)):
         return bytes(argument)
     if isinstance(argument, (bool, numbers.Integral)):
@@ -91,7 +91,7 @@ def _scalar(name: str, parameter: Variable, of_type: Any, argument: np.generic) 
     kinds = {"float": "fV", "integer": "iuV", "bool": "b", "pointer": "iu"}.get(str(expected))
     if kinds and argument.dtype.kind not in kinds:
         raise TypeError(
-            f"{name} is {argument!r}, and the parameter takes {_article(expected)}: its bits would be read as that"
+            f"{name} is {argument!r}, and the parameter takes {_article(str(expected))}: its bits would be read as that"
         )
     return argument.tobytes()
 

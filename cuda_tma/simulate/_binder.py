@@ -121,6 +121,13 @@ class Binder:
                     return variable.offset
         return self.program.addresses.get(name)
 
+    def membermask(self, operand: Operand) -> Read | int:
+        """A mask of threads of a warp; the number itself where all are named, as mostly."""
+        whole = 0xFFFFFFFF
+        if isinstance(operand, Immediate) and operand.value & whole == whole:
+            return whole
+        return self.read(operand, U32)
+
     def flat(self, operands: tuple[Operand, ...]) -> list[Operand]:
         """Vectors and pairs spread, in order."""
         found: list[Operand] = []

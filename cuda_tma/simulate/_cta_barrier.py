@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from ._lanes import WARP, Lanes, as_array
 from ._observe import tell
 from ._program import YIELD, Outcome
 from ._waiting import Parked, Waiting
+from .ptx import Instruction
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -122,6 +124,7 @@ class CtaBarriers:
         for parked, vote in barrier.votes:
             vote(parked.context, parked.lanes, barrier.true, barrier.arrived)
         parked_here = [*barrier.parked, *(parked for parked, _ in barrier.votes)]
+        _check_aligned(parked_here, number)
         for parked in parked_here:
             self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
         lanes = np.concatenate([p.lanes for p in parked_here]) if parked_here else np.zeros(0, np.int64)
@@ -149,3 +152,29 @@ class CtaBarriers:
                     f"barrier {number} of the CTA, where {missing} of {missing + barrier.arrived} threads are missing"
                 )
                 yield Waiting(parked, text, "all that it counts must come to it: see the branches before it")
+
+
+def _check_aligned(parked: list[Parked], number: int) -> None:
+    """Threads of one warp come to an ``.aligned`` barrier, as ``bar.sync`` is, by one and the same instruction."""
+    known = [(each, each.instruction) for each in parked]
+    aligned = [(each, i) for each, i in known if i and (i.opcode[0] == "bar" or "aligned" in i.opcode)]
+    if len({(id(each.context), each.at) for each, _ in aligned}) < 2:
+        return
+    for (here, instruction), (there, other) in combinations(aligned, 2):
+        torn = np.intersect1d(here.lanes // WARP, there.lanes // WARP)
+        if len(torn) and (here.context, here.at) != (there.context, there.at):
+            raise Fault(
+                "barrier-divergence",
+                f"threads of one warp meet at barrier {number} by different instructions, the others at "
+                f"{_place(other)}: {'.'.join(instruction.opcode)}, as __syncthreads() is, must be executed by all "
+                'threads of a warp together (PTX ISA, "bar, barrier": .aligned). Remedy: one barrier behind the branch',
+                here.lanes[np.isin(here.lanes // WARP, torn)],
+                instruction,
+            )
+
+
+def _place(instruction: Instruction) -> str:
+    if not instruction.places:
+        return f"PTX line {instruction.line}"
+    place = instruction.places[-1]  # the kernel's own
+    return f"{place.file.rpartition('/')[2]}:{place.line}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._binder import BOOL, U32, Binder, Read, dtype_of
+from ._binder import BOOL, Binder, Read, dtype_of
 from ._group import Group
 from ._lanes import WARP, Lanes, warps_of
 from ._program import Outcome, Step
@@ -132,4 +132,4 @@ def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list
 
 def _membermask(binder: Binder, sources: list[Operand]) -> Read | int:
     """Which threads of its warp must execute the instruction with each."""
-    return WHOLE if "aligned" in binder.instruction.opcode else binder.read(sources[-1], U32)
+    return WHOLE if "aligned" in binder.instruction.opcode else binder.membermask(sources[-1])

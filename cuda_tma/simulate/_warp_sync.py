@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._faults import Fault
 from ._group import Group
 from ._lanes import WARP, WARPGROUP, Lanes, as_array, selected
 from ._observe import tell
@@ -16,7 +17,7 @@ from ._waiting import Parked, Waiting
 if TYPE_CHECKING:
     from ._machine import Machine
 
-__all__ = ["WHOLE", "WarpSync", "when_together"]
+__all__ = ["WHOLE", "WarpSync", "check_named", "when_together"]
 
 WHOLE = 0xFFFFFFFF  # the mask of a whole warp
 Act = Callable[[Group, Lanes], None]
@@ -58,6 +59,7 @@ class WarpSync:
 
     def meet(self, group: Group, lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
         """``bar.warp.sync``: threads that part may wait for each other at different ones."""
+        check_named(lanes, masks)
         if _is_whole(lanes, WARP):
             tell(self._machine, "bar.warp.sync", lanes)
             return None
@@ -124,6 +126,8 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
     width : int
         32, or :data:`WARPGROUP`.
     """
+    if not isinstance(masks, int):
+        check_named(lanes, masks(group, lanes))
     if _is_whole(lanes, width):
         act(group, lanes)
         return None
@@ -138,6 +142,24 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
         return None
     group.machine.scheduler.add(group.context, pc + 1, as_array(ready))
     return YIELD
+
+
+def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
+    """Whoever names a mask is in it: otherwise PTX leaves open what happens (``shfl.sync``, ``bar.warp.sync``, ...)."""
+    if isinstance(masks, (int, np.integer)) and masks == WHOLE:
+        return
+    here = as_array(lanes)
+    given = np.broadcast_to(np.asarray(masks, np.uint32), here.shape)
+    missing = given >> (here % WARP).astype(np.uint32) & 1 == 0
+    if missing.any():
+        who = here[missing]
+        raise Fault(
+            "barrier-divergence",
+            f"lane {int(who[0]) % WARP} of its warp names the mask 0x{int(given[missing][0]):08x}, which does not have "
+            "that lane: what happens is undefined (PTX ISA, membermask). Remedy: a mask of all who come here, by "
+            "__ballot_sync() before the branch",
+            who,
+        )
 
 
 def _is_whole(lanes: Lanes, width: int) -> bool:

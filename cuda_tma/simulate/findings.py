@@ -28,7 +28,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "map-mismatch": "an instruction that does not fit its tensor map (rank, mode, type), or bytes that are no map",
         "uninitialized-read": "bytes are read that nobody has written",
         "wgmma-order": "registers or shared memory of a wgmma are touched before the wait for it, or without its fence",
-        "barrier-divergence": "threads that should meet at one barrier name different ones, or different counts",
+        "barrier-divergence": "threads that should meet name different barriers or counts, part where a warp goes as "
+        "one, or are not in the mask that they name",
         "cluster": "a CTA that the cluster does not have",
         "no-progress": "the kernel has not ended after as many steps as it was given",
         "fault": "any other way to end the context: trap, a failed assertion, stack overflow",

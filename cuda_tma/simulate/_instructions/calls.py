@@ -109,9 +109,9 @@ def _writer(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any,
 def call(binder: Binder) -> Step:
     """``call (result), function, (arguments), prototype;``: all but the function may be missing."""
     operands = [*binder.instruction.operands]
-    results = operands.pop(0).elements if isinstance(operands[0], Listed) else ()
+    results = _listed(operands.pop(0)) if isinstance(operands[0], Listed) else ()
     target, *rest = operands
-    arguments = rest[0].elements if rest and isinstance(rest[0], Listed) else ()
+    arguments = _listed(rest[0]) if rest else ()
     if isinstance(target, Symbol) and target.name in RUNTIME:
         return _runtime_call(binder, target.name, _variables(binder, results), _variables(binder, arguments))
     site = binder.code.call_sites[binder.pc + 1] = CallSite(binder, results, arguments)
@@ -121,6 +121,10 @@ def call(binder: Binder) -> Step:
             raise binder.unsupported(f"no body of {target.name}")
         return lambda group, lanes: site.enter(group, lanes, code)
     return _indirect(binder, target, site)
+
+
+def _listed(operand: Operand) -> tuple[Operand, ...]:
+    return operand.elements if isinstance(operand, Listed) else ()
 
 
 def _variables(binder: Binder, listed: tuple[Operand, ...]) -> tuple[Symbol, ...]:

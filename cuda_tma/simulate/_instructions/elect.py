@@ -20,11 +20,12 @@ def elect(binder: Binder) -> Step:
     if not isinstance(result, Pair):
         raise binder.unsupported("one result")
     leader, elected = binder.write(result.first, U32), binder.write(result.second, BOOL)
-    masks, pc = binder.read(membermask, U32), binder.pc
+    masks, pc = binder.membermask(membermask), binder.pc
 
     def act(group: Group, lanes: Lanes) -> None:
         warps = warps_of(lanes)
-        given = np.broadcast_to(masks(group, lanes), (count(lanes),)).astype(np.int64)
+        found = masks if isinstance(masks, int) else masks(group, lanes)
+        given = np.broadcast_to(found, (count(lanes),)).astype(np.int64)
         lane = np.broadcast_to(np.arange(WARP), warps.active.shape)[warps.active]
         lowest = np.log2(given & -given).astype(np.uint32)
         leader(group, lanes, lowest)

@@ -34,7 +34,7 @@ def operands(listed: list[Token], find: Find, line: int, of_call: bool = False) 
     cursor = Cursor([*listed, Token("end", "", listed[-1].line if listed else line)])
     if cursor.token.kind == "end":
         return ()
-    found = []
+    found: list[Operand] = []
     while cursor.token.kind != "end":
         if found:
             cursor.expect(",")
