@@ -4,6 +4,7 @@ from . import emulate, graph
 from ._launch.compile import compile
 from ._launch.launch import launch
 from ._launch.prepared import PreparedLaunch, prepare
+from ._launch.watchdog import arm_watchdog, synchronize
 from ._make.array import TensorMapArray, create_tensor_maps
 from ._make.create import create_tensor_map
 from ._tensor_map import TensorMapDescriptor
@@ -21,6 +22,7 @@ from .enums import (
     TensorMapSwizzle,
 )
 from .errors import CompileError, TensorMapError, TensorMapFault
+from .hang import BarrierWait, Hang, KernelHang, MbarrierWait, Waiter
 from .include_path import include_path
 from .map_type import MapPointer, MapType
 from .options import (
@@ -40,16 +42,20 @@ from .view import StridedMemoryView
 
 __all__ = [
     "Barrier",
+    "BarrierWait",
     "CompileError",
     "Convolution",
     "Device",
     "FieldDifference",
+    "Hang",
     "Im2colParams",
     "Im2colWideParams",
+    "KernelHang",
     "KernelParameter",
     "KernelParameters",
     "MapPointer",
     "MapType",
+    "MbarrierWait",
     "PreparedLaunch",
     "StridedMemoryView",
     "Suggestion",
@@ -71,7 +77,9 @@ __all__ = [
     "TensorSpec",
     "TiledParams",
     "Violation",
+    "Waiter",
     "__version__",
+    "arm_watchdog",
     "check",
     "compile",
     "create_tensor_map",
@@ -89,4 +97,5 @@ __all__ = [
     "params_of",
     "prepare",
     "suggest",
+    "synchronize",
 ]

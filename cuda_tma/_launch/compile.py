@@ -20,8 +20,11 @@ from .headers import headers_of
 from .nvrtc import Request, request, run
 from .nvrtc_file import loaded_nvrtc, note_nvrtc, noted_nvrtc
 from .shared_memory import allow_on_current_device
+from .watchdog import arm
 
 __all__ = ["compile", "kept_or_compiled"]
+
+_LONGEST_MS = 1_000_000_000  # the header counts them in 32 bits
 
 
 class SupportsWrite(Protocol):
@@ -39,6 +42,7 @@ def compile(
     constants: Mapping[str, str] | None = None,
     cache: bool = True,
     logs: SupportsWrite | None = None,
+    watchdog_ms: int | None = None,
 ) -> Kernel:
     """Compile a kernel for the current device, by NVRTC; or take it from disk, where it was kept when it was compiled.
 
@@ -69,6 +73,10 @@ def compile(
     logs : object with a ``write`` method, optional
         Where the compiler's warnings and remarks are written, of a kernel from disk too: ``sys.stderr``, as for
         cuda.core's ``Program.compile``. Those of what does not compile are in the error.
+    watchdog_ms : int, optional
+        The longest that a wait of cuda_tma's headers may take, longer than the kernel does when all is well. Who waits
+        longer ends, and :func:`synchronize` says who and for what. Waits of other headers, and loops around
+        ``try_wait``, have no deadline. None: no watchdog, and nothing of it in the machine code.
 
     Returns
     -------
@@ -93,6 +101,7 @@ def compile(
         source = 'extern "C" __global__ void fill(float* out) { out[threadIdx.x] = VALUE; }'
         kernel = cuda_tma.compile(source, "fill", defines={"VALUE": 1.5})
     """
+    defines = _with_watchdog(defines, watchdog_ms)
     target = _current_target()
     asked = request(source, name, target=target, defines=defines, options=options, constants=constants)
     compiled = kept_or_compiled(asked) if cache else run(asked)
@@ -102,7 +111,17 @@ def compile(
     remember(kernel, compiled)
     if compiled.dynamic_shared_bytes:  # before the first launch, too: kernel.occupancy heeds the limit
         allow_on_current_device(kernel, compiled.dynamic_shared_bytes)
+    if watchdog_ms is not None:
+        arm(kernel, asked.source, asked.file, watchdog_ms)
     return kernel
+
+
+def _with_watchdog(defines: Mapping[str, object] | None, watchdog_ms: object) -> Mapping[str, object] | None:
+    if watchdog_ms is None:
+        return defines
+    if isinstance(watchdog_ms, bool) or not isinstance(watchdog_ms, int) or not 1 <= watchdog_ms <= _LONGEST_MS:
+        raise ValueError(f"watchdog_ms={watchdog_ms!r}; give milliseconds, 1 to {_LONGEST_MS}")
+    return {**(defines or {}), "CUDA_TMA_WATCHDOG_MS": watchdog_ms}
 
 
 def _current_target() -> str:

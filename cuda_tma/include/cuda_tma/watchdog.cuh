@@ -105,9 +105,9 @@ struct WatchdogBuffer {
 struct WatchdogNote {
     const char* file;
     unsigned place;              // line, above its 20 bits the barrier's number (255: the cluster's), and the top bit
-    unsigned threads;            // that the barrier counts; 0: all
-    unsigned block;              // blockIdx, x fastest
-    unsigned warp, lanes;
+    unsigned packed;             // threads that the barrier counts (0: all), warp << 11, blockIdx.z << 16
+    unsigned block_x, block_y;
+    unsigned lanes;
     unsigned clock;              // which makes one wait differ from the next at the same place
 };
 
@@ -237,9 +237,12 @@ public:
         asm volatile("mov.u32 %0, %%warpid;" : "=r"(warp));
         asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
         note = &cuda_tma_watchdog.notes[multiprocessor % 192 * 64 + warp % 64];
-        note->threads = threads, note->block = linear_block();
-        note->warp = warp_of_block(), note->lanes = __activemask(), note->clock = clock;
         note->file = site.file;
+        note->packed = threads | warp_of_block() << 11 | blockIdx.z << 16;
+        note->block_x = blockIdx.x;
+        note->block_y = blockIdx.y;
+        note->lanes = __activemask();
+        note->clock = clock;
         note->place = 1u << 31 | number << 20 | site.line;   // last: a note counts when it has a place
     }
     __device__ __forceinline__ ~AtHardwareBarrier() { note->place = 0; }

@@ -1,0 +1,271 @@
+"""The host's side of a watchdog: memory that kernels write to, and :func:`synchronize`, which reads it."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import Kernel
+
+from .._cuda.core import CUDAError
+from ..hang import Hang, KernelHang
+from ..map_type import MapPointer, MapType
+from . import watchdog_memory as memory
+from .compiled import compiled_of
+from .signature import name_of, types_of
+from .watchdog_memory import HEAD, NOTE, RECORD, Watched
+
+__all__ = ["arm_watchdog", "synchronize"]
+
+_VARIABLE = b"cuda_tma_watchdog"
+_HUNG_OFFSET = 16
+_SLACK_SECONDS = 1.0  # beyond the deadline: threads that end by theirs may let others go on
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 20e-6, 1e-3
+_RUNS_ON = (
+    "the kernel still runs: nothing ends a wait at a barrier of the hardware; its stream, and what waits for it, will "
+    "not go on before the process ends"
+)
+_numbers = itertools.count(1)
+
+
+class _Watch:
+    """One context's memory for all of its watchdogs. It is never freed: a kernel may write to it at any time."""
+
+    def __init__(self) -> None:
+        flags = driver.CU_MEMHOSTALLOC_PORTABLE | driver.CU_MEMHOSTALLOC_DEVICEMAP
+        self.address = int(_call("cuMemHostAlloc", memory.BUFFER_BYTES, flags))
+        content = (ctypes.c_uint8 * memory.BUFFER_BYTES).from_address(self.address)
+        whole = np.ctypeslib.as_array(content)
+        whole[:] = 0
+        self.head = whole[: HEAD.itemsize].view(HEAD)
+        self.records = whole[HEAD.itemsize :].view(RECORD)
+        self.head["capacity"] = memory.CAPACITY
+        self.stream = _call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        self.modules: dict[int, Watched] = {}
+        self.armed: WeakKeyDictionary[Kernel, tuple[int, int, float]] = WeakKeyDictionary()
+
+    def write(self, address: int, content: np.ndarray) -> None:
+        _call("cuMemcpyHtoDAsync", address, content.ctypes.data, content.nbytes, self.stream)
+        _call("cuStreamSynchronize", self.stream)
+
+    def read(self, address: int, size_bytes: int) -> np.ndarray:
+        content = np.zeros(size_bytes, np.uint8)
+        _call("cuMemcpyDtoHAsync", content.ctypes.data, address, size_bytes, self.stream)
+        _call("cuStreamSynchronize", self.stream)
+        return content
+
+    def text_at(self, address: int) -> str:
+        """As much of it as lies in memory that may be read."""
+        for size_bytes in (128, 32, 8):
+            try:
+                return self.read(address, size_bytes).tobytes().partition(b"\0")[0].decode(errors="replace")
+            except CUDAError:
+                continue
+        return ""
+
+    def take(self, limits: tuple[str, ...] = ()) -> tuple[Hang, ...]:
+        """What has been written, which is then forgotten."""
+        count = int(self.head["count"][0])
+        if not count:
+            return ()
+        found = self.records[: min(count, memory.CAPACITY)]
+        if count > memory.CAPACITY:
+            limits = (*limits, f"{count - memory.CAPACITY} more warps wait than there was room for")
+        hangs = memory.hangs_of(found.copy(), self.modules, limits)
+        found["is_whole"] = 0
+        self.head["count"] = 0
+        return hangs
+
+    def forget_grids(self) -> None:
+        """A graph's next launch may have the number of the one that hung."""
+        for address, _, _ in [*self.armed.values()]:
+            self.write(address + _HUNG_OFFSET, np.zeros(4, np.uint8))
+
+
+_watches: dict[int, _Watch] = {}  # by context
+
+
+def arm_watchdog(kernel: Kernel) -> None:
+    """Tell a kernel that was compiled with ``CUDA_TMA_WATCHDOG_MS`` where its waits are to report, in this context.
+
+    :func:`compile` does it for its own, on the device that it compiles for. Of other kernels, and on other devices, who
+    waits in vain ends in a trap until this is called.
+
+    Parameters
+    ----------
+    kernel : cuda.core.Kernel
+
+    Raises
+    ------
+    ValueError
+        If the kernel has no watchdog.
+    RuntimeError
+        If the driver cannot say where its variables lie (before 12.5).
+    """
+    address = _variable_of(kernel)
+    if address is None:
+        raise ValueError(
+            f"kernel {name_of(kernel)} has no watchdog: compile(..., watchdog_ms=500), or define CUDA_TMA_WATCHDOG_MS "
+            "and include cuda_tma/tma.cuh"
+        )
+    _arm(kernel, address, Watched(name_of(kernel), maps=_maps_of(kernel)), 0.0)
+
+
+def arm(kernel: Kernel, source: str, file: str, watchdog_ms: int) -> None:
+    """The same for a kernel that was just compiled; one without our headers has nothing to be armed."""
+    address = _variable_of(kernel)
+    if address is not None:
+        watched = Watched(name_of(kernel), PurePath(file).name, tuple(source.splitlines()), _maps_of(kernel))
+        _arm(kernel, address, watched, watchdog_ms / 1000)
+
+
+def _variable_of(kernel: Kernel) -> int | None:
+    """Where the kernel's module has what ``watchdog.cuh`` calls cuda_tma_watchdog, in the current context."""
+    library = _call("cuKernelGetLibrary", driver.CUkernel(int(kernel.handle)))
+    result, address, _ = driver.cuLibraryGetGlobal(library, _VARIABLE)
+    if result == driver.CUresult.CUDA_ERROR_NOT_FOUND:
+        return None
+    if result != driver.CUresult.CUDA_SUCCESS:
+        raise _error("cuLibraryGetGlobal", result)
+    return int(address)
+
+
+def _arm(kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
+    context = int(_call("cuCtxGetCurrent"))
+    watch = _watches.get(context) or _watches.setdefault(context, _Watch())
+    number = next(_numbers)
+    watch.modules[number] = watched
+    watch.armed[kernel] = address, number, seconds
+    watch.write(address, np.array([watch.address, number, 0], np.uint64).view(np.uint8))
+
+
+def _maps_of(kernel: Kernel) -> Mapping[str, int]:
+    compiled = compiled_of(kernel)
+    types = types_of(kernel) or ()
+    names = compiled.parameter_names if compiled is not None and len(compiled.parameter_names) == len(types) else ()
+    maps = {}
+    for name, kind in zip(names, types, strict=False):
+        of = kind.target if isinstance(kind, MapPointer) else kind
+        if name and isinstance(of, MapType):
+            maps[name] = of.tx_bytes
+    return maps
+
+
+# ---- waiting ----
+
+
+def synchronize(stream: Any) -> None:
+    """Wait until a stream is through; and say so if a kernel with a watchdog has hung.
+
+    Parameters
+    ----------
+    stream : cuda.core.Stream
+        Or anything with ``__cuda_stream__``.
+
+    Raises
+    ------
+    KernelHang
+        If waits of a kernel, compiled with ``watchdog_ms``, have passed their deadline: who waits where, for what, and
+        what is missing. The kernel has ended then, with what it had written; context and memory live. It may have run
+        on another stream of the context, like an error that a later call reports. Where the wait is at a barrier of the
+        hardware, the kernel still runs, and the report says so.
+    CUDAError
+        If the context is lost, or the driver refuses to wait.
+
+    Notes
+    -----
+    Other ways to wait (``stream.sync()``, ``torch.cuda.synchronize()``) return, after the deadline, as if all were
+    well: the report waits for the next call of this function.
+
+    Examples
+    --------
+    ::
+
+        kernel = cuda_tma.compile(source, "gemm", watchdog_ms=500)
+        cuda_tma.launch(stream, config, kernel, a, b, c, k_tiles)
+        cuda_tma.synchronize(stream)
+    """
+    handle = driver.CUstream(_handle_of(stream))
+    context = int(_call("cuCtxGetCurrent")) if int(handle) <= 2 else int(_call("cuStreamGetCtx", handle))
+    watch = _watches.get(context)
+    if watch is None:
+        _call("cuStreamSynchronize", handle)
+        return
+    result = _wait(handle, watch)
+    lost = result not in (driver.CUresult.CUDA_SUCCESS, driver.CUresult.CUDA_ERROR_NOT_READY)
+    hangs = watch.take((f"the context is lost: {result.name}",) if lost else ())
+    if hangs:
+        if not lost:
+            watch.forget_grids()
+        raise KernelHang(hangs)
+    if lost:
+        raise _error("cuStreamQuery", result)
+
+
+def _handle_of(stream: Any) -> int:
+    protocol = stream.__cuda_stream__
+    version, handle = protocol() if callable(protocol) else protocol
+    if version != 0:
+        raise TypeError(f"stream has version {version} of __cuda_stream__; synchronize takes version 0")
+    return int(handle)
+
+
+def _wait(handle: Any, watch: _Watch) -> Any:
+    """The stream's last answer. Raises if warps stand still at barriers of the hardware."""
+    pause, notes = _FIRST_PAUSE_SECONDS, _Notes(watch)
+    while True:
+        (result,) = driver.cuStreamQuery(handle)
+        if result != driver.CUresult.CUDA_ERROR_NOT_READY:
+            return result
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        if hangs := notes.stuck():
+            raise KernelHang((*watch.take((_RUNS_ON,)), *hangs))
+
+
+class _Notes:
+    """Places of warps at barriers of the hardware, looked at now and then."""
+
+    def __init__(self, watch: _Watch):
+        self._watch = watch
+        self._next = time.monotonic() + _SLACK_SECONDS / 4
+        self._since: dict[tuple[int, int], tuple[bytes, float]] = {}
+
+    def stuck(self) -> tuple[Hang, ...]:
+        """The kernels of which some warp's note is older than the deadline."""
+        now = time.monotonic()
+        if now < self._next:
+            return ()
+        self._next = now + _SLACK_SECONDS / 4
+        return tuple(self._stuck_of(now))
+
+    def _stuck_of(self, now: float) -> Iterator[Hang]:
+        for address, number, seconds in [*self._watch.armed.values()]:
+            notes = self._watch.read(address + memory.NOTES_OFFSET, memory.NOTES * NOTE.itemsize).view(NOTE)
+            (places,) = np.nonzero(notes["place"])
+            known = {(number, int(place)): notes[place].tobytes() for place in places}
+            for key, note in known.items():
+                if self._since.get(key, (b"", 0.0))[0] != note:
+                    self._since[key] = note, now
+            old = [place for _, place in known if now - self._since[number, place][1] > seconds + _SLACK_SECONDS]
+            if old:
+                watched = self._watch.modules[number]
+                yield memory.stuck(notes[old], watched, self._watch.text_at, (_RUNS_ON,))
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    result, *values = getattr(driver, name)(*arguments)
+    if result != driver.CUresult.CUDA_SUCCESS:
+        raise _error(name, result)
+    return values[0] if values else None
+
+
+def _error(name: str, result: Any) -> CUDAError:
+    return CUDAError(f"{name} failed with {result.name}")

@@ -1,0 +1,322 @@
+"""A kernel that does not end: who waits where, for what, what is missing, and why; as a value, and in words.
+
+One type for both who find it: the simulator, whose deadlocks it tells, and a GPU's watchdog (``watchdog_ms`` of
+:func:`cuda_tma.compile`), which :func:`cuda_tma.synchronize` raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from .barrier import Barrier
+
+__all__ = ["BarrierWait", "Extents", "Hang", "KernelHang", "MbarrierWait", "Waiter", "barrier_name", "waiters_of"]
+
+_WARP = 32
+_MOST_LINES = 8
+Extents = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MbarrierWait:
+    """A wait for an mbarrier.
+
+    Attributes
+    ----------
+    name : str
+        What the source calls it: ``"`ring.full`"``; or where it lies.
+    stage : int or None
+        Of a ``Pipeline``.
+    parity : int
+        Of the phase that the wait names.
+    barrier : Barrier
+        The barrier's counts.
+    expected_bytes : int or None
+        Bytes that the present phase was told to expect; None if that is not known.
+    """
+
+    name: str
+    stage: int | None
+    parity: int
+    barrier: Barrier
+    expected_bytes: int | None = None
+
+    def __str__(self) -> str:
+        stage = "" if self.stage is None else f"stage {self.stage} of "
+        return f"{stage}{self.name}, parity {self.parity}: {self.state}"
+
+    @property
+    def state(self) -> str:
+        """What came and what is missing."""
+        return ", ".join(filter(None, (self._arrivals, self._bytes)))
+
+    @property
+    def _arrivals(self) -> str:
+        missing, count = self.barrier.pending_count, self.barrier.expected_count
+        if missing not in (0, count):
+            return f"{missing} of its {count} arrivals {_are(missing)} missing"
+        if count == 1:
+            return "its one arrival is missing" if missing else "its one arrival came"
+        return f"none of its {count} arrivals came" if missing else f"its {count} arrivals came"
+
+    @property
+    def _bytes(self) -> str:
+        missing, expected = self.barrier.tx_count, self.expected_bytes
+        is_known = expected and not self.barrier.pending_count  # else more may be announced
+        if missing > 0:
+            of = f" of {expected:,}" if is_known else ""
+            return f"{missing:,}{of} bytes are missing"
+        if missing < 0:
+            than = f"the {expected:,} expected" if is_known else "expected"
+            return f"{-missing:,} bytes more than {than} came"
+        return ""
+
+    @property
+    def cause(self) -> str:
+        """What to look at."""
+        missing, count, tx = self.barrier.pending_count, self.barrier.expected_count, self.barrier.tx_count
+        if tx < 0 and missing:
+            return "bytes came, and nobody has arrived who expects them: arrive_expect_tx() in each phase"
+        if tx < 0:
+            return "expect_tx says fewer bytes than the copies deliver: it must say their sum"
+        if tx and missing:
+            return "bytes are expected, and not all have arrived: expect_tx() alone is no arrival"
+        if tx and tx == self.expected_bytes:
+            return "no copy has brought anything: none was issued in this phase, or it names another barrier"
+        if tx:
+            return "expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller"
+        if missing == count:
+            return "nothing has happened in this phase: see the parity of the wait, and who should arrive"
+        return f"init() said that {count} arrive in each phase, and {count - missing} did"
+
+    @property
+    def rank(self) -> int:
+        """How much it explains: bytes more than some arrivals, and these more than nothing at all."""
+        missing, count = self.barrier.pending_count, self.barrier.expected_count
+        return 0 if self.barrier.tx_count else 1 if missing < count else 3
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierWait:
+    """A wait at a barrier that counts threads: ``__syncthreads()``, a named one, a cluster's, a warp's.
+
+    Attributes
+    ----------
+    name : str
+        ``"barrier 1 of the CTA"``.
+    missing : str
+        ``"128 of 256 threads are missing"``.
+    cause : str
+        What to look at.
+    """
+
+    name: str
+    missing: str
+    cause: str = "all that it counts must come to it: see its count, and the branches before it"
+    rank: int = 2
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.missing}"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """Threads that wait alike.
+
+    Attributes
+    ----------
+    blocks : tuple of tuple of int
+        ``blockIdx``.
+    threads : tuple of int
+        Of each, counted through the block: x first.
+    place : str
+        The file and line of the wait: ``"gemm.cu:87"``; empty if it is not known.
+    awaits : MbarrierWait or BarrierWait
+    """
+
+    blocks: tuple[Extents, ...]
+    threads: tuple[int, ...]
+    place: str
+    awaits: MbarrierWait | BarrierWait
+
+    def __str__(self) -> str:
+        at = f" at {self.place}" if self.place else ""
+        verb = "waits" if _is_one(self.threads) else "wait"
+        return f"{_blocks(self.blocks)}: {_threads(self.threads)} {verb}{at} for {self.awaits}"
+
+
+def waiters_of(waits: Iterable[tuple[str, MbarrierWait | BarrierWait, Extents, set[int]]]) -> tuple[Waiter, ...]:
+    """Threads of a block that wait alike become one, then blocks in which the same threads do.
+
+    Parameters
+    ----------
+    waits : iterable of (str, MbarrierWait or BarrierWait, (int, int, int), set of int)
+        Place, barrier, block, threads.
+    """
+    threads: dict[tuple, set[int]] = defaultdict(set)
+    for place, awaits, block, some in waits:
+        threads[place, awaits, block] |= some
+    blocks: dict[tuple, list[Extents]] = defaultdict(list)
+    for (place, awaits, block), all_of in threads.items():
+        blocks[place, awaits, tuple(sorted(all_of))].append(block)
+    found = [Waiter(tuple(sorted(of, key=_order)), who, *wait) for (*wait, who), of in blocks.items()]
+    return tuple(sorted(found, key=lambda waiter: (_order(waiter.blocks[0]), waiter.threads)))
+
+
+def _order(block: Extents) -> Extents:
+    x, y, z = block
+    return z, y, x
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """A kernel whose threads wait for what does not come.
+
+    Attributes
+    ----------
+    waiters : tuple of Waiter
+        Producers and consumers, by block and thread.
+    kernel : str
+        Its name; empty if it is not known.
+    maps : mapping of str to int
+        What the box of each of its tensor maps delivers, in bytes, by the parameter's name.
+    limits : tuple of str
+        What is not known, or could not be done.
+    """
+
+    waiters: tuple[Waiter, ...]
+    kernel: str = ""
+    maps: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    limits: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The report: who waits for what, then the probable cause."""
+        lines = [f"{each}{self._of_maps(each)}" for each in self.waiters]
+        shown = lines[:_MOST_LINES]
+        if len(lines) > len(shown):
+            shown.append(f"and {len(lines) - len(shown)} more")
+        of = f" of kernel {self.kernel}" if self.kernel else ""
+        text = [f"no thread{of} can go on:", *(f"  {line}" for line in shown)]
+        return "\n".join([*text, *([f"probable cause: {self.cause}"] if self.cause else []), *self.limits])
+
+    @property
+    def cause(self) -> str:
+        """The probable cause, in a sentence; empty where nobody is known to wait."""
+        if not self.waiters:
+            return ""
+        first = self.first.awaits
+        idle = [each.awaits for each in self.waiters if isinstance(each.awaits, MbarrierWait) and each.awaits.rank == 3]
+        if first.rank == 3 and len({(each.name, each.stage) for each in idle}) > 1:
+            return "each waits for the other, and neither has arrived: their stages or parities are out of step"
+        return first.cause
+
+    @property
+    def first(self) -> Waiter:
+        """Whose wait explains most."""
+        return min(self.waiters, key=lambda waiter: waiter.awaits.rank)
+
+    def _of_maps(self, waiter: Waiter) -> str:
+        """What the boxes deliver, next to bytes that are missing or too many."""
+        if not isinstance(waiter.awaits, MbarrierWait) or not waiter.awaits.barrier.tx_count:
+            return ""
+        missing = abs(waiter.awaits.barrier.tx_count)
+        alike = {name: size for name, size in self.maps.items() if size == missing} or self.maps
+        boxes = [f"the box of `{name}` delivers {size:,}" for name, size in alike.items()]
+        return f": {', '.join(boxes)}" if 0 < len(boxes) <= 4 else ""
+
+
+class KernelHang(RuntimeError):
+    """A kernel on the GPU whose waits have passed their deadline.
+
+    Attributes
+    ----------
+    hangs : tuple of Hang
+        One for each launch.
+    """
+
+    def __init__(self, hangs: tuple[Hang, ...]):
+        super().__init__("\n".join(map(str, hangs)))
+        self.hangs = hangs
+
+    def __reduce__(self) -> tuple:
+        """For pickle and copy."""
+        return type(self), (self.hangs,)
+
+
+# ---- parts of sentences ----
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _blocks(blocks: tuple[Extents, ...]) -> str:
+    """``block (3, 0)``, ``blocks (0, 0) to (3, 0), 4 in all``."""
+    names = [f"({x}, {y})" if z == 0 else f"({x}, {y}, {z})" for x, y, z in blocks]
+    if len(names) == 1:
+        return f"block {names[0]}"
+    return f"blocks {names[0]} {'and' if len(names) == 2 else 'to'} {names[-1]}, {len(names)} in all"
+
+
+def _is_one(threads: tuple[int, ...]) -> bool:
+    return len(threads) == 1 or (len(threads) == _WARP and _whole_warps(threads))
+
+
+def _whole_warps(threads: tuple[int, ...]) -> bool:
+    warps = {thread // _WARP for thread in threads}
+    return len(threads) == _WARP * len(warps)
+
+
+def _threads(threads: tuple[int, ...]) -> str:
+    """``warps 0 to 3``, ``thread 128``."""
+    if not _whole_warps(threads):
+        return f"thread{'' if len(threads) == 1 else 's'} {_ranges(threads)}"
+    warps = tuple(sorted({thread // _WARP for thread in threads}))
+    return f"warp{'' if len(warps) == 1 else 's'} {_ranges(warps)}"
+
+
+def _ranges(numbers: tuple[int, ...]) -> str:
+    """``0 to 31, 64``."""
+    starts = [i for i, n in enumerate(numbers) if i == 0 or n != numbers[i - 1] + 1]
+    parts = []
+    for first, after in zip(starts, [*starts[1:], len(numbers)], strict=True):
+        parts.append(str(numbers[first]) if after == first + 1 else f"{numbers[first]} to {numbers[after - 1]}")
+    return ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")
+
+
+# ---- what the source calls a barrier ----
+
+_OBJECT = r"(?P<name>[A-Za-z_]\w*(?:(?:\.|->|::)\w+|\[[^][]*\])*)"
+_CALLS = (
+    re.compile(_OBJECT + r"(?:\.|->)(?:try_)?(?:wait|acquire|drain|next|draw)\w*\s*\("),
+    re.compile(r"\baccumulate\s*(?:<[^<>]*>)?\s*\(\s*\w+\s*,\s*" + _OBJECT),
+)
+
+
+def barrier_name(lines: Iterable[str], line: int, side: str = "") -> str:
+    """What a source calls the barrier that is waited for in one of its lines, in backticks; "" if that is not found.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        Of the source.
+    line : int
+        From 1.
+    side : {"", "full", "empty"}
+        Which barriers of a Pipeline.
+
+    Examples
+    --------
+    >>> barrier_name(["shared.ring.wait(at);", "full[i].wait(0);"], 1, "full")
+    '`shared.ring.full`'
+    """
+    text = dict(enumerate(lines, 1)).get(line, "").partition("//")[0]
+    for call in _CALLS:
+        names = {found["name"] for found in call.finditer(text)}
+        if len(names) == 1:
+            return f"`{names.pop()}{'.' + side if side else ''}`"
+    return ""

@@ -1,0 +1,260 @@
+"""Kernels that wait for what does not come, one for each way, and what is to be said of them: here and on a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PLANTED", "ROWS", "WIDTH", "Planted"]
+
+ROWS, WIDTH = 64, 128  # of the tile: 8,192 bytes
+_HEAD = """
+#include <cuda_tma/pipeline.cuh>
+#include <cuda_tma/tile.cuh>
+#include <cuda_tma/warpgroup.cuh>
+using namespace cuda_tma;
+using Window = Tile<UINT8, Box<64, 128>>;
+#ifdef UNTYPED
+using Map = TensorMap;
+#else
+using Map = TiledMap<Window>;
+#endif
+extern "C" __global__ void hang(const __grid_constant__ Map map, int* out) {
+    __shared__ Window tiles[2];
+    const unsigned thread = threadIdx.x;
+    if (thread == 0) out[blockIdx.x] = 1;
+"""
+_ONE = """
+    __shared__ Barrier full;
+    if (thread == 0) {
+        full.init(COUNT);
+        fence_barrier_init();
+    }
+    __syncthreads();
+"""
+_RING = """
+    __shared__ Pipeline<2> ring;
+    if (thread == 0) ring.init(32);
+    __syncthreads();
+    Stage<2> at;
+"""
+_LOAD = "load(tiles[0], map, full, Coordinates{0, 0});"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A hang of 64 threads of a block, by default.
+
+    `lines` are those of the report, in which {here} and {there} stand for the lines so marked in the source. `ends` is
+    what the hardware makes of it: "hang", "fault", "never".
+    """
+
+    name: str
+    body: str
+    lines: tuple[str, ...]
+    cause: str
+    ends: str = "hang"
+    cluster: int = 1
+    box_rows: int = ROWS
+    finding: str = "deadlock"
+
+    @property
+    def source(self) -> str:
+        return ("#define UNTYPED\n" if self.box_rows != ROWS else "") + _HEAD + self.body + "}\n"
+
+    @property
+    def report(self) -> list[str]:
+        """The lines, with numbers in them."""
+        marks = {
+            mark: 1 + next(i for i, text in enumerate(self.source.splitlines()) if f"// {mark}" in text)
+            for mark in ("here", "there")
+            if f"// {mark}" in self.source
+        }
+        return [line.format(**marks) for line in self.lines]
+
+
+def _one(count: str, body: str) -> str:
+    return _ONE.replace("COUNT", count) + body
+
+
+_WAITS = "block (0, 0): warps 0 to 1 wait at hang.cu:{here} for "
+_NOTHING = "nothing has happened in this phase: see the parity of the wait, and who should arrive"
+PLANTED = (
+    Planted(
+        "too many bytes expected",
+        _one("1", f"    if (thread == 0) {{ full.arrive_expect_tx(16384); {_LOAD} }}\n    full.wait(0);  // here\n"),
+        (
+            _WAITS + "`full`, parity 0: its one arrival came, 8,192 of 16,384 bytes are missing: the box of `map` "
+            "delivers 8,192",
+        ),
+        "expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller",
+        finding="transaction-count",
+    ),
+    Planted(
+        "too few bytes expected",
+        _one("1", f"    if (thread == 0) {{ full.arrive_expect_tx(4100); {_LOAD} }}\n    full.wait(0);  // here\n"),
+        (
+            _WAITS + "`full`, parity 0: its one arrival came, 4,092 bytes more than the 4,100 expected came: the box "
+            "of `map` delivers 8,192",
+        ),
+        "expect_tx says fewer bytes than the copies deliver: it must say their sum",
+        finding="transaction-count",
+    ),
+    Planted(
+        "an arrival is missing",
+        _one("2", f"    if (thread == 0) {{ full.arrive_expect_tx(8192); {_LOAD} }}\n    full.wait(0);  // here\n"),
+        (_WAITS + "`full`, parity 0: 1 of its 2 arrivals is missing",),
+        "init() said that 2 arrive in each phase, and 1 did",
+    ),
+    Planted(
+        "the wrong parity",
+        _one(
+            "1",
+            f"    if (thread == 0) {{ full.arrive_expect_tx(8192); {_LOAD} }}\n    full.wait(0);\n"
+            "    full.wait(1);  // here\n",
+        ),
+        (_WAITS + "`full`, parity 1: its one arrival is missing",),
+        _NOTHING,
+    ),
+    Planted(
+        "a ring out of step",
+        _RING
+        + """
+    if (thread == 0) {
+        for (int i = 0; i < 4; ++i, at.next())
+            load(tiles[at.index], map, ring.acquire(at, tiles[0]), Coordinates{0, 0});  // here
+    } else if (thread >= 32) {
+        at.next();
+        for (int i = 0; i < 4; ++i, at.next()) {
+            ring.wait(at);  // there
+            ring.release(at);
+        }
+    }
+""",
+        (
+            "block (0, 0): thread 0 waits at hang.cu:{here} for stage 0 of `ring.empty`, parity 0: none of its 32 "
+            "arrivals came",
+            "block (0, 0): warp 1 waits at hang.cu:{there} for stage 0 of `ring.full`, parity 1: its one arrival is "
+            "missing",
+        ),
+        "each waits for the other, and neither has arrived: their stages or parities are out of step",
+    ),
+    Planted(
+        "a partner in the cluster does not come",
+        """
+    __shared__ Barrier both;
+    if (thread == 0) {
+        both.init(2);
+        fence_barrier_init();
+    }
+    __syncthreads();
+    cluster_sync();
+    if (thread == 0) {
+        both.arrive_at(cluster_cta_rank());
+        if (cluster_cta_rank() == 0) both.arrive_at(1);
+    }
+    if (thread < 32) both.wait_cluster(0);  // here
+    __syncthreads();
+    cluster_sync();
+""",
+        ("block (0, 0): warp 0 waits at hang.cu:{here} for `both`, parity 0: 1 of its 2 arrivals is missing",),
+        "init() said that 2 arrive in each phase, and 1 did",
+        cluster=2,
+    ),
+    Planted(
+        "a dropped commit",
+        _RING
+        + """
+    if (thread == 0) {
+        ring.acquire(at);
+        reinterpret_cast<char&>(tiles[0]) = 1;   // and no full.arrive()
+    } else if (thread >= 32) {
+        ring.wait(at);  // here
+    }
+""",
+        (
+            "block (0, 0): warp 1 waits at hang.cu:{here} for stage 0 of `ring.full`, parity 0: its one arrival is "
+            "missing",
+        ),
+        _NOTHING,
+    ),
+    Planted(
+        "a map of a smaller box",
+        _one(
+            "1",
+            "    if (thread == 0) { full.arrive_expect_tx(8192); load(&tiles[0], map, full, Coordinates{0, 0}); }\n"
+            "    full.wait(0);  // here\n",
+        ),
+        (_WAITS + "`full`, parity 0: its one arrival came, 4,096 of 8,192 bytes are missing",),
+        "expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller",
+        box_rows=32,
+        finding="transaction-count",
+    ),
+    Planted(
+        "a wrong count at init",
+        _one(
+            "blockDim.x",
+            f"    if (thread == 0) {{ full.arrive_expect_tx(8192); {_LOAD} }}\n    full.wait(0);  // here\n",
+        ),
+        (_WAITS + "`full`, parity 0: 63 of its 64 arrivals are missing",),
+        "init() said that 64 arrive in each phase, and 1 did",
+    ),
+    Planted(
+        "a stage is never released",
+        _RING
+        + """
+    if (thread == 0) {
+        for (int i = 0; i < 3; ++i, at.next())
+            load(tiles[at.index], map, ring.acquire(at, tiles[0]), Coordinates{0, 0});  // here
+    } else if (thread >= 32) {
+        ring.wait(at);
+    }
+""",
+        (
+            "block (0, 0): thread 0 waits at hang.cu:{here} for stage 0 of `ring.empty`, parity 0: none of its 32 "
+            "arrivals came",
+        ),
+        _NOTHING,
+    ),
+    Planted(
+        "a copy that names another barrier",
+        """
+    __shared__ Barrier full[2];
+    if (thread == 0) {
+        full[0].init(1);
+        full[1].init(1);
+        fence_barrier_init();
+    }
+    __syncthreads();
+    if (thread == 0) {
+        full[0].arrive_expect_tx(8192);
+        load(tiles[0], map, full[1], Coordinates{0, 0});
+    }
+    full[0].wait(0);  // here
+""",
+        (
+            _WAITS + "`full[0]`, parity 0: its one arrival came, 8,192 of 8,192 bytes are missing: the box of `map` "
+            "delivers 8,192",
+        ),
+        "no copy has brought anything: none was issued in this phase, or it names another barrier",
+        finding="transaction-count",
+    ),
+    Planted(
+        "a load that faults",
+        _one(
+            "1",
+            "    if (thread == 0) { full.arrive_expect_tx(8192); load(tiles[0], map, full, Coordinates{1, 0}); }\n"
+            "    full.wait(0);\n",
+        ),
+        (),
+        "",
+        ends="fault",
+        finding="misaligned",
+    ),
+    Planted(
+        "a barrier of too many threads",
+        "    named_barrier_sync<1>(128);  // here\n",
+        ("block (0, 0): warps 0 to 1 wait at hang.cu:{here} for barrier 1 of the CTA: 64 of 128 threads are missing",),
+        "all that it counts must come to it: see its count, and the branches before it",
+        ends="never",
+    ),
+)
