@@ -50,7 +50,7 @@ BARRIER_FIELDS = (
     BarrierField("phase", 63, 1),
     BarrierField("pending_count", 43, 20, negated=True),
     BarrierField("expected_count", 1, 20, negated=True),
-    BarrierField("tx_count", 21, 22, signed=True),
+    BarrierField("tx_count", 21, 21, negated=True, signed=True),
 )
 _UNEXPLAINED = ~sum(field.mask for field in BARRIER_FIELDS) & ((1 << _BITS) - 1)
 

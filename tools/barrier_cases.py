@@ -18,7 +18,8 @@ Operation = tuple[str, int]
 Case = tuple[str, list[Operation]]
 MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
 
-# Of each operation its PTX: %0 is what it returns (64 bits), %1 the barrier, %2 the number.
+# Of each operation its PTX: %0 is what it returns (64 bits), %1 the barrier, %2 the number, %3 and %4 room in shared
+# and in global memory, %5 the 16 bytes of which the barrier is the second half.
 _ARRIVE = "mbarrier.arrive{0}.shared::cta.b64 %0, [%1], %2;"
 _DROP = "mbarrier.arrive_drop{0}.shared::cta.b64 %0, [%1], %2;"
 _TX = "mbarrier.{0}.relaxed.{1}.shared::{1}.b64 [%1], %2;"
@@ -42,8 +43,16 @@ OPERATIONS = {
     "cp.async.mbarrier.arrive.noinc": "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%1];",
     "inval": "mbarrier.inval.shared::cta.b64 [%1];",
     "store": "{ .reg .b64 x; cvt.u64.u32 x, %2; st.shared.b64 [%1], x; }",
+    "look": "ld.volatile.shared.b64 %0, [%1];",
+    "atom.add 0": "atom.shared.add.u64 %0, [%1], 0;",
+    "membar": "membar.sys;",
+    "fence.proxy.async": "fence.proxy.async;",
+    "nanosleep": "nanosleep.u32 %2;",
+    "bulk store": "cp.async.bulk.global.shared::cta.bulk_group [%4], [%5], 16; cp.async.bulk.commit_group;"
+    " cp.async.bulk.wait_group 0; ld.volatile.global.b64 %0, [%4 + 8];",
     "cp.async.bulk": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%3], [%4], %2, [%1];",
     # by the other CTA of the cluster
+    "remote look": "ld.volatile.shared::cluster.b64 %0, [%1];",
     "remote arrive": "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%1], %2;",
     "remote arrive.expect_tx": "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%1], %2;",
     "remote arrive_drop": "mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%1], %2;",
@@ -137,6 +146,20 @@ def _possible(barrier: Barrier) -> list[tuple[str, int, int]]:
 
 
 def undefined_cases() -> Iterator[Case]:
+    state: list[Operation] = [("init", 5), ("arrive", 1), ("expect_tx", 64)]
+    for way in ("look", "atom.add 0", "bulk store", "remote look"):
+        yield f"by {way}", [*state, (way, 0)]
+    for way, number in (("membar", 0), ("fence.proxy.async", 0), ("nanosleep", 1000000), ("test_wait.parity 0", 0)):
+        yield f"by look, after {way}", [*state, (way, number), ("look", 0)]
+    yield (
+        "goes on after inval",
+        [*state, ("inval", 0), ("arrive", 1), ("complete_tx", 64), ("arrive", 3), ("arrive", 1)],
+    )
+    yield "goes on after store", [*state, ("store", 7), ("arrive", 1), ("look", 0)]
+    yield "arrive 0", [("init", 5), ("arrive", 0), ("arrive", 2), ("arrive", 0), ("expect_tx", 4096), ("arrive", 0)]
+    yield "arrive 0 where none is left", [("init", 1), ("arrive.expect_tx", 4096), ("arrive", 0)]
+    yield "arrive.noComplete 0", [("init", 5), ("expect_tx", 64), ("arrive.noComplete", 0), ("arrive", 5)]
+    yield "arrive.noComplete 0, none left", [("init", 1), ("arrive.expect_tx", 4096), ("arrive.noComplete", 0)]
     yield "invalidated", [("init", 5), ("arrive", 1), ("expect_tx", 64), ("inval", 0)]
     yield "made again", [("init", 5), ("inval", 0), ("init", 3), ("arrive", 3)]
     yield "of no arrivals", [("init", 0), ("expect_tx", 16), ("complete_tx", 16), ("arrive", 1)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from cuda_tma.params import Im2colParams, Params, TiledParams
 
-__all__ = ["CASES", "HOST", "SMEM_BYTES", "Case"]
+__all__ = ["CASES", "HOST", "OF_TMA", "SMEM_BYTES", "Case"]
 
 SMEM_BYTES = 65536
 BOX_BYTES = 32 * 32 * 4
@@ -128,7 +128,6 @@ _CASES = (
     Case("the box is wider than the swizzle's span", _LOAD, params=_tiled(64, 64, swizzle=1)),
     Case("the box's rows are no multiple of 16 bytes", _LOAD, {"bytes": 30 * 32 * 4}, _tiled(64, 64, box_dim=(30, 32))),
     Case("interleave 32B with rank 2", _LOAD, params=_tiled(64, 64, interleave=2, swizzle=1)),
-    Case("interleave 16B with a box of 32 columns", "load_3", params=_tiled(64, 64, 4, interleave=1)),
     # where a copy begins, and what it fills
     Case("the innermost coordinate is no multiple of 16 bytes", _LOAD, {"x": 1}),
     Case("the coordinates are far outside of the tensor", _LOAD, {"x": 1 << 30, "y": 1 << 30}),
@@ -187,9 +186,10 @@ _CASES = (
     Case("multicast to CTA 7 of a cluster of 2", "cluster_multicast", {"mask": 128}),
     Case("multicast to no CTA", "cluster_multicast", {"mask": 0}),
     Case("multicast to a CTA that has ended", "cluster_multicast", {"mask": 3, "where": 1}),
-    Case("an arrival at CTA 1", "cluster_arrive"),
-    Case("an arrival at CTA 7 of a cluster of 2", "cluster_arrive", {"number": 7}),
-    Case("an arrival at a CTA that has ended", "cluster_arrive", {"where": 1}),
+    Case("an arrival at CTA 1", "cluster_arrive", {"barrier": 34816}),
+    Case("an arrival at CTA 7 of a cluster of 2", "cluster_arrive", {"barrier": 34816, "number": 7}),
+    Case("an arrival at a CTA that has ended", "cluster_arrive", {"barrier": 34816, "where": 1}),
+    Case("a store to CTA 1", "cluster_store"),
     Case("a store to CTA 7 of a cluster of 2", "cluster_store", {"number": 7}),
     Case("a store to a CTA that has ended", "cluster_store", {"where": 1}),
     Case("a load of CTA 7 of a cluster of 2", "cluster_load", {"number": 7}),
@@ -202,7 +202,8 @@ _CASES = (
     Case("a wgmma of matrices behind shared memory", "wgmma", {"address": 0x3FFF}, block=128),
     Case("a wgmma of one warp", "wgmma", block=32),
     Case("ldmatrix beside a multiple of 16 bytes", "ldmatrix", {"tile": 8}, block=32),
-    # any kernel
+)
+_OTHERS = (  # any kernel
     Case("a load from a wild address", "load_global", {"address": 0x7F0000000000}),
     Case("a store to a wild address", "store_global", {"address": 0x7F0000000000}),
     Case("a load from address 0", "load_global", {"address": 0}),
@@ -211,6 +212,11 @@ _CASES = (
     Case("a shared load of 4 bytes beside a multiple of 4", "load_shared", {"tile": 2}),
     Case("a shared load outside of shared memory", "load_shared", {"tile": 1 << 20}),
     Case("an atomic on local memory", "atomic_local", {"where": 2}),
+    Case("a global load of a shared address", "load_place", {"where": 3}),
+    Case("a global load of a local address", "load_place", {"where": 2}),
+    Case("a global atomic on a shared address", "atomic_place", {"where": 3}),
+    Case("a global atomic on a local address", "atomic_place", {"where": 2}),
+    Case("a shared load of an odd address by 8 bytes", "load_shared_wide", {"tile": 4}),
     Case("a multimem reduction of memory that is not multicast", "multimem"),
     Case("cp.async beside a multiple of 16 bytes", "copy_async", {"tile": 8}),
     Case("a call of address 0", "call", {"address": 0}),
@@ -229,5 +235,6 @@ _CASES = (
     Case("a map of address 0", "host: address 0"),
     Case("a map without a current context", "host: no context"),
 )
-CASES = {case.name: case for case in _CASES}
+CASES = {case.name: case for case in (*_CASES, *_OTHERS)}
+OF_TMA = frozenset(case.name for case in _CASES)
 HOST = "host: "

@@ -6,7 +6,7 @@ whether the phase of its barrier completed within a fifth of a second, and the b
 
 from __future__ import annotations
 
-__all__ = ["CLUSTER", "GIVEN", "SOURCE"]
+__all__ = ["CLUSTER", "GIVEN", "SOURCE", "WAITS"]
 
 # of 64 bits the first three, of 32 the others; in bytes from the start of shared memory: tile, barrier
 GIVEN = ("memory", "address", "out", "where", "tile", "barrier", "bytes", "x", "y", "z", "number", "mask")
@@ -74,13 +74,16 @@ _PARTS = {  # PTX whose operands are those of _KERNEL
     "store_global": "st.volatile.global.b32 [%10], %7;",
     "load_wide": "{ .reg .b32 a; ld.volatile.global.b32 a, [%8 + 2]; }",
     "atomic_local": "{ .reg .b32 a; atom.add.u32 a, [%1], 1; }",
+    "load_place": "{ .reg .b32 a; ld.volatile.global.b32 a, [%1]; }",
+    "atomic_place": "{ .reg .b32 a; atom.global.add.u32 a, [%1], 1; }",
+    "load_shared_wide": "{ .reg .b64 a; ld.volatile.shared.b64 a, [%0]; st.volatile.shared.b64 [%0], a; }",
     "multimem": "multimem.red.global.add.u32 [%8], %7;",
     "call": "{ .reg .b64 f; mov.b64 f, %10; prototype: .callprototype ()_ (); call f, (), prototype; }",
     "bar_sync": "bar.sync %7, %9;",
     "trap": "trap;",
     "brkpt": "brkpt;",
 }
-_WAITS = ("load_im2col", "bulk_load", "bulk_wild", "arrive", "expect")
+WAITS = ("load_im2col", "bulk_load", "bulk_wild", "arrive", "expect")
 _BY_CLUSTER = {
     "cluster_multicast": _TENSOR.format(rank=2, mode="", multicast=".multicast::cluster")
     + " [%0], [%1, {%3, %4}], [%2], %6;",
@@ -120,10 +123,12 @@ __device__ u64 place_of(const Map& parameter, Map& local, const Given& given) {
     return reinterpret_cast<u64>(&parameter);
 }
 
-// A barrier at 32768: one arrival, which comes, and so many bytes. Another place is left as it is.
+// A barrier at 32768: one arrival, which comes, and so many bytes; another of one arrival at 34816. Other places are
+// left as they are.
 __device__ void begin(const Given& given) {
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at(32768)) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at(34816)) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at(32768)), "r"(given.bytes)
@@ -145,8 +150,9 @@ __device__ void end(const Given& given) {
     __syncthreads();
     if (threadIdx.x) return;
     u64* const out = reinterpret_cast<u64*>(given.out);
-    asm volatile("ld.volatile.shared.b64 %0, [%1];" : "=l"(out[2]) : "r"(at(32768)) : "memory");
     out[1] = is_complete(at(32768));
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(at(32768)) : "memory");   // or the word is not there
+    asm volatile("ld.volatile.shared.b64 %0, [%1];" : "=l"(out[2]) : "r"(at(32768)) : "memory");
     out[0] = 1;
 }
 __device__ void meet() { asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory"); }
@@ -208,7 +214,7 @@ def _source() -> str:
     parts += [_load(rank) for rank in range(1, 6)]
     parts.append(_load(2, ".multicast::cluster", "load_multicast"))
     for name, ptx in _PARTS.items():
-        parts.append(_KERNEL.format(name=name, ptx=ptx, wait="wait(given);" if name in _WAITS else ""))
+        parts.append(_KERNEL.format(name=name, ptx=ptx, wait="wait(given);" if name in WAITS else ""))
     parts += [_CLUSTER_KERNEL.format(name=name, ptx=ptx) for name, ptx in _BY_CLUSTER.items()]
     return "\n".join(parts).replace("CLUSTER", str(CLUSTER))
 

@@ -1,33 +1,40 @@
 """Record the 64 bits of an mbarrier in every state, on a GPU of compute capability 9.0.
 
-    python tools/record_barriers.py barriers_sm90.jsonl.gz      # about 20 s, most of it to start processes
+    python tools/record_barriers.py barriers_sm90.jsonl.gz      # half a minute, most of it to start processes
     python tools/replay_barriers.py barriers_sm90.jsonl.gz      # the layout that the words show; needs no GPU
 
-Needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each row of the output is a case of
-``barrier_cases.py``: its ``operations``; the ``words`` that one thread reads after each, two microseconds later;
-``early`` of those steps whose word was another at once; what each operation ``returned`` (a state, or whether a phase
-has completed). A case that PTX leaves undefined has a process of its own, and ``ended`` if that had no words: the CUDA
-error, or a hang. Two more kinds of rows: ``contended``, words that a thread read while others used the barrier, as how
-many there were, their bits in common (``all``) and together (``any``); and the first row, ``device``.
+Needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Shared memory does not hold the word of a barrier
+that is in use: an ordinary load reads what was there before. ``mbarrier.inval`` brings it there. So after each
+operation of a case all that were before it are done once more, then the barrier is invalidated, and its word is read.
+
+Each row of the output is a case of ``barrier_cases.py``: its ``operations``; the ``words`` after each; ``looked``, what
+an ordinary load read before ``inval``, of those steps where that was another word; what each operation ``returned`` (a
+state, or whether a phase has completed). ``ended`` says of a case that did not come to its end how it did: the CUDA
+error, or a hang; of the operation after the last word it is not known what it left. Cases that PTX leaves undefined
+(``undefined``) have a process of their own. Two more kinds of rows: ``contended``, words that a thread took by inval
+while others used the barrier; and the first row, ``device``.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from barrier_cases import OPERATIONS, REMOTE, cases, undefined_cases
 from recordings import write
 
-SECONDS = 60
+SECONDS, AT_ONCE = 60, 4
 
-_OPERANDS = '"+l"(result) : "r"(at), "r"(number), "r"(smem), "l"(memory) : "memory"'
+_OPERANDS = '"+l"(result) : "r"(at), "r"(number), "r"(smem), "l"(memory), "r"(pair) : "memory"'
 _CASE = '    case {number}: asm volatile("{ptx}" : OPERANDS); break;'.replace("OPERANDS", _OPERANDS)
 _STEPS = r"""
 struct Operation { unsigned name, number; };
-struct Seen { unsigned long long early, word, returned; };
+struct Seen { unsigned long long looked, word, returned, done; };
 
 __device__ unsigned address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ unsigned long long read(unsigned at) {
@@ -36,7 +43,7 @@ __device__ unsigned long long read(unsigned at) {
     return word;
 }
 __device__ void meet() { asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory"); }
-__device__ unsigned long long run(Operation operation, unsigned at, unsigned smem, const void* memory) {
+__device__ unsigned long long run(Operation operation, unsigned at, unsigned smem, void* memory, unsigned pair) {
     unsigned long long result = 0;
     const unsigned number = operation.number;
     switch (operation.name) {
@@ -45,50 +52,73 @@ CASES
     return result;
 }
 
-// One thread of each CTA: that of the second does what is remote.
+// One thread of each CTA: that of the second does what is remote. In `seen`, which is the host's, `done` comes last.
 extern "C" __global__ __cluster_dims__(2) void steps(const Operation* operations, unsigned count, unsigned first_remote,
-                                                     const void* memory, Seen* seen) {
+                                                     void* memory, Seen* seen) {
     __shared__ alignas(128) unsigned char tile[4096];
-    __shared__ unsigned long long barrier;
-    const unsigned at = address(&barrier);
+    __shared__ alignas(16) unsigned long long pair[2];
+    const unsigned at = address(pair + 1);
     unsigned remote;
     asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(remote) : "r"(at));
     for (unsigned i = 0; i < count; ++i) {
-        const bool is_remote = operations[i].name >= first_remote;
-        meet();
-        if (blockIdx.x == is_remote) {
-            const unsigned long long returned = run(operations[i], is_remote ? remote : at, address(tile), memory);
-            if (!is_remote) seen[i].early = read(at);
-            seen[i].returned = returned;
+        for (unsigned j = 0; j <= i; ++j) {
+            const bool is_remote = operations[j].name >= first_remote;
+            meet();
+            if (blockIdx.x != is_remote) continue;
+            const unsigned long long returned =
+                run(operations[j], is_remote ? remote : at, address(tile), memory, address(pair));
+            if (i == j) seen[i].returned = returned;
         }
         meet();
         if (blockIdx.x == 0) {
             __nanosleep(2000);
+            seen[i].looked = read(at);
+            asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(at) : "memory");
             seen[i].word = read(at);
-            if (is_remote) seen[i].early = seen[i].word;
+            __threadfence_system();
+            seen[i].done = 1;
         }
+        meet();
     }
-    meet();
 }
 
-// Warp 0 reads while the others use the barrier: they arrive, expect and complete bytes, or wait.
+// Thread 0 takes the word by inval, again and again, while the other warps use the barrier: they arrive, expect and
+// complete bytes, or wait, and count those waits that end. Last it does what completes the phase, and takes the word.
 extern "C" __global__ void contend(unsigned kind, unsigned reads, unsigned long long* words) {
     __shared__ unsigned long long barrier;
-    const unsigned at = address(&barrier);
-    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at), "r"(0xFFFFF) : "memory");
-    __syncthreads();
-    if (threadIdx.x == 0) for (unsigned i = 0; i < reads; ++i) words[i] = read(at);
-    if (threadIdx.x < 32) return;
-    for (unsigned i = 0; i < (kind == 2 ? 20 : 2000); ++i) {
-        if (kind == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at) : "memory");
-        if (kind == 1) {
-            asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" :: "r"(at) : "memory");
-            asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;" :: "r"(at) : "memory");
-        }
-        if (kind == 2)
-            asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0, 20000; }"
-                         :: "r"(at) : "memory");
+    __shared__ unsigned passed;
+    const unsigned at = address(&barrier), arrivals = kind == 0 ? 0xFFFFF : 1;
+    if (threadIdx.x == 0) {
+        passed = 0;
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at), "r"(arrivals) : "memory");
     }
+    __syncthreads();
+    if (threadIdx.x >= 32) {
+        for (unsigned i = 0; i < 2000; ++i) {
+            if (kind == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at) : "memory");
+            if (kind == 1) {
+                asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" :: "r"(at) : "memory");
+                asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;" :: "r"(at) : "memory");
+            }
+            if (kind == 2) {
+                unsigned complete;
+                asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0, 20000;"
+                             " selp.u32 %0, 1, 0, p; }" : "=r"(complete) : "r"(at) : "memory");
+                if (complete) { atomicAdd(&passed, 1); break; }
+            }
+        }
+    } else if (threadIdx.x == 0) {
+        for (unsigned i = 0; i < reads; ++i) {
+            asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(at) : "memory");
+            words[i] = read(at);
+        }
+        if (kind == 2) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at) : "memory");
+    }
+    __syncthreads();
+    if (threadIdx.x) return;
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(at) : "memory");
+    words[reads] = read(at);
+    words[reads + 1] = passed;
 }
 """
 _NAMES = list(OPERATIONS)
@@ -100,7 +130,7 @@ KINDS = ("arrivals", "bytes", "waits")
 
 
 class Machine:
-    """A GPU with the kernels."""
+    """A GPU with the kernels. What they write is in the host's memory, where it outlasts a fault."""
 
     def __init__(self) -> None:
         from cuda.core import Program, ProgramOptions
@@ -113,21 +143,22 @@ class Machine:
         program = Program(SOURCE, "c++", ProgramOptions(std="c++17", arch=f"sm_{self.device.arch}a"))
         self.kernels = program.compile("cubin")
         self.memory = self.device.allocate(1 << 20, stream=self.stream)
+        self.stream.sync()
 
-    def run(self, name: str, config: Any, arguments: tuple, size_bytes: int) -> Any:
-        """What the kernel wrote, as words of 64 bits; its last argument is where."""
+    def run(self, name: str, config: Any, arguments: tuple, count: int) -> tuple[Any, str]:
+        """What the kernel wrote, as words of 64 bits, and how it ended; its last argument is where it writes."""
         import numpy as np
         from cuda.bindings import driver
 
         import cuda_tma
 
-        found = self.device.allocate(size_bytes, stream=self.stream)
-        cuda_tma.launch(self.stream, config, self.kernels.get_kernel(name), *arguments, found)
-        self.stream.sync()
-        words = np.empty(size_bytes // 8, np.uint64)
-        (error,) = driver.cuMemcpyDtoH(words.ctypes.data, int(found.handle), size_bytes)
+        error, place = driver.cuMemAllocHost(8 * count)
         assert not error, error
-        return words
+        words = np.ctypeslib.as_array((ctypes.c_uint64 * count).from_address(int(place)))
+        words[:] = 0
+        cuda_tma.launch(self.stream, config, self.kernels.get_kernel(name), *arguments, int(place))
+        (error,) = driver.cuStreamSynchronize(int(self.stream.handle))
+        return words.copy(), error.name if error else ""
 
     def steps(self, operations: list) -> dict:
         import numpy as np
@@ -140,30 +171,25 @@ class Machine:
         (error,) = driver.cuMemcpyHtoD(int(given.handle), codes.ctypes.data, codes.nbytes)
         assert not error, error
         arguments = given, np.uint32(len(codes)), np.uint32(_FIRST_REMOTE), self.memory
-        words = self.run("steps", LaunchConfig(grid=1, cluster=2, block=1), arguments, 24 * len(codes))
-        early, settled, returned = ([f"{word:016x}" for word in words[i::3].tolist()] for i in range(3))
-        found: dict[str, Any] = {"words": settled}
-        if differ := {str(i): a for i, (a, b) in enumerate(zip(early, settled, strict=True)) if a != b}:
-            found["early"] = differ
-        return found | {"returned": {str(i): word for i, word in enumerate(returned) if int(word, 16)}}
+        config = LaunchConfig(grid=1, cluster=2, block=1)
+        words, ended = self.run("steps", config, arguments, 4 * len(codes))
+        done = int(words[3::4].sum())
+        looked, settled, returned = ([f"{word:016x}" for word in words[i::4].tolist()] for i in range(3))
+        differ = {str(i): looked[i] for i in range(done) if looked[i] != settled[i]}
+        results = {str(i): word for i, word in enumerate(returned) if int(word, 16)}
+        found = {"words": settled[:done], "looked": differ, "returned": results}
+        return found | ({"ended": ended} if ended else {})
 
     def contended(self, kind: str) -> dict:
         import numpy as np
         from cuda.core import LaunchConfig
 
-        reads = 4096
+        reads = 1024
         numbers = np.uint32(KINDS.index(kind)), np.uint32(reads)
-        words = self.run("contend", LaunchConfig(grid=1, block=288), numbers, 8 * reads)
-        summary = {"all": np.bitwise_and.reduce(words), "any": np.bitwise_or.reduce(words)}
-        odd = np.unique(words[words & np.uint64(1) == 1])
-        return {
-            "contended": kind,
-            "reads": reads,
-            "different": len(np.unique(words)),
-            "with_bit_0": int((words & np.uint64(1)).sum()),
-            **{name: f"{int(word):016x}" for name, word in summary.items()},
-            "some": [f"{word:016x}" for word in [*odd[:8].tolist(), *np.unique(words)[:8].tolist()]],
-        }
+        words, ended = self.run("contend", LaunchConfig(grid=1, block=288), numbers, reads + 2)
+        *read, last, passed = (f"{word:016x}" for word in words.tolist())
+        found = {"different": len(set(read)), "some": sorted(set(read))[:: max(1, len(set(read)) // 8)]}
+        return {"contended": kind, "reads": reads, **found, "last": last, "passed": int(passed, 16), "ended": ended}
 
 
 def driver_version() -> dict[str, str]:
@@ -175,39 +201,56 @@ def driver_version() -> dict[str, str]:
         return {}
 
 
-def work(which: str) -> None:
-    """All defined cases, one that is not, or what is contended: a row a line."""
+def work(which: str, begin: int) -> None:
+    """All defined cases from one on, one that is not, or what is contended: a row a line."""
     machine = Machine()
     if which == "defined":
-        print(json.dumps({"device": machine.device.name, "compute_capability": machine.device.arch} | driver_version()))
-        for name, operations in cases():
-            print(json.dumps({"case": name, "operations": operations, **machine.steps(operations)}), flush=True)
+        if begin == 0:
+            facts = {"device": machine.device.name, "compute_capability": machine.device.arch}
+            print(json.dumps(facts | driver_version()))
+        for name, operations in list(cases())[begin:]:
+            row = {"case": name, "operations": operations, **machine.steps(operations)}
+            print(json.dumps(row), flush=True)
+            if "ended" in row:
+                break
     elif which in KINDS:
         print(json.dumps(machine.contended(which)))
     else:
         operations = dict(undefined_cases())[which]
         print(json.dumps({"undefined": which, "operations": operations, **machine.steps(operations)}))
+    sys.stdout.flush()
+    os._exit(0)  # a context that is lost makes nobody wait
 
 
-def rows_of(which: str) -> list[dict]:
-    """What a process of its own prints; how it ended, if it did not end well."""
-    command = [sys.executable, __file__, "work", which]
+def rows_of(which: str, begin: int = 0) -> list[dict]:
+    """What a process of its own prints; how it ended, if it did not end by itself."""
+    command = [sys.executable, __file__, "work", which, str(begin)]
     try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS if which == "defined" else 20)
-        rows, ended = [json.loads(line) for line in child.stdout.splitlines()], child.stderr.strip().splitlines()[-1:]
-    except subprocess.TimeoutExpired:
-        rows, ended = [], ["hang"]
-    if rows and not (ended and child.returncode):
-        return rows
-    return [*rows, {"undefined": which, "operations": dict(undefined_cases()).get(which, []), "ended": " ".join(ended)}]
+        child = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        output, ended = child.stdout, child.stderr.strip()[-300:] if child.returncode else ""
+    except subprocess.TimeoutExpired as error:
+        output, ended = (error.stdout or b"").decode(), "hang"
+    rows = [json.loads(line) for line in output.splitlines()]
+    return [*rows, {"undefined": which, "operations": [], "ended": ended}] if ended else rows
+
+
+def defined() -> list[dict]:
+    """A case that ends its process is followed by another process, which goes on behind it."""
+    rows = rows_of("defined")
+    count = len(list(cases()))
+    while len(rows) - 1 < count and sum("ended" in row for row in rows) < 20:
+        rows += rows_of("defined", len(rows) - 1)
+    return rows
 
 
 def main() -> None:
     if sys.argv[1:2] == ["work"]:
-        return work(sys.argv[2])
+        return work(sys.argv[2], int(sys.argv[3]))
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
-    rows = [row for which in ("defined", *KINDS, *(name for name, _ in undefined_cases())) for row in rows_of(which)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        others = pool.map(rows_of, [*KINDS, *(name for name, _ in undefined_cases())])
+    rows = [*defined(), *(row for found in others for row in found)]
     write(sys.argv[1], rows)
     for row in rows:
         if not row.get("case", "").startswith(("drawn", "count")):
