@@ -16,8 +16,8 @@ from ._read.export cimport Reading, has_moved, layout_of, read, source_of
 from dataclasses import fields, replace
 
 import numpy as np
-from cuda.bindings.driver import CUtensorMap
 
+from ._cuda.core import bytes_of_map, core_descriptor
 from .rules import refusals
 from ._read.dlpack import dtype_name_of
 from .codec import decode
@@ -166,8 +166,9 @@ cdef class TensorMapDescriptor:
 
         Parameters
         ----------
-        raw : bytes-like or cuda.bindings.driver.CUtensorMap
-            128 bytes. They are copied.
+        raw : bytes-like, cuda.bindings.driver.CUtensorMap or cuda.core.TensorMapDescriptor
+            128 bytes. They are copied. Of cuda.core's descriptor, whose map may be of the current context alone, only
+            they are taken: name the tensor to keep.
         tensor : tensor, optional
             What to keep alive. The map must begin at its first element.
 
@@ -189,7 +190,7 @@ cdef class TensorMapDescriptor:
             descriptor = TensorMapDescriptor.from_bytes(made, tensor)
         """
         cdef TensorMapDescriptor descriptor = new_descriptor()
-        data = _map_bytes(raw)
+        data = bytes_of_map(raw)
         params = decode(data)
         enter_context(&descriptor._context, &descriptor._device_id)
         violations = check(params, compute_capability=compute_capability(descriptor._device_id))
@@ -201,6 +202,26 @@ cdef class TensorMapDescriptor:
         descriptor._options = options_of(params)
         memcpy(descriptor.map(), <const char*>data, MAP_BYTES)
         return descriptor
+
+    def to_cuda_core(self):
+        """A ``cuda.core.TensorMapDescriptor`` of the same 128 bytes, for ``cuda.core.launch``, graphs and nodes.
+
+        It keeps the memory that the map shows now alive, as this one does, and follows no later change of this one. Its
+        ``repr`` and its errors speak of 16 bytes, the tensor as which cuda.core was made to describe it.
+
+        Raises
+        ------
+        TensorMapError
+            If another context than this descriptor's is current, in which cuda.core would take it to be made.
+
+        Examples
+        --------
+        ::
+
+            cuda.core.launch(stream, config, kernel, descriptor.to_cuda_core(), out, np.int32(7))
+        """
+        require_context(self._context)
+        return core_descriptor(bytes(self), self._arguments.global_address, (self._tensor, self._owner))
 
     def is_stale(self):
         """Whether the tensor's elements are now elsewhere than the map says.
@@ -342,16 +363,6 @@ cdef int replace_address(void* map, uint64_t address) except -1:
         memcpy(map, before, MAP_BYTES)
         require_success(result, "cuTensorMapReplaceAddress")
     return 0
-
-
-def _map_bytes(raw):
-    """The bytes of a map, read once: what is checked is what is kept."""
-    if isinstance(raw, CUtensorMap):
-        return (<const char*><uintptr_t>int(raw.getPtr()))[:MAP_BYTES]
-    try:
-        return bytes(memoryview(raw))
-    except TypeError:
-        return raw  # of which decode() says what it lacks
 
 
 cdef tuple _own_tensor(object tensor, uint64_t address, int device_id):

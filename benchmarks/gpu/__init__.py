@@ -1,7 +1,7 @@
 """What needs a GPU: making, re-addressing and launching tensor maps, beside C and every peer that is installed.
 
-``floor.c`` is the floor, ``scene`` what all rows share, ``create``, ``launch``, ``launch_tensors`` and ``many`` the
-rows themselves, and ``chart`` the picture.
+``floor.c`` is the floor, ``scene`` what all rows share, ``create``, ``launch``, ``launch_tensors``, ``many``, ``graph``
+and ``threads`` the rows themselves, and ``chart`` the picture.
 """
 
 from __future__ import annotations
@@ -66,8 +66,12 @@ def _driver_version() -> str:
 
 
 def tables(repeats: int, runs: int) -> list[Comparison]:
-    from . import create, launch, launch_tensors, many
+    from . import create, graph, launch, launch_tensors, many, threads
     from .scene import Scene
 
     scene = Scene()
-    return [table for part in (create, launch, launch_tensors, many) for table in part.tables(scene, repeats)]
+    return [
+        table
+        for part in (create, launch, launch_tensors, many, graph, threads)
+        for table in part.tables(scene, repeats)
+    ]

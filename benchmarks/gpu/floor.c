@@ -19,6 +19,12 @@ typedef struct {
 } LaunchConfig;
 
 typedef struct {
+    void *function;
+    uint32_t grid_dim[3], block_dim[3], shared_mem_bytes;
+    void **arguments, **extra, *kernel, *context;
+} NodeParams; /* CUDA_KERNEL_NODE_PARAMS_v2 */
+
+typedef struct {
     uint32_t data_type, rank;
     void *global_address;
     uint64_t global_dim[5], global_strides[5];
@@ -44,6 +50,7 @@ static CUresult (*replace_address)(void *, void *);
 static CUresult (*launch_kernel)(void *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, void *,
                                  void **, void **);
 static CUresult (*launch_kernel_ex)(const LaunchConfig *, void *, void **, void **);
+static CUresult (*set_node_params)(void *, void *, const NodeParams *);
 
 /* Find the driver. Returns NULL, or what went wrong. */
 const char *open_driver(const char *path) {
@@ -54,6 +61,7 @@ const char *open_driver(const char *path) {
     *(void **)&replace_address = dlsym(library, "cuTensorMapReplaceAddress");
     *(void **)&launch_kernel = dlsym(library, "cuLaunchKernel");
     *(void **)&launch_kernel_ex = dlsym(library, "cuLaunchKernelEx");
+    *(void **)&set_node_params = dlsym(library, "cuGraphExecKernelNodeSetParams_v2");
     return encode_tiled && replace_address && launch_kernel && launch_kernel_ex ? NULL : "the driver lacks a function";
 }
 
@@ -101,6 +109,20 @@ double launch_ex_ns(int64_t count, void *function, void *stream, void **argument
     double begin = now_ns();
     for (int64_t i = 0; i < count; i++) {
         CUresult result = launch_kernel_ex(&config, function, arguments, NULL);
+        if (result)
+            return -result;
+    }
+    return (now_ns() - begin) / count;
+}
+
+/* Set a kernel node of an executable graph: one block of 32 threads of a CUkernel, in a context. */
+double set_node_ns(int64_t count, void *graph, void *node, void *kernel, void *context, void **arguments) {
+    NodeParams params = {NULL, {1, 1, 1}, {32, 1, 1}, 0, arguments, NULL, kernel, context};
+    double begin = now_ns();
+    if (!set_node_params)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        CUresult result = set_node_params(graph, node, &params);
         if (result)
             return -result;
     }

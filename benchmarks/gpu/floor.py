@@ -18,6 +18,9 @@ from ..comparison import Timer
 SOURCE = Path(__file__).with_name("floor.c")
 MAP_BYTES = 128
 MAP_ALIGNMENT = 128
+TIMERS = (
+    "encode_ns", "replace_address_ns", "launch_ns", "launch_ex_ns", "set_node_ns", "exchange_ns", "method_ns"
+)  # fmt: skip
 LAUNCHES = {"cuLaunchKernel": "launch_ns", "cuLaunchKernelEx": "launch_ex_ns"}
 
 
@@ -63,7 +66,7 @@ class Floor:
 
     def __init__(self, driver: str = "libcuda.so.1"):
         self._library = ctypes.PyDLL(str(compiled()))
-        for name in ("encode_ns", "replace_address_ns", "launch_ns", "launch_ex_ns", "exchange_ns", "method_ns"):
+        for name in TIMERS:
             getattr(self._library, name).restype = ctypes.c_double
         self._library.open_driver.restype = ctypes.c_char_p
         if error := self._library.open_driver(driver.encode()):
@@ -87,6 +90,15 @@ class Floor:
         pointers.arguments = arguments  # type: ignore[attr-defined]
         handles = ctypes.c_void_p(function), ctypes.c_void_p(stream)
         return self._timer(LAUNCHES[by], by, *handles, pointers)
+
+    def set_node(
+        self, graph: int, node: int, kernel: int, context: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData]
+    ) -> Timer:
+        """``cuGraphExecKernelNodeSetParams`` of a CUkernel, arguments in memory."""
+        pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
+        pointers.arguments = arguments  # type: ignore[attr-defined]
+        handles = map(ctypes.c_void_p, (graph, node, kernel, context))
+        return self._timer("set_node_ns", "cuGraphExecKernelNodeSetParams", *handles, pointers)
 
     def exchange(self, tensor: object) -> Timer:
         """The owning export through the DLPack C exchange API of the tensor's type, and its deleter."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+from cuda.bindings.driver import CUtensorMap
+from cuda.core import Buffer
 from cuda.core._kernel_arg_handler import ParamHolder
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.utils import StridedMemoryView
+
+from ..limits import DESCRIPTOR_BYTES
 
 __all__ = [
     "CUDAError",
@@ -17,6 +23,9 @@ __all__ = [
     "GraphCondition",
     "ParamHolder",
     "TensorMapDescriptor",
+    "bytes_of_map",
+    "core_descriptor",
+    "core_map",
     "itemsize_of",
     "torch_reader",
 ]
@@ -64,3 +73,42 @@ def torch_reader(tensor: object) -> Callable[[object, int, StridedMemoryView], o
         StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
     loaded: Any = sys.modules.get("cuda.core._tensor_bridge")
     return getattr(loaded, "view_as_torch_tensor", None)
+
+
+_ELEMENTS = 16  # of the smallest tensor that a map can be of, in bytes
+
+
+def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
+    """cuda.core's own descriptor with these 128 bytes, in the current context; it keeps `owner` alive.
+
+    cuda.core makes one of a view alone, and not of every data type. So it makes one of a few bytes at the tensor's
+    address, whose Buffer has the owner, and what it made is replaced.
+    """
+    memory = Buffer.from_handle(address, _ELEMENTS, owner=owner)
+    view = StridedMemoryView.from_buffer(memory, (_ELEMENTS,), dtype=np.dtype(np.uint8))
+    if not hasattr(view, "as_tensor_map"):
+        raise RuntimeError("this cuda.core has no tensor maps; cuda-core 1.0 or later has")
+    descriptor = view.as_tensor_map(box_dim=(_ELEMENTS,))
+    ctypes.memmove(core_map(descriptor), raw, len(raw))
+    return descriptor
+
+
+def core_map(descriptor: Any) -> int:
+    """The address of the 128 bytes in cuda.core's descriptor: what it hands to a launch."""
+    holder = ParamHolder((descriptor,))
+    address = ctypes.c_void_p.from_address(holder.ptr).value or 0
+    if not 0 <= address - id(descriptor) < type(descriptor).__basicsize__:
+        raise RuntimeError("this cuda.core hands launches a copy of its descriptor: its bytes cannot be reached")
+    return address
+
+
+def bytes_of_map(raw: Any) -> Any:
+    """The bytes of cuda.core's and cuda.bindings' maps, and of what is bytes-like; anything else as it is."""
+    if isinstance(raw, CUtensorMap):
+        return ctypes.string_at(int(raw.getPtr()), DESCRIPTOR_BYTES)
+    if isinstance(raw, TensorMapDescriptor):
+        return ctypes.string_at(core_map(raw), DESCRIPTOR_BYTES)
+    try:
+        return bytes(memoryview(raw))
+    except TypeError:
+        return raw  # of which decode() says what it lacks

@@ -1,0 +1,71 @@
+"""cuda.core's descriptor of our bytes, and ours of its: without a driver, one that nobody encoded."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import cuda_tma
+from cuda_tma import TensorMapError
+from cuda_tma._cuda import core as _core
+
+CoreDescriptor = pytest.importorskip("cuda.core").TensorMapDescriptor
+OPTIONS = cuda_tma.TensorMapOptions((16, 32), swizzle="128B")
+DEVICE_OFFSET = 256  # of the ordinal in cuda.core 1.2's structure; -1: of no context, which cuda.core then does not ask
+
+
+@pytest.fixture
+def views(monkeypatch):
+    """In the place of cuda.core's view: what a descriptor was made of."""
+    made = []
+
+    class View:
+        @classmethod
+        def from_buffer(cls, buffer, shape, *, dtype):
+            made.append((buffer, shape, dtype))
+            return cls()
+
+        def as_tensor_map(self, *, box_dim):
+            descriptor = CoreDescriptor.__new__(CoreDescriptor)
+            ctypes.c_int.from_address(id(descriptor) + DEVICE_OFFSET).value = -1
+            made[-1] += (box_dim,)
+            return descriptor
+
+    monkeypatch.setattr(_core, "StridedMemoryView", View)
+    return made
+
+
+def test_the_bytes_go_both_ways(driver, device_tensor, views):
+    tensor = device_tensor((64, 128))
+    ours = cuda_tma.create_tensor_map(tensor, OPTIONS)
+    theirs = ours.to_cuda_core()
+    assert type(theirs) is CoreDescriptor
+    ((buffer, shape, dtype, box_dim),) = views
+    assert (int(buffer.handle), buffer.size, shape, dtype, box_dim) == (1 << 32, 16, (16,), np.uint8, (16,))
+    again = cuda_tma.TensorMapDescriptor.from_bytes(theirs, tensor)
+    assert again == ours and again.tensor is tensor
+    ours.replace_address(1 << 33)
+    assert cuda_tma.TensorMapDescriptor.from_bytes(theirs).params.global_address == 1 << 32
+
+
+def test_our_launch_takes_theirs(driver, device_tensor, views, launch):
+    ours = cuda_tma.create_tensor_map(device_tensor((64, 128)), OPTIONS)
+    assert launch("k", [128], ours.to_cuda_core()).arguments == [bytes(ours)]
+
+
+def test_another_context_is_refused(driver, device_tensor, views):
+    ours = cuda_tma.create_tensor_map(device_tensor((64, 128)), OPTIONS)
+    driver.context = 0xBEEF
+    with pytest.raises(TensorMapError, match="the map was made in context 0xc0de"):
+        ours.to_cuda_core()
+    assert views == []
+
+
+def test_a_copy_is_not_written_to(driver, device_tensor, views, monkeypatch):
+    """Of a cuda.core that would give a launch other bytes than its descriptor's."""
+    ours = cuda_tma.create_tensor_map(device_tensor((64, 128)), OPTIONS)
+    elsewhere = ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(128)))
+    holder = type("Holder", (), {"__init__": lambda self, values: None, "ptr": ctypes.addressof(elsewhere)})
+    monkeypatch.setattr(_core, "ParamHolder", holder)
+    with pytest.raises(RuntimeError, match="hands launches a copy of its descriptor"):
+        ours.to_cuda_core()
