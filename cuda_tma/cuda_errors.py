@@ -8,9 +8,91 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CUDA_ERRORS", "DOCUMENTED", "CudaError", "explain_error", "find_error"]
+__all__ = ["CUDA_ERRORS", "DOCUMENTED", "OBSERVED", "CudaError", "explain_error", "find_error"]
 
 DOCUMENTED = "CUDA 13.5 driver API, CUresult (documented, not verified on hardware)"
+OBSERVED = "CUDA 13.5 driver API, CUresult; observed: driver 580, sm_90"
+_CAUSES = {  # what gave it, as recorded (tools/record_faults.py), of cases that use TMA, barriers or clusters
+    700: (
+        "the map is a copy in local memory",
+        "the map is a copy in shared memory",
+        "the map's address is 0",
+        "the map's address is wild",
+        "the map was freed",
+        "a map at a wild address is prefetched",
+        "a box is prefetched by a map at a wild address",
+        "the map's tensor was freed",
+        "the map's tensor ends behind its memory",
+        "the map's tensor has address 0",
+        "the map of a store has a wild tensor",
+        "the tile runs over the end of shared memory",
+        "the stored tile runs over the end of shared memory",
+        "a bulk load of more than shared memory",
+        "a bulk load from a wild address",
+        "a bulk load from shared memory's address",
+        "a bulk store to a wild address",
+        "a barrier is made outside of shared memory",
+        "an arrival outside of shared memory",
+        "a wgmma whose descriptor is all ones",
+        "a wgmma of matrices behind shared memory",
+    ),
+    715: (
+        "the map's bytes are zeros",
+        "a rank-2 map in a rank-1 load",
+        "a rank-2 map in a rank-3 load",
+        "a rank-3 map in a rank-2 load",
+        "a rank-2 map in a rank-5 load",
+        "a tiled map in an im2col load",
+        "an im2col map in a tiled load",
+        "a rank-2 map in a rank-3 store",
+        "a rank-2 map in a rank-1 store",
+        "a reduction of another operation than the type has",
+        "the map has a data type that is none",
+        "the map has an interleave that is none",
+        "the map has rank 8",
+        "the box is wider than the swizzle's span",
+        "the box's rows are no multiple of 16 bytes",
+        "interleave 32B with rank 2",
+        "the innermost coordinate is no multiple of 16 bytes",
+        "an arrival at global memory",
+        "a named barrier with a count that is no multiple of 32",
+        "multicast without a cluster, to CTAs 0 and 1",
+        "a wgmma of one warp",
+    ),
+    716: (
+        "the map lies 32 bytes beside a multiple of 64",
+        "the map lies 16 bytes beside a multiple of 64",
+        "the map lies 1 byte beside a multiple of 64",
+        "the tile is 64 bytes beside a multiple of 128",
+        "the tile is 16 bytes beside a multiple of 128",
+        "the tile is 8 bytes beside a multiple of 128",
+        "the stored tile is 64 bytes beside a multiple of 128",
+        "the stored tile is 16 bytes beside a multiple of 128",
+        "a bulk load from 8 bytes beside a multiple of 16",
+        "a bulk load to 8 bytes beside a multiple of 16",
+        "a bulk load from an odd wild address",
+        "a bulk store to 8 bytes beside a multiple of 16",
+        "a load counted 4 bytes beside a barrier",
+        "a barrier is made 4 bytes beside a multiple of 8",
+    ),
+    719: (
+        "more arrive than the barrier expects",
+        "an arrival 4 bytes beside a barrier",
+        "an arrival at a barrier that was never made",
+        "an arrival at address 0",
+        "more bytes are expected than the tx-count holds",
+        "2^20 bytes are expected",
+        "multicast to CTAs that the cluster has not",
+        "multicast to CTA 7 of a cluster of 2",
+        "multicast to a CTA that has ended",
+        "a store to CTA 7 of a cluster of 2",
+        "a store to a CTA that has ended",
+        "a load of CTA 7 of a cluster of 2",
+        "a load of a CTA that has ended",
+        "a bulk copy to CTA 7 of a cluster of 2",
+        "a bulk copy to a CTA that has ended",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +134,8 @@ _STICKY = (
 )
 
 
-def _sticky(number: int, name: str, runtime_name: str, text: str, *causes: str) -> CudaError:
-    return CudaError(number, name, runtime_name, text, True, _STICKY, causes)
+def _sticky(number: int, name: str, runtime_name: str, text: str, source: str = OBSERVED) -> CudaError:
+    return CudaError(number, name, runtime_name, text, True, _STICKY, _CAUSES.get(number, ()), source)
 
 
 _ROWS = (
@@ -63,6 +145,7 @@ _ROWS = (
         "cudaErrorInvalidValue",
         "invalid argument",
         meaning="this call's own arguments are at fault, and the context is well",
+        source=OBSERVED,
     ),
     CudaError(
         201,
@@ -70,6 +153,7 @@ _ROWS = (
         "cudaErrorDeviceUninitialized",
         "invalid device context",
         meaning="no context is current in this thread: make the device's current before a tensor map is created",
+        source=OBSERVED,
     ),
     _sticky(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "cudaErrorIllegalAddress", "an illegal memory access was encountered"),
     CudaError(
@@ -79,9 +163,15 @@ _ROWS = (
         "too many resources requested for launch",
         meaning="this launch asks for more threads, registers or shared memory than there are; the context is well",
     ),
-    _sticky(702, "CUDA_ERROR_LAUNCH_TIMEOUT", "cudaErrorLaunchTimeout", "the launch timed out and was terminated"),
+    _sticky(
+        702,
+        "CUDA_ERROR_LAUNCH_TIMEOUT",
+        "cudaErrorLaunchTimeout",
+        "the launch timed out and was terminated",
+        DOCUMENTED,
+    ),
     _sticky(710, "CUDA_ERROR_ASSERT", "cudaErrorAssert", "device-side assert triggered"),
-    _sticky(714, "CUDA_ERROR_HARDWARE_STACK_ERROR", "cudaErrorHardwareStackError", "hardware stack error"),
+    _sticky(714, "CUDA_ERROR_HARDWARE_STACK_ERROR", "cudaErrorHardwareStackError", "hardware stack error", DOCUMENTED),
     _sticky(
         715, "CUDA_ERROR_ILLEGAL_INSTRUCTION", "cudaErrorIllegalInstruction", "an illegal instruction was encountered"
     ),
@@ -91,6 +181,7 @@ _ROWS = (
         "CUDA_ERROR_INVALID_ADDRESS_SPACE",
         "cudaErrorInvalidAddressSpace",
         "operation not supported on global/shared address space",
+        DOCUMENTED,
     ),
     _sticky(718, "CUDA_ERROR_INVALID_PC", "cudaErrorInvalidPc", "invalid program counter"),
     _sticky(719, "CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "unspecified launch failure"),
@@ -100,6 +191,7 @@ _ROWS = (
         "cudaErrorCooperativeLaunchTooLarge",
         "too many blocks in cooperative launch",
         meaning="this cooperative launch has more CTAs than fit on the device at once; the context is well",
+        source=OBSERVED,
     ),
     CudaError(
         801,
@@ -112,8 +204,9 @@ _ROWS = (
         912,
         "CUDA_ERROR_INVALID_CLUSTER_SIZE",
         "cudaErrorInvalidClusterSize",
-        "cluster misconfiguration",
-        meaning="this launch's cluster is larger than the kernel or the device allows; the context is well",
+        "a kernel launch error has occurred due to cluster misconfiguration",
+        meaning="this launch's grid and cluster do not fit each other or the device; the context is well",
+        source=OBSERVED,
     ),
     CudaError(
         999,

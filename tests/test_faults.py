@@ -8,10 +8,18 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 
+import pytest
 import record_faults
-from fault_cases import CASES, HOST
-from fault_kernels import GIVEN, SOURCE
+from fault_cases import CASES, HOST, OF_TMA
+from fault_kernels import GIVEN, SOURCE, WAITS
+from recordings import read
+from write_errors import RECORDED, number_of, outcome
 
+from cuda_tma.cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
+
+DEVICE, *ROWS = read(RECORDED)
+CASE_ROWS = [row for row in ROWS if "blocking" not in row]
+NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}  # they ask nobody
 KERNEL = re.compile(r'extern "C" __global__ (?:__cluster_dims__\(2\) )?void (\w+)')
 
 
@@ -20,7 +28,7 @@ def test_every_case_can_be_run():
     kernels = {case.kernel for case in CASES.values()}
     of_host = {name for name in kernels if name.startswith(HOST)}
     assert of_host == set(record_faults._HOST)
-    assert set(record_faults.BLOCKING) <= set(CASES)
+    assert set(record_faults.BLOCKING) | OF_TMA <= set(CASES) and set(WAITS) <= kernels
     assert kernels - of_host | {"healthy"} == set(KERNEL.findall(SOURCE))
     for case in CASES.values():
         assert set(case.arguments) <= {*GIVEN, "address_offset"}, case.name
@@ -29,3 +37,61 @@ def test_every_case_can_be_run():
 
 def test_the_kernels_compile():
     assert b"cluster_multicast" in record_faults.compiled()
+
+
+# ---- what was recorded, and the table ----
+
+
+def test_every_process_began_well():
+    """After others had failed, on the same device."""
+    assert len(ROWS) > 120 and all(row["healthy"] == [0, 0] and "ended" not in row for row in ROWS)
+
+
+def test_names_and_texts_are_the_drivers():
+    assert {n: [row.name, row.text] for n, row in CUDA_ERRORS.items()} == {
+        n: DEVICE["names"][str(n)] for n in CUDA_ERRORS
+    }
+
+
+def test_causes_are_those_that_were_recorded():
+    found: dict[int, list[str]] = {}
+    for row in CASE_ROWS:
+        if row["case"] in OF_TMA and number_of(row) and not row["launch"]:
+            found.setdefault(number_of(row), []).append(row["case"])
+    assert {number: list(row.causes) for number, row in CUDA_ERRORS.items() if row.causes} == found
+
+
+def test_sources_say_what_was_recorded():
+    seen = {number for row in CASE_ROWS for number in (row["launch"], row["found"]) if number and number != "hang"}
+    assert {number for number, row in CUDA_ERRORS.items() if row.source == OBSERVED} == seen
+    assert {row.source for row in CUDA_ERRORS.values()} == {OBSERVED, DOCUMENTED}
+
+
+@pytest.mark.parametrize("row", CASE_ROWS, ids=lambda row: row["case"])
+def test_what_stays(row):
+    """A kernel's error is every later call's; the host's own is nobody else's."""
+    if row["found"] == "hang":
+        assert "after" not in row
+        return
+    stays = row["found"] or (number_of(row) if not row["launch"] else 0)
+    assert not stays or CUDA_ERRORS[stays].is_sticky
+    assert not row["launch"] or not CUDA_ERRORS[row["launch"]].is_sticky
+    after = dict(row["after"])
+    broken_rule = after.pop("cuTensorMapEncodeTiled of a map that breaks a rule")
+    if row["found"]:
+        assert {name for name, number in after.items() if number != stays} == NEVER_FAIL and broken_rule == stays
+        assert row["reset"]["cuDevicePrimaryCtxRetain"] == stays  # no way back in this process
+    elif not stays:
+        assert set(after.values()) == {0} and broken_rule == 1 and set(row["reset"].values()) == {0}
+    else:
+        assert after["cuCtxSynchronize"] == stays  # of a prefetch: a later call is told
+
+
+def test_outcomes_in_words():
+    words = {row["case"]: outcome(row) for row in CASE_ROWS}
+    assert words["a load"] == "its phase completes"
+    assert words["more bytes come than are expected"] == "its phase does not complete"
+    assert words["trap"] == "719 `CUDA_ERROR_LAUNCH_FAILED`"
+    assert words["a map at a wild address is prefetched"] == "700 `CUDA_ERROR_ILLEGAL_ADDRESS`, later"
+    assert words["a wait for bytes that never come"] == "hangs"
+    assert words["a store"] == "no error"

@@ -83,7 +83,9 @@ _PARTS = {  # PTX whose operands are those of _KERNEL
     "trap": "trap;",
     "brkpt": "brkpt;",
 }
-WAITS = ("load_im2col", "bulk_load", "bulk_wild", "arrive", "expect")
+# Those that wait, a fifth of a second at most.
+WAITS = (*(f"load_{rank}" for rank in range(1, 6)), "load_multicast", "load_im2col", "bulk_load", "bulk_wild", "arrive")
+WAITS += ("expect", "cluster_multicast")
 _BY_CLUSTER = {
     "cluster_multicast": _TENSOR.format(rank=2, mode="", multicast=".multicast::cluster")
     + " [%0], [%1, {%3, %4}], [%2], %6;",

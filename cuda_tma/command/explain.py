@@ -81,7 +81,7 @@ def of_error(error: CudaError) -> Iterator[Statement]:
     """What an error means, and what gave it in TMA."""
     yield Statement(f'{error.name} ({error.number}, "{error.text}"): {error.meaning}.', error.source)
     if error.causes:
-        yield Statement(f"What gave {error.number} in TMA: {'; '.join(error.causes)}.", error.source)
+        yield Statement(f"What gave {error.number} on an H200: {'; '.join(error.causes)}.", error.source)
     elif error.is_sticky:
         yield Statement(f"What gives {error.number} in TMA was not recorded.", error.source)
 
