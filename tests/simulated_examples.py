@@ -24,6 +24,7 @@ SIZES = {
     "kv_tiles": ((96, 2, 64, "bfloat16", 2, 2),),
     "gemm": ((136, 264, 136),),
     "conv_im2col": ((1, 64, 7, 8, (3, 1, 1, 1)),),
+    "attention": ((1, 2, 1, 70, 130, 64, True), (1, 1, 1, 65, 140, 128, False)),
     "grouped_gemm": (((0, 1, 70), 256, 136),),
 }
 MULTIPROCESSORS = 2

@@ -120,7 +120,7 @@ def test_tensor_cores_are_timed_in_both_regimes(monkeypatch):
 def test_tables_are_of_processes(monkeypatch):
     figures = iter([[COPY, PRODUCT], [COPY], [Figure("gemm", error="gone")]])
     monkeypatch.setattr(kernels, "in_a_process", lambda names: next(figures))
-    moving, multiplying = kernels.tables(15, 3)
+    moving, multiplying, _ = kernels.tables(15, 3)
     assert [f.ours_ms for f in moving.figures] == [(2.0, 2.0)]
     assert [(f.kernel, f.error) for f in multiplying.figures] == [("gemm", ""), ("gemm", "gone")]
     assert "written once" in moving.notes[0] and "of 3 processes" in moving.notes[0]

@@ -31,6 +31,8 @@ SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), ROOT / "cuda_tma" / "c
 
 # Of kernels that are templates, some of those that the examples ask for.
 INSTANCES = {
+    "attention": tuple(f"attention<{d}, {causal}>" for d, causal in
+                       ((64, "true"), (96, "false"), (128, "true"), (256, "false"))),
     "kv_tiles": ("sweep<FLOAT32, 128, 32>", *(f"stage_tiles<BFLOAT16, {d}, 64, {stages}>" for d, stages in
                  ((64, 2), (96, 3), (128, 4)))),
 }  # fmt: skip
@@ -120,7 +122,14 @@ def test_a_tile_stands_in_cpp_alone(script):
 
 @pytest.mark.parametrize(
     ("name", "lines"),
-    [("copy_2d", 120), ("transpose", 120), ("gemm", 170), ("conv_im2col", 170), ("grouped_gemm", 230)],
+    [
+        ("copy_2d", 120),
+        ("transpose", 120),
+        ("gemm", 170),
+        ("conv_im2col", 170),
+        ("grouped_gemm", 230),
+        ("attention", 401),
+    ],
 )
 def test_the_examples_to_learn_from_are_short(name, lines):
     """They are to be read from top to bottom."""

@@ -170,3 +170,17 @@ def test_grouped_gemm(run, gpu, compiled):
     run(config, kernel, maps.copy(), tiles, drawn, len(tiles), steps)
     for output, token, weight in zip(outputs, tokens, weights, strict=True):
         assert_product(output, token, weight)
+
+
+@pytest.mark.parametrize(
+    "case", [(2, 4, 2, 90, 150, 64, True), (1, 1, 1, 65, 70, 96, False), (1, 2, 1, 140, 100, 128, True),
+             (1, 1, 1, 10, 90, 256, False)],
+    ids=lambda case: f"d {case[5]}",
+)  # fmt: skip
+def test_attention(monkeypatch, case):
+    """Queries without a key, several heads of one kv head, tiles that hang over both ends."""
+    pytest.importorskip("torch")
+    from . import simulated_examples
+
+    monkeypatch.setitem(simulated_examples.SIZES, "attention", (case,))
+    simulated_examples.run_simulated("attention")

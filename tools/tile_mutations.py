@@ -134,9 +134,13 @@ def _grouped_gemm() -> Iterator[Mutation]:
         yield from (Mutation("grouped_gemm", changes) for changes in ((other,), (half, other)))
 
 
+def _attention() -> Iterator[Mutation]:
+    yield Mutation("attention", (("TYPE = BFLOAT16", "TYPE = FLOAT16"),))
+
+
 _OF_EXAMPLES = (
     _tiled_load, _copy_2d, _fp8_tiles, _replace_address, _transpose, _gather_rows, _kv_tiles, _gemm, _conv_im2col,
-    _grouped_gemm,
+    _grouped_gemm, _attention,
 )  # fmt: skip
 MUTATIONS = tuple(mutation for mutations in _OF_EXAMPLES for mutation in mutations())
 

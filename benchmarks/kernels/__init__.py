@@ -38,6 +38,11 @@ TABLES = {  # the title, what its speeds count, and the examples in it
         "routing on the device",
         ("gemm", "conv_im2col", "grouped_gemm"),
     ),
+    "Attention": (
+        "the products of queries with the keys that they see, and of weights with values; timed as products of "
+        "matrices are; 16384 tokens, and heads of 2048 elements in all",
+        ("attention",),
+    ),
 }
 NOTE = (
     "Speeds count what the problem needs: {}. All times are medians on the GPU's clock, of runs that took turns; what "
