@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "narrowed", "selected", "warps_of"]
+__all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "narrowed", "selected", "stretches", "warps_of"]
 
 WARP, WARPGROUP = 32, 128
 Lanes = slice | np.ndarray
@@ -31,6 +31,16 @@ def selected(lanes: np.ndarray) -> Lanes:
 def as_array(lanes: Lanes) -> np.ndarray:
     """Their numbers, ascending."""
     return np.arange(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes
+
+
+def stretches(lanes: Lanes) -> list[slice]:
+    """Lanes side by side, as slices: NumPy works on those in place."""
+    if isinstance(lanes, slice) and lanes.step in (1, None):
+        return [lanes]
+    here = as_array(lanes)
+    ends = np.flatnonzero(np.diff(here) != 1) + 1
+    firsts, lasts = here[np.r_[0, ends]].tolist(), here[np.r_[ends - 1, -1]].tolist()
+    return [slice(first, last + 1, 1) for first, last in zip(firsts, lasts, strict=True)]
 
 
 def count(lanes: Lanes) -> int:

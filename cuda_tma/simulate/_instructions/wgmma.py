@@ -56,18 +56,19 @@ class Product:
     def _multiply(self, group: Group, firsts: np.ndarray, scale: bool) -> None:
         """D = A * B + D of the warpgroups that begin at lanes `firsts`."""
         wgmma = self._wgmma
+        issues = [Issue(group.machine, first, self._binder.instruction) for first in firsts.tolist()]
         if self._a is None:
             registers = group.views[VIEW[U32]]
             fragments = registers.reshape(len(registers), -1, WARPGROUP)
             left = fragments[np.ix_(self._a_rows, firsts // WARPGROUP)].reshape(4, -1)
         else:
-            matrices, a_of = self._matrices(group, firsts, self._a, wgmma.a_addresses)
+            matrices, a_of = self._matrices(group, issues, firsts, self._a, wgmma.a_addresses)
             left = matrices[a_of]
-        right, b_of = self._matrices(group, firsts, self._b, wgmma.b_addresses)
+        right, b_of = self._matrices(group, issues, firsts, self._b, wgmma.b_addresses)
         wgmma.multiply_in(group.views[self._d_view], self._d_rows, firsts, left, right, b_of, scale)
 
     def _matrices(
-        self, group: Group, firsts: np.ndarray, read: Read, find: Callable[[int], np.ndarray]
+        self, group: Group, issues: list[Issue], firsts: np.ndarray, read: Read, find: Callable[[int], np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The matrices that descriptors name, uint8 [matrices, ..., 16], and which of them each warpgroup takes."""
         machine = group.machine
@@ -80,8 +81,7 @@ class Product:
         starts = np.array([cta for cta, _ in places]) * machine.memory.shared_pitch
         positions = offsets + starts.reshape(-1, *(1,) * (offsets.ndim - 1))
         if machine.observer is not None:
-            for first, place in zip(firsts.tolist(), which.tolist(), strict=True):
-                issue = Issue(machine, first, self._binder.instruction)
+            for issue, place in zip(issues, which.tolist(), strict=True):
                 issue.observe("read", "shared", positions[place].ravel(), _PIECE.itemsize)
         items = machine.memory.shared.typed(_PIECE)[positions // _PIECE.itemsize]
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize), which

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._geometry import Geometry
-from .._lanes import Lanes, as_array
+from .._lanes import Lanes, as_array, stretches
 
 __all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "scope_of"]
 
@@ -68,6 +68,7 @@ class Clocks:
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self._published: dict[int, list[np.ndarray]] = {}  # by lane: what it knew at its last fence of each scope
         self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: what it knows from its next fence on
+        self._together: dict[tuple[int, int], np.ndarray] = {}  # `known_to`, until any clock changes
 
     def slot_of(self, lane: int) -> int:
         """The place of the lane's cluster among those that are resident."""
@@ -75,6 +76,7 @@ class Clocks:
 
     def start(self, lanes: np.ndarray) -> None:
         """Threads of a new cluster begin, and know nothing."""
+        self._together.clear()
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
         self.started[slot] = self.now
@@ -98,6 +100,14 @@ class Clocks:
         """Of what a column is."""
         return [*self._columns[slot]][column - self._first]
 
+    def known_to(self, lanes: slice) -> np.ndarray:
+        """What lanes side by side know, one or the other: [2, column]. It stays as it is."""
+        key = (lanes.start, lanes.stop)
+        found = self._together.get(key)
+        if found is None:
+            found = self._together[key] = self.rows[:, lanes].max(axis=1)
+        return found
+
     # ---- what threads do ----
 
     def own(self, lanes: np.ndarray) -> np.ndarray:
@@ -106,6 +116,7 @@ class Clocks:
 
     def tick(self, lanes: Lanes) -> None:
         """What the lanes do from now on is not what they did."""
+        self._together.clear()
         here = as_array(lanes)
         self.rows[::2, here, here % self.threads] += 1  # not FENCED
 
@@ -144,6 +155,7 @@ class Clocks:
 
     def fence_global(self, lanes: Lanes) -> None:
         """A proxy fence of global memory: of the own cluster, all until now."""
+        self._together.clear()
         here = as_array(lanes)
         self.rows[FENCED, here, self.threads + here // self.threads] = self.now
         times = self.rows[:, here, self.threads : self._first]
@@ -158,7 +170,8 @@ class Clocks:
 
     def fence(self, lanes: Lanes) -> None:
         """A proxy fence: all that precedes it is behind a fence."""
-        self.rows[FENCED, lanes] = np.maximum(self.rows[FENCED, lanes], self.rows[ORDERED, lanes])
+        for some in stretches(lanes):
+            np.maximum(self.rows[FENCED, some], self.rows[ORDERED, some], out=self.rows[FENCED, some])
         self.tick(lanes)
 
     def released(self, lanes: Lanes) -> np.ndarray:
@@ -169,11 +182,10 @@ class Clocks:
 
     def acquire(self, lanes: Lanes, clock: np.ndarray) -> None:
         """Lanes know what a clock knows."""
+        self._together.clear()
         clock = self.fitting(clock)[:, None]
-        if isinstance(lanes, slice):
-            np.maximum(self.rows[:, lanes], clock, out=self.rows[:, lanes])
-        else:
-            self.rows[:, lanes] = np.maximum(self.rows[:, lanes], clock)
+        for some in stretches(lanes):
+            np.maximum(self.rows[:, some], clock, out=self.rows[:, some])
 
     def fitting(self, clock: np.ndarray) -> np.ndarray:
         """A clock from before columns were added."""
@@ -194,5 +206,6 @@ class Clocks:
 
     def complete(self, lanes: Lanes, column: int, value: int, fenced: bool = True) -> None:
         """Lanes know that asynchronous operations up to a value have completed; of the async proxy without a fence."""
+        self._together.clear()
         rows = self.rows if fenced else self.rows[::2]
         rows[:, lanes, column] = np.maximum(rows[:, lanes, column], value)

@@ -93,7 +93,7 @@ class Operations:
         """A thread, or a warpgroup, begins an operation that is waited for by groups of a kind, or by none."""
         lane: int = lanes.start
         cluster = self._geometry.cluster_of_slot[self._clocks.slot_of(lane)]
-        mark = Mark(lane, cluster, instruction, self._clocks.rows[:, lanes].max(axis=1))
+        mark = Mark(lane, cluster, instruction, self._clocks.known_to(lanes))
         if kind is not None:
             mark.group = (kind, lane)
             self._groups.setdefault(mark.group, Groups()).issue(mark)

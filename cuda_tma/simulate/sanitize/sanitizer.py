@@ -23,7 +23,7 @@ from .ledger import Ledger
 from .locations import Locations
 from .operations import Mark, Operations
 from .remote import Remote
-from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
+from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, stamps_of
 from .tensor_maps import TensorMaps
 from .units import arrives_remotely, unit_bytes_of
 from .words import Words
@@ -36,6 +36,7 @@ __all__ = ["Sanitizer"]
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
 _RELEASING = ("mbarrier.arrive", "mbarrier.arrive_drop")
 _READ, _WRITE = "read", "write"
+_ONE = np.zeros(1, np.int64)  # whose clock: the only one
 
 
 class Sanitizer:
@@ -120,7 +121,7 @@ class Sanitizer:
         self._remote.start(resident)
         self._fenced_products.difference_update(lanes.tolist())
         self._barriers.forget(slot, resident)
-        self._shadow.forget(self._shadow.range(resident.start * self._pitch, ctas * self._pitch))
+        self._shadow.forget(resident.start * self._pitch, ctas * self._pitch)
         for position in [position for position in self._landing if position // self._pitch in resident]:
             del self._landing[position]
         self._inits.forget(resident, self._pitch)
@@ -292,26 +293,20 @@ class Sanitizer:
         if (ended := self._remote.access(lanes, positions, instruction)) is not None:
             self._words.exit_before_remote(*ended)
         units = shadow.units(positions, size_bytes)
-        each = units.shape[1]
-        who, units = np.repeat(lanes, each) if each > 1 else lanes, units.ravel()
-        site = self._ledger.site(instruction)
+        known, site = clocks.rows[clocks.visible], self._ledger.site(instruction)
         strong = STRONG if kind == "atomic" else self._is_strong(instruction)
-
-        def look(columns: np.ndarray) -> np.ndarray:
-            return clocks.rows[clocks.visible, who, columns]
-
         if strong and instruction.opcode[0] != "mbarrier":
             self._locations.sync("shared", lanes, positions, instruction)
-        if (found := shadow.after_write(units, look, strong)) is not None:
-            self._conflict_of_threads(found, who, kind, instruction)
-        stamps = stamps_of(who % clocks.threads, clocks.own(who))
-        if kind != _WRITE and instruction.opcode[0] != "mbarrier" and not shadow.written(units).all():
-            self._words.uninitialized(who, units, shadow.written(units), instruction)
+        if (found := shadow.after_write(units, known, lanes, strong)) is not None:
+            self._conflict_of_threads(found, lanes, kind, instruction)
+        stamps = stamps_of(lanes % clocks.threads, clocks.own(lanes))
+        if kind != _WRITE and instruction.opcode[0] != "mbarrier" and (unwritten := shadow.unwritten(units)).any():
+            self._words.uninitialized(lanes, units, unwritten, instruction)
         if kind == _READ:
-            shadow.read(units, who // WARP % READERS, stamps, site, strong)
+            shadow.read(units, lanes // WARP % READERS, stamps, site, strong)
             return
-        for found in shadow.after_reads(units, look, strong):
-            self._conflict_of_threads(found, who, kind, instruction)
+        for found in shadow.after_reads(units, known, lanes, strong):
+            self._conflict_of_threads(found, lanes, kind, instruction)
         shadow.write(units, stamps, site, strong)
 
     def _conflict_of_threads(self, found: Conflict, who: np.ndarray, kind: str, instruction: Instruction) -> None:
@@ -337,27 +332,22 @@ class Sanitizer:
         clock = clocks.fitting(mark.clock)
         column, epoch = self._completion(access, mark, slot)
         proxy = FENCED if access.proxy == "async" else ORDERED
-        units: Units
         if len(access.positions) == 1:
             units = shadow.range(int(access.positions[0]), access.size_bytes)
         else:
-            units = shadow.units(access.positions, access.size_bytes).ravel()
-        site, known = self._ledger.site(access.instruction), np.minimum(clock[proxy], clock[clocks.visible])
+            units = shadow.units(access.positions, access.size_bytes)
+        site, known = self._ledger.site(access.instruction), np.minimum(clock[proxy], clock[clocks.visible])[None]
         strong = self._is_strong(access.instruction)
-
-        def look(columns: np.ndarray) -> np.ndarray:
-            return known[columns]
-
-        found = [shadow.after_write(units, look, strong)]
+        found = [shadow.after_write(units, known, _ONE, strong)]
         if access.kind != _READ:
-            found += shadow.after_reads(units, look, strong)
+            found += shadow.after_reads(units, known, _ONE, strong)
         for conflict in found:
             if conflict is not None:
                 self._conflict_of_operation(conflict, access, mark, clock)
-        stamps = stamps_of(column, epoch)
+        stamps = stamps_of(column, [epoch])
         if access.kind == _READ:
             place = column if access.proxy == "async" else lane // WARP
-            shadow.read(units, place % READERS, stamps, site, strong)
+            shadow.read(units, np.array([place % READERS]), stamps, site, strong)
         else:
             shadow.write(units, stamps, site, strong)
 

@@ -7,18 +7,37 @@ something may be missed, and nothing is invented.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ._stamps import Stamps
 
 __all__ = ["READERS", "STRONG", "WEAK", "Conflict", "Shadow", "Units", "stamps_of"]
 
 READERS = 8
 WEAK, STRONG = 0, 1  # atomics, and other strong accesses, do not race with each other
 _COLUMN_BITS = 20
-Units = slice | np.ndarray
-Look = Callable[[np.ndarray], np.ndarray]  # columns -> what the accessing clocks hold of them
+_WRITE = np.array([READERS])  # the place of the last write, behind the readers
+
+
+class Units(NamedTuple):
+    """What accesses touch: each so many units side by side.
+
+    Attributes
+    ----------
+    first : numpy.ndarray of int64
+        Of each access.
+    each : int
+    """
+
+    first: np.ndarray
+    each: int
+
+    @property
+    def all(self) -> np.ndarray:
+        """As [access, unit]."""
+        return self.first[:, None] + np.arange(self.each)
 
 
 def stamps_of(columns: Any, epochs: Any) -> Any:
@@ -65,61 +84,63 @@ class Shadow:
     def __init__(self, size_bytes: int, unit_bytes: int):
         self.unit_bytes = unit_bytes
         self._shift = unit_bytes.bit_length() - 1
-        units = -(-size_bytes // unit_bytes)
-        # The last one is the write; before it the readers. Memory that is never touched is never there.
-        self._stamps = np.zeros((READERS + 1, units), np.int64)
-        self._notes = np.zeros((READERS + 1, units), np.int32)
-        self._used: list[int] = []
+        self._stamps = Stamps(READERS + 1, -(-size_bytes // unit_bytes))
+        self._readers = 0  # a bit for each place that is used
 
-    def units(self, positions: np.ndarray, size_bytes: int) -> np.ndarray:
-        """Those of accesses that begin at some bytes: [access, unit]."""
-        each = max(1, size_bytes >> self._shift)
-        first = positions[:, None] >> self._shift
-        return first if each == 1 else first + np.arange(each)
+    def units(self, positions: np.ndarray, size_bytes: int) -> Units:
+        """Those of accesses that begin at some bytes."""
+        return Units(positions >> self._shift, max(1, size_bytes >> self._shift))
 
-    def range(self, position: int, size_bytes: int) -> slice:
+    def range(self, position: int, size_bytes: int) -> Units:
         """Those of bytes side by side."""
-        return slice(position >> self._shift, -(-(position + size_bytes) // self.unit_bytes))
+        first = position >> self._shift
+        return Units(np.array([first]), -(-(position + size_bytes) // self.unit_bytes) - first)
 
-    def forget(self, units: slice) -> None:
-        """Nobody has touched these."""
-        self._stamps[:, units] = 0
+    def forget(self, position: int, size_bytes: int) -> None:
+        """Nobody has touched these bytes."""
+        units = self.range(position, size_bytes)
+        self._stamps.values[:, units.first[0] : units.first[0] + units.each] = 0
 
-    def after_write(self, units: Units, look: Look, strong: int = WEAK) -> Conflict | None:
-        """The last writes, where they are not before an access."""
-        return self._conflict(READERS, units, look, strong)
+    def after_write(self, units: Units, clocks: np.ndarray, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
+        """The last writes, where they are not before an access.
 
-    def after_reads(self, units: Units, look: Look, strong: int = WEAK) -> list[Conflict]:
+        Parameters
+        ----------
+        clocks : numpy.ndarray of int32, [clock, column]
+        who : numpy.ndarray of int64
+            Which of the clocks each access has; one, if all have the same.
+        """
+        late = self._stamps.late(1 << READERS, *units, clocks, who, strong)
+        return self._conflict(READERS, units, clocks, who, strong) if late else None
+
+    def after_reads(self, units: Units, clocks: np.ndarray, who: np.ndarray, strong: int = WEAK) -> list[Conflict]:
         """Reads since the last writes, where they are not before a write."""
-        found = [self._conflict(place, units, look, strong) for place in self._used]
-        return [conflict for conflict in found if conflict is not None]
+        late = self._stamps.late(self._readers, *units, clocks, who, strong)
+        places = [place for place in range(READERS) if late >> place & 1]
+        return [self._conflict(place, units, clocks, who, strong) for place in places]
 
-    def _conflict(self, place: int, units: Units, look: Look, strong: int) -> Conflict | None:
-        stamps = self._stamps[place, units]
-        late = look(stamps & (1 << _COLUMN_BITS) - 1) < stamps >> _COLUMN_BITS
-        if strong:
-            late &= self._notes[place, units] & 1 == WEAK
-        if not late.any():
-            return None
-        which = np.flatnonzero(late)
-        at = np.arange(units.start, units.stop)[which] if isinstance(units, slice) else units[which]
-        stamps, notes = self._stamps[place, at], self._notes[place, at]
+    def _conflict(self, place: int, units: Units, clocks: np.ndarray, who: np.ndarray, strong: int) -> Conflict:
+        at = units.all.ravel()
+        stamps, notes = self._stamps.values[place, at], self._stamps.notes[place, at]
         columns, epochs = stamps & (1 << _COLUMN_BITS) - 1, stamps >> _COLUMN_BITS
-        return Conflict(at, which, columns, epochs, notes >> 1, "write" if place == READERS else "read")
+        late = clocks[np.repeat(who, units.each) if len(who) > 1 else who, columns] < epochs
+        if strong:
+            late &= notes & 1 == WEAK
+        some = np.flatnonzero(late)
+        before = "write" if place == READERS else "read"
+        return Conflict(at[some], some // units.each, columns[some], epochs[some], notes[some] >> 1, before)
 
-    def written(self, units: Units) -> np.ndarray:
-        """Which somebody has written."""
-        return self._stamps[READERS, units] != 0
+    def unwritten(self, units: Units) -> np.ndarray:
+        """Which nobody has written: of each access, whether there are such."""
+        return self._stamps.values[READERS, units.all] == 0
 
-    def write(self, units: Units, stamps: Any, site: int, strong: int = WEAK) -> None:
-        """Remember writes; what was read before them no longer counts."""
-        self._stamps[READERS, units], self._notes[READERS, units] = stamps, site << 1 | strong
-        for place in self._used:
-            self._stamps[place, units] = 0
+    def write(self, units: Units, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
+        """Remember writes, of one stamp or a stamp for each; what was read before them no longer counts."""
+        self._stamps.put(_WRITE, *units, stamps, site << 1 | strong)
+        self._stamps.clear(self._readers, *units)
 
-    def read(self, units: Units, places: Any, stamps: Any, site: int, strong: int = WEAK) -> None:
+    def read(self, units: Units, places: np.ndarray, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
         """Remember reads, each in one of the places for readers."""
-        for place in np.unique(places).tolist():
-            if place not in self._used:
-                self._used.append(place)
-        self._stamps[places, units], self._notes[places, units] = stamps, site << 1 | strong
+        for place in {*places.tolist()}:
+            self._readers |= 1 << place
+        self._stamps.put(places, *units, stamps, site << 1 | strong)

@@ -21,7 +21,7 @@ from .remedies import (
     WIDER_SCOPE,
     remedy_of,
 )
-from .shadow import Conflict
+from .shadow import Conflict, Units
 
 if TYPE_CHECKING:
     from .._machine import Machine
@@ -243,13 +243,13 @@ class Words:
         )
         self._add("wgmma-order", "error", text, now, None, first, RULES["registers"], remedy)
 
-    def uninitialized(self, who: np.ndarray, units: np.ndarray, written: np.ndarray, now: Instruction) -> None:
-        """Bytes that nobody has written are read."""
+    def uninitialized(self, who: np.ndarray, units: Units, unwritten: np.ndarray, now: Instruction) -> None:
+        """Bytes that nobody has written are read; which units of each access, `unwritten` says."""
         if self._ledger.known("uninitialized-read", id(now)):
             return
-        unit = int(units[~written][0]) * self._unit_bytes
+        unit = int(units.all[unwritten][0]) * self._unit_bytes
         name = self._machine.program.shared_name(unit % self._machine.memory.shared_pitch)
-        lane = int(who[~written][0])
+        lane = int(who[unwritten.any(axis=1)][0])
         text = f"{self._thread(lane)} reads shared memory that nobody has written: {name}"
         remedy = "write it first, or do not read it; what lies there differs from run to run"
         self._add("uninitialized-read", "advice", text, now, None, lane, RULES["undefined"], remedy)
