@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
 from ._deadlock import deadlock
+from ._dependents import Dependents
 from ._faults import Fault
 from ._geometry import Geometry
 from ._global_memory import GlobalMemory, Segment
@@ -91,7 +92,9 @@ class Machine:
         self.engine = Engine(settings.order, self.random)
         self.warp_sync, self.cta_barriers = WarpSync(self), CtaBarriers(self)
         self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
+        self.dependents = Dependents(self)
         self.alive = np.zeros(geometry.lanes, bool)
+        self.grid_workspace = 0  # its address, of a cooperative launch
         self.output: list[str] = []
         self.printed = 0  # characters of it
         self.heap: dict[int, Segment] = {}  # what malloc gave, by address
@@ -135,19 +138,28 @@ class Machine:
 
     # ---- the loop ----
 
-    def run(self) -> None:
-        """Until every thread of the grid has ended, or a fault."""
-        self.memory.reserve_stack(self._entry.local_end)
-        if self.observer is not None:
-            self.observer.begin(self)
+    def run(self, until: Callable[[], bool] | None = None) -> None:
+        """Until every thread of the grid has ended, or waits for grids before it; or a fault; or `until` holds."""
+        if not self._next_cluster:
+            self.memory.reserve_stack(self._entry.local_end)
+            if self.observer is not None:
+                self.observer.begin(self)
         with np.errstate(all="ignore"):
             progress = Progress(self.geometry.clusters)
             try:
                 while self._advance():
                     progress.show(self._ended_clusters(), self.scheduler.thread_steps)
+                    if until is not None and until():
+                        return
             finally:
                 progress.clear()
-            self.engine.complete_all()
+            if not self.dependents.waits:
+                self.engine.complete_all()
+
+    @property
+    def all_have_begun(self) -> bool:
+        """Whether every CTA of the grid runs, or has run."""
+        return self._next_cluster == self.geometry.clusters
 
     def _advance(self) -> bool:
         """One step of the whole; False at the end."""
@@ -162,7 +174,7 @@ class Machine:
         return self._place_clusters() or self.engine.complete_one() or self._wait_in_vain()
 
     def _wait_in_vain(self) -> bool:
-        if not self.alive.any():
+        if self.dependents.waits or not self.alive.any():
             return False
         if self._stalls < _MOST_STALLS and self.mbarriers.time_out():
             self._slept += _STALL_NANOSECONDS << self._stalls
@@ -202,6 +214,7 @@ class Machine:
         self.engine.complete_reads_of(ctas)
         self.mbarriers.forget(ctas)
         self.memory.clear_shared(ctas)
+        self.dependents.started(ctas)
         self.alive[lanes] = True
         self.cluster_barriers.lanes_in(lanes)
         tell(self, "start", lanes)

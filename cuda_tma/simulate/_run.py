@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 import numpy as np
 
 from ._faults import Fault
@@ -10,14 +12,69 @@ from ._global_memory import GlobalMemory, Segment
 from ._lanes import as_array
 from ._machine import Machine, Settings
 from ._observe import Observer
-from ._spaces import PARAM_WINDOW
+from ._spaces import GRID_WORKSPACE, PARAM_WINDOW
 from .config import Config
 from .findings import Finding, Report
 from .kernel import Kernel
 
-__all__ = ["run"]
+__all__ = ["Running", "run", "run_overlapping"]
 
 _MOST_SHARED_BYTES = 227 << 10  # of a CTA, compute capability 9.0
+
+
+class Running:
+    """A launch that goes on piece by piece.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    config : Config
+    block : numpy.ndarray of uint8
+        The parameters.
+    memory : GlobalMemory
+    settings : Settings
+    observer : Observer, optional
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        config: Config,
+        block: np.ndarray,
+        memory: GlobalMemory,
+        settings: Settings,
+        observer: Observer | None = None,
+    ):
+        grid, cluster = config.shape(kernel.cluster)
+        dynamic_bytes = config.shmem_size or kernel.parameters.dynamic_shared_bytes
+        shared_bytes = kernel.program.static_shared_bytes + dynamic_bytes
+        _check(kernel, config, shared_bytes, dynamic_bytes)
+        thread_bytes = kernel.program.entry.register_bytes + kernel.program.entry.local_bytes
+        geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
+        parameters = Segment(PARAM_WINDOW, block, "the kernel's parameters", writeable=False)
+        self.machine = Machine(kernel.program, geometry, memory, parameters, dynamic_bytes, settings, observer)
+        self._memory, self._segments = memory, [parameters]
+        self._faults: tuple[Finding, ...] = ()
+        if config.is_cooperative:
+            _check_resident(geometry, settings)
+            self.machine.grid_workspace = GRID_WORKSPACE
+            self._segments.append(Segment(GRID_WORKSPACE, np.zeros(8, np.uint8), "the grid's workspace"))
+
+    def go(self, until: Callable[[], bool] | None = None) -> None:
+        """As :meth:`Machine.run`; a fault is kept, and is the end."""
+        if self._faults:
+            return
+        with self._memory.holding(*self._segments):
+            try:
+                self.machine.run(until)
+            except Fault as fault:
+                self._faults = (_finding(fault, self.machine),)
+
+    def report(self) -> Report:
+        """What it came to."""
+        machine, observer = self.machine, self.machine.observer
+        findings = (*self._faults, *observer.findings()) if observer is not None else self._faults
+        return Report(findings, "".join(machine.output), machine.scheduler.thread_steps)
 
 
 def run(
@@ -28,29 +85,36 @@ def run(
     settings: Settings,
     observer: Observer | None = None,
 ) -> Report:
-    """Run a kernel to its end, or to a fault.
+    """Run a kernel to its end, or to a fault: as :class:`Running`."""
+    running = Running(kernel, config, block, memory, settings, observer)
+    running.go()
+    return running.report()
 
-    Parameters
-    ----------
-    block : numpy.ndarray of uint8
-        The parameters.
-    """
-    grid, cluster = config.shape(kernel.cluster)
-    dynamic_bytes = config.shmem_size or kernel.parameters.dynamic_shared_bytes
-    shared_bytes = kernel.program.static_shared_bytes + dynamic_bytes
-    _check(kernel, config, shared_bytes, dynamic_bytes)
-    thread_bytes = kernel.program.entry.register_bytes + kernel.program.entry.local_bytes
-    geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
-    parameters = Segment(PARAM_WINDOW, block, "the kernel's parameters", writeable=False)
-    machine = Machine(kernel.program, geometry, memory, parameters, dynamic_bytes, settings, observer)
-    findings: tuple[Finding, ...] = ()
-    with memory.holding(parameters):
-        try:
-            machine.run()
-        except Fault as fault:
-            findings = (_finding(fault, machine),)
-    findings = (*findings, *observer.findings()) if observer is not None else findings
-    return Report(findings, "".join(machine.output), machine.scheduler.thread_steps)
+
+def run_overlapping(launches: Iterable[Running]) -> Iterator[Report]:
+    """Each begins as soon as the one before lets it, and goes as far as it can before that one goes on."""
+    before = None
+    for running in launches:
+        if before is not None:
+            running.machine.dependents.is_held = True
+            running.go()
+            before.go()
+            yield before.report()
+            running.machine.dependents.release()
+        running.go(running.machine.dependents.may_begin)
+        before = running
+    if before is not None:
+        before.go()
+        yield before.report()
+
+
+def _check_resident(geometry: Geometry, settings: Settings) -> None:
+    if geometry.slots < geometry.clusters:
+        ctas, most = geometry.clusters * geometry.cluster_ctas, geometry.resident_ctas
+        raise ValueError(
+            f"is_cooperative=True: all {ctas} CTAs must run at the same time, and {settings.multiprocessor_count} "
+            f"multiprocessors run {most} of them: a smaller grid, or a larger Device(multiprocessor_count=...)"
+        )
 
 
 def _check(kernel: Kernel, config: Config, shared_bytes: int, dynamic_bytes: int) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count, islice
+from typing import Any
+
+import numpy as np
 
 from ._global_memory import GlobalMemory
+from .config import Config
 from .findings import Finding, Report
 
-__all__ = ["MOST_SCHEDULES", "Schedule", "explored", "schedules_of"]
+__all__ = ["MOST_SCHEDULES", "Schedule", "explored", "overlaps", "schedules_of"]
 
 MOST_SCHEDULES = 1000
+_OVERLAPS = 0.5  # of the random schedules
 Schedule = tuple[str, int]  # the order of asynchronous operations, and the seed
 
 
@@ -20,6 +25,21 @@ def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
     others = chain([("early", 0), ("late", 0)], (("random", each) for each in count(seed)))
     first = (order, seed if order == "random" else 0)
     return [first, *islice((each for each in others if each != first), number - 1)]
+
+
+def overlaps(launches: Iterable[Sequence[Any]], order: str, seed: int) -> Iterator[list[Sequence[Any]]]:
+    """Launches in a row, those together of which each begins before the one before it has ended."""
+    generator = np.random.default_rng(seed)
+    together: list[Sequence[Any]] = []
+    for each in launches:
+        may = Config.of(each[0]).programmatic_stream_serialization
+        does = may and (order == "late" or (order == "random" and generator.random() < _OVERLAPS))
+        if together and not does:
+            yield together
+            together = []
+        together.append(each)
+    if together:
+        yield together
 
 
 def explored(run: Callable[[Schedule], Report], memory: GlobalMemory, schedules: list[Schedule]) -> Report:

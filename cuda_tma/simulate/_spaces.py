@@ -13,6 +13,7 @@ from __future__ import annotations
 __all__ = [
     "FUNCTION_WINDOW",
     "GLOBAL_START",
+    "GRID_WORKSPACE",
     "LOCAL_WINDOW",
     "OFFSET_MASK",
     "PARAM_WINDOW",
@@ -29,6 +30,7 @@ SHARED_WINDOW = 0x0F00_0000_0000_0000
 LOCAL_WINDOW = 0x0E00_0000_0000_0000
 PARAM_WINDOW = 0x0D00_0000_0000_0000
 FUNCTION_WINDOW = 0x0C00_0000_0000_0000  # addresses of functions, 16 bytes apart
+GRID_WORKSPACE = 0x0B00_0000_0000_0000  # what the driver gives a cooperative launch, for the barrier of its grid
 GLOBAL_START = 0x10_0000_0000
 
 SHARED_START = 0x400  # the first byte of a CTA's shared memory that a kernel may use

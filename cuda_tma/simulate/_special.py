@@ -29,6 +29,8 @@ _UNIFORM: dict[str, Callable[[Group], int]] = {
     "globaltimer_lo": lambda group: group.machine.nanoseconds() & 0xFFFFFFFF,
     "globaltimer_hi": lambda group: group.machine.nanoseconds() >> 32,
 }
+# Where cooperative groups find the grid's workspace (cooperative_groups/details/driver_abi.h): how far it is shifted.
+_ENVIRONMENT = {"envreg1": 32, "envreg2": 0}
 _EXTENTS: dict[str, Callable[[Group], tuple[int, int, int]]] = {
     "ntid": lambda group: group.machine.geometry.block,
     "nctaid": lambda group: group.machine.geometry.grid,
@@ -53,6 +55,9 @@ def special(name: str) -> Look | None:
     if name in _UNIFORM:
         look = _UNIFORM[name]
         return lambda group, lanes: _Number(look(group))
+    if name in _ENVIRONMENT:
+        shift = _ENVIRONMENT[name]
+        return lambda group, lanes: _Number(group.machine.grid_workspace >> shift & 0xFFFFFFFF)
     stem, _, axis = name.partition(".")
     if stem in _EXTENTS and axis in ("x", "y", "z"):
         extents, index = _EXTENTS[stem], "xyz".index(axis)

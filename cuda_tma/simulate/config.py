@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import prod
 from typing import Any
 
@@ -21,7 +21,7 @@ _MOST_CTAS_OF_CLUSTER = 16  # 8 are portable
 _MOST_SHARED_BYTES = 227 << 10  # of a CTA, compute capability 9.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Config:
     """The shape of a launch; `cuda.core`'s ``LaunchConfig`` is taken in its place.
 
@@ -35,6 +35,10 @@ class Config:
         CTAs of a cluster; None for what the kernel was compiled for, or 1.
     shmem_size : int, optional
         Dynamic shared memory of a CTA, in bytes.
+    is_cooperative : bool, optional
+        Whether all CTAs run at the same time, so that cooperative groups' ``this_grid().sync()`` works.
+    programmatic_stream_serialization : bool, optional
+        Whether the kernel may begin before the one before it in :meth:`Device.launch_all` has ended.
 
     Raises
     ------
@@ -44,13 +48,15 @@ class Config:
     Examples
     --------
     >>> Config(grid=4, block=(32, 4), cluster=2)
-    Config(grid=(4, 1, 1), block=(32, 4, 1), cluster=(2, 1, 1), shmem_size=0)
+    Config(grid=(4, 1, 1), block=(32, 4, 1), cluster=(2, 1, 1))
     """
 
     grid: Any
     block: Any
     cluster: Any = None
     shmem_size: int = 0
+    is_cooperative: bool = False
+    programmatic_stream_serialization: bool = False
 
     def __post_init__(self) -> None:
         """Tuples of three, and no launch that the driver would refuse."""
@@ -75,7 +81,14 @@ class Config:
             return given
         if isinstance(given, Mapping):
             return cls(**given)
-        return cls(given.grid, given.block, getattr(given, "cluster", None), given.shmem_size or 0)
+        flags = [getattr(given, name, False) for name in ("is_cooperative", "programmatic_stream_serialization")]
+        return cls(given.grid, given.block, getattr(given, "cluster", None), given.shmem_size or 0, *flags)
+
+    def __repr__(self) -> str:
+        """What is given; of the rest, what is not as always."""
+        parts = [f"grid={self.grid}", f"block={self.block}"]
+        parts += [f"{each.name}={value}" for each in fields(self)[2:] if (value := getattr(self, each.name))]
+        return f"Config({', '.join(parts)})"
 
     def shape(self, compiled_cluster: Extents | None) -> tuple[Extents, Extents]:
         """The grid in CTAs, and the cluster; `compiled_cluster` is what the kernel asks for (``__cluster_dims__``)."""

@@ -18,8 +18,8 @@ from ._global_memory import GlobalMemory
 from ._machine import MAX_STEPS, Settings
 from ._module import load_variables
 from ._program import Program
-from ._run import run
-from ._schedules import MOST_SCHEDULES, Schedule, explored, schedules_of
+from ._run import Running, run, run_overlapping
+from ._schedules import MOST_SCHEDULES, Schedule, explored, overlaps, schedules_of
 from .config import Config
 from .findings import Report
 from .kernel import Kernel, kernel_of
@@ -233,12 +233,7 @@ class Device:
         TypeError, ValueError, TensorMapError
             If the launch itself is wrong. What the kernel does wrong is a finding.
         """
-        if order not in ORDERS:
-            raise ValueError(f"order={order!r}; it is one of {', '.join(map(repr, ORDERS))}")
-        if seed < 0:
-            raise ValueError(f"seed={seed}; give 0 or more")
-        if max_steps < 1:
-            raise ValueError(f"max_steps={max_steps}; give at least 1")
+        _check_settings(order, seed, max_steps)
         config = Config.of(config)
         block = parameter_block(kernel, arguments, self.address, self._typed_map)
 
@@ -253,13 +248,19 @@ class Device:
     def _typed_map(self, array: Any, of_type: MapType) -> TensorMap:
         return self.create_tensor_map(array, of_type.options)
 
-    def launch_all(self, launches: Iterable[Sequence[Any]], **settings: Any) -> tuple[Report, ...]:
-        """Run kernels in a row, as on one stream: each begins when the one before it has ended.
+    def launch_all(
+        self, launches: Iterable[Sequence[Any]], *, order: str = "early", seed: int = 0, max_steps: int = MAX_STEPS
+    ) -> tuple[Report, ...]:
+        """Run kernels in a row, as on one stream.
+
+        Each begins when the one before it has ended. With ``programmatic_stream_serialization`` in its configuration it
+        may begin earlier: in the order ``"late"``, and by chance in ``"random"``, it begins when every CTA of the one
+        before has executed ``griddepcontrol.launch_dependents`` or ended, and goes on to its ``griddepcontrol.wait``.
 
         Parameters
         ----------
         launches : iterable of (config, kernel, *arguments)
-        **settings
+        order, seed, max_steps
             Of :meth:`launch`.
 
         Returns
@@ -267,12 +268,35 @@ class Device:
         tuple of Report
             One for each launch; after an error the rest is not run.
         """
-        reports = []
-        for config, kernel, *arguments in launches:
-            reports.append(self.launch(config, kernel, *arguments, **settings))
-            if reports[-1].errors:
-                break
+        _check_settings(order, seed, max_steps)
+        reports: list[Report] = []
+        for overlapping in overlaps(launches, order, seed):
+            if len(overlapping) == 1:
+                ((config, kernel, *arguments),) = overlapping
+                new = iter([self.launch(config, kernel, *arguments, order=order, seed=seed, max_steps=max_steps)])
+            else:
+                settings = Settings(self.multiprocessor_count, order, seed, max_steps)
+                running = (self._running(config, kernel, given, settings) for config, kernel, *given in overlapping)
+                new = (suppressed(report, self.suppressions) for report in run_overlapping(running))
+            for report in new:
+                reports.append(report)
+                if report.errors:
+                    return tuple(reports)
         return tuple(reports)
+
+    def _running(self, config: Any, kernel: Kernel, arguments: Sequence[Any], settings: Settings) -> Running:
+        block = parameter_block(kernel, arguments, self.address, self._typed_map)
+        observer = Sanitizer(self.strict) if self.sanitize else None
+        return Running(kernel, Config.of(config), block, self._memory, settings, observer)
+
+
+def _check_settings(order: str, seed: int, max_steps: int) -> None:
+    if order not in ORDERS:
+        raise ValueError(f"order={order!r}; it is one of {', '.join(map(repr, ORDERS))}")
+    if seed < 0:
+        raise ValueError(f"seed={seed}; give 0 or more")
+    if max_steps < 1:
+        raise ValueError(f"max_steps={max_steps}; give at least 1")
 
 
 def _entry(module: Module, name: str) -> str:

@@ -92,7 +92,19 @@ def nanosleep(binder: Binder) -> Step:
     return step
 
 
-@instruction("setmaxnreg", "griddepcontrol", section="Miscellaneous Instructions: setmaxnreg; griddepcontrol")
+@instruction("setmaxnreg", section="Miscellaneous Instructions: setmaxnreg")
 def unneeded(binder: Binder) -> Step:
-    """Registers are enough for all, and a kernel starts when the one before it has ended."""
+    """Registers are enough for all."""
     return lambda group, lanes: None
+
+
+@instruction("griddepcontrol.launch_dependents", section="Miscellaneous Instructions: griddepcontrol", moves=True)
+def launch_dependents(binder: Binder) -> Step:
+    pc = binder.pc
+    return lambda group, lanes: group.machine.dependents.signal(group, lanes, pc)
+
+
+@instruction("griddepcontrol.wait", section="Miscellaneous Instructions: griddepcontrol", moves=True)
+def wait_for_grids(binder: Binder) -> Step:
+    pc = binder.pc
+    return lambda group, lanes: group.machine.dependents.wait(group, lanes, pc)

@@ -1,0 +1,106 @@
+"""Whole grids: kernels that overlap with the one before (PDL), and cooperative ones, whose CTAs all meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+from cuda_tma.simulate import Config
+
+from .test_simulate_third_party import INCLUDES, TOOLKIT
+
+CHAIN = r"""
+__device__ int at() { return blockIdx.x * blockDim.x + threadIdx.x; }
+extern "C" __global__ void first(int* a) {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    for (int i = 0; i < 20; ++i) __nanosleep(1000);
+    a[at()] += 1;
+}
+extern "C" __global__ void next(const int* a, int* b) {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    const int before = b[at()];
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    b[at()] = 2 * a[at()] + before;
+}
+extern "C" __global__ void forgets(const int* a, int* b) { b[at()] = 2 * a[at()]; }
+extern "C" __global__ void says_nothing(int* a) { a[at()] += 1; }
+"""
+CTAS, THREADS = 40, 64  # more than one wave of the smallest device
+EARLY = Config(CTAS, THREADS, programmatic_stream_serialization=True)
+PLAIN = Config(CTAS, THREADS)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    gpu = simulate.Device(multiprocessor_count=1)
+    names = ("first", "next", "forgets", "says_nothing")
+    return gpu, {name: gpu.compile(CHAIN, name) for name in names}
+
+
+@pytest.mark.parametrize("order", ["early", "late", "random"])
+def test_a_kernel_that_waits_sees_all_of_the_one_before(chain, order):
+    gpu, kernels = chain
+    for seed in range(4):
+        a, b, c = (np.zeros(CTAS * THREADS, np.int32) for _ in "abc")
+        launches = [
+            (PLAIN, kernels["first"], a), (EARLY, kernels["next"], a, b), (EARLY, kernels["next"], b, c),
+            (PLAIN, kernels["first"], a), (EARLY, kernels["next"], a, b),
+        ]  # fmt: skip
+        reports = gpu.launch_all(launches, order=order, seed=seed)
+        assert [report.findings for report in reports] == [()] * 5
+        assert {*a} == {2} and {*b} == {2 + 4} and {*c} == {4}
+
+
+def test_a_kernel_that_forgets_to_wait_reads_what_was_there_before(chain):
+    gpu, kernels = chain
+    left = {}
+    for order, config in (("early", EARLY), ("late", EARLY), ("late", PLAIN)):
+        a, b = (np.zeros(CTAS * THREADS, np.int32) for _ in "ab")
+        gpu.launch_all([(PLAIN, kernels["first"], a), (config, kernels["forgets"], a, b)], order=order)
+        left[order, config] = {*b.tolist()}
+    # Those CTAs of the first wave alone that had ended had written.
+    assert left["early", EARLY] == left["late", PLAIN] == {2} and 0 in left["late", EARLY]
+
+
+def test_a_kernel_that_signals_nothing_ends_first(chain):
+    gpu, kernels = chain
+    a, b = (np.zeros(CTAS * THREADS, np.int32) for _ in "ab")
+    gpu.launch_all([(PLAIN, kernels["says_nothing"], a), (EARLY, kernels["forgets"], a, b)], order="late")
+    assert {*b.tolist()} == {2}
+
+
+def test_an_error_ends_the_row(chain):
+    gpu, kernels = chain
+    a, b = (np.zeros(CTAS * THREADS, np.int32) for _ in "ab")
+    launches = [(PLAIN, kernels["first"], a), (EARLY, kernels["next"], 0, b), (EARLY, kernels["next"], a, b)]
+    reports = gpu.launch_all(launches, order="late")
+    assert [len(report.errors) for report in reports] == [0, 1] and reports[1].errors[0].kind == "out-of-bounds"
+
+
+COOPERATIVE = r"""
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void turn(int* o) {
+    auto grid = cg::this_grid();
+    const int me = grid.thread_rank(), count = grid.size();
+    o[me] = me;
+    grid.sync();
+    const int seen = o[(me + 64) % count];
+    grid.sync();
+    o[me] = seen;
+}
+"""
+
+
+@pytest.mark.skipif(not (INCLUDES and TOOLKIT), reason="the CUDA toolkit's headers are not here")
+@pytest.mark.parametrize("order", ["early", "late", "random"])
+def test_a_grid_meets(order):
+    gpu, o = simulate.Device(multiprocessor_count=2), np.zeros(48 * 64, np.int32)
+    kernel = gpu.compile(COOPERATIVE, "turn", options=[f"-I{path}" for path in (*INCLUDES, *TOOLKIT)])
+    report = gpu.launch(Config(48, 64, is_cooperative=True), kernel, o, order=order)
+    assert report.findings == () and np.array_equal(o, np.roll(np.arange(48 * 64), -64))
+    (finding,) = gpu.launch(Config(48, 64), kernel, o, order=order).findings  # a grid that cannot meet
+    assert finding.kind == "fault"
+    with pytest.raises(ValueError, match="is_cooperative=True: all 80 CTAs must run at the same time, and 2 multiproc"):
+        gpu.launch(Config(80, 64, is_cooperative=True), kernel, o)
