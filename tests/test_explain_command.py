@@ -121,6 +121,8 @@ def test_a_broken_rule_is_named(capsys):
         ("line 715 of kernel.cu, CUDA 12.4", []),
         ("make: *** exit code 1", []),
         ("ValueError: invalid argument", []),
+        ("the current error code 1", []),
+        ("CUDA_ERROR_ILLEGAL_ADDRESS " * 3, [700]),
         ("CUDA_ERROR_OF_NOBODY", []),
     ],
 )

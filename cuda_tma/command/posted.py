@@ -59,33 +59,34 @@ class Posted(NamedTuple):
 # ---- errors ----
 
 _BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
-_NAMES = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
-_NUMBERS = (
-    r"(?:TMA descriptor|tensor map|(?<!exit )\bcode|error(?:[ _]code)?|CUresult|result|status)\s*[:=(\[]*\s*(\d{1,3})\b"
-)
-_TEXTS = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
-_ERROR = re.compile(f"(?P<name>{_NAMES})|(?P<text>{_TEXTS})|{_NUMBERS}|^\\s*(?P<alone>\\d{{3}})\\s*$", re.I | re.M)
-_ABOUT_CUDA = re.compile(r"cuda|\bTMA\b|tensor ?map|\bcu[A-Z]\w+|^\W*error\W*\d+\W*$|^\W*\d{3}\W*$", re.I)
+_NAME = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
+_TEXT = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
+_BEFORE_A_NUMBER = r"TMA descriptor|tensor map|(?<!exit )\bcode|error(?:[ _]code)?|CUresult|result|status"
+_NUMBER = rf"(?:{_BEFORE_A_NUMBER})\s*(?:[:=(\[]+\s*)?(?P<number>\d{{1,3}})\b|^[ \t]*(?P<alone>\d{{3}})[ \t]*$"
+_ERROR = re.compile(rf"(?P<name>{_NAME})|(?P<text>(?i:{_TEXT}))|(?i:{_NUMBER})", re.M)
+_ABOUT_CUDA = re.compile(r"(?i:cuda|\btma\b|tensor ?map|^\W*error\W*\d+\W*$)|\bcu[A-Z]\w+|CUresult|^\W*\d{3}\W*$")
+_NEAR = 400  # characters of a line that are looked at: it may be the whole of a log
 
 
 def _errors(text: str) -> Iterator[tuple[int, CudaError]]:
     """Each error with its place; said in several ways in one line, once."""
     last: tuple[int, CudaError] | None = None
     for found in _ERROR.finditer(text):
-        begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
-        line = text[begin : end if end >= 0 else len(text)]
+        begin, end = found.span()
+        before = text[max(begin - _NEAR, 0) : begin].rpartition("\n")[2]
+        line = before + found[0] + text[end : end + _NEAR].partition("\n")[0]
         error = _error_of(found)
-        if error and _ABOUT_CUDA.search(line) and (begin, error) != last:
-            last = begin, error
-            yield found.start(), error
+        if error and _ABOUT_CUDA.search(line) and (begin - len(before), error) != last:
+            last = begin - len(before), error
+            yield begin, error
 
 
 def _error_of(found: re.Match[str]) -> CudaError | None:
     if found["name"]:
         return find_error(found["name"])
     if found["text"]:
-        return _BY_TEXT.get(found["text"].lower())
-    return find_error(int(found["alone"] or found[2] or found[3] or 0))
+        return _BY_TEXT[found["text"].lower()]
+    return find_error(int(found["number"] or found["alone"]))
 
 
 # ---- fields ----
@@ -222,7 +223,7 @@ def _deep_gemm(text: str) -> Iterator[PostedMap]:
 # ---- bytes ----
 
 _LITERAL = re.compile(r"""b(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
-_DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]{200,}", re.I)
+_DIGITS = re.compile(r"(?<![0-9a-f])[0-9a-f][\s,;_(){}\[\]0-9a-fxul]{200,3000}", re.I)
 _NUMBER_LIST = re.compile(r"[\[({]\s*\d+(?:\s*,\s*\d+){15,127}\s*,?\s*[\])}]")
 _WORD_BYTES = {128: 1, 32: 4, 16: 8}
 
