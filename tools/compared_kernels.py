@@ -83,9 +83,9 @@ def _real(bug: RealBug) -> Case:
     return Case(bug.name, bug.source, mended, bug.kind, bug.culprit, *launch)
 
 
-def simulated(case: Case) -> simulate.Report:
+def simulated(case: Case, gpu: simulate.Device | None = None) -> simulate.Report:
     """What the simulator finds in it."""
-    gpu = simulate.Device()
+    gpu = gpu or simulate.Device()
     arrays = {
         "in": np.arange(ELEMENTS, dtype=np.int32),
         **{name: np.zeros(ELEMENTS, np.int32) for name in ("out", "other")},

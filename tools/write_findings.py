@@ -11,7 +11,7 @@ from finding_kernels import KERNELS, LAUNCHES
 
 from cuda_tma import simulate
 
-__all__ = ["lines_of", "page", "reported"]
+__all__ = ["launched", "lines_of", "page", "reported"]
 
 _MOST_STEPS = 10_000  # a kernel of these ends before, or never
 
@@ -29,8 +29,12 @@ def lines_of(kind: str, side: str) -> str:
 @cache
 def reported(kind: str, side: str) -> simulate.Report:
     """What a launch of it tells."""
-    gpu = simulate.Device()
-    kernel = gpu.compile(lines_of(kind, side), kind.replace("-", "_"))
+    return launched(kind, lines_of(kind, side), simulate.Device())
+
+
+def launched(kind: str, source: str, gpu: simulate.Device) -> simulate.Report:
+    """What a launch of a kernel in its place tells."""
+    kernel = gpu.compile(source, kind.replace("-", "_"))
     tiles, values = np.arange(1024, dtype=np.int32), np.zeros(1024, np.int32)
     config = simulate.Config(**{"grid": 1, "block": 32, **LAUNCHES.get(kind, {})})
     return gpu.launch(config, kernel, gpu.create_tensor_map(tiles, box_dim=(32,)), values, max_steps=_MOST_STEPS)

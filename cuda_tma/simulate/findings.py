@@ -56,7 +56,8 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
         "are read",
         "barrier-divergence": "let all who meet at a barrier name the same one, with the same count",
         "cluster": "name CTAs of the cluster alone: ranks from 0 to their count less one, and their bits in a mask",
-        "no-progress": "see what the loop waits for; or allow more steps (max_steps)",
+        "no-progress": "let somebody do what the loop waits for, before it or in another thread; or allow more steps "
+        "(max_steps)",
         "fault": "see the message",
     }
 )

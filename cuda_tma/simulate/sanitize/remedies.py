@@ -27,11 +27,18 @@ RULES = {
     "undefined": f'{_ISA}"Shared State Space": shared memory is not initialised',
     "lifetime": f'{_ISA}"Shared State Space": shared memory lasts as long as its CTA',
 }
-FENCE_BEFORE_STORE = "fence.proxy.async (fence_proxy_async()) by each thread that wrote, then the barrier before it"
-FENCE_BEFORE_LOAD = (
-    "fence.proxy.async (fence_proxy_async()) after the reads, and then the arrival that the producer waits for"
+FENCE_BEFORE_STORE = (
+    "fence.proxy.async (fence_proxy_async()) by each thread that wrote, after its writes and before the barrier that "
+    "lets the asynchronous operation begin"
 )
-FENCE_OF_GLOBAL = "fence.proxy.async (fence_proxy_async()) between the two, before who writes tells who reads"
+FENCE_BEFORE_LOAD = (
+    "fence.proxy.async (fence_proxy_async()) by each thread that read, after its reads and before it arrives where the "
+    "producer waits"
+)
+FENCE_OF_GLOBAL = (
+    "fence.proxy.async.global (fence_proxy_async_global(); fence_proxy_async() is of shared memory alone) by those who "
+    "were there first, before they tell it, or by who issues the copy, after it was told"
+)
 GLOBAL_ORDER = (
     "a barrier within the block; between blocks a release (st.release, or __threadfence() and an atomic) by one, an "
     "acquire by the other; after a TMA store cp.async.bulk.wait_group first"
@@ -41,35 +48,54 @@ WIDER_SCOPE = (
     "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) by who waits; without a scope both are .cta"
 )
 _BARRIER = "put __syncthreads(), __syncwarp(), or an mbarrier's arrival and wait, between the two"
+_READ_FIRST = (
+    "after the read arrive on an mbarrier that whoever writes waits for before it writes; or, where all threads pass, "
+    "put __syncthreads() between the two"
+)
 _LANDED = (
     "wait for the phase of the copy's mbarrier (mbarrier.try_wait) before this access, by each thread that makes it"
+)
+_LANDED_ELSEWHERE = (
+    "let a thread of the CTA that the copy writes wait for the phase of its mbarrier, and then arrive with "
+    ".release.cluster (arrive_at(rank)) on an mbarrier of this CTA; and wait for that with .acquire.cluster "
+    "(wait_cluster(parity)) before this access, by each thread that makes it"
+)
+_IN_FLIGHT = (
+    "wait for the phase of the copy's mbarrier (mbarrier.try_wait) before the other access; a wait that returned at "
+    "once was for the parity of the phase before: an mbarrier's first phase has parity 0, and each counts its own"
 )
 _STORED = (
     "wait_group_read<0>() (cp.async.bulk.wait_group.read) by the thread that issued the copy, and a barrier that tells "
     "the others, before the bytes are written"
 )
 _RELEASED = (
-    "arrive, after the last read, on the mbarrier that the producer waits for before it loads; or __syncthreads()"
+    "arrive, after the last read, on an mbarrier that the producer waits for before it loads, or put __syncthreads() "
+    "between the reads and the load; if it is this copy that they read, let them wait for its phase first"
 )
 _PRODUCT = "wgmma.wait_group for that product, before the stage is released"
 _COPIED = "cp.async.wait_group, and a barrier for other threads, before this access"
 
 
-def remedy_of(before: Instruction, was: str, now: Instruction, kind: str, who: object) -> str:
+def remedy_of(was: str, now: Instruction, who: object, *, is_own: bool = False, is_elsewhere: bool = False) -> str:
     """What orders an access after another.
 
     Parameters
     ----------
-    before, now : Instruction
-    was, kind : str
-        ``"read"``, ``"write"`` or ``"atomic"``.
+    was : str
+        ``"read"``, ``"write"`` or ``"atomic"``: what the one before did.
+    now : Instruction
     who : object
         A lane, or what the operation before completes on: ``("mbarrier", position)``.
+    is_own : bool
+        Whether the access before is of the thread that issued the present operation: then it came after that.
+    is_elsewhere : bool
+        Whether the mbarrier of the operation before is in another CTA, where it cannot be waited for from here.
     """
     if isinstance(who, tuple):
-        return {"mbarrier": _LANDED, "bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED}[who[0]]
-    if was == "read" and now.opcode[0] == "cp":
-        return _RELEASED
+        landed = _LANDED_ELSEWHERE if is_elsewhere else _LANDED
+        return {"mbarrier": landed, "bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED}[who[0]]
     if now.opcode[0] in ("cp", "wgmma"):
+        if was == "read":
+            return _IN_FLIGHT if is_own else _RELEASED
         return FENCE_BEFORE_STORE
-    return _BARRIER
+    return _READ_FIRST if was == "read" else _BARRIER

@@ -60,7 +60,9 @@ class Words:
             f"{self._who(lane, mark)} {kind}s {self._bytes(found)} while {self._who_before(lane, found, before)} may "
             f"still be {done} them: nothing orders the two"
         )
-        remedy = remedy_of(before, found.before, now, kind, self._before(lane, found)[0])
+        who, _ = self._before(lane, found)
+        is_own = mark is not None and who == lane
+        remedy = remedy_of(found.before, now, who, is_own=is_own, is_elsewhere=self._is_elsewhere(who, lane))
         self._add("race", "error", text, now, before, lane, RULES["order"], remedy)
 
     def narrow(
@@ -251,7 +253,7 @@ class Words:
         name = self._machine.program.shared_name(unit % self._machine.memory.shared_pitch)
         lane = int(who[unwritten.any(axis=1)][0])
         text = f"{self._thread(lane)} reads shared memory that nobody has written: {name}"
-        remedy = "write it first, or do not read it; what lies there differs from run to run"
+        remedy = "write it first, or wait for the copy that does; what lies there before differs from run to run"
         self._add("uninitialized-read", "advice", text, now, None, lane, RULES["undefined"], remedy)
 
     # ---- parts of sentences ----
@@ -282,6 +284,12 @@ class Words:
         if column < self._clocks.threads:
             return slot * self._clocks.threads + column, epoch
         return self._clocks.key(slot, column), epoch
+
+    def _is_elsewhere(self, who: Any, lane: int) -> bool:
+        """Whether an operation completes on an mbarrier of another CTA than a lane's."""
+        if not isinstance(who, tuple) or who[0] != "mbarrier":
+            return False
+        return who[1] // self._machine.memory.shared_pitch != int(self._machine.geometry.cta_of_lane[lane])
 
     def _who_before(self, lane: int, found: Conflict, before: Instruction) -> str:
         who, _ = self._before(lane, found)

@@ -1,0 +1,125 @@
+"""Ten findings by lot: the remedy that is said, applied literally to the kernel's source, mends it."""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cuda_tma import simulate
+
+sys.path.append(str(Path(__file__).parent.parent / "tools"))
+
+import compared_kernels
+import write_findings
+
+# The lot is drawn from what was there when it was drawn: bugs that came later are none of it.
+REAL_BUGS = [
+    "cutlass_2364_init_that_is_none",
+    "cutlass_2944_load_beyond_the_last_tile",
+    "cutlass_3189_part_of_the_tile",
+    "cutlass_3643_peer_not_waited_for",
+    "cutlass_3643_release_of_a_cta",
+    "cutlass_3658_mask_of_nobody",
+    "deepep_642_polled_then_loaded",
+    "deepep_657_one_group_too_many",
+    "flash_kda_24_barrier_init_without_fence",
+    "flash_kda_24_empty_sequence",
+    "flash_kda_24_store_without_fence",
+    "fuser_5448_store_not_waited_for",
+    "sglang_39124_write_then_bulk_store",
+    "tilelang_2566_bytes_without_arrival",
+    "tilelang_2567_each_waits_for_the_other",
+    "tilelang_2634_product_of_unfenced_writes",
+    "tilelang_2927_parity_of_the_loop",
+    "tirx_kernels_202_one_lane_arrives_for_all",
+    "tirx_kernels_202_slot_reused_early",
+    "tirx_kernels_6_initialised_by_every_warp",
+    "tirx_kernels_6_maximum_of_nothing",
+    "tirx_kernels_8_stage_released_unfenced",
+    "tlx_462_barrier_made_twice",
+    "transformer_engine_2695_read_then_load",
+    "transformer_engine_3417_everyone_waits_for_one",
+    "triton_10656_peer_has_left",
+    "triton_11097_scratch_then_load",
+]
+POOL = sorted([*REAL_BUGS, *(f"V{number}" for number in range(1, 11)), *simulate.KINDS])
+SEED = 2026
+
+FENCE = "\n    fence_proxy_async();"
+# Of each kernel, what the remedy says, and the statements that it asks for: behind or in front of others, or in place.
+MENDS = {
+    "V7": [("put __syncthreads()", "fence_barrier_init(); }", "fence_barrier_init(); }\n    __syncthreads();")],
+    "deepep_642_polled_then_loaded": [
+        ("fence_proxy_async_global()", "= in[threadIdx.x];", "= in[threadIdx.x];\n        fence_proxy_async_global();")
+    ],
+    "no-progress": [
+        ("let somebody do what the loop waits for", "    while (*flag", "    *flag = 1;\n    while (*flag")
+    ],
+    "triton_11097_scratch_then_load": [
+        ("by each thread that wrote, after its writes", "= in[threadIdx.x];", f"= in[threadIdx.x];{FENCE}"),
+        ("by each thread that read, after its reads", "threadIdx.x ^ 1];", f"threadIdx.x ^ 1];{FENCE}"),
+    ],
+    "tirx_kernels_202_slot_reused_early": [  # the reader arrives on `empty` already
+        ("that whoever writes waits for before it writes", "slot = in[i];", "empty.wait((i & 1) ^ 1);\n slot = in[i];")
+    ],
+    "V6": [("expect what the copies deliver", "expect_tx(BUG == 5 ? 2048 : BUG == 6 ? 512 : 1024)", "expect_tx(1024)")],
+    "cutlass_2944_load_beyond_the_last_tile": [
+        ("issue no load beyond the last one that is used", "== 0) {\n#endif", "== 0 && i + 2 < tiles) {\n#endif")
+    ],
+    "tilelang_2634_product_of_unfenced_writes": [
+        ("after its writes and before the barrier", "\n    __syncthreads();", f"{FENCE}\n    __syncthreads();")
+    ],
+    "tilelang_2927_parity_of_the_loop": [("an mbarrier's first phase has parity 0", "wait(i & 1)", "wait(0)")],
+    "sglang_39124_write_then_bulk_store": [
+        ("after its writes and before the barrier", "[threadIdx.x] + 1;", f"[threadIdx.x] + 1;{FENCE}")
+    ],
+    # Not of the lot: what is waited for lies in another CTA, which arrives already.
+    "cutlass_3643_peer_not_waited_for": [
+        ("wait for that with .acquire.cluster", "int value;", "int value; peer_full.wait_cluster(0);")
+    ],
+}
+BEYOND_THE_LOT = {"cutlass_3643_peer_not_waited_for"}
+CASES = {case.name: case for case in compared_kernels.cases()}
+STRICT = {"strict": True, "schedules": 4}
+
+
+def source_of(name):
+    return write_findings.lines_of(name, "-") if name in simulate.KINDS else CASES[name].source
+
+
+def launched(name, source, **settings):
+    gpu = simulate.Device(**settings)
+    if name in simulate.KINDS:
+        return write_findings.launched(name, source, gpu)
+    return compared_kernels.simulated(replace(CASES[name], source=source), gpu)
+
+
+def test_the_lot():
+    assert {*random.Random(SEED).sample(POOL, 10)} == MENDS.keys() - BEYOND_THE_LOT
+    assert {*REAL_BUGS} <= CASES.keys()
+
+
+@pytest.mark.parametrize("name", MENDS)
+def test_the_remedy_mends_it(name):
+    source = source_of(name)
+    found = launched(name, source, strict=True).errors
+    said = "\n".join(
+        finding.remedy or f"{finding.message} {simulate.findings.REMEDIES[finding.kind]}" for finding in found
+    )
+    for remedy, old, new in MENDS[name]:
+        assert remedy in said and source.count(old) == 1, said
+        source = source.replace(old, new)
+    assert launched(name, source, **STRICT).findings == ()
+
+
+@pytest.mark.parametrize("name", [name for name, steps in MENDS.items() if len(steps) > 1])
+def test_each_remedy_mends_the_finding_that_says_it(name):
+    source, kinds = source_of(name), []
+    for _, old, new in MENDS[name]:
+        kinds.append(len(launched(name, source, **STRICT).findings))
+        source = source.replace(old, new)
+    assert kinds == [*range(len(kinds), 0, -1)]
