@@ -2,30 +2,162 @@
 
 from __future__ import annotations
 
-import numpy as np
+import re
+from pathlib import Path
+
 import pytest
 
-from cuda_tma.simulate import Config, fixture
+import cuda_tma
 
-pytest_plugins = ["cuda_tma.simulate.fixture"]
+pytest_plugins = ["pytester"]
 
-SOURCE = 'extern "C" __global__ void fill(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = 7; }'
+CONFTEST = 'pytest_plugins = ["cuda_tma.simulate.fixture"]'
+TEST = '''
+import numpy as np
+import pytest
+from cuda_tma.simulate import Config
 
+FILL = 'extern "C" __global__ void fill(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = 7; }'
+SUM = """extern "C" __global__ void sum(int* out) {
+    __shared__ int tile[32];
+    tile[threadIdx.x] += threadIdx.x;
+    out[threadIdx.x] = tile[threadIdx.x];
+}"""
 
-@pytest.mark.parametrize("count", [4, 5])
-def test_errors_fail_the_test(count):
-    steps = fixture._gpu_without_errors()
-    gpu, out = next(steps), np.zeros(4, np.int32)
-    report = gpu.launch(Config(1, 32), gpu.compile(SOURCE, "fill"), out, count)
-    assert gpu.reports == [report]
-    if count == 4:
-        assert next(steps, None) is None and out.tolist() == [7] * 4
-    else:
-        with pytest.raises(pytest.fail.Exception, match=r"fill.cu:1: error: a write of 4 bytes .*\[out-of-bounds\]"):
-            next(steps)
-
-
-def test_pytest_finds_it(simulated_gpu):
+def fill(gpu, count):
     out = np.zeros(4, np.int32)
-    simulated_gpu.launch(Config(1, 4), simulated_gpu.compile(SOURCE, "fill"), out, 9)
-    assert out.tolist() == [7] * 4
+    gpu.launch(Config(1, 32), gpu.compile(FILL, "fill"), out, count)
+    return out
+
+def add(gpu):
+    gpu.launch(Config(1, 32), gpu.compile(SUM, "sum"), np.zeros(32, np.int32))
+'''
+KNOWN = "uninitialized-read:sum.cu:3:zeros do as well"
+
+
+@pytest.fixture
+def run(pytester):
+    """Write tests, run them, and give what pytest says."""
+    pytester.makeconftest(CONFTEST)
+
+    def run(tests, *options, ini=""):
+        pytester.makeini(f"[pytest]\n{ini}")
+        pytester.makepyfile(TEST + tests)
+        start = pytester.runpytest_subprocess if "-n" in options else pytester.runpytest_inprocess
+        return start("-p", "no:cacheprovider", *options)
+
+    return run
+
+
+def test_errors_fail_the_test(run):
+    result = run("""
+def test_right(simulated_gpu):
+    assert fill(simulated_gpu, 4).tolist() == [7] * 4
+
+def test_wrong(simulated_gpu):
+    fill(simulated_gpu, 5)
+
+@pytest.fixture
+def gpu(simulated_gpu):
+    return simulated_gpu
+
+def test_wrong_by_way_of_another_fixture(gpu):
+    fill(gpu, 5)
+
+def test_expected(simulated_gpu):
+    fill(simulated_gpu, 5)
+    assert [each.kind for each in simulated_gpu.reports[0].errors] == ["out-of-bounds"]
+    simulated_gpu.reports.clear()
+""")
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.re_match_lines([r".*fill.cu:1: error: a write of 4 bytes .*\[out-of-bounds\]"])
+
+
+def test_what_fails_otherwise_says_what_the_kernels_did(run):
+    result = run("""
+def test_wrong(simulated_gpu):
+    assert fill(simulated_gpu, 5).tolist() == [8] * 4
+""")
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines([".*kernels on the simulated GPU.*", r".*fill.cu:1: error: a write of 4 bytes .*"])
+
+
+def test_advice_is_a_warning_unless_it_is_not_wanted(run):
+    result = run(
+        """
+def test_said(simulated_gpu):
+    add(simulated_gpu)
+
+@pytest.mark.simulated_gpu(advice=False)
+def test_not_said(simulated_gpu):
+    add(simulated_gpu)
+""",
+        "--strict-markers",
+    )
+    result.assert_outcomes(passed=2, warnings=1)
+    result.stdout.re_match_lines([r".*SimulatedGpuWarning: .*sum.cu:3: advice: thread 0 .*"])
+
+
+def test_marks_are_what_the_device_takes(run):
+    result = run("""
+pytestmark = pytest.mark.simulated_gpu(schedules=3, compute_capability="10.0", strict=True)
+
+@pytest.mark.simulated_gpu(schedules=2)
+def test_settings(simulated_gpu):
+    assert (simulated_gpu.schedules, simulated_gpu.strict, simulated_gpu.target) == (2, True, "compute_100a")
+    fill(simulated_gpu, 4)
+    assert len(simulated_gpu.reports[0].schedules) == 2
+
+@pytest.mark.simulated_gpu(4)
+def test_no_keyword(simulated_gpu):
+    pass
+""")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.re_match_lines([".*the mark simulated_gpu takes keywords, and was given \\(4,\\)"])
+
+
+def test_suppressions_need_a_reason_and_something_to_cover(run):
+    result = run(f"""
+@pytest.mark.simulated_gpu(suppressions=["{KNOWN}"])
+def test_covered(simulated_gpu):
+    add(simulated_gpu)
+
+@pytest.mark.simulated_gpu(suppressions=["{KNOWN}"])
+def test_nothing_to_cover(simulated_gpu):
+    fill(simulated_gpu, 4)
+
+@pytest.mark.simulated_gpu(suppressions=["race:*: "])
+def test_no_reason(simulated_gpu):
+    pass
+""")
+    result.assert_outcomes(passed=2, errors=1, warnings=1)
+    result.stdout.re_match_lines(
+        [".*the suppression of race at .* needs a reason", ".*covers nothing: Suppression.kind='uninit.*"]
+    )
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "1")])
+def test_suppressions_for_all_tests_are_reported_if_none_needs_them(run, pytester, monkeypatch, processes):
+    monkeypatch.setenv("PYTHONPATH", str(Path(cuda_tma.__file__).parent.parent))  # for other processes
+    pytester.path.joinpath("known.txt").write_text(f"# all tests\n{KNOWN}\nrace:old.cu:4:it was an estimate\n")
+    result = run(
+        """
+def test_one(simulated_gpu):
+    add(simulated_gpu)
+
+def test_two(simulated_gpu):
+    fill(simulated_gpu, 4)
+""",
+        *processes,
+        ini="simulated_gpu_suppressions = known.txt",
+    )
+    result.assert_outcomes(passed=2)
+    lines = result.stdout.str()
+    assert re.search(r"cover nothing in these tests =*\nrace:old.cu:4:it was an estimate\n", lines)
+    assert f"\n{KNOWN}\n" not in lines
+
+
+def test_a_file_of_suppressions_that_is_wrong_is_named(run, pytester):
+    pytester.path.joinpath("known.txt").write_text("rase:*:why\n")
+    result = run("def test_one(simulated_gpu): pass", ini="simulated_gpu_suppressions = known.txt")
+    assert "known.txt:1: kind='rase'; it is one of" in result.stdout.str()
