@@ -82,6 +82,15 @@ def test_progress_is_shown_on_a_terminal_alone(gpu, kernel, capsys, monkeypatch,
     assert (any("of 5 clusters, 0.0 million" in text for text in shown) and shown[-1] == "") == terminal
 
 
+def test_progress_says_how_many_schedules_are_done(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(_progress, "_FIRST_SECONDS", -1.0)
+    gpu = simulate.Device(schedules=3)
+    gpu.launch(Config(5, 1), gpu.compile(SOURCE, "where"), np.zeros(5, np.int32)).raise_for_errors()
+    shown = capsys.readouterr().err.split("\r")
+    assert "simulated: 1 of 3 schedules" in [text.strip() for text in shown] and shown[-1] == ""
+
+
 def test_a_descriptor_that_is_not_known_is_refused(gpu):
     """A matrix descriptor with a base offset: nobody has recorded what it does."""
     source = r"""

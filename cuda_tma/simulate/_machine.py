@@ -145,10 +145,11 @@ class Machine:
             if self.observer is not None:
                 self.observer.begin(self)
         with np.errstate(all="ignore"):
-            progress = Progress(self.geometry.clusters)
+            progress = Progress()
             try:
                 while self._advance():
-                    progress.show(self._ended_clusters(), self.scheduler.thread_steps)
+                    if progress.is_due:
+                        progress.show(self._how_far())
                     if until is not None and until():
                         return
             finally:
@@ -188,6 +189,10 @@ class Machine:
             yield from waits.waiting()
 
     # ---- clusters come and go ----
+
+    def _how_far(self) -> str:
+        done = f"{self._ended_clusters()} of {self.geometry.clusters} clusters"
+        return f"simulated: {done}, {self.scheduler.thread_steps / 1e6:.1f} million instructions of threads"
 
     def _ended_clusters(self) -> int:
         return self._next_cluster - self.geometry.slots + self.geometry.cluster_of_slot.count(-1)

@@ -7,32 +7,25 @@ import time
 
 __all__ = ["Progress"]
 
-_FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2  # a launch that is shorter shows nothing
+_FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2  # what is shorter shows nothing
 
 
 class Progress:
-    """A line that is written anew now and then.
+    """A line that is written anew now and then."""
 
-    Parameters
-    ----------
-    clusters : int
-        Of the grid.
-    """
-
-    def __init__(self, clusters: int):
-        self._clusters = clusters
+    def __init__(self) -> None:
         self._is_seen = sys.stderr is not None and sys.stderr.isatty()
         self._due = time.monotonic() + _FIRST_SECONDS
         self._width = 0
 
-    def show(self, ended: int, thread_steps: int) -> None:
-        """So many clusters have ended, and so many instructions of threads are done."""
-        if not self._is_seen or time.monotonic() < self._due:
-            return
+    @property
+    def is_due(self) -> bool:
+        """Whether somebody looks, and it is time."""
+        return self._is_seen and time.monotonic() >= self._due
+
+    def show(self, text: str) -> None:
+        """In the place of what was there."""
         self._due = time.monotonic() + _NEXT_SECONDS
-        text = (
-            f"simulated: {ended} of {self._clusters} clusters, {thread_steps / 1e6:.1f} million instructions of threads"
-        )
         self._write(text)
 
     def clear(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._global_memory import GlobalMemory
+from ._progress import Progress
 from .config import Config
 from .findings import Finding, Report
 
@@ -52,12 +53,17 @@ def explored(run: Callable[[Schedule], Report], memory: GlobalMemory, schedules:
     """
     if len(schedules) == 1:
         return run(schedules[0])
-    before = _saved(memory)
+    before, progress = _saved(memory), Progress()
     first = run(schedules[0])
     after, reports = _saved(memory), [first]
-    for schedule in schedules[1:]:
-        _restore(memory, before)
-        reports.append(run(schedule))
+    try:
+        for number, schedule in enumerate(schedules[1:], 1):
+            if progress.is_due:
+                progress.show(f"simulated: {number} of {len(schedules)} schedules")
+            _restore(memory, before)
+            reports.append(run(schedule))
+    finally:
+        progress.clear()
     _restore(memory, after)
     return replace(
         first,
