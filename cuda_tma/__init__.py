@@ -1,4 +1,26 @@
-"""cuda_tma: TMA tensor maps for cuda.core. These are the public names."""
+"""cuda_tma: TMA tensor maps for cuda.core. These are the public names.
+
+Those of cuda.core that scripts on tensor maps import beside its own are here too, as cuda.core has them.
+"""
+
+from cuda.core import (
+    LEGACY_DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
+    Buffer,
+    DeviceMemoryResource,
+    DeviceMemoryResourceOptions,
+    Event,
+    EventOptions,
+    Kernel,
+    LaunchConfig,
+    Linker,
+    LinkerOptions,
+    ObjectCode,
+    Program,
+    ProgramOptions,
+    Stream,
+    StreamOptions,
+)
 
 from . import emulate, graph
 from ._launch.compile import compile
@@ -41,22 +63,38 @@ from .version import __version__
 from .view import StridedMemoryView
 
 __all__ = [
+    "LEGACY_DEFAULT_STREAM",
+    "PER_THREAD_DEFAULT_STREAM",
     "Barrier",
     "BarrierWait",
+    "Buffer",
     "CompileError",
     "Convolution",
     "Device",
+    "DeviceMemoryResource",
+    "DeviceMemoryResourceOptions",
+    "Event",
+    "EventOptions",
     "FieldDifference",
     "Hang",
     "Im2colParams",
     "Im2colWideParams",
+    "Kernel",
     "KernelHang",
     "KernelParameter",
     "KernelParameters",
+    "LaunchConfig",
+    "Linker",
+    "LinkerOptions",
     "MapPointer",
     "MapType",
     "MbarrierWait",
+    "ObjectCode",
     "PreparedLaunch",
+    "Program",
+    "ProgramOptions",
+    "Stream",
+    "StreamOptions",
     "StridedMemoryView",
     "Suggestion",
     "TensorMapAllocationClass",
