@@ -1,4 +1,4 @@
-"""Scripts on cuda.core's tensor maps, as they are and with one import changed: a load, and a map that is aimed elsewhere.
+"""Scripts on cuda.core's tensor maps, as they are and with one import changed: a load, and a map aimed elsewhere.
 
 They do what NVIDIA's examples of tensor maps do; tools/run_core_scripts.py runs those themselves.
 """
@@ -11,7 +11,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
-import run_core_scripts  # noqa: E402
+import run_core_scripts
 
 pytest.importorskip("cupy")
 
