@@ -21,7 +21,7 @@ def launched(bug: RealBug, gpu: simulate.Device = GPU, **defines: int) -> simula
     given, out = np.arange(4096, dtype=np.int32), np.zeros(4096, np.int32)
     shape = (-1, *bug.box[1:])
     maps = [gpu.create_tensor_map(array.reshape(shape), box_dim=bug.box) for array in (given, out)]
-    config = simulate.Config(bug.grid, bug.block, bug.cluster)
+    config = simulate.Config(bug.grid // bug.cluster, bug.block, bug.cluster)
     return gpu.launch(config, kernel, *maps, given, out, bug.tiles, order=bug.order)
 
 

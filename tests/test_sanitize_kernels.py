@@ -102,7 +102,7 @@ extern "C" __global__ void __cluster_dims__(2) remote(const __grid_constant__ Te
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(place) : "r"(here), "r"(other));
     asm volatile("ld.shared::cluster.s32 %0, [%1];" : "=r"(value) : "r"(place) : "memory");  // HERE
     if (RIGHT) cluster_sync();
-    out[threadIdx.x] = value;
+    out[32 * blockIdx.x + threadIdx.x] = value;
 }
 
 extern "C" __global__ void landing(const __grid_constant__ TensorMap source, int* out) {

@@ -41,14 +41,22 @@ def store(
     size = dtype.itemsize * len(values)
     pieces = group.machine.memory.pieces(space, lanes, addresses, size, writes=True)
     if group.machine.observer is not None:
-        observe(group, "write", lanes, pieces, size, by)
+        observe(group, "write", lanes, pieces, size, by, values)
     for piece in pieces:
         items, view = piece.positions // dtype.itemsize, piece.buffer.typed(dtype)
         for i, value in enumerate(values):
             view[items + i] = piece.of(value)
 
 
-def observe(group: Group, kind: str, lanes: Lanes, pieces: list[Piece], size_bytes: int, by: Instruction) -> None:
+def observe(
+    group: Group,
+    kind: str,
+    lanes: Lanes,
+    pieces: list[Piece],
+    size_bytes: int,
+    by: Instruction,
+    values: list[np.ndarray] | None = None,
+) -> None:
     """Tell the observer of accesses by the generic proxy."""
     observer = group.machine.observer
     for piece in pieces:
@@ -56,5 +64,6 @@ def observe(group: Group, kind: str, lanes: Lanes, pieces: list[Piece], size_byt
             start = getattr(piece.buffer, "start", 0)
             some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
             positions = piece.positions + start
-            access = Access(kind, "generic", None, some, piece.space, positions, size_bytes, by)
+            written = None if values is None else [piece.of(value) for value in values]
+            access = Access(kind, "generic", None, some, piece.space, positions, size_bytes, by, values=written)
             observer.access(access)

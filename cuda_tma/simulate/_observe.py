@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -42,6 +43,8 @@ class Access:
         Whose doing it is.
     signal : int, optional
         The mbarrier that is told when the operation is complete.
+    values : sequence of numpy.ndarray, optional
+        What a store of threads writes: one for each element, of all accesses or a single one for all.
     """
 
     kind: str
@@ -53,6 +56,7 @@ class Access:
     size_bytes: int
     instruction: Instruction
     signal: int | None = None
+    values: Sequence[np.ndarray] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

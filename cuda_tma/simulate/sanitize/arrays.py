@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from .._lanes import as_array
+from .._lanes import WARP, as_array
 from .._observe import Access
 from .clocks import Clocks
-from .global_shadow import GlobalShadow
+from .global_shadow import Area, GlobalShadow, Past
 from .ledger import Ledger
 from .operations import Mark
+from .values import Values, leaves_as_it_is, same_as
 from .words import Words
 
 __all__ = ["InArrays"]
+
+
+class _Units(NamedTuple):
+    """Units that threads access at once: which, whose, and the places of their clusters."""
+
+    area: Area
+    units: np.ndarray
+    who: np.ndarray
+    slots: np.ndarray
+
+    def only(self, some: np.ndarray) -> _Units:
+        """Those for which something holds."""
+        return _Units(self.area, self.units[some], self.who[some], self.slots[some])
 
 
 class InArrays:
@@ -28,14 +44,53 @@ class InArrays:
         if area is None:
             return
         units = self._shadow.units(area, access.positions, access.size_bytes)
-        who, here = np.repeat(as_array(access.lanes), units.shape[1]), units.ravel()
-        site, slots = self._ledger.site(access.instruction), who // self._clocks.threads
-        past = self._shadow.past(area, here, self._clocks.rows, who, slots, access.kind, fenced=False)
-        if past is not None:
-            lane = int(who[past.which])
+        who = np.repeat(as_array(access.lanes), units.shape[1])
+        these = _Units(area, units.ravel(), who, who // self._clocks.threads)
+        if (past := self._past(these, access)) is not None:
+            self._after(past, these, access)
+        site, columns, epochs = self._ledger.site(access.instruction), who % self._clocks.threads, self._clocks.own(who)
+        self._shadow.remember(area, these.units, columns, epochs, site, access.kind, these.slots)
+        if access.values is not None:
+            self._at_once(these, columns, epochs, access, access.values)
+
+    def _past(self, these: _Units, access: Access) -> Past | None:
+        return self._shadow.past(
+            these.area, these.units, self._clocks.rows, these.who, these.slots, access.kind, fenced=False
+        )
+
+    def _after(self, past: Past, these: _Units, access: Access) -> None:
+        """A write of what is there already is told apart from others."""
+        lane = int(these.who[past.which])
+        if access.values is None or past.kind == "read" or past.column >= self._clocks.threads:
             self._words.global_race(past, lane, None, access.kind, access.instruction, self._strict)
-        epochs = self._clocks.own(who)
-        self._shadow.remember(area, here, who % self._clocks.threads, epochs, site, access.kind, slots)
+            return
+        segment = these.area.segment
+        same = leaves_as_it_is(segment.bytes, access.positions - segment.start, access.values)
+        other = these.only(~np.repeat(same, len(these.who) // len(same)))
+        if len(other.who) and (new := self._past(other, access)) is not None:
+            lane = int(other.who[new.which])
+            self._words.global_race(new, lane, None, access.kind, access.instruction, self._strict)
+        else:
+            self._words.global_same_value(past, lane, access.instruction, self._strict)
+
+    def _at_once(self, these: _Units, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values) -> None:
+        """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
+        found = self._shadow.overwritten(these.area, these.units, columns, epochs, these.slots)
+        if found is None:
+            return
+        which, theirs = found
+        apart = these.who[which] // WARP != theirs // WARP
+        which, theirs = which[apart], theirs[apart]
+        if not len(which):
+            return
+        same = same_as(values, as_array(access.lanes), these.who[which], theirs)
+        at = int(np.argmin(same))  # the first that differs
+        past = self._shadow.present(these.area, int(these.units[which[at]]), int(these.slots[which[at]]))
+        lane = int(these.who[which[at]])
+        if same.all():
+            self._words.global_same_value(past, lane, access.instruction, self._strict)
+        else:
+            self._words.global_race(past, lane, None, "write", access.instruction, self._strict)
 
     def by_operation(self, access: Access, mark: Mark, column: int, epoch: int) -> None:
         """Of TMA, and of bulk copies; `column` and `epoch` say when one is complete."""

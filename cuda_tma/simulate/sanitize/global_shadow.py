@@ -15,7 +15,7 @@ from .._global_memory import GlobalMemory, Segment
 from .clocks import FENCED, ORDERED, Clocks
 from .shadow import stamps_of
 
-__all__ = ["GlobalShadow", "Past"]
+__all__ = ["Area", "GlobalShadow", "Past"]
 
 _MOST_BYTES = 16 << 20
 _READERS = 2
@@ -48,12 +48,12 @@ class Past(NamedTuple):
     is_ordered: bool
 
 
-class _Area:
+class Area:
     """Of one array."""
 
     def __init__(self, segment: Segment, unit_bytes: int):
         units = -(-len(segment.bytes) // unit_bytes) + 1
-        self.start = segment.start
+        self.start, self.segment = segment.start, segment
         self.stamps = np.zeros((_READERS + 1, units), np.int64)
         self.whens = np.zeros((_READERS + 1, units), np.int64)
         self.sites = np.zeros((_READERS + 1, units), np.int32)
@@ -64,26 +64,26 @@ class GlobalShadow:
 
     def __init__(self, memory: GlobalMemory, clocks: Clocks, unit_bytes: int):
         self._memory, self._clocks, self._unit = memory, clocks, unit_bytes
-        self._areas: dict[int, _Area | None] = {}
+        self._areas: dict[int, Area | None] = {}
 
-    def area(self, address: int) -> _Area | None:
+    def area(self, address: int) -> Area | None:
         """That of an address, if it is watched."""
         segment = self._memory.find(address)
         if segment is None or not segment.writeable:
             return None
         if segment.start not in self._areas:
             watched = len(segment.bytes) <= _MOST_BYTES
-            self._areas[segment.start] = _Area(segment, self._unit) if watched else None
+            self._areas[segment.start] = Area(segment, self._unit) if watched else None
         return self._areas[segment.start]
 
-    def units(self, area: _Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
+    def units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
         """The whole units of each access: [access, unit]."""
         first = -(-(addresses - area.start) // self._unit)
         return first[:, None] + np.arange(max(1, size_bytes // self._unit))
 
     def past(
         self,
-        area: _Area,
+        area: Area,
         units: np.ndarray,
         rows: np.ndarray,
         who: np.ndarray | int,
@@ -124,7 +124,7 @@ class GlobalShadow:
         before = (stamps == 0) | (here & (clocks[who, columns] >= stamps >> _COLUMN_BITS))
         return before if before.all() else before | (clocks[who, self._clocks.threads + slots] >= times)
 
-    def _described(self, area: _Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
+    def _described(self, area: Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
         stamp, when = int(area.stamps[place, unit]), int(area.whens[place, unit])
         whose = when & (1 << _SLOT_BITS) - 1
         return Past(
@@ -138,8 +138,24 @@ class GlobalShadow:
             ordered,
         )
 
+    def present(self, area: Area, unit: int, slot: int) -> Past:
+        """The last write, as something that a write by a cluster's thread at the same time has met."""
+        return self._described(area, _READERS, unit, 0, slot, False)
+
+    def overwritten(
+        self, area: Area, units: np.ndarray, columns: np.ndarray, epochs: np.ndarray, slots: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Of writes that are remembered at once, those in whose place another one is, and whose lane that is of."""
+        stamps, whens = area.stamps[_READERS, units], area.whens[_READERS, units]
+        mine = self._clocks.now << _SLOT_BITS | slots
+        which = np.flatnonzero((stamps != stamps_of(columns, epochs)) | (whens != mine))
+        if not len(which):
+            return None
+        theirs = whens[which] & (1 << _SLOT_BITS) - 1
+        return which, theirs * self._clocks.threads + (stamps[which] & (1 << _COLUMN_BITS) - 1)
+
     def remember(
-        self, area: _Area, units: np.ndarray, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
+        self, area: Area, units: np.ndarray, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
         slot: np.ndarray | int,
     ) -> None:  # fmt: skip
         """An access."""

@@ -43,6 +43,7 @@ GLOBAL_ORDER = (
     "a barrier within the block; between blocks a release (st.release, or __threadfence() and an atomic) by one, an "
     "acquire by the other; after a TMA store cp.async.bulk.wait_group first"
 )
+ONE_WRITER = "let one thread write it; or write it by st.relaxed, st.volatile or an atomic, which do not race"
 WIDER_SCOPE = (
     "mbarrier.arrive.release.cluster (Barrier::arrive_at(), ClusterBarrier::arrive()) by who tells, and "
     "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) by who waits; without a scope both are .cta"

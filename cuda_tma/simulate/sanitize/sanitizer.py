@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .._lanes import WARP, WARPGROUP, as_array
+from .._lanes import WARPGROUP, as_array
 from .._observe import Access, Event
 from ..findings import Finding
 from ..ptx import Instruction
 from .arrays import InArrays
 from .barriers import Barriers
-from .clocks import CLUSTER, FENCED, GPU, ORDERED, Clocks, scope_of
+from .clocks import CLUSTER, GPU, ORDERED, Clocks, scope_of
 from .global_shadow import GlobalShadow
 from .inits import Inits
 from .ledger import Ledger
 from .locations import Locations
 from .operations import Mark, Operations
 from .remote import Remote
-from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, stamps_of
+from .shadow import STRONG, Shadow
+from .shared import InShared
 from .tensor_maps import TensorMaps
 from .units import arrives_remotely, unit_bytes_of
 from .words import Words
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sanitizer"]
 
-_STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
 _RELEASING = ("mbarrier.arrive", "mbarrier.arrive_drop")
 _READ, _WRITE = "read", "write"
-_ONE = np.zeros(1, np.int64)  # whose clock: the only one
 
 
 class Sanitizer:
@@ -51,7 +50,6 @@ class Sanitizer:
     def __init__(self, strict: bool = False):
         self._strict = strict
         self._ledger = Ledger()
-        self._strong: dict[int, int] = {}
 
     def findings(self) -> tuple[Finding, ...]:
         """What has been found."""
@@ -70,6 +68,9 @@ class Sanitizer:
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._maps, self._remote = TensorMaps(self._clocks), Remote(machine, self._clocks)
         self._words = Words(machine, self._clocks, self._ledger, self._shadow.unit_bytes)
+        self._in_shared = InShared(
+            machine, self._clocks, self._shadow, self._ledger, self._words, self._remote, self._strict
+        )
         self._inits = Inits(self._clocks, self._words, self._strict)
         shadow = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
         self._in_arrays = InArrays(shadow, self._clocks, self._ledger, self._words, self._strict)
@@ -162,7 +163,7 @@ class Sanitizer:
     def _mbarrier_init(self, event: Event) -> None:
         positions, lanes = event.details["positions"], as_array(event.lanes)
         by = cast(Instruction, event.instruction)
-        self._by_threads(lanes, positions, 8, _WRITE, by)
+        self._in_shared.by_threads(lanes, positions, 8, _WRITE, by)
         self._inits.made(lanes, positions, self._ledger.site(by))
 
     def _mbarrier_complete(self, event: Event) -> None:
@@ -172,7 +173,7 @@ class Sanitizer:
     def _mbarrier_use(self, parts: list[str]) -> Callable[[Event], None]:
         def use(event: Event) -> None:
             by = cast(Instruction, event.instruction)
-            self._by_threads(as_array(event.lanes), event.details["positions"], 8, _READ, by)
+            self._in_shared.by_threads(as_array(event.lanes), event.details["positions"], 8, _READ, by)
             if ".".join(parts[:2]) in _RELEASING:
                 self._barriers.mbarrier_arrive(event, parts)
             elif "done" in event.details:
@@ -246,15 +247,25 @@ class Sanitizer:
             self._use_of_map(access)
             self._in_global(access)
             return
-        if access.actor is None:
-            lanes = as_array(access.lanes)
-            self._by_threads(lanes, access.positions, access.size_bytes, access.kind, access.instruction)
-        else:
+        if access.actor is not None:
             self._by_operation(access, cast(Mark, access.actor))
+            return
+        lanes, by = as_array(access.lanes), access.instruction
+        if access.kind == "atomic" or self._in_shared.strength(by):
+            self._locations.sync("shared", lanes, access.positions, by)
+        self._in_shared.by_threads(lanes, access.positions, access.size_bytes, access.kind, by, access.values)
+
+    def _by_operation(self, access: Access, mark: Mark) -> None:
+        slot, cta = self._clocks.slot_of(mark.lane), int(access.positions[0]) // self._pitch
+        if access.signal is not None and not self._remote.alive(cta):
+            self._words.exit_while_landing(mark, cta, access.signal)
+        if mark.cluster != self._machine.geometry.cluster_of_slot[slot]:
+            return  # its cluster has ended, and its clocks with it
+        self._in_shared.by_operation(access, mark, *self._completion(access, mark, slot))
 
     def _in_global(self, access: Access) -> None:
         """Accesses to arrays, by threads or by operations."""
-        strong = access.kind == "atomic" or bool(self._is_strong(access.instruction))
+        strong = access.kind == "atomic" or self._in_shared.strength(access.instruction) == STRONG
         if access.actor is None and strong:
             self._locations.sync("global", access.lanes, access.positions, access.instruction)
         if strong or access.proxy == "tensormap" or not access.size_bytes:
@@ -275,92 +286,6 @@ class Sanitizer:
             mark = cast(Mark, access.actor)
             if (changed := self._maps.unacquired(int(access.positions[0]), mark)) is not None:
                 self._words.map_without_fence(mark, changed)
-
-    def _is_strong(self, instruction: Instruction) -> int:
-        found = self._strong.get(id(instruction))
-        if found is None:
-            parts = instruction.opcode
-            uses_barrier = parts[0] == "mbarrier" and parts[1] not in ("init", "inval")
-            found = STRONG if uses_barrier or _STRONG & {*parts} else WEAK
-            self._strong[id(instruction)] = found
-        return found
-
-    def _by_threads(
-        self, lanes: np.ndarray, positions: np.ndarray, size_bytes: int, kind: str, instruction: Instruction
-    ) -> None:
-        """Accesses through the generic proxy."""
-        clocks, shadow = self._clocks, self._shadow
-        if (ended := self._remote.access(lanes, positions, instruction)) is not None:
-            self._words.exit_before_remote(*ended)
-        units = shadow.units(positions, size_bytes)
-        known, site = clocks.rows[clocks.visible], self._ledger.site(instruction)
-        strong = STRONG if kind == "atomic" else self._is_strong(instruction)
-        if strong and instruction.opcode[0] != "mbarrier":
-            self._locations.sync("shared", lanes, positions, instruction)
-        if (found := shadow.after_write(units, known, lanes, strong)) is not None:
-            self._conflict_of_threads(found, lanes, kind, instruction)
-        stamps = stamps_of(lanes % clocks.threads, clocks.own(lanes))
-        if kind != _WRITE and instruction.opcode[0] != "mbarrier" and (unwritten := shadow.unwritten(units)).any():
-            self._words.uninitialized(lanes, units, unwritten, instruction)
-        if kind == _READ:
-            shadow.read(units, lanes // WARP % READERS, stamps, site, strong)
-            return
-        for found in shadow.after_reads(units, known, lanes, strong):
-            self._conflict_of_threads(found, lanes, kind, instruction)
-        shadow.write(units, stamps, site, strong)
-
-    def _conflict_of_threads(self, found: Conflict, who: np.ndarray, kind: str, instruction: Instruction) -> None:
-        lanes = who[found.which]
-        if (self._clocks.rows[ORDERED, lanes, found.columns] < found.epochs).any():
-            self._words.race(found, int(lanes[0]), None, kind, instruction)
-        else:
-            self._words.narrow(found, int(lanes[0]), None, kind, instruction, self._is_disputed(found))
-
-    def _is_disputed(self, found: Conflict) -> bool:
-        """A read that is over, though no rule says so, before a write."""
-        return found.before == _READ and not self._strict
-
-    def _by_operation(self, access: Access, mark: Mark) -> None:
-        """Accesses of TMA, of a bulk copy, of wgmma: through the async proxy."""
-        lane, clocks, shadow = mark.lane, self._clocks, self._shadow
-        slot = clocks.slot_of(lane)
-        cta = int(access.positions[0]) // self._pitch
-        if access.signal is not None and not self._remote.alive(cta):
-            self._words.exit_while_landing(mark, cta, access.signal)
-        if mark.cluster != self._machine.geometry.cluster_of_slot[slot]:
-            return  # its cluster has ended, and its clocks with it
-        clock = clocks.fitting(mark.clock)
-        column, epoch = self._completion(access, mark, slot)
-        proxy = FENCED if access.proxy == "async" else ORDERED
-        if len(access.positions) == 1:
-            units = shadow.range(int(access.positions[0]), access.size_bytes)
-        else:
-            units = shadow.units(access.positions, access.size_bytes)
-        site, known = self._ledger.site(access.instruction), np.minimum(clock[proxy], clock[clocks.visible])[None]
-        strong = self._is_strong(access.instruction)
-        found = [shadow.after_write(units, known, _ONE, strong)]
-        if access.kind != _READ:
-            found += shadow.after_reads(units, known, _ONE, strong)
-        for conflict in found:
-            if conflict is not None:
-                self._conflict_of_operation(conflict, access, mark, clock)
-        stamps = stamps_of(column, [epoch])
-        if access.kind == _READ:
-            place = column if access.proxy == "async" else lane // WARP
-            shadow.read(units, np.array([place % READERS]), stamps, site, strong)
-        else:
-            shadow.write(units, stamps, site, strong)
-
-    def _conflict_of_operation(self, found: Conflict, access: Access, mark: Mark, clock: np.ndarray) -> None:
-        """Whether order is missing, or a fence alone."""
-        late = clock[ORDERED][found.columns] < found.epochs
-        if late.any():
-            self._words.race(found.only(late), mark.lane, mark, access.kind, access.instruction)
-            return
-        say = self._words.narrow
-        if access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any():
-            say = self._words.missing_fence
-        say(found, mark.lane, mark, access.kind, access.instruction, self._is_disputed(found))
 
     def _completion(self, access: Access, mark: Mark, slot: int) -> tuple[int, int]:
         """What others learn the end of an access by: a column, and its value then."""

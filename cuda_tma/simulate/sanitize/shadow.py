@@ -139,6 +139,17 @@ class Shadow:
         self._stamps.put(_WRITE, *units, stamps, site << 1 | strong)
         self._stamps.clear(self._readers, *units)
 
+    def overwritten(self, units: Units, stamps: np.ndarray) -> Conflict | None:
+        """Of writes that are remembered at once, those in whose place another one is."""
+        at = units.all.ravel()
+        last = self._stamps.values[READERS, at]
+        some = np.flatnonzero(last != np.repeat(stamps, units.each))
+        if not len(some):
+            return None
+        columns, epochs = last[some] & (1 << _COLUMN_BITS) - 1, last[some] >> _COLUMN_BITS
+        sites = self._stamps.notes[READERS, at[some]] >> 1
+        return Conflict(at[some], some // units.each, columns, epochs, sites, "write")
+
     def read(self, units: Units, places: np.ndarray, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
         """Remember reads, each in one of the places for readers."""
         for place in {*places.tolist()}:

@@ -17,6 +17,7 @@ from .remedies import (
     FENCE_BEFORE_STORE,
     FENCE_OF_GLOBAL,
     GLOBAL_ORDER,
+    ONE_WRITER,
     RULES,
     WIDER_SCOPE,
     remedy_of,
@@ -65,6 +66,17 @@ class Words:
         remedy = remedy_of(found.before, now, who, is_own=is_own, is_elsewhere=self._is_elsewhere(who, lane))
         self._add("race", "error", text, now, before, lane, RULES["order"], remedy)
 
+    def same_value(self, found: Conflict, lane: int, now: Instruction, strict: bool) -> None:
+        """Two threads write the same, in any order."""
+        before = self._ledger.instruction(int(found.sites[0]))
+        if self._ledger.known("race", id(before), id(now)):
+            return
+        text = (
+            f"{self._thread(lane)} writes {self._bytes(found)}, and {self._who_before(lane, found, before)} writes the "
+            "same value there: nothing orders the two"
+        )
+        self._add("race", "error" if strict else "advice", text, now, before, lane, RULES["order"], ONE_WRITER)
+
     def narrow(
         self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
     ) -> None:
@@ -98,13 +110,7 @@ class Words:
         self._add("missing-proxy-fence", severity, text, now, before, lane, RULES["proxy"], remedy)
 
     def global_race(self, past: Past, lane: int, mark: Mark | None, kind: str, now: Instruction, strict: bool) -> None:
-        """The same in global memory, where the other may have been a thread of another block.
-
-        Ordinary writes of several clusters to one place are let pass: often they write the same.
-        """
-        by_threads = mark is None and past.column < self._clocks.threads and (past.kind, kind) == ("write", "write")
-        if by_threads and not past.is_here:
-            return
+        """The same in global memory, where the other may have been a thread of another block."""
         before = self._ledger.instruction(past.site)
         of = "missing-proxy-fence" if past.is_ordered else "race"
         if self._ledger.known(of, id(before), id(now)):
@@ -112,15 +118,26 @@ class Words:
         place, done = _place(before.places, before.line), "wrote" if past.kind == "write" else "read"
         whose = self._past_actor(past, before)
         text = f"{self._who(lane, mark)} {kind}s global memory at 0x{past.address:x}, which {whose} at {place} {done}"
+        disputed = False
         if past.is_ordered:
             text, remedy = f"{text} through another proxy, and no fence.proxy.async lies between", FENCE_OF_GLOBAL
             disputed = past.kind == "read"
         else:
             text, remedy = f"{text}, and nothing orders the two", GLOBAL_ORDER
-            disputed = by_threads
         severity = "advice" if disputed and not strict else "error"
         rule = RULES["proxy" if past.is_ordered else "order"]
         self._add(of, severity, text, now, before, lane, rule, remedy)
+
+    def global_same_value(self, past: Past, lane: int, now: Instruction, strict: bool) -> None:
+        """Two threads write the same, in any order."""
+        before = self._ledger.instruction(past.site)
+        if self._ledger.known("race", id(before), id(now)):
+            return
+        text = (
+            f"{self._thread(lane)} writes global memory at 0x{past.address:x}, and {self._past_actor(past, before)} at "
+            f"{_place(before.places, before.line)} writes the same value there: nothing orders the two"
+        )
+        self._add("race", "error" if strict else "advice", text, now, before, lane, RULES["order"], ONE_WRITER)
 
     def _past_actor(self, past: Past, before: Instruction) -> str:
         if past.column >= self._clocks.threads:

@@ -1,0 +1,167 @@
+"""Accesses to shared memory, beside what is remembered of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._lanes import WARP
+from .._observe import Access
+from ..ptx import Instruction
+from .clocks import FENCED, ORDERED, Clocks
+from .ledger import Ledger
+from .operations import Mark
+from .remote import Remote
+from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, stamps_of
+from .values import Values, leaves_as_it_is, same_as
+from .words import Words
+
+if TYPE_CHECKING:
+    from .._machine import Machine
+
+__all__ = ["InShared"]
+
+_STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
+_READ, _WRITE = "read", "write"
+_ONE = np.zeros(1, np.int64)  # whose clock: the only one
+
+
+class InShared:
+    """Of threads, and of operations that they have issued."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        clocks: Clocks,
+        shadow: Shadow,
+        ledger: Ledger,
+        words: Words,
+        remote: Remote,
+        strict: bool,
+    ):
+        self._machine, self._clocks, self._shadow, self._ledger = machine, clocks, shadow, ledger
+        self._words, self._remote, self._strict = words, remote, strict
+        self._strengths: dict[int, int] = {}
+
+    def strength(self, instruction: Instruction) -> int:
+        """Strong accesses do not race with each other; what uses an mbarrier is one."""
+        found = self._strengths.get(id(instruction))
+        if found is None:
+            parts = instruction.opcode
+            uses_barrier = parts[0] == "mbarrier" and parts[1] not in ("init", "inval")
+            found = STRONG if uses_barrier or _STRONG & {*parts} else WEAK
+            self._strengths[id(instruction)] = found
+        return found
+
+    # ---- threads ----
+
+    def by_threads(
+        self,
+        lanes: np.ndarray,
+        positions: np.ndarray,
+        size_bytes: int,
+        kind: str,
+        instruction: Instruction,
+        values: Values | None = None,
+    ) -> None:
+        """Through the generic proxy."""
+        clocks, shadow = self._clocks, self._shadow
+        if (ended := self._remote.access(lanes, positions, instruction)) is not None:
+            self._words.exit_before_remote(*ended)
+        units = shadow.units(positions, size_bytes)
+        known, site = clocks.rows[clocks.visible], self._ledger.site(instruction)
+        strong = STRONG if kind == "atomic" else self.strength(instruction)
+        if (found := shadow.after_write(units, known, lanes, strong)) is not None:
+            self._after_write(found, lanes, positions, kind, instruction, values)
+        stamps = stamps_of(lanes % clocks.threads, clocks.own(lanes))
+        if kind != _WRITE and instruction.opcode[0] != "mbarrier" and (unwritten := shadow.unwritten(units)).any():
+            self._words.uninitialized(lanes, units, unwritten, instruction)
+        if kind == _READ:
+            shadow.read(units, lanes // WARP % READERS, stamps, site, strong)
+            return
+        for found in shadow.after_reads(units, known, lanes, strong):
+            self._conflict(found, lanes, kind, instruction)
+        shadow.write(units, stamps, site, strong)
+        if values is not None and not strong and (met := shadow.overwritten(units, stamps)) is not None:
+            self._at_once(met, lanes, instruction, values)
+
+    def _after_write(
+        self,
+        found: Conflict,
+        lanes: np.ndarray,
+        positions: np.ndarray,
+        kind: str,
+        instruction: Instruction,
+        values: Values | None,
+    ) -> None:
+        """A write of what is there already is told apart from others."""
+        if values is None or (found.columns >= self._clocks.threads).any():
+            self._conflict(found, lanes, kind, instruction)
+            return
+        same = leaves_as_it_is(self._machine.memory.shared.bytes, positions, values)[found.which]
+        if not same.all():
+            self._conflict(found.only(~same), lanes, kind, instruction)
+        else:
+            self._words.same_value(found, int(lanes[found.which[0]]), instruction, self._strict)
+
+    def _conflict(self, found: Conflict, by: np.ndarray, kind: str, instruction: Instruction) -> None:
+        lanes = by[found.which]
+        if (self._clocks.rows[ORDERED, lanes, found.columns] < found.epochs).any():
+            self._words.race(found, int(lanes[0]), None, kind, instruction)
+        else:
+            self._words.narrow(found, int(lanes[0]), None, kind, instruction, self._is_disputed(found))
+
+    def _at_once(self, met: Conflict, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
+        """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
+        mine = lanes[met.which]
+        theirs = mine // self._clocks.threads * self._clocks.threads + met.columns
+        apart = mine // WARP != theirs // WARP
+        if not apart.any():
+            return
+        same = same_as(values, lanes, mine[apart], theirs[apart])
+        if same.all():
+            self._words.same_value(met.only(apart), int(mine[apart][0]), instruction, self._strict)
+        else:
+            self._words.race(met.only(apart).only(~same), int(mine[apart][~same][0]), None, _WRITE, instruction)
+
+    def _is_disputed(self, found: Conflict) -> bool:
+        """A read that is over, though no rule says so, before a write."""
+        return found.before == _READ and not self._strict
+
+    # ---- operations ----
+
+    def by_operation(self, access: Access, mark: Mark, column: int, epoch: int) -> None:
+        """Of TMA, of a bulk copy, of wgmma; `column` and `epoch` say when one is complete."""
+        clocks, shadow = self._clocks, self._shadow
+        clock = clocks.fitting(mark.clock)
+        if len(access.positions) == 1:
+            units = shadow.range(int(access.positions[0]), access.size_bytes)
+        else:
+            units = shadow.units(access.positions, access.size_bytes)
+        site, strong = self._ledger.site(access.instruction), self.strength(access.instruction)
+        proxy = FENCED if access.proxy == "async" else ORDERED
+        known = np.minimum(clock[proxy], clock[clocks.visible])[None]
+        found = [shadow.after_write(units, known, _ONE, strong)]
+        if access.kind != _READ:
+            found += shadow.after_reads(units, known, _ONE, strong)
+        for conflict in found:
+            if conflict is not None:
+                self._conflict_of_operation(conflict, access, mark, clock)
+        stamps = stamps_of(column, [epoch])
+        if access.kind == _READ:
+            place = column if access.proxy == "async" else mark.lane // WARP
+            shadow.read(units, np.array([place % READERS]), stamps, site, strong)
+        else:
+            shadow.write(units, stamps, site, strong)
+
+    def _conflict_of_operation(self, found: Conflict, access: Access, mark: Mark, clock: np.ndarray) -> None:
+        """Whether order is missing, or a fence alone, or a scope."""
+        late = clock[ORDERED][found.columns] < found.epochs
+        if late.any():
+            self._words.race(found.only(late), mark.lane, mark, access.kind, access.instruction)
+            return
+        say = self._words.narrow
+        if access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any():
+            say = self._words.missing_fence
+        say(found, mark.lane, mark, access.kind, access.instruction, self._is_disputed(found))

@@ -1,0 +1,71 @@
+"""Stores of several threads to one word, in no order: a race if they differ, advice if they write the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+
+SOURCE = r"""
+__shared__ int word, other;
+__device__ void read_back(int* out) { __syncthreads(); out[8 + threadIdx.x] = word + other; }
+
+extern "C" __global__ void blocks(int* out, int k) { out[0] = k * blockIdx.x; }
+extern "C" __global__ void warps(int* out, int k) { out[0] = k * threadIdx.x; }
+extern "C" __global__ void waves(int* out, int k) { if (threadIdx.x == 0) out[0] = k * blockIdx.x; }
+extern "C" __global__ void pairs(int* out, int k) { reinterpret_cast<int2*>(out)[0] = {1, k * int(threadIdx.x)}; }
+extern "C" __global__ void floats(float* out, int k) { out[0] = k ? threadIdx.x : __int_as_float(0x7fc00000); }
+extern "C" __global__ void later(int* out, int k) {
+    if (threadIdx.x < 32) { out[0] = 1; out[1] = out[2] + 1; }
+    else out[0] = 1 + k;
+}
+extern "C" __global__ void shared(int* out, int k) { other = 0; word = k * threadIdx.x; read_back(out); }
+extern "C" __global__ void shared_later(int* out, int k) {
+    if (threadIdx.x < 32) { word = 1; other = out[2]; }
+    else word = 1 + k;
+    read_back(out);
+}
+// Right, whatever k is.
+extern "C" __global__ void lanes(int* out, int k) { if (threadIdx.x < 32) out[0] = k * threadIdx.x; }
+extern "C" __global__ void volatiles(int* out, int k) { *(volatile int*)out = k * threadIdx.x; }
+extern "C" __global__ void atomics(int* out, int k) { atomicExch(out, k * threadIdx.x + blockIdx.x); }
+extern "C" __global__ void in_order(int* out, int k) {
+    if (threadIdx.x < 32) out[0] = 1;
+    __syncthreads();
+    if (threadIdx.x >= 32) out[0] = 1 + k;
+}
+"""
+GPU = simulate.Device(multiprocessor_count=1)
+STRICT = simulate.Device(multiprocessor_count=1, strict=True, schedules=3)
+WRONG = ["blocks", "warps", "waves", "pairs", "floats", "later", "shared", "shared_later"]
+
+
+def found(name: str, k: int, gpu: simulate.Device = GPU) -> list[tuple[str, str]]:
+    kernel, out = gpu.compile(SOURCE, name), np.zeros(128, np.float32 if name == "floats" else np.int32)
+    grid = {"blocks": 4, "atomics": 4, "waves": 40}.get(name, 1)
+    report = gpu.launch(simulate.Config(grid, 64), kernel, out, k)
+    return [(finding.kind, finding.severity) for finding in report.findings]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_different_values_are_a_race(name):
+    assert ("race", "error") in found(name, 1)
+
+
+@pytest.mark.parametrize("name", [name for name in WRONG if name != "shared"])
+def test_the_same_value_is_advice_and_an_error_if_asked(name):
+    assert set(found(name, 0)) == {("race", "advice")}
+    assert set(found(name, 0, STRICT)) == {("race", "error")}
+
+
+@pytest.mark.parametrize("name", ["lanes", "volatiles", "atomics", "in_order"])
+def test_one_warp_strong_stores_and_stores_in_order_are_not_accused(name):
+    assert found(name, 1, STRICT) == found(name, 0, STRICT) == []
+
+
+def test_the_words_say_who_and_what_to_do():
+    kernel, out = GPU.compile(SOURCE, "blocks"), np.zeros(8, np.int32)
+    (finding,) = GPU.launch(simulate.Config(2, 1), kernel, out, 0).findings
+    assert "a thread of another block at blocks.cu" in finding.message and "the same value there" in finding.message
+    assert "let one thread write it" in finding.message
