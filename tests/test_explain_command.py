@@ -92,6 +92,11 @@ def test_a_sticky_error_is_not_the_maps(capsys):
     assert "Error 715 at its creation is not about this map: it is that of a kernel that ran before, and sticky." in out
 
 
+def test_causes_are_told_where_they_were_recorded(capsys):
+    assert "What gave 716 on an H200: the map lies 32 bytes beside a multiple of 64; " in explain(capsys, "716")[1]
+    assert "No recorded misuse of TMA gave 702 on an H200." in explain(capsys, "702")[1]
+
+
 def test_a_broken_rule_is_named(capsys):
     _, out, _ = explain(capsys, str(POSTED / "flashinfer-ai_flashinfer_2150.txt"))
     assert "stride of dimension 1 is 2 bytes (1 BFLOAT16 elements); TMA needs a multiple of 16" in out

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..codec import diff, encode
-from ..cuda_errors import CudaError
+from ..cuda_errors import OBSERVED, CudaError
 from ..data_type import parse_data_type
 from ..enums import member_of
 from ..errors import Violation
@@ -83,7 +83,7 @@ def of_error(error: CudaError) -> Iterator[Statement]:
     if error.causes:
         yield Statement(f"What gave {error.number} on an H200: {'; '.join(error.causes)}.", error.source)
     elif error.is_sticky:
-        yield Statement(f"What gives {error.number} in TMA was not recorded.", error.source)
+        yield Statement(f"No recorded misuse of TMA gave {error.number} on an H200.", OBSERVED)
 
 
 def of_map(posted: PostedMap, found: tuple[Violation, ...], capability: tuple[int, int]) -> Iterator[Statement]:
