@@ -15,6 +15,7 @@ from cuda.bindings import driver
 from cuda.core import Kernel
 
 from .._cuda.core import CUDAError
+from ..cuda_errors import explain_error
 from ..hang import Hang, KernelHang
 from ..map_type import MapPointer, MapType
 from . import watchdog_memory as memory
@@ -268,4 +269,4 @@ def _call(name: str, *arguments: Any) -> Any:
 
 
 def _error(name: str, result: Any) -> CUDAError:
-    return CUDAError(f"{name} failed with {result.name}")
+    return CUDAError(f"{name} failed with {result.name}{explain_error(int(result))}")

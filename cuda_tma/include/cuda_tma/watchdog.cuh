@@ -168,8 +168,9 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity
     const unsigned block = linear_block();
     const volatile WatchdogExpected& expected = watchdog_expected(address, block);
     const bool is_known = expected.key == (static_cast<unsigned long long>(block) << 32 | address);
-    unsigned long long word;
-    asm volatile("ld.volatile.shared.u64 %0, [%1];" : "=l"(word) : "r"(address));
+    unsigned long long word;   // in shared memory only after inval: an ordinary load finds what was there before the
+                               // barrier was used (observed: driver 580, sm_90)
+    asm volatile("mbarrier.inval.shared::cta.b64 [%1]; ld.volatile.shared.u64 %0, [%1];" : "=l"(word) : "r"(address));
     record.module = cuda_tma_watchdog.module;
     record.word = word;
     record.grid = grid_id();
