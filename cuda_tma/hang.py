@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from .barrier import Barrier
 
@@ -37,6 +36,8 @@ class MbarrierWait:
         The barrier's counts.
     expected_bytes : int or None
         Bytes that the present phase was told to expect; None if that is not known.
+    came : str
+        Bytes that came in it, and by what; empty if that is not known.
     """
 
     name: str
@@ -44,6 +45,7 @@ class MbarrierWait:
     parity: int
     barrier: Barrier
     expected_bytes: int | None = None
+    came: str = ""
 
     def __str__(self) -> str:
         stage = "" if self.stage is None else f"stage {self.stage} of "
@@ -190,7 +192,7 @@ class Hang:
 
     waiters: tuple[Waiter, ...]
     kernel: str = ""
-    maps: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    maps: Mapping[str, int] = field(default_factory=dict)
     limits: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -220,13 +222,15 @@ class Hang:
         return min(self.waiters, key=lambda waiter: waiter.awaits.rank)
 
     def _of_maps(self, waiter: Waiter) -> str:
-        """What the boxes deliver, next to bytes that are missing or too many."""
-        if not isinstance(waiter.awaits, MbarrierWait) or not waiter.awaits.barrier.tx_count:
+        """What the boxes deliver, next to bytes that are missing or too many, and what came."""
+        awaits = waiter.awaits
+        if not isinstance(awaits, MbarrierWait) or not awaits.barrier.tx_count:
             return ""
-        missing = abs(waiter.awaits.barrier.tx_count)
+        missing = abs(awaits.barrier.tx_count)
         alike = {name: size for name, size in self.maps.items() if size == missing} or self.maps
         boxes = [f"the box of `{name}` delivers {size:,}" for name, size in alike.items()]
-        return f": {', '.join(boxes)}" if 0 < len(boxes) <= 4 else ""
+        of_maps = f": {', '.join(boxes)}" if 0 < len(boxes) <= 4 else ""
+        return of_maps + (f" (came: {awaits.came})" if awaits.came else "")
 
 
 class KernelHang(RuntimeError):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ from .limits import CORNER_BITS, MAX_RANK
 from .options import Choice, Integers, TensorMapOptions
 from .swizzle_pattern import SPAN_BYTES
 
-__all__ = ["MapPointer", "MapType", "box_extent"]
+__all__ = ["MapPointer", "MapType", "box_bytes", "box_extent"]
 
 _CPP_NAMES = {"tiled": "TiledMap", "im2col": "Im2colMap"}
 # What the header's enumerators begin with, for each option that a type states.
@@ -197,3 +198,16 @@ class MapPointer:
     """
 
     target: MapType
+
+
+def box_bytes(parameters: Iterable[tuple[str, object]]) -> dict[str, int]:
+    """What a load through each typed map delivers, in bytes, by the parameter's name, of (name, type) of all.
+
+    Examples
+    --------
+    >>> window = MapType(mode="tiled", tile_dim=(64, 128), data_type="UINT8")
+    >>> box_bytes([("a", window), ("count", "integer")])
+    {'a': 8192}
+    """
+    types = ((name, kind.target if isinstance(kind, MapPointer) else kind) for name, kind in parameters)
+    return {name: kind.tx_bytes for name, kind in types if name and isinstance(kind, MapType)}

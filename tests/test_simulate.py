@@ -337,7 +337,7 @@ DEFECTS = {
         "shared memory, of which the CTA has 0",
     ),
     "overflows": ((1, 1), (np.zeros(1, np.int32),), "fault", "stack overflow"),
-    "half_barrier": ((1, 64), (), "deadlock", "barrier 1 of the CTA, where 32 of 64 threads are missing"),
+    "half_barrier": ((1, 64), (), "deadlock", "barrier 1 of the CTA: 32 of 64 threads are missing"),
     "uninitialised": ((1, 1), (), "barrier-use", "no mbarrier has been initialised at `full` in block (0, 0, 0)"),
     "initialised_twice": (
         (1, 64),
@@ -345,7 +345,7 @@ DEFECTS = {
         "barrier-use",
         "mbarrier.init of `full` in block (0, 0, 0), which is an mbarrier already",
     ),
-    "never": ((1, 4), (768,), "deadlock", "`full`: 1 of 2 arrivals are missing and 768 of 768 expected bytes"),
+    "never": ((1, 4), (768,), "deadlock", "`full`, parity 0: 1 of its 2 arrivals is missing, 768 bytes are missing"),
     "no_such_cta": ((1, 1), (), "cluster", "CTA 7 of a cluster of 1"),
 }
 

@@ -17,7 +17,7 @@ from cuda.core import Kernel
 from .._cuda.core import CUDAError
 from ..cuda_errors import explain_error
 from ..hang import Hang, KernelHang
-from ..map_type import MapPointer, MapType
+from ..map_type import box_bytes
 from . import watchdog_memory as memory
 from .compiled import compiled_of
 from .signature import name_of, types_of
@@ -151,12 +151,7 @@ def _maps_of(kernel: Kernel) -> Mapping[str, int]:
     compiled = compiled_of(kernel)
     types = types_of(kernel) or ()
     names = compiled.parameter_names if compiled is not None and len(compiled.parameter_names) == len(types) else ()
-    maps = {}
-    for name, kind in zip(names, types, strict=False):
-        of = kind.target if isinstance(kind, MapPointer) else kind
-        if name and isinstance(of, MapType):
-            maps[name] = of.tx_bytes
-    return maps
+    return box_bytes(zip(names, types, strict=False))
 
 
 # ---- waiting ----

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..hang import BarrierWait
 from ._faults import Fault
 from ._group import Group
 from ._lanes import Lanes, as_array
@@ -99,5 +100,5 @@ class ClusterBarriers:
             slot = int(parked.lanes[0]) // self._size
             lanes = np.arange(slot * self._size, (slot + 1) * self._size)
             late = self._machine.alive[lanes] & (self._arrived_in[lanes] < self._phases[slot])
-            missing = f"the cluster's barrier, where {int(late.sum())} threads of the cluster have not arrived"
-            yield Waiting(parked, missing, "every thread of the cluster that has not ended must arrive")
+            missing = f"{int(late.sum())} threads of the cluster have not arrived"
+            yield Waiting(parked, BarrierWait("the cluster's barrier", missing))

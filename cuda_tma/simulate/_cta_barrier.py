@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..hang import BarrierWait
 from ._faults import Fault
 from ._group import Context, Group
 from ._lanes import WARP, Lanes, as_array
@@ -148,10 +149,8 @@ class CtaBarriers:
         for (cta, number), barrier in self._barriers.items():
             missing = self._needed(cta, barrier) - barrier.arrived
             for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
-                text = (
-                    f"barrier {number} of the CTA, where {missing} of {missing + barrier.arrived} threads are missing"
-                )
-                yield Waiting(parked, text, "all that it counts must come to it: see the branches before it")
+                text = f"{missing} of {missing + barrier.arrived} threads are missing"
+                yield Waiting(parked, BarrierWait(f"barrier {number} of the CTA", text))
 
 
 def _check_aligned(parked: list[Parked], number: int) -> None:

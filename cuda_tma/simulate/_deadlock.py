@@ -1,72 +1,65 @@
-"""A deadlock in words: who waits where, for what, what is missing, and what to look at."""
+"""A deadlock as a value and in words: who waits where, for what, what is missing, and what to look at."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import PurePath
 
 import numpy as np
 
+from .._launch.mangled import plain_name
+from ..hang import BarrierWait, Extents, Hang, MbarrierWait, barrier_name, waiters_of
+from ..map_type import box_bytes
 from ._faults import Fault
 from ._geometry import Geometry
+from ._rings import is_of_ring, own_place
 from ._waiting import Waiting
-from .ptx import Instruction
+from .kernel import Kernel
 
 __all__ = ["deadlock"]
 
-_MOST_LINES = 8
 
-
-def deadlock(waiting: list[Waiting], geometry: Geometry) -> Fault:
-    """What is raised where nobody can go on. Who waits alike, in several blocks, is said once.
+def deadlock(waiting: list[Waiting], geometry: Geometry, kernel: Kernel) -> Fault:
+    """What it is to be told as: of the kind, and at the place, of the wait that explains most.
 
     Parameters
     ----------
     waiting : list of Waiting
-        What explains most comes first: it gives the finding its kind and its place.
     geometry : Geometry
+    kernel : Kernel
+        Whose source says what barriers are called.
     """
-    alike = defaultdict(list)
-    for each in waiting:
-        alike[each.kind, each.missing, each.remedy, each.parked.instruction].append(each.parked.lanes)
-    lines = []
-    for (_, missing, remedy, instruction), found in alike.items():
-        who = _who(np.concatenate(found), geometry)
-        lines.append(f"{_place(instruction)}{who} for {missing}" + (f" ({remedy})" if remedy else ""))
-    shown = lines[:_MOST_LINES]
-    if len(lines) > len(shown):
-        shown.append(f"and {len(lines) - len(shown)} more")
-    kind, _, _, instruction = min(alike, key=lambda key: key[0] != "transaction-count")
-    lanes = np.concatenate([each.parked.lanes for each in waiting])
-    return Fault(kind, "no thread can go on:\n" + "\n".join(f"  {line}" for line in shown), np.sort(lanes), instruction)
+    lines = tuple(kernel.source.splitlines())
+    waits = [wait for each in waiting for wait in _waits(each, geometry, lines)]
+    maps = box_bytes((each.name, each.type) for each in kernel.parameters)
+    hang = Hang(waiters_of(waits), plain_name(kernel.name), maps)
+    first = min(waiting, key=lambda each: each.awaits.rank)
+    lanes = np.sort(np.concatenate([each.parked.lanes for each in waiting]))
+    return Fault(_kind(first), str(hang), lanes, first.parked.instruction)
 
 
-def _place(instruction: Instruction | None) -> str:
-    if instruction is None:
-        return ""
-    if not instruction.places:
-        return f"PTX line {instruction.line}: "
-    inner, outer = instruction.places[0], instruction.places[-1]
-    where = "" if inner is outer else f", by way of {outer.file.rpartition('/')[2]}:{outer.line}"
-    return f"{inner.file.rpartition('/')[2]}:{inner.line}{where}: "
+def _kind(waiting: Waiting) -> str:
+    awaits = waiting.awaits
+    is_short = isinstance(awaits, MbarrierWait) and awaits.barrier.tx_count and not awaits.barrier.pending_count
+    return "transaction-count" if is_short else "deadlock"
 
 
-def _who(lanes: np.ndarray, geometry: Geometry) -> str:
-    """``128 threads (0 to 127) in each of 4 blocks wait``."""
-    blocks, threads = geometry.blocks_and_threads(lanes)
-    if len(lanes) == 1:
-        return f"thread {threads[0]} of block {blocks[0]} waits"
-    if len(threads) * len(blocks) != len(lanes):
-        return f"{len(lanes)} threads of {len(blocks)} blocks wait"
-    where = f"of block {blocks[0]}" if len(blocks) == 1 else f"in each of {len(blocks)} blocks"
-    if len(threads) == 1:
-        return f"thread {threads[0]} {where} waits"
-    return f"{len(threads)} threads ({_ranges(threads)}) {where} wait"
-
-
-def _ranges(numbers: tuple[int, ...]) -> str:
-    """``0 to 31, 64``."""
-    starts = [i for i, n in enumerate(numbers) if i == 0 or n != numbers[i - 1] + 1]
-    parts = []
-    for first, after in zip(starts, [*starts[1:], len(numbers)], strict=True):
-        parts.append(str(numbers[first]) if after == first + 1 else f"{numbers[first]} to {numbers[after - 1]}")
-    return ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")
+def _waits(
+    waiting: Waiting, geometry: Geometry, lines: tuple[str, ...]
+) -> Iterator[tuple[str, MbarrierWait | BarrierWait, Extents, set[int]]]:
+    """Of each CTA: place, barrier, block and threads."""
+    lanes, instruction = waiting.parked.lanes, waiting.parked.instruction
+    place = own_place(instruction)
+    where = (
+        f"{PurePath(place.file).name}:{place.line}" if place else f"PTX line {instruction.line if instruction else 0}"
+    )
+    awaits = waiting.awaits
+    if isinstance(awaits, MbarrierWait):
+        is_ring = instruction is not None and is_of_ring(instruction)
+        name = barrier_name(lines, place.line, waiting.side if is_ring else "") if place else ""
+        awaits = replace(awaits, name=name or awaits.name, stage=awaits.stage if is_ring else None)
+    ctas = geometry.cta_of_lane[lanes]
+    for cta in np.unique(ctas):
+        threads = geometry.thread_of_lane[lanes[ctas == cta]]
+        yield where, awaits, geometry.block_index(int(cta)), set(threads.tolist())

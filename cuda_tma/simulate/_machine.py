@@ -10,7 +10,6 @@ import numpy as np
 from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
-from ._deadlock import deadlock
 from ._dependents import Dependents
 from ._faults import Fault
 from ._geometry import Geometry
@@ -23,7 +22,7 @@ from ._program import Code, Program
 from ._progress import Progress
 from ._registers import RegisterFile
 from ._scheduler import Scheduler
-from ._waiting import Waiting
+from ._waiting import Stuck, Waiting
 from ._warp_sync import WarpSync
 
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
@@ -181,7 +180,7 @@ class Machine:
             self._slept += _STALL_NANOSECONDS << self._stalls
             self._stalls += 1
             return True
-        raise deadlock([*self.waiting()], self.geometry)
+        raise Stuck([*self.waiting()])
 
     def waiting(self) -> Iterator[Waiting]:
         """Everyone who waits, and for what."""

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..barrier import Barrier
+from ..hang import MbarrierWait
 from ._faults import Fault
 from ._group import Group
 from ._lanes import Lanes, as_array
 from ._observe import tell
 from ._program import YIELD, Outcome
+from ._rings import ring_places
 from ._waiting import Parked, Waiting
+from .ptx import Instruction
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -48,6 +52,8 @@ class Mbarrier:
         Bytes that the present phase was told to expect.
     came : list of (int, str)
         Bytes that came in it, and by what.
+    made : Instruction or None
+        Its ``mbarrier.init``.
     """
 
     count: int
@@ -56,7 +62,13 @@ class Mbarrier:
     phase: int = 0
     expected: int = 0
     came: list[tuple[int, str]] = field(default_factory=list)
+    made: Instruction | None = None
     parked: list[Parked] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Barrier:
+        """Its state, as hardware's are told."""
+        return Barrier(self.phase & 1, self.pending, self.count, self.tx)
 
     @property
     def word(self) -> int:
@@ -84,7 +96,7 @@ class Mbarriers:
 
     # ---- from their making to their end ----
 
-    def init(self, position: int, count: int) -> None:
+    def init(self, position: int, count: int, made: Instruction | None = None) -> None:
         """``mbarrier.init``."""
         if not 1 <= count <= _MOST:
             raise Fault("barrier-use", f"mbarrier.init with a count of {count}; it must be 1 to {_MOST}")
@@ -96,7 +108,7 @@ class Mbarriers:
                 f"mbarrier.init of {self.name(position)}, which is an mbarrier already, {state}: let one thread do it, "
                 "once, or mbarrier.inval it before (PTX ISA, mbarrier.init: otherwise the behaviour is undefined)",
             )
-        self._barriers[position] = Mbarrier(count, count)
+        self._barriers[position] = Mbarrier(count, count, made=made)
         self._write(position)
 
     def invalidate(self, position: int) -> None:
@@ -209,34 +221,24 @@ class Mbarriers:
 
     def waiting(self) -> Iterator[Waiting]:
         """For a report."""
+        pitch = self._machine.memory.shared_pitch
+        made = {position: barrier.made for position, barrier in self._barriers.items() if barrier.made is not None}
+        rings = ring_places(made, pitch)
         for position, barrier in self._barriers.items():
+            if not barrier.parked:
+                continue
+            stage, side = rings.get(position, (None, ""))
+            name = f"the mbarrier {self._machine.program.shared_name(position % pitch)}"
+            awaits = MbarrierWait(
+                name, stage, barrier.phase & 1, barrier.counts, barrier.expected or None, _came(barrier.came)
+            )
             for parked in barrier.parked:
-                name = self._machine.program.shared_name(position % self._machine.memory.shared_pitch)
-                kind = "deadlock" if barrier.pending or not barrier.tx else "transaction-count"
-                yield Waiting(
-                    parked, f"phase {barrier.phase} of the mbarrier {name}: {_state(barrier)}", _remedy(barrier), kind
-                )
+                yield Waiting(parked, awaits, side)
 
 
-def _state(barrier: Mbarrier) -> str:
-    """What a phase lacks."""
-    parts = []
-    if barrier.pending:
-        parts.append(f"{barrier.pending} of {barrier.count} arrivals are missing")
-    if barrier.tx > 0:
-        parts.append(f"{barrier.tx} of {barrier.expected} expected bytes have not come")
-    if barrier.tx < 0:
-        parts.append(f"{-barrier.tx} bytes more than the expected {barrier.expected} have come")
-    return " and ".join(parts)
-
-
-def _remedy(barrier: Mbarrier) -> str:
-    copies = Counter(barrier.came)
-    fed = ", ".join(
-        f"{count} x {size} by {by}" if count > 1 else f"{size} by {by}" for (size, by), count in copies.items()
+def _came(came: list[tuple[int, str]]) -> str:
+    """``2 x 8,192 by the load at gemm.cu:61``."""
+    copies = Counter(came).items()
+    return ", ".join(
+        f"{count} x {size:,} by {by}" if count > 1 else f"{size:,} by {by}" for (size, by), count in copies
     )
-    if barrier.pending == barrier.count and not barrier.expected and not barrier.came:
-        return "nothing has happened in this phase: see the parity of the wait, and who should arrive"
-    if barrier.tx:
-        return f"bytes came: {fed or 'none'}; expect what the copies deliver"
-    return "as many arrivals must come in each phase as mbarrier.init said"

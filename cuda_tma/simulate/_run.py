@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from ._deadlock import deadlock
 from ._faults import Fault
 from ._geometry import Geometry
 from ._global_memory import GlobalMemory, Segment
@@ -13,6 +14,7 @@ from ._lanes import as_array
 from ._machine import Machine, Settings
 from ._observe import Observer
 from ._spaces import GRID_WORKSPACE, PARAM_WINDOW
+from ._waiting import Stuck
 from .config import Config
 from .findings import Finding, Report
 from .kernel import Kernel
@@ -53,7 +55,7 @@ class Running:
         geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
         parameters = Segment(PARAM_WINDOW, block, "the kernel's parameters", writeable=False)
         self.machine = Machine(kernel.program, geometry, memory, parameters, dynamic_bytes, settings, observer)
-        self._memory, self._segments = memory, [parameters]
+        self._kernel, self._memory, self._segments = kernel, memory, [parameters]
         self._faults: tuple[Finding, ...] = ()
         if config.is_cooperative:
             _check_resident(geometry, settings)
@@ -68,6 +70,9 @@ class Running:
             try:
                 self.machine.run(until)
             except Fault as fault:
+                self._faults = (_finding(fault, self.machine),)
+            except Stuck as stuck:
+                fault = deadlock(stuck.waiting, self.machine.geometry, self._kernel)
                 self._faults = (_finding(fault, self.machine),)
 
     def report(self) -> Report:

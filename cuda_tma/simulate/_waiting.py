@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..hang import BarrierWait, MbarrierWait
 from ._group import Context
 from .ptx import Instruction
 
-__all__ = ["Parked", "Waiting"]
+__all__ = ["Parked", "Stuck", "Waiting"]
 
 
 @dataclass(slots=True)
@@ -30,20 +31,31 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Some parked lanes, and in words what is missing.
+    """Some parked lanes, and what they wait for.
 
     Attributes
     ----------
     parked : Parked
-    missing : str
+    awaits : MbarrierWait or BarrierWait
         The same for all CTAs that wait alike: blocks are not named in it.
-    remedy : str
-        What to look at.
-    kind : str
-        Of the finding.
+    side : str
+        Of an mbarrier in a ``Pipeline``: "full" or "empty".
     """
 
     parked: Parked
-    missing: str
-    remedy: str = ""
-    kind: str = "deadlock"
+    awaits: MbarrierWait | BarrierWait
+    side: str = ""
+
+
+class Stuck(Exception):
+    """Raised where nobody can go on.
+
+    Parameters
+    ----------
+    waiting : list of Waiting
+        Everyone who waits.
+    """
+
+    def __init__(self, waiting: list[Waiting]):
+        super().__init__(f"{len(waiting)} groups of threads wait")
+        self.waiting = waiting

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..hang import BarrierWait
 from ._faults import Fault
 from ._group import Group
 from ._lanes import WARP, WARPGROUP, Lanes, as_array, selected
@@ -111,8 +112,9 @@ class WarpSync:
     def waiting(self) -> Iterator[Waiting]:
         """For a report."""
         for parked in (*self._parked, *self._met):
-            text = "other threads of their warps, which do not come to this instruction"
-            yield Waiting(parked, text, "see the branches before it, and the mask")
+            missing = "they do not come to this instruction"
+            cause = "threads that meet in a warp must all come: see the branches before it, and the mask"
+            yield Waiting(parked, BarrierWait("other threads of their warps", missing, cause))
 
 
 def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WHOLE, width: int = WARP) -> Outcome:

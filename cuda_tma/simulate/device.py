@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .._launch.mangled import parameter_types, plain_name
-from .._launch.nvrtc import compile_source
+from .._launch.nvrtc import request
+from .._launch.nvrtc import run as run_compiler
 from ..compute_capability import parse_compute_capability
 from ..map_type import MapType
 from ._arguments import parameter_block
@@ -120,9 +121,8 @@ class Device:
         UnsupportedInstruction
             If its PTX has one that is not known.
         """
-        compiled = compile_source(
-            source, name, target=self.target, defines=defines, options=options, constants=constants
-        )
+        asked = request(source, name, target=self.target, defines=defines, options=options, constants=constants)
+        compiled = run_compiler(asked)
         return kernel_of(
             compiled.ptx,
             self._program(compiled.ptx, compiled.lowered_name),
@@ -130,6 +130,7 @@ class Device:
             compiled.parameter_names,
             compiled.dynamic_shared_bytes,
             compiled.constants,
+            asked.source,
         )
 
     def load(self, ptx: str | os.PathLike[str], name: str) -> Kernel:

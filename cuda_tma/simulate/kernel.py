@@ -27,12 +27,15 @@ class Kernel:
         What :func:`cuda_tma.parameters_of` says of a kernel on a GPU: types and names, where C++ is known.
     program : Program
         What runs.
+    source : str
+        The C++; empty for a kernel of PTX.
     """
 
     name: str
     ptx: str = field(repr=False)
     parameters: KernelParameters
     program: Program = field(repr=False)
+    source: str = field(default="", repr=False)
 
     @property
     def cluster(self) -> tuple[int, int, int] | None:
@@ -60,6 +63,7 @@ def kernel_of(
     names: tuple[str, ...] = (),
     dynamic_shared_bytes: int = 0,
     constants: Mapping[str, int] = MappingProxyType({}),
+    source: str = "",
 ) -> Kernel:
     """A kernel, with what is known of its parameters beside their sizes and offsets."""
     declared = program.entry.function.params
@@ -70,4 +74,4 @@ def kernel_of(
     parameters = tuple(KernelParameter(name, of, v.offset, v.size_bytes) for name, of, v in given)
     name = program.entry.name
     known = KernelParameters(name, parameters, program.static_shared_bytes, dynamic_shared_bytes, constants)
-    return Kernel(name, ptx, known, program)
+    return Kernel(name, ptx, known, program, source)

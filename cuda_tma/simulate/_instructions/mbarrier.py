@@ -54,7 +54,8 @@ def _with_value(act: Callable[[Group, int, int], None]) -> Callable[[Binder], St
 
 @instruction("mbarrier.init", section=SECTION.format("init"))
 def init(binder: Binder) -> Step:
-    return _with_value(lambda group, position, value: group.machine.mbarriers.init(position, value))(binder)
+    by = binder.instruction
+    return _with_value(lambda group, position, value: group.machine.mbarriers.init(position, value, by))(binder)
 
 
 @instruction("mbarrier.expect_tx", section=SECTION.format("expect_tx"))

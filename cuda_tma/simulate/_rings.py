@@ -1,0 +1,68 @@
+"""Which stage of a ``cuda_tma::Pipeline`` an mbarrier is: told by who initialised it, and where it lies among these."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import NamedTuple
+
+from .ptx import Instruction, Place
+
+__all__ = ["RingPlace", "is_of_ring", "own_place", "ring_places"]
+
+_INIT = re.compile(r"8cuda_tma8PipelineILi(\d+)EE4initE")
+_ANY = "8cuda_tma8PipelineILi"
+
+
+class RingPlace(NamedTuple):
+    """``side`` is "full" or "empty"."""
+
+    stage: int
+    side: str
+
+
+def ring_places(made: Mapping[int, Instruction], pitch: int) -> dict[int, RingPlace]:
+    """Of each barrier of a Pipeline, by its byte in `Memory.shared`.
+
+    One has its full barriers before the empty ones (pipeline.cuh), and init() of one place makes all of them.
+
+    Parameters
+    ----------
+    made : mapping of int to Instruction
+        The ``mbarrier.init`` of each barrier.
+    pitch : int
+        Bytes of a CTA in `Memory.shared`.
+    """
+    rings: dict[tuple[int, int, Place | None], list[int]] = defaultdict(list)
+    for position in sorted(made):
+        if found := _initialised(made[position]):
+            count, made_at = found
+            rings[position // pitch, count, made_at].append(position)
+    places = {}
+    for (_, count, _), positions in rings.items():
+        for number, position in enumerate(positions):
+            side, stage = divmod(number % (2 * count), count)
+            places[position] = RingPlace(stage, ("full", "empty")[side])
+    return places
+
+
+def _initialised(instruction: Instruction) -> tuple[int, Place | None] | None:
+    """By Pipeline::init: of how many stages, and from where."""
+    for index, place in enumerate(instruction.places):
+        if place.function and (found := _INIT.search(place.function)):
+            return int(found[1]), (*instruction.places, None)[index + 1]
+    return None
+
+
+def is_of_ring(instruction: Instruction) -> bool:
+    """Whether it stands in a function of a Pipeline."""
+    return any(_ANY in (place.function or "") for place in instruction.places)
+
+
+def own_place(instruction: Instruction | None) -> Place | None:
+    """Where it stands in what is not one of cuda_tma's headers; or else in the outermost of them."""
+    places = instruction.places if instruction else ()
+    own = (place for place in places if PurePath(place.file).parent.name != "cuda_tma")
+    return next(own, places[-1] if places else None)

@@ -1,0 +1,249 @@
+"""A kernel that does not end, told: the planted ones on the simulator, records as a GPU writes them, and the words."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import cuda_tma
+from cuda_tma import Barrier, BarrierWait, Hang, KernelHang, MbarrierWait, Waiter, encode_barrier, simulate
+from cuda_tma._launch import watchdog_memory as memory
+from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma.hang import barrier_name, waiters_of
+
+from .gpu.planted_hangs import PLANTED, ROWS, WIDTH
+from .test_header import FOLDER
+
+NAMES = [planted.name for planted in PLANTED]
+
+
+# ---- on the simulator ----
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    return simulate.Device()
+
+
+def launched(gpu, planted):
+    values, out = np.zeros((ROWS, WIDTH), np.uint8), np.zeros(planted.cluster, np.int32)
+    is_typed = planted.box_rows == ROWS
+    given = values if is_typed else gpu.create_tensor_map(values, box_dim=(planted.box_rows, WIDTH))
+    config = simulate.Config(grid=1, block=64, cluster=planted.cluster)
+    report = gpu.launch(config, gpu.compile(planted.source, "hang"), given, out)
+    return report.findings
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=NAMES)
+def test_the_simulator_tells_each(gpu, planted):
+    """In the words that tests/gpu/test_hang.py wants of hardware; in brackets also what came, which it alone knows."""
+    first = launched(gpu, planted)[0]
+    assert first.kind == planted.finding
+    if planted.ends == "fault":
+        assert "CUDA_ERROR_ILLEGAL_INSTRUCTION" in first.message
+        return
+    told = [re.sub(r" \(came: .*\)$", "", line.strip()) for line in first.message.splitlines()]
+    assert told[0] == "no thread of kernel hang can go on:"
+    assert set(planted.report) <= set(told[1:])
+    assert told[-1] == f"probable cause: {planted.cause}"
+
+
+def test_what_came_is_told_where_it_is_known(gpu):
+    message = launched(gpu, PLANTED[NAMES.index("too many bytes expected")])[0].message
+    assert "the box of `map` delivers 8,192 (came: 8,192 by the load at hang.cu:" in message
+
+
+def test_each_planted_kernel_compiles_with_a_watchdog():
+    for planted in PLANTED:
+        compiled = compile_source(planted.source, "hang", target="sm_90a", defines={"CUDA_TMA_WATCHDOG_MS": 200})
+        assert compiled.cubin and "cuda_tma_watchdog" in compiled.ptx
+
+
+# ---- what a GPU writes ----
+
+
+def test_the_layout_is_the_header_s():
+    text = (FOLDER / "watchdog.cuh").read_text()
+    body = re.search(r"struct WatchdogRecord \{\n(.*?)\n\};", text, re.DOTALL)[1]
+    fields = [
+        name for line in body.splitlines() for name in re.findall(r"(\w+)(?:\[\d+\])?[,;]", line.partition("//")[0])
+    ]
+    assert fields == list(memory.RECORD.names)
+    assert memory.RECORD.itemsize == 128 and memory.HEAD.itemsize == 128 and memory.NOTE.itemsize == 32
+    assert f"notes[{memory.NOTES // 64} * 64]" in text
+    source = "#define CUDA_TMA_WATCHDOG_MS 1\n#include <cuda_tma/tma.cuh>\nusing namespace cuda_tma;\n"
+    sizes = {"record": "sizeof(WatchdogRecord)", "note": "sizeof(WatchdogNote)", "head": "sizeof(WatchdogBuffer)"}
+    sizes |= {"notes": "__builtin_offsetof(Watchdog, notes)", "hung": "__builtin_offsetof(Watchdog, hung_grid)"}
+    compiled = compile_source(f"{source}__global__ void k() {{}}", "k", target="compute_90", constants=sizes)
+    assert compiled.constants == {"record": 128, "note": 32, "head": 256, "notes": memory.NOTES_OFFSET, "hung": 16}
+
+
+def record(**fields):
+    """One that a warp wrote which waits at line 2 for what another kernel calls a ring."""
+    made = np.zeros(1, memory.RECORD)
+    given = {"module": 7, "grid": 1, "lanes": 0xFFFFFFFF, "line": 2, "file": b"k.cu", "is_whole": 1, "address": 0x408}
+    for name, value in (given | fields).items():
+        made[name] = value
+    return made
+
+
+WATCHED = memory.Watched("gemm", "k.cu", ("", "shared.ring.wait(at);"), {"a_map": 32768, "b_map": 16384})
+SHORT = encode_barrier(Barrier(1, 0, 1, 16384))
+
+
+def test_records_become_a_report():
+    """The issue's own sentence."""
+    of_ring = {"word": SHORT, "parity": 1, "stage_of": 1, "stage": 2, "expected_bytes": 49152, "block": (3, 0, 0)}
+    records = np.concatenate([record(warp=warp, **of_ring) for warp in (2, 0, 3, 1)])
+    (hang,) = memory.hangs_of(records, {7: WATCHED})
+    assert str(hang) == (
+        "no thread of kernel gemm can go on:\n"
+        "  block (3, 0): warps 0 to 3 wait at k.cu:2 for stage 2 of `shared.ring.full`, parity 1: its one arrival "
+        "came, 16,384 of 49,152 bytes are missing: the box of `b_map` delivers 16,384\n"
+        "probable cause: expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller"
+    )
+
+
+def test_a_source_that_is_not_known_has_addresses():
+    (hang,) = memory.hangs_of(record(word=SHORT, file=b"other.cuh", stage_of=2, lanes=0b101), {7: WATCHED})
+    assert "block (0, 0): threads 0, 2 wait at other.cuh:2 for stage 0 of the empty mbarrier at 0x408 of" in str(hang)
+    (hang,) = memory.hangs_of(record(word=SHORT, line=0, file=b"", lanes=1), {})
+    assert "  block (0, 0): thread 0 waits for the mbarrier at 0x408 of shared memory, parity 0: its one" in str(hang)
+
+
+def test_launches_are_told_apart_and_half_a_record_is_none():
+    records = np.concatenate([record(grid=2, word=SHORT), record(grid=1, word=SHORT), record(grid=2, is_whole=0)])
+    first, second = memory.hangs_of(records, {7: WATCHED}, ("the context is lost",))
+    assert len(first.waiters) == len(second.waiters) == 1
+    assert str(first).endswith("\nthe context is lost")
+    assert memory.hangs_of(records[:0], {}) == ()
+
+
+def test_bytes_that_several_arrivals_announce_are_not_known():
+    (hang,) = memory.hangs_of(record(word=encode_barrier(Barrier(0, 0, 2, 64)), expected_bytes=128), {7: WATCHED})
+    assert "its 2 arrivals came, 64 bytes are missing" in str(hang)
+
+
+def note(**fields):
+    made = np.zeros(1, memory.NOTE)
+    given = {"file": 9, "place": 1 << 31 | 1 << 20 | 12, "packed": 128 | 1 << 11, "lanes": 0xFFFFFFFF}
+    for name, value in (given | fields).items():
+        made[name] = value
+    return made
+
+
+def test_notes_become_a_report():
+    notes = np.concatenate([note(), note(packed=128 | 2 << 11), note(place=1 << 31 | 255 << 20 | 9, packed=5 << 16)])
+    hang = memory.stuck(notes, WATCHED, {9: "/far/away/k.cu"}.__getitem__, ("it still runs",))
+    assert str(hang) == (
+        "no thread of kernel gemm can go on:\n"
+        "  block (0, 0): warps 1 to 2 wait at k.cu:12 for barrier 1 of the CTA: 64 of 128 threads are missing\n"
+        "  block (0, 0, 5): warp 0 waits at k.cu:9 for the cluster's barrier: not all threads of the cluster have "
+        "arrived\n"
+        "probable cause: all that it counts must come to it: see its count, and the branches before it\n"
+        "it still runs"
+    )
+    hang = memory.stuck(note(place=1 << 31 | 12, packed=0, file=0), WATCHED, str, ())
+    assert "warp 0 waits for barrier 0 of the CTA: not all of its threads have come" in str(hang)
+
+
+# ---- words ----
+
+STATES = {
+    (0, 1, 1, 0, None): ("its one arrival is missing", "nothing has happened"),
+    (0, 0, 1, 16, 16): ("its one arrival came, 16 of 16 bytes are missing", "no copy has brought anything"),
+    (0, 0, 1, 16, 48): ("its one arrival came, 16 of 48 bytes are missing", "expect_tx says more bytes"),
+    (0, 0, 1, 16, None): ("its one arrival came, 16 bytes are missing", "expect_tx says more bytes"),
+    (0, 0, 1, -1600, 32): ("its one arrival came, 1,600 bytes more than the 32 expected came", "says fewer bytes"),
+    (0, 1, 1, -16, None): ("its one arrival is missing, 16 bytes more than expected came", "nobody has arrived who"),
+    (0, 2, 4, 0, None): ("2 of its 4 arrivals are missing", "init() said that 4 arrive in each phase, and 2 did"),
+    (0, 1, 4, 0, None): ("1 of its 4 arrivals is missing", "init() said that 4 arrive in each phase, and 3 did"),
+    (0, 4, 4, 0, None): ("none of its 4 arrivals came", "nothing has happened"),
+    (0, 0, 4, 16, 64): ("its 4 arrivals came, 16 of 64 bytes are missing", "expect_tx says more bytes"),
+    (0, 1, 4, 16, 64): ("1 of its 4 arrivals is missing, 16 bytes are missing", "expect_tx() alone is no arrival"),
+}
+
+
+@pytest.mark.parametrize(("counts", "said"), STATES.items(), ids=str)
+def test_what_a_barrier_s_counts_say(counts, said):
+    *fields, expected = counts
+    wait = MbarrierWait("`full`", None, 0, Barrier(*fields), expected)
+    assert wait.state == said[0] and said[1] in wait.cause
+
+
+def test_the_wait_that_explains_most_gives_the_cause():
+    nothing = MbarrierWait("`empty`", 0, 0, Barrier(0, 1, 1, 0))
+    some = MbarrierWait("`done`", None, 0, Barrier(0, 1, 2, 0))
+    bytes_ = MbarrierWait("`full`", 0, 0, Barrier(0, 0, 1, 64))
+    hardware = BarrierWait("barrier 1 of the CTA", "64 of 128 threads are missing")
+    in_order = [bytes_, some, hardware, nothing]
+    for first in range(len(in_order)):
+        waits = [("k.cu:1", awaits, (0, 0, 0), {32 * at}) for at, awaits in enumerate(in_order[first:])]
+        hang = Hang(waiters_of(waits[::-1]))
+        assert hang.cause == in_order[first].cause
+        assert hang.first.awaits == in_order[first]
+
+
+def test_two_who_wait_for_each_other():
+    sides = [MbarrierWait(f"`ring.{side}`", 1, 0, Barrier(0, 1, 1, 0)) for side in ("full", "empty")]
+    waits = [("", each, (0, 0, 0), {index}) for index, each in enumerate(sides)]
+    assert "each waits for the other" in Hang(waiters_of(waits)).cause
+    assert "nothing has happened" in Hang(waiters_of(waits[:1])).cause
+
+
+def test_who_waits_alike_is_said_once():
+    wait = MbarrierWait("`full`", None, 0, Barrier(0, 1, 1, 0))
+    waits = [("k.cu:1", wait, (x, y, 0), {*range(64)}) for y in range(2) for x in (1, 0)]
+    waits += [("k.cu:1", wait, (5, 0, 0), {*range(33)}), ("k.cu:2", wait, (6, 0, 0), {64, 66, 68, 70, 72})]
+    text = str(Hang(waiters_of(waits)))
+    assert "  blocks (0, 0) to (1, 1), 4 in all: warps 0 to 1 wait at k.cu:1 for `full`" in text
+    assert "  block (5, 0): threads 0 to 32 wait at k.cu:1" in text
+    assert "  block (6, 0): threads 64, 66, 68, 70, ... wait at k.cu:2" in text
+
+
+def test_a_long_report_is_cut():
+    wait = BarrierWait("the cluster's barrier", "nobody came")
+    waits = [(f"k.cu:{line}", wait, (0, 0, 0), {line}) for line in range(12)]
+    assert str(Hang(waiters_of(waits))).splitlines()[-2] == "  and 4 more"
+
+
+def test_nobody_is_known_to_wait():
+    assert str(Hang((), limits=("the records are lost",))) == "no thread can go on:\nthe records are lost"
+
+
+def test_the_error_is_copied_and_pickled():
+    hang = Hang((Waiter(((0, 0, 0),), (0,), "k.cu:1", BarrierWait("barrier 0 of the CTA", "31 are missing")),), "k")
+    error = KernelHang((hang,))
+    for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert str(other) == str(error) == str(hang) and other.hangs == (hang,)
+    assert isinstance(error, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("line", "side", "name"),
+    [
+        ("full.wait(0);", "", "`full`"),
+        ("    if (x) shared->ring[1].wait(at);  // other.wait(1)", "full", "`shared->ring[1].full`"),
+        ("Barrier& b = shared.ring.acquire(at, shared.a[0]);", "empty", "`shared.ring.empty`"),
+        ("accumulate<CLUSTER>(sums, shared.ring, at, k_tiles, multiply);", "full", "`shared.ring.full`"),
+        ("while (!done.try_wait(0)) continue;", "", "`done`"),
+        ("a.wait(0); b.wait(0);", "", ""),
+        ("WAIT(full);", "", ""),
+    ],
+)
+def test_what_the_source_calls_a_barrier(line, side, name):
+    assert barrier_name(["", line], 2, side) == name
+    assert barrier_name([], 2, side) == ""
+
+
+# ---- doors ----
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, True, "500", 10**10])
+def test_a_deadline_that_is_none(given):
+    with pytest.raises(ValueError, match=r"watchdog_ms=.*; give milliseconds, 1 to 1000000000"):
+        cuda_tma.compile('extern "C" __global__ void k() {}', "k", watchdog_ms=given)
