@@ -99,7 +99,7 @@ class MbarrierWait:
     def rank(self) -> int:
         """How much it explains: bytes more than some arrivals, and these more than nothing at all."""
         missing, count = self.barrier.pending_count, self.barrier.expected_count
-        return 0 if self.barrier.tx_count else 1 if missing < count else 3
+        return 0 if self.barrier.tx_count else 1 if missing < count else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class BarrierWait:
     name: str
     missing: str
     cause: str = "all that it counts must come to it: see its count, and the branches before it"
-    rank: int = 2
+    rank: int = 3  # last: who waits so, mostly waits for threads that wait elsewhere
 
     def __str__(self) -> str:
         return f"{self.name}: {self.missing}"
@@ -211,8 +211,8 @@ class Hang:
         if not self.waiters:
             return ""
         first = self.first.awaits
-        idle = [each.awaits for each in self.waiters if isinstance(each.awaits, MbarrierWait) and each.awaits.rank == 3]
-        if first.rank == 3 and len({(each.name, each.stage) for each in idle}) > 1:
+        idle = [each.awaits for each in self.waiters if isinstance(each.awaits, MbarrierWait) and each.awaits.rank == 2]
+        if first.rank == 2 and len({(each.name, each.stage) for each in idle}) > 1:
             return "each waits for the other, and neither has arrived: their stages or parities are out of step"
         return first.cause
 

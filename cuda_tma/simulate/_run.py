@@ -72,8 +72,8 @@ class Running:
             except Fault as fault:
                 self._faults = (_finding(fault, self.machine),)
             except Stuck as stuck:
-                fault = deadlock(stuck.waiting, self.machine.geometry, self._kernel)
-                self._faults = (_finding(fault, self.machine),)
+                told = deadlock(stuck.waiting, self.machine.geometry, self._kernel)
+                self._faults = (_finding(told, self.machine),)
 
     def report(self) -> Report:
         """What it came to."""
