@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from ._observe import Observer, tell
 from ._program import Code, Program
 from ._progress import Progress
 from ._registers import RegisterFile
+from ._repetition import Repetition
 from ._scheduler import Scheduler
 from ._waiting import Stuck, Waiting
 from ._warp_sync import WarpSync
@@ -99,6 +100,7 @@ class Machine:
         self.heap: dict[int, Segment] = {}  # what malloc gave, by address
         self._registers: dict[tuple[Code, int], RegisterFile] = {}
         self._registers_bytes = 0
+        self._repetition = Repetition(self)
         self._next_cluster = 0
         self._stalls = 0
         self._slept = 0
@@ -116,6 +118,10 @@ class Machine:
                     "fault", f"stack overflow: calls are {depth} deep; the recursion is too deep, or does not end"
                 )
         return found
+
+    def registers(self) -> Iterable[RegisterFile]:
+        """Those of all functions that have been called."""
+        return self._registers.values()
 
     # ---- time ----
 
@@ -165,22 +171,34 @@ class Machine:
         """One step of the whole; False at the end."""
         if self.scheduler:
             if self.scheduler.turn():  # time passes for those who only look whether something has happened
-                self._place_clusters()
-                self.engine.complete_one()
+                changed = self._place_clusters()
+                if not (self.engine.complete_one() or changed):
+                    self._check_repetition()
             elif self._many_have_ended():
                 self._place_clusters()
             self.engine.maybe_complete()
             return True
         return self._place_clusters() or self.engine.complete_one() or self._wait_in_vain()
 
+    def _check_repetition(self) -> None:
+        """Grids before this one, which could still change memory, stand still while it runs."""
+        if not self.dependents.is_held and self._repetition.found() and not self._time_passes():
+            raise self._repetition.fault()
+
     def _wait_in_vain(self) -> bool:
         if self.dependents.waits or not self.alive.any():
             return False
-        if self._stalls < _MOST_STALLS and self.mbarriers.time_out():
-            self._slept += _STALL_NANOSECONDS << self._stalls
-            self._stalls += 1
+        if self._time_passes():
             return True
         raise Stuck([*self.waiting()])
+
+    def _time_passes(self) -> bool:
+        """Let those go on who wait for an mbarrier, but not for ever; False if there are none, or have been often."""
+        if self._stalls >= _MOST_STALLS or not self.mbarriers.time_out():
+            return False
+        self._slept += _STALL_NANOSECONDS << self._stalls
+        self._stalls += 1
+        return True
 
     def waiting(self) -> Iterator[Waiting]:
         """Everyone who waits, and for what."""

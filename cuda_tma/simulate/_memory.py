@@ -77,6 +77,14 @@ class Memory:
             return [*self._global(lanes, addresses + WINDOWS[space], size_bytes, writes)]
         return [*self._generic(lanes, addresses, size_bytes, writes)]
 
+    def writeable(self) -> Iterator[np.ndarray]:
+        """All bytes that a kernel can change."""
+        yield self.shared.bytes
+        yield self._local.bytes
+        for segment in self.all_global:
+            if segment.writeable:
+                yield segment.bytes
+
     def in_shared(
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, alignment: int = 8
     ) -> np.ndarray:

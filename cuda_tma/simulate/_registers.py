@@ -62,7 +62,12 @@ class RegisterFile:
         self.parameters = np.zeros((lanes, parameter_bytes), np.uint8)
 
     @property
+    def memory(self) -> list[np.ndarray]:
+        """All that it holds, once."""
+        owned = {id(view.base): view for view in self.views}
+        return [*owned.values(), self.carry, self.parameters]
+
+    @property
     def size_bytes(self) -> int:
         """What it takes of this machine's memory."""
-        owned = {id(view.base): view.nbytes for view in self.views}
-        return sum(owned.values()) + self.carry.nbytes + self.parameters.nbytes
+        return sum(part.nbytes for part in self.memory)

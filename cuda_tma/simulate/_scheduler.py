@@ -57,6 +57,11 @@ class Scheduler:
         if context is self._running and pc > self._pc:
             self._stop = min(self._stop, pc)
 
+    def standing(self) -> list[tuple[Context, int, np.ndarray]]:
+        """Who can run: a function, the place in it, and the lanes there; the last are those who ran last."""
+        everyone = ((*key, np.sort(np.concatenate(waiting))) for key, waiting in self._ready.items())
+        return [*everyone]
+
     def turn(self) -> bool:
         """Run one group until it waits, meets another, or has had its turn; True if it was made to stop."""
         key, lanes = self._choose()

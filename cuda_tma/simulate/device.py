@@ -223,7 +223,7 @@ class Device:
             Of the random order: the same seed gives the same run.
         max_steps : int
             After so many steps, of groups of threads, the kernel is taken not to end: a finding of kind
-            ``"no-progress"``.
+            ``"no-progress"``. A loop that changes nothing any more is found long before.
 
         Returns
         -------

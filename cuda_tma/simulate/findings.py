@@ -31,7 +31,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "barrier-divergence": "threads that should meet name different barriers or counts, part where a warp goes as "
         "one, or are not in the mask that they name",
         "cluster": "a CTA that the cluster does not have",
-        "no-progress": "the kernel has not ended after as many steps as it was given",
+        "no-progress": "a loop does not end: it changes nothing any more, or takes more steps than it was given",
         "fault": "any other way to end the context: trap, a failed assertion, stack overflow",
     }
 )
