@@ -1,0 +1,84 @@
+"""What is said of errors and of barriers, on hardware: in children, as a fault takes its context along."""
+
+import subprocess
+import sys
+
+from cuda_tma.barrier import Barrier
+
+FAULT = """
+import cuda_tma
+from cuda import core
+
+device = cuda_tma.Device(0)
+device.set_current()
+stream = device.create_stream()
+source = 'extern "C" __global__ void wild(int* p) { *p = 1; }'
+kernel = core.Program(source, "c++", core.ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("wild")
+config = core.LaunchConfig(grid=1, block=1)
+buffer = device.allocate(1 << 16, stream=stream)
+descriptor = cuda_tma.create_tensor_map(buffer, box_dim=(64,))
+stream.sync()
+cuda_tma.launch(stream, config, kernel, 0x7F0000000000)
+try:
+    stream.sync()
+except Exception as error:
+    print(error)
+for call in (
+    lambda: cuda_tma.create_tensor_map(buffer, box_dim=(64,)),
+    lambda: cuda_tma.launch(stream, config, kernel, 0x7F0000000000),
+):
+    try:
+        call()
+        print("accepted")
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+print("done", flush=True)
+import os
+os._exit(0)
+"""
+WORD = """
+import numpy as np
+import cuda_tma
+from cuda import core
+from cuda.bindings import driver
+
+source = '''
+#include <cuda_tma/barrier.cuh>
+extern "C" __global__ void kernel(unsigned long long* out) {
+    __shared__ cuda_tma::Barrier barrier;
+    barrier.init(5);
+    barrier.arrive(2);
+    barrier.arrive_expect_tx(4096);
+    barrier.invalidate();
+    *out = *reinterpret_cast<volatile unsigned long long*>(&barrier);
+}
+'''
+device = cuda_tma.Device(0)
+device.set_current()
+stream = device.create_stream()
+kernel = cuda_tma.compile(source, "kernel", cache=False)
+buffer = device.allocate(8, stream=stream)
+cuda_tma.launch(stream, core.LaunchConfig(grid=1, block=1), kernel, buffer)
+stream.sync()
+word = np.zeros(1, np.uint64)
+assert driver.cuMemcpyDtoH(word.ctypes.data, int(buffer.handle), 8) == (0,)
+print(repr(cuda_tma.decode_barrier(word[0])))
+"""
+
+
+def lines(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_after_a_fault_all_is_told_to_be_of_it():
+    found = lines(FAULT)
+    assert found[-1] == "done" and len(found) == 4, found
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in found[0]
+    for line in found[1:3]:
+        assert "CUDA_ERROR_ILLEGAL_ADDRESS" in line and ": it is sticky: a kernel of this context ended in it" in line
+
+
+def test_the_word_of_a_barrier():
+    assert lines(WORD) == [repr(Barrier(phase=0, pending_count=2, expected_count=5, tx_count=4096))]
