@@ -2,6 +2,7 @@
 
 import pytest
 from cuda import core
+from cuda.bindings import driver as cuda_driver
 from hypothesis import settings
 
 import cuda_tma
@@ -38,6 +39,20 @@ def driver():
     fake = FakeDriver()
     fake.install()
     yield fake
+    _driver.restore(before)
+
+
+@pytest.fixture
+def unfound_driver(monkeypatch):
+    """A process that has loaded no driver, and finds none."""
+
+    def not_found(*_):
+        raise OSError("no library")
+
+    monkeypatch.setattr(cuda_driver, "cuGetProcAddress", not_found)
+    before = _driver.snapshot()
+    _driver.restore(None)
+    yield
     _driver.restore(before)
 
 

@@ -2,11 +2,9 @@
 
 import pytest
 from cuda import core
-from cuda.bindings import driver as cuda_driver
 
 import cuda_tma
 from cuda_tma import Device, TensorMapError
-from cuda_tma._cuda import driver as _driver
 
 
 class CoreDevice:
@@ -84,19 +82,14 @@ def test_a_descriptor_is_made_on_the_current_device_alone(stand_in, driver, devi
 
 
 @pytest.fixture
-def no_driver(monkeypatch):
+def no_driver(unfound_driver, monkeypatch):
     """A machine without a driver, whatever this one has."""
 
     def not_found(*_):
         raise OSError("no library")
 
-    before = _driver.snapshot()
-    _driver.restore(None)
-    monkeypatch.setattr(cuda_driver, "cuGetProcAddress", not_found)
     monkeypatch.setattr(CoreDevice, "__init__", not_found)
     monkeypatch.setattr(CoreDevice, "get_all_devices", not_found)
-    yield
-    _driver.restore(before)
 
 
 @pytest.mark.parametrize("make", [Device, lambda: Device(1), Device.get_all_devices])

@@ -5,7 +5,7 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma._launch.compiled import Compiled, remember
-from cuda_tma._launch.shared_memory import allow_on_current_device
+from cuda_tma._launch.shared_memory import allow_on_current_device, static_shared_bytes_of
 
 from .launching import HANDLES, ForeignStream
 
@@ -122,6 +122,13 @@ def test_a_kernel_may_be_asked_for_its_occupancy_before_a_launch(driver, kernel,
     if dynamic < 227 * KB:
         cuda_tma.launch(stream, config(), taken)
         assert driver.called("cuKernelSetAttribute") == raised
+
+
+@pytest.mark.parametrize("ask", [lambda kernel: allow_on_current_device(kernel, 64 * KB), static_shared_bytes_of])
+def test_who_asks_before_anything_else_has_the_driver_loaded(unfound_driver, ask):
+    """As the first thing in a process; here there is none."""
+    with pytest.raises(RuntimeError, match="no NVIDIA driver"):
+        ask(core.Kernel.from_handle(next(HANDLES)))
 
 
 def test_a_driver_that_refuses(driver, kernel, stream):

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from libc.stdint cimport uint32_t
 
-from .._cuda.driver cimport CUcontext, CUfunction, CUresult, driver, require_success
+from .._cuda.driver cimport CUcontext, CUfunction, CUresult, driver, ensure_driver, require_success
 from .._read.context cimport device_of, enter_context
 from .signature cimport Signature, signature_of
 
@@ -64,7 +64,9 @@ cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_i
 
 def allow_on_current_device(kernel, dynamic_bytes):
     """Raise a kernel's limit there, as far as is possible: a launch says what is not."""
-    cdef Signature signature = signature_of(kernel)
+    cdef Signature signature
+    ensure_driver()
+    signature = signature_of(kernel)
     device_id = current_device()
     with suppress(ValueError):
         signature.shared_limits[device_id] = _raised_limit(signature, dynamic_bytes, device_id)
@@ -72,6 +74,7 @@ def allow_on_current_device(kernel, dynamic_bytes):
 
 def static_shared_bytes_of(kernel):
     """The shared memory that the compiler laid out for a kernel, on the current device."""
+    ensure_driver()
     return _attribute(signature_of(kernel), SHARED_SIZE_BYTES, current_device())
 
 
