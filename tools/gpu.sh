@@ -46,7 +46,7 @@ case $stages in *" tests "*)
 esac
 case $stages in *" sanitize "*)
   for tool in ${CUDA_TMA_TOOLS:-memcheck synccheck}; do
-    CUDA_TMA_RESULTS=off sanitized $tool header-and-im2col \
+    CUDA_TMA_RESULTS=off CUDA_TMA_WATCH=off sanitized $tool header-and-im2col \
       python3 -m pytest tests/gpu/test_header*.py tests/gpu/test_im2col.py tests/gpu/test_products.py -q -p no:cacheprovider
     for example in examples/[!_]*.py; do
       name=$(basename "$example" .py)

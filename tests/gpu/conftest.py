@@ -72,7 +72,7 @@ def watched(request):
     """
     from cuda_tma import simulate
 
-    if not _is_recorded():
+    if os.environ.get("CUDA_TMA_WATCH") == "off":  # under compute-sanitizer the simulator would only take time
         yield
         return
     each = getattr(request.module, "WATCHED_LAUNCHES", 2)
@@ -82,11 +82,6 @@ def watched(request):
     for number, launch in enumerate(launches):
         found = launch.differences or (launch.report.findings if launch.report else ())
         assert not found, f"launch {number} of the module, of {launch.kernel}: {found[0]}"
-
-
-def _is_recorded():
-    """Not under compute-sanitizer: there the simulator would only take time."""
-    return os.environ.get("CUDA_TMA_RESULTS") != "off"
 
 
 def pytest_deselected(items):
@@ -104,7 +99,10 @@ def pytest_terminal_summary(terminalreporter, config):
         kind: [each for each in terminalreporter.stats.get(kind, []) if each.nodeid in names] for kind in results.KINDS
     }
     counts = {kind: len(reports) for kind, reports in ended.items()}
-    if capability is None or not counts["passed"] + counts["failed"] or not _is_recorded():
+    watched = results.watched(_watched) if _watched else []
+    for line in watched:
+        terminalreporter.write_line(line)
+    if capability is None or not counts["passed"] + counts["failed"] or os.environ.get("CUDA_TMA_RESULTS") == "off":
         return
     reported = len({each.nodeid for reports in ended.values() for each in reports})
     files = {item.path.name for item in _collected}
@@ -112,7 +110,7 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(f"{results.RESULTS.name} stays as it is: this was a part of the tests")
         return
     failed = [each.nodeid for each in ended["failed"] + ended["error"]]
-    published = [*_published, *results.watched(_watched)]
+    published = [*_published, *watched]
     results.RESULTS.write_text(results.report(facts(capability), counts, published, failed))
 
 

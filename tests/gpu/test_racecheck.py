@@ -47,7 +47,7 @@ TENSOR = "load(tile, map, full, Coordinates{0, 0});"
 def hazards(*arguments):
     """How many racecheck reports while Python runs with these arguments."""
     command = ["compute-sanitizer", "--tool", "racecheck", sys.executable, *arguments]
-    environment = os.environ | {"CUDA_TMA_RESULTS": "off"}
+    environment = os.environ | {"CUDA_TMA_RESULTS": "off", "CUDA_TMA_WATCH": "off"}
     child = subprocess.run(command, capture_output=True, text=True, env=environment)
     summary = re.search(r"RACECHECK SUMMARY: (\d+) hazard", child.stdout)
     if "Device not supported" in child.stdout:
