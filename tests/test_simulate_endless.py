@@ -19,17 +19,17 @@ extern "C" __global__ void turns_round(volatile int* out) { for (int i = 0; out[
 extern "C" __global__ void looks_at_the_clock(int* out) {
     const long long start = clock64();
     while (clock64() - start < 30000) {}
-    out[0] = 1;
+    if (threadIdx.x == 0) out[0] = 1;
 }
 extern "C" __global__ void counts(int* out) {
     volatile int n = 0;
     while (n < 4000) n = n + 1;
-    out[0] = 1;
+    if (threadIdx.x == 0) out[0] = 1;
 }
 extern "C" __global__ void waits_for_one_who_counts(volatile int* out) {
     if (threadIdx.x >= 32) {
         for (volatile int n = 0; n < 3000;) n = n + 1;
-        out[0] = 1;
+        if (threadIdx.x == 32) out[0] = 1;
     }
     while (out[0] == 0) {}
 }
