@@ -1,0 +1,251 @@
+"""Put small faults of synchronisation into kernels and the device header, and ask the simulator which of them it finds.
+
+    python tools/mutate_kernels.py run --seed 1 --count 220 --output tests/data/kernel_mutants.jsonl
+    python tools/mutate_kernels.py run --seed 2 --count 110 --output again.jsonl --beside tests/data/kernel_mutants.jsonl
+    python tools/mutate_kernels.py again tests/data/kernel_mutants.jsonl     # the same mutants once more
+    python tools/mutate_kernels.py summary tests/data/kernel_mutants.jsonl
+
+Mutants are those of tools/kernel_mutators.py, of lines that a launch of tools/kernel_trials.py reaches; with --beside,
+of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several schedules, and
+is ended after --seconds. Results are JSON, one a line. tools/kernel_outcomes.py says what counts as found, and what
+tests/data/kernel_mutants.txt adds by hand: of what is not found, why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "examples"), str(Path(__file__).parent)]
+
+from kernel_mutators import Mutant, mutants_of  # noqa: E402
+from kernel_outcomes import Culprit, outcome_of, summary, wanted_of  # noqa: E402
+from kernel_trials import SUBJECTS, Fault, baseline, same_machine_code, tried  # noqa: E402
+
+HEADERS = ROOT / "cuda_tma" / "include" / "cuda_tma"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mutant, and the launch that it is tried on."""
+
+    subject: str
+    header: str  # empty: of the kernel itself
+    mutant: Mutant
+    text: str  # before
+
+    @property
+    def path(self) -> str:
+        return self.header or self.subject
+
+    @property
+    def key(self) -> str:
+        """The same whatever stands above: the line, and what becomes of it."""
+        line = self.text.split("\n")[self.mutant.line - 1].strip()
+        return hashlib.sha256(f"{self.path}\0{line}\0{self.mutant.mutator}\0{self.what}".encode()).hexdigest()[:8]
+
+    @property
+    def what(self) -> str:
+        return self.mutant.what[:200]
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.path, self.text.split("\n")[self.mutant.line - 1].strip()
+
+    def fault(self) -> Fault:
+        return Fault(self.header, self.mutant.apply(self.text))
+
+
+# ---- processes ----
+
+
+def in_process(seconds: float, act: Callable[..., dict], *arguments: Any) -> dict:
+    """What a function gives, in a process that is ended when time is up."""
+    here, there = multiprocessing.get_context("fork").Pipe(duplex=False)
+
+    def child() -> None:
+        try:
+            there.send(act(*arguments))
+        except BaseException as error:
+            there.send({"outcome": "crash", "error": f"{type(error).__name__}: {error}"[:300]})
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    there.close()
+    try:
+        return here.recv() if here.poll(seconds) else {"outcome": "timeout"}
+    except EOFError:
+        return {"outcome": "crash", "error": "the process died"}
+    finally:
+        process.kill()
+        process.join()
+
+
+def baselines(names: Iterable[str]) -> dict[str, dict]:
+    """Of each subject; there must be nothing to find in it."""
+    names = [*names]
+    baseline(names[0])  # so that NVRTC is loaded, once for all processes
+    known = {name: in_process(60, baseline, name) for name in names}
+    for name, found in known.items():
+        if found["outcome"] != "launched" or found["findings"]:
+            raise SystemExit(f"{name} without a fault: {found}")
+    return known
+
+
+# ---- drawing ----
+
+
+def candidates(known: dict[str, dict], seed: int) -> list[Candidate]:
+    """All mutants of lines that launches reach, in random order."""
+    chosen, found = random.Random(seed), {}
+    for name, subject in known.items():
+        for mutant in mutants_of(subject["source"]):
+            if any(_touches(mutant, line) for line in _lines(subject, "")):
+                candidate = Candidate(name, "", mutant, subject["source"])
+                found.setdefault((candidate.place[1], mutant.what), candidate)
+    for path in sorted(HEADERS.glob("*.cuh")):
+        text = path.read_text()
+        reached = {name: _lines(subject, path.name) for name, subject in known.items()}
+        for mutant in mutants_of(text):
+            names = [name for name, lines in reached.items() if any(_touches(mutant, line) for line in lines)]
+            if names:
+                candidate = Candidate(chosen.choice(names), path.name, mutant, text)
+                found.setdefault((candidate.key, ""), candidate)
+    every = sorted(found.values(), key=lambda candidate: candidate.key)
+    chosen.shuffle(every)
+    return every
+
+
+def _lines(subject: dict, header: str) -> set[int]:
+    """Lines of a header, or of the kernel itself, that have instructions."""
+    is_there = (lambda file: file.endswith(f"cuda_tma/{header}")) if header else (lambda file: file.endswith(".cu"))
+    return {line for chain in subject["chains"] for file, line in chain if is_there(file)}
+
+
+def _touches(mutant: Mutant, line: int) -> bool:
+    return mutant.line <= line <= mutant.last
+
+
+def drawn(every: list[Candidate], before: Sequence[dict], of_a_line: int) -> Iterator[Candidate]:
+    """At most so many of a line, and none of a line that was drawn before."""
+    counts = {(row["path"], row["text"]): of_a_line for row in before}
+    for candidate in every:
+        place = candidate.path, candidate.place[1][:100]
+        counts[place] = counts.get(place, 0) + 1
+        if counts[place] <= of_a_line:
+            yield candidate
+
+
+# ---- trying ----
+
+
+def trial(candidate: Candidate, known: dict, seconds: float) -> dict:
+    """A row: the mutant, and what became of it."""
+    mutant = candidate.mutant
+    culprit = Culprit.of(candidate.header, (mutant.line, mutant.last), known["chains"])
+    wanted = wanted_of(mutant.mutator, culprit)
+    found = in_process(seconds, tried, candidate.subject, candidate.fault(), known, wanted)
+    row = {
+        "id": candidate.key, "subject": candidate.subject, "path": candidate.path, "line": mutant.line,
+        "last": mutant.last, "text": candidate.place[1][:100], "mutator": mutant.mutator, "what": candidate.what,
+    }  # fmt: skip
+    row |= outcome_of(found, mutant.mutator, known["memory"], wanted)
+    if row["outcome"] in ("silent", "values"):
+        same = in_process(60, lambda: {"same": same_machine_code(candidate.subject, candidate.fault())})
+        if same.get("same"):
+            row["outcome"] = "identical SASS"
+    return row
+
+
+COUNTED_OUT = ("does not compile", "does not launch", "the same PTX")
+
+
+def run(given: argparse.Namespace) -> None:
+    names = [name for name in SUBJECTS if name.startswith(tuple(given.of))]
+    known = baselines(names)
+    before = [row for path in given.beside for row in read(path)]
+    rows: list[dict] = []
+    with given.output.open("w") as file:
+        for candidate in drawn(candidates(known, given.seed), before, given.of_a_line):
+            row = trial(candidate, known[candidate.subject], given.seconds)
+            if row["outcome"] in COUNTED_OUT:
+                continue
+            rows.append(row)
+            print(json.dumps(row), file=file, flush=True)
+            print(f"{len(rows)} {described(row)}", flush=True)
+            if len(rows) >= given.count:
+                break
+    print(summary(rows, {}))
+
+
+def again(given: argparse.Namespace) -> None:
+    """The same mutants, by their ids, on the sources as they are now."""
+    rows = [row for row in read(given.results) if not given.only or row["id"] in given.only]
+    known = baselines(sorted({row["subject"] for row in rows}))
+    texts = {path.name: path.read_text() for path in HEADERS.glob("*.cuh")}
+    of_text = {name: mutants_of(text) for name, text in texts.items()}
+    of_text |= {name: mutants_of(subject["source"]) for name, subject in known.items()}
+    new = {}
+    for row in rows:
+        header = row["path"] if row["path"] in texts else ""
+        text = texts.get(header) or known[row["subject"]]["source"]
+        every = [Candidate(row["subject"], header, mutant, text) for mutant in of_text[row["path"]]]
+        here = [each for each in every if each.key == row["id"]]
+        if not here:
+            print(f"gone: {described(row)}")
+            continue
+        new[row["id"]] = trial(min(here, key=lambda each: abs(each.mutant.line - row["line"])), known[row["subject"]], 60)
+        if given.only or new[row["id"]]["outcome"] != row["outcome"]:
+            print(f"was {row['outcome']}: {described(new[row['id']])}", flush=True)
+    if given.write:
+        kept = [new.get(row["id"], row) for row in read(given.results)]
+        given.results.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    print(summary(list(new.values()), {}))
+
+
+def read(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def described(row: dict) -> str:
+    said = f" ({row['kind']}, {row['severity']}, {row['schedule']})" if "kind" in row else ""
+    return f"{row['id']} {row['subject']}: {row['path']}:{row['line']}: {row['mutator']}: {row['what'][:110]}: {row['outcome']}{said}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    of_run = commands.add_parser("run", help="draw mutants and try them")
+    of_run.add_argument("--seed", type=int, required=True)
+    of_run.add_argument("--count", type=int, required=True)
+    of_run.add_argument("--output", type=Path, required=True)
+    of_run.add_argument("--beside", type=Path, action="append", default=[], help="results whose lines are left out")
+    of_run.add_argument("--of", action="append", default=[], help="how the subjects' names begin")
+    of_run.add_argument("--of-a-line", type=int, default=2, help="most mutants of a line")
+    of_run.add_argument("--seconds", type=float, default=30)
+    of_again = commands.add_parser("again", help="try the same mutants on the sources as they are")
+    of_again.add_argument("results", type=Path)
+    of_again.add_argument("--only", nargs="*", help="ids")
+    of_again.add_argument("--write", action="store_true", help="put what comes of it into the file")
+    commands.add_parser("summary", help="how many of what").add_argument("results", type=Path, nargs="+")
+    given = parser.parse_args(arguments)
+    if given.command == "run":
+        given.of = given.of or [""]
+        run(given)
+    elif given.command == "again":
+        again(given)
+    else:
+        print(summary([row for path in given.results for row in read(path)], {}))
+
+
+if __name__ == "__main__":
+    main()
