@@ -16,8 +16,11 @@ from ._geometry import Geometry
 from ._rings import is_of_ring, own_place
 from ._waiting import Waiting
 from .kernel import Kernel
+from .ptx import Instruction
 
-__all__ = ["deadlock"]
+__all__ = ["deadlock", "explained"]
+
+_MOST_RELATED = 12
 
 
 def deadlock(waiting: list[Waiting], geometry: Geometry, kernel: Kernel) -> Fault:
@@ -36,7 +39,25 @@ def deadlock(waiting: list[Waiting], geometry: Geometry, kernel: Kernel) -> Faul
     hang = Hang(waiters_of(waits), plain_name(kernel.name), maps)
     first = min(waiting, key=lambda each: each.awaits.rank)
     lanes = np.sort(np.concatenate([each.parked.lanes for each in waiting]))
-    return Fault(_kind(first), str(hang), lanes, first.parked.instruction)
+    return Fault(_kind(first), str(hang), lanes, first.parked.instruction, _related(waiting, first))
+
+
+def explained(fault: Fault, waiting: list[Waiting]) -> Fault:
+    """A loop that does not end, in the light of who waits."""
+    if fault.kind == "no-progress":
+        fault.related = _related(waiting)
+    return fault
+
+
+def _related(waiting: list[Waiting], first: Waiting | None = None) -> tuple[tuple[str, Instruction], ...]:
+    """What explains the first, then where the others wait, and what explains those."""
+    known: dict[tuple[str, Instruction], None] = {}
+    for each in sorted(waiting, key=lambda each: each is not first):
+        instruction = each.parked.instruction
+        if instruction is not None and (first is None or instruction is not first.parked.instruction):
+            known["waits, too", instruction] = None
+        known.update(dict.fromkeys(each.related))
+    return tuple(known)[:_MOST_RELATED]
 
 
 def _kind(waiting: Waiting) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ._lanes import Lanes
@@ -23,6 +25,8 @@ class Fault(Exception):
         The threads that it happened to; all that execute the instruction if None.
     instruction : Instruction, optional
         Whose doing it is, if that is not the one that executes now.
+    related : iterable of (str, Instruction)
+        Others that explain it, and what each is.
     """
 
     def __init__(
@@ -31,7 +35,9 @@ class Fault(Exception):
         message: str,
         lanes: Lanes | np.ndarray | None = None,
         instruction: Instruction | None = None,
+        related: Iterable[tuple[str, Instruction]] = (),
     ):
         super().__init__(message)
         self.kind, self.message = kind, message
         self.lanes, self.instruction = lanes, instruction
+        self.related = tuple(related)

@@ -54,6 +54,8 @@ class Mbarrier:
         Bytes that came in it, and by what.
     made : Instruction or None
         Its ``mbarrier.init``.
+    uses : dict of str to Instruction
+        Where bytes were last expected, and where somebody last arrived.
     """
 
     count: int
@@ -63,7 +65,14 @@ class Mbarrier:
     expected: int = 0
     came: list[tuple[int, str]] = field(default_factory=list)
     made: Instruction | None = None
+    uses: dict[str, Instruction] = field(default_factory=dict)
     parked: list[Parked] = field(default_factory=list)
+
+    @property
+    def related(self) -> tuple[tuple[str, Instruction], ...]:
+        """Statements that explain its state, and what each is."""
+        made = [("initialised", self.made)] if self.made is not None else []
+        return (*made, *self.uses.items())
 
     @property
     def counts(self) -> Barrier:
@@ -107,6 +116,7 @@ class Mbarriers:
                 "barrier-use",
                 f"mbarrier.init of {self.name(position)}, which is an mbarrier already, {state}: let one thread do it, "
                 "once, or mbarrier.inval it before (PTX ISA, mbarrier.init: otherwise the behaviour is undefined)",
+                related=known.related,
             )
         self._barriers[position] = Mbarrier(count, count, made=made)
         self._write(position)
@@ -140,7 +150,7 @@ class Mbarriers:
 
     # ---- arrivals and bytes ----
 
-    def arrive(self, position: int, count: int, drop: bool = False) -> int:
+    def arrive(self, position: int, count: int, by: Instruction, drop: bool = False) -> int:
         """Arrive `count` times; the word before."""
         barrier = self.at(position)
         before = barrier.word
@@ -149,16 +159,20 @@ class Mbarriers:
                 "barrier-use",
                 f"{count} arrivals at {self.name(position)}, whose phase {barrier.phase} lacks {barrier.pending} of "
                 f"{barrier.count}: more arrive than mbarrier.init said",
+                related=barrier.related,
             )
+        barrier.uses["last arrival"] = by
         barrier.pending -= count
         if drop:
             barrier.count -= count
         self._complete(position, barrier)
         return before
 
-    def expect_tx(self, position: int, size_bytes: int) -> None:
+    def expect_tx(self, position: int, size_bytes: int, by: Instruction) -> None:
         """More bytes are awaited in this phase."""
-        self.at(position).expected += size_bytes
+        barrier = self.at(position)
+        barrier.expected += size_bytes
+        barrier.uses["bytes last expected"] = by
         self._add_tx(position, size_bytes)
 
     def complete_tx(self, position: int, size_bytes: int, by: str = "") -> None:
@@ -173,6 +187,7 @@ class Mbarriers:
             raise Fault(
                 "transaction-count",
                 f"the tx-count of {self.name(position)} becomes {barrier.tx}; it holds {-_MOST} to {_MOST} bytes",
+                related=barrier.related,
             )
         self._complete(position, barrier)
 
@@ -233,7 +248,7 @@ class Mbarriers:
                 name, stage, barrier.phase & 1, barrier.counts, barrier.expected or None, _came(barrier.came)
             )
             for parked in barrier.parked:
-                yield Waiting(parked, awaits, side)
+                yield Waiting(parked, awaits, side, barrier.related)
 
 
 def _came(came: list[tuple[int, str]]) -> str:

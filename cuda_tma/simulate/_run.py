@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from ._deadlock import deadlock
+from ._deadlock import deadlock, explained
 from ._faults import Fault
 from ._geometry import Geometry
 from ._global_memory import GlobalMemory, Segment
@@ -70,10 +70,23 @@ class Running:
             try:
                 self.machine.run(until)
             except Fault as fault:
-                self._faults = (_finding(fault, self.machine),)
+                self._faults = (_finding(self._told(fault), self.machine),)
             except Stuck as stuck:
-                told = deadlock(stuck.waiting, self.machine.geometry, self._kernel)
-                self._faults = (_finding(told, self.machine),)
+                self._faults = (_finding(self._deadlock(stuck.waiting), self.machine),)
+
+    def _told(self, fault: Fault) -> Fault:
+        """A wait that has a deadline, and then traps, was in vain before that: it is the deadlock that it was."""
+        stalled, at = self.machine.stalled, self.machine.scheduler.where
+        instructions = at.context.code.function.instructions if at else ()
+        is_trap = at is not None and at.pc < len(instructions) and instructions[at.pc].opcode[0] == "trap"
+        if stalled and (fault.kind == "no-progress" or (fault.kind == "fault" and is_trap)):
+            told = self._deadlock(stalled)
+            told.message += f"\nuntil a wait gave up: {fault.message}"
+            return told
+        return explained(fault, [*self.machine.waiting()])
+
+    def _deadlock(self, waiting: list[Waiting]) -> Fault:
+        return deadlock(waiting, self.machine.geometry, self._kernel)
 
     def report(self) -> Report:
         """What it came to."""
@@ -141,4 +154,5 @@ def _finding(fault: Fault, machine: Machine) -> Finding:
     instructions = at.context.code.function.instructions if at else ()
     instruction = fault.instruction or (instructions[at.pc] if at and at.pc < len(instructions) else None)
     source, line = (instruction.places, instruction.line) if instruction else ((), 0)
-    return Finding(fault.kind, "error", fault.message, source, blocks, threads, line)
+    related = tuple((what, each.places) for what, each in fault.related if each.places)
+    return Finding(fault.kind, "error", fault.message, source, blocks, threads, line, related=related)

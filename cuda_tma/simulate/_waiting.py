@@ -40,11 +40,14 @@ class Waiting:
         The same for all CTAs that wait alike: blocks are not named in it.
     side : str
         Of an mbarrier in a ``Pipeline``: "full" or "empty".
+    related : tuple of (str, Instruction)
+        Statements that explain it, and what each is.
     """
 
     parked: Parked
     awaits: MbarrierWait | BarrierWait
     side: str = ""
+    related: tuple[tuple[str, Instruction], ...] = ()
 
 
 class Stuck(Exception):

@@ -91,6 +91,9 @@ class Finding:
         Its line of the PTX; 0 if there is none.
     rule, remedy : str
         Those parts of the message; empty where it has no such parts.
+    related : tuple of (str, tuple of Place)
+        Other statements that explain it, and what each is: of a deadlock, where the mbarrier was initialised, where its
+        bytes were last expected and somebody last arrived, and where others wait.
     """
 
     kind: str
@@ -105,6 +108,7 @@ class Finding:
     other_ptx_line: int = 0
     rule: str = ""
     remedy: str = ""
+    related: tuple[tuple[str, tuple[Place, ...]], ...] = ()
 
     @property
     def happened(self) -> str:

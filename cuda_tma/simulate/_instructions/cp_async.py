@@ -115,4 +115,4 @@ def mbarrier_arrive(binder: Binder) -> Step:
 def _arrive(issue: Issue, before: list[Operation], position: int) -> None:
     for operation in before:
         operation.advance()
-    issue.machine.mbarriers.arrive(position, 1)
+    issue.machine.mbarriers.arrive(position, 1, issue.instruction)

@@ -12,7 +12,7 @@ from .._lanes import Lanes, as_array, count, narrowed
 from .._mbarrier import BYTES, parity_of, pending_of
 from .._observe import announce
 from .._program import Outcome, Step
-from ..ptx import Address, Operand
+from ..ptx import Address, Instruction, Operand
 from ._table import instruction
 from .addresses import space_of
 
@@ -33,7 +33,7 @@ def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
     return np.broadcast_to(read(group, lanes), (count(lanes),)).tolist()
 
 
-def _with_value(act: Callable[[Group, int, int], None]) -> Callable[[Binder], Step]:
+def _with_value(act: Callable[[Group, int, int, Instruction], None]) -> Callable[[Binder], Step]:
     """``mbarrier.op [address], value``."""
 
     def bind(binder: Binder) -> Step:
@@ -45,7 +45,7 @@ def _with_value(act: Callable[[Group, int, int], None]) -> Callable[[Binder], St
             at, values = positions(group, lanes), _values(read, group, lanes)
             announce(group, name, lanes, by, positions=at, values=values)
             for position, number in zip(at.tolist(), values, strict=True):
-                act(group, position, number)
+                act(group, position, number, by)
 
         return step
 
@@ -54,18 +54,17 @@ def _with_value(act: Callable[[Group, int, int], None]) -> Callable[[Binder], St
 
 @instruction("mbarrier.init", section=SECTION.format("init"))
 def init(binder: Binder) -> Step:
-    by = binder.instruction
-    return _with_value(lambda group, position, value: group.machine.mbarriers.init(position, value, by))(binder)
+    return _with_value(lambda group, *what: group.machine.mbarriers.init(*what))(binder)
 
 
 @instruction("mbarrier.expect_tx", section=SECTION.format("expect_tx"))
 def expect_tx(binder: Binder) -> Step:
-    return _with_value(lambda group, position, value: group.machine.mbarriers.expect_tx(position, value))(binder)
+    return _with_value(lambda group, *what: group.machine.mbarriers.expect_tx(*what))(binder)
 
 
 @instruction("mbarrier.complete_tx", section=SECTION.format("complete_tx"))
 def complete_tx(binder: Binder) -> Step:
-    return _with_value(lambda group, position, value: group.machine.mbarriers.complete_tx(position, value))(binder)
+    return _with_value(lambda group, position, value, by: group.machine.mbarriers.complete_tx(position, value))(binder)
 
 
 @instruction("mbarrier.inval", section=SECTION.format("inval"))
@@ -98,8 +97,8 @@ def arrive(binder: Binder) -> Step:
         states = []
         for position, value in zip(at.tolist(), values, strict=True):
             if expects:
-                barriers.expect_tx(position, value)
-            states.append(barriers.arrive(position, 1 if expects else value, drops))
+                barriers.expect_tx(position, value, by)
+            states.append(barriers.arrive(position, 1 if expects else value, by, drops))
         write(group, lanes, np.array(states, np.uint64))
 
     return step
