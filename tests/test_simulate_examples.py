@@ -56,14 +56,15 @@ def test_tiled_load(run, compiled):
     assert np.array_equal(out, np.pad(matrix[68:, 448:], ((0, 0), (0, 12))))
 
 
-def test_copy_2d(run, compiled):
+@pytest.mark.parametrize("ctas", [1, 6])
+def test_copy_2d(run, compiled, ctas):
     kernel = compiled(example("copy_2d").SOURCE, "copy")
     source = random_matrix((61, 700))
     target, taken = np.full_like(source, np.nan), np.zeros(1, np.int32)
     down, across = (-(-extent // tile) for extent, tile in zip(source.shape, tile_of(kernel, "source"), strict=True))
-    run(Config(6, 1), kernel, source, target, across, down * across, taken)
+    run(Config(ctas, 1), kernel, source, target, across, down * across, taken)
     assert np.array_equal(target, source)
-    assert taken[0] == down * across + 6  # each CTA looks one tile beyond the last
+    assert taken[0] == down * across + ctas  # each CTA looks one tile beyond the last
 
 
 def test_transpose(run, compiled):
@@ -128,11 +129,11 @@ def test_gemm(run, compiled, m, n, k):
     assert_product(c, a, b)
 
 
-def test_conv_im2col(run, gpu, compiled):
+def test_conv_im2col(run, gpu, compiled, n=1, h=9, w=12):
     names = {"filters": "FILTERS", "ctas": "CTAS"}
     kernel = compiled(example("conv_im2col").SOURCE, "convolution", **names)
     filters, ctas = (kernel.parameters.constants[name] for name in names)
-    n, c, h, w, size, stride, padding = 1, 64, 9, 12, 3, 2, 1
+    c, size, stride, padding = 64, 3, 2, 1
     geometry = cuda_tma.Convolution(size, stride, padding, 1)
     p, q = geometry.output_extents((h, w))
     image, weights = normal(n, h, w, c), normal(filters, size, size, c)
@@ -154,10 +155,10 @@ def test_conv_im2col(run, gpu, compiled):
     assert_product(output, patches, weights.reshape(filters, -1))
 
 
-def test_grouped_gemm(run, gpu, compiled):
+def test_grouped_gemm(run, gpu, compiled, rows=256, depth=72, clusters=2):
     grouped = example("grouped_gemm")
     kernel = compiled(grouped.SOURCE, "grouped_gemm", **grouped.CONSTANTS)
-    sizes, rows, depth, clusters = (5, 70, 1), 256, 72, 2
+    sizes = (5, 70, 1)
     tokens, weights = [normal(size, depth) for size in sizes], [normal(rows, depth) for _ in sizes]
     outputs = [np.full((size, rows), np.nan, bfloat16) for size in sizes]
     of_map = kernel.parameters["maps"].map_type

@@ -121,6 +121,7 @@ class Finding:
         lines = [f"{where[0]}: {self.severity}: {self.message} [{self.kind}]"]
         lines += [f"  inlined at {place}" for place in where[1:]]
         lines += [f"  the other access: {place.file}:{place.line}" for place in self.other[-1:]]
+        lines += [f"  {what}: {places[-1].file}:{places[-1].line}" for what, places in self.related]
         if self.blocks:
             lines.append(f"  block {self.blocks[0]}{_more(self.blocks)}, thread {self.threads[0]}{_more(self.threads)}")
         return "\n".join(lines)

@@ -169,9 +169,11 @@ class Clocks:
             noticed[scope] = clock if before is None else np.maximum(self.fitting(before), self.fitting(clock))
 
     def fence(self, lanes: Lanes) -> None:
-        """A proxy fence: all that precedes it is behind a fence."""
+        """A proxy fence: all that precedes it is behind a fence, but for what other clusters did to global memory."""
         for some in stretches(lanes):
-            np.maximum(self.rows[FENCED, some], self.rows[ORDERED, some], out=self.rows[FENCED, some])
+            for columns in (slice(self.threads), slice(self._first, None)):
+                fenced = self.rows[FENCED, some, columns]
+                np.maximum(fenced, self.rows[ORDERED, some, columns], out=fenced)
         self.tick(lanes)
 
     def released(self, lanes: Lanes) -> np.ndarray:

@@ -127,6 +127,7 @@ class Sanitizer:
             del self._landing[position]
         self._inits.forget(resident, self._pitch)
         self._operations.forget(slot)
+        self._maps.forget(slot)
 
     def _fence(self, parts: list[str]) -> Callable[[Event], None]:
         if parts[1:3] == ["proxy", "async"]:
@@ -283,9 +284,15 @@ class Sanitizer:
             if access.kind == _WRITE:
                 self._maps.change(int(access.positions[0]), access.instruction)
         elif access.proxy == "tensormap":
-            mark = cast(Mark, access.actor)
-            if (changed := self._maps.unacquired(int(access.positions[0]), mark)) is not None:
-                self._words.map_without_fence(mark, changed)
+            self._map_of(int(access.positions[0]), cast(Mark, access.actor))
+
+    def _map_of(self, address: int, mark: Mark) -> None:
+        if self._maps.is_acquired(address, mark):
+            return
+        if (changed := self._maps.changed(address)) is not None:
+            self._words.map_without_fence(mark, changed)
+        elif (array := self._machine.memory.all_global.find(address)) is not None and array.writeable:
+            self._words.map_in_memory(mark, address, disputed=not self._strict)
 
     def _completion(self, access: Access, mark: Mark, slot: int) -> tuple[int, int]:
         """What others learn the end of an access by: a column, and its value then."""

@@ -1,11 +1,12 @@
-"""Tensor maps that a kernel changes: who uses one has to acquire it by a fence of the tensormap proxy.
+"""Tensor maps in global memory: who uses one has to acquire it by a fence of the tensormap proxy.
 
-Source: PTX ISA 9.0, "membar, fence": ``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy".
+Source: PTX ISA 9.0, "membar, fence": ``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy". CUDA C++
+Programming Guide, "Tensor Memory Accelerator": a map in global memory needs the fence in each block that uses it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import defaultdict
 
 import numpy as np
 
@@ -16,40 +17,39 @@ from .operations import Mark
 __all__ = ["TensorMaps"]
 
 
-@dataclass(slots=True)
-class _Changed:
-    """A map that was changed, and who has acquired it since: lanes, and when."""
-
-    instruction: Instruction
-    acquired: list[tuple[int, int]] = field(default_factory=list)
-
-
 class TensorMaps:
-    """Those in global memory that this launch has changed, by address."""
+    """Those in global memory, by address: what has changed each, and who has acquired it since: lanes, and when."""
 
     def __init__(self, clocks: Clocks):
         self._clocks = clocks
-        self._changed: dict[int, _Changed] = {}
+        self._changed: dict[int, Instruction] = {}
+        self._acquired: defaultdict[int, dict[int, int]] = defaultdict(dict)
+
+    def forget(self, slot: int) -> None:
+        """Another cluster begins."""
+        for lanes in self._acquired.values():
+            for lane in [lane for lane in lanes if self._clocks.slot_of(lane) == slot]:
+                del lanes[lane]
 
     def change(self, address: int, instruction: Instruction) -> None:
         """``tensormap.replace``, ``tensormap.cp_fenceproxy``."""
-        self._changed[address] = _Changed(instruction)
+        self._changed[address] = instruction
+        self._acquired.pop(address, None)
 
     def acquire(self, lanes: np.ndarray, addresses: np.ndarray) -> None:
         """A fence of some lanes, each for a map."""
-        if not self._changed:
-            return
-        for lane, address in zip(lanes.tolist(), addresses.tolist(), strict=True):
-            if (found := self._changed.get(address)) is not None:
-                found.acquired.append((lane, int(self._clocks.own(np.array([lane]))[0])))
+        epochs = self._clocks.own(lanes)
+        for lane, address, epoch in zip(lanes.tolist(), addresses.tolist(), epochs.tolist(), strict=True):
+            self._acquired[address].setdefault(lane, epoch)
 
-    def unacquired(self, address: int, mark: Mark) -> Instruction | None:
-        """What has changed a map that an operation uses, if no fence that precedes it has acquired the map."""
-        found = self._changed.get(address)
-        if found is None:
-            return None
+    def changed(self, address: int) -> Instruction | None:
+        """What has changed a map in this launch."""
+        return self._changed.get(address)
+
+    def is_acquired(self, address: int, mark: Mark) -> bool:
+        """Whether a fence of its cluster that precedes an operation has acquired the map that it uses."""
         slot, clock = self._clocks.slot_of(mark.lane), mark.clock[ORDERED]
-        for lane, epoch in found.acquired:
-            if self._clocks.slot_of(lane) == slot and clock[lane % self._clocks.threads] >= epoch:
-                return None
-        return found.instruction
+        return any(
+            self._clocks.slot_of(lane) == slot and clock[lane % self._clocks.threads] >= epoch
+            for lane, epoch in self._acquired.get(address, {}).items()
+        )

@@ -252,6 +252,22 @@ class Words:
         )
         self._add("missing-tensor-map-fence", "error", text, now, changed, mark.lane, RULES["map"], remedy)
 
+    def map_in_memory(self, mark: Mark, address: int, disputed: bool) -> None:
+        """A map that lies in global memory, where the TMA unit may know what was there before."""
+        now = mark.instruction
+        if self._ledger.known("missing-tensor-map-fence", id(now)):
+            return
+        text = (
+            f"{self._who(mark.lane, mark)} uses a tensor map in global memory, at 0x{address:x}, and no "
+            "fence.proxy.tensormap::generic.acquire of it precedes: the TMA unit may have a stale copy"
+        )
+        remedy = (
+            "fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire.sys) by the thread that issues the "
+            "copy; or pass the map as a __grid_constant__ parameter"
+        )
+        severity = "advice" if disputed else "error"
+        self._add("missing-tensor-map-fence", severity, text, now, None, mark.lane, RULES["map"], remedy)
+
     def product_without_fence(self, now: Instruction, first: int) -> None:
         """The first wgmma of a warpgroup wants its registers fenced."""
         if self._ledger.known("wgmma-order", id(now)):

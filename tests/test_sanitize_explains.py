@@ -1,0 +1,161 @@
+"""What a finding says beside its own place: of a deadlock who else takes part, also where a wait gives up by itself."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+
+SOURCE = r"""
+#include <cuda_tma/scope.cuh>
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+
+__shared__ __align__(128) int tile[256];
+__shared__ Barrier full;
+
+__device__ void wait_or_trap(unsigned parity) {
+    for (int i = 0; i < 5; ++i)
+        if (full.try_wait(parity, 1000)) return;
+    __trap();
+}
+
+extern "C" __global__ void bounded(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x == 0) {
+        full.init(RIGHT ? 1 : 2);  // INIT
+        fence_barrier_init();
+        full.arrive_expect_tx(1024);  // EXPECT
+        load(tile, map, full, Coordinates{0});
+    }
+    __syncthreads();
+    wait_or_trap(0);  // WAIT
+    out[threadIdx.x] = tile[threadIdx.x];
+}
+
+extern "C" __global__ void polled(const __grid_constant__ TensorMap map, int* out) {
+    unsigned* flag = reinterpret_cast<unsigned*>(out + 1024);
+    if (threadIdx.x == 0) {
+        full.init(1);  // INIT
+        fence_barrier_init();
+        if (RIGHT) full.arrive();
+        full.wait(0);  // WAIT
+        store_release(flag, 1u);
+    }
+    if (threadIdx.x == 32)
+        while (load_acquire(flag) == 0) continue;
+}
+
+extern "C" __global__ void too_many(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x == 0) {
+        full.init(2);  // INIT
+        fence_barrier_init();
+        full.expect_tx(16);  // EXPECT
+        full.arrive(RIGHT ? 1 : 3);
+        full.arrive();
+    }
+}
+
+extern "C" __global__ void in_memory(const __grid_constant__ TensorMap map, int* out, const TensorMap* maps) {
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        if (RIGHT) fence_tensor_map_acquire(maps[0]);
+        full.arrive_expect_tx(1024);
+        load(tile, maps[0], full, Coordinates{0});
+        full.wait(0);
+    }
+}
+
+// Block 1 loads what block 0 stored, both by copies.
+extern "C" __global__ void copied_on(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x) return;
+    unsigned* flag = reinterpret_cast<unsigned*>(out + 1024);
+    full.init(1);
+    fence_barrier_init();
+    full.arrive_expect_tx(1024);
+    if (blockIdx.x == 0) {
+        load(tile, map, full, Coordinates{0});
+        full.wait(0);
+        store_bulk(out, tile, 1024);
+        commit_group();
+        wait_group();
+        store_release(flag, 1u);
+    } else {
+        while (load_acquire(flag) == 0) continue;
+        if (RIGHT) fence_proxy_async_global();
+        else fence_proxy_async();
+        load_bulk(tile, out, 1024, full);
+        full.wait(0);
+    }
+}
+"""
+LINES = SOURCE.split("\n")
+
+
+@cache
+def compiled(name: str, right: bool) -> simulate.Kernel:
+    return simulate.Device().compile(SOURCE, name, defines={"RIGHT": int(right)})
+
+
+def launched(name: str, right: bool, **settings: object) -> simulate.Report:
+    gpu = simulate.Device(**settings)
+    source, out = np.arange(256, dtype=np.int32), np.zeros(2048, np.int32)
+    arguments = [gpu.create_tensor_map(source, box_dim=(256,)), out]
+    if name == "in_memory":
+        arguments.append(np.frombuffer(bytes(arguments[0]), np.uint8).copy())
+    config = simulate.Config(2 if name == "copied_on" else 1, 64)
+    return gpu.launch(config, compiled(name, right), *arguments, max_steps=50_000)
+
+
+def marks_of(name: str, places: tuple) -> set[str]:
+    """The marks of the lines of some places, within the kernel."""
+    lines = {LINES[place.line - 1] for place in places if place.file.endswith(f"{name}.cu")}
+    return {line.partition("// ")[2] for line in lines}
+
+
+@pytest.mark.parametrize("name", ["bounded", "polled", "too_many", "in_memory", "copied_on"])
+def test_what_is_right_is_not_accused(name):
+    assert launched(name, True, schedules=3, strict=True).findings == ()
+
+
+def test_a_wait_that_gives_up_is_the_deadlock_that_it_was():
+    (finding,) = launched("bounded", False).findings
+    assert finding.kind == "deadlock"
+    assert "1 of 2 arrivals are missing" in finding.message and "until a wait gave up: " in finding.message
+    assert "WAIT" in marks_of("bounded", finding.source)
+    explained = {what: marks_of("bounded", places) for what, places in finding.related}
+    assert explained == {"initialised": {"INIT"}, "bytes last expected": {"EXPECT"}, "last arrival": {"EXPECT"}}
+    assert f"  initialised: {finding.source[-1].file}:{1 + LINES.index(next(x for x in LINES if 'INIT' in x))}" in str(
+        finding
+    )
+
+
+def test_who_polls_without_end_is_told_who_waits():
+    (finding,) = launched("polled", False).findings
+    assert finding.kind == "no-progress"
+    waits = [places for what, places in finding.related if what == "waits, too"]
+    assert [marks_of("polled", places) for places in waits] == [{"WAIT"}]
+
+
+def test_too_many_arrivals_come_with_the_count():
+    (finding,) = launched("too_many", False).findings
+    assert finding.kind == "barrier-use" and "more arrive than mbarrier.init said" in finding.message
+    assert {what: marks_of("too_many", places) for what, places in finding.related} == {
+        "initialised": {"INIT"},
+        "bytes last expected": {"EXPECT"},
+    }
+
+
+def test_a_map_in_memory_wants_a_fence():
+    (finding,) = launched("in_memory", False).findings
+    assert (finding.kind, finding.severity) == ("missing-tensor-map-fence", "advice")
+    assert "may have a stale copy" in finding.message
+    assert launched("in_memory", False, strict=True).errors
+
+
+def test_a_fence_of_shared_memory_is_none_of_global_memory():
+    kinds = {finding.kind for finding in launched("copied_on", False).findings}
+    assert kinds == {"missing-proxy-fence"}
