@@ -78,7 +78,9 @@ def call_at(statement: str) -> str | None:
 
 def blocks_of(code: str) -> list[list[Statement]]:
     """The statements of each block of a function, a loop, a branch or a lambda."""
-    starts = re.finditer(r"(?:\)|\]|\bconst|\belse|\bdo|\bmutable)\s*\{|\)\s*:[^;{}]*(?:\{[^{}]*\}|\([^()]*\))\s*\{", code)
+    starts = re.finditer(
+        r"(?:\)|\]|\bconst|\belse|\bdo|\bmutable)\s*\{|\)\s*:[^;{}]*(?:\{[^{}]*\}|\([^()]*\))\s*\{", code
+    )
     return [_statements(code, match.end()) for match in starts] + _single(code)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from cuda_cpp import Statement, arguments_of, blocks_of, call_at, masked, strings_of
 
@@ -146,7 +147,7 @@ def _of_statements(text: str, code: str) -> Iterator[Mutant]:
             role = _role(text, statement)
             if role and role != "copy":
                 yield _mutant(text, f"drop_{role}", statement.start, statement.end, ";")
-        for one, other in zip(block, block[1:], strict=False):
+        for one, other in pairwise(block):
             role = _moved(_role(text, one), _role(text, other))
             a, between, b = text[one.start : one.end], text[one.end : other.start], text[other.start : other.end]
             leaves = any(re.match(r"return\b|break\b|continue\b", piece) for piece in (a, b))
@@ -166,8 +167,9 @@ def _moved(one: str | None, other: str | None) -> str | None:
 def _of_calls(text: str, code: str) -> Iterator[Mutant]:
     for match in re.finditer(r"\b(\w+)(<[^;{}<>()]*(?:\([^()]*\))?[^;{}<>()]*>)?\(", code):
         name, spans = match[1], arguments_of(code, match.end() - 1)
-        if spans is None or code[match.end() - 1 :].startswith("()") is False and not spans:
+        if not spans and not code.startswith("()", match.end() - 1):
             continue
+        spans = spans or []
         given = [text[start:end] for start, end in spans]
         if any(re.match(r"(const )?(unsigned|int|Stage<\w+>|auto|bool|float)\b[ &*]+\w+$", each) for each in given):
             continue  # a declaration

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from cuda_tma import CompileError, include_path, simulate
 from cuda_tma._launch import nvrtc
 from cuda_tma.simulate import device as simulated
 from cuda_tma.simulate._schedules import _restore, _saved
-
-from cuda_tma import CompileError, include_path, simulate
 from tests import test_simulate_examples
 from tests.gpu import test_header_cluster, test_header_order, test_header_replace, test_header_scope
 from tests.machine_code import machine_code

@@ -1,7 +1,7 @@
 """Put small faults of synchronisation into kernels and the device header, and ask the simulator which of them it finds.
 
     python tools/mutate_kernels.py run --seed 1 --count 220 --output tests/data/kernel_mutants.jsonl
-    python tools/mutate_kernels.py run --seed 2 --count 110 --output again.jsonl --beside tests/data/kernel_mutants.jsonl
+    python tools/mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside tests/data/kernel_mutants.jsonl
     python tools/mutate_kernels.py again tests/data/kernel_mutants.jsonl     # the same mutants once more
     python tools/mutate_kernels.py summary tests/data/kernel_mutants.jsonl
 
@@ -203,7 +203,9 @@ def again(given: argparse.Namespace) -> None:
         if not here:
             print(f"gone: {described(row)}")
             continue
-        new[row["id"]] = trial(min(here, key=lambda each: abs(each.mutant.line - row["line"])), known[row["subject"]], 60)
+        new[row["id"]] = trial(
+            min(here, key=lambda each: abs(each.mutant.line - row["line"])), known[row["subject"]], 60
+        )
         if given.only or new[row["id"]]["outcome"] != row["outcome"]:
             print(f"was {row['outcome']}: {described(new[row['id']])}", flush=True)
     if given.write:
@@ -218,7 +220,8 @@ def read(path: Path) -> list[dict]:
 
 def described(row: dict) -> str:
     said = f" ({row['kind']}, {row['severity']}, {row['schedule']})" if "kind" in row else ""
-    return f"{row['id']} {row['subject']}: {row['path']}:{row['line']}: {row['mutator']}: {row['what'][:110]}: {row['outcome']}{said}"
+    place = f"{row['id']} {row['subject']}: {row['path']}:{row['line']}"
+    return f"{place}: {row['mutator']}: {row['what'][:110]}: {row['outcome']}{said}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -39,6 +39,9 @@ def described(finding: Finding, file: Path) -> list[Styled]:
     if finding.other or finding.other_ptx_line:
         pieces.append(("  the other access:\n", ""))
         pieces += _excerpt(finding.other, finding.other_ptx_line, file, "bold cyan")
+    for what, places in finding.related:
+        pieces.append((f"  {what}:\n", ""))
+        pieces += _excerpt(places, 0, file, "bold cyan")
     if finding.rule:
         pieces += [("  rule: ", "bold"), (f"{finding.rule}\n", "")]
     pieces += [("  remedy: ", "bold green"), (f"{finding.remedy or REMEDIES[finding.kind]}\n", "")]

@@ -129,10 +129,16 @@ class _Result:
         if len(finding.source) > 1:
             frames = [{"location": {"physicalLocation": _physical(place)}} for place in finding.source]
             made["stacks"] = [{"message": {"text": "inlined calls"}, "frames": frames}]
-        if finding.other or finding.other_ptx_line:
-            other = self._where(finding.other, finding.other_ptx_line)
-            made["relatedLocations"] = [{"id": 1, "message": {"text": "the other access"}, **other}]
+        if related := self._related():
+            made["relatedLocations"] = [{"id": i, **each} for i, each in enumerate(related, 1)]
         return made
+
+    def _related(self) -> list[Json]:
+        finding, found = self._finding, []
+        if finding.other or finding.other_ptx_line:
+            found.append(("the other access", finding.other, finding.other_ptx_line))
+        found += [(what, places, 0) for what, places in finding.related]
+        return [{"message": {"text": what}, **self._where(places, line)} for what, places, line in found]
 
     def _function(self) -> Json:
         """The kernel; its first in the run's list."""
