@@ -124,7 +124,7 @@ def test_what_is_right_is_not_accused(name):
 def test_a_wait_that_gives_up_is_the_deadlock_that_it_was():
     (finding,) = launched("bounded", False).findings
     assert finding.kind == "deadlock"
-    assert "1 of 2 arrivals are missing" in finding.message and "until a wait gave up: " in finding.message
+    assert "1 of its 2 arrivals is missing" in finding.message and "until a wait gave up: " in finding.message
     assert "WAIT" in marks_of("bounded", finding.source)
     explained = {what: marks_of("bounded", places) for what, places in finding.related}
     assert explained == {"initialised": {"INIT"}, "bytes last expected": {"EXPECT"}, "last arrival": {"EXPECT"}}

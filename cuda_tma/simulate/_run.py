@@ -14,7 +14,7 @@ from ._lanes import as_array
 from ._machine import Machine, Settings
 from ._observe import Observer
 from ._spaces import GRID_WORKSPACE, PARAM_WINDOW
-from ._waiting import Stuck
+from ._waiting import Stuck, Waiting
 from .config import Config
 from .findings import Finding, Report
 from .kernel import Kernel
