@@ -79,7 +79,7 @@ class Running:
         stalled, at = self.machine.stalled, self.machine.scheduler.where
         instructions = at.context.code.function.instructions if at else ()
         is_trap = at is not None and at.pc < len(instructions) and instructions[at.pc].opcode[0] == "trap"
-        if stalled and (fault.kind == "no-progress" or (fault.kind == "fault" and is_trap)):
+        if stalled and is_trap:
             told = self._deadlock(stalled)
             told.message += f"\nuntil a wait gave up: {fault.message}"
             return told
