@@ -85,6 +85,8 @@ _CAUSES = {  # what gave it, as recorded (tools/record_faults.py), of cases that
         "multicast to CTAs that the cluster has not",
         "multicast to CTA 7 of a cluster of 2",
         "multicast to a CTA that has ended",
+        "an arrival at CTA 7 of a cluster of 2",
+        "an arrival at a CTA that has ended",
         "a store to CTA 7 of a cluster of 2",
         "a store to a CTA that has ended",
         "a load of CTA 7 of a cluster of 2",
@@ -108,7 +110,7 @@ class CudaError:
     text : str
         What ``cuGetErrorString`` says.
     is_sticky : bool
-        Whether a kernel that ends in it takes its context along: every later call returns the error then.
+        Whether a kernel that ends in it takes its context along: nearly every later call returns the error then.
     meaning : str
         What it says about the call that returned it.
     causes : tuple of str
@@ -128,9 +130,9 @@ class CudaError:
 
 
 _STICKY = (
-    "it is sticky: a kernel of this context ended in it, and since then every call returns it, also the creation of a "
-    "tensor map, whatever its arguments. Look at the launches before this call: run again with CUDA_LAUNCH_BLOCKING=1, "
-    "and the launch that ends in it is the first to fail. The process has to be started anew"
+    "it is sticky: a kernel of this context ended in it, and since then nearly every call returns it, also the creation "
+    "of a tensor map, whatever its arguments. Look at the launches before this call: run again with "
+    "CUDA_LAUNCH_BLOCKING=1, and the launch that ends in it is the first to fail. The process has to be started anew"
 )
 
 
@@ -181,7 +183,6 @@ _ROWS = (
         "CUDA_ERROR_INVALID_ADDRESS_SPACE",
         "cudaErrorInvalidAddressSpace",
         "operation not supported on global/shared address space",
-        DOCUMENTED,
     ),
     _sticky(718, "CUDA_ERROR_INVALID_PC", "cudaErrorInvalidPc", "invalid program counter"),
     _sticky(719, "CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "unspecified launch failure"),

@@ -42,8 +42,9 @@ def test_the_kernels_compile():
 # ---- what was recorded, and the table ----
 
 
-def test_every_process_began_well():
-    """After others had failed, on the same device."""
+def test_every_case_was_recorded():
+    """Each process began after others had failed on the same device, and well."""
+    assert [row["case"] for row in CASE_ROWS] == list(CASES)
     assert len(ROWS) > 120 and all(row["healthy"] == [0, 0] and "ended" not in row for row in ROWS)
 
 
@@ -85,6 +86,18 @@ def test_what_stays(row):
         assert set(after.values()) == {0} and broken_rule == 1 and set(row["reset"].values()) == {0}
     else:
         assert after["cuCtxSynchronize"] == stays  # of a prefetch: a later call is told
+
+
+def test_a_blocking_launch_is_the_one_that_fails():
+    """What the messages advise: with CUDA_LAUNCH_BLOCKING=1 the launch itself returns its kernel's error."""
+    found = {row["case"]: (row["launch"], row["found"]) for row in ROWS if "blocking" in row}
+    assert found == {
+        "a load": (0, 0),
+        "a load from a wild address": (700, 700),
+        "the innermost coordinate is no multiple of 16 bytes": (715, 715),
+        "trap": (719, 719),
+    }
+    assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])  # else a later call is told
 
 
 def test_outcomes_in_words():

@@ -1,6 +1,6 @@
 """Record the 64 bits of an mbarrier in every state, on a GPU of compute capability 9.0.
 
-    python tools/record_barriers.py barriers_sm90.jsonl.gz      # half a minute, most of it to start processes
+    python tools/record_barriers.py barriers_sm90.jsonl.gz      # half a minute, never more than two
     python tools/replay_barriers.py barriers_sm90.jsonl.gz      # the layout that the words show; needs no GPU
 
 Needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Shared memory does not hold the word of a barrier
@@ -22,13 +22,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from barrier_cases import OPERATIONS, REMOTE, cases, undefined_cases
 from recordings import write
 
-SECONDS, AT_ONCE = 60, 4
+SECONDS, TOTAL_SECONDS, AT_ONCE = 20, 80, 4
+_END = time.monotonic() + TOTAL_SECONDS
 
 _OPERANDS = '"+l"(result) : "r"(at), "r"(number), "r"(smem), "l"(memory), "r"(pair) : "memory"'
 _CASE = '    case {number}: asm volatile("{ptx}" : OPERANDS); break;'.replace("OPERANDS", _OPERANDS)
@@ -132,16 +136,15 @@ KINDS = ("arrivals", "bytes", "waits")
 class Machine:
     """A GPU with the kernels. What they write is in the host's memory, where it outlasts a fault."""
 
-    def __init__(self) -> None:
-        from cuda.core import Program, ProgramOptions
+    def __init__(self, cubin: str) -> None:
+        from cuda.core import ObjectCode
 
         import cuda_tma
 
         self.device = cuda_tma.Device(0)
         self.device.set_current()
         self.stream = self.device.create_stream()
-        program = Program(SOURCE, "c++", ProgramOptions(std="c++17", arch=f"sm_{self.device.arch}a"))
-        self.kernels = program.compile("cubin")
+        self.kernels = ObjectCode.from_cubin(Path(cubin).read_bytes())
         self.memory = self.device.allocate(1 << 20, stream=self.stream)
         self.stream.sync()
 
@@ -201,13 +204,19 @@ def driver_version() -> dict[str, str]:
         return {}
 
 
-def work(which: str, begin: int) -> None:
-    """All defined cases from one on, one that is not, or what is contended: a row a line."""
-    machine = Machine()
+def compiled() -> bytes:
+    from cuda.core import Program, ProgramOptions
+
+    return bytes(Program(SOURCE, "c++", ProgramOptions(std="c++17", arch="sm_90a")).compile("cubin").code)
+
+
+def work(cubin: str, which: str, begin: int) -> None:
+    """The defined cases from one on, one that is not defined, or what is contended: a row a line."""
+    machine = Machine(cubin)
     if which == "defined":
         if begin == 0:
             facts = {"device": machine.device.name, "compute_capability": machine.device.arch}
-            print(json.dumps(facts | driver_version()))
+            print(json.dumps(facts | driver_version()), flush=True)
         for name, operations in list(cases())[begin:]:
             row = {"case": name, "operations": operations, **machine.steps(operations)}
             print(json.dumps(row), flush=True)
@@ -222,39 +231,44 @@ def work(which: str, begin: int) -> None:
     os._exit(0)  # a context that is lost makes nobody wait
 
 
-def rows_of(which: str, begin: int = 0) -> list[dict]:
+def rows_of(cubin: str, which: str, begin: int = 0) -> list[dict]:
     """What a process of its own prints; how it ended, if it did not end by itself."""
-    command = [sys.executable, __file__, "work", which, str(begin)]
+    nothing = {"undefined": which, "operations": []}
+    if time.monotonic() > _END:
+        return [{**nothing, "ended": "not begun: the time was up"}]
+    command = [sys.executable, __file__, "work", cubin, which, str(begin)]
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         output, ended = child.stdout, child.stderr.strip()[-300:] if child.returncode else ""
     except subprocess.TimeoutExpired as error:
         output, ended = (error.stdout or b"").decode(), "hang"
-    rows = [json.loads(line) for line in output.splitlines()]
-    return [*rows, {"undefined": which, "operations": [], "ended": ended}] if ended else rows
+    rows = [json.loads(line) for line in output.splitlines() if line.endswith("}")]
+    return [*rows, {**nothing, "ended": ended}] if ended or not rows else rows
 
 
-def defined() -> list[dict]:
+def defined(cubin: str) -> list[dict]:
     """A case that ends its process is followed by another process, which goes on behind it."""
-    rows = rows_of("defined")
-    count = len(list(cases()))
-    while len(rows) - 1 < count and sum("ended" in row for row in rows) < 20:
-        rows += rows_of("defined", len(rows) - 1)
+    rows, count = rows_of(cubin, "defined"), len(list(cases()))
+    while len(rows) - 1 < count and time.monotonic() < _END:
+        rows += rows_of(cubin, "defined", len(rows) - 1)
     return rows
 
 
 def main() -> None:
     if sys.argv[1:2] == ["work"]:
-        return work(sys.argv[2], int(sys.argv[3]))
+        return work(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        others = pool.map(rows_of, [*KINDS, *(name for name, _ in undefined_cases())])
-    rows = [*defined(), *(row for found in others for row in found)]
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file, ThreadPoolExecutor(AT_ONCE) as pool:
+        file.write(compiled())
+        file.flush()
+        known = pool.submit(defined, file.name)
+        others = pool.map(lambda which: rows_of(file.name, which), [*KINDS, *(name for name, _ in undefined_cases())])
+        rows = [*known.result(), *(row for found in others for row in found)]
     write(sys.argv[1], rows)
     for row in rows:
-        if not row.get("case", "").startswith(("drawn", "count")):
-            print({key: value for key, value in row.items() if key != "operations"})
+        if "case" not in row or "ended" in row:
+            print({key: value for key, value in row.items() if key != "operations"}, flush=True)
     return None
 
 

@@ -21,14 +21,17 @@ _SIGNED = ("tx_count",)
 
 
 def observed(rows: list[dict]) -> tuple[list[Barrier], list[int]]:
-    """Of each step whose outcome PTX defines the barrier, and its word."""
-    barriers: list[Barrier] = []
-    words: list[int] = []
-    for row in rows:
-        if "case" in row:
-            barriers += states([(name, number) for name, number in row["operations"]])
-            words += [int(word, 16) for word in row["words"]]
-    return barriers, words
+    """Of each step whose outcome PTX defines the barrier, and its word, where that is known."""
+    pairs = [
+        (barrier, int(word, 16))
+        for row in rows
+        if "case" in row
+        for barrier, word in zip(
+            states([(name, number) for name, number in row["operations"]]), row["words"], strict=False
+        )
+        if word
+    ]
+    return [barrier for barrier, _ in pairs], [word for _, word in pairs]
 
 
 def layout(barriers: list[Barrier], words: list[int]) -> tuple[BarrierField, ...]:
