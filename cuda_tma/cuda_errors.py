@@ -130,8 +130,8 @@ class CudaError:
 
 
 _STICKY = (
-    "it is sticky: a kernel of this context ended in it, and since then nearly every call returns it, also the making of "
-    "a tensor map, whatever its arguments. Look at the launches before this call: run again with "
+    "it is sticky: a kernel of this context ended in it, and since then nearly every call returns it, also the making "
+    "of a tensor map, whatever its arguments. Look at the launches before this call: run again with "
     "CUDA_LAUNCH_BLOCKING=1, and the launch that ends in it is the first to fail. The process has to be started anew"
 )
 
