@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cuda_tma import simulate
@@ -256,12 +257,29 @@ def test_what_is_no_suppression_is_refused(text):
         (["--arg", "int32[256]@256,colour=red"], "the map of --arg 3"),
         (["--arg", "object[3]"], "object is no dtype of numbers"),
         (["--arg", "int8[9999999x9999999999]"], "int8[9999999x9999999999] "),
+        (["--arg", "hex:123"], "and no bytes, as hex:0100"),
+        (["--arg", "known.npy"], "known.npy is no .npy file of numbers"),
+        (["--arg", "absent.npy"], "absent.npy cannot be read: No such file"),
     ],
 )
 def test_misuse(sanitize, folder, arguments, text):
-    (folder / "known").write_text("race:*:why\nrase:*:why\n")
+    for name in ("known", "known.npy"):
+        (folder / name).write_text("race:*:why\nrase:*:why\n")
     status, _, err = sanitize(*WRONG, *arguments)
     assert status == 2 and text in err
+
+
+def test_an_array_for_a_plain_map_lacks_a_box(sanitize):
+    status, _, err = sanitize(*WRONG[:4], "--arg", "int32[8x8]", *WRONG[6:])
+    assert status == 2 and "--arg 0 is for a tensor map: say its box, too, as ...@32x32,swizzle=128B" in err
+
+
+def test_structs_are_given_by_their_bytes(sanitize, folder):
+    text = 'struct Both { int a, b; }; extern "C" __global__ void k(Both both, int* p) { *p = both.a / both.b; }'
+    (folder / "kernel.cu").write_text(text)
+    given = ["--grid", 1, "--block", 1, "--arg", "hex:0600000002000000", "--arg", "int32[1]"]
+    assert cli.main(["run", "kernel.cu", "--kernel", "k", *map(str, given), "--output", "."]) == 0
+    assert np.load("arg1.npy").tolist() == [3]
 
 
 def test_an_instruction_that_is_not_known_is_no_verdict(sanitize, folder):

@@ -2,7 +2,8 @@
 
 An argument is a number (``7``, ``2.5``, ``0x1f``), an array of zeros or random numbers (``float32[128x64]``,
 ``random:bfloat16[128x64]``), or a ``.npy`` file; for a parameter that is a typed map, the array; for a plain
-``TensorMap`` or ``CUtensorMap``, the array and what the map says of it: ``float32[128x64]@32x32,swizzle=128B``.
+``TensorMap`` or ``CUtensorMap``, the array and what the map says of it: ``float32[128x64]@32x32,swizzle=128B``; for a
+struct its bytes, ``hex:0100000000000000``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from .._given import shown
 from ..errors import CompileError, TensorMapError
+from ..map_type import MapType
 from .exit_status import Misuse, Unsupported
 
 if TYPE_CHECKING:
@@ -26,7 +28,9 @@ __all__ = ["Mapped", "argument", "arrays_of", "kernel_of", "launched"]
 
 _ARRAY = re.compile(r"(?P<random>random:)?(?P<dtype>\w+)\[(?P<shape>\d+(x\d+)*)\]")
 _MAP = re.compile(r"(?P<array>.+)@(?P<box>\d+(x\d+)*)(?P<options>(,\w+=\w+)*)")
+_BYTES = re.compile(r"hex:(?P<digits>([0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"[+-]?(\d+|0[xX][0-9a-fA-F]+)")
+_MAP_BYTES = 128
 _SEED = 0  # of arrays of random numbers: the same in each run
 
 
@@ -50,6 +54,8 @@ def argument(text: str) -> Any:
     """
     if _NUMBER.fullmatch(text):
         return int(text, 0 if "x" in text.lower() else 10)
+    if found := _BYTES.fullmatch(text):
+        return bytes.fromhex(found["digits"])
     if found := _MAP.fullmatch(text):
         options = dict(option.split("=") for option in found["options"].split(",")[1:])
         return Mapped(_array(found["array"]), {"box_dim": tuple(map(int, found["box"].split("x"))), **options})
@@ -60,7 +66,7 @@ def argument(text: str) -> Any:
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"{shown(text)} is no number, no array such as float32[128x64] or random:float32[128x64], no .npy file, "
-            "and no array with a map, as float32[128x64]@32x32"
+            "no array with a map, as float32[128x64]@32x32, and no bytes, as hex:0100"
         ) from None
 
 
@@ -70,8 +76,11 @@ def _array(text: str) -> np.ndarray:
         if found is None:
             return np.load(text, allow_pickle=False)
         return _made(found["dtype"], tuple(map(int, found["shape"].split("x"))), bool(found["random"]))
-    except (OSError, ValueError, EOFError) as error:
-        raise argparse.ArgumentTypeError(f"{text} cannot be read: {error}") from None
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text} cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError) as error:
+        what = "is no .npy file of numbers" if found is None else f"cannot be made: {error}"
+        raise argparse.ArgumentTypeError(f"{text} {what}") from None
     except MemoryError:
         raise argparse.ArgumentTypeError(f"{text} has no room in this machine's memory") from None
 
@@ -112,6 +121,7 @@ def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace) -> Repo
     try:
         config = Config(arguments.grid, arguments.block, arguments.cluster, arguments.shmem_size)
         given = [_with_map(gpu, number, each) for number, each in enumerate(arguments.arg)]
+        _check_maps(kernel, given)
         settings = {"order": arguments.order, "seed": arguments.seed, "max_steps": arguments.max_steps}
         return gpu.launch(config, kernel, *given, **settings)
     except UnsupportedInstruction as error:
@@ -127,6 +137,15 @@ def _with_map(gpu: Device, number: int, given: Any) -> Any:
         return gpu.create_tensor_map(given.array, **given.options)
     except (TensorMapError, TypeError, ValueError) as error:
         raise Misuse(f"the map of --arg {number}: {error}") from None
+
+
+def _check_maps(kernel: Kernel, given: list[Any]) -> None:
+    """An array, where the kernel takes a map of which it does not say the box."""
+    for number, (parameter, each) in enumerate(zip(kernel.parameters, given, strict=False)):
+        is_typed = isinstance(parameter.type, MapType)
+        if parameter.size_bytes == _MAP_BYTES and not is_typed and isinstance(each, np.ndarray):
+            example = "x".join(["32"] * each.ndim)
+            raise Misuse(f"--arg {number} is for a tensor map: say its box, too, as ...@{example},swizzle=128B")
 
 
 def kernel_of(gpu: Device, arguments: argparse.Namespace) -> Kernel:

@@ -171,7 +171,7 @@ def _add_launch(command: argparse.ArgumentParser) -> None:
         default=[],
         metavar="VALUE",
         help="of each parameter: 7, 2.5, float32[128x64] (zeros), random:float32[128x64], or a .npy file; for a plain "
-        "TensorMap also the map's box and options: float32[128x64]@32x32,swizzle=128B",
+        "TensorMap also the map's box and options: float32[128x64]@32x32,swizzle=128B; of a struct its bytes: hex:0100",
     )
     command.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a macro")
     command.add_argument("--include", "-I", action="append", default=[], metavar="DIR", help="folder of headers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ Json = dict[str, Any]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "SRCROOT"  # what relative URIs are relative to: the working directory
+_MOST = 32  # blocks and threads that are named: there may be millions
 _LEVELS = {"error": "error", "advice": "note"}
 
 
@@ -124,7 +126,12 @@ class _Result:
             "message": {"text": finding.message},
             "locations": [{**self._where(finding.source, finding.ptx_line), "logicalLocations": [self._function()]}],
             "occurrenceCount": finding.count,
-            "properties": {"blocks": [*map(list, finding.blocks)], "threads": [*finding.threads]},
+            "properties": {
+                "blocks": [*map(list, finding.blocks[:_MOST])],
+                "blockCount": len(finding.blocks),
+                "threads": [*finding.threads[:_MOST]],
+                "threadCount": len(finding.threads),
+            },
         }
         if len(finding.source) > 1:
             frames = [{"location": {"physicalLocation": _physical(place)}} for place in finding.source]
@@ -172,6 +179,6 @@ def _artifact(file: str) -> Json:
 
     path = absolute(file)
     try:
-        return {"uri": quote(path.relative_to(Path.cwd()).as_posix()), "uriBaseId": _ROOT}
+        return {"uri": quote(os.fsencode(path.relative_to(Path.cwd()).as_posix())), "uriBaseId": _ROOT}
     except ValueError:
         return {"uri": path.as_uri()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from .constants import integer
@@ -55,7 +56,7 @@ class Names:
 def _path(written: str) -> str:
     """As a file is called: compilers write what is no ASCII, quotes and backslashes as C does, bytes in octal."""
     data = re.sub(rb"\\([0-7]{1,3}|.)", _unescaped, written.encode(), flags=re.DOTALL)
-    return data.decode("utf-8", "surrogateescape")
+    return os.fsdecode(data)
 
 
 def _unescaped(escape: re.Match[bytes]) -> bytes:
