@@ -211,6 +211,31 @@ def test_any_text_is_read(text):
     assert isinstance(read_posted(text).maps, tuple)
 
 
+# ---- mbarriers ----
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("mbarrier 0x7fffe3fff81ffff6", [0x7FFFE3FFF81FFFF6]),
+        ("the mbarrier at 0x7f1200000400 holds 7fffe3fff81ffff6", [0x7FFFE3FFF81FFFF6]),
+        ("mbarrier word: 0x3fffe1ffffe\nmbarrier state=0x3fffe1ffffe", [0x3FFFE1FFFFE]),
+        ("the mbarrier at 0x400 waits", []),
+        ("error 700 at 0x7fffe3fff81ffff6", []),
+    ],
+)
+def test_words_of_mbarriers(text, words):
+    assert list(read_posted(text).barriers) == words
+
+
+def test_what_a_word_says(capsys):
+    _, out, _ = explain(capsys, "mbarrier 0x7fffe3fff81ffff6")
+    assert "in the phase of parity 0, 4 of its 5 arrivals are missing, 64 bytes are missing." in out
+    (found,) = answered(capsys, "mbarrier 0x7fffe3fff81ffff6")["barriers"]
+    assert (found["word"], found["pending_count"], found["tx_count"]) == ("0x7fffe3fff81ffff6", 4, 64)
+    assert "Zeros: no mbarrier was made there" in explain(capsys, "mbarrier 0x0")[1]
+
+
 # ---- our own errors ----
 
 

@@ -1,4 +1,4 @@
-"""``cuda-tma explain``: what an error text, the printed fields of a tensor map or its 128 bytes say.
+"""``cuda-tma explain``: what an error, the printed fields of a tensor map, its 128 bytes or an mbarrier's 64 bits say.
 
 Every statement carries what it rests on: a rule of the table, or what the table of errors rests on.
 """
@@ -13,18 +13,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..barrier import decode_barrier
 from ..codec import diff, encode
 from ..cuda_errors import OBSERVED, CudaError
 from ..data_type import parse_data_type
 from ..enums import member_of
 from ..errors import Violation
+from ..hang import MbarrierWait
 from ..params import Im2colParams, Params, TiledParams
 from ..rules import RULES, check, sentence
 from .console import print_json
 from .exit_status import ACCEPTED, REFUSED, Misuse
 from .posted import Posted, PostedMap, read_posted
 
-__all__ = ["Statement", "of_error", "of_map", "run"]
+__all__ = ["Statement", "of_barrier", "of_error", "of_map", "run"]
 
 INVALID_VALUE = 1
 _MOST_BYTES = 1 << 22  # of a log
@@ -33,6 +35,7 @@ _WHERE_DESCRIPTORS_LIE = "CUDA 13.5 driver API, cuTensorMapEncode*: tensorMap"
 _FIELDS = "the table of fields"
 _RULES = "the table of rules"
 _NOT_IN_THE_TEXT = "the text"
+_BARRIER_SOURCE = "the table of an mbarrier's bits: observed: driver 580, sm_90"
 
 
 class Statement(NamedTuple):
@@ -127,6 +130,17 @@ def _of_both(posted: PostedMap, errors: list[Violation]) -> Iterator[Statement]:
         yield Statement(text, error.source)
 
 
+def of_barrier(word: int) -> Iterator[Statement]:
+    """What the 64 bits of an mbarrier say."""
+    barrier = decode_barrier(word)
+    if not word:
+        text = "Zeros: no mbarrier was made there, or it is in use: then shared memory does not hold it before inval."
+    else:
+        state = MbarrierWait("the mbarrier", None, barrier.phase, barrier).state
+        text = f"{barrier}: in the phase of parity {barrier.phase}, {state}."
+    yield Statement(text, _BARRIER_SOURCE)
+
+
 def _errors_of(found: tuple[Violation, ...]) -> list[Violation]:
     return [violation for violation in found if violation.severity == "error"]
 
@@ -162,6 +176,9 @@ def _print(posted: Posted, maps: list[tuple[PostedMap, Any]], capability: tuple[
     for number, (each, found) in enumerate(maps, 1):
         print(f"map {number} of {len(maps)}: {_described(each)}")
         _print_statements(of_map(each, found, capability))
+    for word in posted.barriers:
+        print(f"mbarrier {word:#018x}")
+        _print_statements(of_barrier(word))
     for why in posted.unread:
         print(why)
 
@@ -194,6 +211,14 @@ def _as_json(posted: Posted, maps: list[tuple[PostedMap, Any]], capability: tupl
                 "statements": [statement._asdict() for statement in of_map(each, found, capability)],
             }
             for each, found in maps
+        ],
+        "barriers": [
+            {
+                "word": f"{word:#018x}",
+                **asdict(decode_barrier(word)),
+                "statements": [s._asdict() for s in of_barrier(word)],
+            }
+            for word in posted.barriers
         ],
         "unread": posted.unread,
     }

@@ -114,7 +114,7 @@ def _add_explain(command: argparse.ArgumentParser) -> None:
         "text",
         nargs="*",
         help="an error (715, or what a log says), the fields of a map as CUTLASS, TensorRT-LLM or DeepGEMM print them, "
-        "its 128 bytes, or a file of any of them; standard input if not given",
+        "its 128 bytes, mbarrier 0x... with its 64 bits, or a file of any of them; standard input if not given",
     )
     _add_capability(command, "9.0", "of the device that takes the maps")
 

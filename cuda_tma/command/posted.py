@@ -1,4 +1,4 @@
-"""What people paste: CUDA errors, and tensor maps as their fields or as their bytes, in the midst of other text.
+"""What people paste: CUDA errors, tensor maps as their fields or their bytes, mbarriers, in the midst of other text.
 
 Fields are read as CUTLASS (``globalDim      (64,16,1,1,1)``), TensorRT-LLM and FlashInfer (``tileShapes: 64 16 1 1``),
 DeepGEMM (``Making TMA desc: ...``) and our own ``repr`` write them, and under the driver's names.
@@ -49,11 +49,12 @@ class PostedMap(NamedTuple):
 
 
 class Posted(NamedTuple):
-    """What a text holds; `unread` says of what looks like a map and is none why."""
+    """What a text holds; `unread` says of what looks like a map and is none why, `barriers` are words of mbarriers."""
 
     errors: tuple[CudaError, ...]
     maps: tuple[PostedMap, ...]
     unread: tuple[str, ...] = ()
+    barriers: tuple[int, ...] = ()
 
 
 # ---- errors ----
@@ -264,6 +265,21 @@ def _hexadecimal(text: str) -> bytes | None:
         return None
 
 
+# ---- mbarriers ----
+
+_BARRIER = re.compile(
+    r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*[:=]?[ \t]*0x(?P<word>[0-9a-f]{1,16})\b"
+    r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b",
+    re.I,
+)
+
+
+def _barriers(text: str) -> Iterator[int]:
+    """The 64 bits of each, behind its name; an address has fewer digits."""
+    for found in _BARRIER.finditer(text):
+        yield int(found["word"] or found["later"], 16)
+
+
 # ---- all of it ----
 
 
@@ -290,7 +306,8 @@ def read_posted(text: str) -> Posted:
         except TensorMapError as error:
             unread.append(str(error))
     errors = dict.fromkeys(error for _, error in _errors(text))
-    return Posted(tuple(errors), _counted(found), tuple(dict.fromkeys(unread)))
+    words = tuple(dict.fromkeys(_barriers(text)))
+    return Posted(tuple(errors), _counted(found), tuple(dict.fromkeys(unread)), words)
 
 
 def _counted(maps: list[PostedMap]) -> tuple[PostedMap, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..cuda_errors import explain_error
+
 __all__ = [
     "captures_nothing",
     "closed_graph",
@@ -26,7 +28,7 @@ def refused_node(error: str, kernel: str, verb: str) -> str:
         else "the node may be none of the definition that the graph was instantiated from, or the kernel of another "
         "context than the node's"
     )
-    return f"{error}: the driver refused to {verb} a node of kernel {kernel}; {reasons}"
+    return f"{error}: the driver refused to {verb} a node of kernel {kernel}; {reasons}{explain_error(error)}"
 
 
 def programmatic() -> ValueError:
