@@ -43,7 +43,7 @@ def ended(values):
     [
         ("launches\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n", "0"),
         (MISALIGNED, "34 (Misaligned shared or local address)"),
-        (RACE, "1 (Race reported between Write access)"),
+        (RACE, "1 (Race reported between Write access and Read access)"),
         ("========= Barrier error detected. Missing wait.\n========= ERROR SUMMARY: 1 error\n",
          "1 (Barrier error detected. Missing wait)"),
         ("========= COMPUTE-SANITIZER\nlaunches\n", "0, hangs"),
@@ -152,3 +152,34 @@ def test_a_process_that_runs_a_kernel_ends_without_a_gpu(monkeypatch):
     made = compare_sanitizers.Runner(Path("unused"), 1)
     record = made._run(job, 49152)
     assert compared_page.ending(record)["ended"] == "does not start" and "Traceback" in record["text"]
+
+
+# ---- what is recorded ----
+
+RECORDS = compare_sanitizers.Runner(compare_sanitizers.RECORDED, 1).records()
+COMPARED = [case for case in CASES if f"{case.name}|simulator" in RECORDS]
+
+
+def test_the_page_is_what_is_recorded():
+    assert len(COMPARED) >= 38
+    remedy = "run: python tools/compare_sanitizers.py --page"
+    assert compare_sanitizers.PAGE.read_text("utf-8") == compared_page.page(RECORDS, COMPARED), remedy
+
+
+def test_the_simulator_says_what_the_page_says():
+    """At the same statement: compilers differ in which of its lines they name."""
+    for case, now in zip(COMPARED, compare_sanitizers.judged(COMPARED), strict=True):
+        then = RECORDS[now["key"]]["said"]
+        assert [each.rpartition(" ")[0] for each in (now["said"], then)] == [then.rpartition(" ")[0]] * 2
+        assert abs(int(now["said"].rpartition(" ")[2] or 0) - int(then.rpartition(" ")[2] or 0)) <= 1, case.name
+
+
+def test_a_run_is_recorded_without_the_hosts_frames(tmp_path, monkeypatch):
+    monkeypatch.setattr(compare_sanitizers, "RECORDED", tmp_path / "recorded.jsonl.gz")
+    monkeypatch.setattr(compare_sanitizers, "PAGE", tmp_path / "page.md")
+    results = tmp_path / "results.jsonl"
+    results.write_text(json.dumps({"key": "V2|wrong|", "text": "launches\n=====  Host Frame: x\nends"}) + "\n")
+    compare_sanitizers.main(["--record", "--results", str(results)])
+    recorded = compare_sanitizers.Runner(tmp_path / "recorded.jsonl.gz", 1).records()
+    assert recorded == {"V2|wrong|": {"key": "V2|wrong|", "text": "launches\nends"}}
+    assert (tmp_path / "page.md").read_text().startswith("# Beside compute-sanitizer\n")

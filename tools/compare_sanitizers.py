@@ -1,17 +1,19 @@
 """Write ``docs/compare_sanitizers.md``: what the simulator, and each tool of compute-sanitizer, says of wrong kernels.
 
     python tools/compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl     # on a GPU: some minutes
-    python tools/compare_sanitizers.py --page --results compare_sanitizers.jsonl   # the page alone; needs no GPU
+    python tools/compare_sanitizers.py --page     # the page alone, from what is recorded; needs no GPU
 
 Needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
 ``compared_kernels.py``, and its mended twin, runs without a tool and under each, in a process of its own, several at a
 time; what hangs is ended. Every result is a line of the file as soon as it is there: the same command goes on where it
-was interrupted.
+was interrupted. The page lies beside the results, or in ``docs/`` if they are those of ``tests/data/``, where a run is
+recorded: ``python tools/compare_sanitizers.py --record --results FILE``.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import re
@@ -30,8 +32,10 @@ from compared_kernels import Case, cases, simulated
 from compared_page import TOOLS, page
 
 ROOT = Path(__file__).parent.parent
+RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
+PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
-__all__ = ["Job", "Runner", "jobs_of", "main"]
+__all__ = ["Job", "Runner", "jobs_of", "judged", "main"]
 
 _HANGS_S = {"": 6, "tool": 12}  # these kernels take microseconds; under a tool, some milliseconds
 _PATIENCE_S = 45  # of a process, with its start and its end
@@ -144,13 +148,28 @@ class Runner:
     def records(self) -> dict[str, Record]:
         """What is known, by key; a line that was cut off is none."""
         found = {}
-        for line in self._results.read_text("utf-8").splitlines() if self._results.exists() else ():
+        for line in _lines(self._results):
             try:
                 record = json.loads(line)
             except ValueError:
                 continue
             found[record["key"]] = record
         return found
+
+
+def _lines(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
+
+
+def _short(line: str) -> str:
+    """A result without the host's frames."""
+    record = json.loads(line)
+    if "text" in record:
+        record["text"] = "\n".join(each for each in record["text"].splitlines() if "Host Frame" not in each)
+    return json.dumps(record)
 
 
 def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) -> tuple[str, bool]:
@@ -186,7 +205,7 @@ def _help(known: list[str] = []) -> str:  # noqa: B006  # asked for once
 # ---- our own column, and where all this ran ----
 
 
-def _judged(wanted: Iterable[Case]) -> Iterator[Record]:
+def judged(wanted: Iterable[Case]) -> Iterator[Record]:
     for case in wanted:
         found = simulated(case).findings
         ours = [finding for finding in found if finding.kind == case.kind] or list(found)
@@ -206,30 +225,46 @@ def _machine() -> Record:
 
 def main(argv: list[str] | None = None) -> None:
     """As the head of this file says."""
+    given = _options(argv)
+    wanted = [case for case in cases() if given.only in case.name]
+    runner = Runner(given.results, given.jobs)
+    if given.record:
+        RECORDED.write_bytes(gzip.compress("\n".join(map(_short, _lines(given.results))).encode(), mtime=0))
+    elif not given.page:
+        _run(runner, wanted, given.limit_s)
+    records = runner.records()
+    text = page(records, [case for case in wanted if f"{case.name}|simulator" in records])
+    (PAGE if given.record or given.results == RECORDED else given.results.with_suffix(".md")).write_text(text, "utf-8")
+    print(text.split("\n## ")[0])
+
+
+def _options(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What the simulator and compute-sanitizer say of wrong kernels.")
-    folder = Path(os.environ.get("OUT", ROOT / "build"))
-    parser.add_argument("--results", type=Path, default=folder / "compare_sanitizers.jsonl", metavar="FILE")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="a line for each process; else in $OUT, or build/")
     parser.add_argument("--only", default="", metavar="TEXT", help="kernels whose name has it")
     parser.add_argument("--jobs", type=int, default=max(1, min(14, (os.cpu_count() or 4) - 2)), metavar="N")
     parser.add_argument("--limit-s", type=float, default=360, metavar="N", help="no process is started after so long")
-    parser.add_argument("--page", action="store_true", help="run nothing")
+    parser.add_argument(
+        "--page", action="store_true", help="run nothing: the page of the results, or of the recorded ones"
+    )
+    parser.add_argument("--record", action="store_true", help="run nothing: keep the results in tests/data/")
     given = parser.parse_args(argv)
-    wanted = [case for case in cases() if given.only in case.name]
-    runner = Runner(given.results, given.jobs)
-    if not given.page:
-        if shutil.which("compute-sanitizer") is None:
-            parser.error("compute-sanitizer is not on PATH")
-        runner.keep(_machine())
+    if given.results is None:
+        folder = Path(os.environ.get("OUT", ROOT / "build"))
+        given.results = RECORDED if given.page else folder / "compare_sanitizers.jsonl"
+    if not (given.page or given.record) and shutil.which("compute-sanitizer") is None:
+        parser.error("compute-sanitizer is not on PATH")
+    return given
 
-        def ours() -> None:
-            for record in _judged(wanted):
-                runner.keep(record)
 
-        runner.run(jobs_of(wanted), time.monotonic() + given.limit_s, ours)
-    text = page(runner.records(), wanted)
-    for path in (ROOT / "docs" / "compare_sanitizers.md", given.results.with_suffix(".md")):
-        path.write_text(text, "utf-8")
-    print(text.split("\n## ")[0])
+def _run(runner: Runner, wanted: list[Case], limit_s: float) -> None:
+    runner.keep(_machine())
+
+    def ours() -> None:
+        for record in judged(wanted):
+            runner.keep(record)
+
+    runner.run(jobs_of(wanted), time.monotonic() + limit_s, ours)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def cell(record: Record | None) -> str:
 
 def _escaped(text: str) -> str:
     """Without addresses, which differ from run to run, and fit for a table."""
-    short = re.sub(r"\s+(?:at|by) .*|\s*\+?0x[0-9a-f]+.*", "", text.removeprefix("Error: "))
+    short = re.sub(r" (?:at|by) .*?(?= and |$)| \[\d+ hazards\]", "", text.removeprefix("Error: "))
     return short.replace("|", "\\|").strip().rstrip(".")[:100]
 
 
