@@ -30,8 +30,9 @@ def without_watchdog(tmp_path_factory) -> Path:
     for header in FOLDER.glob("*.cuh"):
         text = header.read_text().replace("#include <cuda_tma/watchdog.cuh>\n", "")
         text = re.sub(r"CUDA_TMA_WAIT_UNTIL\((\w+\(parity\)), this, parity\)", r"while (!\1) continue;", text)
-        text = re.sub(r"CUDA_TMA_PLACED\((Stage<Count>)\)", r"\1", text)
-        text = re.sub(r"CUDA_TMA_(NOTE_\w+|OF_STAGE|HERE_OF)\([^()]*\)", "", text)
+        either = r"#ifndef CUDA_TMA_WATCHDOG_MS\n(.*?)#else.*?#endif\n"
+        text = re.sub(either, r"\1", text, flags=re.DOTALL)
+        text = re.sub(r"CUDA_TMA_(NOTE_\w+|OF_STAGE)\([^()]*\)", "", text)
         text = re.sub(r"CUDA_TMA_(SITE|HERE)(_ALONE)?\b", "", text)
         if header.name != "watchdog.cuh":
             (folder / "cuda_tma" / header.name).write_text(text)

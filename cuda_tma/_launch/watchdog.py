@@ -80,7 +80,7 @@ class _Watch:
         if count > memory.CAPACITY:
             limits = (*limits, f"{count - memory.CAPACITY} more warps wait than there was room for")
         hangs = memory.hangs_of(found.copy(), self.modules, limits)
-        found["is_whole"] = 0
+        found[:] = np.zeros((), RECORD)
         self.head["count"] = 0
         return hangs
 

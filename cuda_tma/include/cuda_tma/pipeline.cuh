@@ -57,18 +57,40 @@ struct Pipeline {
         return full[at.index];
     }
 
+#ifndef CUDA_TMA_WATCHDOG_MS
+
     // ... for copies of so many bytes in all. `is_free` is what try_acquire() said of this stage, a while before.
-    __device__ Barrier& acquire(Stage<Count> at, unsigned bytes, bool is_free = false CUDA_TMA_SITE) {
-        if (!is_free) acquire(at CUDA_TMA_HERE);
+    __device__ Barrier& acquire(Stage<Count> at, unsigned bytes, bool is_free = false) {
+        if (!is_free) acquire(at);
         full[at.index].arrive_expect_tx(bytes);
         return full[at.index];
     }
 
     // ... for loads of these tiles (tile.cuh).
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
-    __device__ Barrier& acquire(CUDA_TMA_PLACED(Stage<Count>) at, const Tile&, const Tiles&...) {
-        return acquire(at, Bytes, false CUDA_TMA_HERE_OF(at));
+    __device__ Barrier& acquire(Stage<Count> at, const Tile&, const Tiles&...) {
+        return acquire(at, Bytes);
     }
+
+#else
+
+    // Both in one: where a template's arguments are worked out to choose among functions, NVRTC 13.0 takes the line of
+    // that for the line of the call.
+    template <typename First, typename... Others>
+    __device__ Barrier& acquire(Placed<Stage<Count>> placed, const First& first, const Others&... others) {
+        const Stage<Count> at = placed;
+        if constexpr (__is_class(First)) {
+            acquire(at, placed.site);
+            full[at.index].arrive_expect_tx((First::tx_bytes() + ... + Others::tx_bytes()));
+        } else {
+            const bool is_free = (false || ... || bool(others));
+            if (!is_free) acquire(at, placed.site);
+            full[at.index].arrive_expect_tx(first);
+        }
+        return full[at.index];
+    }
+
+#endif
 
     // Is the stage free? Asked early, the answer is there when it is needed.
     __device__ bool try_acquire(Stage<Count> at) const { return empty[at.index].try_wait(at.parity ^ 1); }

@@ -19,8 +19,6 @@
 #define CUDA_TMA_SITE_ALONE
 #define CUDA_TMA_HERE
 #define CUDA_TMA_HERE_ALONE
-#define CUDA_TMA_PLACED(type) type
-#define CUDA_TMA_HERE_OF(placed)
 #define CUDA_TMA_OF_STAGE(is_full, index)
 #define CUDA_TMA_WAIT_UNTIL(is_done, barrier, parity) while (!is_done) continue;
 #define CUDA_TMA_NOTE_EXPECTED(barrier, bytes)
@@ -32,8 +30,6 @@
 #define CUDA_TMA_SITE_ALONE Site site = Site::here()
 #define CUDA_TMA_HERE , site
 #define CUDA_TMA_HERE_ALONE site
-#define CUDA_TMA_PLACED(type) Placed<type>   // of a first argument, where a last one cannot have a default
-#define CUDA_TMA_HERE_OF(placed) , placed.site
 #define CUDA_TMA_OF_STAGE(is_full, index) , site.of_stage(is_full, index)
 #define CUDA_TMA_WAIT_UNTIL(is_done, barrier, parity) \
     for (Deadline deadline; !is_done;) deadline.check(barrier, parity, site);
@@ -62,6 +58,7 @@ struct Site {
     __device__ constexpr Site of_stage(bool is_full, int index) const { return {file, line, is_full ? 1u : 2u, index}; }
 };
 
+// A function's first argument with the place of the call, where a last one cannot have a default.
 template <typename T>
 struct Placed {
     T value;
@@ -71,6 +68,7 @@ struct Placed {
         : value(value), site{file, line} {}
     __device__ constexpr operator T() const { return value; }
 };
+
 #undef CUDA_TMA_FILE
 #undef CUDA_TMA_LINE
 
@@ -168,8 +166,9 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity
     const unsigned block = linear_block();
     const volatile WatchdogExpected& expected = watchdog_expected(address, block);
     const bool is_known = expected.key == (static_cast<unsigned long long>(block) << 32 | address);
-    unsigned long long word;   // in shared memory only after inval: an ordinary load finds what was there before the
-                               // barrier was used (observed: driver 580, sm_90)
+    // In shared memory only after inval: an ordinary load finds what was there before the barrier was used (observed:
+    // driver 580, sm_90). Nobody waits there any more: see watchdog_end().
+    unsigned long long word;
     asm volatile("mbarrier.inval.shared::cta.b64 [%1]; ld.volatile.shared.u64 %0, [%1];" : "=l"(word) : "r"(address));
     record.module = cuda_tma_watchdog.module;
     record.word = word;
@@ -189,11 +188,18 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity
         const char* name = site.file;
         for (const char* at = name; *at; ++at)
             if (*at == '/') name = at + 1;
-        for (int i = 0; i < 59 && name[i]; ++i) record.file[i] = name[i];
+        int length = 0;
+        for (; length < 59 && name[length]; ++length) record.file[length] = name[length];
+        record.file[length] = 0;
     }
     __threadfence_system();
     *const_cast<volatile unsigned*>(&record.is_whole) = 1;
     __threadfence_system();
+}
+
+__device__ inline void watchdog_pause() {
+    const unsigned since = milliseconds();
+    while (milliseconds() - since < 25) __nanosleep(100000);
 }
 
 // The end of a thread that waits in vain. Not a function that is called: a call would have wgmmas wait for each other.
@@ -203,12 +209,12 @@ __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parit
     const unsigned here = __match_any_sync(__activemask(), address);
     unsigned lanes_before;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
-    if (!(here & lanes_before)) watchdog_write(address, parity, here, site);
+    // All others come here too, and then read their barriers; and then end. Each shall find everything as it is: who ends
+    // counts as arrived at __syncthreads(), and takes shared memory along that others of the cluster may use.
     *const_cast<volatile unsigned*>(&cuda_tma_watchdog.hung_grid) = grid_id();
-    // The others shall find everything as it is: who ends counts as arrived at __syncthreads(), and takes shared memory
-    // along that others of the cluster may use.
-    const unsigned since = milliseconds();
-    while (milliseconds() - since < 50) __nanosleep(100000);
+    watchdog_pause();
+    if (!(here & lanes_before)) watchdog_write(address, parity, here, site);
+    watchdog_pause();
 #ifdef CUDA_TMA_WATCHDOG_TRAP
     __trap();
 #endif
