@@ -6,6 +6,7 @@ Python float for a ``float`` parameter (which arrives as 0.0) all launch without
 
 import ctypes
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport (
     PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_AsUnsignedLongLongMask, PyLong_CheckExact)
@@ -81,7 +82,8 @@ cdef int pack_all(
         if Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES:
             if parameter.typed != NULL:
                 require_type(parameter, <object>value, (<TensorMapDescriptor>value).map())
-            memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
+            with cython.critical_section(<object>value):
+                memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
             foreign += (<TensorMapDescriptor>value)._context != context
         elif PyLong_CheckExact(<object>value):
             _pack_int(parameter, <object>value, slot)
@@ -151,7 +153,8 @@ cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1
 cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -1:
     cdef type value_type = type(value)
     if value_type is TensorMapDescriptor:
-        _pack_map(parameter, value, (<TensorMapDescriptor>value).map(), slot)
+        with cython.critical_section(value):
+            _pack_map(parameter, value, (<TensorMapDescriptor>value).map(), slot)
     elif value_type is int:
         _pack_int(parameter, value, slot)
     elif value_type is float:

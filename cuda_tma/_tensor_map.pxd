@@ -26,7 +26,8 @@ cdef class TensorMapDescriptor:
         return <void*>((<uintptr_t>self._storage + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))
 
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1
-    cdef int _put_address(self, uint64_t address) except -1
+    cdef int _put_address(self, uint64_t address, object tensor, object owner) except -1
+    cdef tuple held(self)
 
 
 cdef TensorMapDescriptor new_descriptor()
@@ -37,6 +38,3 @@ cdef int replace_address(void* map, uint64_t address) except -1
 cdef inline uint64_t* address_field(void* map) noexcept:
     """Where a map holds the tensor's address: it begins with it (docs/fields.md)."""
     return <uint64_t*>map
-
-
-cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1

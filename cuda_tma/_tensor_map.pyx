@@ -1,7 +1,6 @@
 """TensorMapDescriptor: the 128 bytes, what they describe, what keeps that alive, and where they are valid."""
 
 cimport cython
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
@@ -11,7 +10,9 @@ from ._make.encode cimport describe_for, params_from
 from ._read.context cimport compute_capability, enter_context, require_access, share_memory
 from ._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of
 from ._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
+from ._cuda.free_threading cimport FREE_THREADED  # no-cython-lint: PER_THREAD comes with it
 from ._read.export cimport Reading, has_moved, layout_of, read, source_of
+from ._read.shown_bytes cimport fill_buffer
 
 from dataclasses import fields, replace
 
@@ -48,31 +49,18 @@ cdef extern from *:
 cdef tuple _NO_ARGUMENTS = ()
 cdef type NUMPY_INTEGER = np.integer  # a C variable: no look-up in the module's dictionary
 cdef object _device_type = None  # our Device, which is built upon this module: see register_device()
-cdef PyObject* _being_made = NULL  # the type of which new_of() makes one
+
+cdef extern from *:
+    """
+    static PER_THREAD PyObject *being_made;  /* the type of which new_of() makes one */
+    """
+    PyObject* being_made
 
 
 def register_device(device_type):
     """Tell this module of our Device, whose maps these are."""
     global _device_type
     _device_type = device_type
-
-
-cdef int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1:
-    """A read-only view of bytes that `owner` holds (PEP 3118)."""
-    if flags & PyBUF_WRITABLE:
-        raise BufferError(f"a {type(owner).__name__} is read-only; it has a method that replaces addresses")
-    buffer.buf = data
-    buffer.obj = owner
-    buffer.len = size_bytes
-    buffer.readonly = 1
-    buffer.itemsize = 1
-    buffer.format = <char*>b"B" if flags & PyBUF_FORMAT else NULL
-    buffer.ndim = 1
-    buffer.shape = &buffer.len if flags & PyBUF_ND else <Py_ssize_t*>NULL
-    buffer.strides = &buffer.itemsize if flags & PyBUF_STRIDES == PyBUF_STRIDES else <Py_ssize_t*>NULL
-    buffer.suboffsets = NULL
-    buffer.internal = NULL
-    return 0
 
 
 @cython.final
@@ -115,7 +103,12 @@ cdef class TensorMapDescriptor:
     @property
     def tensor(self):
         """The tensor that is described and kept alive; None after ``replace_address`` with an integer."""
-        return self._tensor
+        return self.held()[0]
+
+    cdef tuple held(self):
+        """The tensor, and what keeps its memory: of one time."""
+        with cython.critical_section(self):
+            return self._tensor, self._owner
 
     @property
     def device(self):
@@ -221,7 +214,7 @@ cdef class TensorMapDescriptor:
             cuda.core.launch(stream, config, kernel, descriptor.to_cuda_core(), out, np.int32(7))
         """
         require_context(self._context)
-        return core_descriptor(bytes(self), self._arguments.global_address, (self._tensor, self._owner))
+        return core_descriptor(bytes(self), self._arguments.global_address, self.held())
 
     def is_stale(self):
         """Whether the tensor's elements are now elsewhere than the map says.
@@ -230,7 +223,8 @@ cdef class TensorMapDescriptor:
         it keeps alive) and after an in-place resize of the storage (which frees the memory in spite of every owner).
         False where there is no tensor to ask.
         """
-        return self._tensor is not None and has_moved(self._tensor, self._owner, self._arguments.global_address)
+        tensor, owner = self.held()
+        return tensor is not None and has_moved(tensor, owner, self._arguments.global_address)
 
     def replace_address(self, tensor):
         """Point the map at another tensor of the same device, dtype, shape and strides, in place.
@@ -248,13 +242,11 @@ cdef class TensorMapDescriptor:
         cdef Reading reading
         require_context(self._context)
         if isinstance(tensor, int) or PyObject_TypeCheck(tensor, NUMPY_INTEGER):  # not by __class__, which is slow
-            self._put_address(_address(tensor, self._arguments.alignment_bytes))
-            self._tensor = self._owner = None
+            self._put_address(_address(tensor, self._arguments.alignment_bytes), None, None)
             return
         owner = read(tensor, &reading)
         self._require_same_tensor(layout_of(owner, &reading))
-        self._put_address(address_of(layout_of(owner, &reading)))
-        self._tensor, self._owner = source_of(tensor, owner), owner
+        self._put_address(address_of(layout_of(owner, &reading)), source_of(tensor, owner), owner)
 
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1:
         cdef TensorArguments other
@@ -272,11 +264,13 @@ cdef class TensorMapDescriptor:
             raise refusals.replacement("strides (bytes, outermost first)", new[::-1], old[::-1])
         return 0
 
-    cdef int _put_address(self, uint64_t address) except -1:
+    cdef int _put_address(self, uint64_t address, object tensor, object owner) except -1:
         if address % self._arguments.alignment_bytes:
             raise refusals.replacement_address(address, self._arguments.alignment_bytes)
-        replace_address(self.map(), address)
-        self._arguments.global_address = address
+        with cython.critical_section(self):
+            replace_address(self.map(), address)
+            self._arguments.global_address = address
+            self._tensor, self._owner = tensor, owner
         return 0
 
     def _dtype_name(self):
@@ -292,7 +286,8 @@ cdef class TensorMapDescriptor:
         fill_buffer(buffer, self, self.map(), MAP_BYTES, flags)
 
     def __bytes__(self):
-        return (<const char*>self.map())[:MAP_BYTES]
+        with cython.critical_section(self):
+            return (<const char*>self.map())[:MAP_BYTES]
 
     def __eq__(self, other):
         if not isinstance(other, TensorMapDescriptor):
@@ -327,19 +322,19 @@ cdef object new_of(type kind):
 
     Before Python 3.12 an allocation may collect garbage, whose finalizers could make one then: so it does not.
     """
-    global _being_made
+    global being_made
     cdef bint was_collecting = hold_collections()
-    _being_made = <PyObject*>kind
+    being_made = <PyObject*>kind
     try:
         return (<PyTypeObject*>kind).tp_new(kind, <PyObject*>_NO_ARGUMENTS, NULL)
     finally:
-        _being_made = NULL
+        being_made = NULL
         resume_collections(was_collecting)
 
 
 cdef int require_maker(type kind, str makers) except -1:
     """Refuse to make one but for new_of()."""
-    if _being_made != <PyObject*>kind:
+    if being_made != <PyObject*>kind:
         raise TypeError(f"make a {kind.__name__} with {makers}")
     return 0
 

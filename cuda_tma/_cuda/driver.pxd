@@ -6,6 +6,8 @@ Source: cuda.h, CUDA 13.5 (the same layout since CUDA 11.8).
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from .free_threading cimport flag_acquire
+
 ctypedef int CUresult
 ctypedef void* CUcontext
 ctypedef void* CUstream
@@ -101,7 +103,7 @@ cdef object driver_error(CUresult result, str call)
 
 cdef inline int ensure_driver() except -1:
     """Load the driver unless it is loaded."""
-    return 0 if driver_is_loaded else load_driver()
+    return 0 if flag_acquire(&driver_is_loaded) else load_driver()
 
 
 cdef inline int require_success(CUresult result, str call) except -1:

@@ -6,6 +6,8 @@ libcuda or needs cuda.h, and a machine with no driver can import the package.
 
 from libc.stdint cimport uintptr_t
 
+from .free_threading cimport flag_release
+
 from ..cuda_errors import explain_error
 from .core import CUDAError
 
@@ -67,7 +69,7 @@ def install(addresses):
     assert sizeof(Driver) == len(_ENTRY_POINTS) * sizeof(uintptr_t)
     for index, name in enumerate(_ENTRY_POINTS):
         (<uintptr_t*>&driver)[index] = addresses.get(name, 0)
-    driver_is_loaded = True
+    flag_release(&driver_is_loaded, True)  # behind them: of threads that find the driver at once each finds the same
 
 
 def snapshot():

@@ -1,6 +1,7 @@
 """The driver's launch, for launch() and for prepared launches."""
 
 from .._cuda.driver cimport CUfunction, CUresult, LaunchConfigC, driver
+from .._cuda.free_threading cimport load_acquire
 from .._read.stream cimport KnownStream
 from .signature cimport Signature
 
@@ -31,7 +32,7 @@ cdef inline CUfunction function_on(KnownStream stream, Signature signature) noex
     """
     if stream.context_id == 0:
         return signature.function
-    if signature.context_id == 0:
+    if load_acquire(&signature.context_id) == 0:
         enter(stream, signature)
     return signature.function_in_context if signature.context_id == stream.context_id else signature.function
 

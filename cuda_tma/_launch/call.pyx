@@ -1,6 +1,9 @@
 """What the driver is to launch, and what it says if it does not."""
 
+cimport cython
+
 from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUfunction, CUresult, driver, error_name
+from .._cuda.free_threading cimport store_release
 from .._read.stream cimport KnownStream
 from .signature cimport Signature
 
@@ -20,7 +23,10 @@ cdef int enter(KnownStream stream, Signature signature) noexcept:
         if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
             driver.cuKernelGetFunction(&function, kernel)
             driver.cuCtxPopCurrent(&popped)
-    signature.function_in_context, signature.context_id = function, stream.context_id
+    with cython.critical_section(signature):  # once, the function first: whoever sees the context finds it
+        if signature.context_id == 0:
+            signature.function_in_context = function
+            store_release(&signature.context_id, stream.context_id)
     return 0
 
 

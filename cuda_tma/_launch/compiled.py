@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -66,13 +67,16 @@ class Compiled:
 
 
 _known: WeakKeyDictionary[Kernel, Compiled] = WeakKeyDictionary()
+_lock = Lock()  # of that, whose operations are several of a dict's
 
 
 def remember(kernel: Kernel, compiled: Compiled) -> None:
     """Keep what a kernel was compiled to for as long as the kernel lives."""
-    _known[kernel] = compiled
+    with _lock:
+        _known[kernel] = compiled
 
 
 def compiled_of(kernel: Kernel) -> Compiled | None:
     """What :func:`cuda_tma.compile` made of a kernel; None of a kernel from elsewhere."""
-    return _known.get(kernel)
+    with _lock:
+        return _known.get(kernel)

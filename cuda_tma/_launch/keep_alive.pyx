@@ -84,10 +84,10 @@ def keep(uintptr_t graph, tuple objects):
 cdef object _kept_of(object value):
     """What is to live: a descriptor may be aimed at another tensor, and a prepared launch be given other arguments."""
     if isinstance(value, TensorMapDescriptor):
-        return (<TensorMapDescriptor>value)._tensor, (<TensorMapDescriptor>value)._owner
+        return (<TensorMapDescriptor>value).held()
     if isinstance(value, PreparedLaunch):
         return (<PreparedLaunch>value).kernel, tuple([
-            _kept_of(each) for each in (<PreparedLaunch>value).arguments.maps])
+            _kept_of(each) for each in (<PreparedLaunch>value)._arguments().maps])
     return value
 
 

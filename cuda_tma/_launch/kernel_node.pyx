@@ -4,6 +4,7 @@ A prepared launch has all that a node takes, checked. The driver copies argument
 of what they point to: see keep_alive.
 """
 
+cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy
@@ -18,7 +19,7 @@ from .._read.property cimport Property, own_property, read_property
 from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor
 from .contexts cimport require_contexts_in
 from .launch_config cimport Configuration
-from .prepared cimport PreparedLaunch, map_of
+from .prepared cimport Arguments, PreparedLaunch, map_of
 from .shared_memory cimport allow_shared_memory_in
 from .signature cimport Parameter, Signature, signature_of
 
@@ -41,6 +42,7 @@ cdef class NodeParameters:
     cdef Signature signature
     cdef Configuration configuration
     cdef CUcontext context
+    cdef Arguments arguments  # as they were prepared
     cdef KernelNodeParams native
     cdef unsigned char* block
 
@@ -55,18 +57,19 @@ cdef NodeParameters _parameters_of(PreparedLaunch launch, CUcontext context):
     cdef KernelNodeParams* native = &new.native
     cdef Signature signature = launch.signature
     cdef const LaunchConfigC* config = &launch.configuration.native
-    cdef bytes block = launch.arguments.block
+    cdef Arguments arguments = launch._arguments()
     cdef Py_ssize_t index
-    require_contexts_in(launch.arguments.maps, context)
+    require_contexts_in(arguments.maps, context)
     _require_attributes(launch.configuration)
     if config.shared_mem_bytes != 0:
         allow_shared_memory_in(context, config.shared_mem_bytes, signature)
     new.signature, new.configuration, new.context = signature, launch.configuration, context
+    new.arguments = arguments
     new.block = <unsigned char*>PyMem_Malloc(signature.block_bytes + 1)
     native.kernel_params = <void**>PyMem_Malloc((signature.count + 1) * sizeof(void*))
     if new.block == NULL or native.kernel_params == NULL:
         raise MemoryError
-    memcpy(new.block, <const char*>block, signature.block_bytes)
+    memcpy(new.block, <const char*>arguments.block, signature.block_bytes)
     for index in range(signature.count):
         native.kernel_params[index] = new.block + signature.parameters[index].offset
     native.kernel, native.context = signature.function, context
@@ -182,14 +185,15 @@ cdef class ExecutableKernelNode:
         self.executable = <CUgraphExec>handle_of(graph, "graph")
         self.handle = <CUgraphNode>handle_of(node, "node")
         enter_context(&context, &device_id)
-        self._put(_parameters_of(prepared, context), prepared)
+        self._put(_parameters_of(prepared, context))
 
     def __init__(self, graph, node, prepared):
         pass  # all is done, once
 
-    cdef int _put(self, NodeParameters parameters, PreparedLaunch launch) except -1:
-        self.parameters = parameters
-        self.values, self.maps = list(launch.arguments.values), list(launch.arguments.maps)
+    cdef int _put(self, NodeParameters parameters) except -1:
+        values, maps = list(parameters.arguments.values), list(parameters.arguments.maps)
+        with cython.critical_section(self):
+            self.parameters, self.values, self.maps = parameters, values, maps
         return 0
 
     def __len__(self):
@@ -241,7 +245,7 @@ cdef class ExecutableKernelNode:
         result = self._send(parameters)
         if result != CUDA_SUCCESS:
             self._refuse(result, parameters)
-        self._put(parameters, prepared)
+        self._put(parameters)
 
     cdef CUresult _send(self, NodeParameters parameters) except? -1:
         cdef CUgraphExec executable = self.executable

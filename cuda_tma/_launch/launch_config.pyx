@@ -35,8 +35,10 @@ cdef class Configuration:
 
 cdef Configuration configuration_of(object config, Signature signature):
     """The configuration for the driver; that of the kernel's last launch, if no field differs."""
-    cdef Configuration last = <Configuration>signature.configuration
+    cdef Configuration last
     cdef tuple fields = OWN_FIELDS
+    with cython.critical_section(signature):
+        last = <Configuration>signature.configuration
     if Py_TYPE(config) != LAUNCH_CONFIG:
         fields = NAMED_FIELDS
         if not isinstance(config, LaunchConfig):
@@ -44,9 +46,10 @@ cdef Configuration configuration_of(object config, Signature signature):
                 raise TypeError(f"config is a {type(config).__name__}; launch takes a cuda.core.LaunchConfig or a "
                                 "mapping of its fields")
             config = LaunchConfig(**config)
-    if signature.configuration is None or _differs(last, config, fields):
+    if last is None or _differs(last, config, fields):
         last = _read(config, fields, signature)
-        signature.configuration = last
+        with cython.critical_section(signature):
+            signature.configuration = last
     return last
 
 

@@ -28,6 +28,7 @@ cdef class PreparedLaunch:
     cdef Signature signature
     cdef Configuration configuration
     cdef Arguments arguments
+    cdef Arguments _arguments(self)  # whole, whoever sets some meanwhile
     cdef Bound bound  # these arguments, for the stream of the last launch; or None
 
 

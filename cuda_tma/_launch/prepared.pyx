@@ -120,8 +120,12 @@ cdef class PreparedLaunch:
     def __len__(self):
         return self.signature.count
 
+    cdef Arguments _arguments(self):
+        with cython.critical_section(self):
+            return self.arguments
+
     def __getitem__(self, index):
-        return self.arguments.values[index]
+        return self._arguments().values[index]
 
     @property
     def parameter_block(self):
@@ -131,25 +135,32 @@ cdef class PreparedLaunch:
         lies where it is aligned in the kernel's constant memory. For launches by others, with
         ``CU_LAUNCH_PARAM_BUFFER_POINTER`` (CUDA driver API, cuLaunchKernel); they keep nothing alive.
         """
-        return bytes(memoryview(self.arguments.block))  # a copy: what the driver reads is nobody else's
+        return bytes(memoryview(self._arguments().block))  # a copy: what the driver reads is nobody else's
 
     def __setitem__(self, index, value):
         cdef Parameter* parameter = &self.signature.parameters[
             checked_index(index, self.signature.count, "arguments")]
-        cdef object map = map_of(parameter, value, self.arguments.maps[parameter.index])
+        cdef object map = map_of(parameter, value, self._arguments().maps[parameter.index])
         cdef bytes packed = _pack_argument(parameter, map)  # this may run Python, and so may other threads
         cdef Arguments before = None, new = None
-        while before is not self.arguments:
-            before = self.arguments
+        cdef Bound _ended = None
+        cdef bint is_done = False
+        while not is_done:
+            before = self._arguments()
             new = _with_argument(before, parameter, value, map, packed)
-        # In this order: what was prepared before may end with the last line, which may run Python.
-        self.bound = None
-        self.arguments = new
+            with cython.critical_section(self):
+                if self.arguments is before:
+                    _ended = self.bound  # it ends behind this, which may run Python
+                    self.bound = None
+                    self.arguments = new
+                    is_done = True
 
     def __call__(self, stream):
         """Launch on `stream`, with the arguments as they were packed."""
-        cdef Bound bound = self.bound
+        cdef Bound bound
         cdef CUresult result
+        with cython.critical_section(self):
+            bound = self.bound
         if bound is None or not is_open(bound.stream, stream):
             bound = _bind(self, stream)
         result = call_driver(&bound.native, bound.function, _bytes_of(bound.block), Py_SIZE(bound.block))
@@ -160,7 +171,7 @@ cdef class PreparedLaunch:
 cdef Bound _bind(PreparedLaunch launch, object stream):
     """The arguments, for a stream, if the descriptors are its context's; kept for the next launch."""
     cdef Bound bound = Bound.__new__(Bound)
-    cdef Arguments arguments = launch.arguments
+    cdef Arguments arguments = launch._arguments()
     cdef KnownStream known = known_stream(stream)
     bound.stream, bound.block = known, arguments.block
     if launch.configuration.native.shared_mem_bytes != 0:
@@ -170,8 +181,9 @@ cdef Bound _bind(PreparedLaunch launch, object stream):
     bound.native.stream = known.handle
     require_contexts(arguments.maps, known)
     # A stream whose context is not known is not kept: the next launch on it may be in another.
-    if known.context != NULL and launch.arguments is arguments:
-        launch.bound = bound
+    with cython.critical_section(launch):
+        if known.context != NULL and launch.arguments is arguments:
+            launch.bound = bound
     return bound
 
 

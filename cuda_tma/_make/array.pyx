@@ -16,9 +16,10 @@ from .._cuda.driver cimport CUcontext, CUresult, CUstream, driver, require_succe
 from .._read.dlpack cimport DLTensor
 from .._read.export cimport Reading, layout_of, read, source_of
 from .._read.index cimport checked_index
+from .._read.shown_bytes cimport fill_buffer
 from .._read.stream cimport known_stream
 from .._tensor_map cimport (
-    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, address_field, fill_buffer, new_descriptor, new_of, replace_address,
+    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, address_field, new_descriptor, new_of, replace_address,
     require_context, require_maker)
 
 import operator
@@ -79,18 +80,21 @@ cdef class TensorMapArray:
         cdef Py_ssize_t at = checked_index(index, self._count, "maps")
         cdef unsigned char* source = self._maps + at * MAP_BYTES
         cdef TensorMapDescriptor descriptor = new_descriptor()
-        if self._tensors is not None:
-            descriptor._owner = self._owners[at]
-            descriptor._tensor = source_of(self._tensors[at], descriptor._owner)
+        with cython.critical_section(self):
+            tensors, owners = self._tensors, self._owners
+            memcpy(descriptor.map(), source, MAP_BYTES)
+        if tensors is not None:
+            descriptor._owner = owners[at]
+            descriptor._tensor = source_of(tensors[at], descriptor._owner)
         descriptor._context, descriptor._device_id = self._context, self._device_id
         descriptor._options = self._options
         descriptor._arguments = self._arguments[self._described_by[at]]
-        descriptor._arguments.global_address = address_field(source)[0]
-        memcpy(descriptor.map(), source, MAP_BYTES)
+        descriptor._arguments.global_address = address_field(descriptor.map())[0]
         return descriptor
 
     def __bytes__(self):
-        return (<const char*>self._maps)[:self._count * MAP_BYTES]
+        with cython.critical_section(self):
+            return (<const char*>self._maps)[:self._count * MAP_BYTES]
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         fill_buffer(buffer, self, self._maps, self._count * MAP_BYTES, flags)
@@ -112,8 +116,10 @@ cdef class TensorMapArray:
             _address_array(addresses, 0, 1)
             return
         require_context(self._context)
-        _put_addresses(self, _address_array(addresses, self._count, self._arguments.alignment_bytes))
-        self._tensors = self._owners = None
+        checked = _address_array(addresses, self._count, self._arguments.alignment_bytes)
+        with cython.critical_section(self):
+            _put_addresses(self, checked)
+            self._tensors = self._owners = None
 
     def upload(self, stream):
         """Copy the maps to device memory in one transfer.

@@ -9,6 +9,7 @@ from .encode cimport describe_for, encode
 from .._compilable cimport Compilable
 from .._read.context cimport enter_context, require_access
 from .._cuda.driver cimport CUcontext
+from .._cuda.free_threading cimport FREE_THREADED
 from .._read.dlpack cimport DLTensor
 from .._read.export cimport Reading, layout_of, read, source_of
 from .._read.property cimport Property, own_property, read_property
@@ -108,7 +109,7 @@ cdef inline Compilable _options(
             box_dim is element_strides is data_type is interleave is swizzle is l2_promotion is oob_fill
             is allocation_class is None):
         return <Compilable>options
-    if options is None:
+    if options is None and not FREE_THREADED:  # where the two below could be of two calls
         keywords[0], keywords[1] = <PyObject*>box_dim, <PyObject*>element_strides
         keywords[2], keywords[3] = <PyObject*>data_type, <PyObject*>interleave
         keywords[4], keywords[5] = <PyObject*>swizzle, <PyObject*>l2_promotion
@@ -132,7 +133,8 @@ cpdef Compilable options_by_keywords(object options, tuple keywords):
         made = _kept_options(None, *keywords)
     except TypeError:  # a value is not hashable, or is wrong, which is said without this error
         return _new_options(None, *keywords)
-    _last_keywords, _last_options = keywords, made
+    if not FREE_THREADED:
+        _last_keywords, _last_options = keywords, made
     return made
 
 

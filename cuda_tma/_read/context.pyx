@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from .._cuda.free_threading cimport FREE_THREADED  # no-cython-lint: PER_THREAD comes with it
 from .dlpack cimport DLTensor, address_of, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from .._cuda.driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUresult, driver, ensure_driver, require_success)
@@ -15,8 +16,13 @@ cdef enum:  # values of CUpointer_attribute and CUmemorytype
     POINTER_DEVICE_ORDINAL = 9
     MEMORYTYPE_HOST = 1
 
-cdef CUcontext _last_context = NULL
-cdef int _last_device = 0
+cdef extern from *:
+    """
+    static PER_THREAD void *last_context;  /* two that belong together: a context and its device */
+    static PER_THREAD int last_device;
+    """
+    CUcontext last_context
+    int last_device
 
 
 cdef int enter_context(CUcontext* context, int* device_id) except -1:
@@ -26,14 +32,14 @@ cdef int enter_context(CUcontext* context, int* device_id) except -1:
     context be destroyed and its handle be given to one of another device, then memory is judged by the old device,
     until another context was current. Primary contexts, which torch and cuda.core use, keep their handles.
     """
-    global _last_context, _last_device
+    global last_context
     ensure_driver()
     if driver.cuCtxGetCurrent(context) != CUDA_SUCCESS or context[0] == NULL:
         raise refusals.no_context()
-    if context[0] != _last_context:
-        require_success(driver.cuCtxGetDevice(&_last_device), "cuCtxGetDevice")
-        _last_context = context[0]
-    device_id[0] = _last_device
+    if context[0] != last_context:
+        require_success(driver.cuCtxGetDevice(&last_device), "cuCtxGetDevice")
+        last_context = context[0]
+    device_id[0] = last_device
     return 0
 
 

@@ -4,6 +4,7 @@ import sys
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 
+from .._cuda.free_threading cimport FREE_THREADED
 from .dlpack cimport DLPackExchangeAPI, ExportedTensor
 
 from cuda.core import Buffer
@@ -23,8 +24,8 @@ cdef class ExporterType:
     cdef Exporter exporter
 
 
-cdef dict _types = {}  # type: ExporterType
-cdef ExporterType _last = ExporterType()
+cdef dict _types = {}  # type: ExporterType, which stays
+cdef ExporterType _last = ExporterType()  # with a GIL alone: it is replaced while others may read it
 cdef tuple _borrowers = (CoreView, Buffer, ExportedTensor)
 cdef tuple _views = ()
 
@@ -38,6 +39,8 @@ cdef int register_view_type(type view_type) except -1:
 cdef const Exporter* exporter_of(object tensor) except NULL:
     """A pointer: a reference would be given back at once, for which Python 3.12 waits (layout_of())."""
     global _last
+    if FREE_THREADED:
+        return &_find_type(tensor).exporter
     if _last.tensor_type is not type(tensor):
         _last = _find_type(tensor)
     return &_last.exporter
@@ -46,13 +49,13 @@ cdef const Exporter* exporter_of(object tensor) except NULL:
 cdef ExporterType _find_type(object tensor):
     known = _types.get(type(tensor))
     if known is None:
-        known = _types[type(tensor)] = _new_type(tensor)
+        known = _types.setdefault(type(tensor), _new_type(tensor))  # whoever comes first: there are pointers to it
     return known
 
 
 cdef bint is_of_known_type(object value) except -1:
     """Whether it is a tensor of a library or a view, of whose type one was read before."""
-    if _last.tensor_type is type(value):
+    if not FREE_THREADED and _last.tensor_type is type(value):
         return _is_of_library(&_last.exporter)
     known = _types.get(type(value))
     return known is not None and _is_of_library(&(<ExporterType>known).exporter)

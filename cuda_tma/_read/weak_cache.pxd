@@ -3,6 +3,8 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
+from .._cuda.free_threading cimport FREE_THREADED
+
 cdef enum:
     RECENT_COUNT = 64  # a power of two
 
@@ -15,7 +17,8 @@ cdef class Known:
 
 cdef class WeakCache:
     cdef dict entries  # id(owner): (weak reference to the owner, Known)
-    # Those that were asked for last, found without the dictionary; borrowed from it, and NULL where there is none.
+    # Those that were asked for last, found without the dictionary; borrowed from it, and NULL where there is none. Not
+    # without a GIL: there the dictionary alone gives a reference that another thread cannot take away.
     cdef PyObject* recent[RECENT_COUNT]
 
     cdef object find(self, object owner)
@@ -29,7 +32,9 @@ cdef inline size_t place_of(PyObject* owner) noexcept:
 
 cdef inline object look_up(WeakCache cache, object owner):
     """What was put for this very object, or None."""
-    cdef PyObject* known = cache.recent[place_of(<PyObject*>owner)]
-    if known != NULL and (<Known>known).owner == <PyObject*>owner:
-        return <object>known
+    cdef PyObject* known
+    if not FREE_THREADED:
+        known = cache.recent[place_of(<PyObject*>owner)]
+        if known != NULL and (<Known>known).owner == <PyObject*>owner:
+            return <object>known
     return cache.find(owner)

@@ -8,6 +8,8 @@ from functools import partial
 
 from cpython.object cimport PyObject
 
+from .._cuda.free_threading cimport FREE_THREADED
+
 
 cdef class Known:
     pass
@@ -23,13 +25,15 @@ cdef class WeakCache:
         if entry is None:
             return None
         _, known = <tuple>entry
-        self.recent[place_of(<PyObject*>owner)] = <PyObject*>known
+        if not FREE_THREADED:
+            self.recent[place_of(<PyObject*>owner)] = <PyObject*>known
         return known
 
     cdef int put(self, object owner, Known known) except -1:
+        """Of two that are put at once, one stays; whoever has the other uses it to its end, and asks again."""
         self._forget(id(owner), None)
+        known.owner = <PyObject*>owner  # before anybody finds it
         self.entries[id(owner)] = weakref.ref(owner, partial(self._forget, id(owner))), known
-        known.owner = <PyObject*>owner
         return 0
 
     def _forget(self, identity, _):

@@ -1,0 +1,28 @@
+"""What differs where Python has no GIL (CPython's free-threaded builds); with one, nothing here costs anything.
+
+State that several threads reach is kept in one of four ways there: it is set once, before anybody can find it; it is a
+dict, whose operations are whole; it is one value for each thread (PER_THREAD); or it is read and written in a critical
+section of its owner (``cython.critical_section``, which is nothing with a GIL).
+"""
+
+from libc.stdint cimport uint64_t
+
+cdef extern from *:
+    """
+    #ifndef CUDA_TMA_FREE_THREADED
+    #ifdef Py_GIL_DISABLED
+    #define CUDA_TMA_FREE_THREADED 1
+    #define PER_THREAD _Thread_local
+    #else
+    #define CUDA_TMA_FREE_THREADED 0
+    #define PER_THREAD
+    #endif
+    #define load_acquire(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
+    #define store_release(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
+    #endif
+    """
+    const bint FREE_THREADED "CUDA_TMA_FREE_THREADED"
+    bint flag_acquire "load_acquire"(bint*) nogil
+    void flag_release "store_release"(bint*, bint) nogil
+    uint64_t load_acquire(uint64_t*) nogil
+    void store_release(uint64_t*, uint64_t) nogil

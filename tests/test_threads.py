@@ -1,0 +1,195 @@
+"""Eight threads at once, on the stand-in for the driver: what it is given was meant together, whoever else is at work.
+
+With a GIL this is quick and finds little; on a free-threaded CPython it is what the package's state is held to.
+"""
+
+import struct
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from cuda import core
+
+import cuda_tma
+from cuda_tma._cuda import driver as _driver
+
+from .fake_driver import INVALID_VALUE, FakeDriver
+from .fake_graphs import offsets
+from .launching import CONFIG, HANDLES, ForeignStream, kernel_name
+from .typed_kernels import TILE
+
+THREADS, ROUNDS = 8, 60
+OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}  # what the driver has for each thread
+
+
+class ThreadedDriver(FakeDriver):
+    """Contexts are of threads, as the driver has them; and nothing is kept from one call to the next."""
+
+    def __new__(cls):
+        self = super().__new__(cls)
+        object.__setattr__(self, "own", threading.local())
+        return self
+
+    def __getattribute__(self, name):
+        if name not in OF_THREADS:
+            return super().__getattribute__(name)
+        return self.own.__dict__.setdefault(name, [] if name == "stack" else OF_THREADS[name])
+
+    def __setattr__(self, name, value):
+        if name in OF_THREADS:
+            self.own.__dict__[name] = value
+        else:
+            super().__setattr__(name, value)
+
+    def cuKernelGetParamInfo(self, function, index, offset, size):
+        sizes = self.kernels[function][1]
+        if index >= len(sizes):
+            return INVALID_VALUE
+        offset[0], size[0] = offsets(sizes)[index], sizes[index]
+        return 0
+
+    def cuKernelGetName(self, out, function):
+        self.names.append(self.kernels[function][0].encode())
+        out[0] = self.names[-1]
+        return 0
+
+
+@pytest.fixture
+def driver():
+    before = _driver.snapshot()
+    fake = ThreadedDriver()
+    fake.names = []
+    fake.install()
+    yield fake
+    _driver.restore(before)
+
+
+def together(work):
+    """Run work(thread, round) in every thread at once, each round."""
+    start = threading.Barrier(THREADS)
+
+    def run(thread):
+        start.wait()
+        for round_ in range(ROUNDS):
+            work(thread, round_)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(run, thread) for thread in range(THREADS)]:
+            done.result()
+
+
+@pytest.fixture
+def new_kernel(driver):
+    def new_kernel(*sizes, types=()):
+        handle = next(HANDLES)
+        driver.kernels[handle] = (kernel_name(*types) if types else "k", list(sizes))
+        return core.Kernel.from_handle(handle)
+
+    return new_kernel
+
+
+@pytest.fixture(autouse=True)
+def switching_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_each_thread_makes_its_own_maps(driver, device_tensor):
+    """By keywords and by options, of types of tensors that are new to it."""
+
+    def work(thread, round_):
+        shape, box = (64 * (thread + 1), 128), (thread + 1, 32)
+        tensor = type(f"Tensor{thread}{round_}", (device_tensor,), {})(shape, address=(thread + 1) << 32)
+        by_keywords = cuda_tma.create_tensor_map(tensor, box_dim=box, swizzle="128B")
+        by_options = cuda_tma.create_tensor_map(tensor, cuda_tma.TensorMapOptions(box, swizzle="128B"))
+        assert by_keywords == by_options and by_keywords.tensor is tensor
+        params = by_keywords.params
+        assert (params.global_dim, params.box_dim, params.global_address) == (
+            shape[::-1],
+            box[::-1],
+            (thread + 1) << 32,
+        )
+
+    together(work)
+
+
+def test_new_kernels_streams_and_configurations(driver, new_kernel):
+    """Each launch is of its own kernel, stream and configuration."""
+    shared = [new_kernel(8, 4) for _ in range(4)]
+
+    def work(thread, round_):
+        number = thread * ROUNDS + round_
+        kernel = shared[round_ % 4] if thread % 2 else new_kernel(8, 4)
+        config = core.LaunchConfig(grid=thread + 1, block=32)
+        cuda_tma.launch(core.Stream.from_handle(0x9000 + 16 * number), config, kernel, number, thread)
+
+    together(work)
+    assert len(driver.launches) == THREADS * ROUNDS
+    for launch in driver.launches:
+        number, thread = struct.unpack("Q", launch.arguments[0])[0], struct.unpack("i", launch.arguments[1])[0]
+        assert (launch.stream, launch.grid[0]) == (0x9000 + 16 * number, thread + 1)
+        assert number // ROUNDS == thread
+
+
+def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
+    """Its arguments are set by some, and launched by others: a map is one of those that were given, whole."""
+    maps = [cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(n, 32)) for n in range(1, 9)]
+    prepared = cuda_tma.prepare(new_kernel(128, 8), CONFIG, maps[0], 0)
+    streams = [core.Stream.from_handle(0x5000 + 16 * n) for n in range(THREADS)]
+
+    def work(thread, round_):
+        if thread % 2:
+            prepared[0] = maps[(thread + round_) % 8]
+            prepared[1] = round_
+        prepared(streams[thread])
+        assert prepared[0] in maps
+
+    together(work)
+    legal = {bytes(each) for each in maps}
+    assert all(launch.arguments[0] in legal for launch in driver.launches)
+    assert {launch.stream for launch in driver.launches} == {int(stream.handle) for stream in streams}
+
+
+def test_a_shared_descriptor_is_aimed_elsewhere(driver, new_kernel, device_tensor):
+    """While others launch and read it: its bytes and its tensor are always of one of the tensors."""
+    tensors = [device_tensor((64, 128), address=n << 32) for n in range(1, 9)]
+    descriptor = cuda_tma.create_tensor_map(tensors[0], box_dim=(16, 32))
+    legal = {bytes(cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))) for tensor in tensors}
+    kernel = new_kernel(128)
+
+    def work(thread, round_):
+        if thread % 2:
+            descriptor.replace_address(tensors[(thread * 3 + round_) % 8])
+        cuda_tma.launch(ForeignStream(), CONFIG, kernel, descriptor)
+        assert bytes(descriptor) in legal and descriptor.tensor in tensors
+
+    together(work)
+    assert all(launch.arguments[0] in legal for launch in driver.launches)
+
+
+def test_typed_maps_of_tensors(driver, new_kernel, device_tensor):
+    kernel = new_kernel(128, types=(TILE,))
+
+    def work(thread, round_):
+        tensor = device_tensor((64, 128), address=(thread * ROUNDS + round_ + 1) << 20)
+        cuda_tma.launch(core.Stream.from_handle(0x7000 + 16 * thread), CONFIG, kernel, tensor)
+
+    together(work)
+    addresses = sorted(int.from_bytes(launch.arguments[0][:8], "little") for launch in driver.launches)
+    assert addresses == [n << 20 for n in range(1, THREADS * ROUNDS + 1)]
+
+
+def test_kernels_and_streams_that_end_meanwhile(driver, new_kernel):
+    """Others may get their addresses: what is known of one is never taken for another."""
+
+    def work(thread, round_):
+        for size in (4, 8):
+            kernel, stream = new_kernel(size), core.Stream.from_handle(0xA000 + 16 * size)
+            cuda_tma.launch(stream, CONFIG, kernel, thread)
+            del kernel, stream
+
+    together(work)
+    assert all(launch.stream == 0xA000 + 16 * len(launch.arguments[0]) for launch in driver.launches)
