@@ -159,7 +159,7 @@ extern "C" __global__ void flags(const __grid_constant__ TensorMap source, int* 
 extern "C" __global__ void written_then_loaded(const __grid_constant__ TensorMap source, int* out) {
     start(1);
     out[threadIdx.x] = 1;
-    if (RIGHT) fence_proxy_async();
+    if (RIGHT) fence_proxy_async_global();
     __syncthreads();
     if (threadIdx.x == 0) {
         full.arrive_expect_tx(128);
@@ -167,6 +167,60 @@ extern "C" __global__ void written_then_loaded(const __grid_constant__ TensorMap
                      :: "r"(smem_address(tile)), "l"(out), "r"(full.address()) : "memory");
     }
     full.wait(0);
+}
+
+extern "C" __global__ void fenced_in_shared(const __grid_constant__ TensorMap source, int* out) {
+    start(1);
+    out[threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (RIGHT) fence_proxy_async_all();   // the one who copies may fence, too
+        else fence_proxy_async();
+        full.arrive_expect_tx(128);
+        load_bulk(tile, out, 128, full);  // HERE
+    }
+    full.wait(0);
+}
+
+extern "C" __global__ void fenced_in_global(const __grid_constant__ TensorMap source, int* out) {
+    tile[threadIdx.x] = 1;
+    if (RIGHT) fence_proxy_async();
+    else fence_proxy_async_global();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store_bulk(out, tile, 128);  // HERE
+        commit_group();
+        wait_group_read<0>();
+    }
+}
+
+extern "C" __global__ void reduced_then_read(const __grid_constant__ TensorMap source, int* out) {
+    tile[threadIdx.x] = 1;
+    fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 2; ++i) reduce_bulk<Reduction::add, BulkType::u32>(out, tile, 128);
+        commit_group();
+        if (RIGHT) wait_group<0>();
+        else wait_group_read<0>();
+    }
+    __syncthreads();
+    atomicAdd(out + threadIdx.x + 256, 1);
+    out[threadIdx.x + 512] = out[threadIdx.x];  // HERE
+}
+
+extern "C" __global__ void zeroed_then_reduced(const __grid_constant__ TensorMap source, int* out) {
+    tile[threadIdx.x] = 1;
+    fence_proxy_async();
+    __syncthreads();
+    out[threadIdx.x] = 0;
+    fence_proxy_async_global();
+    if (RIGHT) __syncthreads();
+    if (threadIdx.x == 0) {
+        reduce_bulk<Reduction::add, BulkType::u32>(out, tile, 256);  // HERE
+        commit_group();
+        wait_group_read<0>();
+    }
 }
 
 extern "C" __global__ void stored_then_read(const __grid_constant__ TensorMap source, int* out) {
@@ -219,6 +273,10 @@ KERNELS = {
     "changed_map": (1, 64, "missing-tensor-map-fence", "error"),
     "flags": (2, 32, "race", "error"),
     "written_then_loaded": (1, 32, "missing-proxy-fence", "error"),
+    "fenced_in_shared": (1, 32, "missing-proxy-fence", "error"),
+    "fenced_in_global": (1, 32, "missing-proxy-fence", "error"),
+    "reduced_then_read": (1, 32, "race", "error"),
+    "zeroed_then_reduced": (1, 64, "race", "error"),
     "stored_then_read": (1, 32, "race", "error"),
     "unwritten": (1, 64, "uninitialized-read", "advice"),
     "product_fence": (1, 128, "wgmma-order", "error"),

@@ -69,7 +69,7 @@ def part(count: int, number: int) -> Tally:
 
 
 def _plant(tally: Tally, pipeline, fault: str) -> None:
-    outcome = run(pipeline, fault)
+    outcome = run(pipeline, fault, until_error=True)
     tally.planted[fault] += 1
     kinds = {finding.kind for finding in outcome.errors}
     tally.found[fault] += bool(kinds)
@@ -136,12 +136,12 @@ def main() -> None:
         numbers = [arguments.seed * _PARTS + number for number in range(_PARTS)]
         for tally in pool.map(part, [each] * _PARTS, numbers):
             whole.add(tally)
-            print(
-                f"{whole.right} pipelines, {len(whole.accused)} accused, {len(whole.missed)} faults missed", flush=True
-            )
-    for title, texts in (("accused", whole.accused), ("missed", whole.missed)):
-        for text in texts:
-            print(f"{title}: {text}")
+            for text in [
+                *(f"accused: {text}" for text in tally.accused),
+                *(f"missed: {text}" for text in tally.missed),
+            ]:
+                print(text)
+            print(f"{whole.right} pipelines, {len(whole.accused)} accused, {len(whole.missed)} missed", flush=True)
     arguments.output.write_text(page(whole, arguments, time.monotonic() - start))
     sys.exit(bool(whole.accused))
 

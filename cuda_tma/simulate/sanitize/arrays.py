@@ -32,7 +32,7 @@ class _Units(NamedTuple):
 
 
 class InArrays:
-    """Weak accesses: atomics, and what is said to be volatile, race with nothing here."""
+    """Weak accesses, and operations; threads' atomics, and what is said to be volatile, race with nothing here."""
 
     def __init__(self, shadow: GlobalShadow, clocks: Clocks, ledger: Ledger, words: Words, strict: bool):
         self._shadow, self._clocks, self._ledger = shadow, clocks, ledger
@@ -54,9 +54,7 @@ class InArrays:
             self._at_once(these, columns, epochs, access, access.values)
 
     def _past(self, these: _Units, access: Access) -> Past | None:
-        return self._shadow.past(
-            these.area, these.units, self._clocks.rows, these.who, these.slots, access.kind, fenced=False
-        )
+        return self._shadow.past(these.area, these.units, self._clocks.rows, these.who, these.slots, access.kind)
 
     def _after(self, past: Past, these: _Units, access: Access) -> None:
         """A write of what is there already is told apart from others."""
@@ -99,8 +97,10 @@ class InArrays:
             return
         slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)[:, None]
         units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
-        past = self._shadow.past(area, units, clock, 0, slot, access.kind, access.proxy == "async")
+        reduces = access.kind == "atomic"  # element by element: such do not race with each other
+        past = self._shadow.past(area, units, clock, 0, slot, access.kind, access.proxy == "async", reduces)
         if past is not None:
-            self._words.global_race(past, mark.lane, mark, access.kind, access.instruction, self._strict)
+            verb = "write" if reduces else access.kind
+            self._words.global_race(past, mark.lane, mark, verb, access.instruction, self._strict)
         site = self._ledger.site(access.instruction)
-        self._shadow.remember(area, units, column, epoch, site, access.kind, slot)
+        self._shadow.remember(area, units, column, epoch, site, access.kind, slot, reduces)

@@ -154,7 +154,7 @@ class Clocks:
         return clock
 
     def fence_global(self, lanes: Lanes) -> None:
-        """A proxy fence of global memory: of the own cluster, all until now."""
+        """A proxy fence of global memory, where times say what is behind one: of the own cluster, all until now."""
         self._together.clear()
         here = as_array(lanes)
         self.rows[FENCED, here, self.threads + here // self.threads] = self.now
@@ -168,8 +168,8 @@ class Clocks:
             before = noticed[scope]
             noticed[scope] = clock if before is None else np.maximum(self.fitting(before), self.fitting(clock))
 
-    def fence(self, lanes: Lanes) -> None:
-        """A proxy fence: all that precedes it is behind a fence, but for what other clusters did to global memory."""
+    def fence_shared(self, lanes: Lanes) -> None:
+        """A proxy fence of shared memory: all that precedes it there is behind a fence."""
         for some in stretches(lanes):
             for columns in (slice(self.threads), slice(self._first, None)):
                 fenced = self.rows[FENCED, some, columns]

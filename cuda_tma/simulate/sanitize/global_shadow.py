@@ -89,7 +89,8 @@ class GlobalShadow:
         who: np.ndarray | int,
         slot: np.ndarray | int,
         kind: str,
-        fenced: bool,
+        fenced: bool = False,
+        strong: bool = False,
     ) -> Past | None:
         """The first access that does not precede as it should.
 
@@ -100,14 +101,22 @@ class GlobalShadow:
             Which clock each of the present accesses has.
         slot : numpy.ndarray or int
             The place of the cluster of each.
+        fenced : bool
+            Whether threads' accesses have to be behind a proxy fence.
+        strong : bool
+            Whether these do not race with what is strong, too.
         """
         for place in range(_READERS + 1) if kind != "read" else (_READERS,):
             stamps = area.stamps[place, units]
             if not stamps.any():
                 continue
             whens = area.whens[place, units]
-            ordered = self._before(rows[ORDERED], who, stamps, whens, slot)
-            done = ordered & self._before(rows[FENCED], who, stamps, whens, slot) if fenced else ordered
+            before = rows[self._clocks.visible if place == _READERS else ORDERED]
+            ordered = self._before(before, who, stamps, whens, slot)
+            done = ordered & self._before(rows[FENCED], who, stamps, whens, slot, True) if fenced else ordered
+            if strong:
+                at_will = area.sites[place, units] & 1 == 1
+                ordered, done = ordered | at_will, done | at_will
             if not done.all():
                 at = int(np.flatnonzero(~ordered)[0] if not ordered.all() else np.flatnonzero(~done)[0])
                 return self._described(
@@ -116,11 +125,21 @@ class GlobalShadow:
         return None
 
     def _before(
-        self, clocks: np.ndarray, who: np.ndarray | int, stamps: np.ndarray, whens: np.ndarray, slot: np.ndarray | int
+        self,
+        clocks: np.ndarray,
+        who: np.ndarray | int,
+        stamps: np.ndarray,
+        whens: np.ndarray,
+        slot: np.ndarray | int,
+        fenced: bool = False,
     ) -> np.ndarray:
+        """Whether accesses are known to be over, or `fenced`: threads' columns tell of fences of shared memory only."""
         slots, times = whens & (1 << _SLOT_BITS) - 1, whens >> _SLOT_BITS
+        columns = stamps & (1 << _COLUMN_BITS) - 1
         here = (slots == slot) & (times >= self._clocks.started[slot])
-        columns = np.where(here, stamps & (1 << _COLUMN_BITS) - 1, 0)
+        if fenced:
+            here &= columns >= self._clocks.threads
+        columns = np.where(here, columns, 0)
         before = (stamps == 0) | (here & (clocks[who, columns] >= stamps >> _COLUMN_BITS))
         return before if before.all() else before | (clocks[who, self._clocks.threads + slots] >= times)
 
@@ -132,7 +151,7 @@ class GlobalShadow:
             stamp & (1 << _COLUMN_BITS) - 1,
             whose,
             whose == slot and when >> _SLOT_BITS >= self._clocks.started[slot],
-            int(area.sites[place, unit]),
+            int(area.sites[place, unit]) >> 1,
             "write" if place == _READERS else "read",
             at,
             ordered,
@@ -156,12 +175,12 @@ class GlobalShadow:
 
     def remember(
         self, area: Area, units: np.ndarray, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
-        slot: np.ndarray | int,
+        slot: np.ndarray | int, strong: bool = False,
     ) -> None:  # fmt: skip
         """An access."""
         place = _READERS if kind != "read" else site % _READERS
         area.stamps[place, units] = stamps_of(columns, epochs)
         area.whens[place, units] = self._clocks.now << _SLOT_BITS | slot
-        area.sites[place, units] = site
+        area.sites[place, units] = site << 1 | strong
         if kind != "read":
             area.stamps[:_READERS, units] = 0

@@ -144,11 +144,11 @@ class Sanitizer:
         if "global" in parts:
             return lambda event: self._clocks.fence_global(event.lanes)
         if len(parts) > 3:
-            return lambda event: self._clocks.fence(event.lanes)
+            return lambda event: self._clocks.fence_shared(event.lanes)
 
         def both(event: Event) -> None:
             self._clocks.fence_global(event.lanes)
-            self._clocks.fence(event.lanes)
+            self._clocks.fence_shared(event.lanes)
 
         return both
 
@@ -266,14 +266,14 @@ class Sanitizer:
 
     def _in_global(self, access: Access) -> None:
         """Accesses to arrays, by threads or by operations."""
-        strong = access.kind == "atomic" or self._in_shared.strength(access.instruction) == STRONG
-        if access.actor is None and strong:
-            self._locations.sync("global", access.lanes, access.positions, access.instruction)
-        if strong or access.proxy == "tensormap" or not access.size_bytes:
+        if access.proxy == "tensormap" or not access.size_bytes:
             return
-        if access.actor is None:
+        strong = self._in_shared.strength(access.instruction) == STRONG
+        if access.actor is None and (strong or access.kind == "atomic"):
+            self._locations.sync("global", access.lanes, access.positions, access.instruction)
+        elif access.actor is None:
             self._in_arrays.by_threads(access)
-        else:
+        elif not strong:
             mark = cast(Mark, access.actor)
             column, epoch = self._completion(access, mark, self._clocks.slot_of(mark.lane))
             self._in_arrays.by_operation(access, mark, column, epoch)
