@@ -18,6 +18,7 @@ from .._cuda.core import CUDAError
 from ..cuda_errors import explain_error
 from ..hang import Hang, KernelHang
 from ..map_type import box_bytes
+from ..rules import refusals
 from . import watchdog_memory as memory
 from .compiled import compiled_of
 from .signature import name_of, types_of
@@ -48,6 +49,7 @@ class _Watch:
         self.head = whole[: HEAD.itemsize].view(HEAD)
         self.records = whole[HEAD.itemsize :].view(RECORD)
         self.head["capacity"] = memory.CAPACITY
+        self.told = np.zeros(memory.CAPACITY, bool)
         self.stream = _call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
         self.modules: dict[int, Watched] = {}
         self.armed: WeakKeyDictionary[Kernel, tuple[int, int, float]] = WeakKeyDictionary()
@@ -72,16 +74,17 @@ class _Watch:
         return ""
 
     def take(self, limits: tuple[str, ...] = ()) -> tuple[Hang, ...]:
-        """What has been written, which is then forgotten."""
+        """What has been written and not been told. Who still writes is told the next time."""
         count = int(self.head["count"][0])
-        if not count:
-            return ()
-        found = self.records[: min(count, memory.CAPACITY)]
+        fresh = (self.records["is_whole"] != 0) & ~self.told
         if count > memory.CAPACITY:
             limits = (*limits, f"{count - memory.CAPACITY} more warps wait than there was room for")
-        hangs = memory.hangs_of(found.copy(), self.modules, limits)
-        found[:] = np.zeros((), RECORD)
-        self.head["count"] = 0
+        hangs = memory.hangs_of(self.records[fresh], self.modules, limits)
+        self.told |= fresh
+        if count > memory.CAPACITY // 2:  # others that write at this moment may be lost: hence not each time
+            self.records[:] = np.zeros((), RECORD)
+            self.told[:] = False
+            self.head["count"] = 0
         return hangs
 
     def forget_grids(self) -> None:
@@ -206,10 +209,16 @@ def synchronize(stream: Any) -> None:
 
 
 def _handle_of(stream: Any) -> int:
-    protocol = stream.__cuda_stream__
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is None:
+        raise TypeError(
+            f"stream is a {type(stream).__name__}; synchronize takes a cuda.core.Stream or an object with __cuda_stream__"
+        )
+    if getattr(stream, "is_closed", False) is True:
+        raise refusals.closed_stream()
     version, handle = protocol() if callable(protocol) else protocol
     if version != 0:
-        raise TypeError(f"stream has version {version} of __cuda_stream__; synchronize takes version 0")
+        raise refusals.stream_protocol(version)
     return int(handle)
 
 

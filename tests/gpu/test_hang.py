@@ -15,13 +15,17 @@ from .planted_hangs import PLANTED
 
 ROOT = Path(__file__).parents[2]
 WATCHDOG_SECONDS = 0.2
+SHORT, RING = PLANTED[0], PLANTED[9]
+ENDING = [str(number) for number, planted in enumerate(PLANTED) if planted.ends == "hang"]
+OTHERS = [str(number) for number, planted in enumerate(PLANTED) if planted.ends != "hang"]
+LIVING = ["by_torch", "in_a_graph", "two_at_once", "one_kernel_twice", "built_elsewhere"]
 
 
-def children(numbers: list[int], timeout: float) -> dict[int, dict]:
+def children(cases: list[str], timeout: float) -> dict[str, dict]:
     """What processes told of hangs: one process, and another for the rest where one died."""
-    told: dict[int, dict] = {}
-    while left := [number for number in numbers if number not in told]:
-        command = [sys.executable, "-m", "tests.gpu.hang_child", *map(str, left)]
+    told: dict[str, dict] = {}
+    while left := [case for case in cases if case not in told]:
+        command = [sys.executable, "-m", "tests.gpu.hang_child", *left]
         environment = os.environ | {"CUDA_TMA_RESULTS": "off"}
         child = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -32,45 +36,99 @@ def children(numbers: list[int], timeout: float) -> dict[int, dict]:
             child.kill()
             output, errors = child.communicate()
             errors += f"\nno end after {timeout} s"
-        found = {answer["number"]: answer for answer in map(json.loads, output.splitlines())}
-        told |= found or {left[0]: {"kind": "died", "text": errors[-2000:], "seconds": 0.0, "written": []}}
+        found = {answer["case"]: answer for answer in map(json.loads, output.splitlines())}
+        told |= found
+        if len(found) < len(left):
+            dead = next(case for case in left if case not in told)
+            told[dead] = {"kind": "died", "text": errors[-2000:], "seconds": 0.0, "before": {}, "written": []}
     return told
 
 
 @cache
-def told() -> dict[int, dict]:
-    that_end = [number for number, planted in enumerate(PLANTED) if planted.ends == "hang"]
-    others = [number for number in range(len(PLANTED)) if number not in that_end]
-    answers = children(that_end, 60)
-    for number in others:
-        answers |= children([number], 30)
-    if folder := os.environ.get("CUDA_TMA_HANGS"):
-        Path(folder).write_text(json.dumps(answers, indent=1))
+def told() -> dict[str, dict]:
+    answers = children(ENDING, 60) | children(LIVING, 60)
+    for case in (*OTHERS, "trapped"):
+        answers |= children([case], 30)
+    if file := os.environ.get("CUDA_TMA_HANGS"):
+        Path(file).write_text(json.dumps(answers, indent=1))
     return answers
+
+
+def assert_told(text: str, planted) -> None:
+    for line in planted.report:
+        assert f"  {line}\n" in text, text
+    assert f"\nprobable cause: {planted.cause}" in text, text
 
 
 @pytest.mark.parametrize("number", range(len(PLANTED)), ids=[planted.name for planted in PLANTED])
 def test_a_hang_is_explained(device, number):
-    planted, answer = PLANTED[number], told()[number]
+    planted, answer = PLANTED[number], told()[str(number)]
     text = answer["text"]
     if planted.ends == "fault":
         assert answer["kind"] == "CUDAError" and "CUDA_ERROR_ILLEGAL_INSTRUCTION" in text, text
         return
     assert answer["kind"] == "KernelHang", text
-    for line in planted.report:
-        assert f"  {line}\n" in text, text
-    assert f"\nprobable cause: {planted.cause}" in text, text
+    assert_told(text, planted)
     assert ("the kernel still runs" in text) == (planted.ends == "never"), text
     assert answer["seconds"] < WATCHDOG_SECONDS + 2
     if planted.ends == "hang":
         assert answer["launches"] and answer["written"] == [1] * planted.cluster
 
 
+def test_torch_waits_and_the_report_waits_too(device):
+    answer = told()["by_torch"]
+    assert answer["before"]["kind"] == "" and answer["before"]["seconds"] < WATCHDOG_SECONDS + 2
+    assert answer["kind"] == "KernelHang" and answer["launches"] and answer["written"] == [1], answer
+    assert_told(answer["text"], SHORT)
+
+
+def test_a_graph_tells_each_launch(device):
+    answer = told()["in_a_graph"]
+    for each in (answer["before"], answer):
+        assert each["kind"] == "KernelHang" and each["seconds"] < WATCHDOG_SECONDS + 2, answer
+        assert_told(each["text"], SHORT)
+        assert each["text"].count("can go on") == 1
+    assert answer["launches"]
+
+
+def test_two_kernels_in_flight_are_two_hangs(device):
+    """Whichever stream is waited for first; and what runs beside them is right."""
+    answer = told()["two_at_once"]
+    text = answer["before"].get("text", "") + "\n" + answer["text"]
+    assert answer["before"]["kind"] == "KernelHang" and text.count("can go on") == 2, text
+    assert_told(text, SHORT)
+    assert_told(text, RING)
+    assert answer["written"] == list(range(64)) and answer["launches"]
+
+
+def test_two_launches_of_a_kernel_are_two_hangs(device):
+    answer = told()["one_kernel_twice"]
+    text = answer["before"].get("text", "") + "\n" + answer["text"]
+    assert text.count("can go on") == text.count(SHORT.report[0]) == 2, text
+    assert answer["launches"]
+
+
+def test_a_kernel_built_elsewhere(device):
+    """The source is not known to Python: lines are, names are not."""
+    answer = told()["built_elsewhere"]
+    line = SHORT.report[0].split(" for `full`")[0].rpartition(":")[2]
+    assert answer["kind"] == "KernelHang" and answer["launches"], answer
+    assert f":{line} for the mbarrier at 0x" in answer["text"], answer["text"]
+    assert "8,192 of 16,384 bytes are missing" in answer["text"]
+
+
+def test_trap_on_request_loses_the_context_and_not_the_report(device):
+    answer = told()["trapped"]
+    assert answer["kind"] == "KernelHang" and "the context is lost: CUDA_ERROR_" in answer["text"], answer
+    assert_told(answer["text"], SHORT)
+
+
 def test_the_record_says_how_soon(device, publish):
-    ended = [told()[number] for number, planted in enumerate(PLANTED) if planted.ends == "hang"]
+    ended = [told()[case] for case in ENDING]
     assert len(ended) == 11 and all(answer.get("launches") for answer in ended)
     longest = max(answer["seconds"] for answer in told().values())
     publish(
         f"watchdog: {len(PLANTED)} planted hangs, each told by place, barrier and counts at most {longest:.2f} s after "
-        f"the launch (deadline {WATCHDOG_SECONDS} s); after {len(ended)} of them the process launched again"
+        f"the launch (deadline {WATCHDOG_SECONDS} s); after {len(ended)} of them the process launched again; the same "
+        "under torch.cuda.synchronize(), in a CUDA graph, with two kernels in flight"
     )

@@ -1,0 +1,257 @@
+"""synchronize() and arm_watchdog(): memory that a kernel would write to, through a driver that is none."""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cuda.bindings import driver as real
+
+from cuda_tma import Barrier, KernelHang, arm_watchdog, encode_barrier, synchronize
+from cuda_tma._cuda.core import CUDAError
+from cuda_tma._launch import watchdog
+from cuda_tma._launch import watchdog_memory as memory
+
+OK, BUSY = real.CUresult.CUDA_SUCCESS, real.CUresult.CUDA_ERROR_NOT_READY
+WORD = encode_barrier(Barrier(0, 1, 2, 0))
+STRUCT_BYTES = memory.NOTES_OFFSET + memory.NOTES * memory.NOTE.itemsize
+
+
+class FakeDriver:
+    """One context, whose memory is the host's; streams answer what `answers` has, and then that they are through."""
+
+    CUresult, CUstream_flags, CUstream, CUkernel = real.CUresult, real.CUstream_flags, real.CUstream, real.CUkernel
+    CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2
+
+    def __init__(self):
+        self.device = ctypes.create_string_buffer(STRUCT_BYTES)
+        self.pinned, self.answers, self.waited = [], [], []
+        self.found = OK
+
+    @property
+    def notes(self):
+        return np.frombuffer(self.device, np.uint8)[memory.NOTES_OFFSET :].view(memory.NOTE)
+
+    @property
+    def head(self):
+        return np.frombuffer(self.device, np.uint64)[:3]
+
+    def cuMemHostAlloc(self, size, flags):
+        self.pinned.append(ctypes.create_string_buffer(b"\xff" * size, size))
+        return OK, ctypes.addressof(self.pinned[-1])
+
+    def cuStreamCreate(self, flags):
+        return OK, 77
+
+    def cuKernelGetLibrary(self, kernel):
+        return OK, 5
+
+    def cuLibraryGetGlobal(self, library, name):
+        assert name == b"cuda_tma_watchdog"
+        return self.found, ctypes.addressof(self.device), STRUCT_BYTES
+
+    def cuCtxGetCurrent(self):
+        return OK, 1
+
+    def cuStreamGetCtx(self, stream):
+        return OK, 1
+
+    def cuMemcpyHtoDAsync(self, to, source, size, stream):
+        ctypes.memmove(to, source, size)
+        return (OK,)
+
+    def cuMemcpyDtoHAsync(self, to, source, size, stream):
+        if source < 1000:
+            return (real.CUresult.CUDA_ERROR_INVALID_VALUE,)
+        ctypes.memmove(to, source, size)
+        return (OK,)
+
+    def cuStreamSynchronize(self, stream):
+        self.waited.append(int(stream))
+        return (OK,)
+
+    def cuStreamQuery(self, stream):
+        return (self.answers.pop(0) if self.answers else OK,)
+
+
+class FakeKernel:
+    handle = 9
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    made = FakeDriver()
+    monkeypatch.setattr(watchdog, "driver", made)
+    monkeypatch.setattr(watchdog, "_watches", {})
+    monkeypatch.setattr(watchdog, "name_of", lambda kernel: "gemm")
+    monkeypatch.setattr(watchdog, "types_of", lambda kernel: None)
+    monkeypatch.setattr(watchdog, "compiled_of", lambda kernel: None)
+    clock = SimpleNamespace(now=100.0)
+    clock.monotonic = lambda: clock.now
+
+    def sleep(seconds):
+        assert seconds <= 1e-3
+        clock.now += 0.1
+
+    clock.sleep = sleep
+    monkeypatch.setattr(watchdog, "time", clock)
+    return made
+
+
+STREAM = SimpleNamespace(__cuda_stream__=(0, 4096))
+
+
+@pytest.fixture
+def kernel(fake):
+    """One that is armed: its source is a line."""
+    made = FakeKernel()
+    watchdog.arm(made, "full.wait(0);", "/tmp/gemm.cu", 500)
+    return made
+
+
+def write(fake, slot=0, **fields):
+    """What the kernel's thread 32 would write."""
+    buffer = np.frombuffer(fake.pinned[0], np.uint8)
+    record = buffer[memory.HEAD.itemsize :].view(memory.RECORD)[slot]
+    given = {"module": fake.head[1], "word": WORD, "warp": 1, "lanes": 1, "line": 1, "file": b"gemm.cu", "is_whole": 1}
+    for name, value in (given | fields).items():
+        record[name] = value
+    buffer[: memory.HEAD.itemsize].view(memory.HEAD)["count"] += 1
+
+
+TOLD = (
+    "no thread of kernel gemm can go on:\n"
+    "  block (0, 0): thread 32 waits at gemm.cu:1 for `full`, parity 0: 1 of its 2 arrivals is missing\n"
+    "probable cause: init() said that 2 arrive in each phase, and 1 did"
+)
+
+
+def test_a_kernel_is_told_where_to_write(fake, kernel):
+    address, number, _ = fake.head
+    assert address == ctypes.addressof(fake.pinned[0]) and number > 0
+    head = np.frombuffer(fake.pinned[0], memory.HEAD, 1)
+    assert (head["count"][0], head["capacity"][0]) == (0, memory.CAPACITY)
+    assert not np.frombuffer(fake.pinned[0], np.uint8)[memory.HEAD.itemsize :].any()
+    other = FakeKernel()
+    arm_watchdog(other)
+    assert len(fake.pinned) == 1 and fake.head[1] > number
+
+
+def test_a_kernel_without_a_watchdog(fake):
+    fake.found = real.CUresult.CUDA_ERROR_NOT_FOUND
+    watchdog.arm(FakeKernel(), "", "k.cu", 500)
+    with pytest.raises(
+        ValueError, match=r"gemm has no watchdog: compile\(\.\.\., watchdog_ms=500\), or define CUDA_TMA"
+    ):
+        arm_watchdog(FakeKernel())
+    fake.found = real.CUresult.CUDA_ERROR_INVALID_CONTEXT
+    for arm in (arm_watchdog, lambda kernel: watchdog.arm(kernel, "", "k.cu", 500)):
+        with pytest.raises(CUDAError, match="cuLibraryGetGlobal failed with CUDA_ERROR_INVALID_CONTEXT"):
+            arm(FakeKernel())
+    assert not fake.pinned
+
+
+def test_without_any_watchdog_it_waits_as_the_driver_does(fake):
+    synchronize(STREAM)
+    assert fake.waited == [4096]
+
+
+@pytest.mark.parametrize("stream", [STREAM, SimpleNamespace(__cuda_stream__=lambda: (0, 2))])
+def test_what_was_written_is_raised_once(fake, kernel, stream):
+    fake.answers = [BUSY] * 3
+    synchronize(stream)
+    write(fake)
+    fake.device[16:20] = b"\1\2\3\4"  # the grid that has hung
+    fake.answers = [BUSY]
+    with pytest.raises(KernelHang) as raised:
+        synchronize(stream)
+    assert str(raised.value) == TOLD
+    assert fake.device[16:20] == bytes(4)
+    synchronize(stream)
+
+
+def test_what_is_half_written_is_told_the_next_time(fake, kernel):
+    write(fake, 0, is_whole=0, grid=1)
+    write(fake, 1, grid=2)
+    for slot in (1, 0):
+        with pytest.raises(KernelHang) as raised:
+            synchronize(STREAM)
+        assert len(raised.value.hangs) == 1 and str(raised.value) == TOLD, slot
+        np.frombuffer(fake.pinned[0], np.uint8)[memory.HEAD.itemsize :].view(memory.RECORD)["is_whole"][0] = 1
+    synchronize(STREAM)
+
+
+def test_more_than_there_is_room_for(fake, kernel):
+    write(fake)
+    np.frombuffer(fake.pinned[0], np.uint8)[: memory.HEAD.itemsize].view(memory.HEAD)["count"] = memory.CAPACITY + 7
+    with pytest.raises(KernelHang, match="\n7 more warps wait than there was room for$"):
+        synchronize(STREAM)
+    synchronize(STREAM)
+    write(fake)
+    with pytest.raises(KernelHang) as raised:
+        synchronize(STREAM)
+    assert str(raised.value) == TOLD
+
+
+def test_a_lost_context(fake, kernel):
+    lost = real.CUresult.CUDA_ERROR_ILLEGAL_INSTRUCTION
+    fake.answers = [BUSY, lost]
+    with pytest.raises(CUDAError, match="cuStreamQuery failed with CUDA_ERROR_ILLEGAL_INSTRUCTION"):
+        synchronize(STREAM)
+    write(fake)
+    fake.answers = [lost]
+    with pytest.raises(KernelHang) as raised:
+        synchronize(STREAM)
+    assert str(raised.value) == f"{TOLD}\nthe context is lost: CUDA_ERROR_ILLEGAL_INSTRUCTION"
+
+
+def note(fake, slot, clock=1, file=0):
+    fake.notes[slot] = (file, 1 << 31 | 1 << 20 | 12, 128 | slot << 11, 0, 0, 0xFFFFFFFF, clock)
+
+
+def test_warps_that_stand_still_at_a_barrier_of_the_hardware(fake, kernel):
+    name = ctypes.create_string_buffer(b"/tmp/gemm.cu", 200)
+    note(fake, 2, file=ctypes.addressof(name))
+    note(fake, 3, file=ctypes.addressof(name))
+    fake.answers = [BUSY] * 40
+    with pytest.raises(KernelHang) as raised:
+        synchronize(STREAM)
+    assert str(raised.value).startswith(
+        "no thread of kernel gemm can go on:\n"
+        "  block (0, 0): warps 2 to 3 wait at gemm.cu:12 for barrier 1 of the CTA: 64 of 128 threads are missing\n"
+    )
+    assert "the kernel still runs: nothing ends a wait at a barrier of the hardware" in str(raised.value)
+    waited = 40 - len(fake.answers)
+    assert 15 <= waited <= 24  # tenths of a second: the deadline, one, and until they are looked at
+
+
+def test_warps_that_wait_again_and_again_are_not_stuck(fake, kernel, monkeypatch):
+    """The clock in their notes says that it is another wait."""
+    asked = fake.cuStreamQuery
+
+    def query(stream):
+        note(fake, 2, clock=len(fake.answers))
+        return asked(stream)
+
+    monkeypatch.setattr(fake, "cuStreamQuery", query)
+    fake.answers = [BUSY] * 60
+    synchronize(STREAM)
+    assert not fake.answers
+
+
+def test_a_file_s_name_that_cannot_be_read(fake, kernel):
+    note(fake, 2, file=8)
+    fake.answers = [BUSY] * 40
+    with pytest.raises(KernelHang, match=r"warp 2 waits for barrier 1 of the CTA"):
+        synchronize(STREAM)
+
+
+def test_no_stream(fake):
+    with pytest.raises(ValueError, match="of version 1; version 0 is known"):
+        synchronize(SimpleNamespace(__cuda_stream__=(1, 4096)))
+    with pytest.raises(TypeError, match="stream is a int; synchronize takes"):
+        synchronize(4096)
+    with pytest.raises(ValueError, match="the stream is closed"):
+        synchronize(SimpleNamespace(__cuda_stream__=(0, 0), is_closed=True))
