@@ -212,7 +212,7 @@ def _handle_of(stream: Any) -> int:
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is None:
         raise TypeError(
-            f"stream is a {type(stream).__name__}; synchronize takes a cuda.core.Stream or an object with __cuda_stream__"
+            f"stream is a {type(stream).__name__}; synchronize takes a cuda.core.Stream, or what has __cuda_stream__"
         )
     if getattr(stream, "is_closed", False) is True:
         raise refusals.closed_stream()
