@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ._machine import Machine
     from ._program import Code
 
+_CALL_BYTES = 16  # of the stack, at least: where to return to, and registers that are kept
+
 __all__ = ["Context", "Group"]
 
 
@@ -38,7 +40,7 @@ class Context:
         self.code, self.caller, self.return_pc, self.registers = code, caller, return_pc, registers
         self.depth: int = caller.depth + 1 if caller else 0
         self.local_base: int = caller.local_end if caller else 0
-        self.local_end: int = -(-(self.local_base + code.local_bytes) // 16) * 16
+        self.local_end: int = -(-(self.local_base + code.local_bytes) // 16) * 16 + (_CALL_BYTES if caller else 0)
         self._callees: dict[tuple[Code, int], Context] = {}
 
     @property
