@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Scheduler"]
 
 _TURN = 4096  # steps, and then the group that has been ready longest runs
+_POLLS = 16  # looks at what others may change, and then likewise: a lock is held by one who has been kept waiting
 _NEVER = 1 << 60
 _STRAY = 0.3  # how often, in random order, somebody else runs; and which part of the warps there
 
@@ -45,6 +46,7 @@ class Scheduler:
         self._pc, self._stop, self._last = 0, _NEVER, _TURN
         self._max_steps = max_steps
         self._expired = False
+        self._polls = 0
         self.where: Group | None = None
         self.steps = self.thread_steps = 0
 
@@ -56,6 +58,10 @@ class Scheduler:
         self._ready.setdefault((context, pc), []).append(lanes)
         if context is self._running and pc > self._pc:
             self._stop = min(self._stop, pc)
+
+    def polled(self) -> None:
+        """The group that runs has looked at what others may change: it may wait for them."""
+        self._polls += 1
 
     def standing(self) -> list[tuple[Context, int, np.ndarray]]:
         """Who can run: a function, the place in it, and the lanes there; the last are those who ran last."""
@@ -79,7 +85,8 @@ class Scheduler:
 
     def _choose(self) -> tuple[tuple[Context, int], np.ndarray]:
         """A place, and its lanes: the one behind all others; the oldest, if somebody has kept it waiting."""
-        if self._expired:
+        if self._expired or self._polls > _POLLS:
+            self._polls = 0
             key = next(iter(self._ready))
             return key, self._take(key)
         if self._random is not None and (found := self._stray(self._random)) is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from .._access import observe
@@ -13,11 +11,11 @@ from .._lanes import Lanes, count
 from .._program import Step
 from ..ptx import TYPE_BYTES, Instruction, Operand, Sink
 from ..pure import lookup
+from ._in_turn import Combine, in_turn
 from ._table import instruction
 from .addresses import space_of
 
 SECTION = "Parallel Synchronization and Communication Instructions: {}"
-Combine = Callable[..., np.ndarray]  # (old, source, ...) -> new
 
 _OPS: dict[str, Combine] = {
     "add": np.add,
@@ -74,6 +72,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
     of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)  # .v4 may stand before it and behind
     dtype = dtype_of(of_type) if of_type not in ("f16", "bf16") else dtype_of("b16")
     combine, address = combination(binder, op, of_type, space), binder.address(where)
+    scan = op if of_type[-2:] not in ("16", "x2") else ""  # of bits that are floats, one by one
     reads = [[binder.read(element, dtype) for element in binder.flat((source,))] for source in sources]
     writes: list[Write] = [binder.write(r, dtype) for r in results]
     vector = len(reads[0])
@@ -84,7 +83,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
         for element in range(vector):
             at = addresses + element * dtype.itemsize
             given = [_all(source[element], group, lanes, dtype) for source in reads]
-            old = update(group, lanes, space, at, given, combine, binder.instruction)
+            old = update(group, lanes, space, at, given, combine, scan, binder.instruction)
             if element < len(writes):  # of a sink, or of red, there are fewer
                 writes[element](group, lanes, old)
 
@@ -102,6 +101,7 @@ def update(
     addresses: np.ndarray,
     sources: list[np.ndarray],
     combine: Combine,
+    op: str,
     instruction: Instruction,
 ) -> np.ndarray:
     """Combine a value of each lane with memory, in ascending order of lanes; what each lane found."""
@@ -113,20 +113,7 @@ def update(
     for piece in pieces:
         view, items = piece.buffer.typed(dtype), piece.positions // dtype.itemsize
         chosen = np.arange(len(old)) if piece.chosen is None else piece.chosen
-        for some in _rounds(items):
-            who, where = chosen[some], items[some]
-            old[who] = view[where]
-            view[where] = combine(old[who], *(source[who] for source in sources))
+        old[chosen] = in_turn(view, items, [source[chosen] for source in sources], combine, op)
     group.machine.progress()
+    group.machine.scheduler.polled()
     return old
-
-
-def _rounds(items: np.ndarray) -> list[np.ndarray]:
-    """Accesses so divided that no two of a part meet, and who comes first at a place is in an earlier part."""
-    order = np.argsort(items, kind="stable")
-    ordered = items[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
-    if len(starts) == len(items):
-        return [np.arange(len(items))]
-    rank = np.arange(len(items)) - np.repeat(starts, np.diff(starts, append=len(items)))
-    return [np.sort(order[rank == number]) for number in range(int(rank.max()) + 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._access import load, store
-from .._binder import U64, Binder, Read, Write, dtype_of
+from .._binder import U64, Address64, Binder, Read, Write, dtype_of
 from .._group import Group
 from .._lanes import Lanes, count
 from .._program import Step
@@ -14,6 +14,8 @@ from ._table import instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
+
+_OF_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 
 
 @instruction("ld", "ldu", section=SECTION.format("ld"))
@@ -25,6 +27,8 @@ def ld(binder: Binder) -> Step:
     if space == "param" and isinstance(source, Address) and isinstance(source.base, Symbol):
         return _ld_param(binder, source.base, source.offset, dtype, writes)
     address, elements = binder.address(source), len(writes)
+    if not _OF_OTHERS.isdisjoint(parts):
+        return _ld_of_others(binder, address, dtype, writes)
     if elements == 1:
         (write,) = writes
 
@@ -35,6 +39,19 @@ def ld(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         values = load(group, lanes, space, address(group, lanes), dtype, elements, binder.instruction)
+        for write, value in zip(writes, values, strict=True):
+            write(group, lanes, value)
+
+    return step
+
+
+def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: list[Write]) -> Step:
+    """A load of what other threads may change: who does so again and again lets them go on."""
+    space = space_of(binder.instruction.opcode)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        values = load(group, lanes, space, address(group, lanes), dtype, len(writes), binder.instruction)
+        group.machine.scheduler.polled()
         for write, value in zip(writes, values, strict=True):
             write(group, lanes, value)
 

@@ -12,8 +12,9 @@ from .._group import Group
 from .._lanes import Lanes, count
 from .._mbarrier import BYTES
 from .._program import Step
+from ._in_turn import Combine
 from ._table import instruction
-from .atomics import Combine, combination
+from .atomics import combination
 
 
 @instruction("st.async", "red.async", section="Data Movement and Conversion Instructions: st.async; red.async")

@@ -1,0 +1,107 @@
+"""Many threads at one address, one after the other: what each of them finds there, without a step for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+__all__ = ["Combine", "in_turn"]
+
+Combine = Callable[..., np.ndarray]  # (old, source, ...) -> new
+# (what is there, the sources) -> what each finds, and what is there in the end; None if it cannot be said so.
+Scan = Callable[..., "tuple[np.ndarray, np.generic] | None"]
+
+
+def in_turn(view: np.ndarray, items: np.ndarray, sources: list[np.ndarray], combine: Combine, op: str) -> np.ndarray:
+    """Combine each source with its item of `view`, in ascending order; what each found."""
+    order = np.argsort(items, kind="stable")
+    ordered = items[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    sizes = np.diff(starts, append=len(items))
+    old = np.empty(len(items), view.dtype)
+    most = int(sizes.max())
+    scan = _SCANS.get(op) if len(starts) < most else None  # else it is quicker to take one of each address
+    for start, size in zip(starts, sizes, strict=True) if scan else ():
+        who, at = order[start : start + size], ordered[start]
+        found = scan(view[at], *(source[who] for source in sources)) if scan else None
+        if found is None:
+            _one_by_one(view, items, sources, combine, old, who, np.arange(size))
+        else:
+            old[who], view[at] = found
+    if not scan:
+        rank = np.arange(len(items)) - np.repeat(starts, sizes)
+        _one_by_one(view, items, sources, combine, old, order, rank)
+    return old
+
+
+def _one_by_one(
+    view: np.ndarray,
+    items: np.ndarray,
+    sources: list[np.ndarray],
+    combine: Combine,
+    old: np.ndarray,
+    who: np.ndarray,
+    rank: np.ndarray,
+) -> None:
+    """Those of one rank together: no two of them meet."""
+    for number in range(int(rank.max()) + 1):
+        some = who[rank == number]
+        where = items[some]
+        old[some] = view[where]
+        view[where] = combine(old[some], *(source[some] for source in sources))
+
+
+def _accumulated(ufunc: np.ufunc) -> Scan:
+    def scan(there: np.generic, values: np.ndarray) -> tuple[np.ndarray, np.generic]:
+        after = ufunc.accumulate(np.concatenate([[there], values]), dtype=values.dtype)
+        return after[:-1], after[-1]
+
+    return scan
+
+
+def _of_integers(ufunc: np.ufunc) -> Scan:
+    """PTX's least and greatest of floats are its own."""
+    scan = _accumulated(ufunc)
+    return lambda there, values: scan(there, values) if values.dtype.kind in "iu" else None
+
+
+_sums = _accumulated(np.add)
+
+
+def _added(there: np.generic, values: np.ndarray) -> tuple[np.ndarray, np.generic] | None:
+    """Floats are added one after the other, too; where none is subnormal, nor a NaN, NumPy's sums are PTX's."""
+    found = _sums(there, values)
+    if values.dtype.kind == "f" and found is not None:
+        every = np.abs(np.concatenate([found[0], values, [found[1]]]))
+        if not ((every == 0) | (every >= np.finfo(values.dtype).smallest_normal)).all():
+            return None
+    return found
+
+
+def _exchanged(there: np.generic, values: np.ndarray) -> tuple[np.ndarray, np.generic]:
+    return np.concatenate([[there], values[:-1]]), values[-1]
+
+
+def _swapped(there: np.generic, expected: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.generic] | None:
+    """From one that finds what it expects to the next one."""
+    if expected.dtype.itemsize > 8:  # complex numbers, to NumPy
+        return None
+    old, start = np.empty_like(expected), 0
+    while len(hits := np.flatnonzero(expected[start:] == there)):
+        old[start : start + hits[0] + 1] = there
+        start, there = start + int(hits[0]) + 1, new[start + hits[0]]
+    old[start:] = there
+    return old, there
+
+
+_SCANS: dict[str, Scan] = {
+    "add": _added,
+    "exch": _exchanged,
+    "cas": _swapped,
+    "and": _accumulated(np.bitwise_and),
+    "or": _accumulated(np.bitwise_or),
+    "xor": _accumulated(np.bitwise_xor),
+    "min": _of_integers(np.minimum),
+    "max": _of_integers(np.maximum),
+}
