@@ -69,7 +69,8 @@ def statements(places: Sequence[Place]) -> tuple[list[Place], list[Place]]:
 
 def _excerpt(places: Sequence[Place], ptx_line: int, file: Path, style: str) -> Iterator[Styled]:
     own, inner = statements(places)
-    by_way = "".join(f", by way of {Path(place.file).name}:{place.line}" for place in inner)
+    names = ", ".join(f"{Path(place.file).name}:{place.line}" for place in reversed(inner))
+    by_way = f", by way of {names}" if names else ""
     for number, place in enumerate(own):
         text = f"  --> {shown_path(place.file)}:{place.line}:{place.column}"
         yield f"{text}{by_way if number == 0 else ', which calls that'}\n", "blue"
