@@ -45,7 +45,7 @@ class Machine:
     def run(self, shape, statement, places=(), *, params=None, count=0, grid=1) -> None:
         """One launch: a cluster of as many CTAs as there are places; `grid` counts clusters."""
         ctas = max(len(places), 1)
-        config = simulate.Config(grid=(grid * ctas, 1, 1), block=128, cluster=ctas, shmem_size=WINDOW_BYTES + 1024)
+        config = simulate.Config(grid=(grid, 1, 1), block=128, cluster=ctas, shmem_size=WINDOW_BYTES + 1024)
         arguments = (
             self.map(params or self.nowhere),
             bytes(Places((Place * 4)(*places))),

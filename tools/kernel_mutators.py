@@ -22,7 +22,7 @@ __all__ = ["EXPECTED", "KEEPS_ORDER", "Mutant", "mutants_of"]
 CALLS = {
     "proxy_fence": "fence_proxy_async fence_proxy_async_global fence_proxy_async_cluster fence_proxy_async_all",
     "init_fence": "fence_barrier_init",
-    "map_fence": "fence_tensor_map_acquire fence_tensor_map_release copy_tensor_map_release",
+    "map_fence": "fence_tensor_map_acquire fence_tensor_map_release",
     "memory_fence": "__threadfence __threadfence_block",
     "product_fence": "wgmma_fence",
     "wait": "wait wait_cluster cluster_wait wait_or_trap drain acquire griddepcontrol_wait",
@@ -77,7 +77,7 @@ EXPECTED: dict[str, frozenset[str]] = {
     "change_count": frozenset(_ORDER | _COUNTS),
     "change_parity": frozenset(_ORDER | _COUNTS | {"missing-proxy-fence"}),
     "change_bytes": frozenset(_ORDER | _COUNTS | {"out-of-bounds", "misaligned"}),
-    "change_scope": frozenset(_ORDER | {"barrier-use"}),
+    "change_scope": frozenset(_ORDER | {"barrier-use", "missing-proxy-fence", "missing-tensor-map-fence"}),
     "change_proxy": frozenset({"missing-proxy-fence", "missing-tensor-map-fence"}),
     "change_stage": frozenset(_ORDER | _COUNTS | {"missing-proxy-fence", "out-of-bounds", "misaligned"}),
     "change_iterations": frozenset(_ORDER | _COUNTS | {"missing-proxy-fence", "out-of-bounds", "misaligned"}),

@@ -72,7 +72,9 @@ def _mended(bug: Any) -> Callable[[], None]:
         given, out = np.arange(4096, dtype=np.int32), np.zeros(4096, np.int32)
         maps = [gpu.create_tensor_map(array.reshape(-1, *bug.box[1:]), box_dim=bug.box) for array in (given, out)]
         kernel = gpu.compile(bug.source, "kernel", defines={"FIXED": 1})
-        gpu.launch(simulate.Config(bug.grid, bug.block, bug.cluster), kernel, *maps, given, out, bug.tiles)
+        gpu.launch(
+            simulate.Config(bug.grid // bug.cluster, bug.block, bug.cluster), kernel, *maps, given, out, bug.tiles
+        )
 
     return start
 
@@ -81,7 +83,7 @@ def _mended(bug: Any) -> Callable[[], None]:
 _EXAMPLES: dict[str, dict[str, int]] = {
     "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
     "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},
-    "grouped_gemm": {"rows": 1024, "depth": 600, "clusters": 1},
+    "grouped_gemm": {"rows": 1024, "depth": 136, "clusters": 1},
 }  # fmt: skip
 _HEADER_TESTS = (
     (test_header_order, "pipeline", {"stages": 2}),
@@ -147,7 +149,7 @@ def _first_launch(
 
     with tempfile.TemporaryDirectory(prefix="kernel-mutant-") as folder:
         simulate.Device.launch = launched
-        simulated.compile_source = _compiler(fault, Path(folder), seen)
+        simulated.run_compiler = _compiler(fault, Path(folder), seen)
         try:
             SUBJECTS[name]()
         except _Launched:
@@ -155,7 +157,7 @@ def _first_launch(
         except _Same:
             return {"outcome": "the same PTX"}
         finally:
-            simulate.Device.launch, simulated.compile_source = launch, nvrtc.compile_source
+            simulate.Device.launch, simulated.run_compiler = launch, nvrtc.run
     raise AssertionError(f"{name} launches nothing")
 
 
@@ -163,54 +165,49 @@ class _Same(Exception):
     """The fault changes nothing that the compiler sees."""
 
 
-def _compiler(fault: Fault | None, folder: Path, seen: dict) -> Callable[..., Any]:
-    def compile_source(source: str, name: str, **asked: Any) -> Any:
-        compiled = nvrtc.compile_source(_prepared(source, fault, folder), name, **asked)
-        seen["source"], seen["ptx"] = source, _digest_of(DEBUG.sub("", compiled.ptx).encode())
-        seen["asked"] = (name, asked)
+def _compiler(fault: Fault | None, folder: Path, seen: dict) -> Callable[[nvrtc.Request], Any]:
+    def run_compiler(asked: nvrtc.Request) -> Any:
+        compiled = nvrtc.run(_changed(asked, fault, folder))
+        seen["source"], seen["ptx"] = asked.source, _digest_of(DEBUG.sub("", compiled.ptx).encode())
         if seen["ptx"] == seen.get("before"):
             raise _Same
         return compiled
 
-    return compile_source
+    return run_compiler
 
 
-def _prepared(source: str, fault: Fault | None, folder: Path) -> str:
-    """The kernel's source; where a header is changed, headers are taken from a copy."""
+def _changed(asked: nvrtc.Request, fault: Fault | None, folder: Path) -> nvrtc.Request:
+    """With the kernel's source changed; or with the headers of a copy, of which one is changed."""
     if fault is None:
-        return source
+        return asked
     if not fault.header:
-        return fault.text
+        return asked._replace(source=fault.text)
     shutil.copytree(include_path(), folder, dirs_exist_ok=True)
     (folder / "cuda_tma" / fault.header).write_text(fault.text)
-    nvrtc.include_path = lambda: str(folder)
-    return source
+    of_package = f"--include-path={include_path()}"
+    options = [f"--include-path={folder}" if option == of_package else option for option in asked.options]
+    return asked._replace(options=tuple(options))
 
 
 def same_machine_code(name: str, fault: Fault) -> bool:
     """Whether ptxas makes the same instructions of both."""
-    codes = []
-    for each in (None, fault):
-        seen: dict[str, Any] = {}
-        with tempfile.TemporaryDirectory(prefix="kernel-mutant-") as folder:
-            compiler = _compiler(each, Path(folder), seen)
+    codes: list[dict[str, bytes]] = []
+    with tempfile.TemporaryDirectory(prefix="kernel-mutant-") as folder:
 
-            def compile_source(source: str, kernel: str, compiler=compiler, **asked: Any) -> None:
-                cubin = compiler(source, kernel, **{**asked, "target": "sm_90a"}).cubin
-                codes.append(machine_code(cubin))
-                raise _Launched
+        def run_compiler(asked: nvrtc.Request) -> None:
+            target = asked._replace(target="sm_90a", options=("--gpu-architecture=sm_90a", *asked.options[1:]))
+            for each in (None, fault):
+                codes.append(machine_code(nvrtc.run(_changed(target, each, Path(folder))).cubin))
+            raise _Launched
 
-            simulated.compile_source = compile_source
-            try:
-                SUBJECTS[name]()
-            except _Launched:
-                pass
-            except CompileError:
-                codes.append({})
-            finally:
-                simulated.compile_source = nvrtc.compile_source
-                nvrtc.include_path = include_path
-    return codes[0] == codes[1]
+        simulated.run_compiler = run_compiler
+        try:
+            SUBJECTS[name]()
+        except (_Launched, CompileError):
+            return len(codes) == 2 and codes[0] == codes[1]
+        finally:
+            simulated.run_compiler = nvrtc.run
+    return False
 
 
 # ---- what is kept of it ----

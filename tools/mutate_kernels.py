@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_run.add_argument("--beside", type=Path, action="append", default=[], help="results whose lines are left out")
     of_run.add_argument("--of", action="append", default=[], help="how the subjects' names begin")
     of_run.add_argument("--of-a-line", type=int, default=2, help="most mutants of a line")
-    of_run.add_argument("--seconds", type=float, default=30)
+    of_run.add_argument("--seconds", type=float, default=60)
     of_again = commands.add_parser("again", help="try the same mutants on the sources as they are")
     of_again.add_argument("results", type=Path)
     of_again.add_argument("--only", nargs="*", help="ids")

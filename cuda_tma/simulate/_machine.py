@@ -25,6 +25,7 @@ from ._repetition import Repetition
 from ._scheduler import Scheduler
 from ._waiting import Stuck, Waiting
 from ._warp_sync import WarpSync
+from .ptx import Instruction
 
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 
@@ -245,10 +246,10 @@ class Machine:
         tell(self, "start", lanes)
         self.scheduler.add(self._entry, 0, lanes)
 
-    def exit(self, lanes: np.ndarray) -> None:
+    def exit(self, lanes: np.ndarray, by: Instruction) -> None:
         """Threads end; a cluster whose last thread ends makes room."""
         self.alive[lanes] = False
-        tell(self, "exit", lanes)
+        tell(self, "exit", lanes, by=by)
         self.progress()
         for slot in np.unique(self.geometry.cta_of_lane[lanes] // self.geometry.cluster_ctas):
             if not self.alive[self.geometry.lanes_of_slot(int(slot))].any():

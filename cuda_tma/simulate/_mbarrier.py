@@ -140,6 +140,7 @@ class Mbarriers:
                 "barrier-use",
                 f"no mbarrier has been initialised at {self.name(position)}: mbarrier.init it, and let whoever uses it "
                 "wait until that is done",
+                related=[("another is initialised", each.made) for each in self._barriers.values() if each.made][:1],
             )
         return barrier
 

@@ -133,7 +133,7 @@ def test_barrier_of_another_cta(machine):
         cluster_wait();
         __shared__ alignas(128) unsigned tile[4];
         if (threadIdx.x == 0 && cluster_cta_rank() == 0) {
-            reinterpret_cast<volatile unsigned*>(out)[1] = 42;
+            reinterpret_cast<unsigned*>(out)[1] = 42;
             const ClusterBarrier there = full.in_cta(1);
             there.expect_tx(8);
             there.arrive_expect_tx(8);
@@ -145,7 +145,7 @@ def test_barrier_of_another_cta(machine):
             if (threadIdx.x == 0) load_bulk(tile, memory, 16, full);
             wait_or_trap(full, 0);
             full.wait_cluster(0);
-            auto volatile seen = reinterpret_cast<volatile unsigned*>(out);
+            auto seen = reinterpret_cast<unsigned*>(out);
             if (threadIdx.x == 0) seen[0] = seen[1] + tile[3];
         }
         __syncwarp();
@@ -176,7 +176,7 @@ def test_arrivals_with_a_count(machine):
 def test_cluster_barrier_in_two_steps(machine):
     """What each CTA wrote before it arrived is visible to all after the wait."""
     statement = """
-        auto volatile written = reinterpret_cast<volatile unsigned*>(out);
+        auto volatile written = reinterpret_cast<unsigned*>(out);
         if (threadIdx.x == 0) written[cluster_cta_rank()] = 10 + cluster_cta_rank();
         __syncwarp();
         cluster_arrive();

@@ -172,13 +172,13 @@ def test_arrive_at(machine):
         fence_barrier_init();
         cluster_sync();
         if (threadIdx.x == 0 && cluster_cta_rank()) {
-            reinterpret_cast<volatile unsigned*>(out)[cluster_cta_rank()] = 10 * cluster_cta_rank();
+            reinterpret_cast<unsigned*>(out)[cluster_cta_rank()] = 10 * cluster_cta_rank();
             full.arrive_at(0);
         }
         if (cluster_cta_rank() == 0) {
             wait_or_trap(full, 0);
             full.wait_cluster(0);
-            auto volatile seen = reinterpret_cast<volatile unsigned*>(out);
+            auto seen = reinterpret_cast<unsigned*>(out);
             if (threadIdx.x == 0) seen[0] = seen[1] + seen[2] + seen[3];
         }
         cluster_sync();

@@ -50,7 +50,7 @@ def ret(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> Outcome:
         context = group.context
         if context.caller is None:
-            group.machine.exit(as_array(lanes))
+            group.machine.exit(as_array(lanes), binder.instruction)
         else:
             context.caller.code.call_sites[context.return_pc].give_back(context, lanes)
             group.machine.scheduler.add(context.caller, context.return_pc, as_array(lanes))
@@ -62,7 +62,7 @@ def ret(binder: Binder) -> Step:
 @instruction("exit", section=SECTION.format("exit"), moves=True)
 def end(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> Outcome:
-        group.machine.exit(as_array(lanes))
+        group.machine.exit(as_array(lanes), binder.instruction)
         return YIELD
 
     return step

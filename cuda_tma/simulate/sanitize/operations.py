@@ -55,19 +55,23 @@ class Groups:
         The last operation in any of them.
     done : int
         How many have been waited for, at least for having read.
+    waits : Instruction or None
+        The last wait.
     """
 
     committed: int = 0
     last: Mark | None = field(default=None)
     done: int = 0
+    waits: Instruction | None = None
 
     def issue(self, mark: Mark) -> None:
         """One more operation, in the group that is open."""
         mark.epoch = self.committed + 1
         self.last = mark
 
-    def wait(self, most: int) -> int:
+    def wait(self, most: int, by: Instruction | None) -> int:
         """How many groups are complete when at most so many are not."""
+        self.waits = by
         self.done = max(self.done, self.committed - most)
         return self.committed - most
 
@@ -116,7 +120,7 @@ class Operations:
     def bulk_wait(self, event: Event, only_read: bool) -> None:
         """``cp.async.bulk.wait_group{.read}``."""
         for lane, groups in self.owned("bulk", event.lanes):
-            done = groups.wait(event.details["most"])
+            done = groups.wait(event.details["most"], event.instruction)
             for what in ("read",) if only_read else ("read", "write"):
                 self._complete(slice(lane, lane + 1), ("bulk", lane, what), done)
 
@@ -124,13 +128,13 @@ class Operations:
         """``cp.async.wait_group``, ``cp.async.wait_all``: of the generic proxy."""
         for lane, groups in self.owned("cp.async", event.lanes):
             groups.committed += everything
-            done = groups.wait(event.details["most"])
+            done = groups.wait(event.details["most"], event.instruction)
             self._complete(slice(lane, lane + 1), ("cp.async", lane, "write"), done, fenced=False)
 
     def wgmma_wait(self, event: Event) -> None:
         """``wgmma.wait_group``."""
         for first, groups in self.owned("wgmma", event.lanes):
-            done = groups.wait(event.details["values"][0])
+            done = groups.wait(event.details["values"][0], event.instruction)
             self._complete(slice(first, first + WARPGROUP), ("wgmma", first, "read"), done)
 
     def _complete(self, lanes: slice, key: tuple[str, int, str], done: int, fenced: bool = True) -> None:

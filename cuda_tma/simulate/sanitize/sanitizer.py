@@ -27,7 +27,7 @@ from .shadow import STRONG, Shadow
 from .shared import InShared
 from .tensor_maps import TensorMaps
 from .units import arrives_remotely, unit_bytes_of
-from .words import Words
+from .words import Explained, Words
 
 if TYPE_CHECKING:
     from .._machine import Machine
@@ -63,6 +63,7 @@ class Sanitizer:
         self._barriers = Barriers(self._clocks, geometry.lanes_of_cta, self._pitch)
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(machine.program))
         self._operations = Operations(geometry, self._clocks)
+        self._waits: dict[int, Instruction] = {}  # by mbarrier: the last
         self._landing: dict[int, tuple[int, int, Mark]] = {}  # by mbarrier: column, phase, the last load
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
@@ -178,6 +179,7 @@ class Sanitizer:
             if ".".join(parts[:2]) in _RELEASING:
                 self._barriers.mbarrier_arrive(event, parts)
             elif "done" in event.details:
+                self._waits.update(dict.fromkeys(event.details["positions"].tolist(), by))
                 self._barriers.mbarrier_wait(event, parts)
 
         return use
@@ -218,26 +220,28 @@ class Sanitizer:
     # ---- the end ----
 
     def _exit(self, event: Event) -> None:
+        ends: Explained = ("ends", event.details["by"])
         for lane, groups in self._operations.owned("bulk", event.lanes):
             if (mark := groups.open) is not None:
-                self._words.exit_while_reading(mark, lane)
+                self._words.exit_while_reading(mark, lane, (("last wait for its groups", groups.waits), ends))
         for first, groups in self._operations.owned("wgmma", event.lanes):
             if (mark := groups.open) is not None:
-                self._words.exit_before_product(mark, first)
+                self._words.exit_before_product(mark, first, (("last wait for its groups", groups.waits), ends))
         size = self._machine.geometry.lanes_of_cta
         for cta in np.unique(as_array(event.lanes) // size).tolist():
             if not self._machine.alive[cta * size : (cta + 1) * size].any():
-                self._end_of_cta(cta)
+                self._end_of_cta(cta, ends)
 
-    def _end_of_cta(self, cta: int) -> None:
+    def _end_of_cta(self, cta: int, ends: Explained) -> None:
         size = self._machine.geometry.lanes_of_cta
         if (late := self._remote.unknown_at_end(cta)) is not None:
-            self._words.exit_before_remote(*late, cta)
+            self._words.exit_before_remote(*late, cta, (ends,))
         for position, (column, phase, mark) in self._landing.items():
             if position // self._pitch != cta:
                 continue
             if self._clocks.rows[ORDERED, cta * size : (cta + 1) * size, column].max() < phase:
-                self._words.exit_while_landing(mark, cta, position)
+                waited = ("last wait for its mbarrier", self._waits.get(position))
+                self._words.exit_while_landing(mark, cta, position, (waited, ends))
 
     # ---- accesses ----
 
@@ -282,7 +286,7 @@ class Sanitizer:
         """Tensor maps that the kernel has changed."""
         if access.instruction.opcode[0] == "tensormap":
             if access.kind == _WRITE:
-                self._maps.change(int(access.positions[0]), access.instruction)
+                self._maps.change(int(access.positions[0]), access.instruction, int(as_array(access.lanes)[0]))
         elif access.proxy == "tensormap":
             self._map_of(int(access.positions[0]), cast(Mark, access.actor))
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from .._lanes import WARP
 from ..ptx import Instruction
 from .clocks import ORDERED, Clocks
 from .operations import Mark
@@ -23,6 +24,7 @@ class TensorMaps:
     def __init__(self, clocks: Clocks):
         self._clocks = clocks
         self._changed: dict[int, Instruction] = {}
+        self._when: dict[int, tuple[int, int, int]] = {}  # a lane, its epoch, the time
         self._acquired: defaultdict[int, dict[int, int]] = defaultdict(dict)
 
     def forget(self, slot: int) -> None:
@@ -31,16 +33,28 @@ class TensorMaps:
             for lane in [lane for lane in lanes if self._clocks.slot_of(lane) == slot]:
                 del lanes[lane]
 
-    def change(self, address: int, instruction: Instruction) -> None:
+    def change(self, address: int, instruction: Instruction, lane: int) -> None:
         """``tensormap.replace``, ``tensormap.cp_fenceproxy``."""
         self._changed[address] = instruction
+        self._when[address] = lane, int(self._clocks.own(np.array([lane]))[0]), self._clocks.now
         self._acquired.pop(address, None)
 
     def acquire(self, lanes: np.ndarray, addresses: np.ndarray) -> None:
-        """A fence of some lanes, each for a map."""
+        """A fence of some lanes, each for a map; it counts if the change precedes it."""
         epochs = self._clocks.own(lanes)
         for lane, address, epoch in zip(lanes.tolist(), addresses.tolist(), epochs.tolist(), strict=True):
-            self._acquired[address].setdefault(lane, epoch)
+            if self._knows_change(lane, address):
+                self._acquired[address].setdefault(lane, epoch)
+
+    def _knows_change(self, lane: int, address: int) -> bool:
+        if address not in self._when:
+            return True
+        by, epoch, time = self._when[address]
+        clocks, slot, row = self._clocks, self._clocks.slot_of(by), self._clocks.rows[ORDERED, lane]
+        if clocks.slot_of(lane) == slot and time >= clocks.started[slot]:
+            is_of_warp = lane // WARP == by // WARP  # tensormap.cp_fenceproxy is .sync.aligned
+            return is_of_warp or bool(row[by % clocks.threads] >= epoch)
+        return bool(row[clocks.threads + slot] >= time)
 
     def changed(self, address: int) -> Instruction | None:
         """What has changed a map in this launch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,9 @@ from .shadow import Conflict, Units
 if TYPE_CHECKING:
     from .._machine import Machine
 
-__all__ = ["Words"]
+__all__ = ["Explained", "Words"]
+
+Explained = tuple[str, Instruction | None]  # what a statement is to a finding
 
 
 class Words:
@@ -190,7 +193,7 @@ class Words:
 
     # ---- the end ----
 
-    def exit_while_reading(self, mark: Mark, lane: int) -> None:
+    def exit_while_reading(self, mark: Mark, lane: int, related: Sequence[Explained] = ()) -> None:
         """Nobody can know when the store has read."""
         if self._ledger.known("early-exit", id(mark.instruction)):
             return
@@ -201,17 +204,17 @@ class Words:
         remedy = (
             "commit_group(), and wait_group_read<0>() (cp.async.bulk.wait_group.read 0) by the same thread at the end"
         )
-        self._add("early-exit", "error", text, mark.instruction, None, lane, RULES["group"], remedy)
+        self._add("early-exit", "error", text, mark.instruction, None, lane, RULES["group"], remedy, related)
 
-    def exit_before_product(self, mark: Mark, first: int) -> None:
+    def exit_before_product(self, mark: Mark, first: int, related: Sequence[Explained] = ()) -> None:
         """Sums that nobody has waited for."""
         if self._ledger.known("wgmma-order", id(mark.instruction)):
             return
         text = f"the warpgroup of {self._thread(first)} ends, and has not waited for {_name(mark.instruction)}"
         remedy = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
-        self._add("wgmma-order", "error", text, mark.instruction, None, first, RULES["wgmma"], remedy)
+        self._add("wgmma-order", "error", text, mark.instruction, None, first, RULES["wgmma"], remedy, related)
 
-    def exit_while_landing(self, mark: Mark, cta: int, position: int) -> None:
+    def exit_while_landing(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
         """A load writes into memory that is no longer the CTA's."""
         if self._ledger.known("early-exit", id(mark.instruction)):
             return
@@ -221,9 +224,11 @@ class Words:
             f"threads has waited for that phase of {self._mbarrier(position)}"
         )
         remedy = "issue no load beyond the last one that is used, or wait for it before the end"
-        self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy)
+        self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy, related)
 
-    def exit_before_remote(self, instruction: Instruction, lane: int, cta: int) -> None:
+    def exit_before_remote(
+        self, instruction: Instruction, lane: int, cta: int, related: Sequence[Explained] = ()
+    ) -> None:
         """A CTA of a cluster ends, and others use its shared memory."""
         if self._ledger.known("early-exit", id(instruction)):
             return
@@ -233,7 +238,7 @@ class Words:
             "before the end of that block"
         )
         remedy = "a barrier of the cluster (cluster_sync()), or waits for all such arrivals, at the end of the kernel"
-        self._add("early-exit", "error", text, instruction, None, lane, RULES["lifetime"], remedy)
+        self._add("early-exit", "error", text, instruction, None, lane, RULES["lifetime"], remedy, related)
 
     # ---- maps, registers, memory that nobody has written ----
 
@@ -301,12 +306,26 @@ class Words:
         lane: int,
         rule: str,
         remedy: str,
+        related: Sequence[Explained] = (),
     ) -> None:
         blocks, threads = self._machine.geometry.blocks_and_threads(np.array([lane]))
         other, other_line = (before.places, before.line) if before is not None else ((), 0)
         message = f"{text}. {rule}. Remedy: {remedy}"
+        places = tuple((what, by.places) for what, by in related if by is not None and by.places)
         finding = Finding(
-            kind, severity, message, now.places, blocks, threads, now.line, 1, other, other_line, rule, remedy
+            kind,
+            severity,
+            message,
+            now.places,
+            blocks,
+            threads,
+            now.line,
+            1,
+            other,
+            other_line,
+            rule,
+            remedy,
+            places,
         )
         self._ledger.add((kind, id(before), id(now)) if before is not None else (kind, id(now)), finding)
 
