@@ -287,9 +287,13 @@ def test_an_instruction_that_is_not_known_is_no_verdict(sanitize, folder):
         "__global__", "EXTRA __global__"
     )
     (folder / "kernel.cu").write_text(text, "utf-8")
-    status, out, err = sanitize(*WRONG, "-D", "EXTRA=", "--json")
+    status, out, err = sanitize(*WRONG, "-D", "EXTRA=", "--json", "--sarif", "out.sarif")
     assert status == 3 and "the simulator does not know nonsense.b32" in err
     assert json.loads(out) == {"error": err.removeprefix("cuda-tma: ").strip()}
+    (run,) = json.loads((folder / "out.sarif").read_text("utf-8"))["runs"]
+    (invocation,) = run["invocations"]
+    assert (invocation["executionSuccessful"], invocation["exitCode"], run["results"]) == (False, 3, [])
+    assert "nonsense.b32" in invocation["toolExecutionNotifications"][0]["message"]["text"]
 
 
 def test_a_kernel_that_does_not_end(sanitize, folder):

@@ -40,8 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
     gpu = _device(arguments)
     if arguments.sarif and not Path(arguments.sarif).absolute().parent.is_dir():  # said before a long run, not after
         raise Misuse(f"--sarif {arguments.sarif} cannot be written: there is no such folder")
-    kernel = kernel_of(gpu, arguments)
-    report = launched(gpu, kernel, arguments)
+    try:
+        kernel = kernel_of(gpu, arguments)
+        report = launched(gpu, kernel, arguments)
+    except Misuse as error:
+        if arguments.sarif:
+            _write(Path(arguments.sarif), sarif.failure(str(error), error.status))
+        raise
     if arguments.sarif:
         _write(Path(arguments.sarif), sarif.log(report, kernel.name, Path(arguments.file), gpu.suppressions))
     if arguments.json:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..simulate import Finding, Report, Suppression
     from ..simulate.ptx import Place
 
-__all__ = ["log"]
+__all__ = ["failure", "log"]
 
 Json = dict[str, Any]
 
@@ -43,6 +43,16 @@ def log(report: Report, kernel: str, file: Path, suppressions: Sequence[Suppress
         reason = next(each.reason for each in suppressions if each.covers(finding))
         accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given
         results.append({**_Result(finding, kernel, file).json(), "suppressions": [accepted]})
+    return _log(_invocation(report), results, [_logical(kernel)])
+
+
+def failure(message: str, status: int) -> Json:
+    """The log of a run that came to no verdict: it must not be taken for one that found nothing."""
+    notes = [{"level": "error", "message": {"text": message}}]
+    return _log({"executionSuccessful": False, "exitCode": status, "toolExecutionNotifications": notes}, [], [])
+
+
+def _log(invocation: Json, results: list[Json], logical: list[Json]) -> Json:
     driver = {
         "name": "cuda-tma",
         "fullName": "cuda-tma sanitize",
@@ -55,10 +65,10 @@ def log(report: Report, kernel: str, file: Path, suppressions: Sequence[Suppress
         "runs": [
             {
                 "tool": {"driver": driver},
-                "invocations": [_invocation(report)],
+                "invocations": [invocation],
                 "originalUriBaseIds": {_ROOT: {"uri": f"{Path.cwd().as_uri().rstrip('/')}/"}},
                 "columnKind": "unicodeCodePoints",
-                "logicalLocations": [_logical(kernel)],
+                "logicalLocations": logical,
                 "results": results,
             }
         ],
