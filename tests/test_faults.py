@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 
+import numpy as np
 import pytest
 import record_faults
 from fault_cases import CASES, HOST, OF_TMA
@@ -15,6 +16,7 @@ from fault_kernels import GIVEN, SOURCE, WAITS
 from recordings import read
 from write_errors import RECORDED, number_of, outcome
 
+from cuda_tma import TensorMapIm2colOptions, simulate
 from cuda_tma.cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
 
 DEVICE, *ROWS = read(RECORDED)
@@ -108,3 +110,37 @@ def test_outcomes_in_words():
     assert words["a map at a wild address is prefetched"] == "700 `CUDA_ERROR_ILLEGAL_ADDRESS`, later"
     assert words["a wait for bytes that never come"] == "hangs"
     assert words["a store"] == "no error"
+
+
+# ---- what the simulator says of one that it once let pass ----
+
+THROUGH_IM2COL_MAP = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap map) {
+    __shared__ alignas(128) char tile[4096];
+    __shared__ Barrier full;
+    full.init(1);
+    fence_barrier_init();
+    full.arrive_expect_tx(4096);
+    LOAD;
+    full.wait(0);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("load", "kinds"),
+    [
+        ("load_im2col(tile, map, full, Coordinates{0, 0, 0, 0}, Offsets{0, 0})", []),
+        ("load(tile, map, full, Coordinates{0, 0, 0, 0})", ["map-mismatch"]),
+    ],
+)
+def test_a_tiled_load_through_an_im2col_map(load, kinds):
+    """715 on hardware ("an im2col map in a tiled load")."""
+    gpu = simulate.Device()
+    options = TensorMapIm2colOptions((0, 0), (0, 0), 32, 32)
+    images = np.zeros((2, 8, 8, 32), np.float32)
+    kernel = gpu.compile(THROUGH_IM2COL_MAP.replace("LOAD", load), "kernel")
+    report = gpu.launch(simulate.Config(grid=1, block=1), kernel, gpu.create_tensor_map(images, options))
+    assert [finding.kind for finding in report.errors] == kinds

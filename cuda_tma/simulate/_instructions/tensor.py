@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...params import TiledParams
 from .. import _tensor_copy as copy
 from .._binder import U32, Binder, Read, dtype_of
 from .._copy import Issue, destinations, each_lane
+from .._faults import Fault
 from .._group import Group
 from .._lanes import Lanes, count
 from .._mbarrier import BYTES
@@ -33,6 +35,8 @@ class Boxes:
         given = offsets.elements if isinstance(offsets, Vector) else ()
         self._offsets = [binder.read(o, dtype_of("u16")) for o in given]
         self._rows = any(part in _ROWS for part in binder.instruction.opcode)
+        is_im2col = any(part.startswith("im2col") for part in binder.instruction.opcode)
+        self._is_tiled_load = "mbarrier::complete_tx::bytes" in binder.instruction.opcode and not is_im2col
 
     def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, Box]]:
         """Of each lane."""
@@ -42,8 +46,18 @@ class Boxes:
         for i, issue in each_lane(group, lanes, self._instruction):
             with issue.faults():
                 params = copy.params_at(issue, int(addresses[i]))
+                if self._is_tiled_load and not isinstance(params, TiledParams):
+                    raise _im2col_map()
                 found.append((issue, Box(params, _column(coordinates, i), _column(offsets, i), self._rows)))
         return found
+
+
+def _im2col_map() -> Fault:
+    """Recorded: such a load ends in CUDA_ERROR_ILLEGAL_INSTRUCTION (driver 580, sm_90)."""
+    return Fault(
+        "map-mismatch",
+        "a tiled load through an im2col map: load with offsets (load_im2col), or make a tiled map",
+    )
 
 
 def _window(binder: Binder, where: Address) -> int:
