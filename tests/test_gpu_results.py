@@ -1,14 +1,22 @@
 """The record of the tests that need a GPU is of the source that stands here, or says what has changed since."""
 
+import dataclasses
 import subprocess
+import sys
 
 import pytest
 
 from .gpu import results
 
-TEXT = results.report(
-    ["commit: 1234abc"], {"passed": 3, "xfailed": 1}, ["tiles: 7 loads"], ["tests/gpu/test_a.py::test_b"]
+PART = results.Part(
+    ["commit: 1234abc"],
+    ["test_a.py"],
+    {"passed": 3, "xfailed": 1},
+    ["tiles: 7 loads"],
+    [results.Launch("k", ".entry", ""), results.Launch("k", ".entry", ""), results.Launch("l", None, "it has no PTX")],
+    ["tests/gpu/test_a.py::test_b"],
 )
+TEXT = results.report(PART)
 
 
 def test_the_record_is_of_this_source():
@@ -31,6 +39,9 @@ def test_the_record_says_what_ran():
         "- commit: 1234abc",
         "- passed: 3, failed: 0, error: 0, skipped: 0, xfailed: 1, xpassed: 0",
         "- tiles: 7 loads",
+        "- 2 launches of 1 kernels of tests/gpu left the same bytes on the GPU and on the simulator, "
+        "started from the same memory",
+        "- not on the simulator: l: it has no PTX",
         "- FAILED tests/gpu/test_a.py::test_b",
     ]
     assert results.named_commit(TEXT) == "1234abc"
@@ -58,7 +69,27 @@ FILES = {path.name for path in results.FOLDER.glob("test_*.py")}
     ],
 )
 def test_a_part_is_not_the_whole(run, whole):
-    assert results.is_whole(*run) is whole
+    assert (results.missing(results.Part([], results.ended_files(*run), {})) == []) is whole
+
+
+def test_parts_are_one_record_together(tmp_path, monkeypatch):
+    """Of the same commit and machine, and of no test twice; a file that no part has is missed."""
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "RESULTS.md")
+    rest = dataclasses.replace(PART, files=sorted(FILES), counts={"passed": 4, "failed": 1}, failed=["tests/gpu/c"])
+    for name, part in (("a", dataclasses.replace(PART, facts=["date: 1", *PART.facts])), ("b", rest)):
+        (tmp_path / name).write_text(part.to_json())
+    monkeypatch.setattr(sys, "argv", ["results", "write", str(tmp_path / "a"), str(tmp_path / "b")])
+    results.main()
+    text = results.RESULTS.read_text()
+    assert "- date: 1\n- commit: 1234abc\n- passed: 7, failed: 1, error: 0, skipped: 0, xfailed: 1" in text
+    assert "- 4 launches of 1 kernels" in text and "test_b\n- FAILED tests/gpu/c\n" in text
+    with pytest.raises(ValueError, match="several parts have the tests of test_a.py"):
+        results.together([PART, PART])
+    with pytest.raises(ValueError, match="not of one commit"):
+        results.together([PART, dataclasses.replace(rest, facts=["commit: 5"])])
+    sys.argv.pop()
+    with pytest.raises(SystemExit, match=r"RESULTS.md stays as it is: without test_array.py, "):
+        results.main()
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a machine with a TMA-capable GPU: build and install, then one stage or more:
-#   tests      tests/gpu, which writes tests/gpu/RESULTS.md
+#   tests      tests/gpu, in several processes at a time, which writes tests/gpu/RESULTS.md
 #   sanitize   what the header does, and the small cases of every example, once more under compute-sanitizer's memcheck
 #              and synccheck
 #   bench      python -m benchmarks
@@ -8,6 +8,7 @@
 #   CUDA_TMA_STAGES  which, in this order: "tests sanitize bench" (the default) needs more than ten minutes
 #   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git; "-dirty" says that files were changed
 #   CUDA_TMA_SITE    folder to install into, to be used again by later commands
+#   CUDA_TMA_PROCESSES  that run the tests, four if not given
 #   CUDA_TMA_TOOLS   of the sanitizer: "memcheck synccheck" (the default), a few minutes each
 #   CUDA_TMA_BENCH   arguments of the benchmarks: "kernels --runs 5"
 # The sanitizer adds lines to a RESULTS.md of the same commit, that of the output folder if an earlier command left one.
@@ -42,7 +43,17 @@ sanitized() { # tool, name, command: the command's last words and the tool's go 
 }
 
 case $stages in *" tests "*)
-  python3 -m pytest tests/gpu -p no:cacheprovider "$@" || status=$? ;;
+  count=${CUDA_TMA_PROCESSES:-4} files=(tests/gpu/test_*.py) running=()
+  rm -f "$out"/part*.json
+  for ((part = 0; part < count; ++part)); do
+    own=()
+    for ((i = part; i < ${#files[@]}; i += count)); do own+=("${files[i]}"); done
+    CUDA_TMA_RESULTS=$out/part$part.json python3 -m pytest "${own[@]}" -p no:cacheprovider "$@" >"$out/part$part.log" 2>&1 &
+    running+=($!)
+  done
+  for each in "${running[@]}"; do wait "$each" || status=$?; done
+  tail -n 30 "$out"/part?.log
+  python3 -m tests.gpu.results write "$out"/part*.json || status=$? ;;
 esac
 case $stages in *" sanitize "*)
   for tool in ${CUDA_TMA_TOOLS:-memcheck synccheck}; do

@@ -4,6 +4,7 @@ import datetime
 import os
 import platform
 import subprocess
+from pathlib import Path
 
 import pytest
 from cuda.bindings import driver
@@ -11,7 +12,7 @@ from cuda.bindings import driver
 from . import modules, results
 
 _published: list[str] = []
-_watched = []  # launches of these tests, that the simulator ran too
+_watched: list[results.Launch] = []  # of these tests, that the simulator ran too
 _collected: list[pytest.Item] = []  # of this folder, and so below
 _deselected: list[pytest.Item] = []
 
@@ -78,7 +79,7 @@ def watched(request):
     each = getattr(request.module, "WATCHED_LAUNCHES", 2)
     with simulate.watch(ptx=modules.PROGRAMS, launches_of_each=each, sanitize=False) as launches:
         yield
-    _watched.extend(launches)
+    _watched.extend(results.Launch(launch.kernel, launch.ptx, launch.skipped) for launch in launches)
     for number, launch in enumerate(launches):
         found = launch.differences or (launch.report.findings if launch.report else ())
         assert not found, f"launch {number} of the module, of {launch.kernel}: {found[0]}"
@@ -99,19 +100,22 @@ def pytest_terminal_summary(terminalreporter, config):
         kind: [each for each in terminalreporter.stats.get(kind, []) if each.nodeid in names] for kind in results.KINDS
     }
     counts = {kind: len(reports) for kind, reports in ended.items()}
-    watched = results.watched(_watched) if _watched else []
-    for line in watched:
+    for line in results.watched(_watched) if _watched else ():
         terminalreporter.write_line(line)
-    if capability is None or not counts["passed"] + counts["failed"] or os.environ.get("CUDA_TMA_RESULTS") == "off":
+    target = os.environ.get("CUDA_TMA_RESULTS", "")
+    if capability is None or not counts["passed"] + counts["failed"] or target == "off":
         return
     reported = len({each.nodeid for reports in ended.values() for each in reports})
     files = {item.path.name for item in _collected}
-    if not results.is_whole(files, len(names), reported, len(_deselected), config.args):
-        terminalreporter.write_line(f"{results.RESULTS.name} stays as it is: this was a part of the tests")
-        return
+    files = results.ended_files(files, len(names), reported, len(_deselected), config.args)
     failed = [each.nodeid for each in ended["failed"] + ended["error"]]
-    published = [*_published, *watched]
-    results.RESULTS.write_text(results.report(facts(capability), counts, published, failed))
+    part = results.Part(facts(capability), files, counts, _published, _watched, failed)
+    if target:
+        Path(target).write_text(part.to_json())
+    elif results.missing(part):
+        terminalreporter.write_line(f"{results.RESULTS.name} stays as it is: this was a part of the tests")
+    else:
+        results.RESULTS.write_text(results.report(part))
 
 
 def pytest_unconfigure():

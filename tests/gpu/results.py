@@ -1,19 +1,23 @@
 """RESULTS.md: what a run of tests/gpu leaves. CI has no GPU: the file is the evidence, and says of which commit it is.
 
-python -m tests.gpu.results          write into it which files have changed since the commit that it names
-python -m tests.gpu.results commit   the commit as a run would name it; "-dirty": with changes that are in no commit
+python -m tests.gpu.results             write into it which files have changed since the commit that it names
+python -m tests.gpu.results commit      the commit as a run would name it; "-dirty": with changes that are in no commit
+python -m tests.gpu.results write PART ...  write it from runs of parts of the tests, at the same time or one after the
+                                        other, each with CUDA_TMA_RESULTS=part.json
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-
-from cuda_tma.simulate import Watched
+from typing import NamedTuple
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -42,8 +46,61 @@ def commit() -> str:
     return f"{head}-dirty" if git("status", "--porcelain", "--", *MEASURED) else head
 
 
-def is_whole(files: Collection[str], collected: int, reported: int, deselected: int, arguments: Iterable[str]) -> bool:
-    """Whether a run was of all tests of this folder: a part of them is no evidence for the rest.
+class Launch(NamedTuple):
+    """One that was watched: what of it is counted."""
+
+    kernel: str
+    ptx: str | None
+    skipped: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """What one run of some of these tests leaves."""
+
+    facts: Sequence[str]  # where, when, and of what
+    files: Sequence[str]  # all of whose tests ended
+    counts: Mapping[str, int]
+    published: Sequence[str] = ()
+    launches: Sequence[Launch] = ()
+    failed: Sequence[str] = ()
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Part:
+        values = json.loads(text)
+        return cls(**values | {"launches": [Launch(*launch) for launch in values["launches"]]})
+
+
+def together(parts: Sequence[Part]) -> Part:
+    """Runs of parts of the tests as one. ValueError if they are of another commit or machine, or of the same tests."""
+    facts = {tuple(fact for fact in part.facts if not fact.startswith("date: ")) for part in parts}
+    files = [name for part in parts for name in part.files]
+    if len(facts) > 1:
+        raise ValueError(f"the parts are not of one commit and machine: {sorted(facts)}")
+    if twice := [name for name, count in Counter(files).items() if count > 1]:
+        raise ValueError(f"several parts have the tests of {', '.join(sorted(twice))}")
+    return Part(
+        parts[0].facts,
+        files,
+        sum((Counter(part.counts) for part in parts), Counter()),
+        [line for part in parts for line in part.published],
+        [launch for part in parts for launch in part.launches],
+        [name for part in parts for name in part.failed],
+    )
+
+
+def missing(part: Part) -> list[str]:
+    """The files of this folder whose tests did not run: a part of them is no evidence for the rest."""
+    return sorted({path.name for path in FOLDER.glob("test_*.py")} - set(part.files))
+
+
+def ended_files(
+    files: Collection[str], collected: int, reported: int, deselected: int, arguments: Iterable[str]
+) -> list[str]:
+    """Of which files all tests ran; none, where that is not known.
 
     Parameters
     ----------
@@ -54,11 +111,11 @@ def is_whole(files: Collection[str], collected: int, reported: int, deselected: 
     arguments : iterable of str
         What pytest was asked to run.
     """
-    everything = {path.name for path in FOLDER.glob("test_*.py")} == set(files)
-    return everything and collected == reported and not deselected and not any("::" in each for each in arguments)
+    all_ended = collected == reported and not deselected and not any("::" in each for each in arguments)
+    return sorted(files) if all_ended else []
 
 
-def watched(launches: Sequence[Watched]) -> list[str]:
+def watched(launches: Sequence[Launch]) -> list[str]:
     """How many launches the simulator ran too; and of kernels that it ran none of, why."""
     ran = [launch for launch in launches if not launch.skipped]
     kernels, names = {(launch.kernel, launch.ptx) for launch in ran}, {launch.kernel for launch in ran}
@@ -73,10 +130,11 @@ def watched(launches: Sequence[Watched]) -> list[str]:
     ]
 
 
-def report(facts: Sequence[str], counts: Mapping[str, int], published: Sequence[str], failed: Sequence[str]) -> str:
+def report(part: Part) -> str:
     """The text of RESULTS.md: of what and when, how many tests ended how, what they published, and which failed."""
-    counted = ", ".join(f"{kind}: {counts.get(kind, 0)}" for kind in KINDS)
-    lines = [*facts, counted, *published, *(f"FAILED {name}" for name in failed)]
+    counted = ", ".join(f"{kind}: {part.counts.get(kind, 0)}" for kind in KINDS)
+    said = [*part.published, *(watched(part.launches) if part.launches else ())]
+    lines = [*part.facts, counted, *said, *(f"FAILED {name}" for name in part.failed)]
     heading = ["# GPU test results", "", "Written by `tests/gpu` itself. CI has no GPU: this file is the evidence.", ""]
     return "\n".join([*heading, *(f"- {line}" for line in lines)]) + "\n"
 
@@ -111,6 +169,12 @@ def changed_since(name: str) -> list[str] | None:
 def main() -> None:
     if sys.argv[1:] == ["commit"]:
         print(commit())
+        return
+    if sys.argv[1:2] == ["write"]:
+        whole = together([Part.from_json(Path(name).read_text()) for name in sys.argv[2:]])
+        if lacking := missing(whole):
+            raise SystemExit(f"{RESULTS.name} stays as it is: without {', '.join(lacking)}")
+        RESULTS.write_text(report(whole))
         return
     text = RESULTS.read_text()
     changed = changed_since(named_commit(text))
