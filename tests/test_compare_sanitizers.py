@@ -170,7 +170,8 @@ def test_the_simulator_says_what_the_page_says():
     """At the same statement: compilers differ in which of its lines they name."""
     for case, now in zip(COMPARED, compare_sanitizers.judged(COMPARED), strict=True):
         then = RECORDS[now["key"]]["said"]
-        assert [each.rpartition(" ")[0] for each in (now["said"], then)] == [then.rpartition(" ")[0]] * 2
+        remedy = f"{case.name}: run python tools/compare_sanitizers.py --page"
+        assert now["said"].rpartition(" ")[0] == then.rpartition(" ")[0], remedy
         assert abs(int(now["said"].rpartition(" ")[2] or 0) - int(then.rpartition(" ")[2] or 0)) <= 1, case.name
 
 
@@ -178,7 +179,7 @@ def test_a_run_is_recorded_without_the_hosts_frames(tmp_path, monkeypatch):
     monkeypatch.setattr(compare_sanitizers, "RECORDED", tmp_path / "recorded.jsonl.gz")
     monkeypatch.setattr(compare_sanitizers, "PAGE", tmp_path / "page.md")
     results = tmp_path / "results.jsonl"
-    results.write_text(json.dumps({"key": "V2|wrong|", "text": "launches\n=====  Host Frame: x\nends"}) + "\n")
+    results.write_text(json.dumps({"key": "V2|wrong|", "text": "launches\n=====  Host Frame: x\nends"}) + "\n{")
     compare_sanitizers.main(["--record", "--results", str(results)])
     recorded = compare_sanitizers.Runner(tmp_path / "recorded.jsonl.gz", 1).records()
     assert recorded == {"V2|wrong|": {"key": "V2|wrong|", "text": "launches\nends"}}

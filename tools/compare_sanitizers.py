@@ -1,7 +1,7 @@
 """Write ``docs/compare_sanitizers.md``: what the simulator, and each tool of compute-sanitizer, says of wrong kernels.
 
     python tools/compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl     # on a GPU: some minutes
-    python tools/compare_sanitizers.py --page     # the page alone, from what is recorded; needs no GPU
+    python tools/compare_sanitizers.py --page     # from what is recorded, with what the simulator says now: no GPU
 
 Needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
 ``compared_kernels.py``, and its mended twin, runs without a tool and under each, in a process of its own, several at a
@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from compared_kernels import Case, cases, simulated
 from compared_page import TOOLS, page
+from recordings import write
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
@@ -164,12 +165,11 @@ def _lines(path: Path) -> list[str]:
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
 
 
-def _short(line: str) -> str:
+def _short(record: Record) -> Record:
     """A result without the host's frames."""
-    record = json.loads(line)
-    if "text" in record:
-        record["text"] = "\n".join(each for each in record["text"].splitlines() if "Host Frame" not in each)
-    return json.dumps(record)
+    if "text" not in record:
+        return record
+    return {**record, "text": "\n".join(each for each in record["text"].splitlines() if "Host Frame" not in each)}
 
 
 def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) -> tuple[str, bool]:
@@ -228,11 +228,14 @@ def main(argv: list[str] | None = None) -> None:
     given = _options(argv)
     wanted = [case for case in cases() if given.only in case.name]
     runner = Runner(given.results, given.jobs)
-    if given.record:
-        RECORDED.write_bytes(gzip.compress("\n".join(map(_short, _lines(given.results))).encode(), mtime=0))
-    elif not given.page:
+    if not (given.page or given.record):
         _run(runner, wanted, given.limit_s)
     records = runner.records()
+    if given.page:
+        ran = {key.partition("|")[0] for key in records}
+        records.update((each["key"], each) for each in judged(case for case in wanted if case.name in ran))
+    if given.record or given.results == RECORDED:
+        write(RECORDED, map(_short, records.values()))
     text = page(records, [case for case in wanted if f"{case.name}|simulator" in records])
     (PAGE if given.record or given.results == RECORDED else given.results.with_suffix(".md")).write_text(text, "utf-8")
     print(text.split("\n## ")[0])
