@@ -264,6 +264,17 @@ def test_the_kernel_is_kept(device, folder, compilations):
     assert len(compilations) == 1 and len(entries(folder)) == 1
 
 
+def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilations, monkeypatch):
+    """With its source, for the report; each kernel anew, as each is a module of its own."""
+    armed = []
+    monkeypatch.setattr(door, "arm", lambda *given: armed.append(given))
+    source = 'extern "C" __global__ void k() { static_assert(CUDA_TMA_WATCHDOG_MS == 500 && N == 3, ""); }'
+    kernels = [cuda_tma.compile(source, "k", watchdog_ms=500, defines={"N": 3}) for _ in range(2)]
+    assert armed == [(kernel, source, "k.cu", 500) for kernel in kernels] and len(compilations) == 1
+    cuda_tma.compile('extern "C" __global__ void k() {}', "k")
+    assert len(armed) == 2
+
+
 def test_what_the_compiler_remarks_is_written_where_asked(device, folder, compilations):
     source = 'extern "C" __global__ void k() { int unused; }'
     for _ in range(2):  # from the compiler, then from disk

@@ -52,6 +52,18 @@ def test_the_simulator_tells_each(gpu, planted):
     assert told[-1] == f"probable cause: {planted.cause}"
 
 
+def test_a_kernel_with_a_watchdog_is_told_alike(gpu):
+    """The simulator has no memory for its report: it says itself what the kernel would have."""
+    planted, values, out = PLANTED[0], np.zeros((ROWS, WIDTH), np.uint8), np.zeros(1, np.int32)
+    kernel = gpu.compile(planted.source, "hang", defines={"CUDA_TMA_WATCHDOG_MS": 200})
+    report = gpu.launch(simulate.Config(grid=1, block=64), kernel, values, out)
+    assert report.errors[0].kind == planted.finding
+    assert planted.report[0] in report.errors[0].message
+    mended = planted.source.replace("16384", "8192").replace("(0);  // here", "(0); named_barrier_sync<1>(64);")
+    kernel = gpu.compile(mended, "hang", defines={"CUDA_TMA_WATCHDOG_MS": 200})
+    assert not gpu.launch(simulate.Config(grid=32, block=64), kernel, values, np.zeros(32, np.int32)).findings
+
+
 def test_what_came_is_told_where_it_is_known(gpu):
     message = launched(gpu, PLANTED[NAMES.index("too many bytes expected")])[0].message
     assert "the box of `map` delivers 8,192 (came: 8,192 by the load at hang.cu:" in message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
@@ -52,7 +53,22 @@ class _Watch:
         self.told = np.zeros(memory.CAPACITY, bool)
         self.stream = _call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
         self.modules: dict[int, Watched] = {}
-        self.armed: WeakKeyDictionary[Kernel, tuple[int, int, float]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+        self._armed: WeakKeyDictionary[Kernel, tuple[int, int, float]] = WeakKeyDictionary()
+
+    def arm(self, kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
+        """Tell a kernel, whose variable lies at an address, where to write."""
+        number = next(_numbers)
+        with self._lock:
+            self.modules[number] = watched
+            self._armed[kernel] = address, number, seconds
+        self.write(address, np.array([self.address, number, 0], np.uint64).view(np.uint8))
+
+    @property
+    def armed(self) -> list[tuple[int, int, float]]:
+        """Of each kernel that lives: where its variable lies, its number, and its deadline in seconds."""
+        with self._lock:
+            return [*self._armed.values()]
 
     def write(self, address: int, content: np.ndarray) -> None:
         _call("cuMemcpyHtoDAsync", address, content.ctypes.data, content.nbytes, self.stream)
@@ -75,6 +91,10 @@ class _Watch:
 
     def take(self, limits: tuple[str, ...] = ()) -> tuple[Hang, ...]:
         """What has been written and not been told. Who still writes is told the next time."""
+        with self._lock:
+            return self._take(limits)
+
+    def _take(self, limits: tuple[str, ...]) -> tuple[Hang, ...]:
         count = int(self.head["count"][0])
         fresh = (self.records["is_whole"] != 0) & ~self.told
         if count > memory.CAPACITY:
@@ -89,11 +109,12 @@ class _Watch:
 
     def forget_grids(self) -> None:
         """A graph's next launch may have the number of the one that hung."""
-        for address, _, _ in [*self.armed.values()]:
+        for address, _, _ in self.armed:
             self.write(address + _HUNG_OFFSET, np.zeros(4, np.uint8))
 
 
 _watches: dict[int, _Watch] = {}  # by context
+_making = threading.Lock()
 
 
 def arm_watchdog(kernel: Kernel) -> None:
@@ -143,11 +164,9 @@ def _variable_of(kernel: Kernel) -> int | None:
 
 def _arm(kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
     context = int(_call("cuCtxGetCurrent"))
-    watch = _watches.get(context) or _watches.setdefault(context, _Watch())
-    number = next(_numbers)
-    watch.modules[number] = watched
-    watch.armed[kernel] = address, number, seconds
-    watch.write(address, np.array([watch.address, number, 0], np.uint64).view(np.uint8))
+    with _making:
+        watch = _watches.get(context) or _watches.setdefault(context, _Watch())
+    watch.arm(kernel, address, watched, seconds)
 
 
 def _maps_of(kernel: Kernel) -> Mapping[str, int]:
@@ -252,7 +271,7 @@ class _Notes:
         return tuple(self._stuck_of(now))
 
     def _stuck_of(self, now: float) -> Iterator[Hang]:
-        for address, number, seconds in [*self._watch.armed.values()]:
+        for address, number, seconds in self._watch.armed:
             notes = self._watch.read(address + memory.NOTES_OFFSET, memory.NOTES * NOTE.itemsize).view(NOTE)
             (places,) = np.nonzero(notes["place"])
             known = {(number, int(place)): notes[place].tobytes() for place in places}
