@@ -4,10 +4,12 @@
 #   sanitize   what the header does, and the small cases of every example, once more under compute-sanitizer's memcheck
 #              and synccheck
 #   bench      python -m benchmarks
+# The first two run at the same time, in a dozen processes.
 # Usage: tools/gpu.sh [output folder] [pytest arguments ...]
-#   CUDA_TMA_STAGES  which, in this order: "tests sanitize bench" (the default) needs more than ten minutes
+#   CUDA_TMA_STAGES  which: "tests sanitize bench" is the default
 #   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git; "-dirty" says that files were changed
 #   CUDA_TMA_SITE    folder to install into, to be used again by later commands
+#   CUDA_TMA_WHEEL   what to install, built before; else it is built
 #   CUDA_TMA_PROCESSES  that run the tests, four if not given
 #   CUDA_TMA_TOOLS   of the sanitizer: "memcheck synccheck" (the default), a few minutes each
 #   CUDA_TMA_BENCH   arguments of the benchmarks: "kernels --runs 5"
@@ -20,52 +22,75 @@ mkdir -p "$out"
 stages=" ${CUDA_TMA_STAGES:-tests sanitize bench} "
 export CUDA_TMA_COMMIT=${CUDA_TMA_COMMIT:-$(python3 -m tests.gpu.results commit)}
 site=${CUDA_TMA_SITE:-$(mktemp -d)}
-python3 -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$site" .
+python3 -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$site" "${CUDA_TMA_WHEEL:-.}"
 # Tests run beside the installed package, so that `import cuda_tma` cannot find the sources instead.
 for each in tests examples benchmarks tools docs README.md; do [ -e "$each" ] && cp -r "$each" "$site"; done
 [ -f "$out/RESULTS.md" ] && cp "$out/RESULTS.md" "$site/tests/gpu/"
 cd "$site"
 export PYTHONPATH="$site:${PYTHONPATH:-}"
 status=0
+running=() # what the first two stages started: they run at the same time
 
-sanitized() { # tool, name, command: the command's last words and the tool's go to RESULTS.md
-  local tool=$1 name=$2 log="$out/$1-$2.log"
+tested() { # number, files: a part of the tests, which leaves a part of the record
+  local part=$1
+  shift
+  CUDA_TMA_RESULTS=$out/part$part.json python3 -m pytest "$@" -p no:cacheprovider >"$out/part$part.log" 2>&1
+}
+
+sanitized() { # tool, name, command: the command's last words and the tool's become a line for RESULTS.md
+  local tool=$1 name=$2 log="$out/$1-$2.log" ended=0
   shift 2
   # API errors are not reported, as the package itself asks the driver for what an older one lacks; nor child processes,
   # which fault on purpose.
   local quiet=()
   [ "$tool" != memcheck ] || quiet=(--report-api-errors no)
-  compute-sanitizer --tool "$tool" --target-processes application-only "${quiet[@]}" --error-exitcode 9 "$@" >"$log" 2>&1 || { status=$?; echo "$tool of $name ended with $status" >>"$log"; }
+  compute-sanitizer --tool "$tool" --target-processes application-only "${quiet[@]}" --error-exitcode 9 "$@" >"$log" 2>&1 || ended=$?
+  [ $ended = 0 ] || echo "$tool of $name ended with $ended" >>"$log"
   echo "- compute-sanitizer $tool of $name:" \
     "$(grep -E '^ok:| passed| failed|ended with|Error:' "$log" | grep -v '^=' | tail -1);" \
-    "$(grep 'ERROR SUMMARY' "$log" | tail -1 | tr -d =)" |
-    if grep -qx -e "- commit: $CUDA_TMA_COMMIT" tests/gpu/RESULTS.md; then tee -a tests/gpu/RESULTS.md; else cat; fi
+    "$(grep 'ERROR SUMMARY' "$log" | tail -1 | tr -d =)" >"$out/$tool-$name.line"
+  return $ended
 }
 
+sanitized_examples() { # tool
+  local tool=$1 example name small ended=0
+  for example in examples/[!_]*.py; do
+    name=$(basename "$example" .py)
+    grep -q TARGETS "$example" || continue # without a kernel
+    small=$(grep -q SMALL "$example" && echo --small || true)
+    sanitized "$tool" "$name" python3 "$example" $small || ended=$?
+  done
+  return $ended
+}
+
+rm -f "$out"/part*.json "$out"/*.line
 case $stages in *" tests "*)
-  count=${CUDA_TMA_PROCESSES:-4} files=(tests/gpu/test_*.py) running=()
-  rm -f "$out"/part*.json
+  count=${CUDA_TMA_PROCESSES:-4} files=(tests/gpu/test_*.py)
   for ((part = 0; part < count; ++part)); do
     own=()
     for ((i = part; i < ${#files[@]}; i += count)); do own+=("${files[i]}"); done
-    CUDA_TMA_RESULTS=$out/part$part.json python3 -m pytest "${own[@]}" -p no:cacheprovider "$@" >"$out/part$part.log" 2>&1 &
+    tested $part "${own[@]}" "$@" &
     running+=($!)
-  done
-  for each in "${running[@]}"; do wait "$each" || status=$?; done
+  done ;;
+esac
+case $stages in *" sanitize "*)
+  for tool in ${CUDA_TMA_TOOLS:-memcheck synccheck}; do
+    sanitized_examples "$tool" &
+    running+=($!)
+    CUDA_TMA_RESULTS=off CUDA_TMA_WATCH=off sanitized $tool header-and-im2col \
+      python3 -m pytest tests/gpu/test_header*.py tests/gpu/test_im2col.py tests/gpu/test_products.py -q -p no:cacheprovider &
+    running+=($!)
+  done ;;
+esac
+for each in "${running[@]}"; do wait "$each" || status=$?; done
+case $stages in *" tests "*)
   tail -n 30 "$out"/part?.log
   python3 -m tests.gpu.results write "$out"/part*.json || status=$? ;;
 esac
 case $stages in *" sanitize "*)
-  for tool in ${CUDA_TMA_TOOLS:-memcheck synccheck}; do
-    CUDA_TMA_RESULTS=off CUDA_TMA_WATCH=off sanitized $tool header-and-im2col \
-      python3 -m pytest tests/gpu/test_header*.py tests/gpu/test_im2col.py tests/gpu/test_products.py -q -p no:cacheprovider
-    for example in examples/[!_]*.py; do
-      name=$(basename "$example" .py)
-      grep -q TARGETS "$example" || continue # without a kernel
-      small=$(grep -q SMALL "$example" && echo --small || true)
-      sanitized $tool "$name" python3 "$example" $small
-    done
-  done ;;
+  cat "$out"/*.line
+  # Lines are for the record of the same commit.
+  if grep -qx -e "- commit: $CUDA_TMA_COMMIT" tests/gpu/RESULTS.md; then cat "$out"/*.line >>tests/gpu/RESULTS.md; fi ;;
 esac
 cp tests/gpu/RESULTS.md "$out/"
 case $stages in *" bench "*)
