@@ -136,6 +136,24 @@ extern "C" __global__ void changed_map(const __grid_constant__ TensorMap source,
     out[threadIdx.x + 512] = tile[threadIdx.x];
 }
 
+extern "C" __global__ void map_in_place(const __grid_constant__ TensorMap source, int* out) {
+    start(1);
+    TensorMap* made = reinterpret_cast<TensorMap*>(out + 1024);
+    if (threadIdx.x < 32)
+        reinterpret_cast<int*>(made)[threadIdx.x] = reinterpret_cast<const int*>(&source)[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;"
+                     :: "l"(made), "l"(out) : "memory");
+        if (RIGHT) fence_tensor_map_release();
+        fence_tensor_map_acquire(*made);
+        full.arrive_expect_tx(1024);
+        load(tile, *made, full, Coordinates{0});  // HERE
+    }
+    full.wait(0);
+    out[threadIdx.x + 512] = tile[threadIdx.x];
+}
+
 extern "C" __global__ void unwritten(const __grid_constant__ TensorMap source, int* out) {
     if (RIGHT || threadIdx.x != 5) tile[threadIdx.x] = 1;
     __syncthreads();
@@ -271,6 +289,7 @@ KERNELS = {
     "remote": (2, 32, "early-exit", "error"),
     "landing": (1, 32, "early-exit", "error"),
     "changed_map": (1, 64, "missing-tensor-map-fence", "error"),
+    "map_in_place": (1, 64, "missing-tensor-map-fence", "error"),
     "flags": (2, 32, "race", "error"),
     "written_then_loaded": (1, 32, "missing-proxy-fence", "error"),
     "fenced_in_shared": (1, 32, "missing-proxy-fence", "error"),

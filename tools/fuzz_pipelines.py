@@ -44,8 +44,8 @@ class Tally:
             getattr(self, name).update(getattr(other, name))
 
 
-def part(count: int, number: int) -> Tally:
-    """So many pipelines of one seed."""
+def part(count: int, number: int, every: int) -> Tally:
+    """So many pipelines of one seed, and a fault in one of `every`."""
     tally = Tally()
 
     @seed(number)
@@ -61,7 +61,7 @@ def part(count: int, number: int) -> Tally:
         tally.right += 1
         if not outcome.is_clean:
             tally.accused.append(f"{pipeline}\n{outcome}")
-        if fault is not None:
+        if fault is not None and tally.right % every == 0:
             _plant(tally, pipeline, fault)
 
     one()
@@ -89,7 +89,8 @@ def page(whole: Tally, arguments: argparse.Namespace, seconds: float) -> str:
     missed = Counter(text.partition(": ")[0] for text in whole.missed)
     return _PAGE.format(
         right=whole.right, accused=len(whole.accused), schedules=len(SCHEDULES), seed=arguments.seed,
-        count=arguments.count, minutes=seconds / 60, workers=arguments.workers, planted=planted, found=found,
+        count=arguments.count,
+        every=arguments.fault_every, minutes=seconds / 60, workers=arguments.workers, planted=planted, found=found,
         share=100 * found / max(1, planted), rows="\n".join(rows),
         missed="\n".join(f"- {number} x {text}" for text, number in sorted(missed.items())) or "None was missed.",
     )  # fmt: skip
@@ -97,7 +98,8 @@ def page(whole: Tally, arguments: argparse.Namespace, seconds: float) -> str:
 
 _PAGE = """# Random pipelines under the sanitizer
 
-Written by `make fuzz ARGS="--count {count} --seed {seed}"`, in {minutes:.0f} minutes by {workers} processes.
+Written by `make fuzz ARGS="--count {count} --seed {seed} --fault-every {every}"`, in {minutes:.0f} minutes by
+{workers} processes.
 
 `tests/pipelines` makes kernels that are right by construction, and says why: loads by TMA (tiled, im2col, multicast),
 bulk copies, `cp.async`, stores and `st.async` into a ring; readers by ordinary loads, wgmma, TMA stores, reductions
@@ -106,7 +108,7 @@ they have. Each runs under {schedules} schedules with `strict=True`, and its out
 
 **No false alarm**: {right} pipelines, {accused} with a finding or a wrong output.
 
-**Planted faults**: in each pipeline one statement that matters there is left out or changed
+**Planted faults**: in one pipeline of {every} a statement that matters there is left out or changed
 (`tests/pipelines/faults.py` says which do). {found} of {planted} are found, {share:.1f} %.
 
 | left out | planted | found | kinds |
@@ -127,6 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fault-every", type=int, default=1, help="one pipeline of so many has a fault planted, too")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "pipelines.md")
     arguments = parser.parse_args()
@@ -134,7 +137,7 @@ def main() -> None:
     each = -(-arguments.count // _PARTS)
     with ProcessPoolExecutor(arguments.workers) as pool:
         numbers = [arguments.seed * _PARTS + number for number in range(_PARTS)]
-        for tally in pool.map(part, [each] * _PARTS, numbers):
+        for tally in pool.map(part, [each] * _PARTS, numbers, [arguments.fault_every] * _PARTS):
             whole.add(tally)
             for text in [
                 *(f"accused: {text}" for text in tally.accused),

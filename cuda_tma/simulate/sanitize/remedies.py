@@ -43,6 +43,12 @@ GLOBAL_ORDER = (
     "a barrier within the block; between blocks a release (st.release, or __threadfence() and an atomic) by one, an "
     "acquire by the other; after a TMA store cp.async.bulk.wait_group first"
 )
+ACQUIRE_MAP = (
+    "fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire) by the thread that issues the copy"
+)
+RELEASE_MAP = (
+    "fence_tensor_map_release() (fence.proxy.tensormap::generic.release) by who has changed it, before others are told"
+)
 ONE_WRITER = "let one thread write it; or write it by st.relaxed, st.volatile or an atomic, which do not race"
 WIDER_SCOPE = (
     "mbarrier.arrive.release.cluster (Barrier::arrive_at(), ClusterBarrier::arrive()) by who tells, and "

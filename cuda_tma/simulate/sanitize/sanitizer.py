@@ -134,7 +134,7 @@ class Sanitizer:
         if parts[1:3] == ["proxy", "async"]:
             return self._fence_async(parts)
         if parts[1] == "proxy":
-            return self._acquire_map if "acquire" in parts else _ignored
+            return self._acquire_map if "acquire" in parts else self._release_maps if "release" in parts else _ignored
         if parts[1] == "mbarrier_init":
             return self._fence_inits
         scope = scope_of(parts, GPU)
@@ -155,6 +155,9 @@ class Sanitizer:
 
     def _acquire_map(self, event: Event) -> None:
         self._maps.acquire(as_array(event.lanes), event.details["addresses"])
+
+    def _release_maps(self, event: Event) -> None:
+        self._maps.release(as_array(event.lanes))
 
     def _fence_inits(self, event: Event) -> None:
         self._clocks.memory_fence(event.lanes, CLUSTER)
@@ -291,10 +294,11 @@ class Sanitizer:
             self._map_of(int(access.positions[0]), cast(Mark, access.actor))
 
     def _map_of(self, address: int, mark: Mark) -> None:
-        if self._maps.is_acquired(address, mark):
+        changed, acquired = self._maps.changed(address), self._maps.is_acquired(address, mark)
+        if changed is not None and not (acquired and self._maps.is_released(address)):
+            self._words.map_without_fence(mark, changed, "release" if acquired else "acquire")
+        elif acquired:
             return
-        if (changed := self._maps.changed(address)) is not None:
-            self._words.map_without_fence(mark, changed)
         elif (array := self._machine.memory.all_global.find(address)) is not None and array.writeable:
             self._words.map_in_memory(mark, address, disputed=not self._strict)
 

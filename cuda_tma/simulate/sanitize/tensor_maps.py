@@ -1,4 +1,4 @@
-"""Tensor maps in global memory: who uses one has to acquire it by a fence of the tensormap proxy.
+"""Tensor maps in global memory: fences of the tensormap proxy, a release by who changes one, an acquire by who uses it.
 
 Source: PTX ISA 9.0, "membar, fence": ``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy". CUDA C++
 Programming Guide, "Tensor Memory Accelerator": a map in global memory needs the fence in each block that uses it.
@@ -26,6 +26,7 @@ class TensorMaps:
         self._changed: dict[int, Instruction] = {}
         self._when: dict[int, tuple[int, int, int]] = {}  # a lane, its epoch, the time
         self._acquired: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._unreleased: set[int] = set()
 
     def forget(self, slot: int) -> None:
         """Another cluster begins."""
@@ -34,10 +35,19 @@ class TensorMaps:
                 del lanes[lane]
 
     def change(self, address: int, instruction: Instruction, lane: int) -> None:
-        """``tensormap.replace``, ``tensormap.cp_fenceproxy``."""
+        """``tensormap.replace``; ``tensormap.cp_fenceproxy``, which releases, too."""
         self._changed[address] = instruction
         self._when[address] = lane, int(self._clocks.own(np.array([lane]))[0]), self._clocks.now
         self._acquired.pop(address, None)
+        if instruction.opcode[1] == "replace":
+            self._unreleased.add(address)
+        else:
+            self._unreleased.discard(address)
+
+    def release(self, lanes: np.ndarray) -> None:
+        """A fence of some lanes, behind all changes that they know of."""
+        for lane in lanes.tolist() if self._unreleased else ():
+            self._unreleased -= {address for address in self._unreleased if self._knows_change(lane, address)}
 
     def acquire(self, lanes: np.ndarray, addresses: np.ndarray) -> None:
         """A fence of some lanes, each for a map; it counts if the change precedes it."""
@@ -59,6 +69,10 @@ class TensorMaps:
     def changed(self, address: int) -> Instruction | None:
         """What has changed a map in this launch."""
         return self._changed.get(address)
+
+    def is_released(self, address: int) -> bool:
+        """Whether a fence stands behind the last change."""
+        return address not in self._unreleased
 
     def is_acquired(self, address: int, mark: Mark) -> bool:
         """Whether a fence of its cluster that precedes an operation has acquired the map that it uses."""

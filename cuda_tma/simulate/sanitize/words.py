@@ -14,11 +14,13 @@ from .global_shadow import Past
 from .ledger import Ledger
 from .operations import Mark
 from .remedies import (
+    ACQUIRE_MAP,
     FENCE_BEFORE_LOAD,
     FENCE_BEFORE_STORE,
     FENCE_OF_GLOBAL,
     GLOBAL_ORDER,
     ONE_WRITER,
+    RELEASE_MAP,
     RULES,
     WIDER_SCOPE,
     remedy_of,
@@ -242,19 +244,17 @@ class Words:
 
     # ---- maps, registers, memory that nobody has written ----
 
-    def map_without_fence(self, mark: Mark, changed: Instruction) -> None:
-        """A map that was changed, and not acquired."""
+    def map_without_fence(self, mark: Mark, changed: Instruction, lacks: str) -> None:
+        """A map that was changed, and not released, or not acquired."""
         now = mark.instruction
         if self._ledger.known("missing-tensor-map-fence", id(changed), id(now)):
             return
         text = (
             f"{self._who(mark.lane, mark)} uses a tensor map that {'.'.join(changed.opcode[:2])} at "
-            f"{_place(changed.places, changed.line)} has changed, and no fence.proxy.tensormap::generic.acquire of it "
+            f"{_place(changed.places, changed.line)} has changed, and no fence.proxy.tensormap::generic.{lacks} of it "
             "precedes"
         )
-        remedy = (
-            "fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire) by the thread that issues the copy"
-        )
+        remedy = ACQUIRE_MAP if lacks == "acquire" else RELEASE_MAP
         self._add("missing-tensor-map-fence", "error", text, now, changed, mark.lane, RULES["map"], remedy)
 
     def map_in_memory(self, mark: Mark, address: int, disputed: bool) -> None:
