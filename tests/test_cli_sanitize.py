@@ -88,6 +88,23 @@ def test_what_is_wrong_is_shown_with_both_lines_rule_and_remedy(sanitize):
     assert out.splitlines()[-1].startswith("1 error, 1 of advice; 4 schedules, ")
 
 
+def test_functions_of_the_user_are_shown_with_those_who_call_them(sanitize, folder):
+    called = "__device__ int consume(const int* tile) {\n    return tile[threadIdx.x];\n}\n"
+    text = SOURCE.replace("namespace ns {", f"namespace ns {{\n{called}").replace(
+        "= tile[threadIdx.x]", "= consume(tile)"
+    )
+    (folder / "kernel.cu").write_text(text, "utf-8")
+    _, out, _ = sanitize(*WRONG, "--sarif", "out.sarif", "--suppress", "uninitialized-read:ns::consume:planted")
+    assert (
+        "\n  --> kernel.cu:6:5\n    6 |     return tile[threadIdx.x];\n      |     ^\n"
+        "  --> kernel.cu:19:21, which calls that\n   19 |     /* häß 日本 */ out[threadIdx.x] = consume(tile);\n"
+    ) in out
+    race, _ = json.loads(Path("out.sarif").read_text("utf-8"))["runs"][0]["results"]
+    assert race["locations"][0]["physicalLocation"]["region"]["startLine"] == 6
+    frames = [frame["location"]["physicalLocation"]["region"]["startLine"] for frame in race["stacks"][0]["frames"]]
+    assert frames == [6, 19]
+
+
 def test_what_is_right_is_said_in_a_line(sanitize):
     status, out, _ = sanitize(*RIGHT, "--strict", "--schedules", "2")
     assert status == 0 and out.startswith("loads\nno errors; 2 schedules, ")
