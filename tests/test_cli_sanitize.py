@@ -97,12 +97,12 @@ def test_functions_of_the_user_are_shown_with_those_who_call_them(sanitize, fold
     _, out, _ = sanitize(*WRONG, "--sarif", "out.sarif", "--suppress", "uninitialized-read:ns::consume:planted")
     assert (
         "\n  --> kernel.cu:6:5\n    6 |     return tile[threadIdx.x];\n      |     ^\n"
-        "  --> kernel.cu:19:21, which calls that\n   19 |     /* häß 日本 */ out[threadIdx.x] = consume(tile);\n"
+        "  --> kernel.cu:20:21, which calls that\n   20 |     /* häß 日本 */ out[threadIdx.x] = consume(tile);\n"
     ) in out
     race, _ = json.loads(Path("out.sarif").read_text("utf-8"))["runs"][0]["results"]
     assert race["locations"][0]["physicalLocation"]["region"]["startLine"] == 6
     frames = [frame["location"]["physicalLocation"]["region"]["startLine"] for frame in race["stacks"][0]["frames"]]
-    assert frames == [6, 19]
+    assert frames == [6, 20]
 
 
 def test_what_is_right_is_said_in_a_line(sanitize):
