@@ -17,6 +17,7 @@ _UNIFORM: dict[str, Callable[[Group], int]] = {
     "nwarpid": lambda group: 64,
     "nsmid": lambda group: group.machine.multiprocessor_count,
     "gridid": lambda group: 0,
+    "current_graph_exec": lambda group: 0,  # of a graph that the device launched
     "is_explicit_cluster": lambda group: int(group.machine.explicit_cluster),
     "cluster_nctarank": lambda group: group.machine.geometry.cluster_ctas,
     "dynamic_smem_size": lambda group: group.machine.dynamic_shared_bytes,

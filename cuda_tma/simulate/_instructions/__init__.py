@@ -17,6 +17,7 @@ from . import (  # each enters its rows into the table
     tensor,
     tensormap,
     wgmma,
+    wmma,
 )
 from ._table import TABLE, Entry
 
@@ -39,4 +40,5 @@ __all__ = [
     "tensor",
     "tensormap",
     "wgmma",
+    "wmma",
 ]

@@ -37,6 +37,7 @@ def _size(instruction: Instruction, space: str) -> int | None:
     parts = instruction.opcode
     if parts[:2] == ("cp", "async") and "bulk" not in parts:
         return 4
-    if parts[0] not in _ACCESSES or (_SPACES - {space}) & {part.split("::")[0] for part in parts}:
+    accesses = parts[0] in _ACCESSES or (parts[0] == "wmma" and parts[1] in ("load", "store"))
+    if not accesses or (_SPACES - {space}) & {part.split("::")[0] for part in parts}:
         return None
     return _BITS.get(parts[-1], int("".join(filter(str.isdigit, parts[-1].partition("x")[0])) or 8)) // 8
