@@ -3,8 +3,10 @@
 With a GIL this is quick and finds little; on a free-threaded CPython it is what the package's state is held to.
 """
 
+import os
 import struct
 import sys
+import sysconfig
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -95,6 +97,12 @@ def switching_often():
     sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(before)
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded CPython")
+def test_importing_leaves_the_gil_off():
+    if os.environ.get("PYTHON_GIL") is None:
+        assert not sys._is_gil_enabled()
 
 
 def test_each_thread_makes_its_own_maps(driver, device_tensor):

@@ -72,13 +72,13 @@ def arrives(block, misaligned_by):
 step = cuda_tma.prepare(put, core.LaunchConfig(grid=1, block=1), descriptor, words)
 for misaligned_by in (0, 8, 16, 64):  # where the block lies does not matter
     assert arrives(step.parameter_block, misaligned_by) == (0, bytes(descriptor)), misaligned_by
-print("offsets", [each.offset_bytes for each in cuda_tma.parameters_of(put)])
+print("offsets", [each.offset_bytes for each in cuda_tma.parameters_of(put)], flush=True)
 struct = bytes(descriptor) + words.data_ptr().to_bytes(8, "little")
 print("a struct that begins with the map:", end=" ", flush=True)
 try:
-    print(arrives(struct.ljust(len(step.parameter_block), bytes(1)), 0)[1] == bytes(descriptor))
+    print(arrives(struct.ljust(len(step.parameter_block), bytes(1)), 0)[1] == bytes(descriptor), flush=True)
 except Exception as error:
-    print(str(error).splitlines()[0])
+    print(str(error).splitlines()[0], flush=True)
 """
 
 
