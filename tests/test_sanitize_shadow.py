@@ -6,21 +6,22 @@ import numpy as np
 import pytest
 
 from cuda_tma.simulate.sanitize._stamps import Stamps
+from cuda_tma.simulate.sanitize.clocks import Known
 from cuda_tma.simulate.sanitize.shadow import READERS, STRONG, WEAK, Shadow, stamps_of
 
 COLUMNS, ACCESSES, EACH = 6, 9, 4
 
 
-def drawn(seed: int) -> tuple[Stamps, np.ndarray, np.ndarray, np.ndarray]:
-    """Stamps of a few columns and epochs, some of nobody; clocks, whose each access is, and its first unit."""
+def drawn(seed: int) -> tuple[Stamps, Known, np.ndarray, np.ndarray]:
+    """Stamps of a few columns and epochs, some of nobody; what is known; whose each access is, and its first unit."""
     rng = np.random.default_rng(seed)
     stamps = Stamps(3, 40)
     epochs, columns = rng.integers(1, 4, (3, 40)), rng.integers(0, COLUMNS, (3, 40))
     stamps.values[:] = np.where(rng.random((3, 40)) < 0.4, 0, stamps_of(columns, epochs))
     stamps.values[rng.random(3) < 0.4] = 0
     stamps.notes[:] = rng.integers(0, 2, (3, 40))
-    clocks = rng.integers(2 - seed % 2, 4, (5, COLUMNS)).astype(np.int32)
-    return stamps, clocks, rng.integers(0, 5, ACCESSES), rng.integers(0, 36, ACCESSES)
+    known = Known(*(rng.integers(1, 4 - seed % 2, (size, COLUMNS)).astype(np.int32) for size in (70, 3)))
+    return stamps, known, rng.integers(0, 70, ACCESSES), rng.integers(0, 36, ACCESSES)
 
 
 @pytest.mark.parametrize("strong", [WEAK, STRONG])
@@ -28,17 +29,17 @@ def drawn(seed: int) -> tuple[Stamps, np.ndarray, np.ndarray, np.ndarray]:
 def test_late(strong, alone):
     seen = set()
     for seed in range(60):
-        stamps, clocks, who, first = drawn(seed)
+        stamps, known, who, first = drawn(seed)
         who = who[:1] if alone else who
         units = first[:, None] + np.arange(EACH)
-        known = clocks[np.broadcast_to(who, ACCESSES)[:, None], stamps.values[:, units] & 0xFFFFF]
-        late = known < stamps.values[:, units] >> 20
+        heard = known.at(np.broadcast_to(who, ACCESSES)[:, None], stamps.values[:, units] & 0xFFFFF)
+        late = heard < stamps.values[:, units] >> 20
         if strong:
             late &= stamps.notes[:, units] & 1 == WEAK
         places = late.any(axis=(1, 2))
         for looked in (0b111, 0b101, 0b010):
             expected = sum(1 << place for place in range(3) if places[place] and looked >> place & 1)
-            assert stamps.late(looked, first, EACH, clocks, who, strong) == expected
+            assert stamps.late(looked, first, EACH, *known, who, strong) == expected
             seen.add(expected)
     assert len(seen) == 8
 
@@ -63,15 +64,15 @@ def test_a_conflict_says_where_whose_and_which():
     """Two accesses of three units; a write by column 3 in epoch 2 that the second clock does not know."""
     shadow = Shadow(64, 2)
     shadow.write(shadow.range(20, 8), stamps_of(3, [2]), site=11)
-    clocks = np.array([[0, 0, 0, 2], [9, 9, 9, 1]], np.int32)
+    known = Known(np.array([[0, 0, 0, 2], [9, 9, 9, 1]], np.int32), np.zeros((1, 4), np.int32))
     units = shadow.units(np.array([18, 22]), 6)
-    assert shadow.after_write(units, clocks, np.array([0])) is None
-    found = shadow.after_write(units, clocks, np.array([0, 1]))
+    assert shadow.after_write(units, known, np.array([0])) is None
+    found = shadow.after_write(units, known, np.array([0, 1]))
     assert [each.tolist() for each in found[:5]] == [[11, 12, 13], [1, 1, 1], [3, 3, 3], [2, 2, 2], [11, 11, 11]]
     assert found.before == "write"
     assert shadow.unwritten(units).tolist() == [[True, False, False], [False, False, False]]
     shadow.read(units, np.array([READERS - 1]), stamps_of(2, [5]), site=12)
-    (found,) = shadow.after_reads(units, clocks, np.array([0, 1]))
+    (found,) = shadow.after_reads(units, known, np.array([0, 1]))
     assert (found.before, found.units.tolist(), found.which.tolist()) == ("read", [9, 10, 11], [0, 0, 0])
     shadow.write(units, stamps_of(2, [6]), site=13)
-    assert shadow.after_reads(units, clocks, np.array([0, 1])) == []
+    assert shadow.after_reads(units, known, np.array([0, 1])) == []

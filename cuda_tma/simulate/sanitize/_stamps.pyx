@@ -8,6 +8,7 @@ import numpy as np
 cdef enum:
     COLUMN_BITS = 20  # of a stamp; above them is the epoch
     NOBODY = 0
+    WARP = 32
 
 
 cdef class Stamps:
@@ -32,7 +33,7 @@ cdef class Stamps:
 
     def late(
         self, int places, const int64_t[::1] first, Py_ssize_t each,
-        const int32_t[:, :] clocks, const int64_t[::1] who, bint strong
+        const int32_t[:, :] lanes, const int32_t[:, :] warps, const int64_t[::1] who, bint strong
     ):
         """In which places there is a stamp that is not known to who touches its unit now.
 
@@ -42,34 +43,36 @@ cdef class Stamps:
             A bit for each place that is looked at; so is the result.
         first : numpy.ndarray of int64
             Of each access the first unit, of `each`.
-        clocks : numpy.ndarray of int32, [clock, column]
+        lanes, warps : numpy.ndarray of int32, [lane, column], [warp, column]
+            What is known, see `Known`.
         who : numpy.ndarray of int64
-            The clock of each access; one, if all have the same.
+            The lane of each access; one, if all are of the same.
         strong : bool
             Whether what is strong itself does not count.
         """
         cdef int place, found = 0
         with nogil:
             for place in range(<int>self._values.shape[0]):
-                if places >> place & 1 and self._is_late(place, first, each, clocks, who, strong):
+                if places >> place & 1 and self._is_late(place, first, each, lanes, warps, who, strong):
                     found |= 1 << place
         return found
 
     cdef bint _is_late(
         self, int place, const int64_t[::1] first, Py_ssize_t each,
-        const int32_t[:, :] clocks, const int64_t[::1] who, bint strong
+        const int32_t[:, :] lanes, const int32_t[:, :] warps, const int64_t[::1] who, bint strong
     ) noexcept nogil:
         cdef const int64_t* stamps = &self._values[place, 0]
         cdef Py_ssize_t i, unit
-        cdef int64_t stamp, known = NOBODY, clock = who[0]
+        cdef int64_t stamp, epoch, column, known = NOBODY, lane = who[0]
         for i in range(first.shape[0]):
             if who.shape[0] > 1:
-                clock, known = who[i], NOBODY
+                lane, known = who[i], NOBODY
             for unit in range(first[i], first[i] + each):
                 stamp = stamps[unit]
                 if stamp == known or stamp == NOBODY or (strong and self._notes[place, unit] & 1):
                     continue
-                if clocks[clock, stamp & ((1 << COLUMN_BITS) - 1)] < stamp >> COLUMN_BITS:
+                column, epoch = stamp & ((1 << COLUMN_BITS) - 1), stamp >> COLUMN_BITS
+                if lanes[lane, column] < epoch and warps[lane // WARP, column] < epoch:
                     return True
                 known = stamp
         return False

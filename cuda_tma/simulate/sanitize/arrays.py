@@ -8,7 +8,7 @@ import numpy as np
 
 from .._lanes import WARP, as_array
 from .._observe import Access
-from .clocks import Clocks
+from .clocks import Clocks, Known
 from .global_shadow import Area, GlobalShadow, Past
 from .ledger import Ledger
 from .operations import Mark
@@ -54,7 +54,8 @@ class InArrays:
             self._at_once(these, columns, epochs, access, access.values)
 
     def _past(self, these: _Units, access: Access) -> Past | None:
-        return self._shadow.past(these.area, these.units, self._clocks.rows, these.who, these.slots, access.kind)
+        known = self._clocks.all_known()
+        return self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
 
     def _after(self, past: Past, these: _Units, access: Access) -> None:
         """A write of what is there already is told apart from others."""
@@ -95,10 +96,10 @@ class InArrays:
         area = self._shadow.area(int(access.positions[0]))
         if area is None:
             return
-        slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)[:, None]
+        slot, known = self._clocks.slot_of(mark.lane), [*map(Known.of, self._clocks.fitting(mark.clock))]
         units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
         reduces = access.kind == "atomic"  # element by element: such do not race with each other
-        past = self._shadow.past(area, units, clock, 0, slot, access.kind, access.proxy == "async", reduces)
+        past = self._shadow.past(area, units, known, 0, slot, access.kind, access.proxy == "async", reduces)
         if past is not None:
             verb = "write" if reduces else access.kind
             self._words.global_race(past, mark.lane, mark, verb, access.instruction, self._strict)

@@ -10,18 +10,21 @@ a fence between the generic and the async proxy. Where CTAs of a cluster tell ea
 of what precedes along a path on which each release and acquire has a scope with both threads in it; ORDERED is then
 what precedes whatever the scopes. Source: PTX ISA 9.0, "Memory Consistency Model: Causality Order", "Morally Strong
 Operations".
+
+What all threads of a warp know is written down once for the warp: a barrier of thousands changes dozens of clocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._geometry import Geometry
-from .._lanes import Lanes, as_array, stretches
+from .._lanes import WARP, Lanes, as_array, stretches
 
-__all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "scope_of"]
+__all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "Known", "scope_of"]
 
 ORDERED, FENCED = 0, 1
 CTA, CLUSTER, GPU = 0, 1, 2  # scopes; .sys is as .gpu, as there is one
@@ -32,6 +35,28 @@ _SPARE_COLUMNS = 64
 def scope_of(opcode: Iterable[str], otherwise: int) -> int:
     """The scope that an instruction names; ``st.volatile`` is ``.sys`` (PTX ISA, "Volatile Operation")."""
     return next((_SCOPES[part] for part in opcode if part in _SCOPES), otherwise)
+
+
+class Known(NamedTuple):
+    """One row of the clocks of all lanes.
+
+    Attributes
+    ----------
+    lanes, warps : numpy.ndarray of int32, [lane, column], [warp, column]
+        What each lane knows, and what all lanes of each warp do: a lane knows both.
+    """
+
+    lanes: np.ndarray
+    warps: np.ndarray
+
+    @classmethod
+    def of(cls, clock: np.ndarray) -> Known:
+        """That of one actor, [column], as lane 0's."""
+        return cls(clock[None], clock[None])
+
+    def at(self, lanes: Any, columns: Any) -> np.ndarray:
+        """What some lanes know of some columns."""
+        return np.maximum(self.lanes[lanes, columns], self.warps[lanes // WARP, columns])
 
 
 class Clocks:
@@ -46,6 +71,9 @@ class Clocks:
     Attributes
     ----------
     rows : numpy.ndarray of int32, [2 or 3, lane, column]
+        What each lane knows: its own column, and what it has learnt without the others of its warp since they met.
+    warps : numpy.ndarray of int32, [2 or 3, warp, column]
+        What all lanes of a warp know.
     visible : int
         The row of what precedes by sufficient scopes.
     threads : int
@@ -65,6 +93,9 @@ class Clocks:
         self._first = self.threads + self.slots  # column of what is neither
         self.visible = 2 if scopes else ORDERED
         self.rows = np.zeros((2 + scopes, geometry.lanes, self._first + _SPARE_COLUMNS), np.int32)
+        self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
+        self._apart = np.zeros(geometry.lanes, bool)  # who knows more than its warp, beside its own column
+        self._touched = np.zeros(geometry.lanes, bool)  # who has been so since its cluster began
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self._published: dict[int, list[np.ndarray]] = {}  # by lane: what it knew at its last fence of each scope
         self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: what it knows from its next fence on
@@ -80,7 +111,11 @@ class Clocks:
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
         self.started[slot] = self.now
-        self.rows[:, slot * self.threads : (slot + 1) * self.threads] = 0
+        here = np.arange(slot * self.threads, (slot + 1) * self.threads)
+        self.warps[:, here[::WARP] // WARP] = 0
+        self.rows[:, here, here % self.threads] = 0
+        self.rows[:, here[self._touched[here]]] = 0
+        self._touched[here] = self._apart[here] = False
         for lane in lanes.tolist() if self._published or self._noticed else ():
             self._published.pop(lane, None)
             self._noticed.pop(lane, None)
@@ -93,20 +128,53 @@ class Clocks:
         if found is None:
             found = known[key] = self._first + len(known)
             if found >= self.rows.shape[2]:
-                self.rows = np.pad(self.rows, ((0, 0), (0, 0), (0, self.rows.shape[2] - self._first)))
+                more = ((0, 0), (0, 0), (0, self.rows.shape[2] - self._first))
+                self.rows, self.warps = np.pad(self.rows, more), np.pad(self.warps, more)
         return found
 
     def key(self, slot: int, column: int) -> object:
         """Of what a column is."""
         return [*self._columns[slot]][column - self._first]
 
+    # ---- what is known ----
+
+    def known(self, row: int) -> Known:
+        """ORDERED, FENCED or `visible` of all lanes."""
+        return Known(self.rows[row], self.warps[row])
+
+    def all_known(self) -> list[Known]:
+        """Each row."""
+        return [*map(Known, self.rows, self.warps)]
+
     def known_to(self, lanes: slice) -> np.ndarray:
-        """What lanes side by side know, one or the other: [2, column]. It stays as it is."""
+        """What lanes side by side know, one or the other: [row, column]. It stays as it is."""
         key = (lanes.start, lanes.stop)
         found = self._together.get(key)
         if found is None:
-            found = self._together[key] = self.rows[:, lanes].max(axis=1)
+            found = self._together[key] = self._union(np.arange(lanes.start, lanes.stop))
         return found
+
+    def _union(self, lanes: np.ndarray) -> np.ndarray:
+        """What lanes of one cluster know, one or the other."""
+        if len(lanes) == 1:
+            return np.maximum(self.rows[:, lanes[0]], self.warps[:, lanes[0] // WARP])
+        found = self.warps[:, np.unique(lanes // WARP)].max(axis=1)
+        apart = lanes[self._apart[lanes]]
+        if len(apart):
+            np.maximum(found, self.rows[:, apart].max(axis=1), out=found)
+        own = lanes % self.threads
+        found[:, own] = np.maximum(found[:, own], self.rows[:, lanes, own])
+        return found
+
+    def _learn(self, lanes: np.ndarray, clock: np.ndarray) -> None:
+        """Lanes know what a clock knows: whole warps as such."""
+        self._together.clear()
+        whole, rest = _whole_warps(lanes)
+        for some in stretches(whole) if len(whole) else ():
+            np.maximum(self.warps[:, some], clock[:, None], out=self.warps[:, some])
+        for some in stretches(rest) if len(rest) else ():
+            np.maximum(self.rows[:, some], clock[:, None], out=self.rows[:, some])
+            self._apart[some] = self._touched[some] = True
 
     # ---- what threads do ----
 
@@ -127,7 +195,7 @@ class Clocks:
                 if clock is not None:
                     self.acquire(slice(lane, lane + 1), clock)
                     self._noticed[lane][at] = None
-            known = self.rows[:, lane].copy()
+            known = self._union(np.array([lane]))
             before = self._published.get(lane) or [self.nothing()] * (GPU + 1)
             self._published[lane] = [known] * (scope + 1) + before[scope + 1 :]
         self.tick(lanes)
@@ -157,9 +225,11 @@ class Clocks:
         """A proxy fence of global memory, where times say what is behind one: of the own cluster, all until now."""
         self._together.clear()
         here = as_array(lanes)
-        self.rows[FENCED, here, self.threads + here // self.threads] = self.now
-        times = self.rows[:, here, self.threads : self._first]
-        self.rows[FENCED, here, self.threads : self._first] = times.max(axis=0)
+        times = slice(self.threads, self._first)
+        known = np.maximum(self.rows[:, here, times], self.warps[:, here // WARP, times]).max(axis=0)
+        known[np.arange(len(here)), here // self.threads] = self.now
+        self.rows[FENCED, here, times] = known
+        self._apart[here] = self._touched[here] = True
 
     def notice(self, lanes: Lanes, clock: np.ndarray, scope: int = CLUSTER) -> None:
         """What some lanes find by a relaxed operation, to be known from their next fence of a scope on."""
@@ -170,24 +240,31 @@ class Clocks:
 
     def fence_shared(self, lanes: Lanes) -> None:
         """A proxy fence of shared memory: all that precedes it there is behind a fence."""
-        for some in stretches(lanes):
-            for columns in (slice(self.threads), slice(self._first, None)):
-                fenced = self.rows[FENCED, some, columns]
+        here = as_array(lanes)
+        whole, rest = _whole_warps(here)
+        apart = self._apart.reshape(-1, WARP)[whole].any(axis=1)
+        rest = np.concatenate([rest, _lanes_of(whole[apart])])
+        whole = whole[~apart]
+        for columns in (slice(self.threads), slice(self._first, None)):
+            fenced = np.maximum(self.warps[FENCED, whole, columns], self.warps[ORDERED, whole, columns])
+            self.warps[FENCED, whole, columns] = fenced
+            for some in stretches(np.sort(rest)) if len(rest) else ():
+                fenced, numbers = self.rows[FENCED, some, columns], np.arange(some.start, some.stop) // WARP
                 np.maximum(fenced, self.rows[ORDERED, some, columns], out=fenced)
+                np.maximum(fenced, self.warps[ORDERED, numbers, columns], out=fenced)
+        self.rows[FENCED, here, here % self.threads] = self.own(here)
+        self._apart[rest] = self._touched[rest] = True
         self.tick(lanes)
 
     def released(self, lanes: Lanes) -> np.ndarray:
         """What some lanes give to whoever synchronises with them: [row, column]."""
-        clock = self.rows[:, lanes].max(axis=1)
+        clock = self._union(as_array(lanes))
         self.tick(lanes)
         return clock
 
     def acquire(self, lanes: Lanes, clock: np.ndarray) -> None:
         """Lanes know what a clock knows."""
-        self._together.clear()
-        clock = self.fitting(clock)[:, None]
-        for some in stretches(lanes):
-            np.maximum(self.rows[:, some], clock, out=self.rows[:, some])
+        self._learn(as_array(lanes), self.fitting(clock))
 
     def fitting(self, clock: np.ndarray) -> np.ndarray:
         """A clock from before columns were added."""
@@ -197,17 +274,48 @@ class Clocks:
     def meet(self, lanes: Lanes, width: int) -> None:
         """Each `width` lanes side by side, of which all or some are in `lanes`, know what each of them knows."""
         here = as_array(lanes)
-        if len(here) % width == 0 and here[0] % width == 0 and here[-1] - here[0] == len(here) - 1:
-            rows = self.rows[:, here[0] : here[-1] + 1].reshape(len(self.rows), -1, width, self.rows.shape[2])
-            rows[:] = rows.max(axis=2, keepdims=True)
-        else:
-            for number in np.unique(here // width):
-                some = here[here // width == number]
-                self.rows[:, some] = self.rows[:, some].max(axis=1, keepdims=True)
+        whole, rest = _whole_warps(here) if width == WARP else (here[:0], here)
+        if len(whole):
+            self._meet_in_warps(whole)
+        for number in np.unique(rest // width):
+            some = rest[rest // width == number]
+            self._learn(some, self._union(some))
+            all_of = _lanes_of(_whole_warps(some)[0])
+            self._apart[all_of] = False
         self.tick(lanes)
+
+    def _meet_in_warps(self, warps: np.ndarray) -> None:
+        """The lanes of each of some warps know what each of them knows."""
+        here = _lanes_of(warps)
+        apart = here[self._apart[here]]
+        for warp in np.unique(apart // WARP):
+            mine = self.rows[:, apart[apart // WARP == warp]].max(axis=1)
+            np.maximum(self.warps[:, warp], mine, out=self.warps[:, warp])
+        own = here % self.threads
+        self.warps[:, here // WARP, own] = np.maximum(self.warps[:, here // WARP, own], self.rows[:, here, own])
+        self._apart[here] = False
 
     def complete(self, lanes: Lanes, column: int, value: int, fenced: bool = True) -> None:
         """Lanes know that asynchronous operations up to a value have completed; of the async proxy without a fence."""
         self._together.clear()
-        rows = self.rows if fenced else self.rows[::2]
-        rows[:, lanes, column] = np.maximum(rows[:, lanes, column], value)
+        of, (whole, rest) = slice(None, None, 1 if fenced else 2), _whole_warps(as_array(lanes))
+        self.warps[of, whole, column] = np.maximum(self.warps[of, whole, column], value)
+        self.rows[of, rest, column] = np.maximum(self.rows[of, rest, column], value)
+        self._apart[rest] = self._touched[rest] = True
+
+
+def _whole_warps(lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Warps all of whose lanes are there, and the lanes of others."""
+    if len(lanes) < WARP:
+        return lanes[:0], lanes
+    first, size = int(lanes[0]), len(lanes)
+    if first % WARP == size % WARP == 0 and lanes[-1] - first == size - 1:
+        return np.arange(first // WARP, (first + size) // WARP), lanes[:0]
+    numbers = lanes // WARP
+    found, counts = np.unique(numbers, return_counts=True)
+    whole = found[counts == WARP]
+    return whole, lanes[:0] if len(whole) == len(found) else lanes[~np.isin(numbers, whole)]
+
+
+def _lanes_of(warps: np.ndarray) -> np.ndarray:
+    return (warps[:, None] * WARP + np.arange(WARP)).ravel()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._global_memory import GlobalMemory, Segment
-from .clocks import FENCED, ORDERED, Clocks
+from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
 
 __all__ = ["Area", "GlobalShadow", "Past"]
@@ -85,7 +85,7 @@ class GlobalShadow:
         self,
         area: Area,
         units: np.ndarray,
-        rows: np.ndarray,
+        rows: list[Known],
         who: np.ndarray | int,
         slot: np.ndarray | int,
         kind: str,
@@ -96,9 +96,10 @@ class GlobalShadow:
 
         Parameters
         ----------
-        rows : numpy.ndarray, [2, clock, column]
+        rows : list of Known
+            What precedes in each respect.
         who : numpy.ndarray or int
-            Which clock each of the present accesses has.
+            The lane of each of the present accesses.
         slot : numpy.ndarray or int
             The place of the cluster of each.
         fenced : bool
@@ -126,7 +127,7 @@ class GlobalShadow:
 
     def _before(
         self,
-        clocks: np.ndarray,
+        known: Known,
         who: np.ndarray | int,
         stamps: np.ndarray,
         whens: np.ndarray,
@@ -140,8 +141,8 @@ class GlobalShadow:
         if fenced:
             here &= columns >= self._clocks.threads
         columns = np.where(here, columns, 0)
-        before = (stamps == 0) | (here & (clocks[who, columns] >= stamps >> _COLUMN_BITS))
-        return before if before.all() else before | (clocks[who, self._clocks.threads + slots] >= times)
+        before = (stamps == 0) | (here & (known.at(who, columns) >= stamps >> _COLUMN_BITS))
+        return before if before.all() else before | (known.at(who, self._clocks.threads + slots) >= times)
 
     def _described(self, area: Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
         stamp, when = int(area.stamps[place, unit]), int(area.whens[place, unit])

@@ -62,7 +62,7 @@ class Remote:
         if epochs is None:
             return None
         size = self._machine.geometry.lanes_of_cta
-        known = self._clocks.rows[ORDERED, cta * size : (cta + 1) * size, : self._clocks.threads].max(axis=0)
+        known = self._clocks.known_to(slice(cta * size, (cta + 1) * size))[ORDERED, : self._clocks.threads]
         late = np.flatnonzero(epochs > known)
         if not len(late):
             return None

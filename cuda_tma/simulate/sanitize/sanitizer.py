@@ -242,7 +242,7 @@ class Sanitizer:
         for position, (column, phase, mark) in self._landing.items():
             if position // self._pitch != cta:
                 continue
-            if self._clocks.rows[ORDERED, cta * size : (cta + 1) * size, column].max() < phase:
+            if self._clocks.known(ORDERED).at(np.arange(cta * size, (cta + 1) * size), column).max() < phase:
                 waited = ("last wait for its mbarrier", self._waits.get(position))
                 self._words.exit_while_landing(mark, cta, position, (waited, ends))
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._stamps import Stamps
+from .clocks import Known
 
 __all__ = ["READERS", "STRONG", "WEAK", "Conflict", "Shadow", "Units", "stamps_of"]
 
@@ -101,29 +102,28 @@ class Shadow:
         units = self.range(position, size_bytes)
         self._stamps.values[:, units.first[0] : units.first[0] + units.each] = 0
 
-    def after_write(self, units: Units, clocks: np.ndarray, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
+    def after_write(self, units: Units, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
         """The last writes, where they are not before an access.
 
         Parameters
         ----------
-        clocks : numpy.ndarray of int32, [clock, column]
         who : numpy.ndarray of int64
-            Which of the clocks each access has; one, if all have the same.
+            The lane of each access; one, if all are of the same.
         """
-        late = self._stamps.late(1 << READERS, *units, clocks, who, strong)
-        return self._conflict(READERS, units, clocks, who, strong) if late else None
+        late = self._stamps.late(1 << READERS, *units, *known, who, strong)
+        return self._conflict(READERS, units, known, who, strong) if late else None
 
-    def after_reads(self, units: Units, clocks: np.ndarray, who: np.ndarray, strong: int = WEAK) -> list[Conflict]:
+    def after_reads(self, units: Units, known: Known, who: np.ndarray, strong: int = WEAK) -> list[Conflict]:
         """Reads since the last writes, where they are not before a write."""
-        late = self._stamps.late(self._readers, *units, clocks, who, strong)
+        late = self._stamps.late(self._readers, *units, *known, who, strong)
         places = [place for place in range(READERS) if late >> place & 1]
-        return [self._conflict(place, units, clocks, who, strong) for place in places]
+        return [self._conflict(place, units, known, who, strong) for place in places]
 
-    def _conflict(self, place: int, units: Units, clocks: np.ndarray, who: np.ndarray, strong: int) -> Conflict:
+    def _conflict(self, place: int, units: Units, known: Known, who: np.ndarray, strong: int) -> Conflict:
         at = units.all.ravel()
         stamps, notes = self._stamps.values[place, at], self._stamps.notes[place, at]
         columns, epochs = stamps & (1 << _COLUMN_BITS) - 1, stamps >> _COLUMN_BITS
-        late = clocks[np.repeat(who, units.each) if len(who) > 1 else who, columns] < epochs
+        late = known.at(np.repeat(who, units.each) if len(who) > 1 else who, columns) < epochs
         if strong:
             late &= notes & 1 == WEAK
         some = np.flatnonzero(late)

@@ -9,7 +9,7 @@ import numpy as np
 from .._lanes import WARP
 from .._observe import Access
 from ..ptx import Instruction
-from .clocks import FENCED, ORDERED, Clocks
+from .clocks import FENCED, ORDERED, Clocks, Known
 from .ledger import Ledger
 from .operations import Mark
 from .remote import Remote
@@ -24,7 +24,7 @@ __all__ = ["InShared"]
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
 _READ, _WRITE = "read", "write"
-_ONE = np.zeros(1, np.int64)  # whose clock: the only one
+_ONE = np.zeros(1, np.int64)  # the only lane that is known of
 
 
 class InShared:
@@ -70,7 +70,7 @@ class InShared:
         if (ended := self._remote.access(lanes, positions, instruction)) is not None:
             self._words.exit_before_remote(*ended)
         units = shadow.units(positions, size_bytes)
-        known, site = clocks.rows[clocks.visible], self._ledger.site(instruction)
+        known, site = clocks.known(clocks.visible), self._ledger.site(instruction)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
         if (found := shadow.after_write(units, known, lanes, strong)) is not None:
             self._after_write(found, lanes, positions, kind, instruction, values)
@@ -107,7 +107,7 @@ class InShared:
 
     def _conflict(self, found: Conflict, by: np.ndarray, kind: str, instruction: Instruction) -> None:
         lanes = by[found.which]
-        if (self._clocks.rows[ORDERED, lanes, found.columns] < found.epochs).any():
+        if (self._clocks.known(ORDERED).at(lanes, found.columns) < found.epochs).any():
             self._words.race(found, int(lanes[0]), None, kind, instruction)
         else:
             self._words.narrow(found, int(lanes[0]), None, kind, instruction, self._is_disputed(found))
@@ -141,7 +141,7 @@ class InShared:
             units = shadow.units(access.positions, access.size_bytes)
         site, strong = self._ledger.site(access.instruction), self.strength(access.instruction)
         proxy = FENCED if access.proxy == "async" else ORDERED
-        known = np.minimum(clock[proxy], clock[clocks.visible])[None]
+        known = Known.of(np.minimum(clock[proxy], clock[clocks.visible]))
         found = [shadow.after_write(units, known, _ONE, strong)]
         if access.kind != _READ:
             found += shadow.after_reads(units, known, _ONE, strong)

@@ -60,7 +60,8 @@ class TensorMaps:
         if address not in self._when:
             return True
         by, epoch, time = self._when[address]
-        clocks, slot, row = self._clocks, self._clocks.slot_of(by), self._clocks.rows[ORDERED, lane]
+        clocks, slot = self._clocks, self._clocks.slot_of(by)
+        row = clocks.known_to(slice(lane, lane + 1))[ORDERED]
         if clocks.slot_of(lane) == slot and time >= clocks.started[slot]:
             is_of_warp = lane // WARP == by // WARP  # tensormap.cp_fenceproxy is .sync.aligned
             return is_of_warp or bool(row[by % clocks.threads] >= epoch)
