@@ -173,3 +173,48 @@ def test_calls_that_pass_registers_and_numbers(gpu):
     o = np.zeros((32, 3), np.uint32)
     gpu.launch(Config(1, 32), gpu.load(IN_REGISTERS, "k"), o).raise_for_errors()
     assert o.tolist() == [[x + 5, 9, 3 * x] for x in range(32)]
+
+
+MAPS = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+__constant__ TensorMap fixed[2];
+namespace inner { __device__ TensorMap there; }
+static __device__ int calls = 3;
+extern "C" __global__ void tiles(const TensorMap* given, int* out) {  // by maps in constant and in global memory
+    __shared__ alignas(128) int tile[4][4 * 8];
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        fence_tensor_map_acquire(inner::there);
+        fence_tensor_map_acquire(*given);
+        full.arrive_expect_tx(sizeof tile);
+        for (int i = 0; i < 2; ++i) load(tile[i], fixed[i], full, Coordinates{0, 0});
+        load(tile[2], inner::there, full, Coordinates{0, 0});
+        load(tile[3], *given, full, Coordinates{0, 0});
+        calls += 1;
+    }
+    __syncthreads();
+    full.wait(0);
+    for (int i = threadIdx.x; i < 4 * 32; i += 32) out[i] = tile[i / 32][i % 32];
+}
+"""
+
+
+def test_maps_in_constant_and_in_global_memory():
+    gpu = simulate.Device()
+    kernel, out = gpu.compile(MAPS, "tiles"), np.zeros((4, 32), np.int32)
+    arrays = [np.arange(32, dtype=np.int32).reshape(4, 8) + 100 * i for i in range(4)]
+    maps = [np.frombuffer(bytes(gpu.create_tensor_map(each, box_dim=(4, 8))), np.uint8) for each in arrays]
+    gpu.variable(kernel, "fixed")[:] = np.concatenate(maps[:2])
+    gpu.variable(kernel, "there")[:] = maps[2]
+    in_memory = np.zeros(256, np.uint8)
+    in_memory[: len(maps[3])] = maps[3]
+    gpu.launch(Config(1, 32), kernel, in_memory, out).raise_for_errors()
+    assert np.array_equal(out, np.stack([each.ravel() for each in arrays]))
+    assert gpu.variable(kernel, "calls").view(np.int32).tolist() == [4]
+    with pytest.raises(KeyError, match="the source has 0 variables other; it has calls, fixed, there"):
+        gpu.variable(kernel, "other")
+    with pytest.raises(KeyError, match="tiles is a kernel of another Device"):
+        simulate.Device().variable(kernel, "fixed")

@@ -111,13 +111,25 @@ class Program:
         behind = f" + {offset - start} bytes" if offset > start else ""
         return f"`{_plain_name(before[start])}`{behind}"
 
+    def variable(self, name: str) -> tuple[int, int]:
+        """Address and bytes of a global or constant variable, by its name in C++ or PTX."""
+        every = {v.name: v for v in self.module.variables.values() if v.space in ("global", "const")}
+        found = [name] if name in every else [each for each in every if _plain_name(each) == name]
+        if len(found) != 1:
+            known = sorted(plain for each in every if not (plain := _plain_name(each)).startswith(("_Z", "$")))
+            raise KeyError(f"the source has {len(found)} variables {name}; it has {', '.join(known) or 'none'}")
+        return self.addresses[found[0]], every[found[0]].size_bytes
+
     def function_at(self, address: int) -> str | None:
         """Whose address it is."""
         return self._functions.get(address)
 
 
 def _plain_name(mangled: str) -> str:
-    """The last part of a variable's name: ``full`` of ``_ZZ6kernelE4full``."""
+    """The last part of a variable's name: ``full`` of ``_ZZ6kernelE4full`` and of ``_ZN5space4fullE``."""
+    if mangled.startswith("_ZN") and mangled.endswith("E"):
+        inner = _plain_name(f"_Z{mangled[3:-1]}")
+        return mangled if inner.startswith("_Z") else inner
     found = re.fullmatch(r"_ZZ?.*?(\d+)([A-Za-z_]\w*)", mangled)
     if not found:
         return mangled

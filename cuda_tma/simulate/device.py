@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._launch.mangled import parameter_types, plain_name
 from .._launch.nvrtc import request
 from .._launch.nvrtc import run as run_compiler
@@ -198,6 +200,41 @@ class Device:
             A multiple of 512 for an array that owns its memory.
         """
         return self._memory.address(array)
+
+    def variable(self, kernel: Kernel, name: str) -> np.ndarray:
+        """What a ``__device__`` or ``__constant__`` variable of a kernel's source holds: a map for it is written here.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Each has variables of its own.
+        name : str
+            As C++ has it, or as PTX.
+
+        Returns
+        -------
+        numpy.ndarray of uint8
+            The variable itself, to be read and written.
+
+        Raises
+        ------
+        KeyError
+            If there is none of this name; the compiler leaves out what no kernel uses.
+
+        Examples
+        --------
+        >>> gpu = Device()
+        >>> source = '__constant__ int n; extern "C" __global__ void get(int* out) { *out = n; }'
+        >>> kernel, out = gpu.compile(source, "get"), np.zeros(1, np.int32)
+        >>> gpu.variable(kernel, "n").view(np.int32)[:] = 5
+        >>> gpu.launch(Config(1, 1), kernel, out).findings, out
+        ((), array([5], dtype=int32))
+        """
+        address, size = kernel.program.variable(name)
+        segment = self._memory.find(address)
+        if segment is None:
+            raise KeyError(f"{kernel.name} is a kernel of another Device")
+        return segment.bytes[address - segment.start :][:size]
 
     def launch(
         self,
