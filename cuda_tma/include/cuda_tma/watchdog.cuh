@@ -111,7 +111,8 @@ struct WatchdogNote {
 
 struct WatchdogExpected {
     unsigned long long key;      // the block, and the barrier's address
-    unsigned long long bytes;
+    unsigned bytes;
+    unsigned read_by;            // the grid that has read the barrier's word
 };
 
 struct alignas(16) Watchdog {
@@ -151,11 +152,27 @@ __device__ inline WatchdogExpected& watchdog_expected(unsigned address, unsigned
     return cuda_tma_watchdog.expected[(block * 37 + address / 8) % (1 << 13)];
 }
 
+__device__ inline unsigned long long watchdog_key(unsigned address, unsigned block) {
+    return static_cast<unsigned long long>(block) << 32 | address;
+}
+
 // So that a report can say how many bytes of how many are missing.
 __device__ __forceinline__ void note_expected(const void* barrier, unsigned bytes) {
     const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(barrier)), block = linear_block();
-    const ulonglong2 both = {static_cast<unsigned long long>(block) << 32 | address, bytes};
+    const ulonglong2 both = {watchdog_key(address, block), bytes};
     reinterpret_cast<ulonglong2&>(watchdog_expected(address, block)) = both;
+}
+
+__device__ inline void watchdog_pause(unsigned duration) {   // in milliseconds
+    const unsigned since = milliseconds();
+    while (milliseconds() - since < duration) __nanosleep(100000);
+}
+
+// mbarrier.inval brings a barrier's word to shared memory: before, a load may find what was there before the barrier was
+// used (observed: driver 580, sm_90). By one warp, when nobody waits there any more.
+__device__ __forceinline__ void watchdog_write_back(unsigned address) {
+    if (atomicExch(&watchdog_expected(address, linear_block()).read_by, grid_id()) != grid_id())
+        asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address) : "memory");
 }
 
 __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity, unsigned lanes, Site site) {
@@ -165,11 +182,9 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity
     WatchdogRecord& record = buffer->records[place];
     const unsigned block = linear_block();
     const volatile WatchdogExpected& expected = watchdog_expected(address, block);
-    const bool is_known = expected.key == (static_cast<unsigned long long>(block) << 32 | address);
-    // In shared memory only after inval: an ordinary load finds what was there before the barrier was used (observed:
-    // driver 580, sm_90). Nobody waits there any more: see watchdog_end().
+    const bool is_known = expected.key == watchdog_key(address, block);
     unsigned long long word;
-    asm volatile("mbarrier.inval.shared::cta.b64 [%1]; ld.volatile.shared.u64 %0, [%1];" : "=l"(word) : "r"(address));
+    asm volatile("ld.volatile.shared.u64 %0, [%1];" : "=l"(word) : "r"(address) : "memory");
     record.module = cuda_tma_watchdog.module;
     record.word = word;
     record.grid = grid_id();
@@ -180,7 +195,7 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity
     record.lanes = lanes;
     record.address = address;
     record.parity = parity;
-    record.expected_bytes = is_known ? static_cast<unsigned>(expected.bytes) : 0;
+    record.expected_bytes = is_known ? expected.bytes : 0;
     record.line = site.line;
     record.stage_of = site.stage_of;
     record.stage = site.stage;
@@ -197,11 +212,6 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity
     __threadfence_system();
 }
 
-__device__ inline void watchdog_pause() {
-    const unsigned since = milliseconds();
-    while (milliseconds() - since < 25) __nanosleep(100000);
-}
-
 // The end of a thread that waits in vain. Not a function that is called: a call would have wgmmas wait for each other.
 __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parity, Site site) {
     const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
@@ -212,9 +222,11 @@ __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parit
     // All others come here too, and then read their barriers; and then end. Each shall find everything as it is: who ends
     // counts as arrived at __syncthreads(), and takes shared memory along that others of the cluster may use.
     *const_cast<volatile unsigned*>(&cuda_tma_watchdog.hung_grid) = grid_id();
-    watchdog_pause();
+    watchdog_pause(25);
+    if (!(here & lanes_before)) watchdog_write_back(address);
+    watchdog_pause(2);
     if (!(here & lanes_before)) watchdog_write(address, parity, here, site);
-    watchdog_pause();
+    watchdog_pause(25);
 #ifdef CUDA_TMA_WATCHDOG_TRAP
     __trap();
 #endif
