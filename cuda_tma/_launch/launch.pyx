@@ -47,6 +47,9 @@ def launch(stream, config, kernel, *args):
     Dynamic shared memory: where `config` leaves ``shmem_size`` out, a kernel of :func:`cuda_tma.compile` gets what it
     was found to take. The kernel's limit is raised where it is too low.
 
+    Where the stream captures a graph, the launch becomes one of its nodes, and the graph keeps no argument alive:
+    :func:`cuda_tma.graph.keep_alive` has it do so. An argument that is refused leaves the capture as it was.
+
     Raises
     ------
     TypeError

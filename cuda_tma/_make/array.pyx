@@ -129,7 +129,8 @@ cdef class TensorMapArray:
         stream : Stream, or object with ``__cuda_stream__``
             Kernels that are launched on it later see the maps. A thread of theirs calls ``fence_tensor_map_acquire`` of
             a map before it uses it: the TMA unit may hold an older copy of what lay there. Where it captures a graph,
-            keep this array and the Buffer: every launch of the graph copies from the one to the other.
+            keep this array and the Buffer (``cuda_tma.graph.keep_alive(stream, array, buffer)`` has the graph do so):
+            every launch of the graph copies from the one to the other.
 
         Returns
         -------
