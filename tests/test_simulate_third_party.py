@@ -98,6 +98,15 @@ extern "C" __global__ void groups(int* out) {
     out[1 + blockIdx.x * blockDim.x + threadIdx.x] = sum + 1000 * theirs;
 }
 
+extern "C" __global__ void tiles_of_warps(int* out) {  // which meet in shared memory that the system reserves
+    __shared__ cg::block_tile_memory<256> memory;
+    auto block = cg::this_thread_block(memory);
+    auto tile = cg::tiled_partition<64>(block);
+    const int rank = block.thread_rank();
+    const int total = cg::reduce(tile, rank, cg::plus<int>());
+    out[rank] = total + 100000 * tile.shfl(rank, 3);
+}
+
 extern "C" __global__ void sent(int* out) {
     using cuda::ptx::sem_release; using cuda::ptx::sem_acquire;
     __shared__ alignas(16) int box[4];
@@ -199,6 +208,13 @@ def test_cooperative_groups(run):
     eighths = np.add.reduceat(np.arange(64), np.arange(0, 64, 8)).repeat(8)
     assert out[0] == 256
     assert np.array_equal(out[1:].reshape(4, 64), eighths + 1000 * np.array([[100], [0], [300], [200]]))
+
+
+def test_tiles_of_several_warps(run):
+    out, ranks = np.zeros(256, np.int32), np.arange(256)
+    run("tiles_of_warps", Config(1, 256), out)
+    first = ranks // 64 * 64
+    np.testing.assert_array_equal(out, 64 * first + 63 * 32 + 100000 * (first + 3))
 
 
 def test_values_sent_to_another_cta(run):

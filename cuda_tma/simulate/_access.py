@@ -8,9 +8,12 @@ from ._group import Group
 from ._lanes import Lanes, as_array, count
 from ._memory import Piece
 from ._observe import Access
+from ._spaces import SHARED_START
 from .ptx import Instruction
 
 __all__ = ["load", "observe", "store"]
+
+_ORDERED = frozenset({"relaxed", "acquire", "release", "volatile", "acq_rel"})
 
 
 def load(
@@ -60,10 +63,18 @@ def observe(
     """Tell the observer of accesses by the generic proxy."""
     observer = group.machine.observer
     for piece in pieces:
-        if observer is not None and piece.space != "local":
+        if observer is not None and piece.space != "local" and not _is_of_the_system(group, piece, by):
             start = getattr(piece.buffer, "start", 0)
             some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
             positions = piece.positions + start
             written = None if values is None else [piece.of(value) for value in values]
             access = Access(kind, "generic", None, some, piece.space, positions, size_bytes, by, values=written)
             observer.access(access)
+
+
+def _is_of_the_system(group: Group, piece: Piece, by: Instruction) -> bool:
+    """Plain accesses of a library to shared memory that the system reserves: how it orders them is its own."""
+    if piece.space != "shared" or group.machine.program.shared_first == SHARED_START or by.opcode[0] == "atom":
+        return False
+    offsets = piece.positions % group.machine.memory.shared_pitch
+    return bool((offsets < SHARED_START).all()) and _ORDERED.isdisjoint(by.opcode)

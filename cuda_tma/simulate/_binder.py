@@ -11,7 +11,7 @@ from ._group import Group
 from ._lanes import Lanes, count
 from ._program import Code, Program
 from ._registers import VIEW
-from ._spaces import RANK_SHIFT
+from ._spaces import RANK_SHIFT, RESERVED_SHARED
 from ._special import special
 from .errors import UnsupportedInstruction
 from .ptx import Address, Immediate, Instruction, Not, Operand, Pair, Register, Sink, Special, Symbol, Vector
@@ -92,6 +92,8 @@ class Binder:
 
     def _special(self, operand: Special, dtype: np.dtype) -> Read:
         look = special(operand.name)
+        if operand.name.startswith("reserved_smem"):
+            self.program.shared_first = RESERVED_SHARED
         if look is None:
             raise self.unsupported(f"special register %{operand.name}")
         return lambda group, lanes: look(group, lanes).astype(dtype)

@@ -87,7 +87,7 @@ class Machine:
         self.dynamic_shared_bytes = dynamic_shared_bytes
         self.shared_bytes = program.static_shared_bytes + dynamic_shared_bytes
         self.explicit_cluster = "explicitcluster" in program.entry.function.attributes or geometry.cluster_ctas > 1
-        self.memory = Memory(memory, geometry, self.shared_bytes)
+        self.memory = Memory(memory, geometry, self.shared_bytes, program.shared_first)
         self.random = np.random.default_rng(settings.seed) if settings.order == "random" else None
         self.scheduler = Scheduler(self, settings.max_steps, self.random)
         self.engine = Engine(settings.order, self.random)

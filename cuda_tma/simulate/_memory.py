@@ -42,7 +42,8 @@ class Memory:
         The shared memory of all resident CTAs, one after the other, `shared_pitch` bytes each.
     """
 
-    def __init__(self, memory: GlobalMemory, geometry: Geometry, shared_bytes: int):
+    def __init__(self, memory: GlobalMemory, geometry: Geometry, shared_bytes: int, shared_first: int = SHARED_START):
+        self._shared_first = shared_first
         self.all_global = memory
         self._geometry = geometry
         self.shared_stop = SHARED_START + shared_bytes
@@ -112,7 +113,7 @@ class Memory:
         bad_rank = (ranks < 0) | (ranks >= self._geometry.cluster_ctas)
         if bad_rank.any():
             raise _no_such_cta(lanes, addresses, bad_rank, self._geometry.cluster_ctas)
-        outside = (offsets < SHARED_START) | (offsets + size_bytes > self.shared_stop)
+        outside = (offsets < self._shared_first) | (offsets + size_bytes > self.shared_stop)
         if outside.any():
             raise self._outside_shared(lanes, addresses, outside, size_bytes)
         first = self._geometry.first_cta_of_cluster[lanes]

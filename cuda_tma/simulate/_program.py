@@ -92,6 +92,8 @@ class Program:
         Offset of each shared variable; those without a size share one, behind the others.
     static_shared_bytes : int
         Without the dynamic ones.
+    shared_first : int
+        The first offset that it may touch: a kernel that asks for what the system reserves may touch that.
     """
 
     def __init__(self, module: Module, entry: str, addresses: dict[str, int]):
@@ -100,6 +102,7 @@ class Program:
         self.codes = {function.name: Code(function) for function in reachable}
         self.entry = self.codes[entry]
         self.shared, self.static_shared_bytes = _shared(module, reachable)
+        self.shared_first = SHARED_START
         self._functions = {address: name for name, address in function_addresses(module).items()}
 
     def shared_name(self, offset: int) -> str:

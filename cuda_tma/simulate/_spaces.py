@@ -18,6 +18,7 @@ __all__ = [
     "OFFSET_MASK",
     "PARAM_WINDOW",
     "RANK_SHIFT",
+    "RESERVED_SHARED",
     "SHARED_START",
     "SHARED_WINDOW",
     "WINDOWS",
@@ -34,6 +35,7 @@ GRID_WORKSPACE = 0x0B00_0000_0000_0000  # what the driver gives a cooperative la
 GLOBAL_START = 0x10_0000_0000
 
 SHARED_START = 0x400  # the first byte of a CTA's shared memory that a kernel may use
+RESERVED_SHARED = 0x2C0  # what cooperative groups find by %reserved_smem_offset_1: at least 288 bytes before that
 RANK_SHIFT = 24
 OFFSET_MASK = (1 << RANK_SHIFT) - 1
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ._group import Group
 from ._lanes import Lanes
+from ._spaces import RESERVED_SHARED
 
 __all__ = ["special"]
 
@@ -17,6 +18,7 @@ _UNIFORM: dict[str, Callable[[Group], int]] = {
     "nwarpid": lambda group: 64,
     "nsmid": lambda group: group.machine.multiprocessor_count,
     "gridid": lambda group: 0,
+    "reserved_smem_offset_1": lambda group: RESERVED_SHARED,
     "current_graph_exec": lambda group: 0,  # of a graph that the device launched
     "is_explicit_cluster": lambda group: int(group.machine.explicit_cluster),
     "cluster_nctarank": lambda group: group.machine.geometry.cluster_ctas,
