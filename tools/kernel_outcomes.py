@@ -8,9 +8,21 @@ from dataclasses import dataclass
 
 from kernel_mutators import EXPECTED, KEEPS_ORDER
 
-__all__ = ["Culprit", "outcome_of", "summary", "wanted_of"]
+__all__ = [
+    "EQUIVALENT",
+    "FOUND",
+    "MISSED",
+    "VALUES",
+    "Culprit",
+    "judged",
+    "outcome_of",
+    "share",
+    "summary",
+    "wanted_of",
+]
 
 NEAR = 3  # lines
+FOUND, EQUIVALENT, VALUES, MISSED = "found", "equivalent", "values", "missed"
 Frame = tuple[str, int]  # file, line
 Chain = Sequence[Frame]  # the statement, and the calls that it is inlined by
 
@@ -94,16 +106,30 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
     return {"outcome": "values" if changes_values else "silent", "memory": "same" if all(same) else "other"}
 
 
+def judged(row: dict, reasons: Mapping[str, tuple[str, str]]) -> str:
+    """Found, equivalent, values alone or missed; what was found is found, whatever was said of it."""
+    if row["outcome"] == FOUND:
+        return FOUND
+    by_itself = {"identical SASS": EQUIVALENT, "values": VALUES}
+    verdict, _ = reasons.get(row["id"], (by_itself.get(row["outcome"], MISSED), ""))
+    return verdict
+
+
+def share(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> tuple[int, int]:
+    """How many are found, of how many that are not equivalent and do not change values alone."""
+    counts = Counter(judged(row, reasons) for row in rows)
+    return counts[FOUND], counts[FOUND] + counts[MISSED]
+
+
 def summary(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> str:
     """How many of what, and the share that is found of those that could be."""
-    counts = Counter(row["outcome"] for row in rows)
-    judged = Counter(reasons[row["id"]][0] for row in rows if row["id"] in reasons and row["outcome"] != "found")
-    equivalent = counts["identical SASS"] + judged["equivalent"]
-    values = counts["values"] + judged["values"]
-    asked = len(rows) - equivalent - values
-    lines = [
-        f"{len(rows)} mutants: {', '.join(f'{count} {outcome}' for outcome, count in counts.most_common())}",
-        f"{equivalent} equivalent, {values} change values alone; of the other {asked} found: {counts['found']}, "
-        f"{counts['found'] / max(asked, 1):.1%}",
-    ]
-    return "\n".join(lines)
+    outcomes = Counter(row["outcome"] for row in rows)
+    counts = Counter(judged(row, reasons) for row in rows)
+    found, asked = share(rows, reasons)
+    return "\n".join(
+        [
+            f"{len(rows)} mutants: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.most_common())}",
+            f"{counts[EQUIVALENT]} equivalent, {counts[VALUES]} change values alone; of the other {asked} found: {found},"
+            f" {found / max(asked, 1):.1%}",
+        ]
+    )

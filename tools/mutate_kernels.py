@@ -4,6 +4,7 @@
     python tools/mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside tests/data/kernel_mutants.jsonl
     python tools/mutate_kernels.py again tests/data/kernel_mutants.jsonl     # the same mutants once more
     python tools/mutate_kernels.py summary tests/data/kernel_mutants.jsonl
+    python tools/mutate_kernels.py page                                      # docs/mutants.md, of what is kept
 
 Mutants are those of tools/kernel_mutators.py, of lines that a launch of tools/kernel_trials.py reaches; with --beside,
 of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several schedules, and
@@ -27,11 +28,15 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "examples"), str(Path(__file__).parent)]
 
+from kernel_mutants_page import page, reasons_in  # noqa: E402
 from kernel_mutators import Mutant, mutants_of  # noqa: E402
 from kernel_outcomes import Culprit, outcome_of, summary, wanted_of  # noqa: E402
 from kernel_trials import SUBJECTS, Fault, baseline, same_machine_code, tried  # noqa: E402
 
 HEADERS = ROOT / "cuda_tma" / "include" / "cuda_tma"
+KEPT = ROOT / "tests" / "data" / "kernel_mutants.jsonl"
+REASONS = KEPT.with_suffix(".txt")
+PAGE = ROOT / "docs" / "mutants.md"
 
 
 @dataclass(frozen=True)
@@ -166,6 +171,10 @@ def trial(candidate: Candidate, known: dict, seconds: float) -> dict:
     return row
 
 
+KEYS = (
+    "id", "batch", "subject", "path", "line", "text", "mutator", "what", "outcome", "kind", "severity", "schedule",
+    "memory",
+)  # fmt: skip
 COUNTED_OUT = ("does not compile", "does not launch", "the same PTX")
 
 
@@ -209,9 +218,19 @@ def again(given: argparse.Namespace) -> None:
         if given.only or new[row["id"]]["outcome"] != row["outcome"]:
             print(f"was {row['outcome']}: {described(new[row['id']])}", flush=True)
     if given.write:
-        kept = [new.get(row["id"], row) for row in read(given.results)]
-        given.results.write_text("".join(json.dumps(row) + "\n" for row in kept))
-    print(summary(list(new.values()), {}))
+        write(given.results, [{**row, **new.get(row["id"], row)} for row in read(given.results)])
+    print(summary(list(new.values()), reasons()))
+
+
+def write(path: Path, rows: Iterable[dict]) -> None:
+    """What a mutant is, and what became of it; of what is found, the kind is enough."""
+    lines = [{key: row[key] for key in KEYS if key in row} for row in rows]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def reasons() -> dict[str, tuple[str, str]]:
+    """What is kept of what was judged by hand."""
+    return reasons_in(REASONS.read_text()) if REASONS.exists() else {}
 
 
 def read(path: Path) -> list[dict]:
@@ -240,14 +259,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_again.add_argument("--only", nargs="*", help="ids")
     of_again.add_argument("--write", action="store_true", help="put what comes of it into the file")
     commands.add_parser("summary", help="how many of what").add_argument("results", type=Path, nargs="+")
+    commands.add_parser("page", help="write docs/mutants.md")
     given = parser.parse_args(arguments)
     if given.command == "run":
         given.of = given.of or [""]
         run(given)
     elif given.command == "again":
         again(given)
+    elif given.command == "page":
+        PAGE.write_text(page(read(KEPT), reasons()))
     else:
-        print(summary([row for path in given.results for row in read(path)], {}))
+        print(summary([row for path in given.results for row in read(path)], reasons()))
 
 
 if __name__ == "__main__":

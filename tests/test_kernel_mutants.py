@@ -1,0 +1,101 @@
+"""Mutants of kernels: how they are made, what of them is kept, and a few of them tried again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+import mutate_kernels  # noqa: E402
+from kernel_mutants_page import page, reasons_in  # noqa: E402
+from kernel_mutators import EXPECTED, mutants_of  # noqa: E402
+from kernel_outcomes import FOUND, MISSED, Culprit, judged, share  # noqa: E402
+
+from cuda_tma import simulate  # noqa: E402
+
+KERNEL = """
+__device__ void copy(Barrier& full) {
+    // full.wait(1); is a comment
+    for (int i = 0; i < 4; ++i) {
+        full.wait(i % 2);
+        out[i] = tile[i];
+    }
+    if (leader) wait_group_read<1>();
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(address()) : "memory");
+}
+"""
+ROWS = mutate_kernels.read(mutate_kernels.KEPT)
+REASONS = mutate_kernels.reasons()
+
+
+def test_mutants_are_small_changes_of_statements():
+    made = {(mutant.mutator, mutant.line, mutant.what) for mutant in mutants_of(KERNEL)}
+    asm = KERNEL.split("\n")[8].strip()
+    assert made == {
+        ("change_iterations", 4, "i < 4 -> i < 4 - 1"),
+        ("change_iterations", 4, "i < 4 -> i < 4 + 1"),
+        ("change_iterations", 4, "i = 0 -> i = 1"),
+        ("drop_wait", 5, "full.wait(i % 2); -> ;"),
+        ("move_wait", 5, "full.wait(i % 2); out[i] = tile[i]; -> out[i] = tile[i]; full.wait(i % 2);"),
+        ("change_parity", 5, "i % 2 -> (i % 2) ^ 1"),
+        ("drop_wait_group", 8, "wait_group_read<1>(); -> ;"),
+        ("change_depth", 8, "<1> -> <(1) + 1>"),
+        ("drop_arrive", 9, f"{asm} -> ;"),
+        ("move_arrive", 8, f"if (leader) wait_group_read<1>(); {asm} -> {asm} if (leader) wait_group_read<1>();"),
+        ("change_scope", 9, ".cluster -> .cta"),
+    }
+
+
+def test_a_mutant_keeps_the_lines_behind_it():
+    for mutant in mutants_of(KERNEL):
+        assert mutant.apply(KERNEL).count("\n") == KERNEL.count("\n")
+
+
+def test_what_is_near():
+    inlined = [("x/cuda_tma/pipeline.cuh", 60), ("kernel.cu", 41)]
+    culprit = Culprit.of("pipeline.cuh", (60, 60), [inlined])
+    assert culprit.is_near([("kernel.cu", 40)])  # the line above the call
+    assert not culprit.is_near([("kernel.cu", 45)])
+    assert culprit.is_near([("x/cuda_tma/pipeline.cuh", 57), ("kernel.cu", 90)])
+    assert not culprit.is_near([("x/cuda_tma/pipeline.cuh", 70), ("kernel.cu", 41)])
+
+
+def test_right_kinds_are_kinds():
+    assert set().union(*EXPECTED.values()) <= simulate.KINDS.keys()
+    assert {row["kind"] for row in ROWS if row["outcome"] == FOUND} <= simulate.KINDS.keys()
+    assert all(row["kind"] in EXPECTED[row["mutator"]] for row in ROWS if row["outcome"] == FOUND)
+
+
+def test_at_least_95_percent_are_found_and_the_rest_is_explained():
+    assert len(ROWS) >= 300 and sum(row["batch"] == 2 for row in ROWS) >= 100
+    found, asked = share(ROWS, REASONS)
+    assert found >= 0.95 * asked
+    unexplained = [row["id"] for row in ROWS if judged(row, REASONS) == MISSED and row["id"] not in REASONS]
+    assert not unexplained
+    assert REASONS.keys() <= {row["id"] for row in ROWS}
+
+
+def test_a_reason_has_a_verdict_and_a_sentence():
+    with pytest.raises(SystemExit, match="no reason: '0a1b2c3d perhaps: so'"):
+        reasons_in("0a1b2c3d perhaps: so")
+
+
+def test_the_page_is_current():
+    assert mutate_kernels.PAGE.read_text() == page(ROWS, REASONS), "run: python tools/mutate_kernels.py page"
+
+
+# One of each mutator, of the kernels that take the least time.
+QUICK = ("examples/tiled_load", "examples/transpose", "tests/gpu/pipeline", "examples/kv_tiles")
+CHOSEN = {row["mutator"]: row for row in ROWS if row["outcome"] == FOUND and row["subject"] in QUICK}
+
+
+def test_some_are_found_again(capsys):
+    ids = [row["id"] for row in CHOSEN.values()]
+    assert len(ids) >= 15
+    mutate_kernels.main(["again", str(mutate_kernels.KEPT), "--only", *ids])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2] == f"{len(ids)} mutants: {len(ids)} found", "\n".join(lines)

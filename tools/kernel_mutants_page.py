@@ -1,0 +1,108 @@
+"""``docs/mutants.md``: what became of the mutants of kernels, and of each that is not found, why."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kernel_outcomes import EQUIVALENT, FOUND, VALUES, judged, share
+
+__all__ = ["page", "reasons_in"]
+
+Reasons = Mapping[str, tuple[str, str]]
+_HEAD = """# Mutants of kernels
+
+Made by `python tools/mutate_kernels.py page`, of `tests/data/kernel_mutants.jsonl`; not edited by hand.
+
+A mutant is a small fault of synchronisation that a program puts into the kernels of `examples/`, `tests/gpu` and
+`tests/real_bugs`, or into the device header: a fence, wait, arrival, barrier, commit or wait for groups dropped, or
+exchanged with the statement beside it; a count, parity, number of bytes, scope, proxy, stage, mask, depth or number of
+turns changed. Each is run on the simulator at a size at which rings go round, under four schedules. It counts as found
+if a finding, an error or advice, is of a kind that was right for its mutator before anything was run (`EXPECTED` in
+`tools/kernel_mutators.py`), and a line of it lies within three of the changed one: of the statement, of the other
+access, or of a statement that the finding names to explain itself; where the changed line is inlined, of the calls that
+lead to it, in the innermost function that both have in common (`tools/kernel_outcomes.py`).
+
+Equivalent are those of which ptxas makes the same instructions, and those with a proof below. Those that change values
+alone (which bytes are loaded, not what is waited for) are told by what they leave in memory: nothing is found, and
+under each schedule the same other bytes. The first two thirds were there while the sanitizer was mended by what they
+showed; it and the tool were frozen before the last third was drawn, with another seed and of other lines.
+"""
+
+
+def reasons_in(text: str) -> dict[str, tuple[str, str]]:
+    """Of each mutant judged by hand: `equivalent`, `values` or `missed`, and why.
+
+    >>> reasons_in("0a1b2c3d equivalent: no thread reads it")
+    {'0a1b2c3d': ('equivalent', 'no thread reads it')}
+    """
+    found = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        match = re.fullmatch(r"([0-9a-f]{8}) (equivalent|values|missed): (\S.*)", line)
+        if match is None:
+            raise SystemExit(
+                f"no reason: {line!r}; a line is `ID equivalent: why`, `ID values: why` or `ID missed: why`"
+            )
+        found[match[1]] = match[2], match[3]
+    return found
+
+
+def page(rows: Sequence[dict], reasons: Reasons) -> str:
+    """The whole of it."""
+    parts = [_HEAD, _shares(rows, reasons), _by_mutator(rows, reasons), *_not_found(rows, reasons)]
+    return "\n".join(parts)
+
+
+def _shares(rows: Sequence[dict], reasons: Reasons) -> str:
+    lines = [
+        "| | mutants | equivalent | values alone | of the others found | share |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name, some in (("before the freeze", 1), ("after it", 2), ("together", 0)):
+        chosen = [row for row in rows if not some or row["batch"] == some]
+        counts = Counter(judged(row, reasons) for row in chosen)
+        found, asked = share(chosen, reasons)
+        lines.append(
+            f"| {name} | {len(chosen)} | {counts[EQUIVALENT]} | {counts[VALUES]} | {found} of {asked} | "
+            f"{found / max(asked, 1):.1%} |"
+        )
+    return "\n".join(["## How many\n", *lines, ""])
+
+
+def _by_mutator(rows: Sequence[dict], reasons: Reasons) -> str:
+    lines = ["## By mutator\n", "| mutator | mutants | found | equivalent or values alone | missed | kinds |"]
+    lines.append("|---|---:|---:|---:|---:|---|")
+    for mutator in sorted({row["mutator"] for row in rows}):
+        some = [row for row in rows if row["mutator"] == mutator]
+        counts = Counter(judged(row, reasons) for row in some)
+        kinds = Counter(row["kind"] for row in some if row["outcome"] == FOUND)
+        apart = counts[EQUIVALENT] + counts[VALUES]
+        told = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+        missed = len(some) - counts[FOUND] - apart
+        lines.append(f"| `{mutator}` | {len(some)} | {counts[FOUND]} | {apart} | {missed} | {told} |")
+    return "\n".join([*lines, ""])
+
+
+def _not_found(rows: Sequence[dict], reasons: Reasons) -> list[str]:
+    """One by one."""
+    pieces = []
+    titles = {"missed": "## Missed\n", EQUIVALENT: "## Equivalent\n", VALUES: "## Values alone\n"}
+    for verdict, title in titles.items():
+        some = [row for row in rows if judged(row, reasons) == verdict]
+        lines = [title, "| mutant | where | change | why |", "|---|---|---|---|"]
+        lines += [_line(row, reasons) for row in sorted(some, key=lambda row: (row["path"], row["line"], row["id"]))]
+        pieces.append("\n".join([*lines, ""]))
+    return pieces
+
+
+def _line(row: dict, reasons: Reasons) -> str:
+    by_itself = {
+        "identical SASS": "ptxas makes the same instructions",
+        "values": "other bytes, the same at all schedules",
+    }
+    _, why = reasons.get(row["id"], ("", by_itself.get(row["outcome"], row["outcome"])))
+    what = row["what"].replace("|", "\\|").replace("`", "'")
+    where = row["path"] if row["path"] == row["subject"] else f"{row['path']}, in {Path(row['subject']).name}"
+    return f"| {row['id']} | {where}, line {row['line']} | {row['mutator']}: `{what}` | {why} |"
