@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kernel_outcomes import EQUIVALENT, FOUND, VALUES, judged, share
+from kernel_outcomes import EQUIVALENT, FAR, FOUND, MISSED, VALUES, judged, share
 
 __all__ = ["page", "reasons_in"]
 
@@ -29,6 +29,9 @@ Equivalent are those of which ptxas makes the same instructions, and those with 
 alone (which bytes are loaded, not what is waited for) are told by what they leave in memory: nothing is found, and
 under each schedule the same other bytes. The first two thirds were there while the sanitizer was mended by what they
 showed; it and the tool were frozen before the last third was drawn, with another seed and of other lines.
+"""
+_FAR = """The last column counts what is found by a finding of a right kind, wherever its lines are: mostly what is missing
+is said at the line that needs it, further from the one that lacks it.
 """
 
 
@@ -55,10 +58,15 @@ def page(rows: Sequence[dict], reasons: Reasons) -> str:
     return "\n".join(parts)
 
 
+def far(rows: Sequence[dict], reasons: Reasons) -> int:
+    """How many of those that are missed have a finding of a right kind, and no line near."""
+    return sum(row["outcome"] == FAR and judged(row, reasons) == MISSED for row in rows)
+
+
 def _shares(rows: Sequence[dict], reasons: Reasons) -> str:
     lines = [
-        "| | mutants | equivalent | values alone | of the others found | share |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| | mutants | equivalent | values alone | of the others found | share | found, near or far |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, some in (("before the freeze", 1), ("after it", 2), ("together", 0)):
         chosen = [row for row in rows if not some or row["batch"] == some]
@@ -66,9 +74,9 @@ def _shares(rows: Sequence[dict], reasons: Reasons) -> str:
         found, asked = share(chosen, reasons)
         lines.append(
             f"| {name} | {len(chosen)} | {counts[EQUIVALENT]} | {counts[VALUES]} | {found} of {asked} | "
-            f"{found / max(asked, 1):.1%} |"
+            f"{found / max(asked, 1):.1%} | {(found + far(chosen, reasons)) / max(asked, 1):.1%} |"
         )
-    return "\n".join(["## How many\n", *lines, ""])
+    return "\n".join(["## How many\n", *lines, "", _FAR])
 
 
 def _by_mutator(rows: Sequence[dict], reasons: Reasons) -> str:

@@ -10,6 +10,7 @@ from kernel_mutators import EXPECTED, KEEPS_ORDER
 
 __all__ = [
     "EQUIVALENT",
+    "FAR",
     "FOUND",
     "MISSED",
     "VALUES",
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 NEAR = 3  # lines
-FOUND, EQUIVALENT, VALUES, MISSED = "found", "equivalent", "values", "missed"
+FOUND, FAR, EQUIVALENT, VALUES, MISSED = "found", "far away", "equivalent", "values", "missed"
 Frame = tuple[str, int]  # file, line
 Chain = Sequence[Frame]  # the statement, and the calls that it is inlined by
 
@@ -98,9 +99,9 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
     of_kind = [finding for finding in findings if finding["kind"] in EXPECTED[mutator]]
     if findings:
         first = (right or of_kind or findings)[0]
-        outcome = "found" if right else "far away" if of_kind else "another kind"
+        outcome = FOUND if right else FAR if of_kind else "another kind"
         return {"outcome": outcome, **{key: first[key] for key in ("kind", "severity", "schedule")},
-                "places": first["places"] if outcome != "found" else [], "message": first["message"][:200]}  # fmt: skip
+                "places": first["places"] if outcome != FOUND else [], "message": first["message"][:200]}  # fmt: skip
     same = [now == before for now, before in zip(found["memory"], memory, strict=True)]
     changes_values = mutator in KEEPS_ORDER and not any(same)
     return {"outcome": "values" if changes_values else "silent", "memory": "same" if all(same) else "other"}
@@ -129,7 +130,7 @@ def summary(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> str
     return "\n".join(
         [
             f"{len(rows)} mutants: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.most_common())}",
-            f"{counts[EQUIVALENT]} equivalent, {counts[VALUES]} change values alone; of the other {asked} found: {found},"
-            f" {found / max(asked, 1):.1%}",
+            f"{counts[EQUIVALENT]} equivalent, {counts[VALUES]} change values alone; "
+            f"of the other {asked} found: {found}, {found / max(asked, 1):.1%}",
         ]
     )
