@@ -30,8 +30,8 @@ alone (which bytes are loaded, not what is waited for) are told by what they lea
 under each schedule the same other bytes. The first two thirds were there while the sanitizer was mended by what they
 showed; it and the tool were frozen before the last third was drawn, with another seed and of other lines.
 """
-_FAR = """The last column counts what is found by a finding of a right kind, wherever its lines are: mostly what is missing
-is said at the line that needs it, further from the one that lacks it.
+_FAR = """The last column counts what is found by a finding of a right kind, wherever its lines are: mostly what is
+missing is said at the line that needs it, further from the one that lacks it.
 """
 
 
