@@ -302,7 +302,7 @@ def test_readme_example():
     program, *fragments = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert cubin(literals(program)["SOURCE"], "sm_90a").startswith(b"\x7fELF")
     for name in set(re.findall(r"\bcuda_tma\.(\w+)", " ".join([program.replace("cuda_tma/tma.cuh", ""), *fragments]))):
-        assert callable(getattr(cuda_tma, name)), name
+        assert name in cuda_tma.__all__, name
 
 
 def test_readme_values():
@@ -318,4 +318,4 @@ def test_readme_links():
     """Every file that the README points to exists."""
     targets = re.findall(r"\]\((?!http)([^)]+)\)", (ROOT / "README.md").read_text())
     assert len(targets) >= 6
-    assert [target for target in targets if not (ROOT / target).is_file()] == []
+    assert [target for target in targets if not (ROOT / target.partition("#")[0]).is_file()] == []
