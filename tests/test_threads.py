@@ -22,6 +22,7 @@ from .launching import CONFIG, HANDLES, ForeignStream, kernel_name
 from .typed_kernels import TILE
 
 THREADS, ROUNDS = 8, 60
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}  # what the driver has for each thread
 
 
@@ -99,7 +100,7 @@ def switching_often():
     sys.setswitchinterval(before)
 
 
-@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded CPython")
+@pytest.mark.skipif(not FREE_THREADED, reason="needs a free-threaded CPython")
 def test_importing_leaves_the_gil_off():
     if os.environ.get("PYTHON_GIL") is None:
         assert not sys._is_gil_enabled()
@@ -159,6 +160,21 @@ def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
     legal = {bytes(each) for each in maps}
     assert all(launch.arguments[0] in legal for launch in driver.launches)
     assert {launch.stream for launch in driver.launches} == {int(stream.handle) for stream in streams}
+
+
+def test_arguments_are_read_while_they_are_set(new_kernel):
+    """Python and nothing else: without a critical section this crashes a free-threaded CPython one time in three."""
+    prepared = cuda_tma.prepare(new_kernel(8, 8), CONFIG, 1 << 40, 1)
+    repeats = 1000 if FREE_THREADED else 20
+
+    def work(thread, round_):
+        for number in range(repeats):
+            if thread % 2:
+                prepared[0] = (1 << 40) + number
+            else:
+                assert (prepared[0] >> 40, prepared[1]) == (1, 1)
+
+    together(work)
 
 
 def test_a_shared_descriptor_is_aimed_elsewhere(driver, new_kernel, device_tensor):
