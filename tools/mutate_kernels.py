@@ -207,7 +207,7 @@ def again(given: argparse.Namespace) -> None:
     for row in rows:
         header = row["path"] if row["path"] in texts else ""
         text = texts.get(header) or known[row["subject"]]["source"]
-        every = [Candidate(row["subject"], header, mutant, text) for mutant in of_text[row["path"]]]
+        every = [Candidate(row["subject"], header, mutant, text) for mutant in of_text.get(row["path"], [])]
         here = [each for each in every if each.key == row["id"]]
         if not here:
             print(f"gone: {described(row)}")
