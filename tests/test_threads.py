@@ -163,7 +163,7 @@ def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
 
 
 def test_arguments_are_read_while_they_are_set(new_kernel):
-    """Python and nothing else: without a critical section this crashes a free-threaded CPython one time in three."""
+    """Python and nothing else: without critical sections a free-threaded CPython crashed in 6 of 13 runs."""
     prepared = cuda_tma.prepare(new_kernel(8, 8), CONFIG, 1 << 40, 1)
     repeats = 1000 if FREE_THREADED else 20
 
