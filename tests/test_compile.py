@@ -11,6 +11,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from cuda import core
 
@@ -269,7 +270,7 @@ def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilati
     armed = []
     monkeypatch.setattr(door, "arm", lambda *given: armed.append(given))
     source = 'extern "C" __global__ void k() { static_assert(CUDA_TMA_WATCHDOG_MS == 500 && N == 3, ""); }'
-    kernels = [cuda_tma.compile(source, "k", watchdog_ms=500, defines={"N": 3}) for _ in range(2)]
+    kernels = [cuda_tma.compile(source, "k", watchdog_ms=given, defines={"N": 3}) for given in (500, np.int64(500))]
     assert armed == [(kernel, source, "k.cu", 500) for kernel in kernels] and len(compilations) == 1
     cuda_tma.compile('extern "C" __global__ void k() {}', "k")
     assert len(armed) == 2

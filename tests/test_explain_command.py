@@ -129,6 +129,14 @@ def test_a_broken_rule_is_named(capsys):
         ("the current error code 1", []),
         ("CUDA_ERROR_ILLEGAL_ADDRESS " * 3, [700]),
         ("CUDA_ERROR_OF_NOBODY", []),
+        ("cuTensorMapEncodeTiled failed: 1", [1]),
+        ("cuTensorMapEncodeTiled returned 700", [700]),
+        ("CUDA-Fehler: 715", [715]),
+        ("Fehler 715", [715]),
+        ("CUDA 错误：716", [716]),
+        ("Command '['/usr/local/cuda/bin/nvcc', 'k.cu']' returned non-zero exit status 1.", []),
+        ("/usr/local/cuda/bin/nvcc returned 1 exit status", []),
+        ("cuda tests: result: 1 of 700, status 1/3", []),
     ],
 )
 def test_spellings_of_errors(text, numbers):
@@ -137,7 +145,8 @@ def test_spellings_of_errors(text, numbers):
 
 def test_what_is_not_known(capsys):
     status, out, err = explain(capsys, "a", "text", "without", "anything")
-    assert (status, out) == (2, "") and "no 128 bytes" in err
+    assert (status, out) == (2, "") and "no 128 bytes, " in err
+    assert "none of the driver's errors 1, 201, 700, " in err and "no word of an mbarrier" in err
 
 
 def test_from_standard_input(capsys, monkeypatch):

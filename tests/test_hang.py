@@ -259,3 +259,11 @@ def test_what_the_source_calls_a_barrier(line, side, name):
 def test_a_deadline_that_is_none(given):
     with pytest.raises(ValueError, match=r"watchdog_ms=.*; give milliseconds, 1 to 1000000000"):
         cuda_tma.compile('extern "C" __global__ void k() {}', "k", watchdog_ms=given)
+
+
+def test_a_deadline_that_is_told_twice():
+    """One of them would be forgotten without a word."""
+    with pytest.raises(
+        ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 are one macro; give"
+    ):
+        cuda_tma.compile("", "k", watchdog_ms=500, defines={"CUDA_TMA_WATCHDOG_MS": 90})

@@ -10,6 +10,7 @@ from contextlib import suppress
 from os import PathLike
 from typing import Protocol
 
+import numpy as np
 from cuda.core import Device, Kernel, ObjectCode
 
 from .._cuda.driver import require_driver
@@ -24,6 +25,7 @@ from .watchdog import arm
 
 __all__ = ["compile", "kept_or_compiled"]
 
+_DEADLINE = "CUDA_TMA_WATCHDOG_MS"
 _LONGEST_MS = 1_000_000_000  # the header counts them in 32 bits
 
 
@@ -86,6 +88,8 @@ def compile(
     ------
     CompileError
         If the source does not compile, with the line and the compiler's log, or has no such kernel.
+    ValueError
+        If `watchdog_ms` is no number of milliseconds, or `defines` has its macro too.
     RuntimeError
         If there is no NVIDIA driver, or no NVRTC.
 
@@ -119,9 +123,16 @@ def compile(
 def _with_watchdog(defines: Mapping[str, object] | None, watchdog_ms: object) -> Mapping[str, object] | None:
     if watchdog_ms is None:
         return defines
-    if isinstance(watchdog_ms, bool) or not isinstance(watchdog_ms, int) or not 1 <= watchdog_ms <= _LONGEST_MS:
+    is_whole = isinstance(watchdog_ms, int | np.integer) and not isinstance(watchdog_ms, bool)
+    milliseconds = int(watchdog_ms) if is_whole else 0  # type: ignore[call-overload]
+    if not 1 <= milliseconds <= _LONGEST_MS:
         raise ValueError(f"watchdog_ms={watchdog_ms!r}; give milliseconds, 1 to {_LONGEST_MS}")
-    return {**(defines or {}), "CUDA_TMA_WATCHDOG_MS": watchdog_ms}
+    if defines and _DEADLINE in defines:
+        raise ValueError(
+            f"watchdog_ms={watchdog_ms} and defines[{_DEADLINE!r}]={defines[_DEADLINE]!r} are one macro; give "
+            "watchdog_ms alone"
+        )
+    return {**(defines or {}), _DEADLINE: milliseconds}
 
 
 def _current_target() -> str:

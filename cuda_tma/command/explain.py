@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..barrier import decode_barrier
 from ..codec import diff, encode
-from ..cuda_errors import OBSERVED, CudaError
+from ..cuda_errors import CUDA_ERRORS, OBSERVED, CudaError
 from ..data_type import parse_data_type
 from ..enums import member_of
 from ..errors import Violation
@@ -51,8 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     posted = read_posted(text)
     if not any(posted):
         raise Misuse(
-            "nothing in it is known: no error of the driver (error 715, CUDA_ERROR_..., CUDA error: misaligned "
-            "address), no fields of a tensor map (globalDim, boxDim, ...) and no 128 bytes"
+            f"nothing in it is known: none of the driver's errors {', '.join(map(str, CUDA_ERRORS))} (as error 715, "
+            "CUDA_ERROR_..., CUDA error: misaligned address), no fields of a tensor map (globalDim, boxDim, ...), no "
+            "128 bytes, and no word of an mbarrier (mbarrier 0x...)"
         )
     maps = [(each, check(each.params, arguments.compute_capability, True)) for each in posted.maps]
     if arguments.json:

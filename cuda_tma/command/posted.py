@@ -62,10 +62,19 @@ class Posted(NamedTuple):
 _BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
 _NAME = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
 _TEXT = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
-_BEFORE_A_NUMBER = r"TMA descriptor|tensor map|(?<!exit )\bcode|error(?:[ _]code)?|CUresult|result|status"
-_NUMBER = rf"(?:{_BEFORE_A_NUMBER})\s*(?:[:=(\[]+\s*)?(?P<number>\d{{1,3}})\b|^[ \t]*(?P<alone>\d{{3}})[ \t]*$"
+_BEFORE_A_NUMBER = (  # of others' programs too, which speak other languages than the driver
+    r"TMA descriptor|tensor map|(?<!exit )\b(?:code|status)|error(?:[ _]code)?|CUresult|result|returned|failed with|"
+    r"failed(?=\s*[:=(])|Fehler(?:code)?|erreur|ошибка|错误|エラー"
+)
+_COUNTS = r"\s*(?:of|/)\s*\d|\s+exit\b"  # behind a number that is no error
+_NUMBER = (
+    rf"(?:{_BEFORE_A_NUMBER})\s*(?:[:：=(\[]+\s*)?(?P<number>\d{{1,3}})\b(?!{_COUNTS})"
+    r"|^[ \t]*(?P<alone>\d{3})[ \t]*$"
+)
 _ERROR = re.compile(rf"(?P<name>{_NAME})|(?P<text>(?i:{_TEXT}))|(?i:{_NUMBER})", re.M)
-_ABOUT_CUDA = re.compile(r"(?i:cuda|\btma\b|tensor ?map|^\W*error\W*\d+\W*$)|\bcu[A-Z]\w+|CUresult|^\W*\d{3}\W*$")
+_ABOUT_CUDA = re.compile(
+    r"(?i:cuda|\btma\b|tensor ?map|^\W*(?:error|Fehler)\W*\d+\W*$)|\bcu[A-Z]\w+|CUresult|^\W*\d{3}\W*$"
+)
 _NEAR = 400  # characters of a line that are looked at: it may be the whole of a log
 
 
