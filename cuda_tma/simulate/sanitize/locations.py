@@ -24,15 +24,16 @@ class _Location:
     Attributes
     ----------
     of_ctas, of_clusters : dict
-        By a CTA, or a cluster, and when it began: what its threads knew who released; of a cluster, at its scope.
+        By the place of a CTA, or a cluster: when it began, and what its threads knew who released; of a cluster, at its
+        scope.
     known, at : numpy.ndarray, [row, slot]
         What those who released here to the GPU knew of other clusters; and until when their own has been released.
     """
 
     known: np.ndarray
     at: np.ndarray
-    of_ctas: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
-    of_clusters: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    of_ctas: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
+    of_clusters: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
 
 
 class Locations:
@@ -90,7 +91,7 @@ class Locations:
     def _heard(self, found: _Location, cta: int, slot: int) -> list[np.ndarray | None]:
         """What a CTA is told here, by scopes: from itself, from its cluster, from others."""
         clocks, started = self._clocks, int(self._clocks.started[slot])
-        near, of_cluster = found.of_ctas.get((cta, started)), found.of_clusters.get((slot, started))
+        near, of_cluster = _since(started, found.of_ctas.get(cta)), _since(started, found.of_clusters.get(slot))
         others = np.maximum(found.known, found.at)
         if found.at[ORDERED, slot] >= started:  # of its own cluster more is known
             others[:, slot] = found.known[:, slot]
@@ -109,9 +110,9 @@ class Locations:
         if found is None:
             nothing = np.zeros((len(clocks.rows), clocks.slots), np.int32)
             found = self._found[key] = _Location(nothing, nothing.copy())
-        self._keep(found.of_ctas, (lane // self._lanes_of_cta, started), gives[CTA])
+        self._keep(found.of_ctas, lane // self._lanes_of_cta, started, gives[CTA])
         if scope >= CLUSTER:
-            self._keep(found.of_clusters, (slot, started), gives[CLUSTER])
+            self._keep(found.of_clusters, slot, started, gives[CLUSTER])
         if scope < GPU or not gives[GPU].any():
             return
         known = gives[GPU][:, clocks.threads : clocks.threads + clocks.slots]
@@ -121,6 +122,11 @@ class Locations:
         found.at[:, slot] = now
         found.at[FENCED, slot] = known[FENCED, slot]
 
-    def _keep(self, clocks: dict[tuple[int, int], np.ndarray], key: tuple[int, int], clock: np.ndarray) -> None:
-        before = clocks.get(key)
-        clocks[key] = clock.copy() if before is None else np.maximum(self._clocks.fitting(before), clock)
+    def _keep(self, of: dict[int, tuple[int, np.ndarray]], place: int, started: int, clock: np.ndarray) -> None:
+        before = _since(started, of.get(place))
+        of[place] = started, clock.copy() if before is None else np.maximum(self._clocks.fitting(before), clock)
+
+
+def _since(started: int, kept: tuple[int, np.ndarray] | None) -> np.ndarray | None:
+    """A clock, if it is of who is there now."""
+    return kept[1] if kept is not None and kept[0] == started else None
