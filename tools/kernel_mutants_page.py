@@ -28,7 +28,8 @@ lead to it, in the innermost function that both have in common (`tools/kernel_ou
 Equivalent are those of which ptxas makes the same instructions, and those with a proof below. Those that change values
 alone (which bytes are loaded, not what is waited for) are told by what they leave in memory: nothing is found, and
 under each schedule the same other bytes. The first two thirds were there while the sanitizer was mended by what they
-showed; it and the tool were frozen before the last third was drawn, with another seed and of other lines.
+showed; it and the tool were frozen before the last third was drawn, with another seed and of other lines. What is
+said of the last third is what the frozen tool found.
 """
 _FAR = """The last column counts what is found by a finding of a right kind, wherever its lines are: mostly what is
 missing is said at the line that needs it, further from the one that lacks it.

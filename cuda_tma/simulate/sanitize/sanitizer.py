@@ -64,6 +64,7 @@ class Sanitizer:
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(machine.program))
         self._operations = Operations(geometry, self._clocks)
         self._waits: dict[int, Instruction] = {}  # by mbarrier: the last
+        self._ends: dict[int, Instruction | None] = {}  # by CTA: where its last thread has ended
         self._landing: dict[int, tuple[int, int, Mark]] = {}  # by mbarrier: column, phase, the last load
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
@@ -237,14 +238,17 @@ class Sanitizer:
 
     def _end_of_cta(self, cta: int, ends: Explained) -> None:
         size = self._machine.geometry.lanes_of_cta
+        self._ends[cta] = ends[1]
         if (late := self._remote.unknown_at_end(cta)) is not None:
             self._words.exit_before_remote(*late, cta, (ends,))
         for position, (column, phase, mark) in self._landing.items():
             if position // self._pitch != cta:
                 continue
             if self._clocks.known(ORDERED).at(np.arange(cta * size, (cta + 1) * size), column).max() < phase:
-                waited = ("last wait for its mbarrier", self._waits.get(position))
-                self._words.exit_while_landing(mark, cta, position, (waited, ends))
+                self._words.exit_while_landing(mark, cta, position, self._end_of(cta, position))
+
+    def _end_of(self, cta: int, mbarrier: int) -> tuple[Explained, Explained]:
+        return ("last wait for its mbarrier", self._waits.get(mbarrier)), ("ends", self._ends.get(cta))
 
     # ---- accesses ----
 
@@ -266,7 +270,7 @@ class Sanitizer:
     def _by_operation(self, access: Access, mark: Mark) -> None:
         slot, cta = self._clocks.slot_of(mark.lane), int(access.positions[0]) // self._pitch
         if access.signal is not None and not self._remote.alive(cta):
-            self._words.exit_while_landing(mark, cta, access.signal)
+            self._words.exit_while_landing(mark, cta, access.signal, self._end_of(cta, access.signal))
         if mark.cluster != self._machine.geometry.cluster_of_slot[slot]:
             return  # its cluster has ended, and its clocks with it
         self._in_shared.by_operation(access, mark, *self._completion(access, mark, slot))
