@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._launch.keep_alive import captured_graph, keep
-from ._launch.kernel_node import ExecutableKernelNode, add_node, read_node
+from ._launch.kernel_node import ExecutableKernelNode, add_node, read_node, remove_node
 from ._launch.prepared import PreparedLaunch
 from ._tensor_map import TensorMapDescriptor
 from .errors import TensorMapError
@@ -87,9 +87,13 @@ def add_kernel_node(
     graph = _definition_handle(definition)
     if graph is None:
         raise graphs.no_definition(definition)
-    if keeps_alive:
-        keep(graph, (prepared,))
     node = add_node(graph, prepared, [int(each.handle) for each in before])
+    if keeps_alive:
+        try:
+            keep(graph, (prepared,))
+        except BaseException:
+            remove_node(node)
+            raise
     candidates = before[0].succ if before else definition.nodes()
     return next(each for each in candidates if int(each.handle) == node)  # type: ignore[misc]
 

@@ -185,6 +185,8 @@ def test_what_is_refused_changes_nothing(driver, live, kernel, device_tensor):  
         live[2] = 3
     del driver.errors["cuGraphExecKernelNodeSetParams"]
     assert live[2] == 1 and changed(driver) == before
+    with pytest.raises(IndexError, match="index 3 is outside the 3 arguments"):
+        live[3]
     live[1] = 5
     assert changed(driver) == [before[0], struct.pack("Q", 5), struct.pack("i", 1)]
 
@@ -318,6 +320,16 @@ def test_a_node_keeps_what_it_was_given(driver, definition, kernel, device_tenso
     driver.destroy_graph(0x6000)
     dropped()
     assert gone() is None
+
+
+@pytest.mark.parametrize("call", ["cuGraphAddKernelNode", "cuUserObjectCreate", "cuGraphRetainUserObject"])
+def test_a_node_that_is_refused_leaves_nothing(driver, definition, prepared, call):
+    """Neither a node nor what it would have kept."""
+    driver.errors[call] = 2
+    with pytest.raises(Exception, match="CUDA_ERROR_OUT_OF_MEMORY"):
+        graph.add_kernel_node(definition, prepared)
+    dropped()
+    assert (driver.nodes, driver.kept, driver.user_objects) == ({}, [], {})
 
 
 @pytest.mark.parametrize("call", ["cuUserObjectCreate", "cuGraphRetainUserObject"])

@@ -119,6 +119,11 @@ def add_node(uintptr_t graph, PreparedLaunch launch, after):
     return <uintptr_t>node
 
 
+def remove_node(uintptr_t node):
+    """Take a node, as an int, out of its definition again."""
+    require_success(driver.cuGraphDestroyNode(<CUgraphNode>node), "cuGraphDestroyNode")
+
+
 cdef int _set_attributes(CUgraphNode node, Configuration configuration) except -1:
     """Clusters and cooperation, which are none of a node's parameters. A node that cannot have them is taken back."""
     cdef CUresult result
@@ -205,7 +210,7 @@ cdef class ExecutableKernelNode:
         return self.parameters.signature.count
 
     def __getitem__(self, index):
-        return self.values[index]
+        return self.values[checked_index(index, len(self.values), "arguments")]
 
     def __setitem__(self, index, value):
         cdef NodeParameters parameters = self.parameters
