@@ -83,12 +83,13 @@ __device__ void load_next(Keys<D> (&tiles)[STAGES], Pipeline<STAGES>& ring, Stag
 // K goes one tile ahead of V, from the last tile to the first: where a causal mask is, it is in the first ones.
 template <int D>
 __device__ void produce(Shared<D>& shared, const TiledMap<Queries<D>>& q_map, const TiledMap<Keys<D>>& k_map,
-                        const TiledMap<Keys<D>>& v_map, int heads_of_kv) {
+                        const TiledMap<Keys<D>>& v_map, const Task* tasks, unsigned* drawn, int count,
+                        int heads_of_kv) {
     Stage<queues(D)> at_q;
     Stage<STAGES> at_k, at_v;
-    Stage<2> turn;
-    for (Task task = shared.tasks.next(turn); task.key_tiles > 0; task = shared.tasks.next(turn)) {
-        const auto [batch, head, query, key_tiles] = task;
+    for (Stage<2> turn;;) {
+        const auto [batch, head, query, key_tiles] = shared.tasks.draw(turn, tasks, drawn, count);
+        if (key_tiles == 0) break;
         Barrier& full = shared.q_ring.acquire(at_q, consumers(D) * Queries<D>::tx_bytes());
         for (int i = 0; i < consumers(D); ++i)
             load(shared.q[at_q.index][i], q_map, full, Coordinates{0, query + 64 * i, head, batch});
@@ -295,15 +296,14 @@ attention(const __grid_constant__ TiledMap<Queries<D>> q_map, const __grid_const
     }
     constexpr int REGISTERS = consumers(D) == 3 ? 160 : 240;
     in_roles<consumers(D), consumers(D) == 3 ? 32 : 24, REGISTERS>(
-        [&] { produce(shared, q_map, k_map, v_map, problem.heads_of_kv); },
+        [&] { produce(shared, q_map, k_map, v_map, tasks, drawn, count, problem.heads_of_kv); },
         [&] {
             Consumer<D, Causal> consumer{shared, problem};
             Stage<2> turn;
             for (Task task = shared.tasks.next(turn); task.key_tiles > 0; task = shared.tasks.next(turn))
                 consumer.store_output(task, consumer.attend(task), output_map, lse);
             consumer.turns.finish();
-        },
-        [&] { shared.tasks.deal(tasks, drawn, count); });
+        });
 }
 """
 CONSTANTS = {"queries": "64 * consumers({0})", "keys": "keys({0})", "threads": "128 * (consumers({0}) + 1)"}
@@ -365,7 +365,7 @@ def check(q, k, v, output, lse, causal):
 
 def sdpa(kept, backend, q, k, v, causal):
     """torch's own, by one of its backends; its output takes the place of the one before."""
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend[backend]):
+    with torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, backend)):
         attention = torch.nn.functional.scaled_dot_product_attention
         kept[backend] = attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
 

@@ -65,11 +65,13 @@ struct Shared {
     TaskList<Task> tiles;
 };
 
-__device__ void produce(Shared& shared, const Expert* experts, int steps) {
+__device__ void produce(Shared& shared, const Expert* experts, const Task* tiles, unsigned* drawn, int count,
+                        int steps) {
     const int rank = cluster_cta_rank();
     Stage<STAGES> at;
-    Stage<2> turn;
-    for (Task tile = shared.tiles.next(turn); tile.boxes > 0; tile = shared.tiles.next(turn)) {
+    for (Stage<2> turn;;) {
+        const Task tile = shared.tiles.draw(turn, tiles, drawn, count);
+        if (tile.boxes == 0) break;
         const Map &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
         // The TMA unit reads maps through a proxy of its own, with a cache that ordinary writes, like those of the
         // upload, do not go through. A map that is a kernel parameter needs no fence; one in memory may be a stale
@@ -113,8 +115,12 @@ __device__ void multiply(Shared& shared, const Task& tile, const Map& map, int s
                 wgmma(sums, k_major(from[group], 0, k), k_major(tokens, 0, k));
         }
     };
-    accumulate<CTAS>(sums, shared.ring, at, stages_of(Boxes, steps), multiply_stage, [&] { out.store_next(); });
-    if (threadIdx.x % 128 == 0) fence_tensor_map_acquire(map);   // as in produce(), by the thread that stores
+    bool is_acquired = threadIdx.x % 128 > 0;
+    accumulate<CTAS>(sums, shared.ring, at, stages_of(Boxes, steps), multiply_stage, [&] {
+        if (!is_acquired) fence_tensor_map_acquire(map);   // as in produce(), by the thread that stores
+        is_acquired = true;
+        out.store_next();
+    });
     const int row = tile.first_row + 64 * (CONSUMERS * int(cluster_cta_rank()) + group);
     out.take(sums, map, Coordinates{row, tile.first_token});
 }
@@ -136,9 +142,8 @@ grouped_gemm(const Map* maps, const Task* tiles, unsigned* drawn, int count, int
         shared.ring.init(CTAS * CONSUMERS);
         shared.tiles.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
     }
-    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, experts, steps); },
-                                 [&] { consume(shared, experts, steps); },
-                                 [&] { shared.tiles.deal(tiles, drawn, count); });
+    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, experts, tiles, drawn, count, steps); },
+                                 [&] { consume(shared, experts, steps); });
 }
 """
 TILING = {"box": "Square::extent(0)", "depth": "Square::extent(1)", "boxes": "BOXES", "rows": "64 * CONSUMERS * CTAS"}

@@ -163,16 +163,15 @@ TASKS = """
 struct alignas(16) Task { int number, is_last, unused[2]; };
 extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, int* seen) {
     __shared__ TaskList<Task> list;
-    if (threadIdx.x == 0) list.init(2 * 32);
+    if (threadIdx.x == 0) list.init(2 * 33);
     __syncwarp();
     cluster_sync();
     Stage<2> turn;
-    if (threadIdx.x == 32) list.deal(given, drawn, count);
-    for (int i = 0; threadIdx.x < 32; ++i) {
-        const Task task = list.next(turn);
+    for (int i = 0; threadIdx.x <= 32; ++i) {   // a warp of readers, and a thread that draws
+        const Task task = threadIdx.x == 32 ? list.draw(turn, given, drawn, count) : list.next(turn);
         if (task.is_last) break;
-        for (int late = i * 20; late >= 0; --late)
-            ((volatile int*)seen)[(blockIdx.x * 32 + threadIdx.x) * count + i] = task.number;
+        for (int late = threadIdx.x == 32 ? 0 : i * 20; late >= 0; --late)
+            ((volatile int*)seen)[(blockIdx.x * 33 + threadIdx.x) * count + i] = task.number;
     }
     __syncwarp();
     cluster_sync();
@@ -187,7 +186,7 @@ def test_each_task_is_drawn_once(gpu, count):
     given[:, 0], given[count:, 1] = np.arange(count + 2), 1
     drawn, kernel = np.zeros(1, np.int32), gpu.compile(USING + TASKS, "tasks")
     for seed in range(3):
-        seen = np.full((4, 32, len(given)), -1, np.int32)
+        seen = np.full((4, 33, len(given)), -1, np.int32)
         launched(gpu, Config(2, 64, 2), kernel, given, drawn, len(given), seen, seed=seed)
         assert drawn[0] == 0
         assert (seen == seen[::2, :1].repeat(2, axis=0)).all()

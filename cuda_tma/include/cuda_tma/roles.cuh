@@ -7,8 +7,6 @@
 //         if (threadIdx.x == 0) shared.ring.init(...);
 //         in_roles<2, 24, 240>([&] { produce(shared, map, ...); }, [&] { consume(shared, ...); });
 //     }
-//
-// A third role, [&] { shared.tasks.deal(...); }, is one thread's too: what it waits for keeps no load waiting.
 #pragma once
 
 #include <cuda_tma/cluster.cuh>
@@ -16,19 +14,13 @@
 
 namespace cuda_tma {
 
-struct NoRole {};
-template <typename Role> constexpr bool is_role = true;
-template <> constexpr bool is_role<NoRole> = false;
-
-// consume() in the first `Consumers` warpgroups, and produce() in one thread of the one behind them, which is the last;
-// in one thread of that one's next warp deal().
+// consume() in the first `Consumers` warpgroups, and produce() in one thread of the one behind them, which is the last.
 // Threads have as many registers as 65536 are for all, by __launch_bounds__(128 * (Consumers + 1), 1); here the
 // producer's are cut to `ProducerRegisters`, so that each consumer has `ConsumerRegisters`: multiples of 8. All threads
 // of the cluster call it, thread 0 of each CTA after it has initialised the barriers, with fence_barrier_init() as by
 // Pipeline::init(). Of what threads wrote to shared memory before, others see nothing else: for that a __syncthreads().
-template <int Consumers, int ProducerRegisters, int ConsumerRegisters, typename Produce, typename Consume,
-          typename Deal = NoRole>
-__device__ __forceinline__ void in_roles(Produce produce, Consume consume, Deal deal = {} CUDA_TMA_SITE) {
+template <int Consumers, int ProducerRegisters, int ConsumerRegisters, typename Produce, typename Consume>
+__device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_TMA_SITE) {
     static_assert(ProducerRegisters + Consumers * ConsumerRegisters <= 65536 / 128,
                   "in_roles: a multiprocessor has 65536 registers, 512 for one thread of each warpgroup");
     __syncwarp();               // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
@@ -38,8 +30,6 @@ __device__ __forceinline__ void in_roles(Produce produce, Consume consume, Deal 
         register_dealloc<ProducerRegisters>();
         // elect_one(), as ptxas takes a copy for one thread's then, and builds no loop around it.
         if (threadIdx.x / 32 == 4 * Consumers && elect_one()) produce();
-        if constexpr (is_role<Deal>)
-            if (threadIdx.x / 32 == 4 * Consumers + 1 && elect_one()) deal();
     } else {
         register_alloc<ConsumerRegisters>();
         consume();

@@ -30,20 +30,20 @@ struct Bands {
 };
 
 // Tasks of a list in global memory, which all clusters of a grid draw from, so that whoever is through first gets the
-// next. One thread of the cluster draws, and tells all CTAs:
+// next. In each CTA one thread draws, which then knows what to load, and others are told:
 //
 //     __shared__ TaskList<Task> list;                          // of each CTA of the cluster
-//     if (threadIdx.x == 0) list.init(readers);                // threads of the cluster that call next()
+//     if (threadIdx.x == 0) list.init(readers);                // threads of the cluster that draw() or next()
 //     cluster_sync();
-//     one thread of each CTA:  list.deal(tasks, drawn, count); // returns at once but in the first
-//     the readers:             Stage<2> turn;
-//                              for (Task task = list.next(turn); !task.is_last; task = list.next(turn)) ...
+//     Stage<2> turn;
+//     one thread of each CTA:  const Task task = list.draw(turn, tasks, drawn, count);
+//     the others:              const Task task = list.next(turn);
 //
 // Behind what there is to do, the list has a last task for each cluster, which says so. `drawn` is 0 before the first
 // launch, and after each: atomicInc counts to the last task, and then from 0. Launches at the same time need a counter
-// each. A task is drawn when all readers have begun the one that is `Turns` before it: memory takes its time to answer,
-// which is nobody's wait in a thread that does nothing else. (Drawn by the thread that loads, in the middle of a tile,
-// it cost grouped_gemm 2 % sustained and 4 % in bursts; one H200.)
+// each. A task is drawn when its loads are due and no sooner, although memory takes its time to answer: who has drawn
+// ahead keeps tasks that others wait for at the end. (grouped_gemm was 2 % slower, in bursts 4 %, where each task was
+// drawn during the loads of the one before, and 5 and 7 % where another thread drew two ahead; one H200.)
 template <typename Task, int Turns = 2>
 struct TaskList {
     static_assert(sizeof(Task) % 16 == 0 && alignof(Task) >= 16, "a task is copied in pieces of 16 bytes: alignas(16)");
@@ -53,24 +53,20 @@ struct TaskList {
 
     __device__ void init(unsigned readers) { turns.init(readers); }
 
-    __device__ void deal(const Task* list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
-        if (cluster_cta_rank() > 0) return;
-        const unsigned last = count - gridDim.x * gridDim.y * gridDim.z / cluster_cta_count();
-        unsigned number;
-        Stage<Turns> turn;
-        do {
-            turns.empty[turn.index].wait_cluster(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));
-            number = atomicInc(drawn, count - 1);
-            const Task task = list[number];
+    __device__ Task draw(Stage<Turns>& turn, const Task* list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
+        turns.full[turn.index].arrive_expect_tx(sizeof(Task));   // it may come before: the count is then below zero
+        if (cluster_cta_rank() == 0) {
+            const Task task = list[atomicInc(drawn, count - 1)];
+            turns.empty[turn.index].wait_cluster(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));   // all read it
             for (unsigned rank = 0; rank < cluster_cta_count(); ++rank) tell(turn.index, rank, task);
-            turn.next();
-        } while (number < last);
+        }
+        return next(turn CUDA_TMA_HERE);
     }
 
     __device__ Task next(Stage<Turns>& turn CUDA_TMA_SITE) {
         turns.full[turn.index].wait_cluster(turn.parity CUDA_TMA_OF_STAGE(true, turn.index));
         const Task task = tasks[turn.index];
-        turns.release_generic(turn, 0);   // in the CTA that draws
+        turns.release_generic(turn, 0);   // at the CTA that draws
         turn.next();
         return task;
     }
@@ -78,7 +74,6 @@ struct TaskList {
 private:
     // By st.async, which like the loads of readers is of the generic proxy: no fence has to be between.
     __device__ void tell(int index, unsigned cta_rank, const Task& task) {
-        turns.full[index].in_cta(cta_rank).arrive_expect_tx(sizeof(Task));
         for (int i = 0; i < sizeof(Task) / 16; ++i)
             store_async(reinterpret_cast<uint4*>(&tasks[index]) + i, cta_rank, reinterpret_cast<const uint4*>(&task)[i],
                         turns.full[index]);
