@@ -99,7 +99,7 @@ def decode_barrier(word: Any) -> Barrier:
 
     Parameters
     ----------
-    word : int or bytes-like
+    word : int, bytes-like or array of uint8
         The word as an unsigned integer (of NumPy too), or its 8 bytes in the order of memory.
 
     Returns
@@ -128,24 +128,43 @@ def decode_barrier(word: Any) -> Barrier:
 
 
 def _as_bits(word: Any) -> int:
-    if isinstance(word, bytes | bytearray | memoryview):
-        if len(bytes(word)) != _BITS // 8:
-            raise ValueError(f"an mbarrier is 8 bytes, not {len(bytes(word))}")
-        return int.from_bytes(word, "little")
+    if isinstance(word, bytes | bytearray | memoryview) or getattr(word, "dtype", None) == "uint8":
+        raw = bytes(word)
+        if len(raw) != _BITS // 8:
+            raise ValueError(f"an mbarrier is 8 bytes, not {len(raw)}")
+        return int.from_bytes(raw, "little")
     try:
         bits = operator.index(word)
     except TypeError:
         raise TypeError(f"word={shown(word)} must be the mbarrier's 64 bits: an integer, or 8 bytes") from None
     if not 0 <= bits < 1 << _BITS:
-        raise ValueError(f"word={shown(bits)} has no place in 64 bits; pass it as an unsigned integer")
+        raise ValueError(f"word={shown(bits)} has no place in 64 bits; pass it as an unsigned integer: word % 2**64")
     return bits
 
 
 def encode_barrier(barrier: Barrier) -> int:
-    """The word of which ``decode_barrier`` makes `barrier`; a number too large for its field wraps.
+    """The word of which :func:`decode_barrier` makes `barrier`.
 
+    Parameters
+    ----------
+    barrier : Barrier
+
+    Returns
+    -------
+    int
+        64 bits. A number too large for its field wraps.
+
+    Raises
+    ------
+    TypeError
+        If `barrier` is none.
+
+    Examples
+    --------
     >>> hex(encode_barrier(Barrier(phase=1, pending_count=2, expected_count=2, tx_count=0)))
     '0xfffff000001ffffc'
     """
+    if not isinstance(barrier, Barrier):
+        raise TypeError(f"barrier={shown(barrier)} must be a cuda_tma.Barrier; decode_barrier makes one of a word")
     counts = zip(BARRIER_FIELDS, astuple(barrier), strict=False)
     return sum(field.bits_of(value) for field, value in counts) | barrier.unexplained & _UNEXPLAINED

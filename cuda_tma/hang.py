@@ -188,11 +188,19 @@ class Hang:
         What the box of each of its tensor maps delivers, in bytes, by the parameter's name.
     limits : tuple of str
         What is not known, or could not be done.
+
+    Examples
+    --------
+    >>> full = MbarrierWait("`full`", None, 0, Barrier(phase=0, pending_count=1, expected_count=2, tx_count=0))
+    >>> print(Hang((Waiter(((0, 0, 0),), tuple(range(32)), "gemm.cu:87", full),), "gemm"))
+    no thread of kernel gemm can go on:
+      block (0, 0): warp 0 waits at gemm.cu:87 for `full`, parity 0: 1 of its 2 arrivals is missing
+    probable cause: init() said that 2 arrive in each phase, and 1 did
     """
 
     waiters: tuple[Waiter, ...]
     kernel: str = ""
-    maps: Mapping[str, int] = field(default_factory=dict)
+    maps: Mapping[str, int] = field(default_factory=dict, hash=False)
     limits: tuple[str, ...] = ()
 
     def __str__(self) -> str:

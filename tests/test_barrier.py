@@ -59,6 +59,24 @@ def test_what_is_no_word_of_64_bits(word):
         cuda_tma.decode_barrier(word)
 
 
+def test_bytes_of_an_array_are_a_word():
+    """As a kernel leaves them."""
+    word = encode_barrier(Barrier(1, 2, 3, 64))
+    assert decode_barrier(np.array([word], np.uint64).view(np.uint8)) == Barrier(1, 2, 3, 64)
+    with pytest.raises(ValueError, match="8 bytes, not 4"):
+        decode_barrier(np.zeros(4, np.uint8))
+    with pytest.raises(ValueError, match=r"unsigned integer: word % 2\*\*64"):
+        decode_barrier(np.int64(-1))
+
+
+@pytest.mark.parametrize("barrier", [5, None, (0, 1, 1, 0)])
+def test_what_is_no_barrier(barrier):
+    with pytest.raises(
+        TypeError, match=r"^barrier=.* must be a cuda_tma\.Barrier; decode_barrier makes one of a word$"
+    ):
+        encode_barrier(barrier)
+
+
 @pytest.mark.parametrize("word", [1.5, "1", None])
 def test_what_is_no_word(word):
     with pytest.raises(TypeError, match="must be the mbarrier's 64 bits"):

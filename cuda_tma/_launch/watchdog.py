@@ -133,6 +133,15 @@ def arm_watchdog(kernel: Kernel) -> None:
         If the kernel has no watchdog.
     RuntimeError
         If the driver cannot say where its variables lie (before 12.5).
+
+    Examples
+    --------
+    ::
+
+        macro, folder = ("CUDA_TMA_WATCHDOG_MS", "500"), cuda_tma.include_path()
+        options = cuda_tma.ProgramOptions(std="c++17", define_macro=macro, include_path=folder)
+        compiled = cuda_tma.Program(source, "c++", options).compile("cubin", name_expressions=("gemm",))
+        cuda_tma.arm_watchdog(compiled.get_kernel("gemm"))
     """
     address = _variable_of(kernel)
     if address is None:
