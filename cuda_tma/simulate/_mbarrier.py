@@ -156,9 +156,10 @@ class Mbarriers:
         barrier = self.at(position)
         before = barrier.word
         if not 1 <= count <= barrier.pending:
+            many = f"{count} arrival{'s' * (count > 1)}"
             raise Fault(
                 "barrier-use",
-                f"{count} arrivals at {self.name(position)}, whose phase {barrier.phase} lacks {barrier.pending} of "
+                f"{many} at {self.name(position)}, whose phase {barrier.phase} lacks {barrier.pending} of "
                 f"{barrier.count}: more arrive than mbarrier.init said",
                 related=barrier.related,
             )

@@ -11,6 +11,7 @@ from .._observe import Access
 from .clocks import Clocks, Known
 from .global_shadow import Area, GlobalShadow, Past
 from .ledger import Ledger
+from .locations import Locations
 from .operations import Mark
 from .values import Values, leaves_as_it_is, same_as
 from .words import Words
@@ -32,7 +33,8 @@ class _Units(NamedTuple):
 
 
 class InArrays:
-    """Weak accesses, and operations; threads' atomics, and what is said to be volatile, race with nothing here."""
+    """Weak accesses, and operations. Threads' atomics, and what they write as volatile or relaxed, race with nothing
+    here; what they read so, with weak writes that nobody has released."""
 
     def __init__(self, shadow: GlobalShadow, clocks: Clocks, ledger: Ledger, words: Words, strict: bool):
         self._shadow, self._clocks, self._ledger = shadow, clocks, ledger
@@ -40,18 +42,31 @@ class InArrays:
 
     def by_threads(self, access: Access) -> None:
         """Through the generic proxy."""
-        area = self._shadow.area(int(access.positions[0]))
-        if area is None:
+        if (these := self._these(access)) is None:
             return
-        units = self._shadow.units(area, access.positions, access.size_bytes)
-        who = np.repeat(as_array(access.lanes), units.shape[1])
-        these = _Units(area, units.ravel(), who, who // self._clocks.threads)
+        area, who = these.area, these.who
         if (past := self._past(these, access)) is not None:
             self._after(past, these, access)
         site, columns, epochs = self._ledger.site(access.instruction), who % self._clocks.threads, self._clocks.own(who)
         self._shadow.remember(area, these.units, columns, epochs, site, access.kind, these.slots)
         if access.values is not None:
             self._at_once(these, columns, epochs, access, access.values)
+
+    def by_strong_reads(self, access: Access, locations: Locations) -> None:
+        """Of threads, volatile or relaxed. A weak write must have been released before, by a fence and an atomic, say;
+        that who reads has no fence is as the CUDA C++ Programming Guide does it ("Memory Fence Functions")."""
+        if (these := self._these(access)) is None or (past := self._past(these, access)) is None:
+            return
+        if past.column < self._clocks.threads and past.lives and not locations.gave(past.slot, past.column, past.epoch):
+            self._after(past, these, access)
+
+    def _these(self, access: Access) -> _Units | None:
+        area = self._shadow.area(int(access.positions[0]))
+        if area is None:
+            return None
+        units = self._shadow.units(area, access.positions, access.size_bytes)
+        who = np.repeat(as_array(access.lanes), units.shape[1])
+        return _Units(area, units.ravel(), who, who // self._clocks.threads)
 
     def _past(self, these: _Units, access: Access) -> Past | None:
         known = self._clocks.all_known()

@@ -36,6 +36,10 @@ class Past(NamedTuple):
     which : int
         Which of the present accesses.
     is_ordered : bool
+    epoch : int
+        The value of its column then.
+    lives : bool
+        Whether that cluster is there still.
     """
 
     address: int
@@ -46,6 +50,8 @@ class Past(NamedTuple):
     kind: str
     which: int
     is_ordered: bool
+    epoch: int
+    lives: bool
 
 
 class Area:
@@ -147,15 +153,18 @@ class GlobalShadow:
     def _described(self, area: Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
         stamp, when = int(area.stamps[place, unit]), int(area.whens[place, unit])
         whose = when & (1 << _SLOT_BITS) - 1
+        lives = bool(when >> _SLOT_BITS >= self._clocks.started[whose])
         return Past(
             area.start + unit * self._unit,
             stamp & (1 << _COLUMN_BITS) - 1,
             whose,
-            whose == slot and when >> _SLOT_BITS >= self._clocks.started[slot],
+            whose == slot and lives,
             int(area.sites[place, unit]) >> 1,
             "write" if place == _READERS else "read",
             at,
             ordered,
+            stamp >> _COLUMN_BITS,
+            lives,
         )
 
     def present(self, area: Area, unit: int, slot: int) -> Past:

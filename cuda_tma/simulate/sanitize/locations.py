@@ -64,6 +64,12 @@ class Locations:
                 continue
             self._in_turn(key, some, {*rest}, scope, acquires, releases)
 
+    def gave(self, slot: int, column: int, epoch: int) -> bool:
+        """Whether what a thread of the cluster there did has been released anywhere, to whom it may concern."""
+        key = (slot, int(self._clocks.started[slot]))
+        given = (found.of_clusters.get(key) for found in self._found.values())
+        return any(clock is not None and clock[ORDERED, column] >= epoch for clock in given)
+
     def _in_turn(
         self, key: tuple[str, int], lanes: np.ndarray, giving: set[int], scope: int, acquires: bool, releases: bool
     ) -> None:

@@ -75,6 +75,10 @@ _STORED = (
     "wait_group_read<0>() (cp.async.bulk.wait_group.read) by the thread that issued the copy, and a barrier that tells "
     "the others, before the bytes are written"
 )
+_WRITTEN = (
+    "between the writes and the asynchronous operation first fence.proxy.async (fence_proxy_async()) by each thread "
+    "that wrote, then a barrier, __syncthreads() say, of these threads and the one that issues it"
+)
 _RELEASED = (
     "arrive, after the last read, on an mbarrier that the producer waits for before it loads, or put __syncthreads() "
     "between the reads and the load; if it is this copy that they read, let them wait for its phase first"
@@ -104,5 +108,5 @@ def remedy_of(was: str, now: Instruction, who: object, *, is_own: bool = False, 
     if now.opcode[0] in ("cp", "wgmma"):
         if was == "read":
             return _IN_FLIGHT if is_own else _RELEASED
-        return FENCE_BEFORE_STORE
+        return _WRITTEN
     return _READ_FIRST if was == "read" else _BARRIER

@@ -282,6 +282,8 @@ class Sanitizer:
         strong = self._in_shared.strength(access.instruction) == STRONG
         if access.actor is None and (strong or access.kind == "atomic"):
             self._locations.sync("global", access.lanes, access.positions, access.instruction)
+            if access.kind == "read":
+                self._in_arrays.by_strong_reads(access, self._locations)
         elif access.actor is None:
             self._in_arrays.by_threads(access)
         elif not strong:

@@ -158,7 +158,8 @@ class Words:
             return
         where = self._bytes(found)
         if before.opcode[:2] == ("mbarrier", "init"):
-            text = f"{self._who(lane, None)} uses the mbarrier {where}, and nothing orders that after its mbarrier.init"
+            name = self._mbarrier(int(found.units[0]) * self._unit_bytes)
+            text = f"{self._who(lane, None)} uses the mbarrier {name}, and nothing orders that after its mbarrier.init"
             remedy = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
         elif now.opcode[:2] == ("mbarrier", "init"):
             text = f"mbarrier.init of {where}, which others may still use: nothing orders it after them"
@@ -368,10 +369,10 @@ class Words:
         """``bytes 128 to 255 of `tile` ``."""
         size = self._unit_bytes
         pitch = self._machine.memory.shared_pitch
-        first, last = int(found.units.min()) * size, (int(found.units.max()) + 1) * size - 1
-        cta, start = divmod(first, pitch)
-        if last // pitch != cta:
-            last = (cta + 1) * pitch - 1
+        ctas = found.units * size // pitch
+        here = found.units[ctas == ctas[0]]  # of what several CTAs do in one step, the first's part
+        first, last = int(here.min()) * size, (int(here.max()) + 1) * size - 1
+        start = first % pitch
         name = self._machine.program.shared_name(start)
         return f"{last - first + 1} bytes at {name}" if name.startswith("`") else f"{last - first + 1} bytes {name}"
 

@@ -1,0 +1,84 @@
+"""What one block leaves for the last one: fenced as the CUDA C++ Programming Guide does it, and not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+
+SOURCE = r"""
+__device__ void arrive_at(unsigned* count) {
+    asm volatile("red.release.gpu.add.u32 [%0], 1;" :: "l"(count) : "memory");
+}
+
+extern "C" __global__ void last_block(const float* in, float* partial, float* out, unsigned* count) {
+    __shared__ float sums[64];
+    __shared__ bool is_last;
+    sums[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
+    __syncthreads();
+    for (int step = 32; step > 0; step /= 2) {
+        if (threadIdx.x < step) sums[threadIdx.x] += sums[threadIdx.x + step];
+#if FAULT != 3
+        __syncthreads();
+#endif
+    }
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = sums[0];  // WRITE
+#if FAULT == 0 || FAULT == 3
+        __threadfence();
+#elif FAULT == 2
+        __threadfence_block();
+#endif
+        is_last = atomicAdd(count, 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!is_last || threadIdx.x) return;
+    float sum = 0;
+    for (int i = 0; i < gridDim.x; ++i) sum += static_cast<volatile float*>(partial)[i];  // READ
+    *out = sum;
+}
+
+extern "C" __global__ void released(const float* in, float* partial, float* out, unsigned* count) {
+    partial[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+    if (FAULT) return;
+    __syncthreads();
+    if (threadIdx.x == 0) arrive_at(count);
+    if (blockIdx.x || threadIdx.x) return;
+    while (*static_cast<volatile unsigned*>(count) != gridDim.x) {}
+    *out = static_cast<volatile float*>(partial)[gridDim.x * blockDim.x - 1];
+}
+"""
+
+
+def launched(name: str, fault: int) -> tuple[simulate.Report, float]:
+    gpu = simulate.Device(schedules=2)
+    kernel = gpu.compile(SOURCE, name, defines={"FAULT": fault})
+    given, partial, out = np.ones(320, np.float32), np.zeros(320, np.float32), np.zeros(1, np.float32)
+    report = gpu.launch(simulate.Config(5, 64), kernel, given, partial, out, np.zeros(1, np.uint32))
+    return report, out[0]
+
+
+def line_of(text: str) -> int:
+    return SOURCE[: SOURCE.index(text)].count("\n") + 1
+
+
+@pytest.mark.parametrize(("name", "expected"), [("last_block", 320), ("released", 1)])
+def test_what_is_released_may_be_read_as_volatile(name, expected):
+    report, out = launched(name, 0)
+    assert (report.findings, out) == ((), expected)
+
+
+@pytest.mark.parametrize("fault", [1, 2])
+def test_a_fence_that_is_missing_or_of_the_block_alone(fault):
+    report, _ = launched("last_block", fault)
+    (finding,) = report.findings
+    assert (finding.kind, finding.severity) == ("race", "error")
+    assert (finding.source[-1].line, finding.other[-1].line) == (line_of("// READ"), line_of("// WRITE"))
+    assert "__threadfence() and an atomic" in finding.remedy
+
+
+def test_bytes_are_those_of_one_block():
+    report, _ = launched("last_block", 3)
+    (finding,) = report.findings
+    assert finding.message.startswith("thread 0 (warp 0) reads 64 bytes at `sums` + 64 bytes while thread 16 (warp 0)")
