@@ -48,6 +48,27 @@ extern "C" __global__ void released(const float* in, float* partial, float* out,
     while (*static_cast<volatile unsigned*>(count) != gridDim.x) {}
     *out = static_cast<volatile float*>(partial)[gridDim.x * blockDim.x - 1];
 }
+
+extern "C" __global__ void all_fence(const float* in, float* partial, float* out, unsigned* count) {
+    __shared__ bool is_last;
+    if (threadIdx.x >= 32) for (int i = 0; i < 20; ++i) partial[blockIdx.x * blockDim.x + threadIdx.x] = in[i] + i;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicAdd(count, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+    if (threadIdx.x == 0) *out = partial[33] + partial[gridDim.x * blockDim.x - 1];
+}
+
+extern "C" __global__ void locked(const float* in, float* partial, float* out, unsigned* mutex) {
+    if (threadIdx.x) return;
+    while (atomicCAS(mutex, 0u, 1u) != 0u) {}
+    if (FAULT != 1) __threadfence();
+    *out += 1;  // UPDATE
+    if (FAULT != 2) __threadfence();
+    atomicExch(mutex, 0u);
+}
 """
 
 
@@ -63,8 +84,8 @@ def line_of(text: str) -> int:
     return SOURCE[: SOURCE.index(text)].count("\n") + 1
 
 
-@pytest.mark.parametrize(("name", "expected"), [("last_block", 320), ("released", 1)])
-def test_what_is_released_may_be_read_as_volatile(name, expected):
+@pytest.mark.parametrize(("name", "expected"), [("last_block", 320), ("released", 1), ("all_fence", 40), ("locked", 5)])
+def test_what_is_released_may_be_read(name, expected):
     report, out = launched(name, 0)
     assert (report.findings, out) == ((), expected)
 
@@ -76,6 +97,12 @@ def test_a_fence_that_is_missing_or_of_the_block_alone(fault):
     assert (finding.kind, finding.severity) == ("race", "error")
     assert (finding.source[-1].line, finding.other[-1].line) == (line_of("// READ"), line_of("// WRITE"))
     assert "__threadfence() and an atomic" in finding.remedy
+
+
+@pytest.mark.parametrize("fault", [1, 2])
+def test_a_lock_without_the_fence_after_it_or_before_its_release(fault):
+    report, _ = launched("locked", fault)
+    assert {(each.kind, each.source[-1].line) for each in report.findings} == {("race", line_of("// UPDATE"))}
 
 
 def test_bytes_are_those_of_one_block():

@@ -98,6 +98,7 @@ class Clocks:
         self._touched = np.zeros(geometry.lanes, bool)  # who has been so since its cluster began
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self._published: dict[int, list[np.ndarray]] = {}  # by lane: what it knew at its last fence of each scope
+        self._fenced_at = [0] * self.slots  # when a thread there executed the last fence for the GPU
         self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: what it knows from its next fence on
         self._together: dict[tuple[int, int], np.ndarray] = {}  # `known_to`, until any clock changes
 
@@ -198,12 +199,19 @@ class Clocks:
             known = self._union(np.array([lane]))
             before = self._published.get(lane) or [self.nothing()] * (GPU + 1)
             self._published[lane] = [known] * (scope + 1) + before[scope + 1 :]
+            if scope >= GPU:
+                self._fenced_at[self.slot_of(lane)] = self.now
         self.tick(lanes)
 
     def published(self, lanes: Lanes, scope: int = CLUSTER) -> np.ndarray:
         """What some lanes give to a scope by a relaxed operation: what they knew at their last fences of it."""
         known = [self._published[lane][scope] for lane in as_array(lanes).tolist() if lane in self._published]
         return np.maximum.reduce([*map(self.fitting, known)]) if known else self.nothing()
+
+    def published_until(self, slot: int) -> int:
+        """When a cluster's threads executed the last fence that gives other clusters what precedes it: each has one, as
+        a rule, before they meet at a barrier, and one of them tells the others."""
+        return self._fenced_at[slot]
 
     def publishing(self, lanes: Lanes) -> list[int]:
         """Those of some lanes that have executed a fence."""

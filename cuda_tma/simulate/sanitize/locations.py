@@ -66,8 +66,8 @@ class Locations:
 
     def gave(self, slot: int, column: int, epoch: int) -> bool:
         """Whether what a thread of the cluster there did has been released anywhere, to whom it may concern."""
-        key = (slot, int(self._clocks.started[slot]))
-        given = (found.of_clusters.get(key) for found in self._found.values())
+        started = int(self._clocks.started[slot])
+        given = (_since(started, found.of_clusters.get(slot)) for found in self._found.values())
         return any(clock is not None and clock[ORDERED, column] >= epoch for clock in given)
 
     def _in_turn(
@@ -108,7 +108,7 @@ class Locations:
     def _release(self, key: tuple[str, int], lane: int, scope: int, strong: bool) -> None:
         clocks, lanes = self._clocks, slice(lane, lane + 1)
         slot = clocks.slot_of(lane)
-        now, started = clocks.now, int(clocks.started[slot])
+        started = int(clocks.started[slot])
         gives = [clocks.released(lanes)] * (GPU + 1) if strong else [clocks.published(lanes, s) for s in range(GPU + 1)]
         if not gives[CTA].any():
             return
@@ -125,7 +125,8 @@ class Locations:
         np.maximum(found.known, known, out=found.known)
         if found.at[ORDERED, slot] < started:  # a cluster that was here before
             np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
-        found.at[:, slot] = now
+        until = clocks.now if strong else clocks.published_until(slot)
+        found.at[:, slot] = np.maximum(found.at[:, slot], until)
         found.at[FENCED, slot] = known[FENCED, slot]
 
     def _keep(self, of: dict[int, tuple[int, np.ndarray]], place: int, started: int, clock: np.ndarray) -> None:
