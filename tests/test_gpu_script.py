@@ -12,7 +12,7 @@ PYTHON = """#!/bin/sh
 echo "$*" >>"$LOG"
 case "$*" in
 *pip*) ;;
-*pytest*) echo "7 passed in 1s" ;;
+*pytest*) echo "7 passed in 1s"; case "$CUDA_TMA_RESULTS" in *.json) echo >"$CUDA_TMA_RESULTS" ;; esac ;;
 *gemm.py*) echo "AssertionError: off by 3"; exit 1 ;;
 *) echo "ok: 5 cases" ;;
 esac
@@ -59,8 +59,12 @@ def script(tmp_path):
 def test_stages_are_chosen(script):
     status, commands, added = script(CUDA_TMA_STAGES="tests bench", CUDA_TMA_BENCH="kernels --runs 5")
     assert (status, added) == (0, [])
-    assert commands[0] == "-m pytest tests/gpu -p no:cacheprovider -k one"
-    assert commands[1].startswith("-m benchmarks kernels --runs 5 --output ") and len(commands) == 2
+    *parts, written, timed = commands
+    assert all(part.startswith("-m pytest tests/gpu/test_") and "-k one" in part for part in parts)
+    files = [word for part in parts for word in part.split() if word.startswith("tests/gpu/")]
+    assert sorted(files) == sorted(f"tests/gpu/{path.name}" for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
+    assert len(parts) == 4 == written.count(".json") and written.startswith("-m tests.gpu.results write ")
+    assert timed.startswith("-m benchmarks kernels --runs 5 --output ")
 
 
 def test_the_sanitizer_runs_over_tests_and_examples(script):

@@ -135,7 +135,11 @@ def _grouped_gemm() -> Iterator[Mutation]:
 
 
 def _attention() -> Iterator[Mutation]:
-    yield Mutation("attention", (("TYPE = BFLOAT16", "TYPE = FLOAT16"),))
+    half = ("TYPE = BFLOAT16", "TYPE = FLOAT16")
+    yield Mutation("attention", (half,))
+    for rows in (64, 96):
+        fewer = ("d == 256 ? 80 : 128", f"d == 256 ? 80 : {rows}")
+        yield from (Mutation("attention", changes) for changes in ((fewer,), (half, fewer)))
 
 
 _OF_EXAMPLES = (
