@@ -343,7 +343,7 @@ class Attention:
         memory = [torch.tensor(values, dtype=torch.int32, device="cuda") for values in (tasks, [0])]
         problem = np.zeros((), PROBLEM)
         problem[()] = q.shape[2], k.shape[2], q.shape[1], q.shape[1] // k.shape[1], scale or q.shape[3] ** -0.5
-        config = LaunchConfig(grid=ctas, cluster=1, block=self.tiling.threads)  # TaskList: clusters
+        config = LaunchConfig(grid=ctas, cluster=1, block=self.tiling.threads)
         prepared = cuda_tma.prepare(self.kernel, config, q, k, v, output, lse, *memory, len(tasks), problem[()])
         return partial(prepared, self.device.default_stream)
 

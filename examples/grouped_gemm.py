@@ -115,12 +115,8 @@ __device__ void multiply(Shared& shared, const Task& tile, const Map& map, int s
                 wgmma(sums, k_major(from[group], 0, k), k_major(tokens, 0, k));
         }
     };
-    bool is_acquired = threadIdx.x % 128 > 0;
-    accumulate<CTAS>(sums, shared.ring, at, stages_of(Boxes, steps), multiply_stage, [&] {
-        if (!is_acquired) fence_tensor_map_acquire(map);   // as in produce(), by the thread that stores
-        is_acquired = true;
-        out.store_next();
-    });
+    accumulate<CTAS>(sums, shared.ring, at, stages_of(Boxes, steps), multiply_stage, [&] { out.store_next(); });
+    if (threadIdx.x % 128 == 0) fence_tensor_map_acquire(map);   // as in produce(), by the thread that stores
     const int row = tile.first_row + 64 * (CONSUMERS * int(cluster_cta_rank()) + group);
     out.take(sums, map, Coordinates{row, tile.first_token});
 }

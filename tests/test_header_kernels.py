@@ -163,7 +163,7 @@ TASKS = """
 struct alignas(16) Task { int number, is_last, unused[2]; };
 extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, int* seen) {
     __shared__ TaskList<Task> list;
-    if (threadIdx.x == 0) list.init(2 * 33);
+    if (threadIdx.x == 0) list.init(cluster_cta_count() * 33);
     __syncwarp();
     cluster_sync();
     Stage<2> turn;
@@ -179,18 +179,19 @@ extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, 
 """
 
 
+@pytest.mark.parametrize("ctas", [1, 2])
 @pytest.mark.parametrize("count", [0, 1, 9])
-def test_each_task_is_drawn_once(gpu, count):
+def test_each_task_is_drawn_once(gpu, count, ctas):
     """By one cluster, whose CTAs are told the same, and so again in the next launch."""
     given = np.zeros((count + 2, 4), np.int32)  # two clusters, and a last task for each
     given[:, 0], given[count:, 1] = np.arange(count + 2), 1
     drawn, kernel = np.zeros(1, np.int32), gpu.compile(USING + TASKS, "tasks")
     for seed in range(3):
-        seen = np.full((4, 33, len(given)), -1, np.int32)
-        launched(gpu, Config(2, 64, 2), kernel, given, drawn, len(given), seen, seed=seed)
+        seen = np.full((2 * ctas, 33, len(given)), -1, np.int32)
+        launched(gpu, Config(2, 64, ctas), kernel, given, drawn, len(given), seen, seed=seed)
         assert drawn[0] == 0
-        assert (seen == seen[::2, :1].repeat(2, axis=0)).all()
-        numbers = [number for cluster in seen[::2, 0] for number in cluster[cluster >= 0]]
+        assert (seen == seen[::ctas, :1].repeat(ctas, axis=0)).all()
+        numbers = [number for cluster in seen[::ctas, 0] for number in cluster[cluster >= 0]]
         assert sorted(numbers) == list(range(count))
 
 

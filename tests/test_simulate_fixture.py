@@ -44,7 +44,8 @@ def run(pytester):
         pytester.makeini(f"[pytest]\n{ini}")
         pytester.makepyfile(TEST + tests)
         start = pytester.runpytest_subprocess if "-n" in options else pytester.runpytest_inprocess
-        return start("-p", "no:cacheprovider", *options)
+        # In one process the fixture may have been imported before, by another test.
+        return start("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning", *options)
 
     return run
 

@@ -54,11 +54,17 @@ struct TaskList {
     __device__ void init(unsigned readers) { turns.init(readers); }
 
     __device__ Task draw(Stage<Turns>& turn, const Task* list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
-        turns.full[turn.index].arrive_expect_tx(sizeof(Task));   // it may come before: the count is then below zero
+        const unsigned ctas = cluster_cta_count();
+        Barrier& full = turns.full[turn.index];
+        if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // it may come before: the count is then below zero
         if (cluster_cta_rank() == 0) {
             const Task task = list[atomicInc(drawn, count - 1)];
             turns.empty[turn.index].wait_cluster(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));   // all read it
-            for (unsigned rank = 0; rank < cluster_cta_count(); ++rank) tell(turn.index, rank, task);
+            if (ctas == 1) {   // st.async is for two CTAs or more, says compute-sanitizer
+                tasks[turn.index] = task;
+                full.arrive();
+            }
+            for (unsigned rank = 0; ctas > 1 && rank < ctas; ++rank) tell(turn.index, rank, task);
         }
         return next(turn CUDA_TMA_HERE);
     }
