@@ -118,7 +118,10 @@ def keep_alive(graph: Any, *objects: object) -> None:
 
     Notes
     -----
-    What is let go of is freed by Python's main thread, when it next runs Python: the driver's own may not.
+    What is let go of is freed by Python's main thread, when it next runs Python, some time after the graph ended: the
+    driver lets go on a thread of its own, which may not. Up to Python 3.12 the main thread notices only after it has
+    let the GIL go, as launches, synchronisation, sleeping and I/O do (CPython issue 95820; observed: driver 580, Python
+    3.12: a loop that did none of these kept a tensor for 10 s). The next :func:`keep_alive` frees it in any case.
 
     Examples
     --------
@@ -210,7 +213,8 @@ def arguments_of(node: KernelNode | int, kernel: Kernel | None = None) -> tuple[
     Raises
     ------
     ValueError
-        If the node is of another kernel, or does not say of which.
+        If the node is of another kernel, does not say of which, or the driver shows its arguments neither by pointers
+        nor as a block.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class FakeGraphs:
 
     captures: dict = field(default_factory=dict)  # stream: the graph that it captures
     nodes: dict = field(default_factory=dict)  # handle: Node
-    shows_pointers: bool = True  # whether a node's arguments are shown by pointers, or as one block
+    shows: str = "pointers"  # what shows a node's arguments: or one block, its "address" or "size" first; else nothing
     user_objects: dict = field(default_factory=dict)  # handle: (what is called with which pointer at its end)
     kept: list = field(default_factory=list)  # (graph, user object)
 
@@ -112,12 +112,14 @@ class FakeGraphs:
             ctypes.memmove(ctypes.addressof(block) + at, value, len(value))
         pointers = (u64 * (len(values) + 1))(*[ctypes.addressof(block) + at for at in offsets(sizes)])
         size = u64(len(block))
-        extra = (u64 * 5)(1, ctypes.addressof(block), 2, ctypes.addressof(size), 0)
+        address, of_size = (1, ctypes.addressof(block)), (2, ctypes.addressof(size))
+        names = {"address": address + of_size, "size": of_size + address, "unknown": (7, 0)}
+        extra = (u64 * 5)(*names.get(self.shows, ()))
         self._shown = block, pointers, size, extra
         found.kernel, found.context = own.kernel, own.context
-        if self.shows_pointers:
+        if self.shows == "pointers":
             found.kernel_params = ctypes.addressof(pointers)
-        else:
+        elif self.shows in names:
             found.extra = ctypes.addressof(extra)
         return 0
 
@@ -157,9 +159,16 @@ class FakeGraphs:
         self.kept.append((graph, user_object))
         return 0
 
-    def destroy_graph(self, graph):
+    def destroy_graph(self, graph, call=lambda destroy, value: destroy(value)):
         """What cuGraphDestroy does, which the package does not call: user objects are let go of."""
         for each, user_object in [*self.kept]:
             if each == graph:
                 self.kept.remove((each, user_object))
-                self.cuUserObjectRelease(user_object, 1)
+                call(*self.user_objects.pop(user_object))
+
+
+def call_on_a_native_thread(function, value):
+    """As the driver calls a user object's destructor: by a thread unknown to Python, while the caller has the GIL."""
+    library, thread = ctypes.PyDLL(None), u64()
+    assert library.pthread_create(ctypes.byref(thread), None, function, pointer(value)) == 0
+    assert library.pthread_join(thread, None) == 0

@@ -2,7 +2,9 @@
 
 import gc
 import struct
+import sys
 import threading
+import time
 import weakref
 
 import pytest
@@ -11,6 +13,7 @@ from cuda import core
 import cuda_tma
 from cuda_tma import TensorMapError, graph
 
+from .fake_graphs import call_on_a_native_thread
 from .launching import ForeignStream
 from .typed_kernels import TILE, kernel, made, stream  # noqa: F401
 
@@ -221,9 +224,9 @@ def test_handles_are_taken_too(driver, definition, prepared):
 # ---- reading ----
 
 
-@pytest.mark.parametrize("shows_pointers", [True, False], ids=["pointers", "block"])
-def test_arguments_are_read_back(driver, definition, kernel, device_tensor, shows_pointers):  # noqa: F811
-    driver.shows_pointers = shows_pointers
+@pytest.mark.parametrize("shows", ["pointers", "address", "size"])
+def test_arguments_are_read_back(driver, definition, kernel, device_tensor, shows):  # noqa: F811
+    driver.shows = shows
     tensor = device_tensor((64, 128))
     taken = kernel(TILE, "Pf", "i", "f", "b", "3Two", sizes=(128, 8, 4, 4, 1, 12))
     given = cuda_tma.prepare(taken, CONFIG, tensor, 1 << 40, -7, 0.5, True, struct_of(b"twelve bytes"))
@@ -263,6 +266,19 @@ def test_another_kernels_arguments_are_not_read(definition, prepared, kernel):  
         graph.arguments_of(node, kernel("i", sizes=(4,)))
 
 
+@pytest.mark.parametrize(
+    "shows, message",
+    [("nothing", "both kernelParams and extra are NULL in"), ("unknown", "extra begins with the unknown name 0x7 in")],
+)
+def test_arguments_that_are_not_shown(driver, definition, prepared, shows, message):
+    driver.shows = shows
+    node = graph.add_kernel_node(definition, prepared)
+    with pytest.raises(
+        ValueError, match=f"^the driver does not show the arguments of this node of kernel .*: {message}"
+    ):
+        graph.arguments_of(node)
+
+
 # ---- keeping alive ----
 
 
@@ -287,6 +303,22 @@ def test_a_definition_keeps_objects_until_it_ends(driver, definition):
     thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))  # as the driver's own
     thread.start()
     thread.join()
+    dropped()
+    assert gone() is None and driver.user_objects == {}
+
+
+def test_what_is_let_go_of_waits_for_the_gil(driver, definition):
+    """Up to CPython 3.12 a native thread's request is seen when the main thread next takes the GIL."""
+    thing = Thing()
+    gone = weakref.ref(thing)
+    graph.keep_alive(definition, thing)
+    del thing
+    driver.destroy_graph(0x6000, call_on_a_native_thread)
+    for _ in range(1000):
+        pass
+    if sys.version_info >= (3, 13):
+        assert gone() is None
+    time.sleep(0)  # lets the GIL go
     dropped()
     assert gone() is None and driver.user_objects == {}
 

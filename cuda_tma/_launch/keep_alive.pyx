@@ -1,7 +1,8 @@
 """What a graph keeps alive: a CUDA user object, which all graphs that are made of it share, and their launches.
 
 The driver lets go of one on a thread of its own, which may call neither CUDA nor Python (CUDA programming guide, "CUDA
-User Objects"). So it is only noted there, and Python's main thread is asked to do the rest.
+User Objects"). So it is only noted there, and Python's main thread is asked to do the rest. Up to CPython 3.12 that
+sees a native thread's request when it next takes the GIL (CPython issue 95820), and not between any two bytecodes.
 """
 
 from libc.stdint cimport uint64_t, uintptr_t

@@ -18,6 +18,7 @@ from .._read.context cimport enter_context
 from .._read.index cimport checked_index
 from .._read.property cimport Property, own_property, read_property
 from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor
+from .call cimport BUFFER_POINTER, BUFFER_SIZE
 from .contexts cimport require_contexts_in
 from .launch_config cimport Configuration
 from .prepared cimport Arguments, PreparedLaunch, map_of
@@ -32,7 +33,6 @@ from ..rules import graphs
 
 cdef enum:
     PROGRAMMATIC_STREAM_SERIALIZATION = 6  # a CUlaunchAttributeID that is of streams alone
-    BUFFER_POINTER = 1                     # CU_LAUNCH_PARAM_BUFFER_POINTER
 
 
 cdef class NodeParameters:
@@ -367,9 +367,10 @@ cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
     if native.kernel_params == NULL:
         if signature.count == 0:
             return ()
-        if native.extra == NULL or <uintptr_t>native.extra[0] != BUFFER_POINTER:
-            raise graphs.hidden_arguments(signature.name)
-        block = <const char*>native.extra[1]
+        block = _block_of(native.extra)
+        if block == NULL:
+            raise graphs.hidden_arguments(
+                signature.name, None if native.extra == NULL else <uintptr_t>native.extra[0])
     for index in range(signature.count):
         parameter = &signature.parameters[index]
         if block != NULL:
@@ -377,3 +378,15 @@ cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
         else:
             found.append((<const char*>native.kernel_params[index])[:parameter.size])
     return tuple(found)
+
+
+cdef const char* _block_of(void** extra) noexcept:
+    """The block of arguments that `extra` has, or NULL.
+
+    Names, each followed by its value, in any order (CUDA driver API, cuLaunchKernel).
+    """
+    if extra != NULL and <uintptr_t>extra[0] == BUFFER_SIZE:
+        extra += 2
+    if extra == NULL or <uintptr_t>extra[0] != BUFFER_POINTER:
+        return NULL
+    return <const char*>extra[1]

@@ -86,9 +86,13 @@ def other_kernel(kernel: str) -> ValueError:
     return ValueError(f"the node is of another kernel than {kernel}")
 
 
-def hidden_arguments(kernel: str) -> ValueError:
-    """Neither pointers nor a block."""
-    return ValueError(f"the driver does not show the arguments of this node of kernel {kernel}")
+def hidden_arguments(kernel: str, name: int | None) -> ValueError:
+    """Neither pointers nor a block: `name` is what the driver's `extra` begins with."""
+    shown = "both kernelParams and extra are NULL" if name is None else f"extra begins with the unknown name {name:#x}"
+    return ValueError(
+        f"the driver does not show the arguments of this node of kernel {kernel}: {shown} in what "
+        "cuGraphKernelNodeGetParams gives; keep the prepared launch instead, which has them"
+    )
 
 
 def captures_nothing(given: object) -> ValueError:
