@@ -4,11 +4,16 @@ Each thread has tensors and a stream of its own, and all share what the package 
 prepared launches. Ends with 1 if a tile was wrong, a thread failed, or memory grew:
 
     python tools/stress_threads.py --minutes 8
+
+Memory is shown ten times on the way, and then of each kind of work alone, beside works of torch and cuda.core in which
+the package has no part: what grows there, too, is not the package's.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import random
 import resource
 import sys
@@ -16,6 +21,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from cuda import core
@@ -48,8 +54,12 @@ extern "C" __global__ void from_memory(const TiledMap<Rows>* maps, int index, fl
     fence_tensor_map_acquire(maps[index]);
     load_rows(maps[index], out, row);
 }
+extern "C" __global__ void nothing() {}
 """
+WORKS = ("create", "replace", "launch_tensor", "prepare", "capture", "upload")
+OTHERS_WORKS = ("torch_alone", "core_buffer_alone", "core_graph_alone")  # without the package, to compare memory with
 MOST_GROWTH_MB = 48  # of the process and of the device, after a fifth of the time
+LIBC = ctypes.CDLL(None)
 
 
 class Shared:
@@ -58,7 +68,8 @@ class Shared:
     def __init__(self) -> None:
         self.device = cuda_tma.Device(0)
         self.device.set_current()
-        self.typed, self.from_memory = (cuda_tma.compile(SOURCE, name) for name in ("typed", "from_memory"))
+        names = "typed", "from_memory", "nothing"
+        self.typed, self.from_memory, self.nothing = (cuda_tma.compile(SOURCE, name) for name in names)
         self.config = core.LaunchConfig(grid=1, block=64)
         self.options = cuda_tma.TensorMapOptions((TILE_ROWS, COLUMNS))
 
@@ -77,18 +88,17 @@ class Worker:
             self.out = torch.zeros(TILE_ROWS, COLUMNS, device="cuda")
         self.stream.sync()
 
-    def run(self, until: float) -> None:
+    def run(self, until: float, works: tuple[str, ...]) -> None:
         self.shared.device.set_current()
-        works = (self.create, self.replace, self.launch_tensor, self.prepare, self.capture, self.upload)
         with torch.cuda.stream(self.torch_stream):
             while time.monotonic() < until:
-                work = self.random.choice(works)
+                name = self.random.choice(works)
                 try:
-                    work()
+                    getattr(self, name)()
                 except Exception as error:
-                    self.wrong.append(f"{work.__name__}: {type(error).__name__}: {error}")
+                    self.wrong.append(f"{name}: {type(error).__name__}: {error}")
                     return
-                self.done[work.__name__] += 1
+                self.done[name] += 1
 
     def pick(self) -> tuple[torch.Tensor, int]:
         return self.random.choice(self.tensors), self.random.randrange(0, ROWS - TILE_ROWS + 1)
@@ -154,51 +164,106 @@ class Worker:
         self.check("upload", self.tensors[index], row)
         buffer.close(self.stream)
 
+    def torch_alone(self) -> None:
+        tensor, row = self.pick()
+        self.out.copy_(tensor[row : row + TILE_ROWS])
+        self.check("torch_alone", tensor, row)
 
-def memory_mb() -> tuple[int, int]:
-    """Of this process, and of the device."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    free, total = torch.cuda.mem_get_info()
-    return pages * resource.getpagesize() >> 20, (total - free) >> 20
+    def core_buffer_alone(self) -> None:
+        self.shared.device.memory_resource.allocate(128 * len(self.tensors), stream=self.stream).close(self.stream)
+        self.stream.sync()
+
+    def core_graph_alone(self) -> None:
+        builder = self.shared.device.create_graph_builder().begin_building()
+        core.launch(builder, self.shared.config, self.shared.nothing)
+        graph = builder.end_building().complete()
+        (_,) = builder.graph_definition.nodes()
+        graph.launch(self.stream)
+        self.stream.sync()
+        graph.close()
+        builder.close()
+
+
+class Memory(NamedTuple):
+    """What is in use. What the process has and does not use goes back to the system first, so that this is growth."""
+
+    process_kb: int
+    trimmed_kb: int  # the process, after that
+    python_blocks: int
+    device_mb: int
+
+    @classmethod
+    def now(cls) -> Memory:
+        process_kb = resident_kb()
+        gc.collect()
+        LIBC.malloc_trim(0)
+        free, total = torch.cuda.mem_get_info()
+        return cls(process_kb, resident_kb(), sys.getallocatedblocks(), (total - free) >> 20)
+
+
+def resident_kb() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() >> 10
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=8)
+    parser.add_argument("--minutes", type=float, default=8, help="of all kinds of work at once")
+    parser.add_argument("--alone", type=float, default=5, metavar="SECONDS", help="then, of each kind; 0 for none")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args(arguments)
     shared = Shared()
     workers = [Worker(shared, chosen.seed * 1000 + index) for index in range(chosen.threads)]
-    start = time.monotonic()
-    threads = [threading.Thread(target=worker.run, args=(start + 60 * chosen.minutes,)) for worker in workers]
+    grew = report(60 * chosen.minutes, workers, spend(60 * chosen.minutes, workers, WORKS))
+    if chosen.alone:
+        for work in (*OTHERS_WORKS, *WORKS):
+            report_alone(work, workers, chosen.alone)
+    wrong = [f"thread {index}: {what}" for index, worker in enumerate(workers) for what in worker.wrong]
+    print("\n".join(wrong[:20]) or "no wrong tile")
+    return 1 if wrong or grew else 0
+
+
+def spend(seconds: float, workers: list[Worker], works: tuple[str, ...], parts: int = 10) -> list[Memory]:
+    """Have all threads do these works; memory after each part of the time, and the last when all have ended."""
+    start, samples = time.monotonic(), []
+    threads = [threading.Thread(target=worker.run, args=(start + seconds, works)) for worker in workers]
     for thread in threads:
         thread.start()
-    return report(workers, watch(threads, start, chosen.minutes), time.monotonic() - start)
-
-
-def watch(threads: list[threading.Thread], start: float, minutes: float) -> list[tuple[int, int]]:
-    """Memory after each twentieth of the time."""
-    samples = []
-    for part in range(1, 21):
-        while time.monotonic() < start + 3 * minutes * part and any(thread.is_alive() for thread in threads):
+    for part in range(1, parts + 1):
+        while time.monotonic() < start + seconds * part / parts and any(thread.is_alive() for thread in threads):
             time.sleep(0.2)  # this thread runs what graphs let go of
-        samples.append(memory_mb())
-    for thread in threads:
-        thread.join()
+        if part == parts:
+            for thread in threads:
+                thread.join()
+        samples.append(Memory.now())
     return samples
 
 
-def report(workers: list[Worker], samples: list[tuple[int, int]], seconds: float) -> int:
+def report(seconds: float, workers: list[Worker], samples: list[Memory]) -> bool:
+    """Whether memory grew too much."""
     done = sum((worker.done for worker in workers), Counter())
-    wrong = [f"thread {index}: {what}" for index, worker in enumerate(workers) for what in worker.wrong]
-    settled, last = samples[3], samples[-1]
-    growth = [after - before for before, after in zip(settled, last, strict=True)]
     print(f"{len(workers)} threads, {seconds:.0f} s, Python {sys.version.split()[0]}: {sum(done.values())} works")
     print(", ".join(f"{name} {count}" for name, count in sorted(done.items())))
-    print(f"process {settled[0]} to {last[0]} MB, device {settled[1]} to {last[1]} MB, from a fifth of the time on")
-    print("\n".join(wrong[:20]) or "no wrong tile")
-    return 1 if wrong or max(growth) > MOST_GROWTH_MB else 0
+    for part, each in enumerate(samples, 1):
+        print(f"{part:2}/{len(samples)}: process {each.process_kb} KB, trimmed {each.trimmed_kb} KB, "
+              f"{each.python_blocks} blocks of Python's, device {each.device_mb} MB")  # fmt: skip
+    settled, last = samples[len(samples) // 5 - 1], samples[-1]
+    settled_mb, last_mb = settled.trimmed_kb >> 10, last.trimmed_kb >> 10
+    print(f"process {settled_mb} to {last_mb} MB, device {settled.device_mb} to {last.device_mb} MB, "
+          "from a fifth of the time on", flush=True)  # fmt: skip
+    return max(last_mb - settled_mb, last.device_mb - settled.device_mb) > MOST_GROWTH_MB
+
+
+def report_alone(work: str, workers: list[Worker], seconds: float) -> None:
+    """What one kind of work leaves behind, once it has been done for a while."""
+    spend(seconds / 4, workers, (work,), parts=1)
+    before, done = Memory.now(), sum(worker.done[work] for worker in workers)
+    spend(seconds, workers, (work,), parts=1)
+    after = Memory.now()  # without the threads
+    count = sum(worker.done[work] for worker in workers) - done
+    grown_kb, blocks = after.trimmed_kb - before.trimmed_kb, after.python_blocks - before.python_blocks
+    print(f"{work} alone, {count} works: process {grown_kb:+} KB, {1024 * grown_kb / max(count, 1):.1f} bytes a work; "
+          f"{blocks:+} blocks of Python's; device {after.device_mb - before.device_mb:+} MB", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
