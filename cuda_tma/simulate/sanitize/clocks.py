@@ -90,6 +90,7 @@ class Clocks:
         self.threads = geometry.cluster_ctas * geometry.lanes_of_cta
         self.slots = geometry.slots
         self.now, self.started = 1, np.zeros(self.slots, np.int64)
+        self._each = np.arange(self.threads)
         self._first = self.threads + self.slots  # column of what is neither
         self.visible = 2 if scopes else ORDERED
         self.rows = np.zeros((2 + scopes, geometry.lanes, self._first + _SPARE_COLUMNS), np.int32)
@@ -112,11 +113,12 @@ class Clocks:
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
         self.started[slot] = self.now
-        here = np.arange(slot * self.threads, (slot + 1) * self.threads)
-        self.warps[:, here[::WARP] // WARP] = 0
-        self.rows[:, here, here % self.threads] = 0
-        self.rows[:, here[self._touched[here]]] = 0
-        self._touched[here] = self._apart[here] = False
+        first, here = slot * self.threads, slice(slot * self.threads, (slot + 1) * self.threads)
+        self.warps[:, here.start // WARP : here.stop // WARP] = 0
+        self.rows[:, first + self._each, self._each] = 0
+        if self._touched[here].any():
+            self.rows[:, first + np.flatnonzero(self._touched[here])] = 0
+            self._touched[here] = self._apart[here] = False
         for lane in lanes.tolist() if self._published or self._noticed else ():
             self._published.pop(lane, None)
             self._noticed.pop(lane, None)

@@ -188,9 +188,17 @@ class GlobalShadow:
         slot: np.ndarray | int, strong: bool = False,
     ) -> None:  # fmt: skip
         """An access."""
+        where = _side_by_side(units)
         place = _READERS if kind != "read" else site % _READERS
-        area.stamps[place, units] = stamps_of(columns, epochs)
-        area.whens[place, units] = self._clocks.now << _SLOT_BITS | slot
-        area.sites[place, units] = site << 1 | strong
+        area.stamps[place, where] = stamps_of(columns, epochs)
+        area.whens[place, where] = self._clocks.now << _SLOT_BITS | slot
+        area.sites[place, where] = site << 1 | strong
         if kind != "read":
-            area.stamps[:_READERS, units] = 0
+            area.stamps[:_READERS, where] = 0
+
+
+def _side_by_side(units: np.ndarray) -> np.ndarray | slice:
+    """Units as a slice, if they are one, as most are: what is put there then takes a fraction of the time."""
+    if len(units) > 1 and units[-1] - units[0] == len(units) - 1 and bool((np.diff(units) == 1).all()):
+        return slice(int(units[0]), int(units[-1]) + 1)
+    return units
