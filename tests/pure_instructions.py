@@ -132,6 +132,17 @@ def flushed(value: Fraction | float, type_: str) -> Fraction | float:
     return -0.0 if value < 0 else Fraction(0)
 
 
+def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction | float:
+    """As `flushed`, unless it rounds to a normal number, exponents having no end."""
+    least = Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
+    if isinstance(value, float) or not value or abs(value) >= least:
+        return value
+    unit = least / (1 << LAYOUT[type_][1] + 1)
+    rest = (least - abs(value)) / unit  # how far below it, in units of what is below
+    up = rest < 1 if mode == ("rm" if value < 0 else "rp") else mode == "rn" and rest <= Fraction(1, 2)
+    return value if up else flushed(value, type_)
+
+
 def floats_of(type_: str) -> st.SearchStrategy[int]:
     """Bits of a format: any; and few ones in the significand, with exponents that often meet, so that sums tie."""
     exponent_bits, fraction_bits = LAYOUT[type_]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 
@@ -284,18 +284,20 @@ class Mismatch:
     expected: int
     open: bool
     error: str = ""
+    program: Program | None = None  # what gives the same PTX and inputs again
 
     def __str__(self) -> str:
         if self.error:
             return f"{self.text}: {self.error}"
         sources = ", ".join(map(hex, self.sources))
-        return f"{self.text}: of {sources} the GPU makes {self.found:#x}, the simulator {self.expected:#x}"
+        found = f"{self.text}: of {sources} the GPU makes {self.found:#x}, the simulator {self.expected:#x}"
+        return f"{found}, in {self.program}" if self.program else found
 
 
 def mismatches(programs: Sequence[Program], inputs: np.ndarray, outputs: np.ndarray) -> Iterator[Mismatch]:
     """Each step's results against what the table makes of the values that were there before it."""
     for program, given, stored in zip(programs, inputs, outputs, strict=True):
-        yield from _of_program(program, given, stored)
+        yield from (replace(each, program=program) for each in _of_program(program, given, stored))
 
 
 def _of_program(program: Program, given: np.ndarray, stored: np.ndarray) -> Iterator[Mismatch]:

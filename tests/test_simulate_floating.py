@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .pure_instructions import LAYOUT, bits_of, compute, floats_of, flushed, value_of
+from .pure_instructions import LAYOUT, bits_of, compute, floats_of, flushed, flushed_result, value_of
 
 DIRECTIONS = ("rn", "rz", "rm", "rp")
 TYPES = ("f16", "bf16", "f32", "f64")
@@ -74,7 +74,7 @@ def encoded(value, type_, mode="rn", ftz=False, sat=False, relu=False):
     """Bits of a value; None for an f64's NaN, whose bits PTX leaves open."""
     if isnan(value) and type_ == "f64":
         return None
-    bits = bits_of(flushed(value, type_) if ftz else value, type_, mode)
+    bits = bits_of(flushed_result(value, type_, mode) if ftz else value, type_, mode)
     width = sum(LAYOUT[type_])
     if sat:
         one = ((1 << LAYOUT[type_][0] - 1) - 1) << LAYOUT[type_][1]
@@ -153,6 +153,32 @@ def test_flushing_and_saturation(data, kind, flags):
     check(f"add.{spelled} d, a, b", type_, 2, lambda a, b: total(a, b, mode), data, **wanted)
     check(f"mul.{spelled} d, a, b", type_, 2, times, data, **wanted)
     check(f"fma.{spelled} d, a, b, c", type_, 3, lambda a, b, c: fused(a, b, c, mode), data, **wanted)
+
+
+@pytest.mark.parametrize(("type_", "sat"), list(product(("f32", "f16"), (False, True))))
+def test_flushing_just_below_the_least_normal_number(type_, sat):
+    """What is so near that it rounds there is not flushed, by each rounding; nor is half a unit below, a tie."""
+    exponent_bits, fraction_bits = LAYOUT[type_]
+    one, least = (1 << exponent_bits - 1) - 1 << fraction_bits, 1 << fraction_bits
+    minus = 1 << exponent_bits + fraction_bits
+    below = [one - (places << fraction_bits) for places in range(fraction_bits, fraction_bits + 6)]  # of 1, of `least`
+    lanes = [(a | minus, least, least) for a in below] + [(a, least, least | minus) for a in below]
+    lanes += [(a | minus | 1, least, least) for a in below] + [(one - 1, least, 0), (one - 1, least | minus, minus)]
+    for mode in DIRECTIONS if type_ == "f32" else ("rn",):
+        spelled = f"{mode}.ftz{'.sat' * sat}.{type_}"
+        wanted = [
+            encoded(fused(*(value_of(x, type_) for x in lane), mode), type_, mode, ftz=True, sat=sat) for lane in lanes
+        ]
+        assert compute(f"fma.{spelled} d, a, b, c", *zip(*lanes, strict=True)) == wanted
+        kept = [bits & ~minus for bits in wanted[: len(below)]]
+        assert kept == [0, 0, *[least if mode in ("rn", "rp") else 0] * 4], mode
+
+
+def test_what_was_observed_just_below_the_least_normal_number():
+    """Of an H200: rounds to 2**-126, and is not flushed; is an f32 below it but for its exponent, and is."""
+    for text in ("mad.rn.ftz.sat.f32", "fma.rn.ftz.f32"):
+        assert compute(f"{text} d, a, b, c", [0xB1D5D18A], [0x00800000], [0x00800000]) == [0x00800000]
+        assert compute(f"{text} d, a, b, c", [0x00800000], [0x3F7FFFFF], [0]) == [0]
 
 
 @settings(max_examples=40)

@@ -55,6 +55,7 @@ class Running:
         geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
         parameters = Segment(PARAM_WINDOW, block, "the kernel's parameters", writeable=False)
         self.machine = Machine(kernel.program, geometry, memory, parameters, dynamic_bytes, settings, observer)
+        self.machine.explicit_cluster |= (config.cluster or kernel.cluster) is not None  # of one CTA, too
         self._kernel, self._memory, self._segments = kernel, memory, [parameters]
         self._faults: tuple[Finding, ...] = ()
         if config.is_cooperative:

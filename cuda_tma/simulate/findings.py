@@ -30,7 +30,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "wgmma-order": "registers or shared memory of a wgmma are touched before the wait for it, or without its fence",
         "barrier-divergence": "threads that should meet name different barriers or counts, part where a warp goes as "
         "one, or are not in the mask that they name",
-        "cluster": "a CTA that the cluster does not have",
+        "cluster": "a CTA that the cluster does not have; or an instruction that may need a launch with clusters",
         "no-progress": "a loop does not end: it changes nothing any more, or takes more steps than it was given",
         "fault": "any other way to end the context: trap, a failed assertion, stack overflow",
     }
@@ -55,7 +55,8 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
         "wgmma-order": "wgmma.fence before the first product, wgmma.commit_group and wgmma.wait_group before its sums "
         "are read",
         "barrier-divergence": "let all who meet at a barrier name the same one, with the same count",
-        "cluster": "name CTAs of the cluster alone: ranks from 0 to their count less one, and their bits in a mask",
+        "cluster": "name CTAs of the cluster alone: ranks from 0 to their count less one, and their bits in a mask; "
+        "launch with clusters, of one CTA if need be",
         "no-progress": "let somebody do what the loop waits for, before it or in another thread; or allow more steps "
         "(max_steps)",
         "fault": "see the message",

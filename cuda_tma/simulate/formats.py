@@ -77,6 +77,19 @@ class Format:
         subnormal = (size < 2.0**self.least_exponent) & (size > 0)
         return np.where(subnormal, np.copysign(np.zeros_like(value), value), value) if subnormal.any() else value
 
+    def flush_result(self, value: Array, mode: str = "rn") -> Array:
+        """As `flush`, of what is still to be rounded: it stays if, rounded to this precision, it is normal.
+
+        Rounded as if exponents had no end, not to the subnormal values: 2**-126 * (1 - 2**-24) is an f32 then, and
+        flushed; 2**-126 * (1 - 2**-27) is 2**-126 (both observed, of mul and mad: driver 580, sm_90).
+        """
+        subnormal = np.abs(value) < 2.0**self.least_exponent
+        if not subnormal.any():
+            return value
+        twice = self.round(np.where(subnormal, 2 * value, 0.0), mode)  # normal where it may round to a normal number
+        flushed = subnormal & (np.abs(twice) < 2.0 ** (self.least_exponent + 1))
+        return np.where(flushed, np.copysign(np.zeros_like(value), value), value)
+
 
 def _encode_f32(value: Array) -> Array:
     return canonical_f32(np.asarray(value).astype(np.float32, copy=False))

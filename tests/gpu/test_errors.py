@@ -65,9 +65,34 @@ assert driver.cuMemcpyDtoH(word.ctypes.data, int(buffer.handle), 8) == (0,)
 print(repr(cuda_tma.decode_barrier(word[0])))
 """
 
+WITHOUT_CLUSTERS = """
+import sys
+import numpy as np
+import cuda_tma
+from cuda import core
+from cuda.bindings import driver
+from tests.test_sanitize_clusters import SOURCE
 
-def lines(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+device = cuda_tma.Device(0)
+device.set_current()
+stream = device.create_stream()
+out, found = device.allocate(256, stream=stream), np.zeros(64, np.int32)
+config = core.LaunchConfig(grid=2, block=32, **({"cluster": 1} if sys.argv[2] == "1" else {}))
+try:
+    cuda_tma.launch(stream, config, cuda_tma.compile(SOURCE, sys.argv[1], cache=False), out)
+    stream.sync()
+    assert driver.cuMemcpyDtoH(found.ctypes.data, int(out.handle), found.nbytes) == (0,)
+    print(found[0], (found == found[0]).all())
+except Exception as error:
+    print(str(error).split(":")[0])
+sys.stdout.flush()
+import os
+os._exit(0)
+"""
+
+
+def lines(code, *arguments):
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -82,3 +107,13 @@ def test_after_a_fault_all_is_told_to_be_of_it():
 
 def test_the_word_of_a_barrier():
     assert lines(WORD) == [repr(Barrier(phase=0, pending_count=2, expected_count=5, tx_count=4096))]
+
+
+def test_which_instructions_need_clusters(publish):
+    """What is published tells st.async, red.async and remote arrivals apart; with clusters of one CTA all run."""
+    found = {}
+    for name, value in (("stores", 105), ("reduces", 105), ("arrives", 100)):
+        assert lines(WITHOUT_CLUSTERS, name, "1") == [f"{value} True"], name
+        (found[name],) = lines(WITHOUT_CLUSTERS, name, "0")
+        assert found[name] in (f"{value - 100} True", "CUDA_ERROR_ILLEGAL_INSTRUCTION"), name
+    publish("in a launch without clusters: " + ", ".join(f"{name}: {line}" for name, line in found.items()))

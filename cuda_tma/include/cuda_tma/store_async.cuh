@@ -3,6 +3,10 @@
 // cuda_tma/store_async.cuh: single values, to shared memory of another CTA of the cluster (or of this one), whose
 // barrier counts the bytes as those of a copy: who waits for it, by wait_cluster(), sees them. No fence is needed
 // before, since the values come from registers. CUDA 12.1 on. One function is one PTX instruction.
+//
+// Launch with clusters, of one CTA if need be: LaunchConfig(cluster=1). Observed (driver 580, sm_90), and in no document:
+// a kernel of st.async and of arrivals at shared::cluster addresses ended in CUDA_ERROR_ILLEGAL_INSTRUCTION without, and
+// ran with clusters of one CTA. Which of the two instructions it was is not known; st.async is likelier.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>

@@ -138,7 +138,7 @@ def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
     def compute(a: Array) -> Array:
         value = _decoded(a, source)
         if ftz and not narrower:
-            value = F32.flush(value)
+            value = F32.flush_result(value, mode) if source == "f64" else F32.flush(value)
         if integral:
             value = _INTEGRAL[integral](value)
         if result != "f64":

@@ -30,7 +30,7 @@ def narrow(
 ) -> Function:
     """A function of float64 values, exact or rounded to odd, as one of values of a format.
 
-    .ftz flushes what is subnormal before it is rounded, even if that made it normal (observed: driver 580, sm_90).
+    .ftz flushes its sources, and what is subnormal of the results: `Format.flush_result` says which.
     """
 
     def compute(*sources: Array) -> Array:
@@ -38,7 +38,7 @@ def narrow(
         if ftz:
             values = [format.flush(value) for value in values]
         found = function(*values)
-        nearest = format.round(format.flush(found) if ftz else found, mode)
+        nearest = format.round(format.flush_result(found, mode) if ftz else found, mode)
         return format.encode(clamped(nearest, sat, relu))
 
     return compute
@@ -214,6 +214,7 @@ def _lost_by_division(found: Array, a: Array, b: Array) -> Array:
 def _rounded_division(s: Spelling, count: int, function: Function, rest: Function) -> Pure:
     """float64 has more than twice f32's precision, and so rounds quotients and roots of f32 innocently.
 
+    No quotient lies so near below a normal number that it would round to it: what is subnormal is flushed before.
     `rest` has the sign of what the nearest f32 lost: a product of two of them is exact in float64.
     """
     type_ = s.type("f32", "f64")

@@ -9,13 +9,39 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..findings import Finding
 from ..ptx import Instruction
 from .clocks import ORDERED, Clocks
 
 if TYPE_CHECKING:
     from .._machine import Machine
 
-__all__ = ["Remote"]
+__all__ = ["Remote", "unclustered"]
+
+_WITHOUT_CLUSTERS = (
+    "Observed, and in no document (driver 580, sm_90): a kernel of st.async and of arrivals at shared::cluster "
+    "addresses ended in CUDA_ERROR_ILLEGAL_INSTRUCTION without clusters, and ran in clusters of one CTA"
+)
+_CLUSTERS_OF_ONE = "launch it with clusters, of one CTA if need be: Config(cluster=1), LaunchConfig(cluster=1)"
+
+
+def unclustered(machine: Machine, lane: int, instruction: Instruction) -> Finding | None:
+    """``st.async``, ``red.async`` in a launch without clusters. Advice: the arrivals may have been what failed."""
+    if machine.explicit_cluster or instruction.opcode[:2] not in (("st", "async"), ("red", "async")):
+        return None
+    blocks, threads = machine.geometry.blocks_and_threads(np.array([lane]))
+    text = f"thread {threads[0]} issues {'.'.join(instruction.opcode[:2])} in a launch without clusters"
+    return Finding(
+        "cluster",
+        "advice",
+        f"{text}. {_WITHOUT_CLUSTERS}. Remedy: {_CLUSTERS_OF_ONE}",
+        instruction.places,
+        blocks,
+        threads,
+        instruction.line,
+        rule=_WITHOUT_CLUSTERS,
+        remedy=_CLUSTERS_OF_ONE,
+    )
 
 
 class Remote:

@@ -22,7 +22,7 @@ from .inits import Inits
 from .ledger import Ledger
 from .locations import Locations
 from .operations import Mark, Operations
-from .remote import Remote
+from .remote import Remote, unclustered
 from .shadow import STRONG, Shadow
 from .shared import InShared
 from .tensor_maps import TensorMaps
@@ -195,6 +195,9 @@ class Sanitizer:
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
         """An operation begins."""
+        key = ("cluster", id(instruction))
+        if not self._ledger.known(*key) and (found := unclustered(self._machine, lane, instruction)):
+            self._ledger.add(key, found)
         if instruction.opcode[0] == "wgmma":
             first = lane // WARPGROUP * WARPGROUP
             if first not in self._fenced_products:
