@@ -1,5 +1,7 @@
 """A fake driver and fake device tensors, for the tests that need no GPU."""
 
+from importlib.util import find_spec
+
 import pytest
 from cuda import core
 from cuda.bindings import driver as cuda_driver
@@ -14,6 +16,12 @@ from .launching import CONFIG, HANDLES, ForeignStream
 
 settings.register_profile("no deadline", deadline=None)  # the machines that run this are shared
 settings.load_profile("no deadline")
+
+
+# What needs torch and is no test itself: doctest would import it, to look for examples.
+NEEDS_TORCH = ("hosted_examples.py", "simulated_examples.py", *(
+    f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
+collect_ignore = [] if find_spec("torch") else [*NEEDS_TORCH]
 
 
 class DeviceTensor:

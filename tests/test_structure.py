@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import NEEDS_TORCH
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "cuda_tma"
 CODE = (".py", ".pyx", ".pxd")
@@ -191,3 +193,11 @@ def test_functions_of_cython_are_found(tmp_path):
         "        a = 1\n\n        return a\n\n    cdef int b\n\ncdef int g(\n    int a\n) except -1:\n    return 0\n"
     )
     assert [*functions(source)] == [("def f(self,", 6), ("cdef int g(", 4)]
+
+
+def test_what_needs_torch_is_not_collected_without():
+    """`make test` needs none; tests themselves skip."""
+    tests = ROOT / "tests"
+    paths = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]
+    needing = {str(path.relative_to(tests)) for path in paths if "\nimport torch\n" in path.read_text()}
+    assert needing == set(NEEDS_TORCH)
