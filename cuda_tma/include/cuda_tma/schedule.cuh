@@ -44,7 +44,8 @@ struct Bands {
 // each. A task is drawn when its loads are due and no sooner, although memory takes its time to answer: who has drawn
 // ahead keeps tasks that others wait for at the end. (grouped_gemm was 2 % slower, in bursts 4 %, where each task was
 // drawn during the loads of the one before, and 5 and 7 % where another thread drew two ahead; one H200.)
-// Launch with clusters, of one CTA if need be: store_async.cuh says what was observed without.
+// A single CTA is told by plain stores: store_async.cuh says what st.async wants. On a GPU it was run with clusters alone,
+// of one CTA too.
 template <typename Task, int Turns = 2>
 struct TaskList {
     static_assert(sizeof(Task) % 16 == 0 && alignof(Task) >= 16, "a task is copied in pieces of 16 bytes: alignas(16)");
@@ -61,11 +62,12 @@ struct TaskList {
         if (cluster_cta_rank() == 0) {
             const Task task = list[atomicInc(drawn, count - 1)];
             turns.empty[turn.index].wait_cluster(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));   // all read it
-            if (ctas == 1) {   // st.async is for two CTAs or more, says compute-sanitizer
+            if (ctas == 1) {
                 tasks[turn.index] = task;
                 full.arrive();
+            } else {
+                for (unsigned rank = 0; rank < ctas; ++rank) tell(turn.index, rank, task);
             }
-            for (unsigned rank = 0; ctas > 1 && rank < ctas; ++rank) tell(turn.index, rank, task);
         }
         return next(turn CUDA_TMA_HERE);
     }
