@@ -13,7 +13,7 @@ from typing import Any
 
 import benchmarks
 
-from . import comparison
+from . import comparison, kernels
 from .kernels import figures
 
 _NOT_SUITES = ("__main__", "comparison", "drawing")
@@ -32,6 +32,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=LEAST_REPEATS, help=f"{LEAST_REPEATS} or more")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"processes that time the kernels (default: {RUNS})")
     parser.add_argument(
+        "--family",
+        action="append",
+        choices=[*kernels.FAMILIES],
+        help="of the kernels, these alone; with --output, the tables of others that DIR has already stay",
+    )
+    parser.add_argument(
         "--output", type=Path, metavar="DIR", help="also write SUITE.md, SUITE.json with each repeat, and SUITE.svg"
     )
     given = parser.parse_args(argv)
@@ -39,10 +45,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"suites are {', '.join(names)}; --repeats is {LEAST_REPEATS} or more, --runs 1 or more")
     print("# Benchmarks\n")
     for name in given.suites or names:
-        run(name, given.repeats, given.runs, given.output)
+        only = {"families": given.family} if given.family and name == "kernels" else {}
+        run(name, given.repeats, given.runs, given.output, **only)
 
 
-def run(name: str, repeats: int, runs: int, output: Path | None) -> None:
+def run(name: str, repeats: int, runs: int, output: Path | None, **only: Sequence[str]) -> None:
     """Print one suite's tables, or why there are none; with `output`, write them too."""
     suite = importlib.import_module(f"benchmarks.{name}")
     if reason := suite.unavailable():
@@ -50,7 +57,9 @@ def run(name: str, repeats: int, runs: int, output: Path | None) -> None:
         return
     machine = suite.machine()
     print(f"{machine}\n", flush=True)
-    tables = suite.tables(repeats, runs)
+    tables = suite.tables(repeats, runs, **only)
+    if only and output is not None:
+        tables = kernels.beside_recorded(tables, output / "kernels.json")
     text = "\n".join(map(markdown, tables))
     print(text, flush=True)
     if output is None:

@@ -4,7 +4,8 @@ A case is (name, ours, rivals, flops, moved_bytes): two kinds of callables that 
 dict `rivals`; the floating-point operations that the problem needs, 0 where data is only moved; and the least bytes
 that must move, every input read and every output written once. Examples give them by generators, which check what the
 last runs left, in every element, when they are asked for the next case: whoever takes a case may run it as often as he
-likes, and `python -m benchmarks kernels` does, to time it.
+likes, and `python -m benchmarks kernels` does, to time it. Where an example has `RIVALS`, names with functions that
+make such callables of the operands, others may be added there.
 """
 
 import argparse

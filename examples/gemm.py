@@ -138,6 +138,14 @@ def check(c, a, b, units=1):
     assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # NaN fails too
 
 
+def matmul(a, b, out):
+    """torch's own: what computes out = a @ b."""
+    return partial(torch.matmul, a, b, out=out)
+
+
+RIVALS = {"torch.matmul": matmul}
+
+
 def cases(sizes):
     """As `_example` says; what comes after `yield` checks what the last runs left."""
     device = cuda_tma.Device()
@@ -146,12 +154,13 @@ def cases(sizes):
     dtype = dtype_of(cuda_tma.parameters_of(kernel)["a_map"].map_type)
     for m, n, k in sizes:
         a, b = (torch.randn(rows, k, device="cuda", dtype=dtype) for rows in (m, n))
-        c, other = (a.new_full((m, n), torch.nan) for _ in range(2))
-        rivals = {"torch.matmul": partial(torch.matmul, a, b.T, out=other)}
+        c, *others = (a.new_full((m, n), torch.nan) for _ in range(1 + len(RIVALS)))
+        rivals = {name: make(a, b.T, other) for (name, make), other in zip(RIVALS.items(), others, strict=True)}
         run = prepare(device, kernel, a, b, c)
         yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
         check(c, a, b)
-        check(other, a, b, units=4)  # cuBLAS may add up parts that it has rounded
+        for other in others:
+            check(other, a, b, units=4)  # cuBLAS may add up parts that it has rounded
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import kernels
-from benchmarks.kernels import regimes, roofline
-from benchmarks.kernels.figures import Figure, Figures, together
+from benchmarks.kernels import FAMILIES, chart, regimes
+from benchmarks.kernels.figures import Figure, Figures, summary, together
 
 COPY = Figure("copy_2d", "4 GiB", "cuMemcpyDtoD", (2.0,), (1.98,), "in turns", 0, 8 << 30, (1980.0,), (0.0,))
 WORK = 2 * 8192**3, 6 * 8192**2
@@ -21,14 +21,14 @@ PRODUCT = Figure("gemm", "8192 cubed", "torch.matmul", (1.25, 1.5, 1.0), (1.5, 1
 
 def test_figures_as_markdown():
     broken = Figure("transpose", error="element (3, 5) | is wrong")
-    powered = Figure("gemm", "small", "cuBLAS", (1.0,), (1.0,), "burst", 10**12, 1, (1455.0,), (698.4,))
+    powered = Figure("gemm", "small", "cuBLAS", (1.0,), (1.0,), "burst", 10**12, 1, (1455.0,), (698.4,), (51.0,))
     lines = figures_markdown(COPY, broken, PRODUCT, powered)
     assert lines[0] == "## Title" and lines[-1] == "A note."
     assert lines[4:8] == [
-        "| `copy_2d` | 4 GiB | in turns | 4.29 | 4.34 | TB/s | cuMemcpyDtoD | 99.0% | 99.0% to 99.0% |  |",
+        "| `copy_2d` | 4 GiB | in turns | 4.29 | 4.34 | TB/s | cuMemcpyDtoD | 99.0% | 99.0% to 99.0% | 1980 MHz |",
         "| `transpose` | element (3, 5) \\| is wrong |  |  |  |  |  |  |  |  |",
         "| `gemm` | 8192 cubed | sustained | 880 | 733 | TFLOP/s | torch.matmul | 120.0% | 100.0% to 150.0% |  |",
-        "| `gemm` | small | burst | 1000 | 1000 | TFLOP/s | cuBLAS | 100.0% | 100.0% to 100.0% | 1455 MHz, 698 W |",
+        "| `gemm` | small | burst | 1000 | 1000 | TFLOP/s | cuBLAS | 100.0% | 100.0% to 100.0% | 1455 MHz, 698 W, 51 °C |",  # noqa: E501
     ]
 
 
@@ -52,7 +52,7 @@ def test_a_figure_passes_through_json():
 
 
 def timed_examples():
-    return [name for _, names in kernels.TABLES.values() for name in names]
+    return [name for family in FAMILIES.values() for name in family.examples]
 
 
 @pytest.mark.parametrize("name", timed_examples())
@@ -118,13 +118,38 @@ def test_tensor_cores_are_timed_in_both_regimes(monkeypatch):
 
 
 def test_tables_are_of_processes(monkeypatch):
-    figures = iter([[COPY, PRODUCT], [COPY], [Figure("gemm", error="gone")]])
-    monkeypatch.setattr(kernels, "in_a_process", lambda names: next(figures))
-    moving, multiplying, _ = kernels.tables(15, 3)
-    assert [f.ours_ms for f in moving.figures] == [(2.0, 2.0)]
+    figures = {"copy_2d": [COPY], "gemm": [PRODUCT, Figure("gemm", error="gone")]}
+    monkeypatch.setattr(kernels, "in_a_process", lambda names: figures.get(names[0], []))
+    moving, multiplying, *rest = kernels.tables(15, 3)
+    assert [f.ours_ms for f in moving.figures] == [(2.0, 2.0, 2.0)] and len(rest) == len(FAMILIES) - 2
     assert [(f.kernel, f.error) for f in multiplying.figures] == [("gemm", ""), ("gemm", "gone")]
-    assert "written once" in moving.notes[0] and "of 3 processes" in moving.notes[0]
-    assert "after half a second" in multiplying.notes[0] and "is left out" in multiplying.notes[0]
+    assert "written once" in moving.notes[-1] and "of 3 processes" in moving.notes[-1]
+    assert "after half a second" in multiplying.notes[-1] and "In L2 when a launch begins: all" in multiplying.notes[-1]
+
+
+def test_a_family_alone_leaves_the_others_as_they_were(monkeypatch, tmp_path, capsys):
+    ours_ms = iter([2.0, 1.0])
+    monkeypatch.setattr(kernels, "unavailable", lambda: "")
+    monkeypatch.setattr(kernels, "machine", lambda: "a GPU")
+    monkeypatch.setattr(kernels, "draw", lambda tables, path: path.write_text(str(len(tables))))
+    made = lambda names: [dataclasses.replace(COPY, kernel=names[0], ours_ms=(next(ours_ms),))]  # noqa: E731
+    monkeypatch.setattr(kernels, "in_a_process", made)
+    for family in ("gemm", "memory"):
+        command.main(["kernels", "--runs", "1", "--family", family, "--output", str(tmp_path)])
+    lines = (tmp_path / "kernels.md").read_text().splitlines()
+    assert [line for line in lines if line.startswith("##")] == ["## Kernels that move data", "## Matrix products"]
+    assert [line.split(" | ")[3] for line in lines if line.startswith("| `")] == ["8.59", "4.29"]
+    assert (tmp_path / "kernels.svg").read_text() == "2"
+
+
+def test_several_cases_are_summed_up():
+    assert summary([COPY, Figure("gemm", error="gone")]) == []
+    other = dataclasses.replace(COPY, case="1 GiB", ours_ms=(1.0,))
+    (line,) = summary([COPY, other])
+    assert (
+        line
+        == "`copy_2d` beside cuMemcpyDtoD, in turns: geometric mean of 2 cases 140.0%, least 99.0%, greatest 198.0%."
+    )
 
 
 def test_a_process_that_ends_early_says_so(monkeypatch):
@@ -151,7 +176,7 @@ class FakeGpu:
 
     def __init__(self, monkeypatch):
         torch = pytest.importorskip("torch")
-        self.now, self.synchronized, self.slept = 0.0, 0, []
+        self.now, self.synchronized, self.slept, self.held_up = 0.0, 0, [], 0
         gpu = self
 
         class Event:
@@ -166,6 +191,9 @@ class FakeGpu:
 
         monkeypatch.setattr(torch.cuda, "Event", Event)
         monkeypatch.setattr(torch.cuda, "synchronize", lambda: setattr(self, "synchronized", self.synchronized + 1))
+        monkeypatch.setattr(
+            torch.cuda, "_sleep", lambda cycles: setattr(self, "held_up", self.held_up + 1), raising=False
+        )
         monkeypatch.setattr(regimes.time, "sleep", self.slept.append)
         self.order = []
 
@@ -181,7 +209,21 @@ def test_runs_take_turns(monkeypatch):
     gpu = FakeGpu(monkeypatch)
     assert regimes.in_turns([gpu.run("a", 2.0), gpu.run("b", 3.0)]) == [2.0, 3.0]
     assert gpu.order[:6] == ["a", "b", "b", "a", "a", "b"] and len(gpu.order) == 2 * 45
-    assert gpu.synchronized == 1
+    assert gpu.synchronized == 1 and gpu.held_up == 3
+
+
+def test_a_run_after_another_is_timed_alone(monkeypatch):
+    gpu = FakeGpu(monkeypatch)
+    assert regimes.in_turns([regimes.After(gpu.run("a", 9.0), gpu.run("b", 3.0)), gpu.run("c", 1.0)], 4) == [3.0, 1.0]
+    assert gpu.order[:6] == ["a", "b", "c", "c", "a", "b"] and len(gpu.order) == 3 * 9
+
+
+def test_short_runs_wait_for_python_and_are_not_too_many(monkeypatch):
+    gpu = FakeGpu(monkeypatch)
+    assert regimes.sustained([gpu.run("a", 0.01), gpu.run("b", 0.25)]) == [pytest.approx(0.01), pytest.approx(0.25)]
+    assert len(gpu.order) == 2 * (4 + 1923 + regimes.MOST_TURNS) and gpu.held_up == 1 + -(
+        -(1923 + 2000) // regimes.BATCH
+    )
 
 
 def test_sustained_work_is_counted_after_half_a_second(monkeypatch):
@@ -193,7 +235,7 @@ def test_sustained_work_is_counted_after_half_a_second(monkeypatch):
         gpu.now += 6.0 if gpu.now < 500 else 9.0
 
     assert regimes.sustained([throttled, gpu.run("b", 4.0)]) == [9.0, 4.0]
-    assert len(hot) == 4 + 50 + 100
+    assert len(hot) == 4 + 50 + 100 and gpu.held_up == 1
 
 
 def test_a_burst_is_after_a_pause(monkeypatch):
@@ -201,11 +243,15 @@ def test_a_burst_is_after_a_pause(monkeypatch):
     assert regimes.burst([gpu.run("a", 2.0), gpu.run("b", 3.0)]) == [2.0, 3.0]
     eights = ["".join(gpu.order[at : at + 8]) for at in range(0, len(gpu.order), 8)]
     assert eights == ["a" * 8, "b" * 8, "b" * 8, "a" * 8, "a" * 8, "b" * 8]
-    assert gpu.slept == [0.25] * 6
+    assert gpu.slept == [0.25] * 6 and gpu.held_up == 6
 
 
 def test_clock_and_power_are_read_meanwhile(monkeypatch):
-    values = {"nvmlDeviceGetClockInfo": [1980, 1455, 1450], "nvmlDeviceGetPowerUsage": [400_000, 698_400, 690_000]}
+    values = {
+        "nvmlDeviceGetClockInfo": [1980, 1455, 1450],
+        "nvmlDeviceGetPowerUsage": [400_000, 698_400, 690_000],
+        "nvmlDeviceGetTemperature": [40, 51, 50],
+    }
 
     def reader(name):
         def read(device, *arguments):
@@ -222,14 +268,14 @@ def test_clock_and_power_are_read_meanwhile(monkeypatch):
     monkeypatch.setattr(regimes, "_nvml", lambda: (library, ctypes.c_void_p()))
     with regimes.Watch(period_s=0.0001) as watch:
         assert done.wait(20)
-    assert (watch.clock_mhz, watch.power_w) == (1455, 698.4)
+    assert (watch.clock_mhz, watch.power_w, watch.temperature_c) == (1455, 698.4, 51)
 
 
 def test_without_nvml_nothing_is_read(monkeypatch):
     monkeypatch.setattr(regimes.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
     with regimes.Watch(period_s=0.0001) as watch:
         pass
-    assert (watch.clock_mhz, watch.power_w) == (0, 0)
+    assert (watch.clock_mhz, watch.power_w, watch.temperature_c) == (0, 0, 0)
 
 
 def test_the_kernels_say_why_they_cannot_run(monkeypatch):
@@ -237,23 +283,33 @@ def test_the_kernels_say_why_they_cannot_run(monkeypatch):
     assert kernels.unavailable().startswith("torch is not installed")
 
 
-def test_the_roofline_has_measured_ceilings(tmp_path):
+def test_a_chart_for_each_family(tmp_path):
     pytest.importorskip("matplotlib")
     broken = Figure("transpose", error="is wrong")
     beside = dataclasses.replace(COPY, rival="torch.Tensor.copy_")
     fast = dataclasses.replace(PRODUCT, regime="burst", rival_ms=(0.5, 0.5, 0.5))
-    tables = [Figures("Moving", [COPY, beside, broken]), Figures("Multiplying", [PRODUCT, fast])]
+    tables = [Figures("Moving", [COPY, beside, broken]), Figures("Multiplying", [PRODUCT, fast]), Figures("None", [])]
     for name in ("a.svg", "b.svg"):
         kernels.draw(tables, tmp_path / name)
     text = (tmp_path / "a.svg").read_text()
-    assert ">cuMemcpyDtoD, 4.34 TB/s</text>" in text and ">torch.matmul, 733 TFLOP/s</text>" in text
-    assert text.count(">copy_2d: 4 GiB</text>") == 1 and " 4.34 torch.Tensor.copy_</text>" in text
-    assert "gemm: 8192 cubed" in text and "is wrong" not in text
+    for shown in (
+        "Moving",
+        "TB/s",
+        "copy_2d: 4 GiB",
+        "torch.Tensor.copy_",
+        "Multiplying",
+        "gemm: 8192 cubed",
+        "TFLOP/s",
+    ):
+        assert text.count(f">{shown}</text>") == 1
+    assert "is wrong" not in text and "None" not in text
     assert text == (tmp_path / "b.svg").read_text()
+    assert (
+        chart.best([COPY, PRODUCT], "cuMemcpyDtoD") == COPY.rival_speed and chart.best([PRODUCT], "cuMemcpyDtoD") == 0
+    )
 
 
-def test_the_roofline_without_a_ceiling(tmp_path):
+def test_a_chart_of_nothing(tmp_path):
     pytest.importorskip("matplotlib")
-    assert roofline.best([COPY], "torch.matmul") == 0
     kernels.draw([Figures("Nothing", [])], tmp_path / "a.svg")
-    assert "TFLOP/s</text>" in (tmp_path / "a.svg").read_text()
+    assert "</svg>" in (tmp_path / "a.svg").read_text()

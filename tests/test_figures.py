@@ -51,9 +51,19 @@ def test_kernels_stand_with_their_spread_and_regime():
     )
     gemm = next(line for line in lines if "`gemm`" in line)
     assert gemm.startswith(
-        "| [`gemm`](examples/gemm.py): multicast, wgmma, persistent; some; sustained (1455 MHz, 698 W) | 500 TF"
+        "| [`gemm`](examples/gemm.py): multicast, wgmma, persistent; bf16; sustained | 500 TFLOP/s | 1000 TFLOP/s | 50."
     )
     assert lines[-1] == "Measured on one NVIDIA H200, driver 580.1, cuda-core 1.2.2, torch 2.11.0."
+
+
+def test_several_cases_stand_in_one_row():
+    work = {"regime": "burst", "flops": 10**12, "moved_bytes": 1}
+    figures = [Figure("gemm", f"case {ms}", "torch.matmul", (1.0,), (ms,), **work) for ms in (4.0, 1.0)]
+    line = list(write_figures.kernels(kernels_page(without="gemm") + "\n" + markdown(Figures("More", figures))))
+    assert next(row for row in line if "`gemm`" in row).endswith(
+        "burst | 1000 to 1000 TFLOP/s | 250 to 1000 TFLOP/s | 200.0% in the mean of 2 cases | 100.0% to 400.0% "
+        "| torch.matmul |"
+    )
 
 
 def test_a_kernel_without_figures_is_named():

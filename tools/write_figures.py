@@ -6,19 +6,20 @@ Each block of README between `<!-- figures: NAME -->` and `<!-- end -->` is made
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 __all__ = ["BLOCKS", "fill", "rows_of"]
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "benchmarks"
-KERNELS = {  # (example, case, all if empty): what README says of it
+KERNELS = {  # (example, case, all of them if empty): what README says of it
     ("copy_2d", "4 GiB"): "where to begin; 4 GiB",
     ("transpose", "4 GiB"): "swizzled tiles, no bank conflicts; 4 GiB",
     ("gather_rows", "1 GiB of rows of 1024 bytes"): "an embedding; 1 GiB",
     ("kv_tiles", "d 128"): "keys and values staged as attention does, d = 128",
-    ("gemm", ""): "multicast, wgmma, persistent; {case}",
+    ("gemm", ""): "multicast, wgmma, persistent; bf16",
     ("conv_im2col", "32 x 56 x 56, 256 to 256 channels, 3 x 3, bf16"): "3 x 3, 256 channels, bf16",
     ("grouped_gemm", ""): "64 uneven experts, routing known on the host; bf16",
 }
@@ -88,28 +89,38 @@ def nvrtc(page: str) -> Iterator[str]:
 
 
 def kernels(page: str) -> Iterator[str]:
-    """The kernels beside their rivals, from kernels.md."""
+    """The kernels beside their rivals, from kernels.md: a row for each rival and regime, of several cases one."""
     yield "| | ours | rival's | ours / rival's | least to greatest | rival |"
     yield "|---|---:|---:|---:|---:|---|"
+    rows = [row for row in rows_of(page) if "kernel" in row and row["ours"]]
     for (name, case), words in KERNELS.items():
-        found = [row for row in rows_of(page) if row["kernel"] == f"`{name}`" and case in ("", row["case"])]
-        if not found:
+        groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+        for row in rows:
+            if row["kernel"] == f"`{name}`" and case in ("", row["case"]):
+                groups.setdefault((row["rival"], row["regime"]), []).append(row)
+        if not groups:
             raise SystemExit(f"kernels.md has no figures of {name}, {case}")
-        for row in found:
-            regime, state = row.get("regime", "in turns"), row.get("GPU", "")
-            how = "" if regime == "in turns" else f"; {regime} ({state})" if state else f"; {regime}"
-            unit = row[""]
-            weak = ", a weak one" if row["rival"] in WEAK else ""
-            cells = [
-                f"[`{name}`](examples/{name}.py): {words.format(case=row['case'])}{how}",
-                *(f"{row[whose]} {unit}" for whose in ("ours", RIVAL)),
-                row[f"ours / {RIVAL}"],
-                row.get("least to greatest", "one run"),
-                f"{row['rival']}{weak}",
-            ]
-            yield f"| {' | '.join(cells)} |"
+        for (rival, regime), of_group in groups.items():
+            how = words if regime == "in turns" else f"{words}; {regime}"
+            weak = ", a weak one" if rival in WEAK else ""
+            yield f"| [`{name}`](examples/{name}.py): {how} | {' | '.join(_summed(of_group))} | {rival}{weak} |"
     yield ""
     yield f"{conditions(page)}."
+
+
+def _summed(rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Both speeds, their ratio, and its least and greatest: of processes; where there are several cases, of those."""
+    ratio = f"ours / {RIVAL}"
+    if len(rows) == 1:
+        yield from (f"{rows[0][whose]} {rows[0]['']}" for whose in ("ours", RIVAL))
+        yield from (rows[0][ratio], rows[0]["least to greatest"])
+        return
+    for whose in ("ours", RIVAL):
+        speeds = sorted((row[whose] for row in rows), key=float)
+        yield f"{speeds[0]} to {speeds[-1]} {rows[0]['']}"
+    ratios = [float(row[ratio].removesuffix("%")) for row in rows]
+    yield f"{statistics.geometric_mean(ratios):.1f}% in the mean of {len(rows)} cases"
+    yield f"{min(ratios):.1f}% to {max(ratios):.1f}%"
 
 
 def conditions(page: str) -> str:

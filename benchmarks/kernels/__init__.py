@@ -2,7 +2,7 @@
 
 An example that is timed has a generator ``cases(sizes)``, described in ``examples/_example.py``: it checks what the
 timed launches left, in every element, when it is asked for the next case. ``regimes`` says how they are timed,
-``figures`` what comes of it, and ``roofline`` is the picture.
+``families`` which there are, ``figures`` what comes of it, and ``chart`` is the picture.
 """
 
 from __future__ import annotations
@@ -19,35 +19,19 @@ from typing import Any
 
 from .. import gpu
 from ..gpu import machine
-from . import regimes
-from .figures import Figure, Figures, together
-from .roofline import draw
+from . import cublaslt, regimes
+from .chart import draw
+from .families import FAMILIES, Family
+from .figures import Figure, Figures, summary, together
 
-__all__ = ["draw", "machine", "tables", "unavailable"]
+__all__ = ["FAMILIES", "beside_recorded", "draw", "machine", "tables", "unavailable"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TABLES = {  # the title, what its speeds count, and the examples in it
-    "Kernels that move data": (
-        "each input read once and each output written once",
-        ("copy_2d", "transpose", "gather_rows", "kv_tiles"),
-    ),
-    "Kernels that multiply matrices": (
-        "its floating-point operations. Burst: 8 launches after a pause of 0.25 s; sustained: after half a second of "
-        "the same work in turns, when the power that the GPU may draw sets its clock. `grouped_gemm` is given the "
-        "routing on the host: making its maps and its schedule is left out, and torch._grouped_mm is given the "
-        "routing on the device",
-        ("gemm", "conv_im2col", "grouped_gemm"),
-    ),
-    "Attention": (
-        "the products of queries with the keys that they see, and of weights with values; timed as products of "
-        "matrices are; 16384 tokens, and heads of 2048 elements in all",
-        ("attention",),
-    ),
-}
+BESIDE = {"gemm": {"cuBLASLt, best of 16": cublaslt.best_of}}  # rivals that are more than a call: see `_example.py`
 NOTE = (
     "Speeds count what the problem needs: {}. All times are medians on the GPU's clock, of runs that took turns; what "
     "the timed launches left was checked in every element. Speeds and the ratio are the medians of {} processes, "
-    "beside the ratio's least and greatest."
+    "beside the ratio's least and greatest. In L2 when a launch begins: {}."
 )
 PER_RUN_S = 240
 
@@ -58,14 +42,23 @@ def unavailable() -> str:
     return gpu.unavailable()
 
 
-def tables(repeats: int, runs: int) -> list[Figures]:
-    """What the examples measure in so many processes; `regimes` says how often in each."""
-    names = [name for _, of_table in TABLES.values() for name in of_table]
-    figures = together([in_a_process(names) for _ in range(runs)])
-    return [
-        Figures(title, tuple(f for f in figures if f.kernel in of_table), (NOTE.format(counted, runs),))
-        for title, (counted, of_table) in TABLES.items()
-    ]
+def tables(repeats: int, runs: int, families: Sequence[str] = tuple(FAMILIES)) -> list[Figures]:
+    """What the examples of these families measure in so many processes each; `regimes` says how often in each."""
+    return [_table(family, runs) for family in map(FAMILIES.__getitem__, families)]
+
+
+def beside_recorded(tables: Sequence[Figures], path: Path) -> list[Figures]:
+    """These tables and those of other families that a file of figures has, in the order of families."""
+    recorded = json.loads(path.read_text())["tables"] if path.exists() else []
+    before = [Figures(**{**table, "figures": [Figure.of(values) for values in table["figures"]]}) for table in recorded]
+    by_title = {table.title: table for table in (*before, *tables)}
+    return [by_title[family.title] for family in FAMILIES.values() if family.title in by_title]
+
+
+def _table(family: Family, runs: int) -> Figures:
+    figures = together([in_a_process(family.examples) for _ in range(runs)])
+    note = NOTE.format(family.counts, runs, family.warm)
+    return Figures(family.title, tuple(figures), (*summary(figures), note))
 
 
 def in_a_process(names: Sequence[str], options: Sequence[str] = ()) -> list[Figure]:
@@ -84,10 +77,10 @@ def in_a_process(names: Sequence[str], options: Sequence[str] = ()) -> list[Figu
 def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Figure]:
     """An example's figures, each after its check; one with the reason, if it cannot run or leaves a wrong element.
 
-    `load` gives what has its cases, by its name; :func:`example` if not given.
+    `load` gives what has its cases, by its name; if not given, :func:`example`, with the rivals of `BESIDE`.
     """
     try:
-        module = (load or example)(name)
+        module = (load or _beside_more)(name)
         timed: list[Figure] = []
         for case in module.cases(module.LARGE):
             yield from timed  # they have been checked: the example went on
@@ -108,9 +101,10 @@ def timings(
     for regime in (regimes.sustained, regimes.burst) if flops else (regimes.in_turns,):
         with regimes.Watch() as watch:
             ours_ms, *rivals_ms = regime(runs)
-        state = regime.__name__.replace("_", " "), flops, moved_bytes, (watch.clock_mhz,), (watch.power_w,)
+        state = (watch.clock_mhz,), (watch.power_w,), (watch.temperature_c,)
+        work = regime.__name__.replace("_", " "), flops, moved_bytes
         found += [
-            Figure(name, case, rival, (ours_ms,), (rival_ms,), *state)
+            Figure(name, case, rival, (ours_ms,), (rival_ms,), *work, *state)
             for rival, rival_ms in zip(rivals, rivals_ms, strict=True)
         ]
     return found
@@ -124,6 +118,13 @@ def example(name: str) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def _beside_more(name: str) -> ModuleType:
+    module = example(name)
+    if name in BESIDE:
+        module.RIVALS.update(BESIDE[name])
     return module
 
 

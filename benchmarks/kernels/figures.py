@@ -28,7 +28,7 @@ class Figure:
         The floating-point operations that the problem needs; 0 where data is only moved.
     moved_bytes : int
         The least that must move: every input read once, every output written once.
-    clock_mhz, power_w : tuple of float
+    clock_mhz, power_w, temperature_c : tuple of float
         Of the GPU meanwhile; 0 where it was not seen.
     error : str
         Why there are no figures; then all others are empty.
@@ -52,6 +52,7 @@ class Figure:
     moved_bytes: int = 0
     clock_mhz: tuple[float, ...] = ()
     power_w: tuple[float, ...] = ()
+    temperature_c: tuple[float, ...] = ()
     error: str = ""
 
     @classmethod
@@ -92,7 +93,7 @@ class Figure:
         return (self.flops or self.moved_bytes) / 1e9
 
 
-_BY_PROCESS = ("ours_ms", "rival_ms", "clock_mhz", "power_w")
+_BY_PROCESS = ("ours_ms", "rival_ms", "clock_mhz", "power_w", "temperature_c")
 
 
 def together(processes: Sequence[Sequence[Figure]]) -> list[Figure]:
@@ -130,6 +131,25 @@ class Figures:
         return [figure for figure in self.figures if not figure.error]
 
 
+def summary(figures: Sequence[Figure]) -> list[str]:
+    """A sentence of each kernel, regime and rival that has several cases.
+
+    >>> some = [Figure("gemm", case, "cuBLAS", (1.0,), (ms,), "burst", 8, 8) for case, ms in (("a", 4.0), ("b", 1.0))]
+    >>> summary(some)
+    ['`gemm` beside cuBLAS, burst: geometric mean of 2 cases 200.0%, least 100.0%, greatest 400.0%.']
+    """
+    ratios: dict[tuple[str, str, str], list[float]] = {}
+    for figure in figures:
+        if not figure.error:
+            ratios.setdefault((figure.kernel, figure.rival, figure.regime), []).append(figure.ratio)
+    return [
+        f"`{kernel}` beside {rival}, {regime}: geometric mean of {len(some)} cases "
+        f"{statistics.geometric_mean(some):.1%}, least {min(some):.1%}, greatest {max(some):.1%}."
+        for (kernel, rival, regime), some in ratios.items()
+        if len(some) > 1
+    ]
+
+
 def markdown(table: Figures) -> str:
     """The figures as a Markdown table."""
     rows = [
@@ -152,6 +172,6 @@ def _cells(figure: Figure) -> list[str]:
 
 
 def _state(figure: Figure) -> str:
-    """The GPU's clock and power meanwhile, where they were seen."""
-    clock, power = (statistics.median(values or (0,)) for values in (figure.clock_mhz, figure.power_w))
-    return f"{clock:.0f} MHz, {power:.0f} W" if clock and power else ""
+    """The GPU's clock, power and temperature meanwhile, where they were seen."""
+    seen = (figure.clock_mhz, "MHz"), (figure.power_w, "W"), (figure.temperature_c, "°C")
+    return ", ".join(f"{statistics.median(values):.0f} {unit}" for values, unit in seen if any(values))

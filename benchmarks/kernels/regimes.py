@@ -5,6 +5,8 @@ another, which the power that the GPU may draw decides, after that; so there are
 
 - burst: 8 launches after a pause of a quarter of a second, each kernel by itself;
 - sustained: in turns, after half a second of the same work in turns.
+
+Before what is short, the GPU is held up while Python queues the launches, or else it would be Python that is timed.
 """
 
 from __future__ import annotations
@@ -19,22 +21,36 @@ from types import TracebackType
 
 Run = Callable[[], object]
 
+
+@dataclass(frozen=True)
+class After:
+    """A run that is launched after another one, which is not timed."""
+
+    before: Run
+    run: Run
+
+    def __call__(self) -> object:
+        return self.run()
+
+
 TURNS, WARM_UP_TURNS = 40, 5
+SHORT_MS, BATCH, HOLD_UP_CYCLES = 0.1, 16, 4_000_000  # two milliseconds, in which Python queues 16 turns or a burst
 PAUSE_S, BURST_LAUNCHES, BURSTS = 0.25, 8, 3
-WARM_UP_MS, SUSTAINED_MS, LEAST_TURNS = 500, 1000, 20
+WARM_UP_MS, SUSTAINED_MS, LEAST_TURNS, MOST_TURNS = 500, 1000, 20, 2000
 
 
-def in_turns(runs: Sequence[Run]) -> list[float]:
+def in_turns(runs: Sequence[Run], turns: int = TURNS) -> list[float]:
     """Median milliseconds of each run: in turn, in alternating order."""
-    return [statistics.median(times) for times in _queued(runs, WARM_UP_TURNS + TURNS, WARM_UP_TURNS)]
+    times = _queued(runs, WARM_UP_TURNS + turns, WARM_UP_TURNS, is_short=True)
+    return [statistics.median(some) for some in times]
 
 
 def sustained(runs: Sequence[Run]) -> list[float]:
     """As `in_turns`, for a second of work, after half a second of it that is not counted."""
-    once = _queued(runs, 4, 1)
-    turn_ms = sum(statistics.median(times) for times in once)
-    warm_up, turns = (max(LEAST_TURNS, round(ms / turn_ms)) for ms in (WARM_UP_MS, SUSTAINED_MS))
-    return [statistics.median(times) for times in _queued(runs, warm_up + turns, warm_up)]
+    once = [statistics.median(times) for times in _queued(runs, 4, 1, is_short=True)]
+    warm_up, turns = (min(MOST_TURNS, max(LEAST_TURNS, round(ms / sum(once)))) for ms in (WARM_UP_MS, SUSTAINED_MS))
+    times = _queued(runs, warm_up + turns, warm_up, is_short=min(once) < SHORT_MS)
+    return [statistics.median(some) for some in times]
 
 
 def burst(runs: Sequence[Run]) -> list[float]:
@@ -46,18 +62,21 @@ def burst(runs: Sequence[Run]) -> list[float]:
         for at in range(len(runs))[:: -1 if number % 2 else 1]:
             torch.cuda.synchronize()
             time.sleep(PAUSE_S)
-            times[at] += _queued([runs[at]], BURST_LAUNCHES, 0)[0]
+            times[at] += _queued([runs[at]], BURST_LAUNCHES, 0, is_short=True)[0]
     return [statistics.median(some) for some in times]
 
 
-def _queued(runs: Sequence[Run], turns: int, warm_up: int) -> list[list[float]]:
+def _queued(runs: Sequence[Run], turns: int, warm_up: int, is_short: bool) -> list[list[float]]:
     """Milliseconds of each run in each turn but the first ones, queued so that the GPU does not wait for Python."""
     import torch
 
     events = [[[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(turns)] for _ in runs]
     for turn in range(turns):
+        if is_short and turn % BATCH == 0:
+            torch.cuda._sleep(HOLD_UP_CYCLES)
         for at in range(len(runs))[:: -1 if turn % 2 else 1]:
             begin, end = events[at][turn]
+            getattr(runs[at], "before", _nothing)()
             begin.record()
             runs[at]()
             end.record()
@@ -65,13 +84,18 @@ def _queued(runs: Sequence[Run], turns: int, warm_up: int) -> list[list[float]]:
     return [[begin.elapsed_time(end) for begin, end in of_run[warm_up:]] for of_run in events]
 
 
+def _nothing() -> None:
+    """What most runs are launched after."""
+
+
 @dataclass
 class Watch:
-    """Reads the GPU's clock and power while a block runs, through NVML; nothing where there is no NVML."""
+    """Reads the GPU's clock, power and temperature while a block runs, through NVML; nothing where there is none."""
 
     period_s: float = 0.02
     clocks_mhz: list[int] = field(default_factory=list)
     powers_w: list[float] = field(default_factory=list)
+    temperatures_c: list[int] = field(default_factory=list)
 
     def __enter__(self) -> Watch:
         self._over = threading.Event()
@@ -95,16 +119,25 @@ class Watch:
         """The highest; NVML's is itself a mean over some time."""
         return max(self.powers_w or [0.0])
 
+    @property
+    def temperature_c(self) -> float:
+        """The highest."""
+        return max(self.temperatures_c or [0])
+
     def _sample(self) -> None:
         nvml, device = _nvml()
         if nvml is None:
             return
-        clock, power, multiprocessors = ctypes.c_uint(), ctypes.c_uint(), 1  # NVML_CLOCK_SM
+        for_reading = (  # NVML_CLOCK_SM is 1, NVML_TEMPERATURE_GPU 0
+            (nvml.nvmlDeviceGetClockInfo, (1,), lambda mhz: self.clocks_mhz.append(mhz)),
+            (nvml.nvmlDeviceGetPowerUsage, (), lambda mw: self.powers_w.append(mw / 1000)),
+            (nvml.nvmlDeviceGetTemperature, (0,), lambda degrees: self.temperatures_c.append(degrees)),
+        )
+        value = ctypes.c_uint()
         while not self._over.wait(self.period_s):
-            if nvml.nvmlDeviceGetClockInfo(device, multiprocessors, ctypes.byref(clock)) == 0:
-                self.clocks_mhz.append(clock.value)
-            if nvml.nvmlDeviceGetPowerUsage(device, ctypes.byref(power)) == 0:
-                self.powers_w.append(power.value / 1000)
+            for read, which, keep in for_reading:
+                if read(device, *which, ctypes.byref(value)) == 0:
+                    keep(value.value)
 
 
 def _nvml() -> tuple[ctypes.CDLL | None, ctypes.c_void_p]:

@@ -1,0 +1,131 @@
+"""The rivals that the benchmarks bring, and what is timed after a kernel, without a GPU."""
+
+import pytest
+
+from benchmarks import kernels
+from benchmarks.kernels import after, cublaslt, regimes
+from benchmarks.kernels.figures import Figure
+
+COPY = Figure("copy_2d", "4 GiB", "cuMemcpyDtoD", (2.0,), (1.98,), "in turns", 0, 8 << 30)
+
+# ---- the best that cuBLASLt has ----
+
+
+class CublasLt:
+    """A library that keeps what it is asked for, and fails where it is told to."""
+
+    def __init__(self, failing="", found=3):
+        self.calls, self.failing, self.found = [], failing, found
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append((name, arguments))
+            if name == "cublasLtMatmulAlgoGetHeuristic":
+                arguments[-1]._obj.value = self.found
+                for number in range(self.found):
+                    arguments[-2][number].algo[0], arguments[-2][number].state = number, number == 1
+            return 15 if name == self.failing else 0
+
+        return call
+
+    def values(self, name):
+        """What was given by value: (name, its numbers)."""
+        return [
+            [getattr(a, "value", a) for a in given if not hasattr(a, "_obj")] for of, given in self.calls if of == name
+        ]
+
+
+@pytest.fixture
+def product(monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    def product(library, b=None, **changes):
+        monkeypatch.setattr(cublaslt, "_library", lambda: library)
+        monkeypatch.setattr(cublaslt, "_workspace", lambda: torch.empty(8))
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda: type("Stream", (), {"cuda_stream": 7}))
+        cublaslt._handle.cache_clear()
+        a, out = (torch.zeros(shape, dtype=torch.bfloat16) for shape in ((8, 64), (8, 32)))
+        return {"a": a, "b": torch.zeros(32, 64, dtype=torch.bfloat16).T if b is None else b, "out": out, **changes}
+
+    yield product
+    cublaslt._handle.cache_clear()
+
+
+def test_rows_are_columns_of_the_transposed(product):
+    """out.T = b.T @ a.T: b's memory is K x N by columns, which is turned; a's is K x M, which is not."""
+    library = CublasLt()
+    operands = product(library)
+    cublaslt.Product(**operands)
+    assert library.values("cublasLtMatrixLayoutCreate") == [[14, 64, 32, 64], [14, 64, 8, 64], [14, 32, 8, 32]]
+    turned = [given[2]._obj.value for name, given in library.calls if name == "cublasLtMatmulDescSetAttribute"]
+    assert library.values("cublasLtMatmulDescSetAttribute") == [[None, 3, 4], [None, 4, 4]] and turned == [1, 0]
+    cublaslt.Product(**product(library, b=operands["b"].contiguous()))
+    assert library.values("cublasLtMatrixLayoutCreate")[3] == [14, 32, 64, 32]
+
+
+def test_the_fastest_algorithm_is_taken(product, monkeypatch):
+    library = CublasLt()
+    monkeypatch.setattr(
+        regimes, "in_turns", lambda runs, turns: [run() or 5.0 - number for number, run in enumerate(runs)]
+    )
+    run = cublaslt.best_of(**product(library))
+    products = [given[-4]._obj.algo[0] for name, given in library.calls if name == "cublasLtMatmul"]
+    assert products == [0, 2]  # 1 cannot be used
+    run()
+    assert library.calls[-1][1][-4]._obj.algo[0] == 2 and library.calls[-1][1][-1].value == 7
+
+
+def test_what_cublaslt_refuses_is_said(product):
+    with pytest.raises(RuntimeError, match="cublasLtMatrixLayoutCreate: cublasStatus_t 15"):
+        cublaslt.Product(**product(CublasLt("cublasLtMatrixLayoutCreate")))
+    with pytest.raises(RuntimeError, match="knows no algorithm"):
+        cublaslt.best_of(**product(CublasLt(found=0)))
+    operands = product(CublasLt())
+    with pytest.raises(ValueError, match="rows must be contiguous"):
+        cublaslt.Product(**{**operands, "out": operands["out"].T})
+    with pytest.raises(ValueError, match="neither rows nor columns"):
+        cublaslt.Product(**{**operands, "a": operands["a"][:, ::2]})
+
+
+def test_an_example_has_the_rivals_of_the_benchmark(monkeypatch):
+    module = type("Module", (), {"RIVALS": {"its own": print}})
+    monkeypatch.setattr(kernels, "example", lambda name: module)
+    assert [*kernels._beside_more("gemm").RIVALS] == ["its own", "cuBLASLt, best of 16"]
+
+
+# ---- the next kernel ----
+
+
+def test_the_next_kernel_is_timed_after_each(monkeypatch):
+    torch = pytest.importorskip("torch")
+    ran = []
+
+    def example(name):
+        module = type("Module", (), {"SOURCE": "load(a, evict_last());", "LARGE": (5,)})
+
+        def cases(sizes):
+            for size in sizes:
+                yield f"case {size}", lambda: ran.append(module.SOURCE), {"rival": lambda: ran.append("rival")}, 8, 16
+
+        module.cases = staticmethod(cases)
+        return module
+
+    monkeypatch.setattr(after, "example", example)
+    monkeypatch.setattr(torch, "ones", lambda count, device: torch.zeros(2))
+    monkeypatch.setattr(torch, "add", lambda first, second, out: ran.append("next"))
+    pair = after.Neighbours("copy_2d")
+    ((case, ours, rivals, flops, moved_bytes),) = pair.cases(pair.LARGE)
+    (plain,) = rivals.values()
+    assert case == "case 5: 8 sums of 0 MB after it" and (flops, moved_bytes) == (0, 8 * 3 * 8)
+    for run in (ours, plain):
+        run.before()
+        run()
+    nexts = ["next"] * 8
+    assert ran == ["rival", "rival", "load(a, evict_last());", *nexts, "load(a, evict_normal());", *nexts]
+
+
+def test_a_table_of_the_next_kernel(monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(after, "in_a_process", lambda names, options: asked.append((names, options)) or [COPY])
+    after.main(["copy_2d", "--runs", "2"])
+    assert asked == [(["copy_2d"], ["--after"])] * 2 and "## The next kernel after those" in capsys.readouterr().out
