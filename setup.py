@@ -10,8 +10,12 @@ from setuptools import Extension, setup
 # descriptor clears, which takes longer than the C library's.
 FLAGS = ["-g0", "-w", "-fno-builtin-memset"]
 EXTENSIONS = [
-    Extension(  # -O3: vectors of its loops, which take half the time of what -O2 makes of them
-        "cuda_tma.simulate.matrix._adder", ["cuda_tma/simulate/matrix/_adder.pyx"], extra_compile_args=["-O3", *FLAGS]
+    Extension(  # -O3: vectors of its loops. Sums are what sums.h says, and no product is added to one unrounded.
+        "cuda_tma.simulate.matrix._adder",
+        ["cuda_tma/simulate/matrix/_adder.pyx"],
+        include_dirs=["cuda_tma/simulate/matrix"],
+        depends=["cuda_tma/simulate/matrix/sums.h"],
+        extra_compile_args=["-O3", "-ffp-contract=off", *FLAGS],
     ),
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),
 ]
