@@ -81,13 +81,14 @@ def test_a_header_in_the_source_is_the_same_code():
 def test_a_table_of_processes(folder, monkeypatch, capsys):
     asked = []
 
-    def in_a_process(names, options):
-        asked.append((names, options))
-        return [Figure("gemm", "small", "earlier", (1.0,), (1.0 + len(asked) / 100,), "burst", 8, 16)]
+    def in_processes(*asked_for):
+        asked.append(asked_for)
+        times = ((1.0, 1.01), (1.0, 1.02), (1.0, 1.03))
+        return [[Figure("gemm", "small", "earlier", (ours,), (its,), "burst", 8, 16)] for ours, its in times]
 
-    monkeypatch.setattr(earlier, "in_a_process", in_a_process)
+    monkeypatch.setattr(earlier, "in_processes", in_processes)
     earlier.main([str(folder), "gemm", "--runs", "3"])
-    assert asked == [(["gemm"], ["--earlier", str(folder)])] * 3
+    assert asked == [(["gemm"], 3, ["--earlier", str(folder)])]
     assert "| earlier | 102.0% | 101.0% to 103.0% |" in capsys.readouterr().out
 
 

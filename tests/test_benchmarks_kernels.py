@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import kernels
-from benchmarks.kernels import FAMILIES, chart, regimes
+from benchmarks.kernels import FAMILIES, chart, processes, regimes
 from benchmarks.kernels.figures import Figure, Figures, summary, together
 
 COPY = Figure("copy_2d", "4 GiB", "cuMemcpyDtoD", (2.0,), (1.98,), "in turns", 0, 8 << 30, (1980.0,), (0.0,))
@@ -119,7 +119,7 @@ def test_tensor_cores_are_timed_in_both_regimes(monkeypatch):
 
 def test_tables_are_of_processes(monkeypatch):
     figures = {"copy_2d": [COPY], "gemm": [PRODUCT, Figure("gemm", error="gone")]}
-    monkeypatch.setattr(kernels, "in_a_process", lambda names: figures.get(names[0], []))
+    monkeypatch.setattr(kernels, "in_processes", lambda names, runs: runs * [figures.get(names[0], [])])
     moving, multiplying, *rest = kernels.tables(15, 3)
     assert [f.ours_ms for f in moving.figures] == [(2.0, 2.0, 2.0)] and len(rest) == len(FAMILIES) - 2
     assert [(f.kernel, f.error) for f in multiplying.figures] == [("gemm", ""), ("gemm", "gone")]
@@ -132,8 +132,8 @@ def test_a_family_alone_leaves_the_others_as_they_were(monkeypatch, tmp_path, ca
     monkeypatch.setattr(kernels, "unavailable", lambda: "")
     monkeypatch.setattr(kernels, "machine", lambda: "a GPU")
     monkeypatch.setattr(kernels, "draw", lambda tables, path: path.write_text(str(len(tables))))
-    made = lambda names: [dataclasses.replace(COPY, kernel=names[0], ours_ms=(next(ours_ms),))]  # noqa: E731
-    monkeypatch.setattr(kernels, "in_a_process", made)
+    made = lambda names, runs: [[dataclasses.replace(COPY, kernel=names[0], ours_ms=(next(ours_ms),))]]  # noqa: E731
+    monkeypatch.setattr(kernels, "in_processes", made)
     for family in ("gemm", "memory"):
         command.main(["kernels", "--runs", "1", "--family", family, "--output", str(tmp_path)])
     lines = (tmp_path / "kernels.md").read_text().splitlines()
@@ -154,20 +154,48 @@ def test_several_cases_are_summed_up():
 
 def test_a_process_that_ends_early_says_so(monkeypatch):
     done = type("Done", (), {"stdout": json.dumps(dataclasses.asdict(COPY)), "stderr": "a\nkilled", "returncode": 3})
-    monkeypatch.setattr(kernels.subprocess, "run", lambda command, **more: done)
-    assert kernels.in_a_process(["copy_2d", "gemm"]) == [COPY, Figure("gemm", error="exit status 3: killed")]
+    monkeypatch.setattr(processes.subprocess, "run", lambda command, **more: done)
+    assert processes.in_a_process(["copy_2d", "gemm"]) == [COPY, Figure("gemm", error="exit status 3: killed")]
 
     def late(command, **more):
         raise subprocess.TimeoutExpired(command, 1, json.dumps(dataclasses.asdict(COPY)).encode())
 
-    monkeypatch.setattr(kernels.subprocess, "run", late)
-    assert kernels.in_a_process(["copy_2d", "gemm"])[1].error == f"no end within {kernels.PER_RUN_S} s"
+    monkeypatch.setattr(processes.subprocess, "run", late)
+    assert processes.in_a_process(["copy_2d", "gemm"])[1].error == f"no end within {processes.PER_RUN_S} s"
+
+
+def test_processes_run_on_every_gpu_at_once(monkeypatch):
+    """A barrier that only as many as there are GPUs pass; then the first GPU's second process, by itself."""
+    asked, both = [], threading.Barrier(2)
+
+    def in_a_process(names, options, gpu):
+        if (gpu, len([one for one in asked if one == gpu])) != ("5", 1):
+            asked.append(gpu)
+            both.wait(20)
+        else:
+            asked.append(gpu)
+        return [dataclasses.replace(COPY, case=gpu)]
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,3")
+    monkeypatch.setattr(processes, "in_a_process", in_a_process)
+    cases = [figure.case for (figure,) in processes.in_processes(["copy_2d"], 3)]
+    assert cases == ["5", "5", "3"] and sorted(asked) == ["3", "5", "5"]
+
+
+def test_a_process_sees_its_gpu_alone(monkeypatch):
+    seen = []
+    done = type("Done", (), {"stdout": "", "stderr": "", "returncode": 1})
+    monkeypatch.setattr(processes.subprocess, "run", lambda command, **more: seen.append(more["env"]) or done)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert processes.visible_gpus() == [] and len(processes.in_processes(["copy_2d"], 2)) == 2
+    processes.in_a_process(["copy_2d"], gpu="3")
+    assert seen[:2] == [None, None] and seen[2]["CUDA_VISIBLE_DEVICES"] == "3"
 
 
 def test_a_process_gives_a_line_for_each_figure():
     """Where there is no GPU, every example says why."""
     pytest.importorskip("torch")
-    (figure,) = kernels.in_a_process(["copy_2d"])
+    (figure,) = processes.in_a_process(["copy_2d"])
     assert figure.kernel == "copy_2d" and (figure.error or figure.ours_ms)
 
 

@@ -126,6 +126,6 @@ def test_the_next_kernel_is_timed_after_each(monkeypatch):
 
 def test_a_table_of_the_next_kernel(monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(after, "in_a_process", lambda names, options: asked.append((names, options)) or [COPY])
+    monkeypatch.setattr(after, "in_processes", lambda *asked_for: asked.append(asked_for) or [[COPY], [COPY]])
     after.main(["copy_2d", "--runs", "2"])
-    assert asked == [(["copy_2d"], ["--after"])] * 2 and "## The next kernel after those" in capsys.readouterr().out
+    assert asked == [(["copy_2d"], 2, ["--after"])] and "## The next kernel after those" in capsys.readouterr().out

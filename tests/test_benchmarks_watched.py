@@ -35,11 +35,12 @@ def test_one_has_a_watchdog_and_both_run(monkeypatch):
 def test_a_table_of_processes(monkeypatch, capsys):
     asked = []
 
-    def in_a_process(names, options):
-        asked.append((names, options))
-        return [Figure("gemm", "small", "without watchdog", (1.0,), (1.0 + len(asked) / 100,), "burst", 8, 16)]
+    def in_processes(*asked_for):
+        asked.append(asked_for)
+        times = ((1.0, 1.01), (1.0, 1.02), (1.0, 1.03))
+        return [[Figure("gemm", "small", "without watchdog", (ours,), (its,), "burst", 8, 16)] for ours, its in times]
 
-    monkeypatch.setattr(watched, "in_a_process", in_a_process)
+    monkeypatch.setattr(watched, "in_processes", in_processes)
     watched.main(["gemm", "--runs", "3"])
-    assert asked == [(["gemm"], ["--watched"])] * 3
+    assert asked == [(["gemm"], 3, ["--watched"])]
     assert "| without watchdog | 102.0% | 101.0% to 103.0% |" in capsys.readouterr().out

@@ -1,8 +1,8 @@
-"""The kernels of ``examples/``, each beside its rivals, in several processes one after the other.
+"""The kernels of ``examples/``, each beside its rivals, in several processes.
 
 An example that is timed has a generator ``cases(sizes)``, described in ``examples/_example.py``: it checks what the
 timed launches left, in every element, when it is asked for the next case. ``regimes`` says how they are timed,
-``families`` which there are, ``figures`` what comes of it, and ``chart`` is the picture.
+``families`` which there are, ``processes`` runs them, ``figures`` is what comes of it, and ``chart`` the picture.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from . import cublaslt, regimes
 from .chart import draw
 from .families import FAMILIES, Family
 from .figures import Figure, Figures, summary, together
+from .processes import in_processes
 
 __all__ = ["FAMILIES", "beside_recorded", "draw", "machine", "tables", "unavailable"]
 
@@ -33,7 +33,6 @@ NOTE = (
     "the timed launches left was checked in every element. Speeds and the ratio are the medians of {} processes, "
     "beside the ratio's least and greatest. In L2 when a launch begins: {}."
 )
-PER_RUN_S = 240
 
 
 def unavailable() -> str:
@@ -56,22 +55,9 @@ def beside_recorded(tables: Sequence[Figures], path: Path) -> list[Figures]:
 
 
 def _table(family: Family, runs: int) -> Figures:
-    figures = together([in_a_process(family.examples) for _ in range(runs)])
+    figures = together(in_processes(family.examples, runs))
     note = NOTE.format(family.counts, runs, family.warm)
     return Figures(family.title, tuple(figures), (*summary(figures), note))
-
-
-def in_a_process(names: Sequence[str], options: Sequence[str] = ()) -> list[Figure]:
-    """The figures of one process; of an example that it did not come to, why."""
-    command = [sys.executable, "-m", "benchmarks.kernels", *options, *names]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PER_RUN_S)
-        lines, reason = done.stdout, f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
-    except subprocess.TimeoutExpired as error:
-        lines, reason = (error.stdout or b"").decode(), f"no end within {PER_RUN_S} s"
-    figures = [Figure.of(json.loads(line)) for line in lines.splitlines() if line.startswith("{")]
-    seen = {figure.kernel for figure in figures}
-    return [*figures, *(Figure(name, error=reason) for name in names if name not in seen)]
 
 
 def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Figure]:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from . import example, in_a_process
+from . import example
 from .figures import Figures, markdown, together
+from .processes import in_processes
 from .regimes import After
 
 __all__ = ["Neighbours"]
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("examples", nargs="*", default=EXAMPLES, metavar="EXAMPLE", help=" ".join(EXAMPLES))
     parser.add_argument("--runs", type=int, default=3, help="processes (default: 3)")
     given = parser.parse_args(argv)
-    runs = [in_a_process(given.examples, ["--after"]) for _ in range(given.runs)]
+    runs = in_processes(given.examples, given.runs, ["--after"])
     print(markdown(Figures("The next kernel after those that keep data in L2", together(runs))))
 
 

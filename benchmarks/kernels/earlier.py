@@ -19,8 +19,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import example, in_a_process
+from . import example
 from .figures import Figures, markdown, together
+from .processes import in_processes
 
 __all__ = ["Pair", "with_headers"]
 
@@ -91,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = parser.parse_args(argv)
     if not (given.folder / "examples").is_dir() or not (given.folder / "cuda_tma" / "include").is_dir():
         parser.error(f"{given.folder} does not hold examples and cuda_tma/include: see --help")
-    runs = [in_a_process(given.examples, ["--earlier", str(given.folder)]) for _ in range(given.runs)]
+    runs = in_processes(given.examples, given.runs, ["--earlier", str(given.folder)])
     print(markdown(Figures(f"Kernels beside those in {given.folder}", together(runs))))
 
 

@@ -141,11 +141,14 @@ class Watch:
 
 
 def _nvml() -> tuple[ctypes.CDLL | None, ctypes.c_void_p]:
-    """The library and its handle of the first GPU."""
+    """The library and its handle of the first GPU that this process sees."""
+    from cuda.core import Device
+
     device = ctypes.c_void_p()
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
         return None, device
-    ready = nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0
+    bus = Device(0).pci_bus_id.encode()
+    ready = nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, ctypes.byref(device)) == 0
     return (nvml if ready else None), device

@@ -13,8 +13,9 @@ from typing import Any
 
 import cuda_tma
 
-from . import example, in_a_process
+from . import example
 from .figures import Figures, markdown, together
+from .processes import in_processes
 
 __all__ = ["Watched"]
 
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("examples", nargs="*", default=EXAMPLES, metavar="EXAMPLE", help=" ".join(EXAMPLES))
     parser.add_argument("--runs", type=int, default=3, help="processes (default: 3)")
     given = parser.parse_args(argv)
-    runs = [in_a_process(given.examples, ["--watched"]) for _ in range(given.runs)]
+    runs = in_processes(given.examples, given.runs, ["--watched"])
     print(markdown(Figures("Kernels with a watchdog, beside themselves without", together(runs))))
 
 

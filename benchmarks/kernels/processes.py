@@ -1,0 +1,58 @@
+"""Processes that each measure some examples: one after the other on a GPU, and on all GPUs at once.
+
+A GPU has its own clock and power, so that others beside it change nothing that its own clock tells.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from .figures import Figure
+
+__all__ = ["in_a_process", "in_processes"]
+
+PER_RUN_S = 240
+
+
+def in_processes(names: Sequence[str], runs: int, options: Sequence[str] = ()) -> list[list[Figure]]:
+    """The figures of each of so many processes."""
+    gpus = visible_gpus() or [""]
+
+    def on_a_gpu(number: int) -> list[list[Figure]]:
+        return [in_a_process(names, options, gpus[number]) for _ in range(number, runs, len(gpus))]
+
+    with ThreadPoolExecutor(len(gpus)) as threads:
+        return [figures for of_gpu in threads.map(on_a_gpu, range(len(gpus))) for figures in of_gpu]
+
+
+def in_a_process(names: Sequence[str], options: Sequence[str] = (), gpu: str = "") -> list[Figure]:
+    """The figures of one process; of an example that it did not come to, why.
+
+    It sees one GPU alone, in the words of ``CUDA_VISIBLE_DEVICES``, or what this one sees.
+    """
+    command = [sys.executable, "-m", "benchmarks.kernels", *options, *names]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpu} if gpu else None
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PER_RUN_S, env=environment)
+        lines, reason = done.stdout, f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
+    except subprocess.TimeoutExpired as error:
+        lines, reason = (error.stdout or b"").decode(), f"no end within {PER_RUN_S} s"
+    figures = [Figure.of(json.loads(line)) for line in lines.splitlines() if line.startswith("{")]
+    seen = {figure.kernel for figure in figures}
+    return [*figures, *(Figure(name, error=reason) for name in names if name not in seen)]
+
+
+def visible_gpus() -> list[str]:
+    """As ``CUDA_VISIBLE_DEVICES`` names them; none where there is no torch to count them."""
+    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return [name for name in named.split(",") if name]
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return []
+    return [str(number) for number in range(torch.cuda.device_count())]
