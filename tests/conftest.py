@@ -1,6 +1,7 @@
 """A fake driver and fake device tensors, for the tests that need no GPU."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from cuda import core
@@ -21,7 +22,12 @@ settings.load_profile("no deadline")
 # What needs torch and is no test itself: doctest would import it, to look for examples.
 NEEDS_TORCH = ("hosted_examples.py", "simulated_examples.py", *(
     f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
-collect_ignore = [] if find_spec("torch") else [*NEEDS_TORCH]
+# What reads the sources of the package: beside an installed wheel there are none.
+NEEDS_SOURCES = ("test_contributing.py", "test_driver_table.py", "test_structure.py")
+collect_ignore = [
+    *(NEEDS_TORCH if not find_spec("torch") else ()),
+    *(NEEDS_SOURCES if not (Path(__file__).parent.parent / "cuda_tma").is_dir() else ()),
+]
 
 
 class DeviceTensor:

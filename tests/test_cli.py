@@ -1,13 +1,11 @@
 """The command line: verdicts, exit statuses and JSON, from hex digits, files and shapes."""
 
-import importlib
 import io
 import json
 import re
 import struct
 import sys
 from dataclasses import replace
-from importlib import metadata
 from types import SimpleNamespace
 
 import pytest
@@ -195,19 +193,6 @@ def test_what_cannot_be_suggested_is_refused(capsys):
 
 def test_version(capsys):
     assert run(capsys, "--version") == (0, f"cuda-tma {cuda_tma.__version__}\n", "")
-
-
-def test_the_version_is_that_of_the_metadata(monkeypatch):
-    from cuda_tma import version
-
-    monkeypatch.setattr(metadata, "version", {"cuda-tma": "1.2.3"}.__getitem__)
-    try:
-        assert importlib.reload(version).__version__ == "1.2.3"
-        monkeypatch.setattr(metadata, "version", lambda name: metadata.distribution("surely-not-installed"))
-        assert importlib.reload(version).__version__ == "0+uninstalled"
-    finally:
-        monkeypatch.undo()
-        importlib.reload(version)
 
 
 @pytest.mark.parametrize("command", ["check", "decode", "diff", "suggest", "plot", "info", "run", "demo"])

@@ -18,9 +18,12 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+from pythons import VERSIONS, find_python  # noqa: E402
+
+pytestmark = pytest.mark.slow
 
 # The one wheel runs beside the oldest and newest cuda-bindings 12.9 and 13, and the oldest and newest cuda-core 1.
 # cuda-core 1.0.0 does not import beside cuda-bindings 13.0.0 to 13.1.0 (cuDevSmResourceSplit is not there yet).
@@ -32,9 +35,8 @@ PEERS = {
     "bindings 13.1.1, core 1.0.0": ("cuda-bindings==13.1.1", "cuda-core==1.0.0"),
     "last bindings 13, last core 1": ("cuda-bindings==13.*", "cuda-core==1.*"),
 }
-RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
-PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-OTHER_PYTHONS = [version for version in PYTHONS if version != RUNNING]
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
+OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 
 # Those that run on the fake driver, and of those that need no more than NumPy the quick ones, with the doctests.
 EXTENSION_TESTS = tuple(f"test_{each}.py" for each in ("tensor_map", "reading", "im2col_map", "kernel_arg", "options"))
@@ -69,16 +71,6 @@ def run(*command, **keywords):
 def pip(python, *arguments):
     """This environment's pip, at work for another Python: that one need not have a pip."""
     return run(sys.executable, "-m", "pip", "--python", python, *arguments)
-
-
-def find_python(version):
-    """Another Python's executable, or None. PYENV_VERSION is for pyenv's shims, which ask for a choice."""
-    try:
-        command = [f"python{version}", "-c", "import sys; print(sys.executable)"]
-        result = subprocess.run(command, capture_output=True, text=True, env=ENVIRON | {"PYENV_VERSION": version})
-    except FileNotFoundError:
-        return None
-    return result.stdout.strip() if result.returncode == 0 else None
 
 
 def has_driver():
@@ -137,6 +129,7 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
         [own, "-m", "cuda_tma", "check", "--shape", "128x1733", "--box", "32x32"],
         capture_output=True, text=True, env=ENVIRON, cwd=folder,
     ).stdout  # fmt: skip
+    found["demo"] = run(own, "-m", "cuda_tma", "demo", "--output", folder / "demo.png", cwd=folder)
     for name in ("tests", "examples", "docs"):  # what the tests read lies beside them
         shutil.copytree(sources / name, folder / name, ignore=shutil.ignore_patterns("gpu"))
     shutil.copy(sources / "README.md", folder)
@@ -193,6 +186,7 @@ def trials(request, pool, sources, wheel, tmp_path_factory):
 def require_sound(found):
     assert "site-packages" in found["file"]
     assert "1736" in found["check"] and "refused: 1 rule broken" in found["check"]
+    assert found["demo"].endswith("every pixel is as NumPy computes it\n")
     assert re.fullmatch(r"\d+ passed.*", found["report"]) and "failed" not in found["report"]
     if not has_driver():
         assert re.match("RuntimeError: no NVIDIA driver was found, and making .* a tensor map", found["message"])
@@ -240,7 +234,7 @@ def test_what_an_index_shows(wheel):
         (name,) = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = email.message_from_bytes(packed.read(name))
     classifiers = metadata.get_all("Classifier")
-    assert {f"Programming Language :: Python :: {version}" for version in PYTHONS} <= set(classifiers)
+    assert {f"Programming Language :: Python :: {version.rstrip('t')}" for version in VERSIONS} <= set(classifiers)
     assert {"Operating System :: POSIX :: Linux", "Typing :: Typed"} <= set(classifiers)
     assert metadata["Author"] and metadata["Keywords"] and metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Description-Content-Type"] == "text/markdown"

@@ -26,7 +26,7 @@ from .test_header import cubin
 
 ROOT = Path(__file__).parent.parent
 HEADERS = Path(cuda_tma.include_path(), "cuda_tma")
-SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), ROOT / "cuda_tma" / "command" / "demo.py"]
+SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), Path(demo.__file__)]
 
 
 # Of kernels that are templates, some of those that the examples ask for.

@@ -1,0 +1,21 @@
+"""The Pythons that wheels are made for, and which of them this machine has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t")  # as pyproject.toml's [tool.cibuildwheel] and classifiers
+
+
+def find_python(asked: str) -> str | None:
+    """A Python's own executable, by its version or by a path; None if it is not here."""
+    command = shutil.which(f"python{asked}") or shutil.which(asked)
+    if command is None:
+        return None
+    # PYENV_VERSION is for pyenv's shims, which stand for every version and ask for a choice.
+    environ = os.environ | {"PYENV_VERSION": asked}
+    asked_for = [command, "-c", "import sys; print(sys.executable)"]
+    found = subprocess.run(asked_for, capture_output=True, text=True, env=environ)
+    return found.stdout.strip() if found.returncode == 0 else None
