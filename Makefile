@@ -1,4 +1,4 @@
-# make demo | test | fuzz | test-environments | test-asan | torch | check | bench | docs | wheels | clean
+# make demo | test | fuzz | test-environments | test-asan | torch | check | bench | docs | docs-site | wheels | clean
 #
 # Each runs in .venv, made on demand from Python, a C compiler and the package index; PYTHON says which Python.
 # To use a Python that already has what is needed (no network is asked for), leave VENV empty:
@@ -29,7 +29,7 @@ python := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
 
-.PHONY: demo test fuzz test-environments test-asan torch check bench docs wheel wheels clean build-in-place
+.PHONY: demo test fuzz test-environments test-asan torch check bench docs docs-site wheel wheels clean build-in-place
 
 demo: $(built)
 	$(python) -m cuda_tma demo $(ARGS)
@@ -68,6 +68,12 @@ docs: $(built)
 	$(python) tools/write_findings.py
 	$(python) tools/draw_docs.py
 	$(python) tools/write_figures.py
+
+# build/site: the documentation as a site, whose blocks run on the simulator meanwhile. Warnings are errors.
+docs-site: $(built)
+	$(python) -c "import sphinx, myst_parser, numpydoc, pydata_sphinx_theme, matplotlib" 2>/dev/null || \
+	    $(python) -m pip install --quiet --editable ".[docs,plot]"
+	$(python) -m sphinx --quiet --fail-on-warning --keep-going --nitpicky -d build/doctrees docs build/site
 
 # dist/: the source distribution, and from it a wheel for each Python that is here, stripped and tagged as an index wants
 # it (manylinux). `wheel` is of this Python alone.

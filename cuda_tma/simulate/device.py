@@ -297,7 +297,7 @@ class Device:
 
         Parameters
         ----------
-        launches : iterable of (config, kernel, *arguments)
+        launches : iterable of ``(config, kernel, *arguments)``
         order, seed, max_steps
             Of :meth:`launch`.
 

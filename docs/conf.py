@@ -1,0 +1,66 @@
+"""The documentation site: `make docs-site`. Needs the extra `docs`, and neither a GPU nor the network."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tools"), str(HERE / "extensions")]
+
+from cuda_tma import __version__  # noqa: E402
+
+project = "cuda_tma"
+author = "The cuda_tma maintainers"
+copyright = "the cuda_tma maintainers, Apache License 2.0"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "executed_pages",
+    "generated_pages",
+    "numbers_in_search",
+    "repository_links",
+    "short_names",
+]
+nitpick_ignore_regex = [  # what others document, types that are private, and others' types by their bare names
+    ("py:.*", r"(_pytest|collections|cuda|enum|matplotlib|np|numpy|os|pathlib|types|typing|typing_extensions)\..*"),
+    ("py:.*", r"cuda_tma\.(.*\.)?_.*|cuda_tma\.simulate\.ptx\..*|cuda_tma\.smem"),
+    ("py:.*", "Figure|GraphDefinition|GraphNode|KernelNode|SearchStrategy|T"),
+]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["extensions", "static", "**/README.md"]
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = [
+    "myst.header",  # pages of docs/benchmarks begin with a heading of the second level
+    "ref.python",  # Kernel is cuda.core's, and the simulator's
+]
+myst_links_external_new_tab = False
+
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False
+autosummary_generate = False  # which numpydoc loads
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+
+html_theme = "pydata_sphinx_theme"
+html_title = "cuda_tma"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": []}

@@ -1,0 +1,32 @@
+"""Pages whose blocks run when the site is built: one that prints something else than the page shows is a warning."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from pages import FOLDERS, compare, run
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+__all__ = ["setup"]
+
+_NAMED = re.compile(r"^```([\w+-]+) ([\w.-]+\.\w+)$", re.MULTILINE)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("source-read", _read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _read(app: Sphinx, page: str, source: list[str]) -> None:
+    """Run the page, and have the name of each file stand above its block."""
+    if page.split("/")[0] not in FOLDERS:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for ran in run(source[0], Path(folder), page):
+            if wrong := compare(ran):
+                logging.getLogger(__name__).warning(wrong, location=(page, ran.block.line))
+    source[0] = _NAMED.sub(r"```{code-block} \1\n:caption: \2\n", source[0])

@@ -1,0 +1,59 @@
+"""Links from a page to a file of the repository that is no page: the site has each such file, highlighted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from pygments.lexers import get_lexer_for_filename
+from pygments.util import ClassNotFound
+from sphinx.addnodes import download_reference
+from sphinx.application import Sphinx
+
+__all__ = ["setup"]
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_LEXERS = {".cuh": "cuda", ".cu": "cuda", ".pyx": "cython"}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("doctree-read", _to_sources, priority=100)  # before Sphinx copies the file as a download
+    app.connect("html-collect-pages", _source_pages)
+    app.connect("env-merge-info", lambda app, env, pages, other: _linked(env).update(_linked(other)))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _linked(env: object) -> set[str]:
+    """The files that pages link to, by their path in the repository."""
+    if not hasattr(env, "linked_sources"):
+        env.linked_sources = set()  # type: ignore[attr-defined]
+    return env.linked_sources  # type: ignore[attr-defined]
+
+
+def _to_sources(app: Sphinx, tree: nodes.document) -> None:
+    page = app.env.docname
+    for found in list(tree.findall(download_reference)):
+        path = (Path(app.srcdir) / page).parent.joinpath(found["reftarget"]).resolve()
+        if path.is_file() and path.is_relative_to(ROOT) and path.suffix not in (".svg", ".png", ".html"):
+            name = path.relative_to(ROOT).as_posix()
+            _linked(app.env).add(name)
+            target = app.builder.get_relative_uri(page, f"source/{name}")
+            found.replace_self(nodes.reference("", "", *found.children, refuri=target, internal=True))
+
+
+def _source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
+    for name in sorted(_linked(app.env)):
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8")
+        code = app.builder.highlighter.highlight_block(text, _lexer(path), linenos=False)
+        yield f"source/{name}", {"title": name, "body": f"<h1>{escape(name)}</h1>\n{code}"}, "page.html"
+
+
+def _lexer(path: Path) -> str:
+    try:
+        return _LEXERS.get(path.suffix) or get_lexer_for_filename(path.name).aliases[0]
+    except ClassNotFound:
+        return "text"

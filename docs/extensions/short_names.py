@@ -1,0 +1,30 @@
+"""In docstrings and signatures a public name stands without its module: ``TensorMapDescriptor``. It is a link all the
+same, to ``cuda_tma.TensorMapDescriptor`` or, in a module of its own, to that module's."""
+
+from __future__ import annotations
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+__all__ = ["setup"]
+
+MODULES = ("cuda_tma", "cuda_tma.simulate", "cuda_tma.params")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("missing-reference", _resolve)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element) -> nodes.Element | None:
+    if node.get("refdomain") != "py":
+        return None
+    domain = env.domains.python_domain
+    name = node["reftarget"]
+    for whole in (name, *(f"{module}.{name}" for module in MODULES)):
+        if whole in domain.objects:
+            return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", whole, node, content)
+    return None

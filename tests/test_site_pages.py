@@ -1,0 +1,151 @@
+"""The pages of the site: their blocks print what they show, and every page and public name stands in one place."""
+
+import importlib
+import pkgutil
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import pytest
+
+import cuda_tma
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+import pages  # noqa: E402
+
+DOCS = ROOT / "docs"
+NAMES = [page.relative_to(DOCS).as_posix() for page in pages.PAGES]
+TOCTREE = re.compile(r"^```\{toctree\}\n(?::[^\n]*\n)*\n?(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_print_what_the_page_shows(name, tmp_path):
+    text = (DOCS / name).read_text()
+    wrong = [words for ran in pages.run(text, tmp_path, name) if (words := pages.compare(ran))]
+    assert not wrong, "\n".join([*wrong, f"python tools/run_pages.py --write docs/{name}"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_block_runs_or_says_why_not(name):
+    """C++ is a file that a later block compiles; what is neither Python nor bash has a name, too, or is a drawing."""
+    idle = [
+        f"{block.language}, line {block.line}"
+        for block in pages.blocks_of((DOCS / name).read_text())
+        if not (block.is_run or block.word or block.language == "text")
+    ]
+    assert not idle
+
+
+def test_every_page_is_in_one_toctree():
+    found = []
+    for page in DOCS.rglob("*.md"):
+        for tree in TOCTREE.findall(page.read_text()):
+            found += [(page.parent / f"{line}.md").resolve() for line in tree.split()]
+    made = {"headers", "errors"}
+    pages_there = {page for page in DOCS.rglob("*.md") if page.parent.name not in made} - {DOCS / "index.md"}
+    assert sorted(page for page in found if page.parent.name not in made) == sorted(pages_there)
+
+
+# ---- what runs them ----
+
+PAGE = """# A page
+
+```ini given.txt
+7
+```
+
+```python
+given = int(open("given.txt").read())
+print(given + 1)
+```
+
+```text
+8
+```
+
+```text
+a drawing
+```
+
+```sh
+echo $((2 + 2))
+```
+"""
+
+
+def run(text, folder):
+    return [(ran.printed, pages.compare(ran)) for ran in pages.run(text, folder)]
+
+
+def test_what_is_shown_is_compared(tmp_path):
+    (first, right), (second, missing) = run(PAGE, tmp_path)
+    assert (first, right, second) == ("8\n", None, "4\n")
+    assert missing == "line 21: the page shows\n\nand the block printed\n4\n"
+    assert run(PAGE.replace("\n8\n", "\n9\n"), tmp_path)[0][1].startswith("line 8: the page shows\n9\n")
+
+
+def test_what_was_printed_is_written(tmp_path):
+    text = PAGE.replace("\n8\n", "\n9\n")
+    written = pages.with_outputs(text, list(pages.run(text, tmp_path)))
+    assert written == PAGE.rstrip("\n") + "\n\n```text\n4\n```\n"
+    assert [words for _, words in run(written, tmp_path)] == [None, None]
+
+
+def test_an_exception_is_never_what_a_page_shows(tmp_path):
+    ((printed, words),) = run("```python\nraise ValueError(3)\n```\n\n```text\n...\n```\n", tmp_path)
+    assert printed.endswith("ValueError: 3\n") and words.startswith("line 2:")
+
+
+def test_blocks_for_a_gpu_are_compiled_alone(tmp_path):
+    assert run("```python gpu\nimport nothing_of_that_name\n```\n", tmp_path) == [("", None)]
+    with pytest.raises(SyntaxError):
+        run("```python gpu\nimport\n```\n", tmp_path)
+
+
+# ---- the reference ----
+
+ENTRY = re.compile(
+    r"^\.\. (?:(currentmodule|py:module|automodule)|(?:auto|py:)(\w+)):: (\S+)\n((?:   :.*\n)*)", re.MULTILINE
+)
+PUBLIC = [
+    "cuda_tma",
+    *(
+        f"cuda_tma.{found.name}"
+        for found in pkgutil.iter_modules(cuda_tma.__path__)
+        if not found.name.startswith("_") and found.name not in ("command", "show", "smem")  # smem: swizzle's new name
+    ),
+]
+
+
+def entries():
+    """Every name that the reference has an entry for, as often as it has."""
+    for page in (DOCS / "reference").glob("*.md"):
+        module = ""
+        for directive, _, name, options in ENTRY.findall(page.read_text()):
+            module = name if directive else module
+            if directive == "automodule" and "no-members" not in options:
+                left_out = "".join(re.findall(":exclude-members: (.*)", options)).split(", ")
+                found = importlib.import_module(name)
+                has_docstring = (n for n in found.__all__ if isinstance(getattr(found, n), (type, FunctionType)))
+                yield from (f"{name}.{each}" for each in has_docstring if each not in left_out)
+            elif not directive:
+                yield name if name.startswith("cuda_tma.") else f"{module}.{name}"
+
+
+def test_every_public_name_has_one_entry():
+    """An object of several modules has it where it is public first: ``cuda_tma``, before its own module."""
+    found = Counter(entries())
+    assert [name for name, count in found.items() if count > 1] == []
+    wanted, seen = [], set()
+    for module in map(importlib.import_module, PUBLIC):
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            key = (name, id(value))
+            if key not in seen and not isinstance(value, ModuleType):
+                wanted.append(f"{module.__name__}.{name}")
+            seen.add(key)
+    assert set(wanted) - set(found) == set()

@@ -1,0 +1,86 @@
+"""A page for each of the driver's errors 700 to 720, titled as people search for them: from the table of errors."""
+
+from __future__ import annotations
+
+from fault_cases import CASES
+from recordings import read
+from write_errors import RECORDED, number_of
+
+from cuda_tma.cuda_errors import CUDA_ERRORS, CudaError
+
+__all__ = ["error_pages"]
+
+FIRST, LAST = 700, 720
+
+
+def error_pages() -> dict[str, str]:
+    """Every page by its name, and the one that lists them."""
+    errors = [error for number, error in sorted(CUDA_ERRORS.items()) if FIRST <= number <= LAST]
+    rows = "".join(f"| [{e.number}]({e.number}.md) | `{e.name}` | {e.text} |\n" for e in errors)
+    names = "\n".join(str(error.number) for error in errors)
+    pages = {f"{error.number}.md": _page(error) for error in errors}
+    return pages | {"index.md": _INDEX.format(rows=rows, names=names)}
+
+
+def _page(error: CudaError) -> str:
+    return "\n".join([_head(error), _KERNEL.format(number=error.number) if error.is_sticky else "", _recorded(error)])
+
+
+def _head(error: CudaError) -> str:
+    meaning = error.meaning[:1].upper() + error.meaning[1:]
+    return _HEAD.format(error=error, meaning=meaning)
+
+
+def _recorded(error: CudaError) -> str:
+    """What was done wrong on a GPU, and ended so."""
+    if not RECORDED.exists():
+        return ""
+    device, *rows = read(RECORDED)
+    cases = [row["case"] for row in rows if "blocking" not in row and number_of(row) == error.number]
+    if not cases:
+        return f"None of the {len(CASES)} misuses that were recorded (`tools/record_faults.py`) ended in it.\n"
+    listed = "".join(f"- {case}\n" for case in cases)
+    return _RECORDED.format(device=device["device"], driver=device["driver"], listed=listed, number=error.number)
+
+
+_HEAD = """# CUDA error {error.number}: {error.text}
+
+| | |
+|---|---|
+| driver API | `{error.name}` |
+| runtime API | `{error.runtime_name}` |
+| `cuGetErrorString` | {error.text} |
+| source | {error.source} |
+
+{meaning}.
+"""
+_KERNEL = """## Find the kernel
+
+1. Run again with `CUDA_LAUNCH_BLOCKING=1`: the first launch that fails is the one.
+2. `cuda-tma explain {number}` says what of TMA gives this error; with a descriptor's 128 bytes behind it, whether the
+   map is at fault.
+3. Run the kernel on the simulator, which says the line, the rule and the remedy:
+   [test a kernel without a GPU](../how-to/test-without-gpu.md), [find a race](../how-to/find-a-race.md).
+"""
+_RECORDED = """## What gave error {number}
+
+Each of these misuses in a process of its own, on one {device}, driver {driver} (`tools/record_faults.py`; what all of
+them came to: [what an error means](../errors.md)):
+
+{listed}"""
+_INDEX = """# CUDA errors 700 to 720
+
+What a kernel ends in when it dies, and what of TMA gives it. The whole table, with what was recorded of each misuse:
+[what an error means](../errors.md).
+
+| number | name | text |
+|---|---|---|
+{rows}
+
+```{{toctree}}
+:hidden:
+
+{names}
+../errors
+```
+"""

@@ -1,0 +1,229 @@
+"""A page for each header of ``cuda_tma/include/cuda_tma``, made of its own comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cuda_tma import include_path
+
+__all__ = ["Entry", "entries_of", "header_page", "header_pages", "introduction"]
+
+# What users do not call: the text of others, and what stands around it.
+INTERNAL = ("macros.cuh", "macros_end.cuh", "wgmma_macros.cuh", "wgmma_macros_end.cuh", "refuse.cuh", "signature.cuh")
+NAMESPACE = "namespace cuda_tma {"
+TOKEN = re.compile(
+    r"(?P<section>// ---- [^\n]* ----\n)|(?P<comment>(?://[^\n]*\n[ \t]*)+)|(?P<directive>\#(?:[^\n]*\\\n)*[^\n]*\n)"
+    r"|(?P<blank>\n[ \t]*\n)|(?P<string>\"(?:\\.|[^\"\\])*\"|R\"\w*\(.*?\)\w*\")|(?P<char>.)",
+    re.DOTALL,
+)
+NAME = re.compile(r"(operator\s*[^\s(]+|~?\w+)\s*\(")
+KIND = re.compile(r"^(?:template <.*?> )?(struct|enum(?: class)?|namespace) (?:alignas\([^)]*\) )?(\w+(?:<[^{;]*>)?)")
+
+
+@dataclass
+class Entry:
+    """What one comment is about: declarations, in their order, and for a struct its members."""
+
+    comment: str = ""
+    declarations: list[str] = field(default_factory=list)
+    members: list[Entry] = field(default_factory=list)
+    section: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """What is declared, each once."""
+        return list(dict.fromkeys(filter(None, map(name_of, self.declarations))))
+
+
+def header_pages() -> dict[str, str]:
+    """Every page by its name, and the one that lists them."""
+    headers = [path for path in sorted((Path(include_path()) / "cuda_tma").glob("*.cuh")) if path.name not in INTERNAL]
+    pages = {f"{path.stem}.md": header_page(path.name, path.read_text()) for path in headers}
+    rows = "".join(f"| [`{path.name}`]({path.stem}.md) | {_first_sentence(path.read_text())} |\n" for path in headers)
+    names = "\n".join(path.stem for path in headers)
+    return pages | {"index.md": _INDEX.format(rows=rows, names=names)}
+
+
+def header_page(name: str, text: str) -> str:
+    """The page of one header."""
+    parts = [f"# `{name}`\n", f"```cpp\n#include <cuda_tma/{name}>\n```\n", markdown(introduction(text))]
+    level = "##"
+    for entry in entries_of(text):
+        if entry.section:
+            level = "###"
+            parts.append(f"## {entry.section[:1].upper()}{entry.section[1:]}\n")
+        parts += _shown(entry, level)
+    parts.append(f"The file: [`{name}`](../../cuda_tma/include/cuda_tma/{name})\n")
+    return "\n".join(parts)
+
+
+def introduction(text: str) -> str:
+    """The comment that a header begins with."""
+    (comment,) = re.findall(r"\A(?://[^\n]*\n)+", text)
+    lines = [line.removeprefix("//").removeprefix(" ") for line in comment.splitlines()[2:]]
+    return re.sub(r"^cuda_tma/\w+\.cuh: (\w)", lambda found: found[1].upper(), "\n".join(lines))
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.)\s", introduction(text).replace("\n", " "))[0].replace("|", "\\|")
+
+
+def _shown(entry: Entry, level: str) -> Iterator[str]:
+    if names := ", ".join(f"`{name}`" for name in entry.names):
+        yield f"{level} {names}\n"
+        yield "```cuda\n" + "\n".join(_synopsis(entry)) + "\n```\n"
+        yield markdown(entry.comment)
+
+
+def _synopsis(entry: Entry) -> Iterator[str]:
+    """The declarations, and what a struct has in it with its comments, without bodies."""
+    *others, last = entry.declarations
+    yield from others
+    if not entry.members:
+        yield last
+        return
+    yield last.removesuffix(";") + " {"
+    for index, member in enumerate(entry.members):
+        lines = [*(f"// {line}".rstrip() for line in member.comment.splitlines()), *_synopsis(member)]
+        yield from [""] * bool(index)
+        yield from ("    " + line if line else "" for each in lines for line in each.split("\n"))
+    yield "};"
+
+
+def markdown(comment: str) -> str:
+    """A comment's sentences; what is indented by four blanks is code."""
+    lines = [line if line.startswith("    ") else _escaped(line) for line in comment.splitlines()]
+    text = re.sub(r"((?:^    .*\n|^\n(?=    ))+)", _code, "\n".join(lines) + "\n", flags=re.MULTILINE)
+    return text
+
+
+def _escaped(line: str) -> str:
+    """What Markdown would read as its own, apart from code between backticks."""
+    parts = re.split(r"(`[^`]*`)", line)
+    return "".join(part if part.startswith("`") else re.sub(r"([<>*_\[\]~])", r"\\\1", part) for part in parts)
+
+
+def _code(found: re.Match[str]) -> str:
+    lines = found[0].strip("\n").splitlines()
+    language = "text" if all(re.match(r"    \w+\.cuh ", line) for line in lines) else "cuda"
+    return f"\n```{language}\n" + "\n".join(line[4:] for line in lines) + "\n```\n\n"
+
+
+def name_of(declaration: str) -> str:
+    """What a declaration declares; nothing of what is only said again."""
+    if found := re.match(r"CUDA_TMA_FEATURE\((\w+)", declaration):
+        return f"has_{found[1]}"
+    plain = re.sub(r"^template <.*?>\s*(?=[_a-z])|\[\[.*?\]\]\s*", "", declaration.replace("\n", " "))
+    if found := re.match(r"(?:struct|enum class|enum|class) (?:alignas\([^)]*\) )?(\w+)", plain):
+        return found[1]
+    if found := re.match(r"using (\w+)", plain):
+        return found[1]
+    if re.match(r"static_assert|extern|friend|enum;", plain) or "is_same" in plain:
+        return ""
+    plain = re.sub(r"__launch_bounds__\([^)]*\)|__attribute__\(.*?\)\)", "", plain)
+    if found := NAME.search(plain):
+        return found[1]
+    return found[1] if (found := re.search(r"(\w+)(?:\[\w*\])?\s*(?:=[^=].*|\{.*)?;?$", plain)) else ""
+
+
+def entries_of(text: str) -> list[Entry]:
+    """What a header declares in its namespace, in its order."""
+    body = text.split(NAMESPACE, 1)[1].rsplit("}  // namespace cuda_tma", 1)[0] if NAMESPACE in text else ""
+    return _entries(body)
+
+
+def _entries(text: str) -> list[Entry]:
+    entries: list[Entry] = []
+    section, comment, at, apart = "", "", 0, True
+    while found := TOKEN.match(text, at):
+        kind = found.lastgroup
+        if kind == "section":
+            section, comment, apart = found[0].strip(" -/\n"), "", True
+        elif kind == "comment" and entries and not apart and text[:at].rpartition("\n")[2].strip():
+            entries[-1].declarations[-1] += "  " + found[0].splitlines()[0]  # behind it, on its line
+            at = text.index("\n", at)
+            continue
+        elif kind == "comment":
+            comment, apart = _uncommented(found[0]), True
+        elif kind == "blank":
+            comment, apart = "", True
+        elif kind == "char" and not found[0].isspace() and found[0] != ";":
+            declaration, inner, at = _declaration(text, at)
+            if apart or not entries:
+                entries.append(Entry(comment, section=section))
+                section = ""
+            entries[-1].declarations.append(declaration)
+            entries[-1].members += [member for member in _entries(inner) if member.names] if inner else []
+            comment, apart = "", False
+            continue
+        at = found.end()
+    return entries
+
+
+def _uncommented(text: str) -> str:
+    return "\n".join(line.strip().removeprefix("//").removeprefix(" ") for line in text.strip().splitlines())
+
+
+def _declaration(text: str, at: int) -> tuple[str, str, int]:
+    """A declaration without its body, what is inside a struct, and where what follows begins."""
+    depth, begin = 0, at
+    if macro := re.compile(r"CUDA_TMA_[A-Z_]+\([^;{]*?\)(?=\n)").match(text, at):
+        return macro[0], "", macro.end()
+    while (char := text[at]) != ";" or depth:
+        if char == "{" and not depth:
+            return _with_body(text, begin, at)
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(char, 0)
+        at = found.end() if (found := TOKEN.match(text, at)) and found.lastgroup in ("comment", "string") else at + 1
+    return _dedented(text[begin : at + 1]), "", at + 1
+
+
+def _with_body(text: str, begin: int, brace: int) -> tuple[str, str, int]:
+    end = _closing(text, brace)
+    head, body = _dedented(text[begin:brace]).rstrip(), text[brace + 1 : end - 1]
+    kind = KIND.match(re.sub(r"\s+", " ", head))
+    if kind and kind[1].startswith("enum"):
+        return f"{head} {{{_dedented(body).rstrip()}\n}};" if "\n" in body else f"{head} {{{body}}};", "", end
+    if kind and kind[1] == "struct":
+        return f"{head};", body, end
+    if re.search(r"\bconstexpr\b[^(]*$", head):  # an array or value with braces
+        return _dedented(text[begin:end]), "", end
+    return re.sub(r"\s*=$", "", head) + ";", "", end
+
+
+def _closing(text: str, at: int) -> int:
+    depth = 0
+    while True:
+        found = TOKEN.match(text, at)
+        assert found
+        depth += {"{": 1, "}": -1}.get(found[0], 0)
+        at = found.end()
+        if not depth:
+            return at
+
+
+def _dedented(text: str) -> str:
+    """As it stands, but begun at the line's start."""
+    first, *rest = text.splitlines() or [""]
+    blank = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    indent = min(blank, 4) if rest and not rest[0].startswith(" " * 8) else 0
+    return "\n".join([first.rstrip(), *(line[indent:].rstrip() for line in rest)])
+
+
+_INDEX = """# The device header
+
+One function is one PTX instruction, one file a subject. Each page is made from the comments of its header.
+`cuda_tma.include_path()` is the folder for `-I`; {{py:func}}`cuda_tma.compile` knows it.
+
+| header | what for |
+|---|---|
+{rows}
+
+```{{toctree}}
+:hidden:
+
+{names}
+```
+"""

@@ -1,0 +1,163 @@
+"""The pages of ``docs/`` whose blocks run: what their blocks are, what these print, and whether the page shows it.
+
+A page is Markdown that GitHub shows too. The words behind a fence say what happens to the block, in the page's order,
+in one namespace and a folder of its own:
+
+- ``python`` is run; ``python gpu`` where there is one (tests/gpu), elsewhere it is compiled alone.
+- ``sh`` is run by bash; ``cuda-tma`` is this package's. ``sh not-run`` is for what installs.
+- ``cpp load.cu`` is written to that file, which the blocks below it compile; any other text (``ini``, ``yaml``) with a
+  name behind it too.
+- ``text`` directly behind a block that ran is what it printed; ``...`` stands for anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FOLDERS", "PAGES", "Block", "Ran", "blocks_of", "compare", "run", "with_outputs"]
+
+DOCS = Path(__file__).parent.parent / "docs"
+FOLDERS = ("tutorial", "how-to", "explanation")
+PAGES = tuple(sorted(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md")))
+FENCE = re.compile(r"^```(?P<language>[\w+-]+)(?: (?P<word>[^\n]*))?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+CUDA_TMA = f'cuda-tma() {{ "{sys.executable}" -m cuda_tma "$@"; }}\n'
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of a page.
+
+    Attributes
+    ----------
+    language, word : str
+        What stands behind the fence.
+    text : str
+        The block.
+    line : int
+        Its first line in the page, from 1 on.
+    shown : str or None
+        What the page says that it prints: the block of text directly behind it.
+    span : tuple of int
+        Where that stands in the page, or would stand: begin and end, in characters.
+    """
+
+    language: str
+    word: str
+    text: str
+    line: int
+    shown: str | None
+    span: tuple[int, int]
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it does something, rather than show something."""
+        return self.language in ("python", "sh") and self.word != "not-run"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a block printed, and whether Python came to its end."""
+
+    block: Block
+    printed: str
+    is_whole: bool = True
+
+
+def blocks_of(text: str) -> tuple[Block, ...]:
+    """The blocks of a page, but for those that are the output of others."""
+    found = list(FENCE.finditer(text))
+    blocks = []
+    for index, fence in enumerate(found):
+        if fence["language"] == "text" and index and _is_output(found[index - 1], fence, text):
+            continue
+        behind = found[index + 1] if index + 1 < len(found) else None
+        output = behind if behind and behind["language"] == "text" and _is_output(fence, behind, text) else None
+        span = (output.start(), output.end()) if output else (fence.end(), fence.end())
+        line = text.count("\n", 0, fence.start("text")) + 1
+        shown = output["text"] if output else None
+        blocks.append(Block(fence["language"], fence["word"] or "", fence["text"], line, shown, span))
+    return tuple(blocks)
+
+
+def _is_output(fence: re.Match[str], behind: re.Match[str], text: str) -> bool:
+    return fence["language"] in ("python", "sh") and not text[fence.end() : behind.start()].strip()
+
+
+def run(text: str, folder: Path, name: str = "page", *, gpu: bool = False) -> Iterator[Ran]:
+    """Run a page's blocks in a folder, each with what it printed. ``name`` is what a traceback calls the page."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks_of(text):
+        if block.language == "python":
+            yield _python(block, names, folder, name, gpu)
+        elif block.is_run:
+            yield Ran(block, _shell(block, folder))
+        elif block.word and block.word != "not-run":
+            (folder / block.word).write_text(block.text)
+
+
+def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: bool) -> Ran:
+    """Lines count as in the page, so that a traceback names the page's own."""
+    code = compile("\n" * (block.line - 1) + block.text, name, "exec")
+    if block.word == "gpu" and not gpu:
+        return Ran(block, block.shown or "")
+    is_whole = True
+    with contextlib.redirect_stdout(io.StringIO()) as printed, _inside(folder):
+        try:
+            exec(code, names)
+        except Exception:
+            is_whole = False
+            traceback.print_exc(file=printed)
+    return Ran(block, printed.getvalue(), is_whole)
+
+
+@contextlib.contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def _shell(block: Block, folder: Path) -> str:
+    paths = os.pathsep.join([str(DOCS.parent), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [shutil.which("bash") or "bash", "-c", CUDA_TMA + block.text],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": paths, "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.stdout
+
+
+def compare(ran: Ran) -> str | None:
+    """What is wrong with what a page shows, or None."""
+    shown = ran.block.shown or ""
+    if ran.is_whole and doctest.OutputChecker().check_output(shown, ran.printed, doctest.ELLIPSIS):
+        return None
+    return f"line {ran.block.line}: the page shows\n{shown}\nand the block printed\n{ran.printed}"
+
+
+def with_outputs(text: str, ran: list[Ran]) -> str:
+    """The page with what its blocks printed; what is shown with ``...`` and right stays."""
+    for each in reversed(ran):
+        if each.is_whole and compare(each) is not None:
+            begin, end = each.block.span
+            output = f"```text\n{each.printed}```" if each.printed else ""
+            text = text[:begin] + ("\n\n" if begin == end else "") + output + text[end:]
+    return text
