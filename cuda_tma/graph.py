@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._launch.keep_alive import captured_graph, keep
-from ._launch.kernel_node import ExecutableKernelNode, add_node, read_node, remove_node
+from ._launch.kernel_node import ExecutableKernelNode, add_node, remove_node
+from ._launch.node_arguments import read_node
 from ._launch.prepared import PreparedLaunch
 from ._tensor_map import TensorMapDescriptor
 from .errors import TensorMapError

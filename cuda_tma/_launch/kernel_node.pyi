@@ -1,6 +1,5 @@
 from typing import Any
 
-from cuda.core import Kernel
 from cuda.core.graph import Graph, KernelNode
 from typing_extensions import disjoint_base
 
@@ -19,4 +18,3 @@ class ExecutableKernelNode:
 
 def add_node(graph: int, launch: PreparedLaunch, after: list[int]) -> int: ...
 def remove_node(node: int) -> None: ...
-def read_node(node: KernelNode | int, kernel: Kernel | None) -> tuple[Kernel, tuple[bytes, ...]]: ...

@@ -1,4 +1,4 @@
-"""Kernel nodes of CUDA graphs: added to a definition, changed in an executable graph, read back.
+"""Kernel nodes of CUDA graphs: added to a definition, changed in an executable graph. See node_arguments, too.
 
 A prepared launch has all that a node takes, checked. The driver copies arguments when it is given them, and holds none
 of what they point to: see keep_alive.
@@ -11,22 +11,19 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy
 
 from .._cuda.driver cimport (
-    CUDA_SUCCESS, CUcontext, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUresult, KernelNodeParams, LaunchConfigC,
+    CUDA_SUCCESS, CUcontext, CUgraph, CUgraphExec, CUgraphNode, CUresult, KernelNodeParams, LaunchConfigC,
     driver, ensure_driver, error_name, require_success)
 from .._kernel_arg cimport pack
 from .._read.context cimport enter_context
 from .._read.index cimport checked_index
 from .._read.property cimport Property, own_property, read_property
 from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor
-from .call cimport BUFFER_POINTER, BUFFER_SIZE
 from .contexts cimport require_contexts_in
 from .launch_config cimport Configuration
 from .prepared cimport Arguments, PreparedLaunch, map_of
 from .shared_memory cimport allow_shared_memory_in
-from .signature cimport Parameter, Signature, signature_of
+from .signature cimport Parameter, Signature
 from .typed_map cimport TypedMap, is_of_type
-
-from cuda.core import Kernel
 
 from .._cuda.core import CUDAError
 from ..rules import graphs
@@ -217,30 +214,43 @@ cdef class ExecutableKernelNode:
         cdef Parameter* parameter = &parameters.signature.parameters[
             checked_index(index, parameters.signature.count, "arguments")]
         cdef unsigned char room[MAP_BYTES]
-        cdef unsigned char before[MAP_BYTES]
-        cdef unsigned char* slot = parameters.block + parameter.offset
-        cdef CUresult result
-        if parameter.size > MAP_BYTES:
-            raise graphs.large_argument(parameter.index, parameter.size)
         map = value
-        if not _is_map_for(parameter, value, parameters.context):
-            map = map_of(parameter, value, self.maps[parameter.index])
-            pack(parameter, map, room)
-            if type(map) is TensorMapDescriptor and (<TensorMapDescriptor>map)._context != parameters.context:
-                require_contexts_in((map,), parameters.context)
-            memcpy(before, slot, parameter.size)
-            memcpy(slot, room, parameter.size)
-        else:
-            memcpy(before, slot, MAP_BYTES)
+        if parameters.is_sent and _is_map_for(parameter, value, parameters.context):
             with cython.critical_section(value):
-                memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
-        result = self._send(parameters)
-        if result != CUDA_SUCCESS:
-            memcpy(slot, before, parameter.size)
-            self._refuse(result, parameters)
+                self._send_argument(parameters, parameter, (<TensorMapDescriptor>value).map(), MAP_BYTES)
+        else:
+            map = self._pack(parameters, parameter, value, room)
+            self._send_argument(parameters, parameter, room, parameter.size)
         self.values[parameter.index] = value
         if self.maps is not self.values:
             self.maps[parameter.index] = map
+
+    @cython.final
+    cdef object _pack(self, NodeParameters parameters, Parameter* parameter, object value, unsigned char* room):
+        """Any argument in `room`; the descriptor that was made of a tensor, or the value."""
+        if parameter.size > MAP_BYTES:
+            raise graphs.large_argument(parameter.index, parameter.size)
+        map = map_of(parameter, value, self.maps[parameter.index])
+        pack(parameter, map, room)
+        if type(map) is TensorMapDescriptor and (<TensorMapDescriptor>map)._context != parameters.context:
+            require_contexts_in((map,), parameters.context)
+        return map
+
+    @cython.final
+    cdef inline int _send_argument(
+            self, NodeParameters parameters, Parameter* parameter, void* packed, size_t size) except -1:
+        """Have the driver take one argument from where it was packed; if it does, later changes send it, too."""
+        cdef void** place = &parameters.native.kernel_params[parameter.index]
+        cdef void* own = place[0]
+        cdef CUresult result
+        self._require_open()
+        place[0] = packed
+        result = self._send(parameters)
+        place[0] = own
+        if result != CUDA_SUCCESS:
+            self._refuse(result, parameters)
+        memcpy(own, packed, size)
+        return 0
 
     def update(self, PreparedLaunch prepared not None):
         """Give the node all of a prepared launch: its kernel, configuration and arguments.
@@ -260,18 +270,24 @@ cdef class ExecutableKernelNode:
         if _attributes(prepared.configuration) != _attributes(self.parameters.configuration):
             raise graphs.other_attributes()
         parameters = _parameters_of(prepared, self.parameters.context)
+        self._require_open()
         result = self._send(parameters)
         if result != CUDA_SUCCESS:
             self._refuse(result, parameters)
         self._put(parameters)
 
-    cdef CUresult _send(self, NodeParameters parameters) except? -1:
+    @cython.final
+    cdef inline int _require_open(self) except -1:
+        if read_property(self.is_closed, self.graph) is True:
+            raise graphs.closed_graph()
+        return 0
+
+    @cython.final
+    cdef inline CUresult _send(self, NodeParameters parameters) noexcept:
         cdef CUgraphExec executable = self.executable
         cdef CUgraphNode node = self.handle
         cdef const KernelNodeParams* native = &parameters.native
         cdef CUresult result
-        if read_property(self.is_closed, self.graph) is True:
-            raise graphs.closed_graph()
         if parameters.is_sent:
             # Nothing is loaded any more and no queue is written to: the driver copies arguments in host memory, which
             # takes 377 ns, and to let the GIL go another 66 (H200's host).
@@ -281,6 +297,7 @@ cdef class ExecutableKernelNode:
         parameters.is_sent = result == CUDA_SUCCESS
         return result
 
+    @cython.final
     cdef int _refuse(self, CUresult result, NodeParameters parameters) except -1:
         raise CUDAError(graphs.refused_node(error_name(result), parameters.signature.name, "change"))
 
@@ -312,81 +329,3 @@ cdef uintptr_t handle_of(object owner, str what) except 0:
     if value <= 0:
         raise graphs.no_handle(what, owner)
     return <uintptr_t>value
-
-
-# ---- reading ----
-
-
-def read_node(node, kernel):
-    """The kernel of a node, and the bytes of each of its arguments. See cuda_tma.graph.arguments_of.
-
-    Parameters
-    ----------
-    node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
-    kernel : Kernel or None
-        None: the node's own, of which not every node says which it is.
-
-    Returns
-    -------
-    kernel : Kernel
-    arguments : tuple of bytes
-    """
-    cdef KernelNodeParams native
-    cdef CUgraphNode handle
-    cdef Signature signature
-    ensure_driver()
-    handle = <CUgraphNode>handle_of(node, "node")
-    require_success(driver.cuGraphKernelNodeGetParams(handle, &native), "cuGraphKernelNodeGetParams")
-    if kernel is None:
-        if native.kernel == NULL:
-            raise graphs.unknown_kernel()
-        kernel = Kernel.from_handle(<uintptr_t>native.kernel)
-    signature = signature_of(kernel)
-    if not _is_kernel_of(&native, signature):
-        raise graphs.other_kernel(signature.name)
-    return kernel, _arguments(&native, signature)
-
-
-cdef bint _is_kernel_of(const KernelNodeParams* native, Signature signature):
-    """Whether a node's kernel is this one: as a CUkernel, or as the function that it is in a context."""
-    cdef CUfunction function = NULL, kernel = signature.function
-    if native.kernel != NULL and native.kernel == kernel or native.function == kernel:
-        return True
-    if native.function == NULL or driver.cuKernelGetFunction == NULL:
-        return False
-    with nogil:
-        driver.cuKernelGetFunction(&function, kernel)
-    return native.function == function or native.function == signature.function_in_context
-
-
-cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
-    """The bytes of each argument, where the node has pointers to them, or one block."""
-    cdef Parameter* parameter
-    cdef const char* block = NULL
-    found = []
-    if native.kernel_params == NULL:
-        if signature.count == 0:
-            return ()
-        block = _block_of(native.extra)
-        if block == NULL:
-            raise graphs.hidden_arguments(
-                signature.name, None if native.extra == NULL else <uintptr_t>native.extra[0])
-    for index in range(signature.count):
-        parameter = &signature.parameters[index]
-        if block != NULL:
-            found.append(block[parameter.offset:parameter.offset + parameter.size])
-        else:
-            found.append((<const char*>native.kernel_params[index])[:parameter.size])
-    return tuple(found)
-
-
-cdef const char* _block_of(void** extra) noexcept:
-    """The block of arguments that `extra` has, or NULL.
-
-    Names, each followed by its value, in any order (CUDA driver API, cuLaunchKernel).
-    """
-    if extra != NULL and <uintptr_t>extra[0] == BUFFER_SIZE:
-        extra += 2
-    if extra == NULL or <uintptr_t>extra[0] != BUFFER_POINTER:
-        return NULL
-    return <const char*>extra[1]

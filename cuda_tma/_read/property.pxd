@@ -1,7 +1,9 @@
 """Reading a property of one of cuda.core's types."""
 
 cimport cython
-from cpython.object cimport Py_TYPE
+from cpython.object cimport PyObject, Py_TYPE
+
+ctypedef object (*Getter)(PyObject*, PyObject*, PyObject*)  # tp_descr_get, of references that others hold
 
 
 @cython.final
@@ -9,6 +11,7 @@ cdef class Property:
     """One property; the value is False where an older cuda.core has it not."""
 
     cdef object descriptor  # whose getter is called; None: it is looked up by name
+    cdef Getter get
     cdef str name
 
 
@@ -17,6 +20,6 @@ cdef Property named_property(str name)
 
 
 cdef inline object read_property(Property property, object instance):
-    if property.descriptor is None:
+    if property.get == NULL:
         return getattr(instance, property.name, False)
-    return Py_TYPE(property.descriptor).tp_descr_get(property.descriptor, instance, type(instance))
+    return property.get(<PyObject*>property.descriptor, <PyObject*>instance, <PyObject*>Py_TYPE(instance))

@@ -21,5 +21,5 @@ cdef Property own_property(type owner, str name):
     cdef Property new = named_property(name)
     found = vars(owner).get(name)
     if Py_TYPE(found).tp_descr_get != NULL and Py_TYPE(found).tp_descr_set != NULL:
-        new.descriptor = found
+        new.descriptor, new.get = found, <Getter>Py_TYPE(found).tp_descr_get
     return new

@@ -1,0 +1,6 @@
+"""Handles of graphs and their nodes, as they are given."""
+
+from libc.stdint cimport uintptr_t
+
+
+cdef uintptr_t handle_of(object owner, str what) except 0
