@@ -1,14 +1,41 @@
-"""Draw the pictures of ``docs/images/``, which ``docs/pictures.md`` shows. Needs matplotlib."""
+"""Draw the pictures of ``docs/images/``, which ``docs/pictures.md`` shows. Needs matplotlib, and NVRTC."""
 
+import sys
 from pathlib import Path
 
 import matplotlib
+import ml_dtypes
+import numpy as np
 from matplotlib.figure import Figure
 
-from cuda_tma import TensorSpec, params_of
+from cuda_tma import TensorSpec, params_of, simulate
 from cuda_tma.show import plot
 
-__all__ = ["draw", "pictures"]
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT))
+
+from benchmarks.kernels import example  # noqa: E402
+
+__all__ = ["draw", "drawings", "pictures"]
+
+LOAD = """
+#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+using Window = Tile<FLOAT32, Box<32, 64>>;
+extern "C" __global__ void load_tile(const __grid_constant__ TiledMap<Window> map, int row, int column, float* out) {
+    __shared__ Window tile;
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(8192 + MORE);
+        load(tile, map, full, Coordinates{column, row});
+    }
+    __syncthreads();
+    full.wait(0);
+    for (int i = threadIdx.x; i < 32 * 64; i += blockDim.x) out[i] = tile(i / 64, i % 64);
+}
+"""
 
 BFLOAT16 = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")
 FLOAT32 = params_of(TensorSpec((48, 64), "float32"), box_dim=(32, 32), swizzle="128B")
@@ -27,13 +54,40 @@ def pictures() -> dict[str, Figure]:
     }
 
 
+def drawings() -> dict[str, str]:
+    """Every picture that is SVG by its name."""
+    return {
+        "timeline_load": _load(0).svg(),
+        "timeline_hang": _load(128).svg(),
+        "timeline_gemm": _gemm().svg(blocks=1),
+    }
+
+
+def _load(more: int) -> simulate.Timeline:
+    """Of the smallest load, which waits for so many bytes more than come."""
+    gpu = simulate.Device()
+    kernel = gpu.compile(LOAD, "load_tile", defines={"MORE": more})
+    arrays = np.zeros((1000, 500), np.float32), np.zeros((32, 64), np.float32)
+    return gpu.launch(simulate.Config(1, 128), kernel, arrays[0], 96, 128, arrays[1], trace=True).timeline()
+
+
+def _gemm() -> simulate.Timeline:
+    """Of examples/gemm.py: a cluster of two CTAs, a tile of each, eight steps of K."""
+    gpu = simulate.Device(multiprocessor_count=2)
+    kernel = gpu.compile(example("gemm").SOURCE, "gemm")
+    tensors = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((256, 512), (256, 512), (256, 256)))
+    return gpu.launch(simulate.Config(2, 384), kernel, *tensors, 1, 1, 8, trace=True).timeline()
+
+
 def draw(folder: Path) -> None:
-    """Write every picture as a PNG."""
+    """Write every picture, as PNG or SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context({"font.size": 9}):
         for name, figure in pictures().items():
             figure.savefig(folder / f"{name}.png", dpi=100, metadata={"Software": None})
+    for name, drawn in drawings().items():
+        (folder / f"{name}.svg").write_text(drawn, "utf-8")
 
 
 if __name__ == "__main__":
-    draw(Path(__file__).parent.parent / "docs" / "images")
+    draw(ROOT / "docs" / "images")

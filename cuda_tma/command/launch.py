@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from .exit_status import Misuse, Unsupported
 if TYPE_CHECKING:
     from ..simulate import Device, Kernel, Report
 
-__all__ = ["Mapped", "argument", "arrays_of", "kernel_of", "launched"]
+__all__ = ["Mapped", "argument", "arrays_of", "as_json", "kernel_of", "launched"]
 
 _ARRAY = re.compile(r"(?P<random>random:)?(?P<dtype>\w+)\[(?P<shape>\d+(x\d+)*)\]")
 _MAP = re.compile(r"(?P<array>.+)@(?P<box>\d+(x\d+)*)(?P<options>(,\w+=\w+)*)")
@@ -114,7 +114,7 @@ def arrays_of(given: list[Any]) -> dict[int, np.ndarray]:
     return {number: each for number, each in enumerate(plain) if isinstance(each, np.ndarray)}
 
 
-def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace) -> Report:
+def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace, *, trace: bool = False) -> Report:
     """Run it, with the configuration and arguments of the command line."""
     from ..simulate import Config, UnsupportedInstruction
 
@@ -123,11 +123,19 @@ def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace) -> Repo
         given = [_with_map(gpu, number, each) for number, each in enumerate(arguments.arg)]
         _check_maps(kernel, given)
         settings = {"order": arguments.order, "seed": arguments.seed, "max_steps": arguments.max_steps}
+        settings["trace"] = trace
         return gpu.launch(config, kernel, *given, **settings)
     except UnsupportedInstruction as error:
         raise Unsupported(str(error)) from None
     except (TypeError, ValueError) as error:
         raise Misuse(str(error)) from None
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """What ``--json`` prints of a launch: a timeline is drawn, and not told."""
+    told = asdict(replace(report, traced=None))
+    del told["traced"]
+    return told
 
 
 def _with_map(gpu: Device, number: int, given: Any) -> Any:

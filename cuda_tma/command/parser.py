@@ -128,6 +128,9 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
 def _add_run(command: argparse.ArgumentParser) -> None:
     _add_launch(command)
     command.add_argument("--output", metavar="DIR", help="write each array as the kernel left it: arg0.npy, ...")
+    command.add_argument(
+        "--timeline", metavar="FILE", help="draw warps, copies and mbarriers over time: .svg, or .html to be zoomed"
+    )
 
 
 def _add_sanitize(command: argparse.ArgumentParser) -> None:

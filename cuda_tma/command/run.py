@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from .console import print_json
 from .exit_status import ACCEPTED, REFUSED, Misuse
-from .launch import arrays_of, kernel_of, launched
+from .launch import arrays_of, as_json, kernel_of, launched
 
 if TYPE_CHECKING:
     from ..simulate import Report
@@ -23,10 +22,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Compile or load the kernel, run it, print what it printed and what was found."""
     from ..simulate import Device
 
+    _check_timeline(arguments.timeline)
     gpu = Device(arguments.compute_capability)
-    report = launched(gpu, kernel_of(gpu, arguments), arguments)
+    report = launched(gpu, kernel_of(gpu, arguments), arguments, trace=arguments.timeline is not None)
     if arguments.output:
         _write(Path(arguments.output), arrays_of(arguments.arg))
+    if arguments.timeline:
+        _draw(report, arguments.timeline)
     _print(report, arguments.json)
     return REFUSED if report.errors else ACCEPTED
 
@@ -40,9 +42,22 @@ def _write(folder: Path, arrays: dict[int, np.ndarray]) -> None:
         raise Misuse(f"--output {folder} cannot be written: {error}") from None
 
 
-def _print(report: Report, as_json: bool) -> None:
-    if as_json:
-        print_json(asdict(report))
+def _check_timeline(name: str | None) -> None:
+    """Before anything runs."""
+    if name is not None and Path(name).suffix not in (".svg", ".html"):
+        raise Misuse(f"--timeline {name}: a timeline is written as .svg or as .html; end the name so")
+
+
+def _draw(report: Report, name: str) -> None:
+    try:
+        report.timeline().write(name)
+    except OSError as error:
+        raise Misuse(f"--timeline {name} cannot be written: {error.strerror or error}") from None
+
+
+def _print(report: Report, in_json: bool) -> None:
+    if in_json:
+        print_json(as_json(report))
         return
     print(report.output, end="")
     for finding in report.findings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from . import sarif
 from .console import print_json, print_styled
 from .excerpts import described
 from .exit_status import ACCEPTED, REFUSED, Misuse
-from .launch import kernel_of, launched
+from .launch import as_json, kernel_of, launched
 
 if TYPE_CHECKING:
     from ..simulate import Device, Report, Suppression
@@ -76,7 +75,7 @@ def _device(arguments: argparse.Namespace) -> Device:
 
 
 def _as_json(report: Report, kernel: str) -> dict[str, Any]:
-    return {"kernel": kernel, "errors": len(report.errors), **asdict(report)}
+    return {"kernel": kernel, "errors": len(report.errors), **as_json(report)}
 
 
 def _write(path: Path, log: dict[str, Any]) -> None:

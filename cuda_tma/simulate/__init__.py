@@ -11,6 +11,7 @@
 array([1.5, 1.5, 1.5], dtype=float32)
 """
 
+from ..show.timeline import Timeline
 from ._watch import Difference, Watched, watch
 from .config import Config
 from .device import Device
@@ -32,6 +33,7 @@ __all__ = [
     "SimulationError",
     "Suppression",
     "TensorMap",
+    "Timeline",
     "UnsupportedInstruction",
     "Watched",
     "read_suppressions",

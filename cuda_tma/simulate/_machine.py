@@ -18,7 +18,7 @@ from ._group import Context
 from ._mbarrier import Mbarriers
 from ._memory import Memory
 from ._observe import Observer, tell
-from ._program import Code, Program
+from ._program import Code, Program, Step
 from ._progress import Progress
 from ._registers import RegisterFile
 from ._repetition import Repetition
@@ -124,6 +124,11 @@ class Machine:
     def registers(self) -> Iterable[RegisterFile]:
         """Those of all functions that have been called."""
         return self._registers.values()
+
+    def steps_of(self, code: Code) -> list[Step]:
+        """What executes a function's instructions; an observer may want to be told of each."""
+        steps_of = getattr(self.observer, "steps_of", None)
+        return code.steps if steps_of is None else steps_of(code)
 
     # ---- time ----
 

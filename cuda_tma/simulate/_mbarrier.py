@@ -180,6 +180,7 @@ class Mbarriers:
     def complete_tx(self, position: int, size_bytes: int, by: str = "") -> None:
         """Bytes have come, by something that a report may name."""
         self.at(position).came.append((size_bytes, by))
+        tell(self._machine, "tx.came", slice(0, 0), position=position, size_bytes=size_bytes)
         self._add_tx(position, -size_bytes)
 
     def _add_tx(self, position: int, size_bytes: int) -> None:

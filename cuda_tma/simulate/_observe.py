@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._group import Group
     from ._machine import Machine
 
-__all__ = ["Access", "Event", "Observer", "announce", "tell"]
+__all__ = ["Access", "Both", "Event", "Observer", "announce", "tell"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +99,34 @@ class Observer(Protocol):
 
     def findings(self) -> tuple[Finding, ...]:
         """Called at the end: what has been found."""
+
+
+class Both:
+    """Two observers of one launch, of which the second is told of every step."""
+
+    def __init__(self, first: Observer, second: Any):
+        self._first, self._second = first, second
+        self.steps_of = second.steps_of
+
+    def begin(self, machine: Machine) -> None:
+        self._first.begin(machine)
+        self._second.begin(machine)
+
+    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
+        """Each has its own mark of the operation."""
+        return self._first.issue(lane, instruction, kind), self._second.issue(lane, instruction, kind)
+
+    def access(self, access: Access) -> None:
+        first, second = access.actor if isinstance(access.actor, tuple) else (None, None)
+        self._first.access(replace(access, actor=first))
+        self._second.access(replace(access, actor=second))
+
+    def event(self, event: Event) -> None:
+        self._first.event(event)
+        self._second.event(event)
+
+    def findings(self) -> tuple[Finding, ...]:
+        return (*self._first.findings(), *self._second.findings())
 
 
 def announce(group: Group, name: str, lanes: Lanes, by: Instruction, **details: Any) -> None:

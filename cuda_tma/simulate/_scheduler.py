@@ -112,7 +112,7 @@ class Scheduler:
         return (key, lanes[chosen]) if chosen.any() else None
 
     def _run(self, group: Group) -> None:
-        steps, lanes, pc = group.context.code.steps, group.lanes, group.pc
+        steps, lanes, pc = self._machine.steps_of(group.context.code), group.lanes, group.pc
         self._pc = since = pc
         try:
             while True:

@@ -30,6 +30,7 @@ from .ptx import Module, parse
 from .sanitize import Sanitizer
 from .suppression import Suppression, suppressed
 from .tensor_map import TensorMap, tensor_map_of
+from .trace import traced
 
 __all__ = ["Device"]
 
@@ -244,6 +245,7 @@ class Device:
         order: str = "early",
         seed: int = 0,
         max_steps: int = MAX_STEPS,
+        trace: bool = False,
     ) -> Report:
         """Run a kernel to its end: it returns, whatever the kernel does.
 
@@ -261,6 +263,8 @@ class Device:
         max_steps : int
             After so many steps, of groups of threads, the kernel is taken not to end: a finding of kind
             ``"no-progress"``. A loop that changes nothing any more is found long before.
+        trace : bool
+            Whether the report has a timeline: warps, copies and mbarriers over time, see :meth:`Report.timeline`.
 
         Returns
         -------
@@ -275,12 +279,16 @@ class Device:
         config = Config.of(config)
         block = parameter_block(kernel, arguments, self.address, self._typed_map)
 
+        schedules = schedules_of(order, seed, self.schedules)
+
         def under(schedule: Schedule) -> Report:
             settings = Settings(self.multiprocessor_count, *schedule, max_steps)
             observer = Sanitizer(self.strict) if self.sanitize else None
+            if trace and schedule == schedules[0]:
+                return traced(kernel, config, block, self._memory, settings, observer)
             return run(kernel, config, block, self._memory, settings, observer)
 
-        report = explored(under, self._memory, schedules_of(order, seed, self.schedules))
+        report = explored(under, self._memory, schedules)
         return suppressed(report, self.suppressions)
 
     def _typed_map(self, array: Any, of_type: MapType) -> TensorMap:

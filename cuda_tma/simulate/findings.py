@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .ptx import Place
 
 if TYPE_CHECKING:
+    from ..show.timeline import Timeline
     from .suppression import Suppression
 
 __all__ = ["KINDS", "REMEDIES", "Finding", "Report", "SimulationError"]
@@ -166,6 +167,8 @@ class Report:
         Those that a :class:`Suppression` covers.
     unused_suppressions : tuple of Suppression
         Those that cover nothing.
+    traced : Timeline, optional
+        What :meth:`timeline` gives.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -174,6 +177,7 @@ class Report:
     schedules: tuple[tuple[str, int], ...] = ()
     suppressed: tuple[Finding, ...] = ()
     unused_suppressions: tuple[Suppression, ...] = ()
+    traced: Timeline | None = None
 
     def __repr__(self) -> str:
         """In one line."""
@@ -185,6 +189,23 @@ class Report:
         lines = [*map(str, self.findings)] or ["no findings"]
         lines += [f"this suppression covers nothing: {each}" for each in self.unused_suppressions]
         return "\n".join(lines)
+
+    def timeline(self) -> Timeline:
+        """What warps, copies and mbarriers did over time, of a launch with ``trace=True``.
+
+        Returns
+        -------
+        Timeline
+            Of several schedules, of the first.
+
+        Raises
+        ------
+        ValueError
+            If the launch was not traced.
+        """
+        if self.traced is None:
+            raise ValueError("this launch was not traced: gpu.launch(..., trace=True)")
+        return self.traced
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ from .._faults import Fault
 from .._group import Group
 from .._lanes import Lanes, count
 from .._mbarrier import BYTES
+from .._observe import tell
 from .._program import Step
 from .._tensor_copy import Box
 from ..ptx import Address, Operand, Vector
@@ -48,7 +49,9 @@ class Boxes:
                 params = copy.params_at(issue, int(addresses[i]))
                 if self._is_tiled_load and not isinstance(params, TiledParams):
                     raise _im2col_map()
-                found.append((issue, Box(params, _column(coordinates, i), _column(offsets, i), self._rows)))
+                box = Box(params, _column(coordinates, i), _column(offsets, i), self._rows)
+                tell(group.machine, "tensor.box", issue.lanes, box=box, address=int(addresses[i]))
+                found.append((issue, box))
         return found
 
 

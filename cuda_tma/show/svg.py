@@ -1,0 +1,72 @@
+"""SVG as text: elements, the colours of pictures in light and dark, and a page around one.
+
+Text stays text, and a picture has a background of its own, so that it can be read wherever it is put.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+__all__ = ["MONO", "SANS", "document", "element", "style", "text", "width_of"]
+
+SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
+MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+_LETTER = 0.6  # the width of a letter of the monospaced fonts, of its height
+
+
+def element(tag: str, *inside: str, **attributes: object) -> str:
+    """One element; an attribute's underscores are hyphens, and ``class_`` is ``class``; None is left out.
+
+    Examples
+    --------
+    >>> element("rect", x=1.50, width=3, class_="wait")
+    '<rect x="1.5" width="3" class="wait"/>'
+    """
+    given = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{_written(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return f"<{tag}{given}>{''.join(inside)}</{tag}>" if inside else f"<{tag}{given}/>"
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return escape(str(value))
+
+
+def text(words: str, x: float, y: float, **attributes: object) -> str:
+    """Text at a place."""
+    return element("text", escape(words), x=x, y=y, **attributes)
+
+
+def width_of(words: str, size: float) -> float:
+    """About how many pixels wide it is, in a monospaced font of so many pixels."""
+    return len(words) * size * _LETTER
+
+
+def style(light: Mapping[str, str], dark: Mapping[str, str], common: str = "") -> str:
+    """A style sheet: rules by selector; those of `dark` hold where the reader prefers dark."""
+    return f"<style>{common}{_rules(light)}@media (prefers-color-scheme:dark){{{_rules(dark)}}}</style>"
+
+
+def _rules(rules: Mapping[str, str]) -> str:
+    return "".join(f"{selector}{{{rule}}}" for selector, rule in rules.items())
+
+
+def document(parts: Iterable[str], width: float, height: float, title: str, class_: str | None = None) -> str:
+    """A whole picture; its title is what screen readers say."""
+    return element(
+        "svg",
+        element("title", escape(title)),
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=height,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_label=title,
+        class_=class_,
+    )

@@ -1,0 +1,56 @@
+"""A timeline as one page: it is zoomed and scrolled, and tells of what the pointer or the keyboard is at."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .svg import MONO, SANS, document, element, text
+from .timeline_svg import HATCH, STYLE, Scale, key, rows_of, stacked
+
+if TYPE_CHECKING:
+    from .timeline import Timeline
+
+__all__ = ["timeline_html"]
+
+_PIXELS = 1400  # of the whole time, before anybody zooms
+_HEAD, _FOOT = 18, 6
+
+_PAGE = Path(__file__).with_name("timeline.html")  # with {{names}} of what is put there
+
+
+def timeline_html(timeline: Timeline, blocks: int) -> str:
+    """The whole page."""
+    scale = Scale(_PIXELS, timeline.steps, live=True)
+    rows = [*rows_of(timeline, blocks, scale)]
+    bottom = _HEAD + sum(row.height for row in rows)
+    names, bars = [], []
+    for y, row in stacked(rows, _HEAD):
+        class_ = "head" if row.is_head else None
+        names.append(text(row.label, 0, y + (20 if row.is_head else min(15, row.height - 4)), class_=class_))
+        if row.parts:
+            bars.append(element("g", *row.parts, transform=f"translate(0 {y:g})"))
+    gutter = 14 + max((7 * len(row.label) for row in rows), default=0)
+    title = timeline.title(blocks)
+    return filled(
+        _PAGE,
+        title=escape(title),
+        units=escape(timeline.units),
+        sans=SANS,
+        mono=MONO,
+        key=document([key(timeline, 2, 14)], 860, 20, "what the colours mean"),
+        names=document(names, gutter, bottom + _FOOT, "the rows' names"),
+        time=document([STYLE, HATCH, element("g", " ", id="axis"), *bars], _PIXELS, bottom + _FOOT, title),
+        steps=str(max(1, timeline.steps)),
+        pixels=str(_PIXELS),
+        bottom=f"{bottom:g}",
+    )
+
+
+def filled(page: Path, **parts: str) -> str:
+    """A page of this folder, with parts put where it says ``{{name}}``."""
+    text = page.read_text("utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"{{{{{name}}}}}", part)
+    return text

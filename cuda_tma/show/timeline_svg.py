@@ -1,0 +1,298 @@
+"""A timeline as SVG: rows of warps, of copies under way, of mbarriers; time runs to the right."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING
+
+from .svg import MONO, SANS, document, element, style, text, width_of
+
+if TYPE_CHECKING:
+    from .timeline import Span, Timeline, Track
+
+__all__ = ["HATCH", "STYLE", "Scale", "key", "rows_of", "stacked", "timeline_svg"]
+
+_MARGIN, _SMALL = 16, 10.0
+_WARPS, _COPY, _THIN, _MBARRIER, _HEADER = 30, 16, 8, 22, 30  # heights of rows
+_MOST_LABELLED = 10  # rows of copies; more are thin
+_SOON = 32  # steps between copies that are drawn as one
+_GAP_STEPS_PIXELS = 90  # between two numbers of the axis, at least
+
+_KEY = {  # what the colours mean, by class
+    "run": "runs",
+    "wait": "waits",
+    "vain": "in vain",
+    "wgmma": "wgmma",
+    "load": "load",
+    "copy": "copy",
+    "store": "store",
+    "reduce": "reduction",
+    "phase": "phase of an mbarrier",
+    "bytes": "bytes it lacks",
+    "arrival": "arrival",
+}
+_COMMON = (
+    f"text{{font:11px {SANS}}}.in{{font:10px {MONO};pointer-events:none}}.head{{font-weight:600;font-size:13px}}"
+    ".title{font-weight:600;font-size:16px}.axis{font-size:10px}"
+)
+_LIGHT = {
+    ".paper": "fill:#fff",
+    "text": "fill:#1b1f24",
+    ".quiet,.axis": "fill:#59636e",
+    ".grid": "stroke:#d8dee4",
+    ".run": "fill:#9cc4e8",
+    ".wait": "fill:#eef0f3",
+    ".hatch": "stroke:#aab2bd",
+    ".vain": "fill:#f7b4a8",
+    ".wgmma": "fill:#8655b5",
+    ".load,.copy": "fill:#5bb98c",
+    ".store,.reduce": "fill:#e8a33d",
+    ".phase": "fill:#e3e7ec",
+    ".odd": "fill:#cdd4dc",
+    ".bytes": "fill:#3f9a70",
+    ".arrival": "fill:#1b1f24",
+    ".rim": "stroke:#fff",
+}
+_DARK = {
+    ".paper": "fill:#12161c",
+    "text": "fill:#e6edf3",
+    ".quiet,.axis": "fill:#9aa5b1",
+    ".grid": "stroke:#2b323b",
+    ".run": "fill:#2f5f8a",
+    ".wait": "fill:#20262e",
+    ".hatch": "stroke:#4a5563",
+    ".vain": "fill:#8c3022",
+    ".wgmma": "fill:#a67ed1",
+    ".load,.copy": "fill:#2c7a55",
+    ".store,.reduce": "fill:#9a6412",
+    ".phase": "fill:#2a323c",
+    ".odd": "fill:#3d4855",
+    ".bytes": "fill:#49b083",
+    ".arrival": "fill:#e6edf3",
+    ".rim": "stroke:#12161c",
+}
+STYLE = style(_LIGHT, _DARK, _COMMON)
+HATCH = element(
+    "defs",
+    element(
+        "pattern",
+        element("rect", width=6, height=6, class_="wait"),
+        element("path", d="M0 6L6 0", class_="hatch"),
+        id="waits",
+        width=6,
+        height=6,
+        patternUnits="userSpaceOnUse",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From steps to pixels.
+
+    Attributes
+    ----------
+    pixels, steps : int
+    live : bool
+        Whether elements keep their steps, and their details as attributes, for a page that zooms.
+    """
+
+    pixels: float
+    steps: int
+    live: bool = False
+
+    def __call__(self, step: float) -> float:
+        return step * self.pixels / max(1, self.steps)
+
+    def place(self, begin: int, end: int) -> dict[str, object]:
+        """A rectangle's, along the axis; nothing is too short to be seen."""
+        kept = {"data_b": begin, "data_e": end} if self.live else {}
+        return {"x": self(begin), "width": max(1.0, self(end) - self(begin)), **kept}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the picture: its label, its height, what is drawn; a heading if `is_head`."""
+
+    label: str
+    height: float
+    parts: tuple[str, ...] = ()
+    is_head: bool = False
+
+
+def timeline_svg(timeline: Timeline, blocks: int, width: int) -> str:
+    """The whole picture."""
+    gutter = 12 + max((width_of(track.name, 10.6) for track in timeline.tracks), default=0)
+    scale = Scale(width - gutter - 2 * _MARGIN, timeline.steps)
+    rows = [*rows_of(timeline, blocks, scale)]
+    said = textwrap.wrap(timeline.units, int((width - 2 * _MARGIN) / 6.4))
+    top = _MARGIN + 60 + 14 * len(said)
+    height = top + sum(row.height for row in rows)
+    body = [text(timeline.title(blocks), _MARGIN, _MARGIN + 14, class_="title")]
+    body += [text(line, _MARGIN, _MARGIN + 34 + 14 * i, class_="quiet") for i, line in enumerate(said)]
+    body.append(key(timeline, _MARGIN, top - 14))
+    body.append(_axis(scale, _MARGIN + gutter, top + 6, height))
+    for y, row in stacked(rows, top):
+        class_ = "head" if row.is_head else None
+        body.append(text(row.label, _MARGIN, y + (20 if row.is_head else min(15, row.height - 4)), class_=class_))
+        body.append(element("g", *row.parts, transform=f"translate({_MARGIN + gutter:g} {y:g})") if row.parts else "")
+    paper = element("rect", width=width, height=height + 34, rx=8, class_="paper")
+    return document([STYLE, HATCH, paper, *body], width, height + 34, timeline.title(blocks))
+
+
+def stacked(rows: Iterable[Row], top: float) -> Iterator[tuple[float, Row]]:
+    """Each row below the one before, with where it begins."""
+    for row in rows:
+        yield top, row
+        top += row.height
+
+
+def key(timeline: Timeline, x: float, y: float) -> str:
+    """What the colours mean, of those that are there."""
+    spans = [span for track in timeline.tracks for span in track.spans]
+    there = {"run", *(span.kind for span in spans), *("vain" for span in spans if span.in_vain)}
+    there |= {"bytes", "arrival"} if "phase" in there else set()
+    parts = []
+    for kind in (kind for kind in _KEY if kind in there):
+        fill = {"fill": "url(#waits)"} if kind == "wait" else {"class_": kind}
+        parts.append(element("rect", x=x, y=y - 9, width=14, height=10, rx=2, **fill))
+        parts.append(text(_KEY[kind], x + 19, y, class_="quiet"))
+        x += 46 + 5.9 * len(_KEY[kind])
+    return "".join(parts)
+
+
+def _axis(scale: Scale, left: float, top: float, bottom: float) -> str:
+    """Lines at round numbers of steps, and the numbers below."""
+    every = next(
+        factor * 10**power
+        for power in range(12)
+        for factor in (1, 2, 5)
+        if scale(factor * 10**power) > _GAP_STEPS_PIXELS
+    )
+    parts = []
+    for step in range(0, scale.steps + 1, every):
+        x = left + scale(step)
+        parts.append(element("line", x1=x, x2=x, y1=top, y2=bottom + 4, class_="grid"))
+        words = f"{step:,}" + (" steps" if step == 0 else "")
+        parts.append(text(words, x, bottom + 18, class_="axis", text_anchor="start" if step == 0 else "middle"))
+    return "".join(parts)
+
+
+# ---- rows ----
+
+
+def rows_of(timeline: Timeline, blocks: int, scale: Scale) -> Iterator[Row]:
+    """CTA by CTA."""
+    for block in timeline.blocks[:blocks]:
+        yield Row(f"block {block}", _HEADER, is_head=True)
+        for track in timeline.of_block(block):
+            yield from {"warps": _warps, "copies": _copies, "mbarrier": _mbarrier}[track.kind](track, scale)
+
+
+def _warps(track: Track, scale: Scale) -> Iterator[Row]:
+    """They run where they do not wait; products are a strip below."""
+    life = element("rect", **scale.place(track.begin, track.end), y=3, height=17, rx=2, class_="run")
+    parts = [life]
+    for span in track.spans:
+        if span.kind == "wgmma":
+            parts.append(_bar(span, scale, y=22, height=5, class_="wgmma rim", stroke_width=0.5))
+        else:
+            fill = {"class_": "vain"} if span.in_vain else {"fill": "url(#waits)"}
+            parts.append(_bar(span, scale, y=3, height=17, label=15, **fill))
+    yield Row(track.name, _WARPS, tuple(parts))
+
+
+def _copies(track: Track, scale: Scale) -> Iterator[Row]:
+    """Those under way at the same time lie below each other; of very many, those that begin together are one."""
+    lines = _packed(track.spans)
+    if len(lines) > _MOST_LABELLED:
+        lines = _packed([*_together(track.spans)])
+    height = _COPY if len(lines) <= _MOST_LABELLED else _THIN
+    for number, spans in enumerate(lines):
+        bars = [_copy_bar(span, scale, height) for span in spans]
+        yield Row(track.name if number == 0 else "", height, tuple(bars))
+    yield Row("", 6)
+
+
+def _copy_bar(span: Span, scale: Scale, height: float) -> str:
+    return _bar(span, scale, y=1, height=height - 2, rx=2, class_=span.kind, label=12 if height == _COPY else None)
+
+
+def _packed(spans: Sequence[Span]) -> list[list[Span]]:
+    """Spans in as few lines as there are under way at once."""
+    lines: list[list[Span]] = []
+    for span in spans:
+        free = next((line for line in lines if line[-1].end <= span.begin), None)
+        if free is None:
+            lines.append([span])
+        else:
+            free.append(span)
+    return lines
+
+
+def _together(spans: Sequence[Span]) -> Iterator[Span]:
+    """Copies by one statement that begin at about the same time, by several warps, as one."""
+    groups: list[list[Span]] = []
+    for span in spans:
+        found = next((g for g in groups[::-1] if g[0].source == span.source and span.begin - g[-1].begin < _SOON), None)
+        if found is None:
+            groups.append([span])
+        else:
+            found.append(span)
+    for group in groups:
+        details = [f"{len(group)} at about the same time:"] * (len(group) > 1) + [span.detail for span in group[:4]]
+        more = ["..."] * (len(group) > 4)
+        label = f"{len(group)} × {group[0].label.split()[0]}" if len(group) > 1 else group[0].label
+        yield replace(group[0], end=group[-1].end, label=label, detail="\n".join(details + more))
+
+
+def _mbarrier(track: Track, scale: Scale) -> Iterator[Row]:
+    """Its phases in turn, darker and lighter; above, how many bytes the phase lacks."""
+    parts = []
+    for span in track.spans:
+        odd = "odd" if int(span.label) % 2 else "phase"
+        class_ = "vain" if span.in_vain and span.detail and track.levels[-1][1:] != (0, 0) else odd
+        parts.append(_bar(span, scale, y=2, height=16, class_=f"{class_} rim"))
+        if scale.live or scale(span.end - span.begin) > 20:
+            middle = (span.begin + span.end) / 2
+            at = {"data_b": middle, "data_w": 20} if scale.live else {}
+            parts.append(text(span.label, scale(middle), 14, class_="in", text_anchor="middle", **at))
+    parts += [*_lacking(track, scale), *_arrivals(track, scale)]
+    yield Row(track.name, _MBARRIER, tuple(parts))
+
+
+def _lacking(track: Track, scale: Scale) -> Iterator[str]:
+    """Bytes that are expected and have not come, as a bar that is higher the more there are."""
+    most = max((tx for _, _, tx in track.levels), default=0)
+    for (begin, _, tx), (end, _, _) in _ends_of(track):
+        if tx > 0 and most:
+            high = max(1.0, 5 * tx / most)
+            yield element("rect", **scale.place(begin, end), y=18 - high, height=high, class_="bytes")
+
+
+def _arrivals(track: Track, scale: Scale) -> Iterator[str]:
+    """A mark where somebody arrives."""
+    for (_, before, _), (at, after, _) in _ends_of(track):
+        if after < before and at < track.end:
+            yield element("rect", **scale.place(at, at) | {"width": 1.5}, y=2, height=5, class_="arrival")
+
+
+def _ends_of(track: Track) -> Iterator[tuple[tuple[int, int, int], tuple[int, int, int]]]:
+    """Each level, and the next."""
+    following = (*track.levels[1:], (track.end, 0, 0))
+    return zip(track.levels, following, strict=True)
+
+
+def _bar(span: Span, scale: Scale, *, label: float | None = None, **attributes: object) -> str:
+    """A rectangle with its details, and its label where there is room."""
+    place = scale.place(span.begin, span.end)
+    words = ""
+    if label is not None and (scale.live or width_of(span.label, _SMALL) + 6 <= float(str(place["width"]))):
+        at = {"data_b": span.begin, "data_w": width_of(span.label, _SMALL) + 6} if scale.live else {}
+        words = text(span.label, scale(span.begin) + 3, label, class_="in", **at)
+    if scale.live:
+        return element("rect", **place, **attributes, data_tip=span.detail) + words
+    return element("rect", element("title", escape(span.detail)), **place, **attributes) + words

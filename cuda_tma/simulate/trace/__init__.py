@@ -1,0 +1,5 @@
+"""What a launch does over time, for its timeline: it watches through ``simulate/_observe.py``."""
+
+from .run import traced
+
+__all__ = ["traced"]

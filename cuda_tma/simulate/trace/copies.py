@@ -1,0 +1,122 @@
+"""Asynchronous operations over time, and the groups in which threads wait for theirs."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..ptx import Instruction
+
+if TYPE_CHECKING:
+    from .._tensor_copy import Box
+
+__all__ = ["COPY_STEPS", "Copy", "Groups", "Product"]
+
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+COPY_STEPS = 512  # from a copy's issue to its arrival: no measurement, but long beside an instruction, as on a GPU
+
+
+@dataclass(slots=True, eq=False)
+class Copy:
+    """One copy.
+
+    Attributes
+    ----------
+    warp : int
+        Whose thread issued it.
+    block : tuple of int
+        Its CTA.
+    instruction : Instruction
+    begin : int
+    box : Box, optional
+        What it names of a tensor.
+    map_name : str
+        The parameter that is its map.
+    size_bytes : int
+        What it writes to, or reads from, shared memory.
+    position : int or None
+        The first byte there.
+    mbarrier : int or None
+    times : int
+        How many CTAs a multicast goes to, or how many threads issue the same together.
+    """
+
+    warp: int
+    block: tuple[int, int, int]
+    instruction: Instruction
+    begin: int
+    box: Box | None = None
+    map_name: str = ""
+    size_bytes: int = 0
+    position: int | None = None
+    mbarrier: int | None = None
+    times: int = 1
+
+    @property
+    def end(self) -> int:
+        """When all of it has arrived."""
+        return self.begin + COPY_STEPS
+
+    @property
+    def read_by(self) -> int:
+        """When a store has read shared memory: half-way."""
+        return self.begin + COPY_STEPS // 2
+
+    @property
+    def kind(self) -> str:
+        """``"load"``, ``"store"``, ``"reduce"``; ``"copy"`` where it names no tensor."""
+        parts = self.instruction.opcode
+        if "reduce" in parts:
+            return "reduce"
+        if "tensor" not in parts:
+            return "copy"
+        return "load" if "mbarrier::complete_tx::bytes" in parts else "store"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """One ``wgmma`` of a warpgroup."""
+
+    warpgroup: int
+    instruction: Instruction
+    begin: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """M, N and K."""
+        m, n, k = next(found.groups() for part in self.instruction.opcode if (found := _SHAPE.fullmatch(part)))
+        return int(m), int(n), int(k)
+
+    @property
+    def end(self) -> int:
+        """As tensor cores take time by the columns of the sums: N / 2 cycles for each 32 bytes of K, on an H100."""
+        return self.begin + self.shape[1] // 2
+
+
+class Groups:
+    """Of each owner, what it has begun, in groups: of each, when shared memory has been read and when all is done."""
+
+    def __init__(self) -> None:
+        self._open: dict[object, list[tuple[int, int]]] = defaultdict(list)
+        self._closed: dict[object, list[tuple[int, int]]] = defaultdict(list)
+
+    def add(self, owner: object, read_by: int, end: int) -> None:
+        """To the open group."""
+        self._open[owner].append((read_by, end))
+
+    def commit(self, owner: object) -> None:
+        """Close the open group."""
+        begun = self._open.pop(owner, [])
+        reads, ends = zip(*begun, strict=True) if begun else ((0,), (0,))
+        self._closed[owner].append((max(reads), max(ends)))
+
+    def done(self, owner: object, most: int, only_read: bool = False) -> int:
+        """When all but the last `most` groups are."""
+        closed = self._closed[owner]
+        return max((each[0 if only_read else 1] for each in closed[: max(0, len(closed) - most)]), default=0)
+
+    def begun(self, owner: object) -> int:
+        """When all that the owner has begun is done, committed or not."""
+        return max((end for _, end in (*self._open[owner], *self._closed[owner])), default=0)

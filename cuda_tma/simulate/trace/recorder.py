@@ -1,0 +1,393 @@
+"""Records what happens when: an observer with a clock for each warp.
+
+A clock goes on by one with each instruction of its warp, and where the warp waits, to the end of what it waits for. So
+warps run side by side here, which the machine executes in turn, and the order in which it does so does not show.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...parameters_of import KernelParameters
+from .._lanes import WARP, WARPGROUP, Lanes, as_array
+from .._observe import Access, Event
+from .._program import Code, Outcome, Step
+from .._spaces import PARAM_WINDOW
+from ..findings import Finding
+from ..ptx import Instruction
+from .copies import Copy, Groups, Product
+from .mbarriers import Phase, Recorded
+
+if TYPE_CHECKING:
+    from .._group import Group
+    from .._machine import Machine
+
+__all__ = ["Life", "Recorder", "Wait"]
+
+
+_WAITING = (("mbarrier", "try_wait"), ("barrier", "cluster"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A warp at an instruction that waits; for nothing, if both steps are the same.
+
+    `awaits` is what for, in words, or the mbarrier's byte in `Memory.shared`.
+    """
+
+    begin: int
+    end: int
+    instruction: Instruction | None
+    awaits: str | int
+    in_vain: bool = False
+
+
+@dataclass(slots=True)
+class Life:
+    """One warp of one CTA, from its start to its end."""
+
+    block: tuple[int, int, int]
+    number: int
+    begin: int
+    end: int | None = None
+    waits: list[Wait] = field(default_factory=list)
+    products: list[Product] = field(default_factory=list)
+    does: dict[str, None] = field(default_factory=dict)  # "loads", "stores", "wgmma", as they come
+
+
+class Recorder:
+    """An observer of one launch.
+
+    Parameters
+    ----------
+    parameters : KernelParameters
+        Of which names of tensor maps are taken.
+    """
+
+    def __init__(self, parameters: KernelParameters):
+        self._map_names = {PARAM_WINDOW + each.offset_bytes: each.name for each in parameters}
+        self._steps: dict[Code, list[Step]] = {}
+        self._warps: Any = slice(0, 0)
+        self._lanes: Lanes | None = None
+        self._looked: dict[int, int] = {}  # by warp: when it first looked at an mbarrier, and in vain
+        self._by: Instruction | None = None  # that is executed now
+        self._current: Copy | None = None  # that takes effect now
+        self._boxes: dict[int, tuple[Any, int]] = {}
+        self._groups: dict[str, Groups] = defaultdict(Groups)
+        self._last_product: dict[int, int] = {}
+        self._arrivals: dict[object, int] = {}  # at barriers of CTAs and clusters, the last
+        self._met: dict[int, int] = {}  # by cluster's slot: when all had arrived
+        self._slot_free: dict[int, int] = {}
+        self._barriers: dict[int, Recorded] = {}  # those that are there now
+        self.mbarriers: list[Recorded] = []
+        self._copies: dict[object, Copy] = {}  # by statement, warp and step
+        self.lives: list[Life] = []
+
+    def begin(self, machine: Machine) -> None:
+        """Before anything runs."""
+        self.machine = machine
+        warps = machine.geometry.lanes // WARP
+        self._clock = np.zeros(warps, np.int64)
+        self._living: list[Life | None] = [None] * warps
+        self._size = machine.geometry.lanes_of_cta * machine.geometry.cluster_ctas
+
+    def findings(self) -> tuple[Finding, ...]:
+        """None: it judges nothing."""
+        return ()
+
+    @property
+    def copies(self) -> Iterable[Copy]:
+        """As they took effect."""
+        return self._copies.values()
+
+    # ---- time ----
+
+    def steps_of(self, code: Code) -> list[Step]:
+        """A function's instructions, each of which lets the clocks of its warps go on."""
+        if code not in self._steps:
+            instructions = [*code.function.instructions, None]
+            self._steps[code] = [self._counted(*each) for each in zip(code.steps, instructions, strict=True)]
+        return self._steps[code]
+
+    def _counted(self, step: Step, by: Instruction | None) -> Step:
+        """What waits takes no step itself, as the machine may look again and again."""
+        took = 0 if by is not None and by.opcode[:2] in _WAITING else 1
+
+        def run(group: Group, lanes: Lanes) -> Outcome:
+            if lanes is not self._lanes:
+                self._lanes, self._warps = lanes, _warps_of(lanes)
+            self._clock[self._warps] += took
+            self._by, self._current = by, None
+            return step(group, lanes)
+
+        return run
+
+    def _now(self, lane: int) -> int:
+        return int(self._clock[lane // WARP])
+
+    def _wait(self, lanes: Lanes, until: int, awaits: str | int) -> None:
+        """Warps go on at a step, if it is later than their own."""
+        for warp in np.unique(as_array(lanes) // WARP).tolist():
+            now = int(self._clock[warp])
+            self._clock[warp] = end = max(now, until)
+            if (life := self._living[warp]) is not None:
+                life.waits.append(Wait(now, end, self._by, awaits))
+
+    # ---- events ----
+
+    def event(self, event: Event) -> None:
+        """Told by the machine."""
+        name = event.name
+        if name.startswith("mbarrier."):
+            self._mbarrier(event)
+        elif name.startswith("cp.async."):
+            self._groups_of_copies(event)
+        elif name.startswith("wgmma."):
+            self._groups_of_products(event)
+        elif (act := _EVENTS.get(name)) is not None:
+            act(self, event)
+
+    def _start(self, event: Event) -> None:
+        lanes = as_array(event.lanes)
+        geometry = self.machine.geometry
+        slot = int(lanes[0]) // self._size
+        begin = self._slot_free.get(slot, 0)
+        for warp in np.unique(lanes // WARP).tolist():
+            cta, of_cta = divmod(warp, geometry.lanes_of_cta // WARP)
+            self._clock[warp] = begin
+            self._living[warp] = life = Life(geometry.block_index(cta), of_cta, begin)
+            self.lives.append(life)
+
+    def _exit(self, event: Event) -> None:
+        for warp in np.unique(as_array(event.lanes) // WARP).tolist():
+            if not self.machine.alive[warp * WARP : (warp + 1) * WARP].any() and (life := self._living[warp]):
+                life.end, self._living[warp] = int(self._clock[warp]), None
+                slot = warp * WARP // self._size
+                self._slot_free[slot] = max(life.end, self._slot_free.get(slot, 0))
+
+    # ---- mbarriers ----
+
+    def _mbarrier(self, event: Event) -> None:
+        parts = event.name.split(".")
+        act = {
+            "init": self._init,
+            "complete": self._complete,
+            "arrive": self._arrive,
+            "arrive_drop": self._arrive,
+            "expect_tx": self._arrive,
+            "try_wait": self._waited,
+            "test_wait": self._waited,
+        }.get(parts[1])
+        if act is not None:
+            act(event)
+
+    def _init(self, event: Event) -> None:
+        assert event.instruction is not None
+        pitch, geometry = self.machine.memory.shared_pitch, self.machine.geometry
+        given = zip(as_array(event.lanes), event.details["positions"], event.details["values"], strict=True)
+        for lane, position, count in given:
+            at, block = int(position), geometry.block_index(int(position) // pitch)
+            made = Recorded(at, block, count, event.instruction, [Phase(self._now(lane))])
+            self._barriers[at] = made
+            self.mbarriers.append(made)
+
+    def _arrive(self, event: Event) -> None:
+        parts = event.name.split(".")
+        expects, arrives = "expect_tx" in parts, parts[1] != "expect_tx"
+        given = zip(as_array(event.lanes), event.details["positions"], event.details["values"], strict=True)
+        for lane, position, value in given:
+            if (barrier := self._barriers.get(int(position))) is not None:
+                arrivals = (1 if expects else int(value)) if arrives else 0
+                barrier.change(self._now(lane), arrivals, -int(value) if expects else 0)
+
+    def _came(self, event: Event) -> None:
+        barrier = self._barriers.get(event.details["position"])
+        if barrier is not None:
+            now = int(np.max(self._clock[self._warps], initial=0))
+            barrier.change(self._current.end if self._current else now, 0, event.details["size_bytes"])
+
+    def _complete(self, event: Event) -> None:
+        if (barrier := self._barriers.get(event.details["position"])) is not None:
+            barrier.complete()
+
+    def _waited(self, event: Event) -> None:
+        lanes, positions, done = as_array(event.lanes), event.details["positions"], event.details["done"]
+        for warp in np.unique(lanes[~done] // WARP).tolist():
+            self._looked.setdefault(warp, int(self._clock[warp]))
+        for warp in np.unique(lanes[done] // WARP).tolist():
+            self._looked.pop(warp, None)
+        for position in np.unique(positions[done]).tolist():
+            if (barrier := self._barriers.get(position)) is not None:
+                here = lanes[done & (positions == position)]
+                self._wait(here, barrier.completed_at, position)
+
+    # ---- barriers of CTAs and clusters ----
+
+    def _bar_whole(self, event: Event) -> None:
+        lanes = as_array(event.lanes)
+        ctas = self.machine.geometry.cta_of_lane[lanes]
+        for cta in np.unique(ctas):
+            here = lanes[ctas == cta]
+            self._wait(here, self._latest(here), "all threads of the CTA")
+
+    def _bar_arrive(self, event: Event) -> None:
+        key = event.details["barrier"]
+        self._arrivals[key] = max(self._arrivals.get(key, 0), self._latest(event.lanes))
+
+    def _bar_complete(self, event: Event) -> None:
+        key = event.details["barrier"]
+        if as_array(event.lanes).size:
+            self._wait(event.lanes, self._arrivals.get(key, 0), f"barrier {key[1]} of the CTA")
+        self._arrivals.pop(key, None)
+
+    def _cluster_arrive(self, event: Event) -> None:
+        lanes = as_array(event.lanes)
+        for slot in np.unique(lanes // self._size).tolist():
+            key = ("cluster", slot)
+            here = lanes[lanes // self._size == slot]
+            self._arrivals[key] = max(self._arrivals.get(key, 0), self._latest(here))
+
+    def _cluster_complete(self, event: Event) -> None:
+        slot = event.details["slot"]
+        self._met[slot] = self._arrivals.pop(("cluster", slot), 0)
+
+    def _cluster_wait(self, event: Event) -> None:
+        lanes = as_array(event.lanes)
+        for slot in np.unique(lanes // self._size).tolist():
+            here = lanes[lanes // self._size == slot]
+            self._wait(here, self._met.get(slot, 0), "the cluster's barrier")
+
+    def _latest(self, lanes: Lanes) -> int:
+        return int(self._clock[np.unique(as_array(lanes) // WARP)].max())
+
+    # ---- asynchronous operations ----
+
+    def _box(self, event: Event) -> None:
+        self._boxes[int(as_array(event.lanes)[0])] = event.details["box"], event.details["address"]
+
+    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Copy | Product:
+        """An operation begins; a copy is recorded when it first touches memory."""
+        if instruction.opcode[0] == "wgmma":
+            return self._product(lane, instruction)
+        block = self.machine.geometry.block_index(int(self.machine.geometry.cta_of_lane[lane]))
+        copy = Copy(lane // WARP, block, instruction, self._now(lane))
+        if "tensor" in instruction.opcode and lane in self._boxes:
+            copy.box, address = self._boxes[lane]
+            copy.map_name = self._map_names.get(address, "")
+        if kind is not None:
+            self._groups[kind].add(lane, copy.read_by, copy.end)
+        return copy
+
+    def _product(self, lane: int, instruction: Instruction) -> Product:
+        warpgroup = lane // WARPGROUP
+        warps = range(4 * warpgroup, 4 * warpgroup + 4)
+        begin = max(int(self._clock[warps.start : warps.stop].max()), self._last_product.get(warpgroup, 0))
+        product = Product(warpgroup, instruction, begin)
+        self._last_product[warpgroup] = product.end
+        self._groups["wgmma"].add(warpgroup, product.end, product.end)
+        for warp in warps:
+            if (life := self._living[warp]) is not None:
+                life.products.append(product)
+                life.does["wgmma"] = None
+        return product
+
+    def access(self, access: Access) -> None:
+        """What a copy touches tells how much it moves, and when it takes effect."""
+        copy = access.actor
+        if not isinstance(copy, Copy) or access.proxy == "tensormap":
+            return
+        self._current = copy
+        if access.space == "shared" and copy.position is None:
+            copy.position, copy.mbarrier = int(access.positions[0]), access.signal
+            copy.size_bytes = access.size_bytes * len(access.positions)
+            self._add(copy)
+        elif access.space == "shared" and access.kind == "write":  # to another CTA
+            self._copies[_name_of(copy)].times += 1
+
+    def _add(self, copy: Copy) -> None:
+        """Destinations of a multicast, and what all threads of a warp copy at once, are one."""
+        known = self._copies.setdefault(_name_of(copy), copy)
+        if known is not copy:
+            known.times += 1
+            known.size_bytes += copy.size_bytes if copy.kind == "copy" else 0
+            return
+        if (life := self._living[copy.warp]) is not None:
+            life.does[{"load": "loads", "store": "stores", "reduce": "stores"}.get(copy.kind, "copies")] = None
+
+    def _groups_of_copies(self, event: Event) -> None:
+        parts = event.name.split(".")
+        kind = "bulk" if "bulk" in parts else "cp.async"
+        groups, lanes = self._groups[kind], as_array(event.lanes).tolist()
+        if "mbarrier" in parts:
+            for lane, position in zip(lanes, event.details["positions"].tolist(), strict=True):
+                if (barrier := self._barriers.get(position)) is not None:
+                    barrier.change(max(self._now(lane), groups.begun(lane)), 1, 0)
+            return
+        if "commit_group" in parts or "wait_all" in parts:
+            for lane in lanes:
+                groups.commit(lane)
+        if "commit_group" not in parts:
+            until = max(groups.done(lane, event.details["most"], "read" in parts) for lane in lanes)
+            self._wait(event.lanes, until, "its copies")
+
+    def _groups_of_products(self, event: Event) -> None:
+        groups, lanes = self._groups["wgmma"], as_array(event.lanes)
+        for warpgroup in np.unique(lanes // WARPGROUP).tolist():
+            if "commit_group" in event.name:
+                groups.commit(warpgroup)
+            elif "wait_group" in event.name:
+                until = groups.done(warpgroup, event.details["values"][0])
+                here = lanes[lanes // WARPGROUP == warpgroup]
+                self._wait(here, until, "its products")
+
+    # ---- the end ----
+
+    def end(self) -> int:
+        """Let those who are left wait in vain; the last step of all."""
+        waiting = [*self.machine.waiting()]
+        begins = self._clock.copy()
+        for warp in {warp for each in waiting for warp in (each.parked.lanes // WARP).tolist()}:
+            begins[warp] = self._looked.get(warp, begins[warp])
+        last = max([0, *begins.tolist(), *(copy.end for copy in self.copies)])
+        last += last // 4 if waiting else 0  # so that it is seen
+        for each in waiting:
+            for warp in np.unique(each.parked.lanes // WARP).tolist():
+                if (life := self._living[warp]) is not None:
+                    life.waits.append(Wait(int(begins[warp]), last, each.parked.instruction, str(each.awaits), True))
+        return last
+
+
+_EVENTS: dict[str, Callable[[Recorder, Event], None]] = {
+    "start": Recorder._start,
+    "exit": Recorder._exit,
+    "tx.came": Recorder._came,
+    "bar.whole": Recorder._bar_whole,
+    "bar.arrive": Recorder._bar_arrive,
+    "bar.complete": Recorder._bar_complete,
+    "barrier.cluster.arrive": Recorder._cluster_arrive,
+    "barrier.cluster.complete": Recorder._cluster_complete,
+    "barrier.cluster.wait": Recorder._cluster_wait,
+    "tensor.box": Recorder._box,
+}
+
+
+def _name_of(copy: Copy) -> object:
+    """What copies have in common that are told as one."""
+    return id(copy.instruction), copy.warp, copy.begin
+
+
+def _warps_of(lanes: Lanes) -> Any:
+    """What indexes the clocks of some lanes."""
+    if isinstance(lanes, slice):
+        last = range(lanes.start, lanes.stop, lanes.step or 1)[-1]
+        return slice(lanes.start // WARP, last // WARP + 1) if (lanes.step or 1) <= WARP else _of_array(as_array(lanes))
+    return _of_array(lanes)
+
+
+def _of_array(lanes: np.ndarray) -> np.ndarray:
+    return np.unique(lanes // WARP)
