@@ -1,0 +1,29 @@
+"""The judgement of tools/stress_threads.py: what grows by others' doing is not the package's, and what else does is."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+
+from memory_growth import Alone, grown_alone, others_bytes
+
+# As an H200 had it: driver 580, cuda.core 1.2.0, eight threads, 15 s each.
+RECORDED = {
+    "torch_alone": Alone(97_383, 8 << 10), "core_graph_alone": Alone(64_215, 13_048 << 10),
+    "create": Alone(119_001, 0), "capture": Alone(29_243, 6_060 << 10),
+}  # fmt: skip
+
+
+def test_what_cuda_core_leaves_behind_alone_is_not_ours():
+    assert grown_alone(RECORDED) == []
+    assert others_bytes({"capture": 375_384, "create": 375_434}, RECORDED) >> 20 == 74
+
+
+def test_what_leaves_more_is_named():
+    leaks = RECORDED | {"create": Alone(119_001, 119_001 * 64), "capture": Alone(29_243, 29_243 * 300)}
+    assert grown_alone(leaks) == [
+        "create alone left 64.0 bytes a work that are none of others'",
+        "capture alone left 91.9 bytes a work that are none of others'",
+    ]
+    assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []  # beside nothing, it is all ours
+    assert others_bytes({"capture": 1000}, {}) == 0
