@@ -17,9 +17,9 @@ __all__ = ["compiled_kernel", "parameter_sizes"]
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.([a-z])(\d+) \w+(?:\[(\d+)\])?")
 
 
-def compiled_kernel(driver, source, name, constants=None):
+def compiled_kernel(driver, source, name, constants=None, defines=None):
     """As `cuda_tma.compile` makes it, for sm_90a; without the machine code, which the fake driver does not run."""
-    compiled = _compiled(source, name, tuple((constants or {}).items()))
+    compiled = _compiled(source, name, tuple((constants or {}).items()), tuple((defines or {}).items()))
     handle = next(HANDLES)
     driver.kernels[handle] = (compiled.lowered_name, parameter_sizes(compiled))
     kernel = core.Kernel.from_handle(handle)
@@ -28,8 +28,8 @@ def compiled_kernel(driver, source, name, constants=None):
 
 
 @cache
-def _compiled(source, name, constants):
-    return compile_source(source, name, target="compute_90a", constants=dict(constants))
+def _compiled(source, name, constants, defines):
+    return compile_source(source, name, target="compute_90a", constants=dict(constants), defines=dict(defines))
 
 
 def parameter_sizes(compiled: Compiled) -> list[int]:

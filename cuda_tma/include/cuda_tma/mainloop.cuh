@@ -18,16 +18,17 @@ namespace cuda_tma {
 
 // The sums of `steps` stages, 1 or more: of each, multiply(stage, step) says its wgmmas, of which the first of step 0
 // overwrites the sums. A stage is released when its wgmmas are done, which is while those of the next go on: by one
-// arrival for the warpgroup at each of `Ctas` CTAs, so that ring.init(warpgroups * Ctas). meanwhile() is what else
-// there is to do in each step, while the tensor cores are busy. All 128 threads of a warpgroup call it together; in the
-// end the sums are theirs to read, and `at` is the stage after the last.
+// arrival for the warpgroup at each of `Ctas` CTAs, so that ring.init(warpgroups * Ctas): those of the cluster from
+// `first_cta` on. meanwhile() is what else there is to do in each step, while the tensor cores are busy. All 128 threads
+// of a warpgroup call it together; in the end the sums are theirs to read, and `at` is the stage after the last.
 //
 // Sums that are overwritten best live across the tiles, set once: `float sums[128] = {};` before the loop over tiles.
 // Those that no one has set are moved about inside it by NVRTC 12, and ptxas then has each wgmma wait for the one before
 // (C7515), or lacks registers. Zeros for each tile, to which every step adds, cost some hundred cycles.
 template <int Ctas = 1, int Sums, int Stages, typename Multiply, typename Meanwhile>
 __device__ __forceinline__ void accumulate(float (&sums)[Sums], Pipeline<Stages>& ring, Stage<Stages>& at, int steps,
-                                           Multiply multiply, Meanwhile meanwhile CUDA_TMA_SITE) {
+                                           Multiply multiply, Meanwhile meanwhile,
+                                           unsigned first_cta = 0 CUDA_TMA_SITE) {
     const unsigned thread = threadIdx.x % 128;
     pin(sums);   // what set them is before the first fence, where the ISA wants it
     Stage<Stages> before;
@@ -37,12 +38,12 @@ __device__ __forceinline__ void accumulate(float (&sums)[Sums], Pipeline<Stages>
         multiply(at.index, step);
         wgmma_commit();
         wgmma_wait<1>();   // this step goes on; the one before is done, and its stage has been read
-        if (step > 0 && thread < Ctas) ring.release_async_read(before, thread);
+        if (step > 0 && thread < Ctas) ring.release_async_read(before, first_cta + thread);
         before = at;
         meanwhile();   // after the release, which producers wait for
     }
     wgmma_wait<0>(sums);
-    if (thread < Ctas) ring.release_async_read(before, thread);
+    if (thread < Ctas) ring.release_async_read(before, first_cta + thread);
 }
 
 }  // namespace cuda_tma

@@ -1,0 +1,381 @@
+"""C = activation(A @ B.T + bias) of any size, in bfloat16 or float16, against torch.matmul (cuBLAS).
+
+C is (M, N) with contiguous rows; A (M, K) and B (N, K) have contiguous rows or columns. What is contiguous is a
+multiple of 8, as TMA wants 16 bytes; otherwise any size. The bias is a row of N. Sums are float32.
+
+The kernel is that of gemm.py, with numbers in the place of its constants: how wide a tile is, which CTAs share what
+they load, whether rows and columns of C change places, and how many CTAs divide K of one tile among themselves. Which
+numbers suit which sizes, _gemm_variants.py says.
+"""
+
+from functools import cache, partial
+from typing import NamedTuple
+
+from _example import short_name, start_cases, torch
+from _gemm_variants import Problem, choose, clusters_at_once
+from cuda.core import LaunchConfig
+
+import cuda_tma
+
+
+class Case(NamedTuple):
+    """What is computed; `activation` is None, relu, gelu or silu."""
+
+    problem: Problem
+    dtype: str = "bfloat16"
+    has_bias: bool = False
+    activation: str | None = None
+
+
+SMALL = (
+    Case(Problem(1, 8, 8)),
+    Case(Problem(3, 520, 2000), "bfloat16", True),
+    Case(Problem(1000, 520, 200, True, False), "float16", True, "gelu"),
+    Case(Problem(72, 2048, 136, False, True), "bfloat16", True, "silu"),
+    Case(Problem(2000, 4104, 1000, False, False), "float16", False, "relu"),
+)
+LARGE = tuple(
+    Case(Problem(*sizes))
+    for sizes in (
+        *((size, size, size) for size in (2048, 3072, 4096, 5120, 6000, 8192, 16384)),
+        (8192, 8192, 1024),
+        (4096, 7168, 16384),
+        (4096, 24576, 1536),
+        (128, 4096, 4096),
+        (64, 7168, 2048),
+        (512, 4096, 4096),
+        (1, 14336, 4096),
+        (8, 4096, 14336),
+        (16, 6144, 4096),
+        (32, 8192, 8192),
+        (64, 4096, 14336),
+        (128, 4096, 14336),
+        (256, 8192, 8192),
+        (1024, 14336, 4096),
+        (1111, 3000, 2040),
+        (2500, 5000, 3000),
+        (16384, 4096, 4096),
+    )
+)
+TARGETS = ("sm_90a",)
+SOURCE = r"""
+#include <cuda_tma/epilogue.cuh>
+#include <cuda_tma/mainloop.cuh>
+#include <cuda_tma/roles.cuh>
+#include <cuda_tma/schedule.cuh>
+#include <cuda_tma/store_async.cuh>
+using namespace cuda_tma;
+
+#ifndef COLUMNS   // a variant, as _gemm_variants.py gives them
+#define TYPE BFLOAT16           // or FLOAT16; the sums are floats
+#define COLUMNS 256             // of a CTA's tile: 16, 32, ... 256
+#define DOWN 2                  // CTAs of a cluster, one below the other, that share the right operand
+#define ACROSS 1                // ... side by side, that share the left one
+#define SPLITS 1                // ... that have a part of K each, of the same tile
+#define TURNED 0                // 1: rows of the sums are columns of C
+#define LEFT_MAJOR Major::K     // or MN: its columns are contiguous
+#define RIGHT_MAJOR Major::K
+#define BIAS 0
+#define ACTIVATION none         // relu, gelu, silu
+#endif
+
+// Rows of the sums are those of the left operand, which is A; turned round it is B. Columns are those of the right one.
+constexpr int ROWS = 128, DEPTH = 64, CONSUMERS = 2;   // warpgroups of 128 threads, each with 64 rows
+constexpr int SHARING = DOWN * ACROSS, CLUSTER = SHARING * SPLITS;   // its CTAs: down, across, splits
+
+// In the end each CTA of a split has a piece of the tile's columns, as long as a piece is 16 wide. It leaves in parts.
+constexpr int PIECES = SPLITS < COLUMNS / 16 ? SPLITS : COLUMNS / 16, PIECE = COLUMNS / PIECES;
+constexpr int PART = PIECE % 64 == 0 ? 64 : PIECE % 32 == 0 ? 32 : 16;
+constexpr bool IS_TURNED = TURNED;
+
+template <Major Innermost, int Extent, int Depth> struct BoxOf { using Type = Box<Extent, Depth>; };
+template <int Extent, int Depth> struct BoxOf<Major::MN, Extent, Depth> { using Type = Box<Depth, Extent>; };
+
+// An operand's tile, and the share of it that each of some CTAs loads for all: of what is outermost.
+template <Major Innermost, int Extent, int Sharers>
+struct Operand {
+    static constexpr bool is_k_major = Innermost == Major::K;
+    static constexpr int share = (is_k_major ? Extent : DEPTH) / Sharers;
+    using Whole = Tile<TYPE, typename BoxOf<Innermost, Extent, DEPTH>::Type, SWIZZLE_128B>;
+    using Share = Tile<TYPE, typename BoxOf<Innermost, is_k_major ? share : Extent, is_k_major ? DEPTH : share>::Type,
+                       SWIZZLE_128B>;
+    using Map = TiledMap<Share, OOB_FILL_NONE, L2_PROMOTION_128B>;
+
+    // Share number `number` of the tile at (mn, k), to the CTAs of the mask.
+    __device__ static void load_share(Whole& tile, const Map& map, Barrier& full, int mn, int k, int number,
+                                      unsigned short ctas, CachePolicy policy) {
+        const int first = number * share;
+        const Coordinates<2> at = is_k_major ? Coordinates{k, mn + first} : Coordinates{mn, k + first};
+        if constexpr (Sharers == 1) load(tile, map, full, at, policy);
+        else load_multicast(tile.template rows<share>(first), map, full, at, ctas, policy);
+    }
+
+    // What one wgmma takes, from row or column `mn` on.
+    __device__ static auto matrix(const Whole& tile, int mn, int k) {
+        if constexpr (is_k_major) return k_major(tile, mn, k);
+        else return mn_major(tile, k, mn);
+    }
+};
+using Left = Operand<LEFT_MAJOR, ROWS, ACROSS>;
+using Right = Operand<RIGHT_MAJOR, COLUMNS, DOWN>;
+
+// A warp's 16 rows; turned, a warpgroup's 64, which are contiguous in C.
+template <bool Turned> struct PartOf {
+    using Type = Tile<TYPE, Box<16, PART>, PART == 64 ? SWIZZLE_128B : PART == 32 ? SWIZZLE_64B : SWIZZLE_32B>;
+    static constexpr int makers = 4 * CONSUMERS;
+};
+template <> struct PartOf<true> {
+    using Type = Tile<TYPE, Box<PART, 64>, SWIZZLE_128B>;
+    static constexpr int makers = CONSUMERS;
+};
+using Part = PartOf<IS_TURNED>::Type;
+using Output = Epilogue<Part, PIECE / PART, IS_TURNED ? Turn::transposed : Turn::none>;
+
+struct Kept {   // beside the ring
+    Part parts[PartOf<IS_TURNED>::makers][2];
+    float4 sums[SPLITS > 1 ? SPLITS - 1 : 1][SPLITS > 1 ? PIECE / 8 : 1][128 * CONSUMERS];   // of the other splits
+};
+constexpr int ROOM = 232448 - 1024 - sizeof(Kept), STAGE = sizeof(Left::Whole) + sizeof(Right::Whole);
+constexpr int STAGES = ROOM / STAGE < 12 ? ROOM / STAGE : 12;
+
+struct Shared {
+    Left::Whole left[STAGES];
+    Right::Whole right[STAGES];
+    Kept kept;
+    Pipeline<STAGES> ring;
+    Barrier added;   // the sums of the other splits are here
+};
+
+// This CTA's place in its cluster; the masks of those that share an operand with it.
+struct Member {
+    int rank = cluster_cta_rank(), down = rank % DOWN, across = rank / DOWN % ACROSS, split = rank / SHARING;
+
+    __device__ int first() const { return split * SHARING; }   // of those that share anything
+    __device__ unsigned short column() const { return ((1 << DOWN) - 1) << (first() + across * DOWN); }
+    __device__ unsigned short row() const { return (1 | (ACROSS - 1) << DOWN) << (first() + down); }
+};
+
+// What there is to do: the clusters' tiles, and the steps of K.
+struct Corner { int row, column; };
+struct Work : Bands<8> {
+    int steps;   // of all of K
+
+    __device__ Corner corner(int i, Member cta) const {
+        const Place cluster = Bands::operator[](i);
+        return {(cluster.down * DOWN + cta.down) * ROWS, (cluster.across * ACROSS + cta.across) * COLUMNS};
+    }
+    __device__ int first_step(int split) const { return steps * split / SPLITS; }
+};
+
+__device__ void produce(Shared& shared, const Left::Map& left_map, const Right::Map& right_map, const Work& work) {
+    const Member cta;
+    // In L2, if others load the same.
+    const CachePolicy left_policy = work.across * ACROSS > 1 ? evict_last() : evict_first();
+    const CachePolicy right_policy = work.down * DOWN > 1 ? evict_last() : evict_first();
+    const int first = work.first_step(cta.split), end = work.first_step(cta.split + 1), stride = gridDim.x / CLUSTER;
+    Stage<STAGES> at;
+    for (int i = blockIdx.x / CLUSTER; i < work.count(); i += stride) {
+        const Corner tile = work.corner(i, cta);
+        const bool backwards = i / stride % 2;   // L2 still has the end of K from the tile before
+        for (int step = first; step < end; ++step, at.next()) {
+            const int k = (backwards ? first + end - 1 - step : step) * DEPTH;
+            Barrier& full = shared.ring.acquire(at, shared.left[0], shared.right[0]);
+            Left::load_share(shared.left[at.index], left_map, full, tile.row, k, cta.across, cta.row(), left_policy);
+            Right::load_share(shared.right[at.index], right_map, full, tile.column, k, cta.down, cta.column(),
+                              right_policy);
+        }
+    }
+}
+
+// Each CTA of a split sends the others' pieces to them, and adds to its own, which then comes first, what it gets: in
+// the same order each time.
+__device__ void add_splits(Shared& shared, float (&sums)[COLUMNS / 2], Member cta) {
+#pragma unroll
+    for (int piece = 0; piece < PIECES; ++piece) {
+        const float* from = sums + piece * PIECE / 2;
+        if (piece == cta.split) continue;
+        auto& to = shared.kept.sums[cta.split - (cta.split > piece)];
+#pragma unroll
+        for (int i = 0; i < PIECE / 2; i += 4)
+            store_async(&to[i / 4][threadIdx.x], cta.rank + (piece - cta.split) * SHARING,
+                        float4{from[i], from[i + 1], from[i + 2], from[i + 3]}, shared.added);
+    }
+    if (cta.split >= PIECES) return;
+#pragma unroll
+    for (int piece = 1; piece < PIECES; ++piece)   // in registers, which no variable can index
+#pragma unroll
+        for (int i = 0; i < PIECE / 2; ++i) sums[i] = piece == cta.split ? sums[piece * PIECE / 2 + i] : sums[i];
+    shared.added.wait_cluster(0);
+    for (int other = 0; other < SPLITS - 1; ++other) {
+#pragma unroll
+        for (int i = 0; i < PIECE / 2; i += 4) {
+            const float4 more = shared.kept.sums[other][i / 4][threadIdx.x];
+            sums[i] += more.x, sums[i + 1] += more.y, sums[i + 2] += more.z, sums[i + 3] += more.w;
+        }
+    }
+}
+
+enum class Activation { none, relu, gelu, silu };
+
+__device__ float activated(float x) {
+    constexpr Activation kind = Activation::ACTIVATION;
+    if (kind == Activation::relu) return fmaxf(x, 0);
+    if (kind == Activation::gelu) return 0.5f * x * (1 + erff(x * 0.70710678f));
+    if (kind == Activation::silu) return __fdividef(x, 1 + __expf(-x));
+    return x;
+}
+
+__device__ float widened(unsigned short bits) {
+    if constexpr (TYPE == BFLOAT16) return __uint_as_float(unsigned(bits) << 16);
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+
+// `n` is where in a row of C, which has `end`, the warpgroup's first sum lies. (wgmma.cuh says where the others do.)
+__device__ void complete(float (&sums)[PIECE / 2], const unsigned short* bias, int n, int end) {
+    const int lane = threadIdx.x % 32;
+    n += IS_TURNED ? threadIdx.x % 128 / 32 * 16 + lane / 4 : lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < PIECE / 2; ++i) {
+        const int at = n + (IS_TURNED ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2);
+        if (BIAS && at < end) sums[i] += widened(__ldg(bias + at));
+        sums[i] = activated(sums[i]);
+    }
+}
+
+__device__ void consume(Shared& shared, const Output::Map& c_map, const Work& work, const unsigned short* bias, int n) {
+    const Member cta;
+    const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
+    const int steps = work.first_step(cta.split + 1) - work.first_step(cta.split);
+    Output out(shared.kept.parts[threadIdx.x * PartOf<IS_TURNED>::makers / (128 * CONSUMERS)]);
+    float sums[COLUMNS / 2] = {};   // of one tile after the other: the first step overwrites them
+    Stage<STAGES> at;
+    for (int i = blockIdx.x / CLUSTER; i < work.count(); i += gridDim.x / CLUSTER) {
+        const auto multiply = [&](int stage, int step) {
+#pragma unroll
+            for (int k = 0; k < DEPTH; k += 16)
+                wgmma(sums, Left::matrix(shared.left[stage], first_row, k), Right::matrix(shared.right[stage], 0, k),
+                      step + k > 0);
+        };
+        accumulate<SHARING>(sums, shared.ring, at, steps, multiply, [&] { if (SPLITS == 1) out.store_next(); },
+                            cta.first());
+        if (SPLITS > 1) add_splits(shared, sums, cta);
+        if (cta.split >= PIECES) continue;
+        float (&piece)[PIECE / 2] = reinterpret_cast<float (&)[PIECE / 2]>(sums);
+        const Corner tile = work.corner(i, cta);
+        const int row = tile.row + first_row, column = tile.column + cta.split * PIECE;
+        if (BIAS || Activation::ACTIVATION != Activation::none) complete(piece, bias, IS_TURNED ? row : column, n);
+        out.take(piece, c_map, IS_TURNED ? Coordinates{row, column} : Coordinates{column, row});   // during the next
+    }
+    out.finish();
+}
+
+// With splits each cluster has one tile: there is room for the sums of one.
+extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((CONSUMERS + 1) * 128, 1)
+gemm(const __grid_constant__ Left::Map left_map, const __grid_constant__ Right::Map right_map,
+     const __grid_constant__ TiledMap<Part> c_map, const unsigned short* bias, int n, int down, int across, int steps) {
+    Shared& shared = dynamic_shared<Shared>();
+    if (threadIdx.x == 0) {
+        prefetch_tensor_map(left_map);
+        prefetch_tensor_map(right_map);
+        shared.added.init(1);
+        shared.ring.init(CONSUMERS * SHARING);
+        if (SPLITS > 1) shared.added.arrive_expect_tx((SPLITS - 1) * sizeof(shared.kept.sums[0]));
+    }
+    const Work work{{down, across}, steps};
+    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, left_map, right_map, work); },
+                                 [&] { consume(shared, c_map, work, bias, n); });
+}
+"""
+MAJORS = {True: "Major::K", False: "Major::MN"}
+
+
+@cache
+def compiled(variant, dtype, left_is_k_major, right_is_k_major, has_bias, activation):
+    """The kernel, which knows its tiles and its shared memory."""
+    numbers = {"COLUMNS": variant.columns, "DOWN": variant.down, "ACROSS": variant.across, "SPLITS": variant.splits}
+    words = {
+        "TYPE": dtype,
+        "TURNED": variant.is_turned,
+        "LEFT_MAJOR": MAJORS[left_is_k_major],
+        "RIGHT_MAJOR": MAJORS[right_is_k_major],
+        "BIAS": has_bias,
+        "ACTIVATION": activation or "none",
+    }
+    constants = {"threads": "(CONSUMERS + 1) * 128"}
+    return cuda_tma.compile(SOURCE, "gemm", defines={**numbers, **words}, constants=constants)
+
+
+def prepare(device, a, b, c, bias=None, activation=None, variant=None):
+    """What launches c = activation(a @ b.T + bias), by the given variant or the best one."""
+    (m, k), (n, _) = a.shape, b.shape
+    a_is_k_major, b_is_k_major = (operand.stride(1) == 1 for operand in (a, b))
+    problem = Problem(m, n, k, a_is_k_major, b_is_k_major)
+    variant = variant or choose(problem, device.properties.multiprocessor_count)
+    operands = (a, a_is_k_major), (b, b_is_k_major)
+    (left, left_is_k_major), (right, right_is_k_major) = reversed(operands) if variant.is_turned else operands
+    dtype = str(a.dtype).removeprefix("torch.").upper()
+    kernel = compiled(variant, dtype, left_is_k_major, right_is_k_major, bias is not None, activation)
+    down, across, steps = variant.grid(problem)
+    clusters = down * across
+    if variant.splits == 1:
+        at_once = clusters_at_once(device.properties.multiprocessor_count, variant.cluster)
+        clusters = -(-clusters // -(-clusters // at_once))  # no more: who waits for the others draws power
+    config = LaunchConfig(grid=clusters * variant.cluster, block=cuda_tma.parameters_of(kernel).constants["threads"])
+    left, right = (as_it_lies(x, y) for x, y in ((left, left_is_k_major), (right, right_is_k_major)))
+    arguments = left, right, c, 0 if bias is None else bias, n, down, across, steps
+    return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
+
+
+def as_it_lies(operand, is_k_major):
+    """With contiguous rows, as a tensor map has it."""
+    return operand if is_k_major else operand.T
+
+
+def matmul(a, b, out):
+    """torch's own: what computes out = a @ b."""
+    return partial(torch.matmul, a, b, out=out)
+
+
+RIVALS = {"torch.matmul": matmul}  # of products alone
+
+
+def check(c, a, b, bias, activation, units=1):
+    """Every element, against float32: units of the last place, and what the order of K sums may change."""
+    expected = a.float() @ b.float().T
+    slack = a.shape[1] ** 0.5 * 2**-15
+    if bias is not None:
+        expected += bias.float()
+    if activation is not None:
+        expected = getattr(torch.nn.functional, activation)(expected)
+    error = (c.float() - expected).abs()
+    assert (error <= units * (expected.abs() * 2**-8 + slack)).all(), f"{tuple(c.shape)}: off by up to {error.max()}"
+
+
+def operand(rows, k, is_k_major, dtype):
+    """Random numbers."""
+    shape = (rows, k) if is_k_major else (k, rows)
+    return as_it_lies(torch.randn(*shape, device="cuda", dtype=dtype), is_k_major)
+
+
+def cases(problems):
+    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    device = cuda_tma.Device()
+    device.set_current()
+    for (m, n, k, a_is_k_major, b_is_k_major), dtype, has_bias, activation in problems:
+        dtype = getattr(torch, dtype)
+        a, b = operand(m, k, a_is_k_major, dtype), operand(n, k, b_is_k_major, dtype)
+        bias = torch.randn(n, device="cuda", dtype=dtype) if has_bias else None
+        rivals = RIVALS if bias is None and activation is None else {}
+        c, *others = (a.new_full((m, n), torch.nan) for _ in range(1 + len(rivals)))
+        rivals = {name: make(a, b.T, other) for (name, make), other in zip(rivals.items(), others, strict=True)}
+        run = prepare(device, a, b, c, bias, activation)
+        yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
+        check(c, a, b, bias, activation)
+        for other in others:
+            check(other, a, b, None, None, units=4)  # cuBLAS may add up parts that it has rounded
+
+
+if __name__ == "__main__":
+    start_cases(cases, SMALL, LARGE, __doc__)
