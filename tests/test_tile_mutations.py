@@ -36,7 +36,9 @@ def hosted(driver, monkeypatch):
 
 
 def test_every_example_has_some_and_each_is_another_kernel():
-    assert {m.example for m in MUTATIONS} == {"tiled_load", "fp8_tiles", "replace_address", *EXAMPLES_WITH_CASES}
+    of_python = {"gemm_every_shape"}  # its tiles are given by Python
+    changed = {"tiled_load", "fp8_tiles", "replace_address", *EXAMPLES_WITH_CASES} - of_python
+    assert {m.example for m in MUTATIONS} == changed
     assert min(Counter(m.example for m in MUTATIONS).values()) >= 5
     assert len({(m.example, m.applied(source_of(m.example))) for m in MUTATIONS}) == len(MUTATIONS) >= 100
     with pytest.raises(ValueError, match="the kernel has no 'Tile<INT8'"):
