@@ -4,9 +4,9 @@ A page is Markdown that GitHub shows too. The words behind a fence say what happ
 in one namespace and a folder of its own:
 
 - ``python`` is run; ``python gpu`` where there is one (tests/gpu), elsewhere it is compiled alone.
-- ``sh`` is run by bash; ``cuda-tma`` is this package's. ``sh not-run`` is for what installs.
-- ``cpp load.cu`` is written to that file, which the blocks below it compile; any other text (``ini``, ``yaml``) with a
-  name behind it too.
+- ``sh`` is run by bash; ``cuda-tma`` is this package's, ``python`` this Python. ``sh not-run`` is for what installs.
+- ``cpp load.cu`` is written to that file, which the blocks below it compile; any other text (``ini``, ``yaml``,
+  ``python``) with a file's name behind it too.
 - ``text`` directly behind a block that ran is what it printed; ``...`` stands for anything.
 """
 
@@ -32,7 +32,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 FOLDERS = ("tutorial", "how-to", "explanation")
 PAGES = tuple(sorted(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md")))
 FENCE = re.compile(r"^```(?P<language>[\w+-]+)(?: (?P<word>[^\n]*))?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
-CUDA_TMA = f'cuda-tma() {{ "{sys.executable}" -m cuda_tma "$@"; }}\n'
+COMMANDS = f'python() {{ "{sys.executable}" "$@"; }}\ncuda-tma() {{ python -m cuda_tma "$@"; }}\n'
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Block:
     @property
     def is_run(self) -> bool:
         """Whether it does something, rather than show something."""
-        return self.language in ("python", "sh") and self.word != "not-run"
+        return self.language in ("python", "sh") and self.word in ("", "gpu")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def run(text: str, folder: Path, name: str = "page", *, gpu: bool = False) -> It
     """Run a page's blocks in a folder, each with what it printed. ``name`` is what a traceback calls the page."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks_of(text):
-        if block.language == "python":
+        if block.is_run and block.language == "python":
             yield _python(block, names, folder, name, gpu)
         elif block.is_run:
             yield Ran(block, _shell(block, folder))
@@ -135,7 +135,7 @@ def _inside(folder: Path) -> Iterator[None]:
 def _shell(block: Block, folder: Path) -> str:
     paths = os.pathsep.join([str(DOCS.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [shutil.which("bash") or "bash", "-c", CUDA_TMA + block.text],
+        [shutil.which("bash") or "bash", "-c", COMMANDS + block.text],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": paths, "COLUMNS": "100"},
         stdout=subprocess.PIPE,
