@@ -36,7 +36,7 @@ class Comparison:
     >>> found.equal, found.found[0, 2].tolist()
     (False, [8, 0])
     >>> print(found)  # doctest: +ELLIPSIS
-    wgmma.d:f32:64x32 and wgmma.a:e4m3:64x32 differ: 512 of 2,048 elements have the same thread and value...
+    wgmma.d:f32:64x32 and wgmma.a:e4m3:64x32 differ: 256 of 2,048 elements have the same thread and value...
     """
 
     written: ElementLayout
@@ -70,7 +70,7 @@ class Comparison:
 
         >>> from .named import two_layouts
         >>> [*compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3")).threads().items()][:4]
-        [(0, (4, 16)), (1, (4, 16)), (2, (4, 16)), (3, (4, 16))]
+        [(0, (4, 16)), (1, (0, 16)), (2, (0, 16)), (3, (4, 16))]
         """
         threads = self.read.places[..., 0]
         return {
