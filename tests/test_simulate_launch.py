@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cuda.core import LaunchConfig
 
-from cuda_tma import simulate
+from cuda_tma import TensorMapError, simulate
 from cuda_tma.simulate import Config, _progress
 from cuda_tma.simulate._geometry import Geometry
 
@@ -128,3 +128,26 @@ def test_a_launch_that_no_gpu_takes_is_refused(gpu, kernel):
         kernel("nothing")
     with pytest.raises(ValueError, match="order='soon'"):
         gpu.launch(Config(1, 1), kernel("fails"), np.zeros(4, np.int32), order="soon")
+
+
+TYPED = r"""
+#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+using Square = Tile<FLOAT32, Box<32, 32>, SWIZZLE_128B>;
+extern "C" __global__ void typed(const __grid_constant__ TiledMap<Square> map) {}
+"""
+
+
+def test_a_map_of_another_type_than_the_kernels_is_refused():
+    """As a launch on a GPU refuses it: the kernel would read another swizzle than the copy wrote."""
+    gpu = simulate.Device()
+    kernel, array = gpu.compile(TYPED, "typed"), np.zeros((64, 64), np.float32)
+    for given in (array, gpu.create_tensor_map(array, box_dim=(32, 32), swizzle="128B")):
+        assert gpu.launch(Config(1, 32), kernel, given).findings == ()
+    plain = gpu.create_tensor_map(array, box_dim=(32, 32))
+    words = r"argument 0 \(map\) of kernel typed is of type .*: its swizzle is NONE, the kernel's 128B"
+    with pytest.raises(TensorMapError, match=words):
+        gpu.launch(Config(1, 32), kernel, plain)
+    with pytest.raises(TensorMapError, match="its box_dim is "):
+        gpu.launch(Config(1, 32), kernel, gpu.create_tensor_map(array, box_dim=(16, 32), swizzle="128B"))
+    gpu.launch(Config(1, 32), kernel, bytes(plain))  # bytes are the caller's own affair

@@ -11,6 +11,8 @@ import numpy as np
 
 from .._given import shown
 from ..map_type import MapType
+from ..params import Im2colWideParams
+from ..rules.launches import is_other_map, other_map
 from .kernel import Kernel
 from .ptx import Variable
 from .tensor_map import TensorMap
@@ -42,7 +44,7 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
     Raises
     ------
     TypeError, ValueError
-        If an argument does not fit its parameter.
+        If an argument does not fit its parameter. Of a tensor map it is a TensorMapError.
     """
     declared = kernel.program.entry.function.params
     if len(arguments) != len(declared):
@@ -51,9 +53,9 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
     block = np.zeros(last.offset + last.size_bytes if last else 1, np.uint8)
     given = zip(declared, kernel.parameters, arguments, strict=True)
     for number, (parameter, known, argument) in enumerate(given):
-        if isinstance(known.type, MapType) and not isinstance(argument, (TensorMap, bytes, bytearray)):
-            argument = make_map(argument, known.type)
         name = f"argument {number}" + (f" ({known.name})" if known.name else "")
+        if isinstance(known.type, MapType):
+            argument = _typed_map(f"{name} of kernel {kernel.name}", known.type, argument, make_map)
         data = _bytes(name, parameter, known.type, argument, address)
         if len(data) != parameter.size_bytes:
             raise TypeError(
@@ -61,6 +63,18 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
             )
         block[parameter.offset : parameter.offset + len(data)] = np.frombuffer(data, np.uint8)
     return block
+
+
+def _typed_map(where: str, of_type: MapType, argument: Any, make_map: MakeMap) -> Any:
+    """A map of an array; one that was made is refused, where a launch on a GPU refuses it. Bytes pass as they are."""
+    if isinstance(argument, (bytes, bytearray)):
+        return argument
+    if not isinstance(argument, TensorMap):
+        return make_map(argument, of_type)
+    is_wide = isinstance(argument.params, Im2colWideParams)
+    if is_other_map(of_type, bytes(argument), is_wide):
+        raise other_map(where, of_type, bytes(argument), is_wide)
+    return argument
 
 
 def _bytes(name: str, parameter: Variable, of_type: Any, argument: Any, address: Address) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 from ._lanes import Lanes
 from .ptx import Instruction
 
-__all__ = ["Fault", "NotInitialised"]
+__all__ = ["Fault"]
 
 
 class Fault(Exception):
@@ -41,7 +41,3 @@ class Fault(Exception):
         self.kind, self.message = kind, message
         self.lanes, self.instruction = lanes, instruction
         self.related = tuple(related)
-
-
-class NotInitialised(Fault):
-    """An mbarrier is used that nobody has initialised."""

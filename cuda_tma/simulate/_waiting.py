@@ -25,7 +25,8 @@ class Parked:
     @property
     def instruction(self) -> Instruction | None:
         """The one that waits; None for the return at the end of a function."""
-        return self.context.code.instruction(self.at)
+        instructions = self.context.code.function.instructions
+        return instructions[self.at] if self.at < len(instructions) else None
 
 
 @dataclass(frozen=True, slots=True)

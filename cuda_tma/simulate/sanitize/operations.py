@@ -12,7 +12,6 @@ from .._observe import Event
 from ..ptx import Instruction
 from .barriers import Barriers
 from .clocks import Clocks
-from .trail import Explained
 
 __all__ = ["Mark", "Operations"]
 
@@ -34,8 +33,6 @@ class Mark:
         Who waits for it, and by which groups: ``("bulk", lane)``.
     epoch : int
         Which of them it is in, the first is 1.
-    after : tuple of Explained
-        The last barrier or wait of its thread then.
     """
 
     lane: int
@@ -44,7 +41,6 @@ class Mark:
     clock: np.ndarray
     group: tuple[str, int] | None = None
     epoch: int = 0
-    after: tuple[Explained, ...] = ()
 
 
 @dataclass(slots=True)
