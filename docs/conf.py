@@ -50,6 +50,7 @@ python_maximum_signature_line_length = 88
 html_theme = "pydata_sphinx_theme"
 html_title = "cuda_tma"
 html_static_path = ["static"]
+html_favicon = "static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -60,7 +61,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
-    "pygments_light_style": "a11y-high-contrast-light",
-    "pygments_dark_style": "a11y-high-contrast-dark",
+    "pygments_light_style": "github-light",
+    "pygments_dark_style": "github-dark",
 }
 html_sidebars = {"index": []}

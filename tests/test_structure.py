@@ -37,7 +37,6 @@ ROOMS = (
     "_make",
     "_launch",
     "show",
-    "layouts",
     DOORS,
     "simulate",
     "command",

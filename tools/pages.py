@@ -4,10 +4,13 @@ A page is Markdown that GitHub shows too. The words behind a fence say what happ
 in one namespace and a folder of its own:
 
 - ``python`` is run; ``python gpu`` where there is one (tests/gpu), elsewhere it is compiled alone.
-- ``sh`` is run by bash; ``cuda-tma`` is this package's, ``python`` this Python. ``sh not-run`` is for what installs.
-- ``cpp load.cu`` is written to that file, which the blocks below it compile; any other text (``ini``, ``yaml``,
-  ``python``) with a file's name behind it too.
+- ``sh`` is run by bash; ``cuda-tma`` is this package's. ``sh not-run`` is for what installs.
+- ``cpp load.cu`` is written to that file, which the blocks below it compile; any other text (``ini``, ``yaml``) with a
+  name behind it too.
 - ``text`` directly behind a block that ran is what it printed; ``...`` stands for anything.
+
+The folder has the repository's ``tests``, where recordings lie. Of files in it, and of the headers, what is printed has
+no path, and in which line of a header something is does not count.
 """
 
 from __future__ import annotations
@@ -22,9 +25,11 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from cuda_tma import include_path
 
 __all__ = ["FOLDERS", "PAGES", "Block", "Ran", "blocks_of", "compare", "run", "with_outputs"]
 
@@ -32,7 +37,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 FOLDERS = ("tutorial", "how-to", "explanation")
 PAGES = tuple(sorted(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md")))
 FENCE = re.compile(r"^```(?P<language>[\w+-]+)(?: (?P<word>[^\n]*))?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
-COMMANDS = f'python() {{ "{sys.executable}" "$@"; }}\ncuda-tma() {{ python -m cuda_tma "$@"; }}\n'
+LINE_OF_HEADER = re.compile(r"(\bcuda_tma/\w+\.cuh):\d+")  # which moves when the header changes
+CUDA_TMA = f'cuda-tma() {{ "{sys.executable}" -m cuda_tma "$@"; }}\n'
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Block:
     @property
     def is_run(self) -> bool:
         """Whether it does something, rather than show something."""
-        return self.language in ("python", "sh") and self.word in ("", "gpu")
+        return self.language in ("python", "sh") and self.word != "not-run"
 
 
 @dataclass(frozen=True)
@@ -98,13 +104,22 @@ def _is_output(fence: re.Match[str], behind: re.Match[str], text: str) -> bool:
 def run(text: str, folder: Path, name: str = "page", *, gpu: bool = False) -> Iterator[Ran]:
     """Run a page's blocks in a folder, each with what it printed. ``name`` is what a traceback calls the page."""
     names: dict[str, Any] = {"__name__": "__main__"}
+    if not (folder / "tests").exists():
+        (folder / "tests").symlink_to(DOCS.parent / "tests")
     for block in blocks_of(text):
-        if block.is_run and block.language == "python":
-            yield _python(block, names, folder, name, gpu)
+        if block.language == "python":
+            yield _without_paths(_python(block, names, folder, name, gpu), folder)
         elif block.is_run:
-            yield Ran(block, _shell(block, folder))
+            yield _without_paths(Ran(block, _shell(block, folder)), folder)
         elif block.word and block.word != "not-run":
             (folder / block.word).write_text(block.text)
+
+
+def _without_paths(ran: Ran, folder: Path) -> Ran:
+    printed = ran.printed
+    for path in {str(folder), str(folder.resolve()), include_path()}:
+        printed = printed.replace(f"{path}/", "")
+    return replace(ran, printed=printed)
 
 
 def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: bool) -> Ran:
@@ -135,7 +150,7 @@ def _inside(folder: Path) -> Iterator[None]:
 def _shell(block: Block, folder: Path) -> str:
     paths = os.pathsep.join([str(DOCS.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [shutil.which("bash") or "bash", "-c", COMMANDS + block.text],
+        [shutil.which("bash") or "bash", "-c", CUDA_TMA + block.text],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": paths, "COLUMNS": "100"},
         stdout=subprocess.PIPE,
@@ -148,7 +163,8 @@ def _shell(block: Block, folder: Path) -> str:
 def compare(ran: Ran) -> str | None:
     """What is wrong with what a page shows, or None."""
     shown = ran.block.shown or ""
-    if ran.is_whole and doctest.OutputChecker().check_output(shown, ran.printed, doctest.ELLIPSIS):
+    pair = (LINE_OF_HEADER.sub(r"\1", text) for text in (shown, ran.printed))
+    if ran.is_whole and doctest.OutputChecker().check_output(*pair, doctest.ELLIPSIS):
         return None
     return f"line {ran.block.line}: the page shows\n{shown}\nand the block printed\n{ran.printed}"
 
