@@ -214,8 +214,13 @@ cdef object _torch_owner(object tensor, const Exporter* exporter):
 
 cdef inline int _refuse_negative(object tensor, const Exporter* exporter) except -1:
     """A tensor of any dtype can be a negative view (``torch._neg_view``), and torch need not know it as a view
-    (inference mode): so each is asked, which takes as long as half a map (H200's host)."""
-    if _call(exporter.is_neg, tensor, "is_neg"):
+    (inference mode): so each is asked."""
+    cdef bint is_negative
+    if exporter.native_is_neg != NULL:
+        is_negative = exporter.native_is_neg(<const char*><PyObject*>tensor + exporter.tensor_offset)
+    else:
+        is_negative = _call(exporter.is_neg, tensor, "is_neg")
+    if is_negative:
         raise refusals.lazy_view("negative", "resolve_neg")
     return 0
 

@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from .dlpack cimport DLPackExchangeAPI
 
 ctypedef object (*NoArgsFunction)(PyObject*, PyObject*)
+ctypedef unsigned char (*TensorFunction)(const void*) noexcept  # a bool of an at::Tensor
 
 
 cdef enum Source:
@@ -22,6 +23,8 @@ cdef struct Exporter:  # what is known of a tensor type; it stays where it is as
     NoArgsFunction is_neg
     NoArgsFunction is_conj
     NoArgsFunction untyped_storage
+    TensorFunction native_is_neg  # what is_neg() asks in the end; NULL where it was not found (negative.py)
+    size_t tensor_offset          # its argument lies so many bytes behind the beginning of the object
 
 
 cdef int register_view_type(type view_type) except -1

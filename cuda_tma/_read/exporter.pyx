@@ -3,12 +3,15 @@
 import sys
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from libc.stdint cimport uintptr_t
 
 from .._cuda.free_threading cimport FREE_THREADED
 from .dlpack cimport DLPackExchangeAPI, ExportedTensor
 
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as CoreView
+
+from .negative import find_is_neg
 
 cdef extern from "Python.h":
     bint PyCFunction_Check(object)
@@ -74,6 +77,9 @@ cdef ExporterType _new_type(object tensor):
         new.exporter.is_neg = _no_args_function(tensor.is_neg)
         new.exporter.is_conj = _no_args_function(tensor.is_conj)
         new.exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
+        found = find_is_neg(sys.modules["torch"]) if new.exporter.is_neg != NULL else None
+        if found is not None:
+            new.exporter.native_is_neg, new.exporter.tensor_offset = <TensorFunction><uintptr_t>found[0], found[1]
     return new
 
 
