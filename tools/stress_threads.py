@@ -7,8 +7,9 @@ prepared launches. Ends with 1 if a tile was wrong, a thread failed, or memory g
 
 Memory is shown ten times on the way, and then of each kind of work alone, beside works of torch, cuda.core and the
 driver in which the package has no part: what they leave behind, too, is not counted as growth. An executable graph
-leaves some 200 bytes, made by cuda.core alone or by us (observed: H200, driver 580, cuda.core 1.2.0), and all else
-nothing. The device's memory is everybody's who uses it: have it alone.
+of cuda.core leaves 208 bytes, in whose making we have a part or not, and one of the driver's own nothing, nor does
+anything else here (observed: H200, driver 580, cuda.core 1.2.0). The device's memory is everybody's who uses it:
+have it alone.
 """
 
 from __future__ import annotations
