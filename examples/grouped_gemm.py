@@ -1,35 +1,51 @@
-"""Many uneven matrix products in one launch, as a mixture of experts needs: tensor maps in device memory.
+"""Many uneven matrix products in one launch, as a mixture of experts needs, routed on the device.
 
-Each expert has its own (N, K) weight tensor, wherever it lies; the tokens of all experts are rows of one packed matrix,
-those of expert 0 first, and so are the outputs:
+Each expert has (N, K) weights; the tokens of all experts are rows of one packed matrix, those of expert 0 first, and so
+are the outputs:
 
     for each expert:  output[its rows] = tokens[its rows] @ weights[expert].T
 
-That is three tensors for each expert, and 64 experts would make 192 kernel parameters of 128 bytes. So the maps lie in
-an array in device memory, filled by one upload, and the kernel picks the three that its tile needs. A map of a view of
-the packed rows ends where the view ends: loads read zeros behind an expert's last row, and stores drop them, so that no
-tile spoils the rows of the next expert. An expert that got no tokens has no maps, and no tiles ask for them.
+How many tokens each expert got, stands in device memory alone: the router has just written it there, and the host does
+not wait for it. The kernel makes the schedule: each CTA counts where an expert's rows end and which tiles it has.
+
+There are three maps, made once, whatever the routing. Loads of tokens may reach into the rows of the next expert: what
+comes of them is dropped. Stores must not: the output's map has each row 64 times, so that they may end anywhere (Rows).
 
 The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that the tokens, of which there may be
 1 or 2000, are the side of the tile that comes in four widths, and few tokens cost little. An expert with few tokens has
 to wait for its weights, one with many for the tensor cores: tiles of both kinds are under way at any time.
 """
 
-import itertools
 import random
+from collections import Counter
 from functools import partial
-from types import SimpleNamespace
 
 from _example import dtype_of, short_name, start_cases, torch
 from cuda.core import LaunchConfig
 
 import cuda_tma
 
-BALANCE = 100  # tokens: from about there on multiplying takes longer than reading the weights
-CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of each expert
-UNIFORM = random.Random(0).uniform
-UNEVEN = tuple(round(2 ** UNIFORM(0, 11)) for _ in range(64))  # a skewed routing: small numbers as likely as large ones
-SMALL, LARGE = ((CHECKED, 512, 200),), ((UNEVEN, 4096, 4096),)  # and rows and depth of the weights
+CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of each expert, in the first of some steps
+
+
+def routed(experts, tokens, is_skewed):
+    """The tokens of each expert in four steps: as likely for each, or small numbers as likely as large ones."""
+    draw = random.Random(0)
+    likely = [2 ** draw.uniform(0, 11) if is_skewed else 1 for _ in range(experts)]
+    steps = (Counter(draw.choices(range(experts), likely, k=tokens)) for _ in range(4))
+    return tuple(tuple(step[expert] for expert in range(experts)) for step in steps)
+
+
+MODELS = {"Mixtral 8x7B": (8, 14336, 4096), "Qwen3 235B": (128, 3072, 4096), "DeepSeek-V3, an eighth": (32, 4096, 7168)}
+SMALL = (("edges", (CHECKED, CHECKED[::-1], (0, 0, 1147, *6 * (0,))), 512, 200),)  # name, steps, N, K
+LARGE = tuple(
+    (f"{name}, {kind}", routed(experts, tokens, kind == "skewed"), rows, depth)
+    for (name, (experts, rows, depth)), all_tokens in zip(
+        MODELS.items(), ((8192, 2, 32, 512), (32768, 8, 128, 2048), (16384, 64)), strict=True
+    )
+    for tokens in all_tokens
+    for kind in (("uniform", "skewed") if tokens > 2048 else ("decoding",))
+)
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/epilogue.cuh>
@@ -39,56 +55,118 @@ SOURCE = r"""
 using namespace cuda_tma;
 
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
+constexpr int SIDE = 64;       // of the squares that loads and stores move: 8 KB
 template <int Boxes>
-using Boxed = Tile<TYPE, Box<64 * Boxes, 64>, SWIZZLE_128B>;
-using Square = Boxed<1>;       // what every load and store moves: 8 KB; several, one behind the other, are one Boxed
+using Boxed = Tile<TYPE, Box<SIDE * Boxes, SIDE>, SWIZZLE_128B>;   // several, one behind the other
+using Square = Boxed<1>;
+using Repeated = Tile<TYPE, Box<1, SIDE, SIDE>, SWIZZLE_128B>;     // the same bytes
 static_assert(Square::boxes() == 1, "or else several are no Boxed");
 using Map = TiledMap<Square, OOB_FILL_NONE, L2_PROMOTION_256B>;
+using OutputMap = TiledMap<Repeated>;
 
 constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 rows of the weights each
+constexpr int ROWS = SIDE * CONSUMERS * CTAS;   // of the weights, in a tile
 constexpr int BOXES = 4;       // of 64 tokens, at most, in a tile
 constexpr int STAGES = 4;      // of the ring, 6 boxes each
+constexpr int EXPERTS = 256;   // at most: a power of two
+constexpr int BALANCE = 100;   // tokens: from about there on multiplying takes longer than reading the weights
 
-struct Expert { Map tokens, weights, output; };
-struct alignas(16) Task { int expert, first_row, first_token, boxes; };   // 128 * CTAS rows; 0 boxes: there is no more
+struct alignas(16) Task { int expert, first_row, first_token, tokens; };   // ROWS rows; 0 tokens: there is no more
+
+__device__ constexpr int parts_of(int amount, int part) { return (amount + part - 1) / part; }
+
+// All tiles, in the order in which clusters draw them. Those that share rows of the weights are neighbours. Those that
+// keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list, the smallest
+// last, so that all clusters end together.
+struct Routing {
+    int first_tile[EXPERTS + 1];   // of the experts, the one with the most tokens first, and behind the last one's
+    int end[EXPERTS];              // behind each expert's tokens: a row
+    short order[EXPERTS];          // which expert is the first, the second, ...
+    int experts, large;            // `large`: how many tiles keep the tensor cores busy
+
+    // Of weights with so many `rows`. By all threads of the CTA, each of which has an expert; then a __syncthreads().
+    __device__ void make(const int* counts, int experts, int rows) {
+        const int me = threadIdx.x, mine = me < experts ? counts[me] : 0, down = parts_of(rows, ROWS);
+        if (me < experts) end[me] = mine;   // for a while
+        __syncthreads();
+        int my_rank = 0, my_end = 0, before = 0, of_large = 0;   // the last two: tiles with the same rows
+        for (int other = 0; other < experts; ++other) {
+            const int tokens = end[other], across = parts_of(tokens, SIDE * BOXES);
+            const bool is_before = tokens > mine || (tokens == mine && other < me);
+            my_rank += is_before;
+            before += is_before ? across : 0;
+            my_end += other <= me ? tokens : 0;
+            of_large += tokens >= BALANCE ? across : 0;
+        }
+        __syncthreads();
+        if (me >= experts) return;
+        end[me] = my_end;
+        order[my_rank] = me;
+        first_tile[my_rank] = before * down;
+        if (my_rank == experts - 1) first_tile[experts] = (before + parts_of(mine, SIDE * BOXES)) * down;
+        if (me == 0) this->experts = experts, large = of_large * down;
+    }
+
+    __device__ int count() const { return first_tile[experts]; }
+
+    __device__ Task operator[](int i) const {
+        if (i >= count()) return {};
+        const auto large_before = [&](int i) { return int(static_cast<unsigned long long>(i) * large / count()); };
+        const int before = large_before(i), tile = large_before(i + 1) > before ? before : large + i - before;
+        int at = 0;   // the last that begins here or before: any that have no tiles come last, and begin behind them
+        for (int step = EXPERTS / 2; step > 0; step /= 2)
+            if (at + step < experts && first_tile[at + step] <= tile) at += step;
+        const int expert = order[at], first = expert > 0 ? end[expert - 1] : 0, tokens = end[expert] - first;
+        const int boxes = parts_of(tokens, SIDE), across = parts_of(boxes, BOXES);
+        const int row = (tile - first_tile[at]) / across, part = (tile - first_tile[at]) % across;
+        const auto cut = [&](int part) { return min(tokens, SIDE * (boxes * part / across)); };   // all about the same
+        return {expert, row * ROWS, first + cut(part), cut(part + 1) - cut(part)};
+    }
+};
+
+// Where sums go: to rows of the output up to `end`. Its map is that of a tensor (rows + 1, 64, N), where element
+// (i, j, n) is row i + j of memory in which the output begins in row 64: what would be beyond `end` is beyond j = 63.
+struct Rows {
+    const OutputMap* map;
+    int end;
+
+    __device__ void operator()(Coordinates<2> at, const Square& part) const {
+        const int left = min(end - at.value[1], SIDE);   // 1 or more: a tile has no box without tokens
+        store(*map, Coordinates{at.value[0], SIDE - left, at.value[1] + left}, reinterpret_cast<const Repeated&>(part));
+    }
+};
 
 // A stage holds 64 elements of K: of the weights a box for each consumer, and then the tokens' boxes. If that is only
 // one, there is room for twice as much of K: a tile that waits for its weights asks for them sooner.
 __device__ constexpr int depth(int boxes) { return boxes == 1 ? 2 : 1; }
-__device__ constexpr int stages_of(int boxes, int steps) { return (steps + depth(boxes) - 1) / depth(boxes); }
 
 struct Shared {
     Square boxes[STAGES][CONSUMERS + BOXES];
     Square out[CONSUMERS][2];   // on their way out
     Pipeline<STAGES> ring;
     TaskList<Task> tiles;
+    Routing routing;
 };
 
-__device__ void produce(Shared& shared, const Expert* experts, const Task* tiles, unsigned* drawn, int count,
-                        int steps) {
-    const int rank = cluster_cta_rank();
+__device__ void produce(Shared& shared, const Map& tokens, const Map& weights, unsigned* drawn, int rows, int steps) {
+    const int rank = cluster_cta_rank(), last_tasks = gridDim.x / CTAS;
     Stage<STAGES> at;
     for (Stage<2> turn;;) {
-        const Task tile = shared.tiles.draw(turn, tiles, drawn, count);
-        if (tile.boxes == 0) break;
-        const Map &tokens = experts[tile.expert].tokens, &weights = experts[tile.expert].weights;
-        // The TMA unit reads maps through a proxy of its own, with a cache that ordinary writes, like those of the
-        // upload, do not go through. A map that is a kernel parameter needs no fence; one in memory may be a stale
-        // copy, of what was uploaded to these addresses for an earlier launch.
-        fence_tensor_map_acquire(tokens);
-        fence_tensor_map_acquire(weights);
-        const int row = tile.first_row + 64 * CONSUMERS * rank, boxes = CONSUMERS + tile.boxes;
-        for (int stage = 0; stage < stages_of(tile.boxes, steps); ++stage, at.next()) {
+        const Task tile = shared.tiles.draw(turn, shared.routing, drawn, shared.routing.count() + last_tasks);
+        if (tile.tokens == 0) break;
+        const int row = tile.expert * rows + tile.first_row + SIDE * CONSUMERS * rank;
+        const int of_tokens = parts_of(tile.tokens, SIDE), boxes = CONSUMERS + of_tokens;
+        for (int step = 0; step < steps; step += depth(of_tokens), at.next()) {
             // Waits until the consumers of all CTAs have released the stage, as this CTA's share of the tokens goes to
             // all. Others' shares may arrive before the bytes are expected: the count is then below zero for a while.
-            Barrier& full = shared.ring.acquire(at, depth(tile.boxes) * boxes * Square::tx_bytes());
-            for (int part = 0; part < depth(tile.boxes); ++part) {
+            Barrier& full = shared.ring.acquire(at, depth(of_tokens) * boxes * Square::tx_bytes());
+            for (int part = 0; part < depth(of_tokens); ++part) {
                 Square* to = shared.boxes[at.index] + part * boxes;
-                const int k = 64 * (stage * depth(tile.boxes) + part);
-                for (int i = 0; i < CONSUMERS; ++i) load(to[i], weights, full, Coordinates{k, row + 64 * i});
-                for (int i = rank; i < tile.boxes; i += CTAS)
-                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + 64 * i},
+                const int k = SIDE * (step + part);
+                for (int i = 0; i < CONSUMERS; ++i) load(to[i], weights, full, Coordinates{k, row + SIDE * i});
+                for (int i = rank; i < of_tokens; i += CTAS)
+                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + SIDE * i},
                                    (1 << CTAS) - 1);
             }
         }
@@ -96,13 +174,13 @@ __device__ void produce(Shared& shared, const Expert* experts, const Task* tiles
 }
 
 // A row of the weights is a row of the sums, and a column of the output: each warpgroup's leave transposed.
-using Output = Epilogue<Square, BOXES, Turn::transposed>;
+using Output = Epilogue<Square, BOXES, Turn::transposed, 2, Rows>;
 
 // The number of sums is part of the instruction, so there is a function for each width of a tile.
 template <int Boxes>
-__device__ void multiply(Shared& shared, const Task& tile, const Map& map, int steps, Stage<STAGES>& at, Output& out) {
+__device__ void multiply(Shared& shared, const Task& tile, Rows to, int steps, Stage<STAGES>& at, Output& out) {
     if constexpr (Boxes > 1)
-        if (tile.boxes < Boxes) return multiply<Boxes - 1>(shared, tile, map, steps, at, out);
+        if (tile.tokens <= SIDE * (Boxes - 1)) return multiply<Boxes - 1>(shared, tile, to, steps, at, out);
     const int group = threadIdx.x / 128;
     float sums[32 * Boxes] = {};
     const auto multiply_stage = [&](int stage, int step) {
@@ -111,115 +189,110 @@ __device__ void multiply(Shared& shared, const Task& tile, const Map& map, int s
             const Square* from = shared.boxes[stage] + part * (CONSUMERS + Boxes);
             const auto& tokens = reinterpret_cast<const Boxed<Boxes>&>(from[CONSUMERS]);
 #pragma unroll
-            for (int k = 0; k < 64; k += 16)
+            for (int k = 0; k < SIDE; k += 16)
                 wgmma(sums, k_major(from[group], 0, k), k_major(tokens, 0, k));
         }
     };
-    accumulate<CTAS>(sums, shared.ring, at, stages_of(Boxes, steps), multiply_stage, [&] { out.store_next(); });
-    if (threadIdx.x % 128 == 0) fence_tensor_map_acquire(map);   // as in produce(), by the thread that stores
-    const int row = tile.first_row + 64 * (CONSUMERS * int(cluster_cta_rank()) + group);
-    out.take(sums, map, Coordinates{row, tile.first_token});
+    accumulate<CTAS>(sums, shared.ring, at, parts_of(steps, depth(Boxes)), multiply_stage, [&] { out.store_next(); });
+    const int row = tile.first_row + SIDE * (CONSUMERS * int(cluster_cta_rank()) + group);
+    out.take(sums, to, Coordinates{row, tile.first_token});
 }
 
-__device__ void consume(Shared& shared, const Expert* experts, int steps) {
+__device__ void consume(Shared& shared, const OutputMap& output, int steps) {
     Output out(shared.out[threadIdx.x / 128]);
     Stage<STAGES> at;
     Stage<2> turn;
-    for (Task tile = shared.tiles.next(turn); tile.boxes > 0; tile = shared.tiles.next(turn))
-        multiply<BOXES>(shared, tile, experts[tile.expert].output, steps, at, out);
+    for (Task tile = shared.tiles.next(turn); tile.tokens > 0; tile = shared.tiles.next(turn))
+        multiply<BOXES>(shared, tile, Rows{&output, tile.first_token + tile.tokens}, steps, at, out);
     out.finish();
 }
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
-grouped_gemm(const Map* maps, const Task* tiles, unsigned* drawn, int count, int steps) {
-    const Expert* experts = reinterpret_cast<const Expert*>(maps);
+grouped_gemm(const __grid_constant__ Map tokens, const __grid_constant__ Map weights,
+             const __grid_constant__ OutputMap output, const int* counts, unsigned* drawn, int experts,
+             int rows, int steps) {
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) {
         shared.ring.init(CTAS * CONSUMERS);
         shared.tiles.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
     }
-    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, experts, tiles, drawn, count, steps); },
-                                 [&] { consume(shared, experts, steps); });
+    shared.routing.make(counts, experts, rows);
+    __syncthreads();
+    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, tokens, weights, drawn, rows, steps); },
+                                 [&] { consume(shared, output, steps); });
 }
 """
-TILING = {"box": "Square::extent(0)", "depth": "Square::extent(1)", "boxes": "BOXES", "rows": "64 * CONSUMERS * CTAS"}
-CONSTANTS = {**TILING, "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)"}
+CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)"}
 
 
-def schedule(tiling, sizes, rows):
-    """All tiles of experts with these numbers of tokens, in the order in which clusters draw them.
-
-    Those that share rows of the weights are neighbours. Experts that keep the memory busy, and those that keep the
-    tensor cores busy, are each spread over the whole list; the small tiles of both come last, so that all clusters end
-    together.
-    """
-    kinds = [], []
-    for expert in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
-        boxes = -(-sizes[expert] // tiling.box)
-        parts = -(-boxes // tiling.boxes)
-        cuts = [tiling.box * (boxes * part // parts) for part in range(parts)] + [sizes[expert]]  # all about the same
-        of_rows = [(first, -(-(last - first) // tiling.box)) for first, last in itertools.pairwise(cuts)]
-        first_rows = range(0, rows, tiling.rows)
-        kinds[sizes[expert] < BALANCE].extend((expert, row, *some) for row in first_rows for some in of_rows)
-    placed = [((i + 0.5) / len(kind), tile) for kind in kinds for i, tile in enumerate(kind)]
-    return [tile for _, tile in sorted(placed)]
-
-
-def prepare(device, kernel, experts):
-    """What launches output = tokens @ weights.T for each of `experts`: (tokens, weights, output)."""
+def prepare(device, kernel, tokens, weights, memory, counts, drawn):
+    """What launches output = tokens @ weights.T of experts with so many tokens; it begins in row `side` of `memory`."""
     parameters = cuda_tma.parameters_of(kernel)
-    tiling, (rows, depth) = SimpleNamespace(**parameters.constants), experts[0][1].shape
-    maps = cuda_tma.create_tensor_maps([*itertools.chain(*experts)], parameters["maps"].map_type.options)
-    clusters = device.properties.multiprocessor_count // tiling.ctas
-    tiles = schedule(tiling, [len(tokens) for tokens, *_ in experts], rows) + clusters * [(0, 0, 0, 0)]
-    tasks, drawn = (torch.tensor(values, dtype=torch.int32, device="cuda") for values in (tiles, [0]))
-    config, stream = LaunchConfig(grid=clusters, cluster=tiling.ctas, block=tiling.threads), device.default_stream
-    arguments = maps.upload(stream), tasks, drawn, len(tiles), -(-depth // tiling.depth)
-    return partial(cuda_tma.launch, stream, config, kernel, *arguments)
-
-
-def loop(experts):
-    """The rival: a torch.matmul for each expert, into memory that is there already."""
-    for tokens, weights, output in experts:
-        torch.matmul(tokens, weights.T, out=output)
+    side, ctas, threads = (parameters.constants[name] for name in CONSTANTS)
+    experts, rows, depth = weights.shape
+    config = LaunchConfig(grid=device.properties.multiprocessor_count // ctas * ctas, cluster=ctas, block=threads)
+    output = memory.unfold(0, side, 1).transpose(1, 2)  # each row `side` times: (i, j, n) is row i + j
+    arguments = tokens, weights.flatten(0, 1), output, counts, drawn, experts, rows, -(-depth // side)
+    return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
 
 def grouped_mm(kept, tokens, weights, ends):
-    """torch's own, for weights that lie in one tensor; its output takes the place of the one before."""
+    """torch's own; its output takes the place of the one before."""
     kept[:] = [torch._grouped_mm(tokens, weights.transpose(1, 2), offs=ends)]
+
+
+class Turns:
+    """Runs that take turns: each time another routing."""
+
+    def __init__(self, runs):
+        self.runs, self.count = runs, 0
+
+    def __call__(self):
+        self.runs[self.count % len(self.runs)]()
+        self.count += 1
+
+    def of_last(self, values):
+        """What belongs to the run that was the last."""
+        return values[(self.count - 1) % len(self.runs)]
+
+
+def check(left, tokens, weights, sizes, units=1):
+    """Every element, against float32: half a unit in bf16 is 2**-9, and the order of sums matters a little."""
+    for of_expert, some, weight in zip(left.split(sizes), tokens.split(sizes), weights, strict=True):
+        expected = some.float() @ weight.float().T
+        torch.testing.assert_close(of_expert.float(), expected, rtol=units * 2**-8, atol=units * 2**-10)
 
 
 def cases(problems):
     """As `_example` says; what comes after `yield` checks what the last runs left.
 
-    The routing is known on the host, and no time counts maps, schedule and upload. torch's rivals are given it too: the
-    loop as Python's numbers, `torch._grouped_mm` as ends that lie on the device.
+    Each run has another routing, on the device: ours is given the tokens of each expert, torch's where their rows end.
     """
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)
-    dtype = dtype_of(cuda_tma.parameters_of(kernel)["maps"].map_type)
-    for sizes, rows, depth in problems:
-        weights = torch.randn(len(sizes), rows, depth, device="cuda", dtype=dtype).div_(depth**0.5)
-        tokens = torch.randn(sum(sizes), depth, device="cuda", dtype=dtype)
-        output, other = (tokens.new_full((sum(sizes), rows), torch.nan) for _ in range(2))
-        # An expert without tokens has nothing to do, and its maps would be refused: no extent of a map can be 0.
-        experts, others = (
-            [expert for expert in zip(tokens.split(sizes), weights, left.split(sizes), strict=True) if len(expert[0])]
-            for left in (output, other)
+    parameters = cuda_tma.parameters_of(kernel)
+    dtype, side = dtype_of(parameters["tokens"].map_type), parameters.constants["side"]
+    for name, steps, rows, depth in problems:
+        count, experts = sum(steps[0]), len(steps[0])
+        weights = torch.randn(experts, rows, depth, device="cuda", dtype=dtype).div_(depth**0.5)
+        tokens = torch.randn(count, depth, device="cuda", dtype=dtype)
+        memory = tokens.new_full((side + count, rows), torch.nan)
+        counts, drawn = (torch.tensor(values, device="cuda", dtype=torch.int32) for values in (steps, [0]))
+        run = Turns([prepare(device, kernel, tokens, weights, memory, some, drawn) for some in counts])
+        rivals, kept = {}, []
+        if tokens.is_cuda:
+            ends = counts.cumsum(1, dtype=torch.int32)
+            rivals["torch._grouped_mm"] = Turns([partial(grouped_mm, kept, tokens, weights, some) for some in ends])
+        case = (
+            f"{name}: {experts} experts of {rows} x {depth}, {min(steps[0])} to {max(steps[0])} tokens, {count} in all"
         )
-        rivals, kept = {"a loop of torch.matmul": partial(loop, others)}, []
-        if sizes is UNEVEN:
-            ends = torch.tensor(sizes, device="cuda").cumsum(0, dtype=torch.int32)
-            rivals["torch._grouped_mm"] = partial(grouped_mm, kept, tokens, weights, ends)
-        case = f"{len(sizes)} experts of {rows} x {depth}, {min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all"
-        moved_bytes = tokens.nbytes + weights.nbytes + output.nbytes
-        run = prepare(device, kernel, experts)
-        yield f"{case}, {short_name(dtype)}", run, rivals, 2 * output.numel() * depth, moved_bytes
-        # Every element, against fp32: half a unit in bf16 is 2**-9, and the order of sums matters a little.
-        expected = torch.cat([some.float() @ of_expert.float().T for some, of_expert, _ in experts])
-        for left, units in ((output, 1), *((rival, 4) for rival in (other, *kept))):
-            torch.testing.assert_close(left.float(), expected, rtol=units * 2**-8, atol=units * 2**-10)
+        moved_bytes = 2 * (sum(size > 0 for size in steps[0]) * rows * depth + count * (depth + rows))
+        yield f"{case}, {short_name(dtype)}", run, rivals, 2 * count * rows * depth, moved_bytes
+        check(memory[side:], tokens, weights, run.of_last(steps))
+        assert memory[:side].isnan().all() and drawn.item() == 0
+        for other in kept:
+            check(other, tokens, weights, rivals["torch._grouped_mm"].of_last(steps), units=4)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ SIZES = {
     "gemm": ((136, 264, 136),),
     "conv_im2col": ((1, 64, 7, 8, (3, 1, 1, 1)),),
     "attention": ((1, 2, 1, 70, 130, 64, True), (1, 1, 1, 65, 140, 128, False)),
-    "grouped_gemm": (((0, 1, 70), 256, 136),),
+    "grouped_gemm": (("edges", ((0, 1, 70),), 256, 136),),
 }
 MULTIPROCESSORS = 2
 

@@ -189,7 +189,7 @@ def test_sarif(sanitize, folder):
         "note",
     )
     assert rules[read["ruleIndex"]]["id"] == "uninitialized-read"
-    (where,), (other,) = race["locations"], race["relatedLocations"]
+    (where,), (other, *_) = race["locations"], race["relatedLocations"]
     text = "\t/* häß 日本 */ out[threadIdx.x] = tile[threadIdx.x];"
     assert where["physicalLocation"] == {
         "artifactLocation": {"uri": "kernel.cu", "uriBaseId": "SRCROOT"},

@@ -16,8 +16,6 @@ import pytest
 
 import cuda_tma
 from benchmarks.kernels import example
-from cuda_tma._make.encode import tiled_params
-from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma.command import demo
 
 from .compiled_kernels import compiled_kernel
@@ -127,7 +125,7 @@ def test_a_tile_stands_in_cpp_alone(script):
         ("transpose", 120),
         ("gemm", 170),
         ("conv_im2col", 170),
-        ("grouped_gemm", 230),
+        ("grouped_gemm", 300),
         ("attention", 401),
     ],
 )
@@ -239,56 +237,58 @@ def test_what_a_product_and_its_rival_leave_is_checked(gemm, skipped):
 
 @pytest.fixture
 def grouped_gemm(monkeypatch, driver):
-    """The example on host memory: its maps must be legal, and a launch multiplies tile by tile, each element once."""
+    """The example on host memory: a launch multiplies expert by expert, by the counts that it is given."""
     torch = pytest.importorskip("torch")
 
-    def create_tensor_maps(tensors, options):
-        for tensor in tensors:
-            described = describe_tensor(tuple(tensor.shape), tensor.stride(), "bfloat16", tensor.data_ptr())
-            assert cuda_tma.check(tiled_params(described, options)) == ()
-        return SimpleNamespace(upload=lambda stream: tensors)
+    def prepare(kernel, config, tokens, weights, output, counts, drawn, experts, rows, steps):
+        def launch(stream):
+            sizes, memory = counts.tolist(), output.as_strided((side + len(tokens), rows), (rows, 1))
+            memory[: side if module.goes_too_far else 0] = 0
+            parts = memory[side:].split(sizes), tokens.split(sizes), weights.view(experts, rows, -1)
+            for of_expert, some, weight in zip(*parts, strict=True):
+                of_expert[:] = (some.float() @ weight.float().T).bfloat16()
 
-    def launch(stream, config, kernel, maps, tiles, drawn, count, steps):
-        assert len(tiles) == count
-        for expert, row, token, boxes in (tile for tile in tiles.tolist() if tile[3]):
-            rows, some = slice(row, row + 256), slice(token, token + 64 * boxes)
-            tokens, weights, output = maps[3 * expert : 3 * expert + 3]
-            assert output[some, rows].isnan().all()
-            output[some, rows] = (tokens[some].float() @ weights[rows].float().T).bfloat16()
+        assert (config["grid"], config["cluster"], steps) == (132, 2, -(-tokens.shape[1] // 64))
+        side = output.shape[1]
+        return launch
 
     def on_host(make):
         return lambda *args, device, **kwargs: make(*args, **kwargs)
 
-    properties = SimpleNamespace(multiprocessor_count=132)
+    properties = SimpleNamespace(multiprocessor_count=133)
     device = SimpleNamespace(set_current=lambda: None, default_stream=None, properties=properties)
     module = example("grouped_gemm")
     hosted = {name: on_host(getattr(torch, name)) for name in ("randn", "tensor")}
-    fakes = {"create_tensor_maps": create_tensor_maps, "launch": launch, "compile": partial(compiled_kernel, driver)}
+    fakes = {"prepare": prepare, "compile": partial(compiled_kernel, driver)}
     monkeypatch.setattr(module, "torch", SimpleNamespace(**{**vars(torch), **hosted}))
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes, "Device": lambda: device}))
     monkeypatch.setattr(module, "LaunchConfig", dict)
     return module
 
 
-@pytest.mark.parametrize("skipped", [None, "ours", "rival"])
-@pytest.mark.parametrize("sizes", [None, (0, 70, 0), (5,)])
-def test_an_expert_without_tokens_has_no_maps_and_no_tiles(grouped_gemm, sizes, skipped):
-    """And each is looked at: what the launch left, and what the rival did."""
-    sizes = grouped_gemm.CHECKED if sizes is None else sizes
-    steps = grouped_gemm.cases([(sizes, 512, 200)])
-    case, ours, rivals, *_ = next(steps)
-    some = f"{min(sizes)} to {max(sizes)} tokens, {sum(sizes)} in all"
-    assert case == f"{len(sizes)} experts of 512 x 200, {some}, bf16"
-    if skipped != "ours":
+@pytest.mark.parametrize("wrong", [None, "skipped", "routing", "before"])
+def test_each_step_of_a_routing_is_its_own(grouped_gemm, wrong):
+    """And what the last left is looked at, as it was routed then; rows before the first stay as they were."""
+    (edges,) = grouped_gemm.SMALL
+    grouped_gemm.goes_too_far = wrong == "before"
+    runs = grouped_gemm.cases([edges])
+    case, ours, rivals, flops, moved_bytes = next(runs)
+    assert case == "edges: 9 experts of 512 x 200, 0 to 700 tokens, 1147 in all, bf16" and rivals == {}
+    assert (flops, moved_bytes) == (2 * 1147 * 512 * 200, 2 * (6 * 512 * 200 + 1147 * 712))
+    for _ in range(0 if wrong == "skipped" else 2):
         ours()
-    if skipped != "rival":
-        rivals["a loop of torch.matmul"]()
-    with pytest.raises(AssertionError if skipped else StopIteration):
-        next(steps)
+    if wrong == "routing":
+        ours.count += 1
+    with pytest.raises(AssertionError if wrong else StopIteration):
+        next(runs)
 
 
-def test_the_uneven_case_is_the_same_each_time(grouped_gemm):
-    assert (sum(grouped_gemm.UNEVEN), len(grouped_gemm.UNEVEN)) == (21452, 64)
+def test_routings_are_the_same_each_time(grouped_gemm):
+    for _, steps, *_ in grouped_gemm.LARGE:
+        assert len({sum(sizes) for sizes in steps}) == 1 and len(set(steps)) == len(steps) == 4
+    uniform, skewed = (grouped_gemm.routed(64, 16384, is_skewed) for is_skewed in (False, True))
+    assert uniform[0][:4] == (269, 296, 277, 250) and skewed[0][:4] == (534, 273, 20, 6)
+    assert min(uniform[0]) > 200 > 20 > min(skewed[0])
 
 
 def test_the_checked_case_has_experts_without_tokens(grouped_gemm):

@@ -65,6 +65,13 @@ def test_what_is_near():
     assert not culprit.is_near([("x/cuda_tma/pipeline.cuh", 70), ("kernel.cu", 41)])
 
 
+def test_where_roles_part_neither_statement_is():
+    roles = ("x/cuda_tma/roles.cuh", 35), ("kernel.cu", 90)
+    culprit = Culprit.of("mainloop.cuh", (44, 44), [[("x/cuda_tma/mainloop.cuh", 44), ("kernel.cu", 62), *roles]])
+    assert not culprit.is_near([("kernel.cu", 20), ("x/cuda_tma/roles.cuh", 34), ("kernel.cu", 90)])
+    assert culprit.is_near([("kernel.cu", 60), *roles])
+
+
 def test_right_kinds_are_kinds():
     assert set().union(*EXPECTED.values()) <= simulate.KINDS.keys()
     assert {row["kind"] for row in ROWS if row["outcome"] == FOUND} <= simulate.KINDS.keys()

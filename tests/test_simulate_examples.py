@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -155,22 +154,59 @@ def test_conv_im2col(run, gpu, compiled, n=1, h=9, w=12):
     assert_product(output, patches, weights.reshape(filters, -1))
 
 
-def test_grouped_gemm(run, gpu, compiled, rows=256, depth=72, clusters=2):
+def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
+    """Experts without tokens, with one, and with more than a tile; and then one that has all: by the same counter."""
     grouped = example("grouped_gemm")
     kernel = compiled(grouped.SOURCE, "grouped_gemm", **grouped.CONSTANTS)
-    sizes = (5, 70, 1)
-    tokens, weights = [normal(size, depth) for size in sizes], [normal(rows, depth) for _ in sizes]
-    outputs = [np.full((size, rows), np.nan, bfloat16) for size in sizes]
-    of_map = kernel.parameters["maps"].map_type
-    arrays = [array for expert in zip(tokens, weights, outputs, strict=True) for array in expert]
-    maps = np.frombuffer(b"".join(bytes(gpu.create_tensor_map(array, of_map.options)) for array in arrays), np.uint8)
-    tiling = SimpleNamespace(**kernel.parameters.constants)
-    tiles = np.array(grouped.schedule(tiling, sizes, rows) + clusters * [(0, 0, 0, 0)], np.int32)
-    drawn, steps = np.zeros(1, np.int32), -(-depth // tiling.depth)
-    config = Config(clusters, tiling.threads, tiling.ctas)
-    run(config, kernel, maps.copy(), tiles, drawn, len(tiles), steps)
-    for output, token, weight in zip(outputs, tokens, weights, strict=True):
-        assert_product(output, token, weight)
+    constants, steps = kernel.parameters.constants, ((0, 70, 1, 5), (76, 0, 0, 0))
+    tokens, weights = normal(76, depth), normal(4 * rows, depth)
+    memory = np.full((constants["side"] + 76, rows), np.nan, bfloat16)
+    shape, (of_row, of_element) = (77, constants["side"], rows), memory.strides
+    output = np.lib.stride_tricks.as_strided(memory, shape, (of_row, of_row, of_element), writeable=True)
+    drawn = np.zeros(1, np.uint32)
+    for sizes in steps:
+        sizes_there = np.array(sizes, np.int32)
+        config = Config(clusters * constants["ctas"], constants["threads"], constants["ctas"])
+        run(config, kernel, tokens, weights, output, sizes_there, drawn, 4, rows, -(-depth // constants["side"]))
+        first = 0
+        for expert, size in enumerate(sizes):
+            there = slice(first, first + size)
+            left = memory[constants["side"] :][there]
+            assert_product(left, tokens[there], weights[expert * rows :][:rows])
+            first += size
+        assert np.isnan(memory[: constants["side"]].astype(np.float32)).all() and drawn[0] == 0
+
+
+def test_a_routing_of_256_experts(gpu):
+    """Every row of every tile once, in the order of sizes; large tiles and small ones spread over the whole list."""
+    kernel = gpu.compile(example("grouped_gemm").SOURCE + ROUTE, "route")
+    counts = np.random.default_rng(5).integers(0, 300, 256).astype(np.int32) * (np.arange(256) % 3 > 0)
+    tiles = np.full((4096, 4), -1, np.int32)
+    gpu.launch(Config(1, 384), kernel, counts, 256, 512, tiles, len(tiles)).raise_for_errors()
+    (end,) = np.flatnonzero(tiles[:, 3] == 0)[:1]
+    assert not tiles[end:].any()
+    rows_of = np.zeros((256, counts.sum()), int)
+    for expert, row, token, size in tiles[:end]:
+        rows_of[expert, token : token + size] += 1 + row
+    first = counts.cumsum() - counts
+    for expert, of_expert in enumerate(rows_of):
+        there = slice(first[expert], first[expert] + counts[expert])
+        assert (of_expert[there] == 1 + 257).all() and of_expert.sum() == 258 * counts[expert]
+    sizes, large = counts[tiles[:end, 0]], counts[tiles[:end, 0]] >= 100
+    for kind in (large, ~large):
+        assert (np.diff(sizes[kind]) <= 0).all()
+        places = (np.flatnonzero(kind) + 0.5) / end  # spread over the whole list
+        assert np.allclose(places, (np.arange(kind.sum()) + 0.5) / kind.sum(), atol=0.51 * (1 / kind.sum() + 1 / end))
+
+
+ROUTE = """
+extern "C" __global__ void route(const int* counts, int experts, int rows, Task* tiles, int count) {
+    __shared__ Routing routing;
+    routing.make(counts, experts, rows);
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += blockDim.x) tiles[i] = routing[i];
+}
+"""
 
 
 @pytest.mark.parametrize(

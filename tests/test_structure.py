@@ -37,6 +37,7 @@ ROOMS = (
     "_make",
     "_launch",
     "show",
+    "layouts",
     DOORS,
     "simulate",
     "command",

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from matplotlib.figure import Figure
 
-from cuda_tma import TensorSpec, params_of, simulate
+from cuda_tma import TensorSpec, layouts, params_of, simulate
 from cuda_tma.show import plot
 
 ROOT = Path(__file__).parent.parent
@@ -60,7 +60,13 @@ def drawings() -> dict[str, str]:
         "timeline_load": _load(0).svg(),
         "timeline_hang": _load(128).svg(),
         "timeline_gemm": _gemm().svg(blocks=1),
+        "layouts_fp8": _compared("wgmma.d:f32", "wgmma.a:e4m3").svg(),
+        "layouts_tiles": _compared("tile:bf16:64B", "tile:bf16:128B").svg(),
     }
+
+
+def _compared(written: str, read: str) -> layouts.Comparison:
+    return layouts.compare(*layouts.two_layouts(written, read))
 
 
 def _load(more: int) -> simulate.Timeline:

@@ -59,7 +59,7 @@ class Culprit:
         return cls(header, lines, frozenset(found))
 
     def _is_here(self, file: str) -> bool:
-        return file.endswith(f"cuda_tma/{self.header}") if self.header else file.endswith(".cu")
+        return file.endswith(f"cuda_tma/{self.header}") if self.header else _is_kernel(file)
 
     def is_near(self, chain: Chain) -> bool:
         """Whether a place is within three lines of it: itself, or, where it is inlined, in the function whose calls
@@ -74,11 +74,21 @@ def _distance(line: int, lines: tuple[int, int]) -> int:
 
 
 def _meet_near(one: Chain, other: Chain) -> bool:
-    """Two chains, from the kernel inwards: whether they part within three lines of one function."""
-    for (file, line), (other_file, other_line) in zip(reversed(one), reversed(other), strict=False):
+    """Two chains, from the kernel inwards: whether they part within three lines of one function.
+
+    A header that calls the kernel back, in_roles() say, is where its roles part, and where neither statement is.
+    """
+    for depth, (mine, theirs) in enumerate(zip(reversed(one), reversed(other), strict=False), 1):
+        (file, line), (other_file, other_line) = mine, theirs
         if (_name(file), line) != (_name(other_file), other_line):
-            return _name(file) == _name(other_file) and abs(line - other_line) <= NEAR
+            inner = (*one[: len(one) - depth], *other[: len(other) - depth])
+            calls_back = not _is_kernel(file) and any(_is_kernel(each) for each, _ in inner)
+            return _name(file) == _name(other_file) and abs(line - other_line) <= NEAR and not calls_back
     return True
+
+
+def _is_kernel(file: str) -> bool:
+    return file.endswith(".cu")
 
 
 def _name(file: str) -> str:

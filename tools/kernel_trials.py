@@ -83,7 +83,7 @@ def _mended(bug: Any) -> Callable[[], None]:
 _EXAMPLES: dict[str, dict[str, int]] = {
     "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
     "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},
-    "grouped_gemm": {"rows": 1024, "depth": 136, "clusters": 1},
+    "grouped_gemm": {"rows": 520, "depth": 136, "clusters": 1},
 }  # fmt: skip
 _HEADER_TESTS = (
     (test_header_order, "pipeline", {"stages": 2}),

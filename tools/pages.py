@@ -4,9 +4,9 @@ A page is Markdown that GitHub shows too. The words behind a fence say what happ
 in one namespace and a folder of its own:
 
 - ``python`` is run; ``python gpu`` where there is one (tests/gpu), elsewhere it is compiled alone.
-- ``sh`` is run by bash; ``cuda-tma`` is this package's. ``sh not-run`` is for what installs.
-- ``cpp load.cu`` is written to that file, which the blocks below it compile; any other text (``ini``, ``yaml``) with a
-  name behind it too.
+- ``sh`` is run by bash; ``cuda-tma`` is this package's, ``python`` this Python. ``sh not-run`` is for what installs.
+- ``cpp load.cu`` is written to that file, which the blocks below it compile; any other text (``ini``, ``yaml``,
+  ``python``) with a file's name behind it too.
 - ``text`` directly behind a block that ran is what it printed; ``...`` stands for anything.
 
 The folder has the repository's ``tests``, where recordings lie. Of files in it, and of the headers, what is printed has
@@ -38,7 +38,7 @@ FOLDERS = ("tutorial", "how-to", "explanation")
 PAGES = tuple(sorted(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md")))
 FENCE = re.compile(r"^```(?P<language>[\w+-]+)(?: (?P<word>[^\n]*))?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 LINE_OF_HEADER = re.compile(r"(\bcuda_tma/\w+\.cuh):\d+")  # which moves when the header changes
-CUDA_TMA = f'cuda-tma() {{ "{sys.executable}" -m cuda_tma "$@"; }}\n'
+COMMANDS = f'python() {{ "{sys.executable}" "$@"; }}\ncuda-tma() {{ python -m cuda_tma "$@"; }}\n'
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Block:
     @property
     def is_run(self) -> bool:
         """Whether it does something, rather than show something."""
-        return self.language in ("python", "sh") and self.word != "not-run"
+        return self.language in ("python", "sh") and self.word in ("", "gpu")
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def run(text: str, folder: Path, name: str = "page", *, gpu: bool = False) -> It
     if not (folder / "tests").exists():
         (folder / "tests").symlink_to(DOCS.parent / "tests")
     for block in blocks_of(text):
-        if block.language == "python":
+        if block.is_run and block.language == "python":
             yield _without_paths(_python(block, names, folder, name, gpu), folder)
         elif block.is_run:
             yield _without_paths(Ran(block, _shell(block, folder)), folder)
@@ -150,7 +150,7 @@ def _inside(folder: Path) -> Iterator[None]:
 def _shell(block: Block, folder: Path) -> str:
     paths = os.pathsep.join([str(DOCS.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [shutil.which("bash") or "bash", "-c", CUDA_TMA + block.text],
+        [shutil.which("bash") or "bash", "-c", COMMANDS + block.text],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": paths, "COLUMNS": "100"},
         stdout=subprocess.PIPE,

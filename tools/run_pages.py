@@ -1,7 +1,7 @@
 """Run every block of the tutorial, in order, on a machine without a GPU, and compare what it prints with the pages.
 
-``--all`` takes the how-to and explanation pages as well, ``--write`` writes what was printed, and the pictures that the
-blocks drew, into the pages.
+``--all`` takes the how-to and explanation pages as well, ``--gpu`` runs the blocks that need a GPU, too, ``--write``
+writes what was printed, and the pictures that the blocks drew, into the pages.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="*", type=Path, help="pages; without, the whole tutorial")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     chosen = given.pages or [page for page in PAGES if given.all or page.parent.name == "tutorial"]
-    wrong = [line for page in chosen for line in _run(page.resolve(), given.write)]
+    wrong = [line for page in chosen for line in _run(page.resolve(), given.write, given.gpu)]
     print("\n".join(wrong) if wrong else f"{len(chosen)} pages show what their blocks print")
     return 1 if wrong and not given.write else 0
 
 
-def _run(page: Path, write: bool) -> list[str]:
+def _run(page: Path, write: bool, gpu: bool) -> list[str]:
     text, begin = page.read_text(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        ran = list(run(text, Path(folder), str(page)))
+        ran = list(run(text, Path(folder), str(page), gpu=gpu))
         if write:
             page.write_text(with_outputs(text, ran))
             for picture in [*Path(folder).glob("*.svg"), *Path(folder).glob("*.png")]:

@@ -21,7 +21,7 @@ KERNELS = {  # (example, case, all of them if empty): what README says of it
     ("kv_tiles", "d 128"): "keys and values staged as attention does, d = 128",
     ("gemm", ""): "multicast, wgmma, persistent; bf16",
     ("conv_im2col", "32 x 56 x 56, 256 to 256 channels, 3 x 3, bf16"): "3 x 3, 256 channels, bf16",
-    ("grouped_gemm", ""): "64 uneven experts, routing known on the host; bf16",
+    ("grouped_gemm", ""): "a mixture of experts; bf16",
 }
 RIVAL = "rival's"
 WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # rivals that are easily beaten

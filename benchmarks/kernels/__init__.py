@@ -27,7 +27,8 @@ from .processes import in_processes
 __all__ = ["FAMILIES", "beside_recorded", "draw", "machine", "tables", "unavailable"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-BESIDE = {"gemm": {"cuBLASLt, best of 16": cublaslt.best_of}}  # rivals that are more than a call: see `_example.py`
+CUBLASLT = {"cuBLASLt, best of 16": cublaslt.best_of}
+BESIDE = {"gemm": CUBLASLT, "gemm_every_shape": CUBLASLT}  # rivals that are more than a call: see `_example.py`
 NOTE = (
     "Speeds count what the problem needs: {}. All times are medians on the GPU's clock, of runs that took turns; what "
     "the timed launches left was checked in every element. Speeds and the ratio are the medians of {} processes, "

@@ -42,7 +42,7 @@ FAMILIES = {
     ),
     "gemm": Family(
         "Matrix products",
-        ("gemm",),
+        ("gemm", "gemm_every_shape"),
         f"its floating-point operations. {TWO_REGIMES}",
         "all operands of the cases that move less than its 50 MB, where all runs read the same ones; of larger cases "
         "the end of what the run before read, and with ours before, what it asked L2 to keep",
@@ -56,8 +56,9 @@ FAMILIES = {
     "experts": Family(
         "Mixture of experts",
         ("grouped_gemm",),
-        f"its floating-point operations. {TWO_REGIMES}. The routing lies on the device and is read there; whatever is "
-        "made of it is within the time, ours and torch._grouped_mm's; the loop of torch.matmul knows it on the host",
+        f"its floating-point operations. {TWO_REGIMES}. The routing lies on the device, another in each launch: ours "
+        "is given the experts' counts, and makes its schedule within the time; torch._grouped_mm is given where their "
+        "rows end",
         "of prefill, at most its 50 MB of the weights, which are larger; of decoding, the weights of the few experts "
         "that have tokens, if there is room for them",
     ),

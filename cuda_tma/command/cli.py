@@ -1,9 +1,9 @@
 """``cuda-tma``: check, decode, compare, draw and suggest tensor maps on a machine without a GPU.
 
 Exit status: 0 if the map is accepted, was decoded or drawn, or both are equal; 1 if it is refused, by a rule or before
-any, or they differ, or a kernel has errors; 2 if the command line is wrong, the bytes are no tensor map, or a file
-cannot be read or written; 3 if a kernel has an instruction that the simulator does not know; 130 after Ctrl-C; 141 if
-nobody reads the output to its end, as of ``| head``.
+any, or they differ (two layouts, too), or a kernel has errors; 2 if the command line is wrong, the bytes are no tensor
+map, or a file cannot be read or written; 3 if a kernel has an instruction that the simulator does not know; 130 after
+Ctrl-C; 141 if nobody reads the output to its end, as of ``| head``.
 
 With ``--json`` standard output is JSON whatever comes of it: what is refused is ``{"accepted": false, ...}`` with an
 ``error`` or ``violations``, misuse is ``{"error": ...}``.
@@ -25,7 +25,7 @@ from ..errors import TensorMapError, TensorMapFault
 from ..params import Im2colParams, Im2colWideParams, Params
 from ..rules import Violation, check, refusal, sentence
 from ..suggest import suggest
-from . import demo, explain, run, sanitize
+from . import demo, explain, layouts, run, sanitize
 from .console import complain, escape_unprintable, print_json, print_table, silence
 from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, Misuse
 from .info import facts
@@ -238,6 +238,7 @@ _COMMANDS = {
     "explain": explain.run,
     "suggest": _suggest,
     "plot": _plot,
+    "layouts": layouts.run,
     "info": _info,
     "run": run.run,
     "sanitize": sanitize.run,

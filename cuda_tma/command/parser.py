@@ -72,6 +72,14 @@ def _add_suggest(command: argparse.ArgumentParser) -> None:
     _add_capability(command, "9.0", "of the device")
 
 
+def _add_layouts(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "written", nargs="?", metavar="WRITTEN", help="as one instruction leaves it, as wgmma.d:f32:64x32; none: a list"
+    )
+    command.add_argument("read", nargs="?", metavar="READ", help="as another takes it, as wgmma.a:e4m3")
+    command.add_argument("--output", metavar="FILE", help="draw both beside each other, as SVG")
+
+
 def _add_plot(command: argparse.ArgumentParser) -> None:
     command.add_argument("picture", choices=("tile", "banks", "box"), help="what to draw")
     _add_map(command)
@@ -202,6 +210,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "explain": ("what an error, or a map that somebody printed, says; whether the map is at fault", _add_explain),
     "suggest": ("the swizzle and the largest legal box for a tile, and why", _add_suggest),
     "plot": ("draw a tile in shared memory, its banks, or its box in the tensor", _add_plot),
+    "layouts": ("where two layouts put the same element: fragments, tiles, tensor memory", _add_layouts),
     "info": ("versions, driver and devices of this machine", _add_nothing),
     "run": ("run a kernel without a GPU, and say what is wrong in it", _add_run),
     "sanitize": ("say what is wrong in a kernel, with line and remedy, without a GPU", _add_sanitize),

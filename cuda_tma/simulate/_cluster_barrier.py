@@ -17,6 +17,7 @@ from ._lanes import Lanes, as_array
 from ._observe import tell
 from ._program import YIELD, Outcome
 from ._waiting import Parked, Waiting
+from .ptx import Instruction
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -33,6 +34,7 @@ class ClusterBarriers:
         self._phases = np.zeros(machine.geometry.slots, np.int64)
         self._arrived_in = np.full(machine.geometry.lanes, -1)  # the last phase that a thread arrived in
         self._waited = np.ones(machine.geometry.lanes, bool)
+        self._arrived_at: dict[int, Instruction] = {}  # by cluster: where somebody arrived last
         self._parked: list[Parked] = []
 
     def lanes_in(self, lanes: np.ndarray) -> None:
@@ -41,7 +43,7 @@ class ClusterBarriers:
         self._waited[lanes] = True
         self._phases[lanes[0] // self._size] = 0
 
-    def arrive(self, lanes: Lanes, relaxed: bool = False) -> None:
+    def arrive(self, lanes: Lanes, by: Instruction, relaxed: bool = False) -> None:
         """``barrier.cluster.arrive``."""
         here = as_array(lanes)
         if not self._waited[here].all():
@@ -49,7 +51,9 @@ class ClusterBarriers:
                 "barrier-use",
                 "barrier.cluster.arrive by threads that have arrived and not waited: each arrive needs its wait",
                 here[~self._waited[here]],
+                related=[("arrived before", self._arrived_at[int(slot)]) for slot in np.unique(here // self._size)[:1]],
             )
+        self._arrived_at.update(dict.fromkeys(np.unique(here // self._size).tolist(), by))
         self._arrived_in[here] = self._phases[here // self._size]
         self._waited[here] = False
         tell(self._machine, "barrier.cluster.arrive", here, relaxed=relaxed)
@@ -67,7 +71,7 @@ class ClusterBarriers:
         done = self._arrived_in[here] < self._phases[here // self._size]
         self._waited[here[done]] = True
         if done.any():
-            tell(self._machine, "barrier.cluster.wait", here[done])
+            tell(self._machine, "barrier.cluster.wait", here[done], group.context.code.instruction(pc))
         if done.all():
             return None
         if done.any():

@@ -54,7 +54,7 @@ class CtaBarriers:
         here = as_array(lanes)
         if expected is None and number < _BARRIERS and self._all_are_here(here, number):
             self._machine.progress()
-            tell(self._machine, "bar.whole", lanes)
+            tell(self._machine, "bar.whole", lanes, group.context.code.instruction(pc))
             return None
         for cta in np.unique(self._cta_of_lane[here]):
             mine = here[self._cta_of_lane[here] == cta]
@@ -129,7 +129,8 @@ class CtaBarriers:
         for parked in parked_here:
             self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
         lanes = np.concatenate([p.lanes for p in parked_here]) if parked_here else np.zeros(0, np.int64)
-        tell(self._machine, "bar.complete", lanes, barrier=(cta, number))
+        waits = [(parked.lanes, parked.instruction) for parked in parked_here]
+        tell(self._machine, "bar.complete", lanes, barrier=(cta, number), waits=waits)
 
     def _needed(self, cta: int, barrier: _Barrier) -> int:
         if barrier.expected is not None:

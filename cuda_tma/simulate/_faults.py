@@ -9,7 +9,7 @@ import numpy as np
 from ._lanes import Lanes
 from .ptx import Instruction
 
-__all__ = ["Fault"]
+__all__ = ["Fault", "NotInitialised"]
 
 
 class Fault(Exception):
@@ -41,3 +41,7 @@ class Fault(Exception):
         self.kind, self.message = kind, message
         self.lanes, self.instruction = lanes, instruction
         self.related = tuple(related)
+
+
+class NotInitialised(Fault):
+    """An mbarrier is used that nobody has initialised."""

@@ -254,7 +254,7 @@ class Machine:
     def exit(self, lanes: np.ndarray, by: Instruction) -> None:
         """Threads end; a cluster whose last thread ends makes room."""
         self.alive[lanes] = False
-        tell(self, "exit", lanes, by=by)
+        tell(self, "exit", lanes, by)
         self.progress()
         for slot in np.unique(self.geometry.cta_of_lane[lanes] // self.geometry.cluster_ctas):
             if not self.alive[self.geometry.lanes_of_slot(int(slot))].any():

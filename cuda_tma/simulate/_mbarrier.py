@@ -15,11 +15,11 @@ import numpy as np
 
 from ..barrier import Barrier
 from ..hang import MbarrierWait
-from ._faults import Fault
+from ._faults import Fault, NotInitialised
 from ._group import Group
 from ._lanes import Lanes, as_array
 from ._observe import tell
-from ._program import YIELD, Outcome
+from ._program import YIELD, Outcome, mask_of
 from ._rings import ring_places
 from ._waiting import Parked, Waiting
 from .ptx import Instruction
@@ -31,6 +31,7 @@ __all__ = ["BYTES", "Mbarrier", "Mbarriers", "parity_of", "pending_of"]
 
 BYTES = 8
 _MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
+_LAST_ARRIVAL = "last arrival"
 _PENDING_SHIFT, _COUNT_SHIFT, _PARITY_SHIFT = 0, 24, 63
 
 
@@ -52,6 +53,8 @@ class Mbarrier:
         Bytes that the present phase was told to expect.
     came : list of (int, str)
         Bytes that came in it, and by what.
+    copy : Instruction or None
+        What brought bytes last, in any phase.
     made : Instruction or None
         Its ``mbarrier.init``.
     uses : dict of str to Instruction
@@ -64,6 +67,7 @@ class Mbarrier:
     phase: int = 0
     expected: int = 0
     came: list[tuple[int, str]] = field(default_factory=list)
+    copy: Instruction | None = None
     made: Instruction | None = None
     uses: dict[str, Instruction] = field(default_factory=dict)
     parked: list[Parked] = field(default_factory=list)
@@ -136,13 +140,18 @@ class Mbarriers:
         """The barrier at a byte of `Memory.shared`."""
         barrier = self._barriers.get(position)
         if barrier is None:
-            raise Fault(
+            raise NotInitialised(
                 "barrier-use",
                 f"no mbarrier has been initialised at {self.name(position)}: mbarrier.init it, and let whoever uses it "
                 "wait until that is done",
                 related=[("another is initialised", each.made) for each in self._barriers.values() if each.made][:1],
             )
         return barrier
+
+    def last_arrival(self, position: int) -> Instruction | None:
+        """Where somebody last arrived at one, if it is there."""
+        barrier = self._barriers.get(position)
+        return barrier.uses.get(_LAST_ARRIVAL) if barrier is not None else None
 
     def name(self, position: int) -> str:
         """What a finding calls it."""
@@ -163,7 +172,7 @@ class Mbarriers:
                 f"{barrier.count}: more arrive than mbarrier.init said",
                 related=barrier.related,
             )
-        barrier.uses["last arrival"] = by
+        barrier.uses[_LAST_ARRIVAL] = by
         barrier.pending -= count
         if drop:
             barrier.count -= count
@@ -177,9 +186,11 @@ class Mbarriers:
         barrier.uses["bytes last expected"] = by
         self._add_tx(position, size_bytes)
 
-    def complete_tx(self, position: int, size_bytes: int, by: str = "") -> None:
+    def complete_tx(self, position: int, size_bytes: int, by: str = "", copy: Instruction | None = None) -> None:
         """Bytes have come, by something that a report may name."""
-        self.at(position).came.append((size_bytes, by))
+        barrier = self.at(position)
+        barrier.came.append((size_bytes, by))
+        barrier.copy = copy or barrier.copy
         tell(self._machine, "tx.came", slice(0, 0), position=position, size_bytes=size_bytes)
         self._add_tx(position, -size_bytes)
 
@@ -250,8 +261,22 @@ class Mbarriers:
             awaits = MbarrierWait(
                 name, stage, barrier.phase & 1, barrier.counts, barrier.expected or None, _came(barrier.came)
             )
+            related = (*barrier.related, *self._elsewhere(position, barrier))
             for parked in barrier.parked:
-                yield Waiting(parked, awaits, side, barrier.related)
+                yield Waiting(parked, awaits, side, related)
+
+    def _elsewhere(self, position: int, barrier: Mbarrier) -> Iterator[tuple[str, Instruction]]:
+        """Bytes are missing: what brought some to the barrier at the same place of another CTA of the cluster."""
+        pitch, ctas = self._machine.memory.shared_pitch, self._machine.geometry.cluster_ctas
+        cta, offset = divmod(position, pitch)
+        first = cta // ctas * ctas
+        for other in range(first, first + ctas) if barrier.tx > 0 else ():
+            there = self._barriers.get(other * pitch + offset)
+            if there is not None and there is not barrier and (copy := there.copy) is not None:
+                yield "a copy came to the same mbarrier of another CTA", copy
+                if (chosen := mask_of(self._machine.program, copy)) is not None:
+                    yield "the CTAs of that copy are chosen", chosen
+                return
 
 
 def _came(came: list[tuple[int, str]]) -> str:

@@ -13,6 +13,7 @@ from .findings import Finding
 from .ptx import Instruction
 
 if TYPE_CHECKING:
+    from ._faults import Fault
     from ._group import Group
     from ._machine import Machine
 
@@ -100,6 +101,11 @@ class Observer(Protocol):
     def findings(self) -> tuple[Finding, ...]:
         """Called at the end: what has been found."""
 
+    def explained(
+        self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]
+    ) -> Sequence[tuple[str, Instruction | None]]:
+        """Called at a fault of some lanes, while some wait: statements that explain it, and what each is."""
+
 
 class Both:
     """Two observers of one launch, of which the second is told of every step."""
@@ -128,6 +134,11 @@ class Both:
     def findings(self) -> tuple[Finding, ...]:
         return (*self._first.findings(), *self._second.findings())
 
+    def explained(
+        self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]
+    ) -> Sequence[tuple[str, Instruction | None]]:
+        return self._first.explained(fault, lanes, waiting)
+
 
 def announce(group: Group, name: str, lanes: Lanes, by: Instruction, **details: Any) -> None:
     """Tell the observer, if there is one, of a synchronisation."""
@@ -135,7 +146,7 @@ def announce(group: Group, name: str, lanes: Lanes, by: Instruction, **details: 
         group.machine.observer.event(Event(name, lanes, details, by))
 
 
-def tell(machine: Machine, name: str, lanes: Lanes, **details: Any) -> None:
-    """Tell it of what follows from several instructions."""
+def tell(machine: Machine, name: str, lanes: Lanes, by: Instruction | None = None, **details: Any) -> None:
+    """Tell it of what follows from several instructions; `by` is the one that executes now."""
     if machine.observer is not None:
-        machine.observer.event(Event(name, lanes, details))
+        machine.observer.event(Event(name, lanes, details, by))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 from ._lanes import Lanes
 from ._registers import rows_of
 from ._spaces import FUNCTION_WINDOW, SHARED_START
-from .ptx import Address, Function, Module, Operand, Pair, Symbol, Variable, Vector
+from .ptx import Address, Function, Instruction, Module, Operand, Pair, Symbol, Variable, Vector
 from .ptx import Group as Listed
 
 if TYPE_CHECKING:
     from ._group import Context, Group
 
-__all__ = ["YIELD", "CallSite", "Code", "Outcome", "Program", "Step", "function_addresses"]
+__all__ = ["YIELD", "CallSite", "Code", "Outcome", "Program", "Step", "function_addresses", "mask_of"]
 
 
 class _Yield:
@@ -65,6 +65,11 @@ class Code:
     @property
     def name(self) -> str:
         return self.function.name
+
+    def instruction(self, at: int) -> Instruction | None:
+        """The one at a place; None for the return at the end."""
+        instructions = self.function.instructions
+        return instructions[at] if at < len(instructions) else None
 
     @property
     def register_bytes(self) -> int:
@@ -140,6 +145,20 @@ def _plain_name(mangled: str) -> str:
         if (last := re.search(rf"(\d+)(\w{{{length}}})$", mangled)) and last[1].endswith(str(length)):
             return last[2]
     return mangled
+
+
+def mask_of(program: Program, copy: Instruction) -> Instruction | None:
+    """What computes the mask of CTAs that a multicast goes to: the last instruction before it with that result."""
+    if "multicast::cluster" not in copy.opcode:
+        return None
+    register = copy.operands[-2 if "L2::cache_hint" in copy.opcode else -1]
+    for code in program.codes.values():
+        listed = code.function.instructions
+        at = next((i for i, each in enumerate(listed) if each is copy), None)
+        if at is not None:
+            found = (each for each in reversed(listed[:at]) if each.operands[:1] == (register,))
+            return next((each for each in found if each.places != copy.places), None)
+    return None
 
 
 def function_addresses(module: Module) -> dict[str, int]:

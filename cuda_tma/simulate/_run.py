@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ._waiting import Stuck, Waiting
 from .config import Config
 from .findings import Finding, Report
 from .kernel import Kernel
+from .ptx import Instruction
 
 __all__ = ["Running", "run", "run_overlapping"]
 
@@ -71,9 +72,9 @@ class Running:
             try:
                 self.machine.run(until)
             except Fault as fault:
-                self._faults = (_finding(self._told(fault), self.machine),)
+                self._faults = (_finding(self._told(fault), self.machine, [*self.machine.waiting()]),)
             except Stuck as stuck:
-                self._faults = (_finding(self._deadlock(stuck.waiting), self.machine),)
+                self._faults = (_finding(self._deadlock(stuck.waiting), self.machine, stuck.waiting),)
 
     def _told(self, fault: Fault) -> Fault:
         """A wait that has a deadline, and then traps, was in vain before that: it is the deadlock that it was."""
@@ -148,12 +149,24 @@ def _check(kernel: Kernel, config: Config, shared_bytes: int, dynamic_bytes: int
         raise ValueError(f"shmem_size={dynamic_bytes}; {kernel.name} needs {needed}: leave it out, or give that")
 
 
-def _finding(fault: Fault, machine: Machine) -> Finding:
+def _finding(fault: Fault, machine: Machine, waiting: list[Waiting]) -> Finding:
     at = machine.scheduler.where
     lanes = fault.lanes if fault.lanes is not None else at.lanes if at else None
     blocks, threads = machine.geometry.blocks_and_threads(as_array(lanes)) if lanes is not None else ((), ())
     instructions = at.context.code.function.instructions if at else ()
     instruction = fault.instruction or (instructions[at.pc] if at and at.pc < len(instructions) else None)
+    explained = _explained(fault, as_array(lanes) if lanes is not None else None, machine, waiting)
     source, line = (instruction.places, instruction.line) if instruction else ((), 0)
-    related = tuple((what, each.places) for what, each in fault.related if each.places)
+    related = tuple(
+        {(what, each.places): None for what, each in (*fault.related, *explained) if each is not None and each.places}
+    )
     return Finding(fault.kind, "error", fault.message, source, blocks, threads, line, related=related)
+
+
+def _explained(
+    fault: Fault, lanes: np.ndarray | None, machine: Machine, waiting: list[Waiting]
+) -> Sequence[tuple[str, Instruction | None]]:
+    """What the observer has to add."""
+    if machine.observer is None or lanes is None:
+        return ()
+    return machine.observer.explained(fault, lanes, [each.parked.lanes for each in waiting])

@@ -100,7 +100,7 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
         place[:] = image
     else:
         place[written] = image[written]
-    issue.machine.mbarriers.complete_tx(barrier, tile.tx_bytes, f"the load at {issue.name}")
+    issue.machine.mbarriers.complete_tx(barrier, tile.tx_bytes, f"the load at {issue.name}", issue.instruction)
 
 
 def _tile(box: Box, segment: Segment) -> Tile:

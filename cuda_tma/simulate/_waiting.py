@@ -25,8 +25,7 @@ class Parked:
     @property
     def instruction(self) -> Instruction | None:
         """The one that waits; None for the return at the end of a function."""
-        instructions = self.context.code.function.instructions
-        return instructions[self.at] if self.at < len(instructions) else None
+        return self.context.code.instruction(self.at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,9 @@ class Finding:
     rule, remedy : str
         Those parts of the message; empty where it has no such parts.
     related : tuple of (str, tuple of Place)
-        Other statements that explain it, and what each is: of a deadlock, where the mbarrier was initialised, where its
-        bytes were last expected and somebody last arrived, and where others wait.
+        Other statements that explain it, and what each is: of two accesses the last barrier or wait before the later
+        one; of a deadlock, where the mbarrier was initialised, where its bytes were last expected and somebody last
+        arrived, and where others wait.
     """
 
     kind: str

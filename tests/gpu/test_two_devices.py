@@ -75,8 +75,13 @@ def test_an_address_is_not_replaced_by_one_of_another_device(devices, tensors):
         with pytest.raises(cuda_tma.TensorMapError, match="on device 1 and the current device is 0"):
             descriptor.replace_address(other)
     assert bytes(descriptor) == before and descriptor.tensor is tensors[0]
-    devices[1].set_current()  # what is current does not matter: the descriptor is of device 0
-    descriptor.replace_address(tensors[0].clone())
+    other = tensors[0].clone()
+    devices[1].set_current()
+    with pytest.raises(cuda_tma.TensorMapError, match="with the map's own context current"):
+        descriptor.replace_address(other)
+    assert bytes(descriptor) == before and descriptor.tensor is tensors[0]
+    devices[0].set_current()
+    descriptor.replace_address(other)
     assert descriptor.params.global_address == descriptor.tensor.data_ptr()
 
 

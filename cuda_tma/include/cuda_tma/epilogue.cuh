@@ -34,21 +34,33 @@ struct PartOfSums {
     __device__ static constexpr int threads() { return 2 * rows(); }   // that make it
 };
 
+// How a part leaves: by a store through its map, which stays where it is until finish(). A kernel may have one of its own.
+template <typename Part>
+struct ToMap {
+    using Map = TypedMap<Part, 2, MapMode::tiled>;
+
+    const Map* map = nullptr;
+
+    __device__ ToMap() {}
+    __device__ ToMap(const Map& map) : map(&map) {}
+    __device__ void operator()(Coordinates<2> at, const Part& part) const {
+        store(*map, at, part);   // drops what lies outside the tensor
+    }
+};
+
 // `Parts` parts, at most: as many columns of the sums (with Turn::transposed: rows of the tensor) one after the other.
 // The sums are those of wgmma(): of a warpgroup's 64 rows, of which a warp has 16.
-template <typename Part, int Parts, Turn Turned = Turn::none, int Buffers = 2>
+template <typename Part, int Parts, Turn Turned = Turn::none, int Buffers = 2, typename Store = ToMap<Part>>
 class Epilogue {
     using Shape = PartOfSums<Part, Turned>;
 
 public:
-    using Map = TypedMap<Part, 2, MapMode::tiled>;
-
     __device__ __forceinline__ explicit Epilogue(Part (&buffers)[Buffers]) : buffers(buffers) {}
 
     // The sums of a tile, in place of the last one's, of which it first stores what is left. `at` is where the
-    // warpgroup's 64 rows and their columns start in the tensor; the map stays where it is until finish().
+    // warpgroup's 64 rows and their columns start in the tensor; `to` is its map, or else a Store.
     template <int Count>
-    __device__ __forceinline__ void take(const float (&sums)[Count], const Map& map, Coordinates<2> at) {
+    __device__ __forceinline__ void take(const float (&sums)[Count], const Store& to, Coordinates<2> at) {
         static_assert(2 * Count % Shape::columns() == 0 && 2 * Count <= Parts * Shape::columns(),
                       "take: a thread has columns / 2 sums, of as many parts as the epilogue has, or fewer");
         store_rest();
@@ -56,7 +68,7 @@ public:
         for (int i = 0; i < Count / 2; ++i) pairs[i] = rounded(sums[2 * i], sums[2 * i + 1]);
         at.value[Shape::is_turned() ? 0 : 1] += threadIdx.x % 128 / Shape::threads() * Shape::rows();
         this->at = at;
-        this->map = &map;
+        this->to = to;
         stored = 0;
         parts = 2 * Count / Shape::columns();
     }
@@ -87,7 +99,7 @@ private:
     unsigned pairs[Parts * Shape::columns() / 4];   // the sums of a thread, rounded, two in each
     int stored = Parts, parts = Parts;       // of the last tile
     Coordinates<2> at{0, 0};
-    const Map* map;
+    Store to;
     Part (&buffers)[Buffers];
 
     __device__ static unsigned rounded(float first, float second) {
@@ -121,7 +133,7 @@ private:
         if (is_first) {
             Coordinates<2> part = at;
             part.value[Shape::is_turned() ? 1 : 0] += Number * Shape::columns();
-            store(*map, part, buffer);   // drops what lies outside the tensor
+            to(part, buffer);
             commit_group();
         }
     }

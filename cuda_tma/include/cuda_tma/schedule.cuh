@@ -29,8 +29,9 @@ struct Bands {
     }
 };
 
-// Tasks of a list in global memory, which all clusters of a grid draw from, so that whoever is through first gets the
-// next. In each CTA one thread draws, which then knows what to load, and others are told:
+// Tasks of a list, which all clusters of a grid draw from, so that whoever is through first gets the next. The list lies
+// in global memory, or is a rule: tasks[i] is the i-th Task. In each CTA one thread draws, which then knows what to load,
+// and others are told:
 //
 //     __shared__ TaskList<Task> list;                          // of each CTA of the cluster
 //     if (threadIdx.x == 0) list.init(readers);                // threads of the cluster that draw() or next()
@@ -55,7 +56,8 @@ struct TaskList {
 
     __device__ void init(unsigned readers) { turns.init(readers); }
 
-    __device__ Task draw(Stage<Turns>& turn, const Task* list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
+    template <typename List>
+    __device__ Task draw(Stage<Turns>& turn, const List& list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
         const unsigned ctas = cluster_cta_count();
         Barrier& full = turns.full[turn.index];
         if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // it may come before: the count is then below zero

@@ -80,10 +80,10 @@ def _red(binder: Binder, op: str) -> Step:
 
 @instruction("barrier.cluster", section=SECTION.format("barrier.cluster"), moves=True)
 def barrier_cluster(binder: Binder) -> Step:
-    parts, pc = binder.instruction.opcode, binder.pc
+    parts, by, pc = binder.instruction.opcode, binder.instruction, binder.pc
 
     def arrive(group: Group, lanes: Lanes) -> None:
-        group.machine.cluster_barriers.arrive(lanes, "relaxed" in parts)
+        group.machine.cluster_barriers.arrive(lanes, by, "relaxed" in parts)
 
     if "wait" in parts:
         return lambda group, lanes: group.machine.cluster_barriers.wait(group, lanes, pc)

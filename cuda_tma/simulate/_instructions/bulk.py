@@ -95,7 +95,7 @@ def _deliver(issue: Issue, origin: int, size: int, place: int, barrier: int, fro
     else:
         data = _shared(issue, issue.position(origin, size or 1, _MULTIPLE), size, "read", barrier).copy()
     _shared(issue, place, size, "write", barrier)[:] = data
-    issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}")
+    issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}", issue.instruction)
 
 
 def _to_global(binder: Binder) -> Step:
@@ -174,7 +174,7 @@ def _submit_reduction(
             place = _shared(issue, target, size, "write", barrier).view(dtype)
         place[:] = combine(place.copy(), taken[0].view(dtype))
         if barrier is not None:
-            issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}")
+            issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}", issue.instruction)
 
     submit(issue, read, write, kind=BULK if barrier is None else None)
 

@@ -48,4 +48,4 @@ def _put(issue: Issue, place: int, values: np.ndarray, combine: Combine, barrier
     first = place // values.itemsize
     issue.observe("write", "shared", np.array([place]), values.nbytes, barrier)
     memory[first : first + len(values)] = combine(memory[first : first + len(values)].copy(), values)
-    issue.machine.mbarriers.complete_tx(barrier, values.nbytes, f"the store at {issue.name}")
+    issue.machine.mbarriers.complete_tx(barrier, values.nbytes, f"the store at {issue.name}", issue.instruction)

@@ -12,6 +12,7 @@ from .._observe import Event
 from ..ptx import Instruction
 from .barriers import Barriers
 from .clocks import Clocks
+from .trail import Explained
 
 __all__ = ["Mark", "Operations"]
 
@@ -33,6 +34,8 @@ class Mark:
         Who waits for it, and by which groups: ``("bulk", lane)``.
     epoch : int
         Which of them it is in, the first is 1.
+    after : tuple of Explained
+        The last barrier or wait of its thread then.
     """
 
     lane: int
@@ -41,6 +44,7 @@ class Mark:
     clock: np.ndarray
     group: tuple[str, int] | None = None
     epoch: int = 0
+    after: tuple[Explained, ...] = ()
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from .._faults import Fault
 from .._lanes import WARPGROUP, as_array
 from .._observe import Access, Event
 from ..findings import Finding
@@ -26,8 +27,9 @@ from .remote import Remote, unclustered
 from .shadow import STRONG, Shadow
 from .shared import InShared
 from .tensor_maps import TensorMaps
+from .trail import Explained, Trail
 from .units import arrives_remotely, unit_bytes_of
-from .words import Explained, Words
+from .words import Words
 
 if TYPE_CHECKING:
     from .._machine import Machine
@@ -69,7 +71,8 @@ class Sanitizer:
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._maps, self._remote = TensorMaps(self._clocks), Remote(machine, self._clocks)
-        self._words = Words(machine, self._clocks, self._ledger, self._shadow.unit_bytes)
+        self._trail = Trail(machine, self._ledger)
+        self._words = Words(machine, self._clocks, self._ledger, self._trail, self._shadow.unit_bytes)
         self._in_shared = InShared(
             machine, self._clocks, self._shadow, self._ledger, self._words, self._remote, self._strict
         )
@@ -83,16 +86,20 @@ class Sanitizer:
         return {
             "start": self._start,
             "exit": self._exit,
-            "bar.whole": barriers.whole,
+            "bar.whole": self._and_heard(barriers.whole),
             "bar.arrive": barriers.arrive,
-            "bar.complete": barriers.complete,
+            "bar.complete": self._bar_complete,
             "bar.warp.sync": barriers.warp,
             "barrier.cluster.arrive": barriers.cluster_arrive,
             "barrier.cluster.complete": barriers.cluster_complete,
-            "barrier.cluster.wait": barriers.cluster_wait,
+            "barrier.cluster.wait": self._and_heard(barriers.cluster_wait),
             "mbarrier.init": self._mbarrier_init,
             "mbarrier.complete": self._mbarrier_complete,
         }
+
+    def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
+        """What the trail says of a fault."""
+        return self._trail.of_fault(fault, lanes, waiting)
 
     # ---- events ----
 
@@ -104,12 +111,30 @@ class Sanitizer:
             act = self._events[event.name] = self._by_prefix(event.name)
         act(event)
 
+    def _and_heard(self, act: Callable[[Event], None]) -> Callable[[Event], None]:
+        def both(event: Event) -> None:
+            act(event)
+            self._trail.hear(event.lanes, event.instruction)
+
+        return both
+
+    def _and_touched(self, act: Callable[[Event], None]) -> Callable[[Event], None]:
+        def both(event: Event) -> None:
+            act(event)
+            self._trail.touch(event.lanes, self._ledger.site(cast(Instruction, event.instruction)))
+
+        return both
+
+    def _bar_complete(self, event: Event) -> None:
+        self._barriers.complete(event)
+        self._trail.hear_all(event)
+
     def _by_prefix(self, name: str) -> Callable[[Event], None]:
         parts = name.split(".")
         if parts[0] == "mbarrier":
             return self._mbarrier_use(parts)
         if parts[0] in ("fence", "membar"):
-            return self._fence(parts)
+            return self._fence(parts) if parts[1] == "mbarrier_init" else self._and_touched(self._fence(parts))
         if parts[:1] == ["wgmma"]:
             return self._wgmma(parts)
         if parts[:2] == ["cp", "async"]:
@@ -122,6 +147,7 @@ class Sanitizer:
         resident = range(slot * ctas, (slot + 1) * ctas)
         self._clocks.start(lanes)
         self._remote.start(resident)
+        self._trail.start(lanes)
         self._fenced_products.difference_update(lanes.tolist())
         self._barriers.forget(slot, resident)
         self._shadow.forget(resident.start * self._pitch, ctas * self._pitch)
@@ -156,6 +182,7 @@ class Sanitizer:
 
     def _acquire_map(self, event: Event) -> None:
         self._maps.acquire(as_array(event.lanes), event.details["addresses"])
+        self._trail.map_acquire = event.instruction
 
     def _release_maps(self, event: Event) -> None:
         self._maps.release(as_array(event.lanes))
@@ -163,6 +190,7 @@ class Sanitizer:
     def _fence_inits(self, event: Event) -> None:
         self._clocks.memory_fence(event.lanes, CLUSTER)
         self._inits.fence(as_array(event.lanes))
+        self._trail.init_fence = event.instruction
 
     # ---- mbarriers ----
 
@@ -185,6 +213,8 @@ class Sanitizer:
             elif "done" in event.details:
                 self._waits.update(dict.fromkeys(event.details["positions"].tolist(), by))
                 self._barriers.mbarrier_wait(event, parts)
+                done = np.broadcast_to(event.details["done"], event.details["positions"].shape)
+                self._trail.hear(as_array(event.lanes)[done], by, event.details["positions"][done])
 
         return use
 
@@ -195,6 +225,11 @@ class Sanitizer:
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
         """An operation begins."""
+        mark = self._mark(lane, instruction, kind)
+        mark.after = self._trail.before(lane)
+        return mark
+
+    def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
         key = ("cluster", id(instruction))
         if not self._ledger.known(*key) and (found := unclustered(self._machine, lane, instruction)):
             self._ledger.add(key, found)
@@ -227,7 +262,8 @@ class Sanitizer:
     # ---- the end ----
 
     def _exit(self, event: Event) -> None:
-        ends: Explained = ("ends", event.details["by"])
+        ends: Explained = ("ends", event.instruction)
+        self._trail.end(as_array(event.lanes))
         for lane, groups in self._operations.owned("bulk", event.lanes):
             if (mark := groups.open) is not None:
                 self._words.exit_while_reading(mark, lane, (("last wait for its groups", groups.waits), ends))
@@ -266,6 +302,7 @@ class Sanitizer:
             self._by_operation(access, cast(Mark, access.actor))
             return
         lanes, by = as_array(access.lanes), access.instruction
+        self._trail.touch(lanes, self._ledger.site(by))
         if access.kind == "atomic" or self._in_shared.strength(by):
             self._locations.sync("shared", lanes, access.positions, by)
         self._in_shared.by_threads(lanes, access.positions, access.size_bytes, access.kind, by, access.values)
@@ -285,6 +322,8 @@ class Sanitizer:
         strong = self._in_shared.strength(access.instruction) == STRONG
         if access.actor is None and (strong or access.kind == "atomic"):
             self._locations.sync("global", access.lanes, access.positions, access.instruction)
+            if {"acquire", "acq_rel"} & {*access.instruction.opcode}:
+                self._trail.hear(access.lanes, access.instruction)
             if access.kind == "read":
                 self._in_arrays.by_strong_reads(access, self._locations)
         elif access.actor is None:

@@ -19,6 +19,7 @@ __all__ = ["READERS", "STRONG", "WEAK", "Conflict", "Shadow", "Units", "stamps_o
 READERS = 8
 WEAK, STRONG = 0, 1  # atomics, and other strong accesses, do not race with each other
 _COLUMN_BITS = 20
+_BESIDE = 64  # units
 _WRITE = np.array([READERS])  # the place of the last write, behind the readers
 
 
@@ -133,6 +134,15 @@ class Shadow:
     def unwritten(self, units: Units) -> np.ndarray:
         """Which nobody has written: of each access, whether there are such."""
         return self._stamps.values[READERS, units.all] == 0
+
+    def writer_beside(self, unit: int) -> int | None:
+        """The statement that wrote the nearest unit before one that nobody has written, or behind it."""
+        first = max(0, unit - _BESIDE)
+        near = np.flatnonzero(self._stamps.values[READERS, first : unit + _BESIDE])
+        if not len(near):
+            return None
+        before = near[near + first < unit]
+        return int(self._stamps.notes[READERS, first + (before[-1] if len(before) else near[0])]) >> 1
 
     def write(self, units: Units, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
         """Remember writes, of one stamp or a stamp for each; what was read before them no longer counts."""

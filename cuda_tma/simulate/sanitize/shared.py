@@ -13,7 +13,7 @@ from .clocks import FENCED, ORDERED, Clocks, Known
 from .ledger import Ledger
 from .operations import Mark
 from .remote import Remote
-from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, stamps_of
+from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
 from .values import Values, leaves_as_it_is, same_as
 from .words import Words
 
@@ -76,7 +76,7 @@ class InShared:
             self._after_write(found, lanes, positions, kind, instruction, values)
         stamps = stamps_of(lanes % clocks.threads, clocks.own(lanes))
         if kind != _WRITE and instruction.opcode[0] != "mbarrier" and (unwritten := shadow.unwritten(units)).any():
-            self._words.uninitialized(lanes, units, unwritten, instruction)
+            self._read_unwritten(lanes, units, unwritten, instruction)
         if kind == _READ:
             shadow.read(units, lanes // WARP % READERS, stamps, site, strong)
             return
@@ -148,12 +148,22 @@ class InShared:
         for conflict in found:
             if conflict is not None:
                 self._conflict_of_operation(conflict, access, mark, clock)
+        if access.kind == _READ and (unwritten := shadow.unwritten(units)).any():
+            self._read_unwritten(np.full(len(unwritten), mark.lane), units, unwritten, access.instruction, True)
         stamps = stamps_of(column, [epoch])
         if access.kind == _READ:
             place = column if access.proxy == "async" else mark.lane // WARP
             shadow.read(units, np.array([place % READERS]), stamps, site, strong)
         else:
             shadow.write(units, stamps, site, strong)
+
+    def _read_unwritten(
+        self, who: np.ndarray, units: Units, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
+    ) -> None:
+        """... what lies beside it has been written by somebody."""
+        site = self._shadow.writer_beside(int(units.all[unwritten][0]))
+        beside = None if site is None else self._ledger.instruction(site)
+        self._words.uninitialized(who, units, unwritten, by, beside, is_operation)
 
     def _conflict_of_operation(self, found: Conflict, access: Access, mark: Mark, clock: np.ndarray) -> None:
         """Whether order is missing, or a fence alone, or a scope."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..findings import Finding
-from ..ptx import Instruction, Place
+from ..ptx import Instruction
 from .clocks import Clocks
 from .global_shadow import Past
 from .ledger import Ledger
@@ -26,13 +26,13 @@ from .remedies import (
     remedy_of,
 )
 from .shadow import Conflict, Units
+from .statements import name_of, place_of
+from .trail import Explained, Trail
 
 if TYPE_CHECKING:
     from .._machine import Machine
 
-__all__ = ["Explained", "Words"]
-
-Explained = tuple[str, Instruction | None]  # what a statement is to a finding
+__all__ = ["Words"]
 
 
 class Words:
@@ -44,12 +44,15 @@ class Words:
     clocks : Clocks
     ledger : Ledger
         Where they go.
+    trail : Trail
+        What threads did before.
     unit_bytes : int
         Of a unit of the shadow.
     """
 
-    def __init__(self, machine: Machine, clocks: Clocks, ledger: Ledger, unit_bytes: int):
-        self._machine, self._clocks, self._ledger, self._unit_bytes = machine, clocks, ledger, unit_bytes
+    def __init__(self, machine: Machine, clocks: Clocks, ledger: Ledger, trail: Trail, unit_bytes: int):
+        self._machine, self._clocks, self._ledger = machine, clocks, ledger
+        self._trail, self._unit_bytes = trail, unit_bytes
 
     # ---- accesses ----
 
@@ -69,7 +72,7 @@ class Words:
         who, _ = self._before(lane, found)
         is_own = mark is not None and who == lane
         remedy = remedy_of(found.before, now, who, is_own=is_own, is_elsewhere=self._is_elsewhere(who, lane))
-        self._add("race", "error", text, now, before, lane, RULES["order"], remedy)
+        self._add("race", "error", text, now, before, lane, RULES["order"], remedy, self._after(lane, mark))
 
     def same_value(self, found: Conflict, lane: int, now: Instruction, strict: bool) -> None:
         """Two threads write the same, in any order."""
@@ -95,7 +98,7 @@ class Words:
             f"{done}: all that orders the two is an mbarrier's arrival or wait of scope .cta, between different CTAs"
         )
         severity = "advice" if disputed else "error"
-        self._add("race", severity, text, now, before, lane, RULES["scope"], WIDER_SCOPE)
+        self._add("race", severity, text, now, before, lane, RULES["scope"], WIDER_SCOPE, self._after(lane, mark))
 
     def missing_fence(
         self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
@@ -112,7 +115,8 @@ class Words:
         )
         remedy = FENCE_BEFORE_STORE if wrote else FENCE_BEFORE_LOAD
         severity = "advice" if disputed else "error"
-        self._add("missing-proxy-fence", severity, text, now, before, lane, RULES["proxy"], remedy)
+        after = self._after(lane, mark)
+        self._add("missing-proxy-fence", severity, text, now, before, lane, RULES["proxy"], remedy, after)
 
     def global_race(self, past: Past, lane: int, mark: Mark | None, kind: str, now: Instruction, strict: bool) -> None:
         """The same in global memory, where the other may have been a thread of another block."""
@@ -120,7 +124,7 @@ class Words:
         of = "missing-proxy-fence" if past.is_ordered else "race"
         if self._ledger.known(of, id(before), id(now)):
             return
-        place, done = _place(before.places, before.line), "wrote" if past.kind == "write" else "read"
+        place, done = place_of(before.places, before.line), "wrote" if past.kind == "write" else "read"
         whose = self._past_actor(past, before)
         text = f"{self._who(lane, mark)} {kind}s global memory at 0x{past.address:x}, which {whose} at {place} {done}"
         disputed = False
@@ -131,7 +135,7 @@ class Words:
             text, remedy = f"{text}, and nothing orders the two", GLOBAL_ORDER
         severity = "advice" if disputed and not strict else "error"
         rule = RULES["proxy" if past.is_ordered else "order"]
-        self._add(of, severity, text, now, before, lane, rule, remedy)
+        self._add(of, severity, text, now, before, lane, rule, remedy, self._after(lane, mark))
 
     def global_same_value(self, past: Past, lane: int, now: Instruction, strict: bool) -> None:
         """Two threads write the same, in any order."""
@@ -140,13 +144,13 @@ class Words:
             return
         text = (
             f"{self._thread(lane)} writes global memory at 0x{past.address:x}, and {self._past_actor(past, before)} at "
-            f"{_place(before.places, before.line)} writes the same value there: nothing orders the two"
+            f"{place_of(before.places, before.line)} writes the same value there: nothing orders the two"
         )
         self._add("race", "error" if strict else "advice", text, now, before, lane, RULES["order"], ONE_WRITER)
 
     def _past_actor(self, past: Past, before: Instruction) -> str:
         if past.column >= self._clocks.threads:
-            return _name(before)
+            return name_of(before)
         if past.is_here:
             return self._thread(past.slot * self._clocks.threads + past.column)
         return "a thread of another block"
@@ -167,7 +171,8 @@ class Words:
         else:
             text = f"{self._who(lane, None)} uses {where} as memory, where an mbarrier is"
             remedy = "reach an mbarrier by mbarrier instructions alone, and mbarrier.inval it first"
-        self._add("barrier-use", "error", text, now, before, lane, RULES["init"], remedy)
+        after = self._after(lane, None)
+        self._add("barrier-use", "error", text, now, before, lane, RULES["init"], remedy, after)
 
     def barrier_not_ready(self, position: int, mark: Mark, site: int) -> None:
         """An operation names an mbarrier whose making does not precede it."""
@@ -179,7 +184,8 @@ class Words:
             "mbarrier.init"
         )
         remedy = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
-        self._add("barrier-use", "error", text, mark.instruction, before, mark.lane, RULES["init"], remedy)
+        now = mark.instruction
+        self._add("barrier-use", "error", text, now, before, mark.lane, RULES["init"], remedy, mark.after)
 
     def barrier_not_fenced(self, position: int, mark: Mark, site: int, disputed: bool) -> None:
         """... precedes it, but through the generic proxy."""
@@ -191,8 +197,8 @@ class Words:
             "stands behind its mbarrier.init"
         )
         remedy = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
-        severity = "advice" if disputed else "error"
-        self._add("missing-proxy-fence", severity, text, mark.instruction, before, mark.lane, RULES["proxy"], remedy)
+        how, now = "advice" if disputed else "error", mark.instruction
+        self._add("missing-proxy-fence", how, text, now, before, mark.lane, RULES["proxy"], remedy, mark.after)
 
     # ---- the end ----
 
@@ -201,7 +207,7 @@ class Words:
         if self._ledger.known("early-exit", id(mark.instruction)):
             return
         text = (
-            f"{self._thread(lane)} ends while {_name(mark.instruction)}, which it issued, may still read shared "
+            f"{self._thread(lane)} ends while {name_of(mark.instruction)}, which it issued, may still read shared "
             "memory: its bulk group was not waited for"
         )
         remedy = (
@@ -213,7 +219,7 @@ class Words:
         """Sums that nobody has waited for."""
         if self._ledger.known("wgmma-order", id(mark.instruction)):
             return
-        text = f"the warpgroup of {self._thread(first)} ends, and has not waited for {_name(mark.instruction)}"
+        text = f"the warpgroup of {self._thread(first)} ends, and has not waited for {name_of(mark.instruction)}"
         remedy = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
         self._add("wgmma-order", "error", text, mark.instruction, None, first, RULES["wgmma"], remedy, related)
 
@@ -223,7 +229,7 @@ class Words:
             return
         block = self._machine.geometry.block_index(cta)
         text = (
-            f"block {block} ends while {_name(mark.instruction)} may still write its shared memory: none of its "
+            f"block {block} ends while {name_of(mark.instruction)} may still write its shared memory: none of its "
             f"threads has waited for that phase of {self._mbarrier(position)}"
         )
         remedy = "issue no load beyond the last one that is used, or wait for it before the end"
@@ -252,11 +258,12 @@ class Words:
             return
         text = (
             f"{self._who(mark.lane, mark)} uses a tensor map that {'.'.join(changed.opcode[:2])} at "
-            f"{_place(changed.places, changed.line)} has changed, and no fence.proxy.tensormap::generic.{lacks} of it "
-            "precedes"
+            f"{place_of(changed.places, changed.line)} has changed, and no fence.proxy.tensormap::generic.{lacks} of "
+            "it precedes"
         )
         remedy = ACQUIRE_MAP if lacks == "acquire" else RELEASE_MAP
-        self._add("missing-tensor-map-fence", "error", text, now, changed, mark.lane, RULES["map"], remedy)
+        after = self._unacquired(mark)
+        self._add("missing-tensor-map-fence", "error", text, now, changed, mark.lane, RULES["map"], remedy, after)
 
     def map_in_memory(self, mark: Mark, address: int, disputed: bool) -> None:
         """A map that lies in global memory, where the TMA unit may know what was there before."""
@@ -272,7 +279,8 @@ class Words:
             "copy; or pass the map as a __grid_constant__ parameter"
         )
         severity = "advice" if disputed else "error"
-        self._add("missing-tensor-map-fence", severity, text, now, None, mark.lane, RULES["map"], remedy)
+        after = self._unacquired(mark)
+        self._add("missing-tensor-map-fence", severity, text, now, None, mark.lane, RULES["map"], remedy, after)
 
     def product_without_fence(self, now: Instruction, first: int) -> None:
         """The first wgmma of a warpgroup wants its registers fenced."""
@@ -284,18 +292,31 @@ class Words:
         )
         self._add("wgmma-order", "error", text, now, None, first, RULES["registers"], remedy)
 
-    def uninitialized(self, who: np.ndarray, units: Units, unwritten: np.ndarray, now: Instruction) -> None:
-        """Bytes that nobody has written are read; which units of each access, `unwritten` says."""
+    def uninitialized(
+        self, who: np.ndarray, units: Units, unwritten: np.ndarray, now: Instruction, beside: Instruction | None,
+        is_operation: bool,
+    ) -> None:  # fmt: skip
+        """Bytes that nobody has written are read; which units of each access, `unwritten` says. What lies beside them
+        has been written by another statement."""
         if self._ledger.known("uninitialized-read", id(now)):
             return
         unit = int(units.all[unwritten][0]) * self._unit_bytes
         name = self._machine.program.shared_name(unit % self._machine.memory.shared_pitch)
         lane = int(who[unwritten.any(axis=1)][0])
-        text = f"{self._thread(lane)} reads shared memory that nobody has written: {name}"
+        who_reads = f"{name_of(now)} that {self._thread(lane)} issued" if is_operation else self._thread(lane)
+        text = f"{who_reads} reads shared memory that nobody has written: {name}"
         remedy = "write it first, or wait for the copy that does; what lies there before differs from run to run"
-        self._add("uninitialized-read", "advice", text, now, None, lane, RULES["undefined"], remedy)
+        related = (("written beside it", beside), *self._after(lane, None))
+        self._add("uninitialized-read", "advice", text, now, None, lane, RULES["undefined"], remedy, related)
 
     # ---- parts of sentences ----
+
+    def _after(self, lane: int, mark: Mark | None) -> tuple[Explained, ...]:
+        """The last barrier or wait before an access, or before an operation was issued."""
+        return self._trail.before(lane) if mark is None else mark.after
+
+    def _unacquired(self, mark: Mark) -> tuple[Explained, ...]:
+        return ("another acquire of a map", self._trail.map_acquire), *mark.after
 
     def _add(
         self,
@@ -312,21 +333,12 @@ class Words:
         blocks, threads = self._machine.geometry.blocks_and_threads(np.array([lane]))
         other, other_line = (before.places, before.line) if before is not None else ((), 0)
         message = f"{text}. {rule}. Remedy: {remedy}"
-        places = tuple((what, by.places) for what, by in related if by is not None and by.places)
+        said = {now.places, other}
+        places = tuple(
+            (what, by.places) for what, by in related if by is not None and by.places and by.places not in said
+        )
         finding = Finding(
-            kind,
-            severity,
-            message,
-            now.places,
-            blocks,
-            threads,
-            now.line,
-            1,
-            other,
-            other_line,
-            rule,
-            remedy,
-            places,
+            kind, severity, message, now.places, blocks, threads, now.line, 1, other, other_line, rule, remedy, places
         )
         self._ledger.add((kind, id(before), id(now)) if before is not None else (kind, id(now)), finding)
 
@@ -346,15 +358,15 @@ class Words:
 
     def _who_before(self, lane: int, found: Conflict, before: Instruction) -> str:
         who, _ = self._before(lane, found)
-        place = _place(before.places, before.line)
+        place = place_of(before.places, before.line)
         if isinstance(who, tuple):
-            return f"{_name(before)} at {place}"
+            return f"{name_of(before)} at {place}"
         if who == lane:
             return f"the same thread at {place}"
         return f"{self._thread(who)} at {place}"
 
     def _who(self, lane: int, mark: Mark | None) -> str:
-        return self._thread(lane) if mark is None else f"{_name(mark.instruction)} that {self._thread(lane)} issued"
+        return self._thread(lane) if mark is None else f"{name_of(mark.instruction)} that {self._thread(lane)} issued"
 
     def _thread(self, lane: int) -> str:
         geometry = self._machine.geometry
@@ -375,25 +387,3 @@ class Words:
         start = first % pitch
         name = self._machine.program.shared_name(start)
         return f"{last - first + 1} bytes at {name}" if name.startswith("`") else f"{last - first + 1} bytes {name}"
-
-
-def _place(places: tuple[Place, ...], line: int) -> str:
-    if not places:
-        return f"PTX line {line}"
-    return f"{places[-1].file.rpartition('/')[2]}:{places[-1].line}"
-
-
-_NAMES = (
-    (("cp", "reduce"), "the TMA reduction"),
-    (("cp", "async", "bulk", "tensor"), "the TMA copy"),
-    (("cp", "async", "bulk"), "the bulk copy"),
-    (("cp", "async"), "the asynchronous copy"),
-    (("wgmma",), "wgmma"),
-)
-
-
-def _name(instruction: Instruction) -> str:
-    for prefix, name in _NAMES:
-        if instruction.opcode[: len(prefix)] == prefix:
-            return name
-    return ".".join(instruction.opcode[:2])

@@ -24,6 +24,7 @@ from .copies import Copy, Groups, Product
 from .mbarriers import Phase, Recorded
 
 if TYPE_CHECKING:
+    from .._faults import Fault
     from .._group import Group
     from .._machine import Machine
 
@@ -98,6 +99,10 @@ class Recorder:
 
     def findings(self) -> tuple[Finding, ...]:
         """None: it judges nothing."""
+        return ()
+
+    def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple:
+        """Nor explains."""
         return ()
 
     @property

@@ -1,0 +1,72 @@
+"""``cuda-tma layouts``: where two layouts put the same element of a matrix."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import TensorMapError
+from .console import print_json, print_table
+from .exit_status import ACCEPTED, REFUSED, Misuse
+
+if TYPE_CHECKING:
+    from ..layouts import Comparison
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare, say so, and draw it if asked; without layouts, name those that there are."""
+    from ..layouts import NAMES
+
+    given = [name for name in (arguments.written, arguments.read) if name is not None]
+    if not given:
+        return _listed(dict(NAMES), arguments.json)
+    if len(given) == 1:
+        raise Misuse("give two layouts: as one instruction writes it, and as the other reads it")
+    found = _compared(*given)
+    if arguments.output:
+        _draw(found, Path(arguments.output))
+    if arguments.json:
+        print_json(_as_json(found))
+    else:
+        print(found)
+    return ACCEPTED if found.equal else REFUSED
+
+
+def _listed(names: dict[str, str], as_json: bool) -> int:
+    if as_json:
+        print_json(names)
+    else:
+        print_table("", ("layout", "what it is"), [*names.items()])
+    return ACCEPTED
+
+
+def _compared(written: str, read: str) -> Comparison:
+    from ..layouts import compare, two_layouts
+
+    try:
+        return compare(*two_layouts(written, read))
+    except (ImportError, TensorMapError, ValueError) as error:
+        raise Misuse(str(error)) from None
+
+
+def _draw(found: Comparison, path: Path) -> None:
+    if path.suffix != ".svg":
+        raise Misuse(f"--output {path}: the picture is SVG; end the name in .svg")
+    try:
+        path.write_text(found.svg(), "utf-8")
+    except OSError as error:
+        raise Misuse(f"--output {path} cannot be written: {error.strerror or error}") from None
+
+
+def _as_json(found: Comparison) -> dict[str, object]:
+    return {
+        "written": found.written.name,
+        "read": found.read.name,
+        "equal": found.equal,
+        "words": str(found),
+        "fields": {"written": found.written.fields, "read": found.read.fields},
+        "elements": [*found.elements()],
+    }

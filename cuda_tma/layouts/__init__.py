@@ -1,0 +1,25 @@
+"""Where an element of a matrix lies, and where two layouts put the same element: registers, shared and tensor memory.
+
+>>> from cuda_tma import layouts
+>>> sums, factor = layouts.layout("wgmma.d:f32:64x32"), layouts.layout("wgmma.a:bf16:64x32")
+>>> layouts.compare(sums, factor).equal, layouts.compare(sums, layouts.layout("wgmma.a:e4m3:64x32")).equal
+(True, False)
+"""
+
+from .compare import Comparison, compare
+from .cute import atom_layout, thread_value_layout
+from .element_layout import ElementLayout
+from .named import NAMES, layout, two_layouts
+from .places import tile
+
+__all__ = [
+    "NAMES",
+    "Comparison",
+    "ElementLayout",
+    "atom_layout",
+    "compare",
+    "layout",
+    "thread_value_layout",
+    "tile",
+    "two_layouts",
+]

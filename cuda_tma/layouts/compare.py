@@ -1,0 +1,191 @@
+"""Two layouts of one matrix, element by element, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .element_layout import ElementLayout
+from .exchange import Exchange, exchange_of
+
+__all__ = ["Comparison", "compare"]
+
+_MOST_LISTED = 16
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Where two layouts put the elements of one matrix, and what who reads by the second finds of the first.
+
+    Attributes
+    ----------
+    written, read : ElementLayout
+        The two.
+    same : numpy.ndarray of bool, [rows, columns]
+        Which elements have the same place.
+    found : numpy.ndarray of int64, [rows, columns, 2]
+        Row and column of the element that lies, as written, where the second layout has this one; -1 where none lies.
+
+    Examples
+    --------
+    >>> from .named import two_layouts
+    >>> found = compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3"))
+    >>> found.equal, found.found[0, 2].tolist()
+    (False, [8, 0])
+    >>> print(found)  # doctest: +ELLIPSIS
+    wgmma.d:f32:64x32 and wgmma.a:e4m3:64x32 differ: 256 of 2,048 elements have the same thread and value...
+    """
+
+    written: ElementLayout
+    read: ElementLayout
+    same: np.ndarray
+    found: np.ndarray
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether both lie in the same space."""
+        return self.written.space == self.read.space
+
+    @property
+    def equal(self) -> bool:
+        """Whether every element has the same place."""
+        return bool(self.same.all())
+
+    @property
+    def lost(self) -> int:
+        """How many elements are read where nothing was written."""
+        return int((self.found[..., 0] < 0).sum())
+
+    @cached_property
+    def exchange(self) -> Exchange | None:
+        """What makes the one of the other, where both are in registers and differ."""
+        in_registers = self.written.space == self.read.space == "registers"
+        return exchange_of(self.written.places, self.read.places) if in_registers and not self.equal else None
+
+    def threads(self) -> dict[int, tuple[int, int]]:
+        """Of registers: for each thread how many of its elements, as read, it holds in the same value, and of how many.
+
+        >>> from .named import two_layouts
+        >>> [*compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3")).threads().items()][:4]
+        [(0, (4, 16)), (1, (0, 16)), (2, (0, 16)), (3, (4, 16))]
+        """
+        threads = self.read.places[..., 0]
+        return {
+            thread: (int(self.same[threads == thread].sum()), int((threads == thread).sum()))
+            for thread in np.unique(threads).tolist()
+        }
+
+    def elements(self) -> Iterator[dict[str, object]]:
+        """Every element: row, column, its place in both, and the element that is found there, or None."""
+        for row, column in np.ndindex(self.same.shape):
+            found = self.found[row, column].tolist()
+            yield {
+                "row": row,
+                "column": column,
+                "written": self.written.place(row, column),
+                "read": self.read.place(row, column),
+                "found": None if found[0] < 0 else tuple(found),
+            }
+
+    def svg(self) -> str:
+        """A picture: both layouts side by side, the elements that differ marked with what is found in their place."""
+        from .picture import comparison_svg
+
+        return comparison_svg(self)
+
+    def __str__(self) -> str:
+        """In words: how many differ, the first that does, and what makes the one of the other."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        names = f"{self.written.name} and {self.read.name}"
+        count, fields = self.same.size, " and ".join(self.read.fields)
+        if not self.is_comparable:
+            yield f"{names} are not in the same space: {self.written.space}, {self.read.space}"
+            yield f"element (0, 0): {self.written.said(0, 0)}; {self.read.said(0, 0)}"
+            return
+        if self.equal:
+            yield f"{names} are equal: all {count:,} elements have the same {fields}"
+            yield from self._conversion()
+            return
+        yield f"{names} differ: {int(self.same.sum()):,} of {count:,} elements have the same {fields}"
+        yield from self._first()
+        if self.lost:
+            yield f"{self.lost:,} elements are read where nothing was written: what was there before, NaN perhaps"
+        if self.exchange is not None:
+            yield from self._threads()
+            yield from self.exchange.lines()
+
+    def _conversion(self) -> Iterator[str]:
+        if self.read.space == "registers" and self.written.bits != self.read.bits:
+            yield (
+                f"so a thread's values pass on once they are converted from {self.written.bits} to {self.read.bits} "
+                f"bits, {32 // self.read.bits} in each register, in their order"
+            )
+
+    def _first(self) -> Iterator[str]:
+        row, column = np.argwhere(~self.same)[0].tolist()
+        found = self.found[row, column].tolist()
+        there = f"element ({found[0]}, {found[1]})" if found[0] >= 0 else "nothing that was written"
+        yield (
+            f"the first is element ({row}, {column}): written to {self.written.said(row, column)}, and read from "
+            f"{self.read.said(row, column)}, where {there} lies"
+        )
+
+    def _threads(self) -> Iterator[str]:
+        counts: dict[tuple[int, int], list[int]] = {}
+        for thread, numbers in self.threads().items():
+            counts.setdefault(numbers, []).append(thread)
+        for (kept, of), threads in sorted(counts.items(), reverse=True)[:4]:
+            who = "every thread" if len(counts) == 1 else f"{len(threads)} threads ({_listed(threads)})"
+            verb = "finds" if len(counts) == 1 else "find"
+            yield f"{who} {verb} {kept} of {of} values right"
+
+
+def compare(written: ElementLayout, read: ElementLayout) -> Comparison:
+    """Where two layouts put the same elements.
+
+    Parameters
+    ----------
+    written, read : ElementLayout
+        Of matrices of the same shape: what one instruction leaves, and as what another takes it.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    """
+    if written.shape != read.shape:
+        raise ValueError(
+            f"{written.name} is {written.shape[0]} x {written.shape[1]}, and {read.name} {read.shape[0]} x "
+            f"{read.shape[1]}: give both the same shape"
+        )
+    if written.space != read.space:
+        return Comparison(written, read, np.zeros(read.shape, bool), np.full((*read.shape, 2), -1))
+    same = (written.places == read.places).all(axis=-1)
+    return Comparison(written, read, same, _found(written.places, read.places))
+
+
+def _found(written: np.ndarray, read: np.ndarray) -> np.ndarray:
+    """For each place that is read, the element that was written there."""
+    rows, columns, fields = written.shape
+    base = int(max(written.max(), read.max())) + 1
+    keys = [(places * base ** np.arange(fields)[::-1]).sum(axis=-1).ravel() for places in (written, read)]
+    order = np.argsort(keys[0])
+    at = np.minimum(np.searchsorted(keys[0][order], keys[1]), rows * columns - 1)
+    number = np.where(keys[0][order][at] == keys[1], order[at], -1)
+    found = np.stack(np.divmod(number, columns), axis=-1)
+    found[number < 0] = -1
+    return found.reshape(rows, columns, 2)
+
+
+def _listed(numbers: list[int]) -> str:
+    said = ", ".join(map(str, numbers[:_MOST_LISTED]))
+    return f"{said}, ..." if len(numbers) > _MOST_LISTED else said

@@ -1,0 +1,106 @@
+"""Thread-value layouts of CuTe: from (thread, value) to an element, counted down columns. Needs ``tensor-layouts``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import numpy as np
+
+from .element_layout import ElementLayout
+
+__all__ = ["atom_layout", "thread_value_layout"]
+
+_TEXT = re.compile(r"[\d(),\s]+:[\d(),\s]+")
+
+
+def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bits: int = 32) -> ElementLayout:
+    """A thread-value layout as CuTe has it.
+
+    Parameters
+    ----------
+    layout : tensor_layouts.Layout or str
+        Of two modes, thread and value, to ``row + column * rows``; as text ``"((4,8),(2,2)):((32,1),(16,8))"``.
+    shape : (int, int)
+        Rows and columns of the matrix.
+    name : str, optional
+    bits : int
+        Of an element.
+
+    Returns
+    -------
+    ElementLayout
+        An element that several threads hold is where the first of them has it.
+
+    Raises
+    ------
+    ValueError
+        If the layout does not cover the matrix, or goes beyond it.
+    ImportError
+        Without ``tensor-layouts``.
+
+    Examples
+    --------
+    >>> thread_value_layout("((4,8),(2,2)):((32,1),(16,8))", (16, 8)).said(9, 3)
+    'thread 5, value 3'
+    """
+    library = _library()
+    name = name or f"cute:{layout}@{shape[0]}x{shape[1]}"
+    if isinstance(layout, str):
+        layout = _parsed(library, layout)
+    threads, values = library.size(library.mode(layout, 0)), library.size(library.mode(layout, 1))
+    reached = np.array([[int(layout(thread, value)) for value in range(values)] for thread in range(threads)])
+    count = shape[0] * shape[1]
+    if reached.max() >= count or len(np.unique(reached)) != count:
+        raise ValueError(
+            f"{name} reaches {len(np.unique(reached))} elements, up to number {reached.max()}; the matrix of "
+            f"{shape[0]} x {shape[1]} has {count}: give the shape that it is made for, as ...@16x8"
+        )
+    _, first = np.unique(reached.ravel(), return_index=True)
+    places = np.stack(np.divmod(first, values), axis=-1).reshape(shape[1], shape[0], 2).swapaxes(0, 1)
+    return ElementLayout(name, "registers", bits, places, "tensor-layouts")
+
+
+def atom_layout(name: str, operand: str) -> ElementLayout:
+    """What one of the library's atoms (``tensor_layouts.atoms_nv``) says of an operand.
+
+    Parameters
+    ----------
+    name : str
+        ``"SM80_16x8x16_F32BF16BF16F32_TN"``.
+    operand : str
+        ``"a"``, ``"b"`` or ``"c"``; a row of b is a column of B.
+    """
+    _library()
+    from tensor_layouts import atoms_nv
+
+    atom: Any = getattr(atoms_nv, name, None)
+    if operand not in ("a", "b", "c") or not hasattr(atom, f"{operand}_layout"):
+        raise ValueError(f"atom:{name}.{operand}: tensor_layouts.atoms_nv has no such operand of an atom")
+    m, n, k = atom.shape_mnk
+    shape = {"a": (m, k), "b": (n, k), "c": (m, n)}[operand]
+    return thread_value_layout(getattr(atom, f"{operand}_layout"), shape, f"{name}.{operand}")
+
+
+def _parsed(library: Any, text: str) -> Any:
+    if not _TEXT.fullmatch(text):
+        raise ValueError(f"{text!r} is no layout: give shape and strides, as ((4,8),(2,2)):((32,1),(16,8))")
+    try:
+        shape, stride = map(ast.literal_eval, text.split(":"))
+    except (SyntaxError, ValueError):
+        raise ValueError(f"{text!r} is no layout: its parentheses do not close") from None
+    found = library.Layout(shape, stride)
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise ValueError(f"{text!r} has not two modes: threads, and the values of each")
+    return found
+
+
+def _library() -> Any:
+    try:
+        import tensor_layouts
+    except ImportError as error:
+        raise ImportError(
+            f"layouts of CuTe need tensor-layouts ({error}): pip install tensor-layouts, the extra cuda-tma[layout]"
+        ) from None
+    return tensor_layouts

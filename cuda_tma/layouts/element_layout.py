@@ -1,0 +1,58 @@
+"""A layout as a value: for each element of a matrix, its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["FIELDS", "ElementLayout"]
+
+# What a place is made of, in each space. A thread's values are counted as its registers hold them, the lowest first.
+FIELDS = {"registers": ("thread", "value"), "shared memory": ("byte",), "tensor memory": ("lane", "column")}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ElementLayout:
+    """Where each element of a matrix lies.
+
+    Attributes
+    ----------
+    name : str
+    space : str
+        ``"registers"``, ``"shared memory"`` or ``"tensor memory"``.
+    bits : int
+        Of an element.
+    places : numpy.ndarray of int64, [rows, columns, fields]
+        Thread and value; byte; or lane and column.
+    source : str
+        What says so.
+    """
+
+    name: str
+    space: str
+    bits: int
+    places: np.ndarray
+    source: str = ""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix."""
+        return self.places.shape[0], self.places.shape[1]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What a place is made of."""
+        return FIELDS[self.space]
+
+    def place(self, row: int, column: int) -> tuple[int, ...]:
+        """Of one element."""
+        return tuple(self.places[row, column].tolist())
+
+    def said(self, row: int, column: int) -> str:
+        """Its place in words: ``thread 5, value 2``."""
+        return ", ".join(f"{name} {at}" for name, at in zip(self.fields, self.place(row, column), strict=True))
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<ElementLayout {self.name}: {rows} x {columns} in {self.space}>"

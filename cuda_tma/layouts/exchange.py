@@ -1,0 +1,115 @@
+"""What makes one fragment of another: another order of each thread's values, of the columns, or an exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Exchange", "exchange_of"]
+
+_MOST_LISTED = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """How registers that were written in one layout become those of another.
+
+    Attributes
+    ----------
+    moved : int
+        Elements that another thread must get.
+    within : int
+        So many lanes side by side exchange among themselves: 1, 4, 32, 128 or more.
+    values : tuple of int, optional
+        For each value as read, the value as written that each thread puts there, so that rows are right; None if
+        threads hold other rows.
+    columns : tuple of int, optional
+        With `values`, or where these are in order: for each column as read, which column, as written, is found in every
+        row; None if it is not the same in every row.
+    """
+
+    moved: int
+    within: int
+    values: tuple[int, ...] | None
+    columns: tuple[int, ...] | None
+
+    def lines(self) -> Iterator[str]:
+        """In words."""
+        if not self.moved:
+            yield "each thread holds the elements that it reads: put its values in another order, without any exchange"
+        else:
+            whom = {4: "its quad of lanes", 32: "its warp", 128: "its warpgroup"}.get(self.within, "the CTA")
+            how = "by shuffles, or through shared memory" if self.within <= 32 else "through shared memory"
+            yield f"{self.moved:,} elements must come from another thread of {whom}: {how}"
+        if self.values is None or self.columns is None:
+            return
+        in_order = self.values == tuple(range(len(self.values)))
+        order = "" if in_order else f"let each thread take its values in the order {_listed(self.values)}: "
+        if self.columns != tuple(range(len(self.columns))):
+            yield (
+                f"or without any exchange: {order}{'then ' * (not in_order)}every row has its columns in the order "
+                f"{_listed(self.columns)}, which a sum over columns does not see if the rows of the other factor are "
+                "in that order, too"
+            )
+        elif not in_order:
+            yield f"the order: {_listed(self.values)}"
+
+
+def exchange_of(written: np.ndarray, read: np.ndarray) -> Exchange:
+    """Of two layouts in registers, int [rows, columns, (thread, value)]."""
+    moved = written[..., 0] != read[..., 0]
+    pairs = np.stack([written[..., 0][moved], read[..., 0][moved]])
+    within = next((size for size in (1, 4, 32, 128) if (pairs[0] // size == pairs[1] // size).all()), 1 << 10)
+    values, columns = _reordered(written, read)
+    return Exchange(int(moved.sum()), within, values, columns)
+
+
+def _reordered(written: np.ndarray, read: np.ndarray) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+    """An order of values, the same in every thread, that leaves rows right and permutes columns alike in each."""
+    holds, wants = _by_thread(written), _by_thread(read)
+    if holds.keys() != wants.keys():
+        return None, None
+    order: tuple[int, ...] | None = None
+    columns = np.full(written.shape[1], -1)
+    for thread, wanted in wants.items():
+        pairs = _matched(holds[thread], wanted)
+        if pairs is None or (order is not None and pairs[0] != order):
+            return None, None
+        order = pairs[0]
+        for column, comes_from in pairs[1]:
+            if columns[column] not in (-1, comes_from):
+                return None, None
+            columns[column] = comes_from
+    return order, tuple(columns.tolist())
+
+
+def _by_thread(places: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
+    """Value, row and column of all that each thread holds, by value."""
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    for (row, column), thread in np.ndenumerate(places[..., 0]):
+        found.setdefault(int(thread), []).append((int(places[row, column, 1]), row, column))
+    return {thread: sorted(held) for thread, held in found.items()}
+
+
+def _matched(
+    held: list[tuple[int, int, int]], wanted: list[tuple[int, int, int]]
+) -> tuple[tuple[int, ...], list[tuple[int, int]]] | None:
+    """The values of each row in their order: which value goes where, and which column it is, and comes from."""
+    by_row: dict[int, list[tuple[int, int]]] = {}
+    for value, row, column in held:
+        by_row.setdefault(row, []).append((value, column))
+    order, columns = [], []
+    for _, row, column in wanted:
+        if not by_row.get(row):
+            return None
+        value, comes_from = by_row[row].pop(0)
+        order.append(value)
+        columns.append((column, comes_from))
+    return tuple(order), columns
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    said = " ".join(map(str, numbers[:_MOST_LISTED]))
+    return f"{said} ..." if len(numbers) > _MOST_LISTED else said

@@ -1,0 +1,206 @@
+"""Layouts by their names: ``wgmma.a:e4m3:64x32``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import lcm
+from types import MappingProxyType
+
+import numpy as np
+
+from ..enums import TensorMapDataType as T
+from ..enums import TensorMapSwizzle
+from ..params import TiledParams
+from ..swizzle_pattern import SPAN_BYTES
+from . import fragments, places
+from .cute import atom_layout, thread_value_layout
+from .element_layout import ElementLayout
+from .fragments import Places
+
+__all__ = ["NAMES", "layout", "two_layouts"]
+
+_BITS = {
+    **dict.fromkeys(("f32", "tf32", "s32", "b32"), 32),
+    **dict.fromkeys(("f16", "bf16", "b16"), 16),
+    **dict.fromkeys(("e4m3", "e5m2", "s8", "u8", "b8"), 8),
+}
+_FRAGMENTS = 'PTX ISA 9.0, "Register Fragments for wgmma", "Matrix Fragments for mma", "ldmatrix", "stmatrix"'
+_TENSOR_MEMORY = 'PTX ISA 9.0, "Tensor Memory"; documented, not verified on hardware'
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a name stands for: its places, the multiples that its rows and columns (in bits) are of, what it takes."""
+
+    places: Callable[[np.ndarray, np.ndarray, int], Places]
+    words: str
+    rows: int
+    column_bits: int = 0
+    columns: int = 0
+    widths: tuple[int, ...] = (32, 16, 8)
+    most_rows: int = 1 << 10
+    space: str = "registers"
+
+    def step(self, bits: int) -> tuple[int, int]:
+        """The smallest matrix."""
+        return self.rows, self.columns or self.column_bits // bits
+
+
+_KINDS: dict[str, _Kind] = {
+    "wgmma.d": _Kind(fragments.sums, "sums of wgmma (C and D)", 64, columns=8, widths=(32, 16)),
+    "wgmma.a": _Kind(fragments.factor, "A of wgmma in registers", 64, 256),
+    "mma.d": _Kind(fragments.sums, "sums of mma (C and D); a warp has 16 rows", 16, columns=8, widths=(32, 16)),
+    "mma.a": _Kind(fragments.factor, "A of mma; a warp has 16 rows", 16, 128),
+    "mma.b": _Kind(fragments.factor_b, "B of mma: a row is one of its 8 columns", 8, 128, most_rows=8),
+    "ldmatrix.x1": _Kind(fragments.matrices(1), "one matrix", 8, 128, widths=(16, 8)),
+    "ldmatrix.x2": _Kind(fragments.matrices(2), "two matrices below each other", 16, 128, widths=(16, 8)),
+    "ldmatrix.x4": _Kind(fragments.matrices(2), "four: two below each other, twice", 16, 256, widths=(16, 8)),
+    "ldmatrix.x4.trans": _Kind(fragments.matrices_turned(2), "four, each transposed", 16, 256, widths=(16,)),
+    "stmatrix.x4": _Kind(fragments.matrices(2), "four: two below each other, twice", 16, 256, widths=(16, 8)),
+    "stmatrix.x4.trans": _Kind(fragments.matrices_turned(2), "four, each transposed", 16, 256, widths=(16,)),
+    "tmem.d": _Kind(
+        lambda row, column, bits: places.accumulator(row, column, bits, len(row)),
+        "sums of tcgen05.mma in tensor memory, of 64 or 128 rows",
+        64,
+        columns=8,
+        widths=(32,),
+        most_rows=128,
+        space="tensor memory",
+    ),
+    "tcgen05.ld.32x32b": _Kind(places.loaded_32x32b, "a lane of tensor memory a thread", 32, columns=1, widths=(32,)),
+    "tcgen05.ld.16x128b": _Kind(places.loaded_16x128b, "16 lanes x 4 columns, again", 32, columns=4, widths=(32,)),
+    "tcgen05.ld.16x256b": _Kind(places.loaded_16x256b, "16 lanes x 8 columns, again", 32, columns=8, widths=(32,)),
+}
+NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: kind.words for name, kind in _KINDS.items()},
+        "tile": "a box in shared memory: tile:bf16:8x64:128B, with its swizzle",
+        "cute": "a thread-value layout: cute:((4,8),(2,2)):((32,1),(16,8))@16x8",
+        "atom": "an operand of an atom of tensor-layouts: atom:SM80_16x8x16_F32BF16BF16F32_TN.a",
+    }
+)
+_NAME = re.compile(r"(?P<kind>[\w.]+)(:(?P<type>[a-z]\w*))?(:(?P<rows>\d+)x(?P<columns>\d+))?(:(?P<swizzle>\w+))?")
+_CUTE = re.compile(r"cute:(?P<layout>.+)@(?P<rows>\d+)x(?P<columns>\d+)")
+_TILE_TYPES = {32: T.UINT32, 16: T.UINT16, 8: T.UINT8}
+
+
+def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
+    """A layout by its name: ``KIND:TYPE:ROWSxCOLUMNS``, see :data:`NAMES`.
+
+    Parameters
+    ----------
+    name : str
+        The type is one of PTX (``f32``, ``bf16``, ``e4m3``, ``b16``); f32 of sums, otherwise 16 bits if not given.
+    shape : (int, int), optional
+        Rows and columns where the name says none; the smallest of the kind if not given.
+
+    Returns
+    -------
+    ElementLayout
+
+    Raises
+    ------
+    ValueError
+        If there is none of this name, type or shape.
+
+    Examples
+    --------
+    >>> layout("ldmatrix.x4:b16").said(9, 3), layout("tile:bf16:8x64:128B").said(1, 0)
+    ('thread 5, value 3', 'byte 144')
+    """
+    if name.startswith("atom:"):
+        atom, _, operand = name.removeprefix("atom:").rpartition(".")
+        return atom_layout(atom, operand)
+    if name.startswith("cute:"):
+        if not (cute := _CUTE.fullmatch(name)):
+            raise ValueError(f"{name}: say the shape behind the layout, as cute:((4,8),(2,2)):((32,1),(16,8))@16x8")
+        return thread_value_layout(cute["layout"], (int(cute["rows"]), int(cute["columns"])), name)
+    kind, type_, stated, swizzle = _parts(name)
+    shape = stated or shape
+    return _tile(type_, shape, swizzle) if kind == "tile" else _fragment(name, kind, type_, shape)
+
+
+def two_layouts(first: str, second: str) -> tuple[ElementLayout, ElementLayout]:
+    """Two by their names; of which one says no shape, that has the other's, or both the smallest that fits them.
+
+    >>> [each.shape for each in two_layouts("wgmma.d:f32", "wgmma.a:e4m3")]
+    [(64, 32), (64, 32)]
+    """
+    shapes = [_shape_of(name) for name in (first, second)]
+    known = next((shape for shape in shapes if shape is not None), None)
+    if known is None:
+        steps = [_step_of(name) for name in (first, second)]
+        are_tiles = all(name.startswith("tile") for name in (first, second))
+        columns = (min if are_tiles else lcm)(*(columns for _, columns in steps))  # a row fits into a span
+        known = lcm(*(rows for rows, _ in steps)), columns
+    return layout(first, known), layout(second, known)
+
+
+def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
+    """Kind, type, shape and swizzle."""
+    found = _NAME.fullmatch(name)
+    kind = re.sub(r"^(wgmma|mma|tmem)\.c$", r"\1.d", found["kind"]) if found else ""
+    if not found or kind not in NAMES:
+        raise ValueError(f"{name}: no such layout; there are {', '.join(NAMES)}, as wgmma.a:e4m3:64x32")
+    default = "f32" if kind.endswith(".d") else "b32" if kind.startswith("tcgen05") else "b16"
+    type_ = found["type"] or default
+    if type_ not in _BITS:
+        raise ValueError(f"{name}: {type_} is none of {', '.join(_BITS)}")
+    if found["swizzle"] and kind != "tile":
+        raise ValueError(f"{name}: a swizzle is of tiles in shared memory alone")
+    shape = (int(found["rows"]), int(found["columns"])) if found["rows"] else None
+    return kind, type_, shape, found["swizzle"] or "NONE"
+
+
+def _shape_of(name: str) -> tuple[int, int] | None:
+    """What a name says, or cannot be changed."""
+    if name.startswith(("atom:", "cute:")):
+        return layout(name).shape
+    return _parts(name)[2]
+
+
+def _step_of(name: str) -> tuple[int, int]:
+    kind, type_, _, swizzle = _parts(name)
+    return (8, 8 * _span_bytes(swizzle) // _BITS[type_]) if kind == "tile" else _KINDS[kind].step(_BITS[type_])
+
+
+def _span_bytes(swizzle: str) -> int:
+    """What a row of a swizzled tile fits into; of one without, 128."""
+    return SPAN_BYTES.get(TensorMapSwizzle.parse(swizzle, "swizzle"), 128)
+
+
+def _fragment(name: str, kind: str, type_: str, shape: tuple[int, int] | None) -> ElementLayout:
+    found, bits = _KINDS[kind], _BITS[type_]
+    if bits not in found.widths:
+        raise ValueError(f"{name}: {kind} has elements of {' or '.join(map(str, found.widths))} bits, not {bits}")
+    step = found.step(bits)
+    rows, columns = shape or step
+    if rows % step[0] or columns % step[1] or not 0 < rows <= found.most_rows or not columns:
+        raise ValueError(f"{name}: {rows} x {columns}; {kind} of {type_} is made of pieces of {step[0]} x {step[1]}")
+    row, column = np.indices((rows, columns))
+    at = np.stack(found.places(row, column, bits), axis=-1).astype(np.int64)
+    source = _TENSOR_MEMORY if kind.startswith(("tmem", "tcgen05")) else _FRAGMENTS
+    return ElementLayout(f"{kind}:{type_}:{rows}x{columns}", found.space, bits, at, source)
+
+
+def _tile(type_: str, shape: tuple[int, int] | None, swizzle: str) -> ElementLayout:
+    bits = _BITS[type_]
+    mode, span = TensorMapSwizzle.parse(swizzle, "swizzle"), _span_bytes(swizzle)
+    rows, columns = shape or (8, 8 * span // bits)
+    if mode and columns * bits > 8 * span:
+        raise ValueError(
+            f"tile:{type_}:{rows}x{columns}:{swizzle}: a row has {columns * bits // 8} bytes, and with this swizzle at "
+            f"most {span}: give {8 * span // bits} columns or less"
+        )
+    params = TiledParams(
+        data_type=_TILE_TYPES[bits],
+        global_address=0,
+        global_dim=(columns, rows),
+        global_strides=(-(-columns * bits // 128) * 16,),
+        box_dim=(columns, rows),
+        element_strides=(1, 1),
+        swizzle=mode,
+    )
+    return places.tile(params, f"tile:{type_}:{rows}x{columns}:{mode.short_name}")

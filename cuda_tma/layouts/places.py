@@ -1,0 +1,78 @@
+"""Tiles in shared memory; accumulators in tensor memory, and what ``tcgen05.ld`` makes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import TensorMapError
+from ..params import Params, TiledParams
+from ..smem import box_extents, smem_index, swizzle_offset, unit_bytes
+from ..smem import rows as rows_of
+from .element_layout import ElementLayout
+from .fragments import Grid, Places, sums
+
+__all__ = ["accumulator", "loaded_16x128b", "loaded_16x256b", "loaded_32x32b", "tile"]
+
+
+def tile(params: Params, name: str = "") -> ElementLayout:
+    """Where a load puts the elements of its box, in bytes from the destination on.
+
+    Parameters
+    ----------
+    params : TiledParams
+        Of a box of two dimensions with more than one element, in whole bytes, without interleave.
+    name : str, optional
+
+    Returns
+    -------
+    ElementLayout
+        A row is a row of the box, in tensor order.
+
+    Raises
+    ------
+    TensorMapError
+        For another box.
+    """
+    extents = box_extents(params)
+    flat = [n for n in extents[1:] if n > 1]
+    if not isinstance(params, TiledParams) or params.interleave or len(flat) > 1 or rows_of(params).group:
+        raise TensorMapError(
+            f"the box delivers {extents}; give a tiled map without interleave and of whole bytes, of which one "
+            "dimension beside the innermost is more than 1"
+        )
+    columns, count = extents[0], flat[0] if flat else 1
+    unit = unit_bytes(params)
+    linear = np.arange(count)[:, None] * rows_of(params).pitch_bytes + np.arange(columns) * unit
+    places = np.asarray(swizzle_offset(params.swizzle, linear), np.int64)[..., None]
+    assert smem_index(params, int(places[-1, -1, 0])) is not None
+    return ElementLayout(name or f"tile {count} x {columns}", "shared memory", 8 * unit, places, "cuda_tma.smem")
+
+
+def accumulator(row: Grid, column: Grid, bits: int, rows: int) -> Places:
+    """``tcgen05.mma`` with one CTA: of 128 rows, a lane each; of 64, the first 16 of each 32 lanes.
+
+    PTX ISA 9.0, "Data Path Layout Organization": layouts D and F. Documented, not verified on hardware.
+    """
+    return (row if rows == 128 else row // 16 * 32 + row % 16), column * bits // 32
+
+
+def loaded_32x32b(row: Grid, column: Grid, bits: int) -> Places:
+    """``tcgen05.ld.32x32b``: a thread has a lane of tensor memory. Documented, not verified on hardware."""
+    return row, column
+
+
+def loaded_16x256b(row: Grid, column: Grid, bits: int) -> Places:
+    """``tcgen05.ld.16x256b`` of 16 lanes, then of the next 16: as sums of ``mma``. Documented, not verified."""
+    lane, value = sums(row % 16, column, bits)
+    return row // 32 * 32 + lane, value + row // 16 % 2 * 4 * _columns_of(column, 8)
+
+
+def loaded_16x128b(row: Grid, column: Grid, bits: int) -> Places:
+    """``tcgen05.ld.16x128b``: a register is an element, then the row 8 below, then the next 4. Documented."""
+    lane, value = row % 8 * 4 + column % 4, row // 8 % 2 + column // 4 * 2
+    return row // 32 * 32 + lane, value + row // 16 % 2 * 2 * _columns_of(column, 4)
+
+
+def _columns_of(column: Grid, each: int) -> int:
+    """How many pieces of so many columns there are."""
+    return int(column.max()) // each + 1

@@ -1,0 +1,94 @@
+"""What each thread has done last: statements beside which a mend belongs that no access names.
+
+Two accesses that nothing orders have the missing barrier, fence or wait somewhere between them. What the later one did
+come after, the last barrier or wait of its thread, says how far up that can be; of a wait at an mbarrier, who arrived
+there last has let it go on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._faults import Fault, NotInitialised
+from .._lanes import Lanes
+from .._observe import Event
+from ..ptx import Instruction
+from .ledger import Ledger
+
+if TYPE_CHECKING:
+    from .._machine import Machine
+
+__all__ = ["Explained", "Trail"]
+
+Explained = tuple[str, Instruction | None]  # what a statement is to a finding
+_NOWHERE = -1
+_MOST_ENDED, _MOST_WAITING = 2, 3
+
+
+class Trail:
+    """Of all resident threads.
+
+    Attributes
+    ----------
+    init_fence, map_acquire : Instruction or None
+        The last of their kind, by any thread.
+    """
+
+    def __init__(self, machine: Machine, ledger: Ledger):
+        self._machine, self._ledger = machine, ledger
+        lanes = machine.geometry.lanes
+        self._heard = np.full(lanes, _NOWHERE, np.int32)  # sites
+        self._mbarrier = np.full(lanes, _NOWHERE)  # that it waited for, if it was one
+        self._touched = np.full(lanes, _NOWHERE, np.int32)
+        self._ended: dict[int, None] = {}  # sites: where threads that have ended last heard of others
+        self.init_fence: Instruction | None = None
+        self.map_acquire: Instruction | None = None
+
+    def start(self, lanes: np.ndarray) -> None:
+        """Threads begin."""
+        for of in (self._heard, self._mbarrier, self._touched):
+            of[lanes] = _NOWHERE
+
+    def hear(self, lanes: Lanes, by: Instruction | None, mbarriers: np.ndarray | int = _NOWHERE) -> None:
+        """A barrier, a wait or an acquire lets lanes go on."""
+        if by is not None:
+            self._heard[lanes], self._mbarrier[lanes] = self._ledger.site(by), mbarriers
+
+    def hear_all(self, event: Event) -> None:
+        """Those who have waited together for a barrier of their CTA, each at its own statement."""
+        for lanes, by in event.details["waits"]:
+            self.hear(lanes, by)
+
+    def touch(self, lanes: Lanes, site: int) -> None:
+        """Lanes access shared memory, or execute a fence."""
+        self._touched[lanes] = site
+
+    def end(self, lanes: np.ndarray) -> None:
+        """Threads end."""
+        self._ended.update(dict.fromkeys(np.unique(self._heard[lanes]).tolist()))
+
+    # ---- what explains a finding ----
+
+    def before(self, lane: int) -> tuple[Explained, ...]:
+        """What the next statement of a lane comes after for certain."""
+        position = int(self._mbarrier[lane])
+        arrived = self._machine.mbarriers.last_arrival(position) if position != _NOWHERE else None
+        return ("last barrier or wait before it", self._at(int(self._heard[lane]))), ("last arrival there", arrived)
+
+    def of_fault(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
+        """What explains that a kernel has ended before its end: to whom it happened, and who waits."""
+        if isinstance(fault, NotInitialised) and len(lanes):
+            return (*self.before(int(lanes[0])), ("fence of initialisations", self.init_fence))
+        if fault.kind not in ("deadlock", "transaction-count", "no-progress"):
+            return ()
+        ended = [self._at(site) for site in [*self._ended][-_MOST_ENDED:]]
+        touched = [self._at(int(self._touched[some[0]])) for some in waiting[:_MOST_WAITING] if len(some)]
+        return (
+            *(("last access or fence by who waits", by) for by in touched),
+            *(("last barrier or wait of threads that have ended", by) for by in ended),
+        )
+
+    def _at(self, site: int) -> Instruction | None:
+        return self._ledger.instruction(site) if site != _NOWHERE else None
