@@ -236,19 +236,22 @@ def prepare(device, kernel, tokens, weights, memory, counts, drawn):
     return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
 
-def grouped_mm(kept, tokens, weights, ends):
-    """torch's own; its output takes the place of the one before."""
-    kept[:] = [torch._grouped_mm(tokens, weights.transpose(1, 2), offs=ends)]
+def grouped_mm(tokens, weights, ends):
+    """torch's own: what returns the products, of experts whose rows end there."""
+    return partial(torch._grouped_mm, tokens, weights.transpose(1, 2), offs=ends)
+
+
+RIVALS = {"torch._grouped_mm": grouped_mm}
 
 
 class Turns:
-    """Runs that take turns: each time another routing."""
+    """Runs that take turns: each time another routing. What the last one returned is `left`."""
 
     def __init__(self, runs):
-        self.runs, self.count = runs, 0
+        self.runs, self.count, self.left = runs, 0, None
 
     def __call__(self):
-        self.runs[self.count % len(self.runs)]()
+        self.left = self.runs[self.count % len(self.runs)]()
         self.count += 1
 
     def of_last(self, values):
@@ -280,19 +283,16 @@ def cases(problems):
         memory = tokens.new_full((side + count, rows), torch.nan)
         counts, drawn = (torch.tensor(values, device="cuda", dtype=torch.int32) for values in (steps, [0]))
         run = Turns([prepare(device, kernel, tokens, weights, memory, some, drawn) for some in counts])
-        rivals, kept = {}, []
-        if tokens.is_cuda:
-            ends = counts.cumsum(1, dtype=torch.int32)
-            rivals["torch._grouped_mm"] = Turns([partial(grouped_mm, kept, tokens, weights, some) for some in ends])
-        case = (
-            f"{name}: {experts} experts of {rows} x {depth}, {min(steps[0])} to {max(steps[0])} tokens, {count} in all"
-        )
+        ends = counts.cumsum(1, dtype=torch.int32)
+        makers = RIVALS if tokens.is_cuda else {}
+        rivals = {rival: Turns([make(tokens, weights, some) for some in ends]) for rival, make in makers.items()}
+        case = f"{name}: {experts} experts of {rows} x {depth}, {min(steps[0])} to {max(steps[0])} of {count} tokens"
         moved_bytes = 2 * (sum(size > 0 for size in steps[0]) * rows * depth + count * (depth + rows))
         yield f"{case}, {short_name(dtype)}", run, rivals, 2 * count * rows * depth, moved_bytes
         check(memory[side:], tokens, weights, run.of_last(steps))
         assert memory[:side].isnan().all() and drawn.item() == 0
-        for other in kept:
-            check(other, tokens, weights, rivals["torch._grouped_mm"].of_last(steps), units=4)
+        for rival in rivals.values():
+            check(rival.left, tokens, weights, rival.of_last(steps), units=4)
 
 
 if __name__ == "__main__":

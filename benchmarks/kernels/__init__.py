@@ -28,7 +28,19 @@ __all__ = ["FAMILIES", "beside_recorded", "draw", "machine", "tables", "unavaila
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CUBLASLT = {"cuBLASLt, best of 16": cublaslt.best_of}
-BESIDE = {"gemm": CUBLASLT, "gemm_every_shape": CUBLASLT}  # rivals that are more than a call: see `_example.py`
+
+
+def by_triton(tokens: Any, weights: Any, ends: Any) -> regimes.Run:
+    from . import triton_experts
+
+    return triton_experts.of_experts(tokens, weights, ends)
+
+
+BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {  # rivals that are more than a call: see `_example.py`
+    "gemm": CUBLASLT,
+    "gemm_every_shape": CUBLASLT,
+    "grouped_gemm": {"Triton": by_triton} if importlib.util.find_spec("triton") else {},
+}
 NOTE = (
     "Speeds count what the problem needs: {}. All times are medians on the GPU's clock, of runs that took turns; what "
     "the timed launches left was checked in every element. Speeds and the ratio are the medians of {} processes, "

@@ -57,8 +57,8 @@ FAMILIES = {
         "Mixture of experts",
         ("grouped_gemm",),
         f"its floating-point operations. {TWO_REGIMES}. The routing lies on the device, another in each launch: ours "
-        "is given the experts' counts, and makes its schedule within the time; torch._grouped_mm is given where their "
-        "rows end",
+        "is given the experts' counts, and makes its schedule within the time; torch._grouped_mm and Triton, which "
+        "tries five tiles for each case, are given where their rows end",
         "of prefill, at most its 50 MB of the weights, which are larger; of decoding, the weights of the few experts "
         "that have tokens, if there is room for them",
     ),

@@ -55,6 +55,8 @@ class Epilogue {
     using Shape = PartOfSums<Part, Turned>;
 
 public:
+    using Map = typename ToMap<Part>::Map;
+
     __device__ __forceinline__ explicit Epilogue(Part (&buffers)[Buffers]) : buffers(buffers) {}
 
     // The sums of a tile, in place of the last one's, of which it first stores what is left. `at` is where the
