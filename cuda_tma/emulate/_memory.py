@@ -12,7 +12,7 @@ from ..smem._layout import Rows
 from ._faults import check_bytes, check_reachable
 from ._traversal import Traversal
 
-__all__ = ["Window", "delivered_mask", "from_smem", "to_smem"]
+__all__ = ["Window", "delivered_mask", "from_smem", "permuted", "to_smem"]
 
 
 class Window:
@@ -77,7 +77,7 @@ def _chunk_bytes(swizzle: int) -> int:
     return min(CHUNK_BYTES, pattern(swizzle).atom_bytes)
 
 
-def _permuted(swizzle: int, image: np.ndarray) -> np.ndarray:
+def permuted(swizzle: int, image: np.ndarray) -> np.ndarray:
     """Swizzle an image, or undo it: the permutation is its own inverse."""
     order = _chunk_order(swizzle, image.size)
     if order is None:
@@ -100,11 +100,11 @@ def to_smem(layout: Rows, data: np.ndarray, fill: int) -> np.ndarray:
     """The shared-memory image of `data`, whose size is any number of rows of the box; gaps hold `fill`."""
     data = data.reshape(-1, layout.data_bytes)
     if layout.data_bytes == layout.pitch_bytes:
-        return _permuted(layout.swizzle, data.ravel())
+        return permuted(layout.swizzle, data.ravel())
     image = np.full((len(data), layout.pitch_bytes), fill, np.uint8)
     place = _data_of(layout, image)
     place[...] = data.reshape(place.shape)
-    return _permuted(layout.swizzle, image.ravel())
+    return permuted(layout.swizzle, image.ravel())
 
 
 def from_smem(layout: Rows, smem: np.ndarray, count: int) -> np.ndarray:
@@ -113,7 +113,7 @@ def from_smem(layout: Rows, smem: np.ndarray, count: int) -> np.ndarray:
     check_bytes("smem", smem, "shared memory from the source address on")
     if smem.size < size:
         raise TensorMapError(f"smem has {smem.size} bytes; the box takes {size} bytes of shared memory: give them all")
-    image = _permuted(layout.swizzle, np.ascontiguousarray(smem[:size])).reshape(count, -1)
+    image = permuted(layout.swizzle, np.ascontiguousarray(smem[:size])).reshape(count, -1)
     return _data_of(layout, image).reshape(count, layout.data_bytes)
 
 

@@ -23,7 +23,7 @@ from ..smem._kept import kept_without_address
 from ..smem._layout import box_index
 from ._faults import check_alignment, check_start_in_box
 
-__all__ = ["Traversal", "check_is_row", "tensor_index", "visit", "visit_rows"]
+__all__ = ["Traversal", "check_is_row", "runs_of", "tensor_index", "visit", "visit_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +176,11 @@ def _box(params: TiledParams) -> _Box:
     vectors = [along.astype(_exact(reach)) * strides[d] for d, along in steps]
     addresses = reduce(lambda inner, outer: np.add.outer(outer, inner).ravel(), vectors, np.zeros(1, np.int64))
     return _Box(extents, steps, addresses)
+
+
+def runs_of(params: TiledParams) -> np.ndarray:
+    """Where each run of a tiled box starts, in bytes from the box's first: as `Traversal.addresses`."""
+    return _box(params).addresses
 
 
 def _exact(bytes_apart: int) -> type:

@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 
 from ..data_type import element_bits
+from ..emulate._whole import whole
 from ..params import Params, TiledParams
 
 __all__ = ["footprint"]
@@ -25,6 +26,9 @@ def footprint(params: Params, coordinates: tuple[int, ...]) -> tuple[np.ndarray,
     -------
     (numpy.ndarray of int64, int)
     """
+    found = whole(params)
+    if found is not None and (origin := found.origin(coordinates)) is not None:
+        return found.rows + (params.global_address + origin), found.row_bytes
     plain = isinstance(params, TiledParams) and not params.interleave and element_bits(params.data_type) >= 8
     if not isinstance(params, TiledParams) or not plain or any(step != 1 for step in params.element_strides):
         return np.zeros(0, np.int64), 0

@@ -119,6 +119,15 @@ class Memory:
         first = self._geometry.first_cta_of_cluster[lanes]
         return (first + ranks) * self.shared_pitch + offsets
 
+    def shared_position(self, lane: int, address: int, size_bytes: int, alignment: int = 8) -> int:
+        """As `in_shared`, of one shared address of a lane."""
+        rank, offset = address >> RANK_SHIFT, address & OFFSET_MASK
+        inside = self._shared_first <= offset and offset + size_bytes <= self.shared_stop
+        if inside and 0 <= rank < self._geometry.cluster_ctas and address % alignment == 0:
+            return (int(self._geometry.first_cta_of_cluster[lane]) + rank) * self.shared_pitch + offset
+        (found,) = self.in_shared("shared", slice(lane, lane + 1, 1), np.array([address]), size_bytes, alignment)
+        return int(found)
+
     def clear_shared(self, ctas: range) -> None:
         """As a CTA finds it, which is anything: here, zeros."""
         self.shared.bytes[ctas.start * self.shared_pitch : ctas.stop * self.shared_pitch] = 0
@@ -200,7 +209,8 @@ class Memory:
         segment = self.all_global.find(address)
         if segment is None or address + size_bytes > segment.stop:
             raise self._unmapped(None, address, size_bytes, writes)
-        self._check_writeable(segment, None, np.array([address]), writes)
+        if writes and not segment.writeable:
+            self._check_writeable(segment, None, np.array([address]), writes)
         return segment, address - segment.start
 
     # ---- faults ----

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import codec, emulate
 from ..emulate import REDUCTIONS, Tile
+from ..emulate._whole import whole
 from ..params import Params, TiledParams
 from ..smem import smem_bytes, swizzle_offset
 from ._copy import BULK, Issue, submit
@@ -24,6 +25,7 @@ MAP_BYTES = 128
 _SMEM_ALIGNMENT = 128  # of a box: PTX ISA, "cp.async.bulk.tensor"
 _MAP_ALIGNMENT = 64  # of a map, as the driver asks; CUDA 13 asks 128 of its type
 _REPEAT_BYTES = 1024  # no swizzle looks at higher bits of an address
+_CHUNK = np.dtype(np.complex128)  # merely the item of 16 bytes
 _decoded = lru_cache(maxsize=1024)(codec.decode)
 
 
@@ -53,6 +55,11 @@ def params_at(issue: Issue, address: int) -> Params:
         raise Fault(
             "misaligned", f"the tensor map at 0x{address:x} is not at a multiple of {_MAP_ALIGNMENT} bytes", lanes
         )
+    segment = machine.memory.all_global.find(address)
+    if segment is not None and address + MAP_BYTES <= segment.stop:
+        issue.observe("read", "global", np.array([address]), MAP_BYTES, proxy="tensormap")
+        start = address - segment.start
+        return _decoded(segment.bytes[start : start + MAP_BYTES].tobytes())
     ((_, buffer, positions, space),) = machine.memory.pieces("", lanes, np.array([address]), _MAP_ALIGNMENT)
     if space != "global":
         raise Fault(
@@ -90,6 +97,9 @@ def load(issue: Issue, box: Box, destinations: list[tuple[int, int]]) -> None:
 
 def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
     segment = _memory_of(issue, box.params, writes=False)
+    if (chunks := _chunks(box, segment, position)) is not None:
+        _load_chunks(issue, box, position, barrier, segment, chunks)
+        return
     tile = _tile(box, segment)
     _check_end(issue, position, len(tile.smem))
     _observe_tensor(issue, "read", box, barrier)
@@ -101,6 +111,30 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
     else:
         place[written] = image[written]
     issue.machine.mbarriers.complete_tx(barrier, tile.tx_bytes, f"the load at {issue.name}", issue.instruction)
+
+
+def _chunks(box: Box, segment: Segment, position: int) -> np.ndarray | None:
+    """Which 16 bytes of a segment each 16 bytes at a place in shared memory are; None where boxes are not so simple."""
+    found = None if box.rows or box.offsets else whole(box.params)
+    if found is None or (origin := found.origin(box.coordinates)) is None:
+        return None
+    start = box.params.global_address + origin - segment.start
+    if start % _CHUNK.itemsize or start + found.reach_bytes > len(segment.bytes) // _CHUNK.itemsize * _CHUNK.itemsize:
+        return None
+    shift = position % _REPEAT_BYTES
+    if shift and _order(box.params.swizzle, shift, found.size_bytes) is not None:
+        return None
+    return found.chunks + start // _CHUNK.itemsize
+
+
+def _load_chunks(issue: Issue, box: Box, position: int, barrier: int, segment: Segment, chunks: np.ndarray) -> None:
+    shared, size = issue.machine.memory.shared, len(chunks) * _CHUNK.itemsize
+    _check_end(issue, position, size)
+    _observe_tensor(issue, "read", box, barrier)
+    issue.observe("write", "shared", np.array([position]), size, barrier)
+    first = position // _CHUNK.itemsize
+    shared.typed(_CHUNK)[first : first + len(chunks)] = segment.typed(_CHUNK)[chunks]
+    issue.machine.mbarriers.complete_tx(barrier, size, f"the load at {issue.name}")
 
 
 def _tile(box: Box, segment: Segment) -> Tile:
@@ -134,13 +168,16 @@ def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[...,
         size = _size_of(box)
         _check_end(issue, position, size)
         issue.observe("read", "shared", np.array([position]), size)
-        data = issue.machine.memory.shared.bytes[position : position + size].copy()
-        taken.append(_unshifted(box.params, position, data))
+        taken.append(issue.machine.memory.shared.bytes[position : position + size].copy())
 
     def change() -> None:
         segment = _memory_of(issue, box.params, writes=True)
         _observe_tensor(issue, kind, box)
-        write(box.params, segment.bytes, taken[0], box.coordinates, segment.start)
+        if kind == "write" and (chunks := _chunks(box, segment, position)) is not None:
+            segment.typed(_CHUNK)[chunks] = taken[0].view(_CHUNK)
+            return
+        smem = _unshifted(box.params, position, taken[0])
+        write(box.params, segment.bytes, smem, box.coordinates, segment.start)
 
     submit(issue, read, change, kind=BULK)
 
