@@ -18,6 +18,11 @@ EXTENSIONS = [
         depends=["cuda_tma/simulate/matrix/sums.h"],
         extra_compile_args=["-O3", "-ffp-contract=off", *FLAGS],
     ),
+    Extension(
+        "cuda_tma.simulate.sanitize._stamps",
+        ["cuda_tma/simulate/sanitize/_stamps.pyx"],
+        extra_compile_args=["-O3", *FLAGS],
+    ),
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),
 ]
 

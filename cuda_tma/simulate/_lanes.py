@@ -38,8 +38,11 @@ def stretches(lanes: Lanes) -> list[slice]:
     if isinstance(lanes, slice) and lanes.step in (1, None):
         return [lanes]
     here = as_array(lanes)
-    ends = np.flatnonzero(np.diff(here) != 1) + 1
-    firsts, lasts = here[np.r_[0, ends]].tolist(), here[np.r_[ends - 1, -1]].tolist()
+    first, last = int(here[0]), int(here[-1])
+    if last - first == len(here) - 1:
+        return [slice(first, last + 1, 1)]
+    ends = np.flatnonzero(np.diff(here) != 1)
+    firsts, lasts = [first, *here[ends + 1].tolist()], [*here[ends].tolist(), last]
     return [slice(first, last + 1, 1) for first, last in zip(firsts, lasts, strict=True)]
 
 

@@ -96,21 +96,26 @@ def load(issue: Issue, box: Box, destinations: list[tuple[int, int]]) -> None:
 
 
 def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
-    segment = _memory_of(issue, box.params, writes=False)
-    if (chunks := _chunks(box, segment, position)) is not None:
-        _load_chunks(issue, box, position, barrier, segment, chunks)
-        return
-    tile = _tile(box, segment)
-    _check_end(issue, position, len(tile.smem))
+    image, written, tx_bytes = _image(box, _memory_of(issue, box.params, writes=False), position)
+    _check_end(issue, position, len(image))
     _observe_tensor(issue, "read", box, barrier)
-    image, written = _shifted(box.params, position, tile)
     issue.observe("write", "shared", np.array([position]), len(image), barrier)
     place = issue.machine.memory.shared.bytes[position : position + len(image)]
-    if written.all():
+    if written is None:
         place[:] = image
     else:
         place[written] = image[written]
-    issue.machine.mbarriers.complete_tx(barrier, tile.tx_bytes, f"the load at {issue.name}", issue.instruction)
+    issue.machine.mbarriers.complete_tx(barrier, tx_bytes, f"the load at {issue.name}", issue.instruction)
+
+
+def _image(box: Box, segment: Segment, position: int) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """What a box is at a place in shared memory; which bytes of it are written, if not all; how many come."""
+    if (chunks := _chunks(box, segment, position)) is not None:
+        found = segment.typed(_CHUNK)[chunks].view(np.uint8)
+        return found, None, len(found)
+    tile = _tile(box, segment)
+    image, written = _shifted(box.params, position, tile)
+    return image, None if written.all() else written, tile.tx_bytes
 
 
 def _chunks(box: Box, segment: Segment, position: int) -> np.ndarray | None:
@@ -125,16 +130,6 @@ def _chunks(box: Box, segment: Segment, position: int) -> np.ndarray | None:
     if shift and _order(box.params.swizzle, shift, found.size_bytes) is not None:
         return None
     return found.chunks + start // _CHUNK.itemsize
-
-
-def _load_chunks(issue: Issue, box: Box, position: int, barrier: int, segment: Segment, chunks: np.ndarray) -> None:
-    shared, size = issue.machine.memory.shared, len(chunks) * _CHUNK.itemsize
-    _check_end(issue, position, size)
-    _observe_tensor(issue, "read", box, barrier)
-    issue.observe("write", "shared", np.array([position]), size, barrier)
-    first = position // _CHUNK.itemsize
-    shared.typed(_CHUNK)[first : first + len(chunks)] = segment.typed(_CHUNK)[chunks]
-    issue.machine.mbarriers.complete_tx(barrier, size, f"the load at {issue.name}")
 
 
 def _tile(box: Box, segment: Segment) -> Tile:

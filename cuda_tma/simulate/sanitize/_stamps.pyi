@@ -16,5 +16,40 @@ class Stamps:
         who: np.ndarray,
         strong: bool | int,
     ) -> int: ...
+    def operate(
+        self,
+        first: np.ndarray,
+        each: int,
+        clock: np.ndarray,
+        row: int,
+        other_row: int,
+        strong: bool | int,
+        place: int,
+        readers: int,
+        stamp: int,
+        note: int,
+    ) -> bool: ...
     def put(self, places: np.ndarray, first: np.ndarray, each: int, stamps: np.ndarray, note: int) -> None: ...
     def clear(self, places: int, first: np.ndarray, each: int) -> None: ...
+
+@disjoint_base
+class TimedStamps:
+    stamps: np.ndarray
+    whens: np.ndarray
+    sites: np.ndarray
+    def __init__(self, places: int, units: int) -> None: ...
+    def operate(
+        self,
+        first: np.ndarray,
+        each: int,
+        clock: np.ndarray,
+        visible: int,
+        fenced: bool,
+        strong: bool,
+        threads: int,
+        started: int,
+        place: int,
+        stamp: int,
+        when: int,
+        note: int,
+    ) -> bool: ...

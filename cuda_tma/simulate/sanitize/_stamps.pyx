@@ -7,8 +7,11 @@ import numpy as np
 
 cdef enum:
     COLUMN_BITS = 20  # of a stamp; above them is the epoch
+    SLOT_BITS = 16  # of what tells where and when; above them is the time
     NOBODY = 0
     WARP = 32
+    ORDERED = 0  # rows of a clock
+    FENCED = 1
 
 
 cdef class Stamps:
@@ -77,6 +80,72 @@ cdef class Stamps:
                 known = stamp
         return False
 
+    def operate(
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, ::1] clock, int row, int other_row,
+        bint strong, int place, int readers, int64_t stamp, int note
+    ):
+        """What an operation does to units, if it knows who touched them before; else nothing.
+
+        Parameters
+        ----------
+        first : numpy.ndarray of int64
+            Of each access the first unit, of `each`.
+        clock : numpy.ndarray of int32, [row, column]
+            What precedes it. An access before counts as known if it is in `row` and in `other_row`.
+        place : int
+            Where it is remembered. In the last place it is a write: what the places of `readers` hold is looked at,
+            too, and no longer counts.
+
+        Returns
+        -------
+        bool
+            Whether it knows them all, and reads nothing that nobody has written.
+        """
+        cdef int at, last = <int>self._values.shape[0] - 1
+        cdef Py_ssize_t i
+        cdef int looked = 1 << last | (readers if place == last else 0)
+        cdef bint known = True
+        with nogil:
+            for at in range(last + 1):
+                if looked >> at & 1:
+                    known = known and self._is_known(
+                        at, first, each, &clock[row, 0], &clock[other_row, 0], strong, at == last > place
+                    )
+            if known:
+                for i in range(first.shape[0]):
+                    self._fill(place, first[i], first[i] + each, stamp, note)
+                    for at in range(last if place == last else 0):
+                        if readers >> at & 1:
+                            fill(&self._values[at, 0], first[i], first[i] + each, NOBODY)
+        return known
+
+    cdef bint _is_known(
+        self, int place, const int64_t[::1] first, Py_ssize_t each,
+        const int32_t* row, const int32_t* other, bint strong, bint reads
+    ) noexcept nogil:
+        cdef const int64_t* stamps = &self._values[place, 0]
+        cdef Py_ssize_t i, unit
+        cdef int64_t stamp, epoch, column, known = NOBODY
+        for i in range(first.shape[0]):
+            for unit in range(first[i], first[i] + each):
+                stamp = stamps[unit]
+                if stamp == NOBODY and reads:
+                    return False
+                if stamp == known or stamp == NOBODY or (strong and self._notes[place, unit] & 1):
+                    continue
+                column, epoch = stamp & ((1 << COLUMN_BITS) - 1), stamp >> COLUMN_BITS
+                if row[column] < epoch or other[column] < epoch:
+                    return False
+                known = stamp
+        return True
+
+    cdef void _fill(self, int place, Py_ssize_t start, Py_ssize_t stop, int64_t stamp, int note) noexcept nogil:
+        cdef Py_ssize_t unit
+        cdef int32_t* notes = &self._notes[place, 0]
+        fill(&self._values[place, 0], start, stop, stamp)
+        for unit in range(start, stop):
+            notes[unit] = note
+
     def put(
         self, const int64_t[::1] places, const int64_t[::1] first, Py_ssize_t each, const int64_t[::1] stamps, int note
     ):
@@ -101,3 +170,101 @@ cdef class Stamps:
                     for i in range(first.shape[0]):
                         for unit in range(first[i], first[i] + each):
                             self._values[place, unit] = NOBODY
+
+
+cdef class TimedStamps:
+    """As `Stamps`, where who touched a unit may be gone: with each stamp is the place of a cluster, and the time.
+
+    Attributes
+    ----------
+    stamps, whens, sites : numpy.ndarray, [place, unit]
+        In `whens` the time and the place of the cluster; in `sites` twice the site, and whether the access was strong.
+    """
+
+    cdef readonly object stamps
+    cdef readonly object whens
+    cdef readonly object sites
+    cdef int64_t[:, ::1] _stamps
+    cdef int64_t[:, ::1] _whens
+    cdef int32_t[:, ::1] _sites
+
+    def __init__(self, Py_ssize_t places, Py_ssize_t units):
+        self.stamps = np.zeros((places, units), np.int64)
+        self.whens = np.zeros((places, units), np.int64)
+        self.sites = np.zeros((places, units), np.int32)
+        self._stamps, self._whens, self._sites = self.stamps, self.whens, self.sites
+
+    def operate(
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, ::1] clock, int visible, bint fenced,
+        bint strong, Py_ssize_t threads, int64_t started, int place, int64_t stamp, int64_t when, int note
+    ):
+        """As `Stamps.operate`, by the cluster of `when`; in the last place it is a write.
+
+        Parameters
+        ----------
+        visible : int
+            The row of `clock` for writes before; of reads it is the first.
+        fenced : bool
+            Whether a fence must be between, too.
+        threads : int
+            Columns of threads, before those of clusters' times.
+        started : int
+            When the cluster of `when` began.
+        """
+        cdef int at, last = <int>self._stamps.shape[0] - 1
+        cdef Py_ssize_t i
+        cdef bint known = True
+        with nogil:
+            for at in range(last if place < last else 0, last + 1):
+                known = known and self._is_known(
+                    at, first, each, &clock[visible if at == last else ORDERED, 0], &clock[FENCED, 0], fenced, strong,
+                    threads, when & ((1 << SLOT_BITS) - 1), started
+                )
+            if known:
+                for i in range(first.shape[0]):
+                    self._fill(place, first[i], first[i] + each, stamp, when, note)
+                    for at in range(last if place == last else 0):
+                        fill(&self._stamps[at, 0], first[i], first[i] + each, NOBODY)
+        return known
+
+    cdef bint _is_known(
+        self, int place, const int64_t[::1] first, Py_ssize_t each, const int32_t* row, const int32_t* behind_fence,
+        bint fenced, bint strong, Py_ssize_t threads, int64_t slot, int64_t started
+    ) noexcept nogil:
+        cdef Py_ssize_t i, unit
+        cdef int64_t stamp, when, epoch, column, whose, time, stamp_before = NOBODY, when_before = 0
+        cdef bint here, known
+        for i in range(first.shape[0]):
+            for unit in range(first[i], first[i] + each):
+                stamp, when = self._stamps[place, unit], self._whens[place, unit]
+                if stamp == NOBODY or (stamp == stamp_before and when == when_before):
+                    continue
+                if strong and self._sites[place, unit] & 1:
+                    continue
+                column, epoch = stamp & ((1 << COLUMN_BITS) - 1), stamp >> COLUMN_BITS
+                whose, time = when & ((1 << SLOT_BITS) - 1), when >> SLOT_BITS
+                here = whose == slot and time >= started
+                known = (here and row[column] >= epoch) or row[threads + whose] >= time
+                if fenced and known:
+                    here = here and column >= threads
+                    known = (here and behind_fence[column] >= epoch) or behind_fence[threads + whose] >= time
+                if not known:
+                    return False
+                stamp_before, when_before = stamp, when
+        return True
+
+    cdef void _fill(
+        self, int place, Py_ssize_t start, Py_ssize_t stop, int64_t stamp, int64_t when, int note
+    ) noexcept nogil:
+        cdef Py_ssize_t unit
+        cdef int32_t* sites = &self._sites[place, 0]
+        fill(&self._stamps[place, 0], start, stop, stamp)
+        fill(&self._whens[place, 0], start, stop, when)
+        for unit in range(start, stop):
+            sites[unit] = note
+
+
+cdef inline void fill(int64_t* values, Py_ssize_t start, Py_ssize_t stop, int64_t value) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(start, stop):
+        values[i] = value

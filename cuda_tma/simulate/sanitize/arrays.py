@@ -111,12 +111,15 @@ class InArrays:
         area = self._shadow.area(int(access.positions[0]))
         if area is None:
             return
-        slot, known = self._clocks.slot_of(mark.lane), [*map(Known.of, self._clocks.fitting(mark.clock))]
-        units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
+        slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)
+        site, fenced = self._ledger.site(access.instruction), access.proxy == "async"
         reduces = access.kind == "atomic"  # element by element: such do not race with each other
-        past = self._shadow.past(area, units, known, 0, slot, access.kind, access.proxy == "async", reduces)
+        first = self._shadow.first_units(area, access.positions, access.size_bytes)
+        if self._shadow.operate(area, first, clock, slot, column, epoch, site, access.kind, fenced, reduces):
+            return
+        units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
+        past = self._shadow.past(area, units, [*map(Known.of, clock)], 0, slot, access.kind, fenced, reduces)
         if past is not None:
             verb = "write" if reduces else access.kind
             self._words.global_race(past, mark.lane, mark, verb, access.instruction, self._strict)
-        site = self._ledger.site(access.instruction)
         self._shadow.remember(area, units, column, epoch, site, access.kind, slot, reduces)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._lanes import WARP, Lanes, as_array, count
 from .._observe import Event
+from .._warp_sync import WHOLE
 from .clocks import CTA, Clocks, scope_of
 
 __all__ = ["Barriers", "Phases"]
@@ -88,7 +89,10 @@ class Barriers:
         if masks is None:
             self._clocks.meet(event.lanes, WARP)
             return
-        here = as_array(event.lanes)
+        here, masks = as_array(event.lanes), np.broadcast_to(masks, (count(event.lanes),))
+        if (whole := masks == WHOLE).any():
+            self._clocks.meet(event.lanes if whole.all() else here[whole], WARP)
+        here, masks = here[~whole], masks[~whole]
         groups = here // WARP << WARP | masks.astype(np.int64)
         for group in np.unique(groups):
             self._clocks.meet(here[groups == group], WARP)

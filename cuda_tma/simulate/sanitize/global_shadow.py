@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._global_memory import GlobalMemory, Segment
+from ._stamps import TimedStamps
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
 
@@ -58,11 +59,9 @@ class Area:
     """Of one array."""
 
     def __init__(self, segment: Segment, unit_bytes: int):
-        units = -(-len(segment.bytes) // unit_bytes) + 1
         self.start, self.segment = segment.start, segment
-        self.stamps = np.zeros((_READERS + 1, units), np.int64)
-        self.whens = np.zeros((_READERS + 1, units), np.int64)
-        self.sites = np.zeros((_READERS + 1, units), np.int32)
+        self.timed = TimedStamps(_READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
+        self.stamps, self.whens, self.sites = self.timed.stamps, self.timed.whens, self.timed.sites
 
 
 class GlobalShadow:
@@ -84,8 +83,26 @@ class GlobalShadow:
 
     def units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
         """The whole units of each access: [access, unit]."""
-        first = -(-(addresses - area.start) // self._unit)
-        return first[:, None] + np.arange(max(1, size_bytes // self._unit))
+        first, each = self.first_units(area, addresses, size_bytes)
+        return first[:, None] + np.arange(each)
+
+    def first_units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> tuple[np.ndarray, int]:
+        """Of each access the first whole unit, and how many."""
+        return -(-(addresses - area.start) // self._unit), max(1, size_bytes // self._unit)
+
+    def operate(
+        self, area: Area, units: tuple[np.ndarray, int], clock: np.ndarray, slot: int, column: int, epoch: int,
+        site: int, kind: str, fenced: bool, strong: bool,
+    ) -> bool:  # fmt: skip
+        """`past` and `remember` of an operation, if it knows of all that is before it; else False, and nothing is
+        remembered."""
+        place = _READERS if kind != "read" else site % _READERS
+        clocks, stamp = self._clocks, epoch << _COLUMN_BITS | column
+        when, started = clocks.now << _SLOT_BITS | slot, int(clocks.started[slot])
+        note = site << 1 | strong
+        return area.timed.operate(
+            *units, clock, clocks.visible, fenced, strong, clocks.threads, started, place, stamp, when, note
+        )
 
     def past(
         self,

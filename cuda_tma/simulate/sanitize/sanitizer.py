@@ -230,9 +230,10 @@ class Sanitizer:
         return mark
 
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
-        key = ("cluster", id(instruction))
-        if not self._ledger.known(*key) and (found := unclustered(self._machine, lane, instruction)):
-            self._ledger.add(key, found)
+        if not self._machine.explicit_cluster:
+            key = ("cluster", id(instruction))
+            if not self._ledger.known(*key) and (found := unclustered(self._machine, lane, instruction)):
+                self._ledger.add(key, found)
         if instruction.opcode[0] == "wgmma":
             first = lane // WARPGROUP * WARPGROUP
             if first not in self._fenced_products:

@@ -14,11 +14,11 @@ import numpy as np
 from ._stamps import Stamps
 from .clocks import Known
 
-__all__ = ["READERS", "STRONG", "WEAK", "Conflict", "Shadow", "Units", "stamps_of"]
+__all__ = ["COLUMN_BITS", "READERS", "STRONG", "WEAK", "Conflict", "Shadow", "Units", "stamps_of"]
 
 READERS = 8
 WEAK, STRONG = 0, 1  # atomics, and other strong accesses, do not race with each other
-_COLUMN_BITS = 20
+COLUMN_BITS = 20
 _BESIDE = 64  # units
 _WRITE = np.array([READERS])  # the place of the last write, behind the readers
 
@@ -44,7 +44,7 @@ class Units(NamedTuple):
 
 def stamps_of(columns: Any, epochs: Any) -> Any:
     """Who, and when, in one number; 0 is nobody."""
-    return np.asarray(epochs, np.int64) << _COLUMN_BITS | columns
+    return np.asarray(epochs, np.int64) << COLUMN_BITS | columns
 
 
 class Conflict(NamedTuple):
@@ -103,6 +103,25 @@ class Shadow:
         units = self.range(position, size_bytes)
         self._stamps.values[:, units.first[0] : units.first[0] + units.each] = 0
 
+    def operate(
+        self, units: Units, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
+    ) -> bool:
+        """Remember an operation, if it knows of all that is before it, and reads what has been written; else False.
+
+        Parameters
+        ----------
+        clock : numpy.ndarray of int32, [row, column]
+            What precedes the operation: what does so in both of two `rows`.
+        place : int
+            Of its reads; `READERS` if it writes.
+        stamp : int
+            Its column and epoch, see `stamps_of`.
+        """
+        known = self._stamps.operate(*units, clock, *rows, strong, place, self._readers, stamp, site << 1 | strong)
+        if known and place < READERS:
+            self._readers |= 1 << place
+        return known
+
     def after_write(self, units: Units, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
         """The last writes, where they are not before an access.
 
@@ -123,7 +142,7 @@ class Shadow:
     def _conflict(self, place: int, units: Units, known: Known, who: np.ndarray, strong: int) -> Conflict:
         at = units.all.ravel()
         stamps, notes = self._stamps.values[place, at], self._stamps.notes[place, at]
-        columns, epochs = stamps & (1 << _COLUMN_BITS) - 1, stamps >> _COLUMN_BITS
+        columns, epochs = stamps & (1 << COLUMN_BITS) - 1, stamps >> COLUMN_BITS
         late = known.at(np.repeat(who, units.each) if len(who) > 1 else who, columns) < epochs
         if strong:
             late &= notes & 1 == WEAK
@@ -156,7 +175,7 @@ class Shadow:
         some = np.flatnonzero(last != np.repeat(stamps, units.each))
         if not len(some):
             return None
-        columns, epochs = last[some] & (1 << _COLUMN_BITS) - 1, last[some] >> _COLUMN_BITS
+        columns, epochs = last[some] & (1 << COLUMN_BITS) - 1, last[some] >> COLUMN_BITS
         sites = self._stamps.notes[READERS, at[some]] >> 1
         return Conflict(at[some], some // units.each, columns, epochs, sites, "write")
 

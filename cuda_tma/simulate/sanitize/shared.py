@@ -13,7 +13,7 @@ from .clocks import FENCED, ORDERED, Clocks, Known
 from .ledger import Ledger
 from .operations import Mark
 from .remote import Remote
-from .shadow import READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
+from .shadow import COLUMN_BITS, READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
 from .values import Values, leaves_as_it_is, same_as
 from .words import Words
 
@@ -140,7 +140,12 @@ class InShared:
         else:
             units = shadow.units(access.positions, access.size_bytes)
         site, strong = self._ledger.site(access.instruction), self.strength(access.instruction)
-        proxy = FENCED if access.proxy == "async" else ORDERED
+        proxy, place = FENCED if access.proxy == "async" else ORDERED, READERS
+        if access.kind == _READ:
+            place = (column if access.proxy == "async" else mark.lane // WARP) % READERS
+        rows, stamp = (proxy, clocks.visible), epoch << COLUMN_BITS | column
+        if shadow.operate(units, clock, rows, strong, place, stamp, site):
+            return
         known = Known.of(np.minimum(clock[proxy], clock[clocks.visible]))
         found = [shadow.after_write(units, known, _ONE, strong)]
         if access.kind != _READ:
@@ -152,8 +157,7 @@ class InShared:
             self._read_unwritten(np.full(len(unwritten), mark.lane), units, unwritten, access.instruction, True)
         stamps = stamps_of(column, [epoch])
         if access.kind == _READ:
-            place = column if access.proxy == "async" else mark.lane // WARP
-            shadow.read(units, np.array([place % READERS]), stamps, site, strong)
+            shadow.read(units, np.array([place]), stamps, site, strong)
         else:
             shadow.write(units, stamps, site, strong)
 
