@@ -20,6 +20,7 @@ from ._memory import Memory
 from ._observe import Observer, tell
 from ._program import Code, Program, Step
 from ._progress import Progress
+from ._register_pool import RegisterPool
 from ._registers import RegisterFile
 from ._repetition import Repetition
 from ._scheduler import Scheduler
@@ -93,7 +94,7 @@ class Machine:
         self.engine = Engine(settings.order, self.random)
         self.warp_sync, self.cta_barriers = WarpSync(self), CtaBarriers(self)
         self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
-        self.dependents = Dependents(self)
+        self.dependents, self.register_pool = Dependents(self), RegisterPool(self)
         self.alive = np.zeros(geometry.lanes, bool)
         self.grid_workspace = 0  # its address, of a cooperative launch
         self.output: list[str] = []
@@ -211,7 +212,7 @@ class Machine:
 
     def waiting(self) -> Iterator[Waiting]:
         """Everyone who waits, and for what."""
-        for waits in (self.mbarriers, self.cta_barriers, self.cluster_barriers, self.warp_sync):
+        for waits in (self.mbarriers, self.cta_barriers, self.cluster_barriers, self.warp_sync, self.register_pool):
             yield from waits.waiting()
 
     # ---- clusters come and go ----
@@ -248,6 +249,7 @@ class Machine:
         self.dependents.started(ctas)
         self.alive[lanes] = True
         self.cluster_barriers.lanes_in(lanes)
+        self.register_pool.started(lanes)
         tell(self, "start", lanes)
         self.scheduler.add(self._entry, 0, lanes)
 
@@ -259,5 +261,5 @@ class Machine:
         for slot in np.unique(self.geometry.cta_of_lane[lanes] // self.geometry.cluster_ctas):
             if not self.alive[self.geometry.lanes_of_slot(int(slot))].any():
                 self.geometry.cluster_of_slot[slot] = -1
-        for waits in (self.cta_barriers, self.cluster_barriers, self.warp_sync):
+        for waits in (self.cta_barriers, self.cluster_barriers, self.warp_sync, self.register_pool):
             waits.exited(lanes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from .._binder import U32, Binder
@@ -9,7 +11,7 @@ from .._faults import Fault
 from .._group import Group
 from .._lanes import Lanes, as_array
 from .._program import YIELD, Outcome, Step
-from ..ptx import Label, Symbol
+from ..ptx import Immediate, Label, Symbol
 from ._table import instruction
 
 SECTION = "Control Flow Instructions: {}"
@@ -92,10 +94,12 @@ def nanosleep(binder: Binder) -> Step:
     return step
 
 
-@instruction("setmaxnreg", section="Miscellaneous Instructions: setmaxnreg")
-def unneeded(binder: Binder) -> Step:
-    """Registers are enough for all."""
-    return lambda group, lanes: None
+@instruction("setmaxnreg", section="Miscellaneous Instructions: setmaxnreg", moves=True)
+def setmaxnreg(binder: Binder) -> Step:
+    """``setmaxnreg.action.sync.aligned.u32 count``: registers are enough for all here, and counted as a GPU does."""
+    by, pc, grows = binder.instruction, binder.pc, "inc" in binder.instruction.opcode
+    registers = int(cast(Immediate, by.operands[0]).value)
+    return lambda group, lanes: group.machine.register_pool.resize(group, lanes, pc, registers, grows, by)
 
 
 @instruction("griddepcontrol.launch_dependents", section="Miscellaneous Instructions: griddepcontrol", moves=True)

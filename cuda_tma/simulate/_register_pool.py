@@ -1,0 +1,177 @@
+"""``setmaxnreg``: the registers that each warp has, and those that its CTA has left.
+
+A CTA keeps what its warps were given at the launch; who wants more waits until others have given up as much. Source:
+PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg". How many there are at the launch, ptxas says: with
+``__launch_bounds__(384, 1)`` 168 for each thread, 65536 / 384 down to a multiple of 8. Observed by others: 224, 224 and
+80 with such bounds, 528 of 504, is a deadlock (NVIDIA developer forums, "About setmaxnreg"). That warps which have
+ended leave theirs to others is not documented; who relies on it is not accused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..hang import BarrierWait
+from ._faults import Fault
+from ._group import Group
+from ._lanes import WARP, WARPGROUP, Lanes, as_array
+from ._program import YIELD, Outcome
+from ._waiting import Parked, Waiting
+from ._warp_sync import WHOLE
+from .ptx import Instruction
+
+if TYPE_CHECKING:
+    from ._machine import Machine
+
+__all__ = ["RegisterPool", "at_launch"]
+
+_OF_MULTIPROCESSOR = 65536
+_LEAST, _MOST, _MULTIPLE = 24, 256, 8
+_SECTION = 'PTX ISA, "setmaxnreg"'
+_WARPS = WARPGROUP // WARP
+
+
+def at_launch(attributes: Mapping[str, tuple[int | str, ...]]) -> int | None:
+    """Registers of a thread when a kernel begins; None if nothing bounds them, as ptxas then ignores the instruction.
+
+    >>> at_launch({"maxntid": (384,), "minnctapersm": (1,)})
+    168
+    >>> at_launch({}) is None
+    True
+    """
+    if "maxnreg" in attributes:
+        return int(attributes["maxnreg"][0])
+    asked = attributes.get("reqntid") or attributes.get("maxntid")
+    if not asked:
+        return None
+    threads = int(np.prod([int(each) for each in asked]))
+    ctas = max(1, int(attributes.get("minnctapersm", (1,))[0]))
+    return min(_MOST, _OF_MULTIPROCESSOR // (threads * ctas) // _MULTIPLE * _MULTIPLE)
+
+
+class RegisterPool:
+    """Of all resident CTAs."""
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self._first = at_launch(machine.program.entry.function.attributes)
+        self._has = np.full(machine.geometry.lanes // WARP, self._first or 0)
+        self._executed: dict[int, list[Instruction]] = {}  # by warp
+        self._parked: list[tuple[Parked, int]] = []
+        self._warps_of_cta = machine.geometry.lanes_of_cta // WARP
+
+    def started(self, lanes: np.ndarray) -> None:
+        """Warps begin."""
+        warps = np.unique(lanes // WARP)
+        self._has[warps] = self._first or 0
+        for warp in warps.tolist() if self._executed else ():
+            self._executed.pop(warp, None)
+
+    def resize(self, group: Group, lanes: Lanes, pc: int, registers: int, grows: bool, by: Instruction) -> Outcome:
+        """``setmaxnreg.inc``, ``setmaxnreg.dec``, by whole warps: those that ask for more than there is wait."""
+        sync = self._machine.warp_sync
+        ready = sync.gathered(group, sync.take(group, lanes, pc), pc, WHOLE)
+        if ready is None:
+            return YIELD
+        here = as_array(ready)
+        self._check(here, registers, grows)
+        waits = self._late(here, registers) if grows and self._first is not None else np.zeros(len(here), bool)
+        goes = here[~waits]
+        for warp in np.unique(goes // WARP).tolist():
+            self._has[warp] = registers
+            self._executed.setdefault(warp, []).append(by)
+        if not grows:
+            self._look_again()
+        if ready is lanes and not waits.any():
+            return None
+        if len(goes):
+            group.machine.scheduler.add(group.context, pc + 1, goes)
+        if waits.any():
+            self._parked.append((Parked(group.context, pc, pc, here[waits]), registers))
+        return YIELD
+
+    def _check(self, lanes: np.ndarray, registers: int, grows: bool) -> None:
+        """Of the direction only where an earlier one has said how many a warp has: before, ptxas chooses that."""
+        if not _LEAST <= registers <= _MOST or registers % _MULTIPLE:
+            text = f"setmaxnreg of {registers} registers; it takes a multiple of {_MULTIPLE} from {_LEAST} to {_MOST}"
+            raise Fault("fault", f"{text} ({_SECTION})", lanes)
+        for warp in np.unique(lanes // WARP).tolist() if self._executed else ():
+            has = int(self._has[warp]) if warp in self._executed else registers
+            if has > registers if grows else has < registers:
+                raise Fault(
+                    "fault",
+                    f"setmaxnreg.{'inc' if grows else 'dec'} to {registers} registers, of a warp that has {has}: .dec "
+                    f"gives registers up, and .inc asks for more ({_SECTION})",
+                    lanes[lanes // WARP == warp],
+                )
+
+    def _late(self, lanes: np.ndarray, registers: int) -> np.ndarray:
+        """Whose warps find too few, one warp after the other."""
+        warps = lanes // WARP
+        late, given = [], dict.fromkeys((warps // self._warps_of_cta).tolist(), 0)
+        for warp in np.unique(warps).tolist():
+            more, cta = registers - int(self._has[warp]), warp // self._warps_of_cta
+            if more > self._free(cta) - given[cta]:
+                late.append(warp)
+            else:
+                given[cta] += more
+        return np.isin(warps, late)
+
+    def _free(self, cta: int) -> int:
+        """What a CTA has left for one thread of a warp: of its warps, those that run have theirs."""
+        warps = slice(cta * self._warps_of_cta, (cta + 1) * self._warps_of_cta)
+        alive = self._alive()[warps]
+        return (self._first or 0) * self._warps_of_cta - int(self._has[warps][alive].sum())
+
+    def _alive(self) -> np.ndarray:
+        """Of each warp, whether any of its threads has not ended."""
+        return self._machine.alive.reshape(-1, WARP).max(axis=1)
+
+    def _look_again(self) -> None:
+        parked, self._parked = self._parked, []
+        for each, _ in parked:
+            self._machine.scheduler.add(each.context, each.pc, each.lanes)
+
+    def exited(self, lanes: np.ndarray) -> None:
+        """Threads have ended: others may have their registers. The warps of a warpgroup have executed the same."""
+        self._look_again()
+        if not self._executed:
+            return
+        alive = self._alive()
+        ctas, numbers = np.divmod(np.unique(lanes // WARP), self._warps_of_cta)
+        for cta, first in {*zip(ctas.tolist(), (numbers // _WARPS * _WARPS).tolist(), strict=True)}:
+            last = min(first + _WARPS, self._warps_of_cta)
+            warps = range(cta * self._warps_of_cta + first, cta * self._warps_of_cta + last)
+            if not alive[warps.start : warps.stop].any():
+                self._compare(warps)
+
+    def _compare(self, warps: range) -> None:
+        done = {warp: [(each.opcode, each.operands) for each in self._executed.get(warp, ())] for warp in warps}
+        most = max(warps, key=lambda warp: len(done[warp]))
+        same = sum(each == done[most] for each in done.values())
+        if same == len(warps):
+            return
+        first = warps.start % self._warps_of_cta
+        raise Fault(
+            "barrier-divergence",
+            f"setmaxnreg is executed by {same} of the {len(warps)} warps of a warpgroup (warps {first} to "
+            f"{first + len(warps) - 1} of the CTA); all of them must execute the same ({_SECTION}). Remedy: branch by "
+            "whole warpgroups before it",
+            np.arange(most * WARP, (most + 1) * WARP),
+            self._executed[most][-1],
+        )
+
+    def waiting(self) -> Iterator[Waiting]:
+        """For a report."""
+        for parked, registers in self._parked:
+            free = self._free(int(parked.lanes[0]) // WARP // self._warps_of_cta) // _WARPS
+            missing = f"setmaxnreg.inc asks for {registers} a thread, and the CTA has {free} left for a warpgroup's"
+            total = (self._first or 0) * self._warps_of_cta // _WARPS
+            cause = (
+                f"the CTA was launched with {total} registers for one thread of each warpgroup, {self._first} each: "
+                f"what all of them ask for must not be more ({_SECTION})"
+            )
+            yield Waiting(parked, BarrierWait("registers", missing, cause, -1))

@@ -1,0 +1,98 @@
+"""setmaxnreg on the simulator: what a CTA's warps ask for and give up, and what of that a GPU would not survive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+from cuda_tma.simulate._register_pool import at_launch
+
+SOURCE = r"""
+#include <cuda_tma/warpgroup.cuh>
+using namespace cuda_tma;
+
+extern "C" __global__ void BOUNDS roles(int* out) {
+    if (threadIdx.x < 128) register_dealloc<FEW>();
+    else register_alloc<MANY>();  // INC
+    __syncthreads();
+    out[blockDim.x * blockIdx.x + threadIdx.x] = FEW;
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) by_warps(int* out) {
+    if (threadIdx.x < 128 && threadIdx.x >= FIRST) register_dealloc<24>();  // DEC
+    out[blockDim.x * blockIdx.x + threadIdx.x] = 1;
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) wrong_way(int* out) {
+    register_dealloc<64>();
+    register_alloc<40>();  // INC
+}
+"""
+PTX = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry bare() .maxntid 128, 1, 1 {
+    setmaxnreg.dec.sync.aligned.u32 REGISTERS;
+    ret;
+}
+"""
+
+
+def launched(name, block=384, **defines):
+    gpu, out = simulate.Device(), np.zeros(1024, np.int32)
+    constants = {"FEW": 24, "MANY": 240, "FIRST": 0, "BOUNDS": "__launch_bounds__(384, 1)", **defines}
+    kernel = gpu.compile(SOURCE, name, defines=constants)
+    return gpu.launch(simulate.Config(2, block), kernel, out, max_steps=10_000).findings
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "bounds"),
+    [(24, 240, "__launch_bounds__(384, 1)"), (40, 232, "__launch_bounds__(384, 1)"), (24, 256, "")],
+)
+def test_what_fits_goes_on(few, many, bounds):
+    """Without bounds ptxas ignores the instruction; so does this."""
+    assert launched("roles", FEW=few, MANY=many, BOUNDS=bounds) == ()
+
+
+def test_more_than_there_is_waits_for_ever():
+    """NVIDIA developer forums, "About setmaxnreg": 224, 224 and 80 of 504 hung."""
+    (finding,) = launched("roles", FEW=80, MANY=224)
+    line = next(number for number, text in enumerate(SOURCE.split("\n"), 1) if "// INC" in text)
+    assert (finding.kind, finding.source[-1].line) == ("deadlock", line)
+    assert "warps 10 to 11 wait" in finding.message and "asks for 224 a thread" in finding.message
+    assert "launched with 504 registers for one thread of each warpgroup, 168 each" in finding.message
+
+
+@pytest.mark.parametrize(("first", "of"), [(32, "3 of the 4 warps"), (96, "1 of the 4 warps")])
+def test_a_part_of_a_warpgroup(first, of):
+    (finding,) = launched("by_warps", 256, FIRST=first)
+    assert finding.kind == "barrier-divergence" and f"executed by {of} of a warpgroup" in finding.message
+    assert "// DEC" in SOURCE.split("\n")[finding.source[-1].line - 1]
+
+
+def test_whole_warpgroups_are_right():
+    assert launched("by_warps", 256) == launched("by_warps", 256, FIRST=128) == ()
+
+
+def test_inc_that_takes_away():
+    (finding,) = launched("wrong_way", 256)
+    assert finding.kind == "fault" and "setmaxnreg.inc to 40 registers, of a warp that has 64" in finding.message
+    assert "// INC" in SOURCE.split("\n")[finding.source[-1].line - 1]
+
+
+@pytest.mark.parametrize("registers", [16, 60, 264])
+def test_a_number_that_no_gpu_takes(registers):
+    gpu = simulate.Device()
+    kernel = gpu.load(PTX.replace("REGISTERS", str(registers)), "bare")
+    (finding,) = gpu.launch(simulate.Config(1, 128), kernel).findings
+    assert (finding.kind, finding.ptx_line) == ("fault", 6)
+    assert f"setmaxnreg of {registers} registers; it takes a multiple of 8 from 24 to 256" in finding.message
+
+
+def test_registers_at_launch():
+    assert [at_launch({"maxntid": (threads,)}) for threads in (128, 256, 384, 512, 1024)] == [256, 256, 168, 128, 64]
+    assert at_launch({"maxntid": (128,), "minnctapersm": (2,)}) == 256
+    assert at_launch({"reqntid": (32, 4, 3), "minnctapersm": (2,)}) == 80
+    assert at_launch({"maxntid": (384,), "maxnreg": (96,)}) == 96
