@@ -47,8 +47,12 @@ def test_the_version_is_said_once():
 
 
 def test_what_wheels_are_tested_with_is_there():
-    missing = [name for name in PROJECT["tool"]["cibuildwheel"]["test-sources"] if not (ROOT / name).exists()]
-    assert missing == []
+    """And the sources of the package are not: the wheel is what is tested."""
+    settings = PROJECT["tool"]["cibuildwheel"]
+    assert [name for name in settings["test-sources"] if not (ROOT / name).exists()] == []
+    assert "cuda_tma" not in settings["test-sources"]
+    command = settings["test-command"].split()
+    assert command[command.index("auto") + 1] in settings["test-sources"]
 
 
 @pytest.fixture
