@@ -8,14 +8,15 @@ are the outputs:
 How many tokens each expert got, stands in device memory alone: the router has just written it there, and the host does
 not wait for it. The kernel makes the schedule: each CTA counts where an expert's rows end and which tiles it has.
 
-There are three maps, made once, whatever the routing. Loads of tokens may reach into the rows of the next expert: what
-comes of them is dropped. Stores must not: the output's map has each row 64 times, so that they may end anywhere (Rows).
+There are three maps, made once, whatever the routing. Loads may reach into the next expert's rows: nothing comes of
+them. Stores must not: the output's map has each row 64 times, so that they may end anywhere (Rows).
 
-The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that the tokens, of which there may be
-1 or 2000, are the side of the tile that comes in four widths, and few tokens cost little. An expert with few tokens has
-to wait for its weights, one with many for the tensor cores: tiles of both kinds are under way at any time.
+The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that these, 1 or 2000, are the side of
+the tile that comes in eight widths. An expert with few tokens has to wait for its weights, one with many for the tensor
+cores: tiles of both kinds are under way at any time.
 """
 
+import itertools
 import random
 from collections import Counter
 from functools import partial
@@ -36,13 +37,15 @@ def routed(experts, tokens, is_skewed):
     return tuple(tuple(step[expert] for expert in range(experts)) for step in steps)
 
 
-MODELS = {"Mixtral 8x7B": (8, 14336, 4096), "Qwen3 235B": (128, 3072, 4096), "DeepSeek-V3, an eighth": (32, 4096, 7168)}
+MODELS = {  # experts, N, K, and how many tokens they have together
+    "Mixtral 8x7B": (8, 14336, 4096, 8192, 2, 32, 512),
+    "Qwen3 235B": (128, 3072, 4096, 32768, 8, 128, 2048),
+    "DeepSeek-V3, an eighth": (32, 4096, 7168, 16384, 64),
+}
 SMALL = (("edges", (CHECKED, CHECKED[::-1], (0, 0, 1147, *6 * (0,))), 512, 200),)  # name, steps, N, K
 LARGE = tuple(
     (f"{name}, {kind}", routed(experts, tokens, kind == "skewed"), rows, depth)
-    for (name, (experts, rows, depth)), all_tokens in zip(
-        MODELS.items(), ((8192, 2, 32, 512), (32768, 8, 128, 2048), (16384, 64)), strict=True
-    )
+    for name, (experts, rows, depth, *all_tokens) in MODELS.items()
     for tokens in all_tokens
     for kind in (("uniform", "skewed") if tokens > 2048 else ("decoding",))
 )
@@ -56,8 +59,7 @@ using namespace cuda_tma;
 
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
 constexpr int SIDE = 64;       // of the squares that loads and stores move: 8 KB
-template <int Boxes>
-using Boxed = Tile<TYPE, Box<SIDE * Boxes, SIDE>, SWIZZLE_128B>;   // several, one behind the other
+template <int Boxes> using Boxed = Tile<TYPE, Box<SIDE * Boxes, SIDE>, SWIZZLE_128B>;   // one behind the other
 using Square = Boxed<1>;
 using Repeated = Tile<TYPE, Box<1, SIDE, SIDE>, SWIZZLE_128B>;     // the same bytes
 static_assert(Square::boxes() == 1, "or else several are no Boxed");
@@ -68,6 +70,7 @@ constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile,
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 rows of the weights each
 constexpr int ROWS = SIDE * CONSUMERS * CTAS;   // of the weights, in a tile
 constexpr int BOXES = 4;       // of 64 tokens, at most, in a tile
+constexpr int GRAIN = 32;      // tokens: a tile is as wide as its next multiple
 constexpr int STAGES = 4;      // of the ring, 6 boxes each
 constexpr int EXPERTS = 256;   // at most: a power of two
 constexpr int BALANCE = 100;   // tokens: from about there on multiplying takes longer than reading the weights
@@ -118,9 +121,9 @@ struct Routing {
         for (int step = EXPERTS / 2; step > 0; step /= 2)
             if (at + step < experts && first_tile[at + step] <= tile) at += step;
         const int expert = order[at], first = expert > 0 ? end[expert - 1] : 0, tokens = end[expert] - first;
-        const int boxes = parts_of(tokens, SIDE), across = parts_of(boxes, BOXES);
+        const int grains = parts_of(tokens, GRAIN), across = parts_of(tokens, SIDE * BOXES);
         const int row = (tile - first_tile[at]) / across, part = (tile - first_tile[at]) % across;
-        const auto cut = [&](int part) { return min(tokens, SIDE * (boxes * part / across)); };   // all about the same
+        const auto cut = [&](int part) { return min(tokens, GRAIN * (grains * part / across)); };   // about the same
         return {expert, row * ROWS, first + cut(part), cut(part + 1) - cut(part)};
     }
 };
@@ -177,23 +180,27 @@ __device__ void produce(Shared& shared, const Map& tokens, const Map& weights, u
 using Output = Epilogue<Square, BOXES, Turn::transposed, 2, Rows>;
 
 // The number of sums is part of the instruction, so there is a function for each width of a tile.
-template <int Boxes>
-__device__ void multiply(Shared& shared, const Task& tile, Rows to, int steps, Stage<STAGES>& at, Output& out) {
-    if constexpr (Boxes > 1)
-        if (tile.tokens <= SIDE * (Boxes - 1)) return multiply<Boxes - 1>(shared, tile, to, steps, at, out);
+template <int Tokens>
+__device__ __forceinline__ void multiply(Shared& shared, Task tile, Rows to, int steps, Stage<STAGES>& at,
+                                         Output& out) {
+    if constexpr (Tokens > GRAIN)
+        if (tile.tokens <= Tokens - GRAIN) return multiply<Tokens - GRAIN>(shared, tile, to, steps, at, out);
+    constexpr int boxes = parts_of(Tokens, SIDE);
     const int group = threadIdx.x / 128;
-    float sums[32 * Boxes] = {};
+    float sums[SIDE / 2 * boxes] = {};   // whole boxes leave; beyond the tokens nobody looks
+    auto& of_tokens = reinterpret_cast<float(&)[Tokens / 2]>(sums);
     const auto multiply_stage = [&](int stage, int step) {
 #pragma unroll
-        for (int part = 0; part < depth(Boxes); ++part) {
-            const Square* from = shared.boxes[stage] + part * (CONSUMERS + Boxes);
-            const auto& tokens = reinterpret_cast<const Boxed<Boxes>&>(from[CONSUMERS]);
+        for (int part = 0; part < depth(boxes); ++part) {
+            const Square* from = shared.boxes[stage] + part * (CONSUMERS + boxes);
+            const auto& tokens = reinterpret_cast<const Boxed<boxes>&>(from[CONSUMERS]);
 #pragma unroll
             for (int k = 0; k < SIDE; k += 16)
-                wgmma(sums, k_major(from[group], 0, k), k_major(tokens, 0, k));
+                wgmma(of_tokens, k_major(from[group], 0, k), k_major(tokens, 0, k));
         }
     };
-    accumulate<CTAS>(sums, shared.ring, at, parts_of(steps, depth(Boxes)), multiply_stage, [&] { out.store_next(); });
+    const int stages = parts_of(steps, depth(boxes));
+    accumulate<CTAS>(of_tokens, shared.ring, at, stages, multiply_stage, [&] { out.store_next(); });
     const int row = tile.first_row + SIDE * (CONSUMERS * int(cluster_cta_rank()) + group);
     out.take(sums, to, Coordinates{row, tile.first_token});
 }
@@ -203,14 +210,14 @@ __device__ void consume(Shared& shared, const OutputMap& output, int steps) {
     Stage<STAGES> at;
     Stage<2> turn;
     for (Task tile = shared.tiles.next(turn); tile.tokens > 0; tile = shared.tiles.next(turn))
-        multiply<BOXES>(shared, tile, Rows{&output, tile.first_token + tile.tokens}, steps, at, out);
+        multiply<SIDE * BOXES>(shared, tile, Rows{&output, tile.first_token + tile.tokens}, steps, at, out);
     out.finish();
 }
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 grouped_gemm(const __grid_constant__ Map tokens, const __grid_constant__ Map weights,
-             const __grid_constant__ OutputMap output, const int* counts, unsigned* drawn, int experts,
-             int rows, int steps) {
+             const __grid_constant__ OutputMap out, const int* counts, unsigned* drawn, int experts, int rows,
+             int steps) {
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) {
         shared.ring.init(CTAS * CONSUMERS);
@@ -219,7 +226,7 @@ grouped_gemm(const __grid_constant__ Map tokens, const __grid_constant__ Map wei
     shared.routing.make(counts, experts, rows);
     __syncthreads();
     in_roles<CONSUMERS, 40, 232>([&] { produce(shared, tokens, weights, drawn, rows, steps); },
-                                 [&] { consume(shared, output, steps); });
+                                 [&] { consume(shared, out, steps); });
 }
 """
 CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)"}
@@ -245,18 +252,14 @@ RIVALS = {"torch._grouped_mm": grouped_mm}
 
 
 class Turns:
-    """Runs that take turns: each time another routing. What the last one returned is `left`."""
+    """Runs that take turns, each with a routing: `sizes` and `left` are the last one's, and what it returned."""
 
-    def __init__(self, runs):
-        self.runs, self.count, self.left = runs, 0, None
+    def __init__(self, runs, steps):
+        self.runs, self.sizes, self.left = itertools.cycle(zip(runs, steps, strict=True)), steps[0], None
 
     def __call__(self):
-        self.left = self.runs[self.count % len(self.runs)]()
-        self.count += 1
-
-    def of_last(self, values):
-        """What belongs to the run that was the last."""
-        return values[(self.count - 1) % len(self.runs)]
+        run, self.sizes = next(self.runs)
+        self.left = run()
 
 
 def check(left, tokens, weights, sizes, units=1):
@@ -267,10 +270,7 @@ def check(left, tokens, weights, sizes, units=1):
 
 
 def cases(problems):
-    """As `_example` says; what comes after `yield` checks what the last runs left.
-
-    Each run has another routing, on the device: ours is given the tokens of each expert, torch's where their rows end.
-    """
+    """As `_example` says; each run has another routing: ours is given the experts' counts, torch's where rows end."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)
@@ -282,17 +282,17 @@ def cases(problems):
         tokens = torch.randn(count, depth, device="cuda", dtype=dtype)
         memory = tokens.new_full((side + count, rows), torch.nan)
         counts, drawn = (torch.tensor(values, device="cuda", dtype=torch.int32) for values in (steps, [0]))
-        run = Turns([prepare(device, kernel, tokens, weights, memory, some, drawn) for some in counts])
+        run = Turns([prepare(device, kernel, tokens, weights, memory, some, drawn) for some in counts], steps)
         ends = counts.cumsum(1, dtype=torch.int32)
         makers = RIVALS if tokens.is_cuda else {}
-        rivals = {rival: Turns([make(tokens, weights, some) for some in ends]) for rival, make in makers.items()}
+        rivals = {rival: Turns([make(tokens, weights, some) for some in ends], steps) for rival, make in makers.items()}
         case = f"{name}: {experts} experts of {rows} x {depth}, {min(steps[0])} to {max(steps[0])} of {count} tokens"
         moved_bytes = 2 * (sum(size > 0 for size in steps[0]) * rows * depth + count * (depth + rows))
         yield f"{case}, {short_name(dtype)}", run, rivals, 2 * count * rows * depth, moved_bytes
-        check(memory[side:], tokens, weights, run.of_last(steps))
+        check(memory[side:], tokens, weights, run.sizes)
         assert memory[:side].isnan().all() and drawn.item() == 0
         for rival in rivals.values():
-            check(rival.left, tokens, weights, rival.of_last(steps), units=4)
+            check(rival.left, tokens, weights, rival.sizes, units=4)
 
 
 if __name__ == "__main__":
