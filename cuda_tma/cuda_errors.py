@@ -136,6 +136,10 @@ _STICKY = (
 )
 
 
+def _of_the_call(number: int, name: str, runtime_name: str, text: str, meaning: str) -> CudaError:
+    return CudaError(number, name, runtime_name, text, meaning=f"{meaning}. No kernel ended in it; the context is well")
+
+
 def _sticky(number: int, name: str, runtime_name: str, text: str, source: str = OBSERVED) -> CudaError:
     return CudaError(number, name, runtime_name, text, True, _STICKY, _CAUSES.get(number, ()), source)
 
@@ -172,7 +176,64 @@ _ROWS = (
         "the launch timed out and was terminated",
         DOCUMENTED,
     ),
+    _of_the_call(
+        703,
+        "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING",
+        "cudaErrorLaunchIncompatibleTexturing",
+        "launch uses incompatible texturing mode",
+        "this launch binds textures in a way that its kernel does not take",
+    ),
+    _of_the_call(
+        704,
+        "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
+        "cudaErrorPeerAccessAlreadyEnabled",
+        "peer access is already enabled",
+        "this context may read that device's memory already: the call was not needed",
+    ),
+    _of_the_call(
+        705,
+        "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED",
+        "cudaErrorPeerAccessNotEnabled",
+        "peer access has not been enabled",
+        "peer access was to be disabled, and was never enabled",
+    ),
+    _of_the_call(
+        708,
+        "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE",
+        "cudaErrorSetOnActiveProcess",
+        "cannot set while device is active in this process",
+        "the device's context was there already: set its flags before the first call that needs it",
+    ),
+    CudaError(
+        709,
+        "CUDA_ERROR_CONTEXT_IS_DESTROYED",
+        "cudaErrorContextIsDestroyed",
+        "context is destroyed",
+        meaning="the context that is current in this thread was destroyed, or its device was reset: what lay in it is "
+        "gone, tensors and tensor maps' addresses too",
+    ),
     _sticky(710, "CUDA_ERROR_ASSERT", "cudaErrorAssert", "device-side assert triggered"),
+    _of_the_call(
+        711,
+        "CUDA_ERROR_TOO_MANY_PEERS",
+        "cudaErrorTooManyPeers",
+        "peer mapping resources exhausted",
+        "more devices were to be peers than this one can have",
+    ),
+    _of_the_call(
+        712,
+        "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+        "cudaErrorHostMemoryAlreadyRegistered",
+        "part or all of the requested memory range is already mapped",
+        "this memory of the host is pinned already, or part of it",
+    ),
+    _of_the_call(
+        713,
+        "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+        "cudaErrorHostMemoryNotRegistered",
+        "pointer does not correspond to a registered memory region",
+        "this memory of the host was not pinned by cuMemHostRegister",
+    ),
     _sticky(714, "CUDA_ERROR_HARDWARE_STACK_ERROR", "cudaErrorHardwareStackError", "hardware stack error", DOCUMENTED),
     _sticky(
         715, "CUDA_ERROR_ILLEGAL_INSTRUCTION", "cudaErrorIllegalInstruction", "an illegal instruction was encountered"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urldefrag
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 __all__ = ["main"]
 
@@ -119,9 +119,14 @@ def _listen(page: Page, address: str) -> list[str]:
     heard: list[str] = []
     page.on("console", lambda message: heard.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("requestfailed", lambda request: heard.append(f"could not load {request.url}"))
+    page.on("requestfailed", lambda request: None if _is_given_up(request) else heard.append(f"no {request.url}"))
     page.on("request", lambda asked: None if _is_local(asked.url, address) else heard.append(f"asks for {asked.url}"))
     return heard
+
+
+def _is_given_up(request: Request) -> bool:
+    """Whether the browser itself stopped it, as it went to the next page."""
+    return request.failure == "net::ERR_ABORTED"
 
 
 def _is_local(url: str, address: str) -> bool:

@@ -45,14 +45,13 @@ def _recorded(error: CudaError) -> str:
 
 _HEAD = """# CUDA error {error.number}: {error.text}
 
-| | |
-|---|---|
-| driver API | `{error.name}` |
-| runtime API | `{error.runtime_name}` |
-| `cuGetErrorString` | {error.text} |
-| source | {error.source} |
+- driver API: `{error.name}`
+- runtime API: `{error.runtime_name}`
+- `cuGetErrorString` says: {error.text}
 
 {meaning}.
+
+({error.source}.)
 """
 _KERNEL = """## Find the kernel
 

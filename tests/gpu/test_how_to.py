@@ -1,4 +1,4 @@
-"""The blocks of docs/how-to/ that need a GPU, in order with the others, each page in a process of its own."""
+"""The blocks of the site's pages that need a GPU, in order with the others, each page in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [page for page in sorted((ROOT / "docs" / "how-to").glob("*.md")) if "```python gpu" in page.read_text()]
-LIBRARIES = ("cupy", "torch", "triton")
+PAGES = [page for page in sorted((ROOT / "docs").glob("*/*.md")) if "```python gpu" in page.read_text()]
+LIBRARIES = ("cupy", "ml_dtypes", "torch", "triton")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
