@@ -38,7 +38,7 @@ def sizes(name: str) -> Iterator[tuple]:
             yield draw.randint(1, 2), 64, draw.randint(5, 12), draw.randint(5, 12), window
         else:
             tokens = tuple(draw.randint(1, 90) for _ in range(draw.randint(1, 4)))
-            yield tokens, 8 * draw.randint(1, 40), 8 * draw.randint(1, 20)
+            yield "some", (tokens,), 8 * draw.randint(1, 40), 8 * draw.randint(1, 20)
 
 
 def assert_same(launches: list[simulate.Watched]) -> None:
