@@ -22,6 +22,7 @@ extensions = [
     "numbers_in_search",
     "repository_links",
     "short_names",
+    "standing_pages",
 ]
 nitpick_ignore_regex = [  # what others document, types that are private, and others' types by their bare names
     ("py:.*", r"(_pytest|collections|cuda|enum|matplotlib|np|numpy|os|pathlib|types|typing|typing_extensions)\..*"),

@@ -284,7 +284,7 @@ def test_the_page_of_pictures_shows_those_that_are_drawn():
 
 
 def test_drawings_of_the_page_are_those_that_would_be_drawn():
-    """By their words, as another NVRTC counts other steps: a change of a kernel or of a picture asks for `make docs`."""
+    """By their words, as another NVRTC counts other steps: a change of a kernel or a picture asks for `make docs`."""
 
     def words(svg):
         return {re.sub(r"[\d,]+", "0", word) for word in re.findall(r">([^<>]+)</text>", svg)}

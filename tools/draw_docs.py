@@ -16,7 +16,7 @@ sys.path.append(str(ROOT))
 
 from benchmarks.kernels import example  # noqa: E402
 
-__all__ = ["draw", "drawings", "pictures"]
+__all__ = ["draw", "drawings", "gemm", "pictures"]
 
 LOAD = """
 #include <cuda_tma/tile.cuh>
@@ -59,7 +59,7 @@ def drawings() -> dict[str, str]:
     return {
         "timeline_load": _load(0).svg(),
         "timeline_hang": _load(128).svg(),
-        "timeline_gemm": _gemm().svg(blocks=1),
+        "timeline_gemm": gemm().svg(blocks=1),
         "layouts_fp8": _compared("wgmma.d:f32", "wgmma.a:e4m3").svg(),
         "layouts_tiles": _compared("tile:bf16:64B", "tile:bf16:128B").svg(),
     }
@@ -77,7 +77,7 @@ def _load(more: int) -> simulate.Timeline:
     return gpu.launch(simulate.Config(1, 128), kernel, arrays[0], 96, 128, arrays[1], trace=True).timeline()
 
 
-def _gemm() -> simulate.Timeline:
+def gemm() -> simulate.Timeline:
     """Of examples/gemm.py: a cluster of two CTAs, a tile of each, eight steps of K."""
     gpu = simulate.Device(multiprocessor_count=2)
     kernel = gpu.compile(example("gemm").SOURCE, "gemm")

@@ -86,6 +86,8 @@ def _outcome(argv: list[str]) -> int:
     return status
 
 
+_PICTURES = ("tile", "banks", "box")
+
 # --- the commands ---
 
 
@@ -170,6 +172,9 @@ def _suggest(arguments: argparse.Namespace) -> int:
 
 
 def _plot(arguments: argparse.Namespace) -> int:
+    if arguments.html is not None:
+        return _explore(arguments)
+    _check_plot(arguments)
     if not Path(arguments.output).suffix:  # matplotlib would add one, and write another file
         raise Misuse(f"--output {arguments.output} says no format by its name; end it in .png, .svg or .pdf")
     params = given_map(arguments)
@@ -187,6 +192,36 @@ def _plot(arguments: argparse.Namespace) -> int:
         print_json({"output": arguments.output})
     else:
         print(f"wrote {arguments.output}")
+    return ACCEPTED
+
+
+def _check_plot(arguments: argparse.Namespace) -> None:
+    """What a picture needs, and the page of --html does not."""
+    if arguments.picture not in _PICTURES:
+        given = "none" if arguments.picture is None else repr(arguments.picture)
+        raise Misuse(f"argument {{{','.join(_PICTURES)}}}: invalid choice: {given} (see cuda-tma plot --help)")
+    if arguments.output is None:
+        raise Misuse("the following arguments are required: --output (see cuda-tma plot --help)")
+
+
+def _explore(arguments: argparse.Namespace) -> int:
+    """Write the page; a map, if there is one, stands where a picture would."""
+    from ..show.explorer import explorer
+
+    others = [name for name in ("output", "at", "access") if getattr(arguments, name) is not None]
+    if others or arguments.picture in _PICTURES:
+        extra = arguments.picture if arguments.picture in _PICTURES else f"--{others[0]}"
+        raise Misuse(f"--html writes the page on which all that is chosen: leave out {extra}")
+    arguments.map = arguments.map or arguments.picture
+    params = given_map(arguments) if arguments.map or arguments.shape else None
+    try:
+        Path(arguments.html).write_text(explorer(params), "utf-8")
+    except OSError as error:
+        raise Misuse(f"--html {arguments.html} cannot be written: {error.strerror or error}") from None
+    if arguments.json:
+        print_json({"output": arguments.html})
+    else:
+        print(f"wrote {arguments.html}")
     return ACCEPTED
 
 

@@ -81,14 +81,17 @@ def _add_layouts(command: argparse.ArgumentParser) -> None:
 
 
 def _add_plot(command: argparse.ArgumentParser) -> None:
-    command.add_argument("picture", choices=("tile", "banks", "box"), help="what to draw")
+    command.add_argument("picture", nargs="?", metavar="{tile,banks,box}", help="what to draw")
+    command.add_argument(
+        "--html", metavar="FILE", help="write the swizzle explorer instead, with the map that is given"
+    )
     _add_map(command)
     _add_capability(command, "10.0", "of the device that takes the map")
     command.add_argument(
         "--at", type=sizes, metavar="0x0", help="where the load starts, in tensor order; negative as --at=-1x0"
     )
     _add_access(command, "of banks: how threads read the tile in shared memory; column if not given")
-    command.add_argument("--output", required=True, metavar="FILE", help="PNG, SVG or PDF, by its name")
+    command.add_argument("--output", metavar="FILE", help="PNG, SVG or PDF, by its name")
 
 
 def _add_access(command: argparse.ArgumentParser, text: str) -> None:

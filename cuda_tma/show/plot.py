@@ -22,11 +22,12 @@ from ..enums import TensorMapInterleave, TensorMapSwizzle
 from ..errors import TensorMapError
 from ..params import Params, TiledParams, check_params
 from ..smem import CHUNK_BYTES, bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
+from .explorer import explorer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["banks", "box", "tile"]
+__all__ = ["banks", "box", "explorer", "tile"]
 
 _LINE_BYTES = 128
 _WORD_BYTES = 4

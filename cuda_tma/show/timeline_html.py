@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .pages import filled
 from .svg import MONO, SANS, document, element, text
 from .timeline_svg import HATCH, STYLE, Scale, key, rows_of, stacked
 
@@ -46,11 +47,3 @@ def timeline_html(timeline: Timeline, blocks: int) -> str:
         pixels=str(_PIXELS),
         bottom=f"{bottom:g}",
     )
-
-
-def filled(page: Path, **parts: str) -> str:
-    """A page of this folder, with parts put where it says ``{{name}}``."""
-    text = page.read_text("utf-8")
-    for name, part in parts.items():
-        text = text.replace(f"{{{{{name}}}}}", part)
-    return text

@@ -1,0 +1,106 @@
+"""The swizzle explorer: one page that shows where the elements of a box lie, and which banks a read falls on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..compute_capability import NEWEST_COMPUTE_CAPABILITY
+from ..data_type import ELEMENTS
+from ..enums import TensorMapDataType, TensorMapSwizzle
+from ..errors import TensorMapError
+from ..params import Params, TiledParams
+from ..rules import check, refusal
+from ..smem import box_extents
+from ..swizzle_pattern import PATTERNS
+from .pages import filled
+from .svg import MONO, SANS
+
+__all__ = ["explorer", "facts"]
+
+_FOLDER = Path(__file__).parent
+_FIRST = {"type": "BFLOAT16", "swizzle": "128B", "columns": 64, "rows": 32, "access": "ldmatrix"}
+
+
+def explorer(params: Params | None = None) -> str:
+    """A page on which type, box, swizzle and access are chosen: where each element lies, which banks collide.
+
+    It needs no network, no library and no GPU.
+
+    Parameters
+    ----------
+    params : TiledParams, optional
+        What it begins with: a map of two dimensions (or one, or more of which the outer are 1 in the box), without
+        interleave.
+
+    Returns
+    -------
+    str
+        HTML, to be written to a file.
+
+    Raises
+    ------
+    TensorMapError
+        If no driver takes the map, or the page does not show such a box.
+
+    Examples
+    --------
+    >>> page = explorer()
+    >>> page.startswith("<!doctype html>"), len(page) < 200_000
+    (True, True)
+    """
+    chosen = _FIRST if params is None else _chosen(params)
+    return filled(
+        _FOLDER / "explorer.html",
+        sans=SANS,
+        mono=MONO,
+        formulas=(_FOLDER / "explorer.js").read_text("utf-8"),
+        facts=json.dumps(facts() | {"first": chosen}),
+    )
+
+
+def facts() -> dict[str, Any]:
+    """What the page knows of types and swizzles."""
+    types = [
+        {
+            "name": TensorMapDataType(data_type).short_name,
+            "bits": element.bits,
+            "group_bytes": element.group_bytes,
+            "row_elements": element.row_elements,
+            "swizzles": element.swizzles and [TensorMapSwizzle(swizzle).short_name for swizzle in element.swizzles],
+        }
+        for data_type, element in ELEMENTS.items()
+    ]
+    swizzles = [
+        {
+            "name": TensorMapSwizzle(swizzle).short_name,
+            "span_bytes": pattern.span_bytes,
+            "atom_bytes": pattern.atom_bytes,
+            "repeat_bytes": pattern.repeat_bytes,
+            "alignment_bytes": pattern.alignment_bytes,
+            "xors": pattern.xors,
+            "since": "{}.{}".format(*pattern.since),
+        }
+        for swizzle, pattern in PATTERNS.items()
+    ]
+    return {"types": types, "swizzles": swizzles}
+
+
+def _chosen(params: Params) -> dict[str, object]:
+    if violations := check(params, NEWEST_COMPUTE_CAPABILITY):
+        raise refusal(params, violations)
+    extents = box_extents(params)
+    several = [extent for extent in extents[1:] if extent > 1]
+    if not isinstance(params, TiledParams) or params.interleave or len(several) > 1:
+        raise TensorMapError(
+            f"the box delivers {extents}; the explorer shows tiled maps without interleave, of whose box one dimension "
+            "beside the innermost is more than 1"
+        )
+    return {
+        "type": TensorMapDataType(params.data_type).short_name,
+        "swizzle": TensorMapSwizzle(params.swizzle).short_name,
+        "columns": extents[0],
+        "rows": several[0] if several else 1,
+        "access": "ldmatrix",
+    }

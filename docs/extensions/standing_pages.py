@@ -1,0 +1,25 @@
+"""Pages that stand alone beside the site's own: the swizzle explorer, and a timeline that zooms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from draw_docs import gemm
+from sphinx.application import Sphinx
+
+from cuda_tma import plot
+
+__all__ = ["setup"]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("build-finished", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _write(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        out = Path(app.outdir)
+        (out / "swizzle_explorer.html").write_text(plot.explorer(), encoding="utf-8")
+        gemm().write(out / "timeline_gemm.html")
