@@ -63,6 +63,22 @@ def test_a_form_that_fails_does_not_stop_the_others(monkeypatch):
     assert {each.text for each in others} == {forms()[2]}
 
 
+def test_a_saturation_that_ptxas_loses_is_open():
+    """As recorded; of no other operands, of no other value, and without the product not either."""
+    product, saturated = (forms().index(text) for text in ("mul.lo.s32 d, a, b", "mad.hi.sat.s32 d, a, b, c"))
+    with_product = ((product, (0, 1, 0, 0, 0)), (saturated, (1, 0, 1, 0, 0)))
+    another = ((product, (0, 2, 0, 0, 0)), (saturated, (1, 0, 1, 0, 0)))
+    batch = [sequences.Program(picks, 697, 16) for picks in (with_product, another, with_product, with_product[1:])]
+    inputs = sequences.inputs_of(batch)
+    first, second = (sequences.POOLS.index("b32") * sequences.PER_POOL + number for number in (0, 1))
+    inputs[:, first, 0], inputs[:, second, 0] = 0x243A2121, 0x80C000C1
+    outputs = run(batch, inputs)
+    for row, slot, found in ((0, 1, 0x6EBE1BE4), (1, 1, 0x6EBE1BE4), (2, 1, 0x6EBE1BE5), (3, 0, 0x6EBE1BE4)):
+        assert outputs[row, slot, 0] == 0x80000000
+        outputs[row, slot, 0] = found
+    assert [mismatch.open for mismatch in sequences.mismatches(batch, inputs, outputs)] == [True, False, False, False]
+
+
 def test_only_nan_of_f64_and_of_signs_is_open():
     batch = sequences.one_of_each()
     inputs = sequences.inputs_of(batch)

@@ -120,8 +120,8 @@ def test_saturation(data):
 def test_mad_hi_sat_as_ptxas_computes_it():
     """ptxas 13.0 adds the high half and the third source, and takes an end by the signs of both and of their sum.
 
-    The first operands are some of which an H200's driver once made 0x6ebe1be4, the sum without an end, in one of some
-    6,000 sequences: ptxas gave no such code in 3,000 others, and which it was is not known.
+    Of the first operands an H200's driver made 0x6ebe1be4, the sum without an end: beside a mul.lo of the same two, for
+    which ptxas takes one IMAD.WIDE together, and that has no end (`scalar_sequences._loses_sat`). PTX says otherwise.
     """
 
     def by_signs(a, b, c):

@@ -5,7 +5,13 @@
 By itself, over operands at which something ends, in each way in which registers can be shared; and in random sequences
 of scalar instructions (``tests/scalar_sequences.py``), of which each has one. OUT gets ``saturation.json``: of each
 level the results that differ, and the sequences in which they do; and of each batch with such a sequence
-``batch<N>.ptx`` and ``.cubin``, for a disassembler. Needs ``cuda.core``, and this repository's ``tests``.
+``batch<N>.ptx`` and ``.cubin``, for a disassembler.
+
+Recorded on an H200, driver 580: by itself it saturates at each level. In six lanes of three of 2,048 sequences it
+wrapped at level 4, and at 3 of those tried; at 0 it did not. Each has a product of the same two operands beside it:
+ptxas makes one IMAD.WIDE of both, whose upper half is the sum, and has no end.
+
+Needs ``cuda.core``, and this repository's ``tests``.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ FORM = "mad.hi.sat.s32 d, a, b, c"
 LEVELS = range(5)
 WAYS = ("%a, %b, %c", "%a, %b, %a", "%a, %b, %b", "%a, %a, %c", "%a, %a, %a")  # which registers are the same
 ENDS = (0, 1, 2, 0x3FFFFFFF, 0x40000000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xC0000000, 0xFFFFFFFF)
-SEEN = (0x80C000C1, 0x243A2121, 0x80C000C1)  # 0x6ebe1be4 was once made of them, in a sequence that is not known
+SEEN = (0x80C000C1, 0x243A2121, 0x80C000C1)  # 0x6ebe1be4 was once made of them
 BATCH, BATCHES = 256, 8
 
 ALONE = """

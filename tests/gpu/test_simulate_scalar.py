@@ -57,7 +57,8 @@ def outputs_of(batch, inputs, stream):
 
 
 def test_sequences(device, drawn, publish):
-    """At least 5,000; of a NaN that PTX leaves open, only that it is one, and how many differ is published."""
+    """At least 5,000; of a NaN that PTX leaves open, only that it is one, and how many differ is published (so is a
+    saturation that ptxas loses: `scalar_sequences`)."""
     if compute_capability() != (9, 0):
         pytest.skip("the sequences are for sm_90a")
     steps = 0
@@ -73,7 +74,7 @@ def test_sequences(device, drawn, publish):
                 examples.setdefault(mismatch.text, str(mismatch))
     publish(
         f"simulate: {len(drawn)} sequences of {len(sequences.forms())} scalar forms, {steps} steps of 32 lanes: "
-        f"{sum(wrong.values())} results differ; of NaNs that PTX leaves open, {sum(left_open.values())}"
+        f"{sum(wrong.values())} results differ; of what is left open, {sum(left_open.values())}"
         + "".join(f"; {text.split()[0]}: {count}" for text, count in left_open.most_common(12))
     )
     shown = [f"{wrong[text]} lanes: {examples[text]}" for text in sorted(wrong)]
