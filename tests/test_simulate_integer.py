@@ -121,7 +121,7 @@ def test_mad_hi_sat_as_ptxas_computes_it():
     """ptxas 13.0 adds the high half and the third source, and takes an end by the signs of both and of their sum.
 
     Of the first operands an H200's driver made 0x6ebe1be4, the sum without an end: beside a mul.lo of the same two, for
-    which ptxas takes one IMAD.WIDE together, and that has no end (`scalar_sequences._loses_sat`). PTX says otherwise.
+    which ptxas takes one IMAD.WIDE together, and that has no end (`scalar_open.loses_sat`). PTX says otherwise.
     """
 
     def by_signs(a, b, c):

@@ -58,7 +58,7 @@ def outputs_of(batch, inputs, stream):
 
 def test_sequences(device, drawn, publish):
     """At least 5,000; of a NaN that PTX leaves open, only that it is one, and how many differ is published (so is a
-    saturation that ptxas loses: `scalar_sequences`)."""
+    saturation that ptxas loses: `scalar_open`)."""
     if compute_capability() != (9, 0):
         pytest.skip("the sequences are for sm_90a")
     steps = 0
