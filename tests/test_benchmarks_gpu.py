@@ -93,6 +93,13 @@ def test_the_floor_exports_and_calls_methods(stand_in):
     if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         before = tensor.untyped_storage()._use_count() if hasattr(tensor.untyped_storage(), "_use_count") else None
         assert library.exchange(tensor)(1000) > 0
+        counter = ctypes.c_uint32(5)
+        params = cuda_tma.TiledParams(
+            data_type=7, global_address=1 << 40, global_dim=(64,) * 5, global_strides=(256,) * 4, box_dim=(8,) * 5,
+            element_strides=(1,) * 5,
+        )  # fmt: skip
+        assert library.launch_tensors(1000, 77, [tensor], params, counter)(3) > 0
+        assert counter.value == 5 + 3 * 2 * (32 + 1000)
         assert before is None or tensor.untyped_storage()._use_count() == before
 
 
@@ -231,7 +238,7 @@ def test_launches_of_tensors_are_given_the_same(monkeypatch):
     monkeypatch.setattr(launch_tensors.cuda_tma, "launch", lambda *given: calls.append(given))
     monkeypatch.setattr(launch_tensors.cuda_tma, "create_tensor_map", lambda tensor, given: (tensor, given))
     works = {work.name: work for work in launch_tensors.three_tensors(FakeTensors(fake))}
-    assert [*works][:2] == [launch_tensors.FLOOR, launch_tensors.LAUNCH]
+    assert [*works][:3] == [launch_tensors.FLOOR, launch_tensors.SEQUENCE, launch_tensors.LAUNCH]
     assert works[launch_tensors.LAUNCH].goal.limit_ns(1000) == 1150
     for name in (launch_tensors.LAUNCH, "cuda_tma.create_tensor_map, then launch"):
         works[name].prepare()(1)

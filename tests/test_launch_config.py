@@ -1,11 +1,16 @@
 """Configurations of launches: what reaches the driver of a LaunchConfig or a mapping, and when it is read again."""
 
+import weakref
+from typing import ClassVar
+
 import pytest
 from cuda import core
 
 import cuda_tma
+from cuda_tma._launch.launch_config import shown_bytes
 
 from .launching import HANDLES, ForeignStream
+from .test_threads import FREE_THREADED
 
 
 def test_the_configuration_reaches_the_driver(launch):
@@ -88,3 +93,50 @@ def test_what_is_no_configuration(launch, config):
         TypeError, match=rf"^config is a {type(config).__name__}; launch takes a cuda.core.LaunchConfig or"
     ):
         launch("_Z1kv", [], config=config)
+
+
+def test_a_configuration_that_only_looks_changed_is_read_as_it_is(launch):
+    """Its memory is compared: a weak reference to it, and equal fields, make another."""
+    config = core.LaunchConfig(grid=(2, 1, 1), block=32)
+    for change in (lambda: weakref.ref(config), lambda: setattr(config, "grid", (2, 1, 1)), lambda: None):
+        kept = change()
+        assert launch("k", [], config=config).grid == (2, 1, 1)
+        config.grid = (3, 1, 1)
+        assert launch("k", [], config=config).grid == (3, 1, 1)
+        config.grid = (2, 1, 1)
+        del kept
+
+
+def test_configurations_take_turns(driver):
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [])
+    kernel, configs = core.Kernel.from_handle(handle), [core.LaunchConfig(grid=n, block=32 * n) for n in (1, 2, 3)]
+    for _ in range(3):
+        for config in configs:
+            cuda_tma.launch(ForeignStream(), config, kernel)
+    assert [(each.grid[0], each.block[0]) for each in driver.launches] == [(1, 32), (2, 64), (3, 96)] * 3
+
+
+class Elsewhere:
+    """Its fields are in a dictionary that no instance shows."""
+
+    __slots__ = ("_index",)
+    FIELDS: ClassVar[list] = []
+
+    def __init__(self, **fields):
+        self._index = len(self.FIELDS)
+        self.FIELDS.append(fields)
+
+    def _of(name):
+        return property(
+            lambda self: self.FIELDS[self._index].get(name),
+            lambda self, value: self.FIELDS[self._index].update({name: value}),
+        )
+
+    grid, block, shmem_size = _of("grid"), _of("block"), _of("shmem_size")
+
+
+def test_memory_that_does_not_show_the_fields_is_not_compared():
+    assert shown_bytes(Elsewhere) == 0
+    if not FREE_THREADED and hasattr(core.LaunchConfig, "programmatic_stream_serialization"):
+        assert shown_bytes(core.LaunchConfig) > 0

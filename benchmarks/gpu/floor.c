@@ -155,3 +155,34 @@ double method_ns(int64_t count, void *object, void *name) {
     }
     return (now_ns() - begin) / count;
 }
+
+/* What a C program does for one launch with tensors: export each, ask for its storage, encode its map where the
+launch takes it from; launch, as launch_ns does; then let go of all. */
+double launch_tensors_ns(int64_t count, const ExchangeAPI *api, void *const *tensors, int64_t tensor_count, void *name,
+                         const Tiled *p, void *function, void *stream, void **arguments) {
+    double begin = now_ns();
+    for (int64_t i = 0; i < count; i++) {
+        Managed *managed[8];
+        void *storages[8];
+        CUresult result = 0;
+        for (int64_t t = 0; t < tensor_count && !result; t++) {
+            if (api->managed_tensor_from_py_object_no_sync(tensors[t], &managed[t]))
+                return -1;
+            storages[t] = PyObject_VectorcallMethod(name, &tensors[t], 1, NULL);
+            if (!storages[t])
+                return -1;
+            result = encode_tiled(arguments[t], p->data_type, p->rank, p->global_address, p->global_dim,
+                                  p->global_strides, p->box_dim, p->element_strides, p->interleave, p->swizzle,
+                                  p->l2_promotion, p->oob_fill);
+        }
+        if (!result)
+            result = launch_kernel(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, NULL);
+        if (result)
+            return -result;
+        for (int64_t t = 0; t < tensor_count; t++) {
+            managed[t]->deleter(managed[t]);
+            Py_DecRef(storages[t]);
+        }
+    }
+    return (now_ns() - begin) / count;
+}

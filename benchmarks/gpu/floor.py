@@ -19,7 +19,8 @@ SOURCE = Path(__file__).with_name("floor.c")
 MAP_BYTES = 128
 MAP_ALIGNMENT = 128
 TIMERS = (
-    "encode_ns", "replace_address_ns", "launch_ns", "launch_ex_ns", "set_node_ns", "exchange_ns", "method_ns"
+    "encode_ns", "replace_address_ns", "launch_ns", "launch_ex_ns", "set_node_ns", "exchange_ns", "method_ns",
+    "launch_tensors_ns",
 )  # fmt: skip
 LAUNCHES = {"cuLaunchKernel": "launch_ns", "cuLaunchKernelEx": "launch_ex_ns"}
 
@@ -102,14 +103,25 @@ class Floor:
 
     def exchange(self, tensor: object) -> Timer:
         """The owning export through the DLPack C exchange API of the tensor's type, and its deleter."""
-        capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        capsule_pointer.restype, capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-        api = capsule_pointer(type(tensor).__dlpack_c_exchange_api__, b"dlpack_exchange_api")  # type: ignore[attr-defined]
-        return self._timer("exchange_ns", "the DLPack exchange", ctypes.c_void_p(api), ctypes.py_object(tensor))
+        return self._timer("exchange_ns", "the DLPack exchange", _exchange_api(tensor), ctypes.py_object(tensor))
 
     def method(self, instance: object, name: str) -> Timer:
         """A call of a method without arguments, from C."""
         return self._timer("method_ns", name, ctypes.py_object(instance), ctypes.py_object(name))
+
+    def launch_tensors(
+        self, function: int, stream: int, tensors: Sequence[object], params: TiledParams, last: ctypes._SimpleCData
+    ) -> Timer:
+        """Tensors' exports, storages and maps, and the launch that takes these and one more argument, in sequence."""
+        arguments = [*[map_memory() for _ in tensors], last]
+        pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
+        objects = (ctypes.py_object * len(tensors))(*map(ctypes.py_object, tensors))
+        pointers.arguments = arguments  # type: ignore[attr-defined]
+        return self._timer(
+            "launch_tensors_ns", "a launch with tensors", _exchange_api(tensors[0]), objects,
+            ctypes.c_int64(len(tensors)), ctypes.py_object("untyped_storage"), ctypes.byref(Tiled.of(params)),
+            ctypes.c_void_p(function), ctypes.c_void_p(stream), pointers,
+        )  # fmt: skip
 
     def _timer(self, function: str, what: str, *arguments: object) -> Timer:
         call = getattr(self._library, function)
@@ -121,6 +133,13 @@ class Floor:
             return ns
 
         return timer
+
+
+def _exchange_api(tensor: object) -> ctypes.c_void_p:
+    capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    capsule_pointer.restype, capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    capsule = type(tensor).__dlpack_c_exchange_api__  # type: ignore[attr-defined]
+    return ctypes.c_void_p(capsule_pointer(capsule, b"dlpack_exchange_api"))
 
 
 @functools.cache

@@ -17,6 +17,7 @@ cdef enum:  # places in Configuration.fields
 
 cdef enum:
     MAX_ATTRIBUTES = 3
+    MOST_SHOWN_BYTES = 128
 
 
 @cython.final
@@ -24,6 +25,8 @@ cdef class Configuration:
     """A LaunchConfig's fields as they were read, and what the driver makes of them."""
 
     cdef tuple fields
+    cdef unsigned char shown[MOST_SHOWN_BYTES]  # the LaunchConfig's memory when they were read
+    cdef bint is_shown
     cdef LaunchConfigC native
     cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
     cdef uint64_t allowed_in  # the context in which its shared memory was last found allowed; 0: none
