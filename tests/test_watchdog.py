@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +30,7 @@ class FakeDriver:
         self.device = ctypes.create_string_buffer(STRUCT_BYTES)
         self.pinned, self.answers, self.waited = [], [], []
         self.found = OK
+        self.context_ids = {1: 11}
 
     @property
     def notes(self):
@@ -53,10 +55,13 @@ class FakeDriver:
         return self.found, ctypes.addressof(self.device), STRUCT_BYTES
 
     def cuCtxGetCurrent(self):
-        return OK, 1
+        return OK, real.CUcontext(1)
 
     def cuStreamGetCtx(self, stream):
-        return OK, 1
+        return OK, real.CUcontext(1)
+
+    def cuCtxGetId(self, context):
+        return OK, self.context_ids[int(context)]
 
     def cuMemcpyHtoDAsync(self, to, source, size, stream):
         ctypes.memmove(to, source, size)
@@ -137,6 +142,38 @@ def test_a_kernel_is_told_where_to_write(fake, kernel):
     other = FakeKernel()
     arm_watchdog(other)
     assert len(fake.pinned) == 1 and fake.head[1] > number
+
+
+def test_of_kernels_that_are_gone_the_last_are_known(fake, kernel):
+    """A report of one may still come; of all that ever were, the memory would grow."""
+    (watch,) = watchdog._watches.values()
+    for _ in range(200):
+        watchdog.arm(FakeKernel(), "full.wait(0);", "/tmp/gemm.cu", 500)
+    gc.collect()
+    arm_watchdog(kernel)
+    assert len(watch.modules) <= 2 + watchdog._MOST_GONE + 1 and len(watch.armed) == 1
+    watchdog.arm(FakeKernel(), "full.wait(0);", "/tmp/gemm.cu", 500)
+    gc.collect()
+    write(fake)
+    with pytest.raises(KernelHang) as raised:
+        synchronize(STREAM)
+    assert str(raised.value) == TOLD
+
+
+def test_a_context_with_the_handle_of_one_that_was(fake, kernel):
+    """Its watchdogs write to memory of its own: the other's is gone with it."""
+    fake.context_ids[1] = 12
+    synchronize(STREAM)  # by the driver: nothing of this context is armed
+    assert fake.waited[-1] == 4096
+    arm_watchdog(kernel)
+    assert len(fake.pinned) == 2 and fake.head[0] == ctypes.addressof(fake.pinned[1])
+
+
+def test_a_lost_context_that_does_not_say_its_id(fake, kernel):
+    fake.cuCtxGetId = lambda context: (real.CUresult.CUDA_ERROR_ILLEGAL_INSTRUCTION, 0)
+    write(fake)
+    with pytest.raises(KernelHang):
+        synchronize(STREAM)
 
 
 def test_a_kernel_without_a_watchdog(fake):

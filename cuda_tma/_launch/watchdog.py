@@ -6,10 +6,11 @@ import ctypes
 import itertools
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 from cuda.bindings import driver
@@ -35,13 +36,17 @@ _RUNS_ON = (
     "the kernel still runs: nothing ends a wait at a barrier of the hardware; its stream, and what waits for it, will "
     "not go on before the process ends"
 )
+_MOST_GONE = (
+    64  # kernels that nobody holds any more, and whose reports may still be to be told: they say of which kernel
+)
 _numbers = itertools.count(1)
 
 
 class _Watch:
-    """One context's memory for all of its watchdogs. It is never freed: a kernel may write to it at any time."""
+    """One context's memory for all of its watchdogs. It goes with the context: a kernel may write to it at any time."""
 
-    def __init__(self) -> None:
+    def __init__(self, context_id: int) -> None:
+        self.context_id = context_id  # no other context gets it
         flags = driver.CU_MEMHOSTALLOC_PORTABLE | driver.CU_MEMHOSTALLOC_DEVICEMAP
         self.address = int(_call("cuMemHostAlloc", memory.BUFFER_BYTES, flags))
         content = (ctypes.c_uint8 * memory.BUFFER_BYTES).from_address(self.address)
@@ -55,13 +60,17 @@ class _Watch:
         self.modules: dict[int, Watched] = {}
         self._lock = threading.Lock()
         self._armed: WeakKeyDictionary[Kernel, tuple[int, int, float]] = WeakKeyDictionary()
+        self._gone: deque[int] = deque()  # what was told of kernels that no longer live, the longest dead first
 
     def arm(self, kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
         """Tell a kernel, whose variable lies at an address, where to write."""
         number = next(_numbers)
         with self._lock:
+            while len(self._gone) > _MOST_GONE:
+                del self.modules[self._gone.popleft()]
             self.modules[number] = watched
             self._armed[kernel] = address, number, seconds
+        finalize(kernel, self._gone.append, number).atexit = False  # without the lock: this may be its own thread
         self.write(address, np.array([self.address, number, 0], np.uint64).view(np.uint8))
 
     @property
@@ -113,7 +122,7 @@ class _Watch:
             self.write(address + _HUNG_OFFSET, np.zeros(4, np.uint8))
 
 
-_watches: dict[int, _Watch] = {}  # by context
+_watches: dict[int, _Watch] = {}  # by the context's handle, which another may get: see _watch_of
 _making = threading.Lock()
 
 
@@ -172,10 +181,22 @@ def _variable_of(kernel: Kernel) -> int | None:
 
 
 def _arm(kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
-    context = int(_call("cuCtxGetCurrent"))
+    context = _call("cuCtxGetCurrent")
     with _making:
-        watch = _watches.get(context) or _watches.setdefault(context, _Watch())
+        watch = _watch_of(context)
+        if watch is None:
+            watch = _watches[int(context)] = _Watch(_call("cuCtxGetId", context))
     watch.arm(kernel, address, watched, seconds)
+
+
+def _watch_of(context: Any) -> _Watch | None:
+    """A context's; not that of a destroyed one, whose handle it got and whose memory is gone."""
+    watch = _watches.get(int(context))
+    if watch is None:
+        return None
+    result, context_id = driver.cuCtxGetId(context)
+    is_another = result == driver.CUresult.CUDA_SUCCESS and context_id != watch.context_id
+    return None if is_another else watch  # a lost context may not say
 
 
 def _maps_of(kernel: Kernel) -> Mapping[str, int]:
@@ -220,8 +241,8 @@ def synchronize(stream: Any) -> None:
         cuda_tma.synchronize(stream)
     """
     handle = driver.CUstream(_handle_of(stream))
-    context = int(_call("cuCtxGetCurrent")) if int(handle) <= 2 else int(_call("cuStreamGetCtx", handle))
-    watch = _watches.get(context)
+    context = _call("cuCtxGetCurrent") if int(handle) <= 2 else _call("cuStreamGetCtx", handle)
+    watch = _watch_of(context)
     if watch is None:
         _call("cuStreamSynchronize", handle)
         return
