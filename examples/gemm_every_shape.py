@@ -189,7 +189,8 @@ __device__ void produce(Shared& shared, const Left::Map& left_map, const Right::
 
 // Each CTA of a split sends the others' pieces to them, and adds to its own, which then comes first, what it gets: in
 // the same order each time.
-__device__ void add_splits(Shared& shared, float (&sums)[COLUMNS / 2], Member cta) {
+__device__ void add_splits(Shared& shared, float (&sums)[COLUMNS / 2]) {
+    const Member cta;   // asked here: addresses that were known before the mainloop would take its registers
 #pragma unroll
     for (int piece = 0; piece < PIECES; ++piece) {
         const float* from = sums + piece * PIECE / 2;
@@ -260,7 +261,7 @@ __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& wo
         };
         accumulate<SHARING>(sums, shared.ring, at, steps, multiply, [&] { if (SPLITS == 1) out.store_next(); },
                             cta.first());
-        if (SPLITS > 1) add_splits(shared, sums, cta);
+        if (SPLITS > 1) add_splits(shared, sums);
         if (cta.split >= PIECES) continue;
         float (&piece)[PIECE / 2] = reinterpret_cast<float (&)[PIECE / 2]>(sums);
         const Corner tile = work.corner(i, cta);
