@@ -38,7 +38,6 @@ class Variant(NamedTuple):
         right_is_k_major = problem.a_is_k_major if self.is_turned else problem.b_is_k_major
         return (
             self.cluster <= 8
-            and self.columns % (16 * min(self.splits, self.columns // 16)) == 0
             and (right_is_k_major or self.columns % 64 == 0)  # it comes in boxes of 64 columns
             and self.splits <= -(-problem.k // DEPTH)
         )

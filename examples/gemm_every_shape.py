@@ -83,8 +83,9 @@ using namespace cuda_tma;
 constexpr int ROWS = 128, DEPTH = 64, CONSUMERS = 2;   // warpgroups of 128 threads, each with 64 rows
 constexpr int SHARING = DOWN * ACROSS, CLUSTER = SHARING * SPLITS;   // its CTAs: down, across, splits
 
-// In the end each CTA of a split has a piece of the tile's columns, as long as a piece is 16 wide. It leaves in parts.
-constexpr int PIECES = SPLITS < COLUMNS / 16 ? SPLITS : COLUMNS / 16, PIECE = COLUMNS / PIECES;
+// In the end as many CTAs of a split as can have a piece of the tile's columns, 16 * n each. It leaves in parts.
+__device__ constexpr int pieces(int most) { return COLUMNS % (16 * most) == 0 ? most : pieces(most - 1); }
+constexpr int PIECES = pieces(SPLITS), PIECE = COLUMNS / PIECES;
 constexpr int PART = PIECE % 64 == 0 ? 64 : PIECE % 32 == 0 ? 32 : 16;
 constexpr bool IS_TURNED = TURNED;
 
@@ -169,9 +170,9 @@ struct Work : Bands<8> {
 
 __device__ void produce(Shared& shared, const Left::Map& left_map, const Right::Map& right_map, const Work& work) {
     const Member cta;
-    // In L2, if others load the same.
-    const CachePolicy left_policy = work.across * ACROSS > 1 ? evict_last() : evict_first();
-    const CachePolicy right_policy = work.down * DOWN > 1 ? evict_last() : evict_first();
+    // In L2, if other clusters load the same.
+    const CachePolicy left_policy = work.across > 1 ? evict_last() : evict_first();
+    const CachePolicy right_policy = work.down > 1 ? evict_last() : evict_first();
     const int first = work.first_step(cta.split), end = work.first_step(cta.split + 1), stride = gridDim.x / CLUSTER;
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < work.count(); i += stride) {
