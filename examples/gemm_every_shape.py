@@ -186,6 +186,7 @@ __device__ void produce(Shared& shared, const Left::Map& left_map, const Right::
                               right_policy);
         }
     }
+    shared.ring.drain(at);
 }
 
 // Each CTA of a split sends the others' pieces to them, and adds to its own, which then comes first, what it gets: in
@@ -250,7 +251,8 @@ __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& wo
     const Member cta;
     const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
     const int steps = work.first_step(cta.split + 1) - work.first_step(cta.split);
-    Output out(shared.kept.parts[threadIdx.x * PartOf<IS_TURNED>::makers / (128 * CONSUMERS)]);
+    const int maker = threadIdx.x * PartOf<IS_TURNED>::makers / (128 * CONSUMERS);   // who has a part of its own
+    Output out(shared.kept.parts[maker]);
     float sums[COLUMNS / 2] = {};   // of one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < work.count(); i += gridDim.x / CLUSTER) {
@@ -270,7 +272,10 @@ __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& wo
         if (BIAS || Activation::ACTIVATION != Activation::none) complete(piece, bias, IS_TURNED ? row : column, n);
         out.take(piece, c_map, IS_TURNED ? Coordinates{row, column} : Coordinates{column, row});   // during the next
     }
-    out.finish();
+    // In the end the ring is free: there the last tile's parts find room without waiting for each other.
+    fence_proxy_async();
+    named_barrier_sync<CONSUMERS + 1>(128 * CONSUMERS);
+    out.finish(reinterpret_cast<Part (*)[PIECE / PART]>(shared.left)[maker]);
 }
 
 // With splits each cluster has one tile: there is room for the sums of one.
@@ -286,8 +291,8 @@ gemm(const __grid_constant__ Left::Map left_map, const __grid_constant__ Right::
         if (SPLITS > 1) shared.added.arrive_expect_tx((SPLITS - 1) * sizeof(shared.kept.sums[0]));
     }
     const Work work{{down, across}, steps};
-    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, left_map, right_map, work); },
-                                 [&] { consume(shared, c_map, work, bias, n); });
+    in_roles<CONSUMERS, 40, 232, Ending::drained>([&] { produce(shared, left_map, right_map, work); },
+                                                  [&] { consume(shared, c_map, work, bias, n); });
 }
 """
 MAJORS = {True: "Major::K", False: "Major::MN"}

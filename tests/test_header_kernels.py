@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 product(const __grid_constant__ TiledMap<A> a_map, const __grid_constant__ TiledMap<A> b_map, float* c, int steps) {
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) shared.ring.init(1);
-    in_roles<1, 24, 240>([&] {
+    in_roles<1, 24, 240, Ending::drained>([&] {
         Stage<2> at;
         for (int step = 0; step < steps; ++step, at.next()) {
             Barrier& full = shared.ring.acquire(at, shared.a[0], shared.b[0]);
@@ -250,6 +250,9 @@ def test_nothing_is_left_out():
         "columns",
         "threads",
         "tell",
+        "is_first",
+        "store_rest_in",
+        "operator",
     }
     defined = set().union(*(defined_in(f"{name}.cuh") for name in HEADERS))
     assert defined - inner - {"store_rest"} <= used

@@ -90,6 +90,13 @@ public:
         wait_group_read();
     }
 
+    // ... by as many buffers as there are parts, so that none waits until one before it was read: of memory that is free
+    // by then, the stages of a ring say. Who read it, wgmmas too, has said fence_proxy_async() and met the others.
+    __device__ __forceinline__ void finish(Part (&free)[Parts]) {
+        store_rest_in(free);
+        wait_group_read();
+    }
+
 private:
     static_assert(Part::data_type() == BFLOAT16 || Part::data_type() == FLOAT16, "sums leave as BFLOAT16 or FLOAT16");
     static_assert(Part::rank() == 2, "a part has two dimensions");
@@ -112,18 +119,26 @@ private:
     __device__ __forceinline__ void store_number() {
         if constexpr (Number + 1 < Parts)
             if (stored != Number) return store_number<Number + 1>();
-        store_part<Number>();
+        // An earlier store has read this buffer: at most those before it in this tile, in the other buffers, may still
+        // read. (The last tile may have ended on any buffer.) The thread that issued them knows, and then the others.
+        if (is_first()) wait_group_read<(Number < Buffers ? Number : Buffers - 1)>();
+        sync();
+        store_part<Number>(buffers[Number % Buffers]);
         ++stored;
     }
 
+    template <int Number = 0>
+    __device__ __forceinline__ void store_rest_in(Part (&free)[Parts]) {
+        if (stored <= Number && Number < parts) store_part<Number>(free[Number]);
+        if constexpr (Number + 1 < Parts) store_rest_in<Number + 1>(free);
+        else stored = parts;
+    }
+
+    // By one of the threads that make a part.
+    __device__ static bool is_first() { return threadIdx.x % Shape::threads() == 0; }
+
     template <int Number>
-    __device__ __forceinline__ void store_part() {
-        Part& buffer = buffers[Number % Buffers];
-        const bool is_first = threadIdx.x % Shape::threads() == 0;
-        // An earlier store has read this buffer: at most those before it in this tile, in the other buffers, may still
-        // read. (The last tile may have ended on any buffer.) The thread that issued them knows, and then the others.
-        if (is_first) wait_group_read<(Number < Buffers ? Number : Buffers - 1)>();
-        sync();
+    __device__ __forceinline__ void store_part(Part& buffer) {
 #pragma unroll
         for (int i = 0; i < Shape::columns() / 16; ++i) {
             const unsigned* m = pairs + Number * Shape::columns() / 4 + 4 * i;   // 16 x 16 sums
@@ -132,7 +147,7 @@ private:
         }
         fence_proxy_async();   // each thread: what it wrote is for the TMA unit ...
         sync();                // ... which starts when all have written
-        if (is_first) {
+        if (is_first()) {
             Coordinates<2> part = at;
             part.value[Shape::is_turned() ? 1 : 0] += Number * Shape::columns();
             to(part, buffer);

@@ -14,12 +14,17 @@
 
 namespace cuda_tma {
 
+// How CTAs of a cluster end: together, as one may still write to another's shared memory or arrive at its barriers; or
+// each by itself, where produce() comes back when all of that has been: Pipeline::drain() of its rings.
+enum class Ending { together, drained };
+
 // consume() in the first `Consumers` warpgroups, and produce() in one thread of the one behind them, which is the last.
 // Threads have as many registers as 65536 are for all, by __launch_bounds__(128 * (Consumers + 1), 1); here the
 // producer's are cut to `ProducerRegisters`, so that each consumer has `ConsumerRegisters`: multiples of 8. All threads
 // of the cluster call it, thread 0 of each CTA after it has initialised the barriers, with fence_barrier_init() as by
 // Pipeline::init(). Of what threads wrote to shared memory before, others see nothing else: for that a __syncthreads().
-template <int Consumers, int ProducerRegisters, int ConsumerRegisters, typename Produce, typename Consume>
+template <int Consumers, int ProducerRegisters, int ConsumerRegisters, Ending End = Ending::together, typename Produce,
+          typename Consume>
 __device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_TMA_SITE) {
     static_assert(ProducerRegisters + Consumers * ConsumerRegisters <= 65536 / 128,
                   "in_roles: a multiprocessor has 65536 registers, 512 for one thread of each warpgroup");
@@ -34,9 +39,10 @@ __device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_T
         register_alloc<ConsumerRegisters>();
         consume();
     }
-    __syncwarp();
-    // Nor ends while another CTA may still write to its shared memory or arrive at its barriers.
-    cluster_sync(CUDA_TMA_HERE_ALONE);
+    if constexpr (End == Ending::together) {
+        __syncwarp();
+        cluster_sync(CUDA_TMA_HERE_ALONE);
+    }
 }
 
 }  // namespace cuda_tma
