@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from hypothesis import given, strategies
 
 from benchmarks.kernels import example
 from cuda_tma import simulate
@@ -56,3 +57,52 @@ def test_splits_are_right_in_every_order(run, monkeypatch):
     run(Variant(32, splits=2), Case(Problem(20, 24, 136)))
 
 
+# ---- which variant ----
+
+MULTIPROCESSORS = 132
+SIZES = strategies.integers(1, 20_000)
+PROBLEMS = strategies.builds(Problem, SIZES, SIZES, SIZES, strategies.booleans(), strategies.booleans())
+
+
+@given(PROBLEMS, strategies.integers(1, 200))
+def test_what_is_chosen_covers_the_product_and_takes_least(problem, multiprocessors):
+    chosen = variants.choose(problem, multiprocessors)
+    down, across, steps = chosen.grid(problem)
+    rows, columns = (problem.n, problem.m) if chosen.is_turned else (problem.m, problem.n)
+    assert chosen.suits(problem)
+    assert (down - 1) * chosen.down * variants.ROWS < rows <= down * chosen.down * variants.ROWS
+    assert (across - 1) * chosen.across * chosen.columns < columns <= across * chosen.across * chosen.columns
+    assert steps >= chosen.splits and (steps - 1) * variants.DEPTH < problem.k <= steps * variants.DEPTH
+    least = variants.microseconds(chosen, problem, multiprocessors)
+    suitable = [variant for variant in variants.VARIANTS if variant.suits(problem)]
+    assert least == min(variants.microseconds(variant, problem, multiprocessors) for variant in suitable) > 0
+
+
+@given(PROBLEMS, strategies.sampled_from(variants.VARIANTS))
+def test_a_product_turned_round_takes_a_variant_turned_round(problem, variant):
+    turned = Problem(problem.n, problem.m, problem.k, problem.b_is_k_major, problem.a_is_k_major)
+    other = variant._replace(is_turned=not variant.is_turned)
+    assert other.suits(turned) == variant.suits(problem)
+    both = (variants.microseconds(v, p, MULTIPROCESSORS) for v, p in ((variant, problem), (other, turned)))
+    assert next(both) == pytest.approx(next(both))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((8192, 8192, 1024), Variant(256, down=2)),
+        ((3072, 3072, 3072), Variant(192, down=2)),  # 384 tiles are 2.9 rounds, where 288 of 256 columns are 2.2
+        ((5120, 5120, 5120), Variant(224, down=2)),  # 920 tiles are 6.97 rounds, 800 are 6.06
+        ((128, 4096, 4096), Variant(64, splits=2)),  # 64 tiles, and K divided between two CTAs
+        ((1, 14336, 4096), Variant(16, down=2, is_turned=True)),  # weights stream by: they are the rows
+    ],
+)
+def test_shapes_whose_best_variant_was_measured(sizes, expected):
+    assert variants.choose(Problem(*sizes), MULTIPROCESSORS) == expected
+
+
+def test_more_work_takes_longer():
+    times = [
+        variants.microseconds(Variant(128), Problem(size, size, size), MULTIPROCESSORS) for size in (512, 2048, 8192)
+    ]
+    assert times == sorted(times) and times[0] > variants.LAUNCH_US
