@@ -215,7 +215,8 @@ EPILOGUE = (
             "as many parts as the epilogue has, or fewer",
         ),
         (PART, "float sums[16]; out.take(sums, map, Coordinates{0, 0});", "a thread has columns / 2 sums"),
-        (PART, "in_roles<3, 24, 168>([] {}, [] {});", "65536 registers, 512 for one thread of each warpgroup"),
+        (PART, "in_roles<3, 24, 168>([] {}, [] {});", "no more registers than at the launch"),
+        (PART, "in_roles<2, 32, 240>([] {}, [] {});", "no more registers than at the launch"),  # 65536, but 64512 then
         (PART, "__shared__ TaskList<int> list; list.init(1);", "a task is copied in pieces of 16 bytes"),
     ],
 )

@@ -20,14 +20,17 @@ enum class Ending { together, drained };
 
 // consume() in the first `Consumers` warpgroups, and produce() in one thread of the one behind them, which is the last.
 // Threads have as many registers as 65536 are for all, by __launch_bounds__(128 * (Consumers + 1), 1); here the
-// producer's are cut to `ProducerRegisters`, so that each consumer has `ConsumerRegisters`: multiples of 8. All threads
+// producer's are cut to `ProducerRegisters`, so that each consumer has `ConsumerRegisters`: multiples of 8. What a
+// launch has not given cannot be had later (observed: driver 580, sm_90: 32 and 240 for two consumers hang). All threads
 // of the cluster call it, thread 0 of each CTA after it has initialised the barriers, with fence_barrier_init() as by
 // Pipeline::init(). Of what threads wrote to shared memory before, others see nothing else: for that a __syncthreads().
 template <int Consumers, int ProducerRegisters, int ConsumerRegisters, Ending End = Ending::together, typename Produce,
           typename Consume>
 __device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_TMA_SITE) {
-    static_assert(ProducerRegisters + Consumers * ConsumerRegisters <= 65536 / 128,
-                  "in_roles: a multiprocessor has 65536 registers, 512 for one thread of each warpgroup");
+    constexpr int AT_LAUNCH = 65536 / (128 * (Consumers + 1)) / 8 * 8;   // 168 of 384 threads: 1024 are left over
+    static_assert(ProducerRegisters + Consumers * ConsumerRegisters <= (Consumers + 1) * AT_LAUNCH,
+                  "in_roles: together no more registers than at the launch, when each thread has 65536 / threads of "
+                  "them, in eights: the consumers would wait for ever");
     __syncwarp();               // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
     cluster_arrive_relaxed();   // nobody uses a barrier, here or in another CTA, that is not yet initialised
     cluster_wait(CUDA_TMA_HERE_ALONE);
