@@ -207,6 +207,35 @@ def test_ptx_is_taken_from_whoever_has_it(gpu, twice):
     assert found[0].skipped == "the ObjectCode is of type 'cubin'; watch() wants what compile('ptx') gives"
 
 
+SCALED = """
+template <int Times, typename Number> __global__ void scaled(Number* out) { out[threadIdx.x] *= Times; }
+__global__ void counted(int* out) { out[threadIdx.x] += 1; }
+"""
+
+
+def test_ptx_is_found_by_the_name_that_a_compiler_gives(gpu):
+    """Of templates, and of functions that are not extern "C": the driver knows them by that name alone."""
+    names = "scaled<3, float>", "scaled<2, int>", "counted"
+    program = core.Program(SCALED, "c++", OPTIONS)
+    lowered = program.compile("cubin", name_expressions=names).symbol_mapping
+    numbers = np.arange(32, dtype=np.int32)
+    gpu.arrays.append(numbers)
+
+    def double():
+        numbers[:] *= 2
+
+    for name, run, differ in (
+        ("scaled<2, int>", double, False),
+        ("scaled<3, float>", double, True),
+        ("counted", lambda: np.add(numbers, 1, out=numbers), False),
+    ):
+        handle, gpu.run = next(HANDLES), run
+        gpu.driver.kernels[handle] = lowered[name].decode(), [8]
+        with simulate.watch(ptx=[program]) as found:
+            cuda_tma.launch(STREAM, ONE_WARP, core.Kernel.from_handle(handle), numbers.ctypes.data)
+        assert (found[0].skipped, bool(found[0].differences)) == ("", differ), name
+
+
 def test_what_is_not_watched_says_why_and_is_launched(gpu, twice):
     kernel, tensor_map, out, _ = twice
     arguments = ONE_WARP, kernel, tensor_map, out.ctypes.data

@@ -31,6 +31,7 @@ cdef class Signature(Known):
 
     cdef CUfunction function
     cdef readonly str name  # as errors say it
+    cdef readonly str lowered_name  # as the driver and PTX have it; None if the driver does not tell
     cdef Py_ssize_t count
     cdef size_t block_bytes
     # How far behind an aligned address the block begins, so that typed maps lie at aligned ones. Offsets count from

@@ -47,6 +47,12 @@ def name_of(kernel):
     return signature_of(kernel).name
 
 
+def lowered_name_of(kernel):
+    """A kernel's name in PTX, in which C++ has its types; None if the driver, before CUDA 12.3, does not tell."""
+    ensure_driver()
+    return signature_of(kernel).lowered_name
+
+
 def types_of(kernel):
     """The types of a kernel's parameters, as mangled.parameter_types has them; None if they are not known."""
     ensure_driver()
@@ -88,7 +94,7 @@ cdef Signature _read_signature(object kernel):
         signature.block_bytes = parameter.offset + parameter.size
         signature.count += 1
     if driver.cuKernelGetName != NULL and driver.cuKernelGetName(&name, signature.function) == CUDA_SUCCESS:
-        signature.name = name.decode()
+        signature.lowered_name = name.decode()
     _read_types(signature, compiled_of(kernel))
     return signature
 
@@ -96,9 +102,9 @@ cdef Signature _read_signature(object kernel):
 cdef int _read_types(Signature signature, object compiled) except -1:
     """What the kernel's own name says of its parameters; of a kernel that was compiled here, its signature's."""
     cdef Parameter* parameter
-    types = parameter_types((signature.name if compiled is None else compiled.signature) or "")
+    types = parameter_types((signature.lowered_name if compiled is None else compiled.signature) or "")
     signature.shared_limits, signature.typed_maps, signature.parameter_names = {}, [], ()
-    signature.name = plain_name(signature.name or "?") if compiled is None else compiled.name
+    signature.name = plain_name(signature.lowered_name or "?") if compiled is None else compiled.name
     if compiled is not None:
         signature.dynamic_shared_bytes = compiled.dynamic_shared_bytes
         signature.parameter_names = compiled.parameter_names

@@ -17,7 +17,7 @@ from cuda.core import Kernel, ObjectCode, Program
 
 from .._launch.compiled import compiled_of
 from .._launch.prepared import PreparedLaunch, packed_in
-from .._launch.signature import name_of
+from .._launch.signature import lowered_name_of, name_of
 from .._read.stream import is_capturing
 from . import _allocations
 from ._copied_memory import CopiedMemory, Difference
@@ -221,7 +221,7 @@ class _Watcher:
         compiled = compiled_of(kernel)
         if compiled is not None:
             return _Source(compiled.ptx, compiled.lowered_name, compiled.dynamic_shared_bytes)
-        name = name_of(kernel)
+        name = lowered_name_of(kernel) or name_of(kernel)
         found = {text for text in map(_text, self._ptx) if name in _parsed(text).functions}
         if not found:
             raise _NotWatched("its PTX is not known: compile it by cuda_tma.compile, or give watch() its ptx")
