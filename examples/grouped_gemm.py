@@ -1,9 +1,7 @@
 """Many uneven matrix products in one launch, as a mixture of experts needs, routed on the device.
 
 Each expert has (N, K) weights; the tokens of all experts are rows of one packed matrix, those of expert 0 first, and so
-are the outputs:
-
-    for each expert:  output[its rows] = tokens[its rows] @ weights[expert].T
+are the outputs. For each expert: output[its rows] = tokens[its rows] @ weights[expert].T
 
 How many tokens each expert got, stands in device memory alone: the router has just written it there, and the host does
 not wait for it. The kernel makes the schedule: each CTA counts where an expert's rows end and which tiles it has.
@@ -12,8 +10,7 @@ There are three maps, made once, whatever the routing. Loads may reach into the 
 them. Stores must not: the output's map has each row 64 times, so that they may end anywhere (Rows).
 
 The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that these, 1 or 2000, are the side of
-the tile that comes in eight widths. An expert with few tokens has to wait for its weights, one with many for the tensor
-cores: tiles of both kinds are under way at any time.
+the tile that comes in eight widths. Tiles that wait for memory and for the tensor cores are under way at any time.
 """
 
 import itertools
@@ -67,6 +64,7 @@ using Map = TiledMap<Square, OOB_FILL_NONE, L2_PROMOTION_256B>;
 using OutputMap = TiledMap<Repeated>;
 
 constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights
+constexpr unsigned short ALL = (1 << CTAS) - 1;
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 rows of the weights each
 constexpr int ROWS = SIDE * CONSUMERS * CTAS;   // of the weights, in a tile
 constexpr int BOXES = 4;       // of 64 tokens, at most, in a tile
@@ -83,10 +81,11 @@ __device__ constexpr int parts_of(int amount, int part) { return (amount + part 
 // keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list, the smallest
 // last, so that all clusters end together.
 struct Routing {
-    int first_tile[EXPERTS + 1];   // of the experts, the one with the most tokens first, and behind the last one's
-    int end[EXPERTS];              // behind each expert's tokens: a row
-    short order[EXPERTS];          // which expert is the first, the second, ...
-    int experts, large;            // `large`: how many tiles keep the tensor cores busy
+    int first_tile[EXPERTS];    // of the experts, the one with the most tokens first
+    short order[EXPERTS];       // which one that is, which the second, ...
+    int end[EXPERTS];           // behind each expert's tokens: a row
+    int experts, count, large;  // count: of the tiles; large: of those that keep the tensor cores busy
+    unsigned long long share;   // large / count, in 2^-40
 
     // Of weights with so many `rows`. By all threads of the CTA, each of which has an expert; then a __syncthreads().
     __device__ void make(const int* counts, int experts, int rows) {
@@ -107,23 +106,25 @@ struct Routing {
         end[me] = my_end;
         order[my_rank] = me;
         first_tile[my_rank] = before * down;
-        if (my_rank == experts - 1) first_tile[experts] = (before + parts_of(mine, SIDE * BOXES)) * down;
-        if (me == 0) this->experts = experts, large = of_large * down;
+        if (my_rank < experts - 1) return;
+        this->experts = experts;
+        count = (before + parts_of(mine, SIDE * BOXES)) * down;
+        large = of_large * down;
+        share = ((static_cast<unsigned long long>(large) << 40) + count - 1) / max(count, 1);
     }
 
-    __device__ int count() const { return first_tile[experts]; }
-
     __device__ Task operator[](int i) const {
-        if (i >= count()) return {};
-        const auto large_before = [&](int i) { return int(static_cast<unsigned long long>(i) * large / count()); };
+        if (i >= count) return {};
+        const auto large_before = [&](int i) { return int(i * share >> 40); };
         const int before = large_before(i), tile = large_before(i + 1) > before ? before : large + i - before;
         int at = 0;   // the last that begins here or before: any that have no tiles come last, and begin behind them
         for (int step = EXPERTS / 2; step > 0; step /= 2)
             if (at + step < experts && first_tile[at + step] <= tile) at += step;
         const int expert = order[at], first = expert > 0 ? end[expert - 1] : 0, tokens = end[expert] - first;
         const int grains = parts_of(tokens, GRAIN), across = parts_of(tokens, SIDE * BOXES);
-        const int row = (tile - first_tile[at]) / across, part = (tile - first_tile[at]) % across;
-        const auto cut = [&](int part) { return min(tokens, GRAIN * (grains * part / across)); };   // about the same
+        const auto divided = [&](int x) { return int((x + 0.5f) * (1.0f / across)); };   // integers take much longer
+        const int row = divided(tile - first_tile[at]), part = tile - first_tile[at] - row * across;
+        const auto cut = [&](int part) { return min(tokens, GRAIN * divided(grains * part)); };   // about the same
         return {expert, row * ROWS, first + cut(part), cut(part + 1) - cut(part)};
     }
 };
@@ -153,24 +154,26 @@ struct Shared {
 };
 
 __device__ void produce(Shared& shared, const Map& tokens, const Map& weights, unsigned* drawn, int rows, int steps) {
-    const int rank = cluster_cta_rank(), last_tasks = gridDim.x / CTAS;
+    const int rank = cluster_cta_rank(), count = shared.routing.count + gridDim.x / CTAS;   // for each a last one
     Stage<STAGES> at;
+    unsigned number = shared.tiles.number(drawn, count);
     for (Stage<2> turn;;) {
-        const Task tile = shared.tiles.draw(turn, shared.routing, drawn, shared.routing.count() + last_tasks);
+        const Task tile = shared.tiles.draw(turn, shared.routing, number);
         if (tile.tokens == 0) break;
         const int row = tile.expert * rows + tile.first_row + SIDE * CONSUMERS * rank;
         const int of_tokens = parts_of(tile.tokens, SIDE), boxes = CONSUMERS + of_tokens;
-        for (int step = 0; step < steps; step += depth(of_tokens), at.next()) {
-            // Waits until the consumers of all CTAs have released the stage, as this CTA's share of the tokens goes to
-            // all. Others' shares may arrive before the bytes are expected: the count is then below zero for a while.
+        const int stages = parts_of(steps, depth(of_tokens));
+        for (int stage = 0; stage < stages; ++stage, at.next()) {
+            if (stage == max(stages - 2, 0)) number = shared.tiles.number(drawn, count);   // it comes when it is due
+            // Waits for the consumers of all CTAs, as this one's share of the tokens goes to all. Others' shares may
+            // arrive before the bytes are expected: the count is then below zero for a while.
             Barrier& full = shared.ring.acquire(at, depth(of_tokens) * boxes * Square::tx_bytes());
             for (int part = 0; part < depth(of_tokens); ++part) {
                 Square* to = shared.boxes[at.index] + part * boxes;
-                const int k = SIDE * (step + part);
+                const int k = SIDE * (stage * depth(of_tokens) + part);
                 for (int i = 0; i < CONSUMERS; ++i) load(to[i], weights, full, Coordinates{k, row + SIDE * i});
                 for (int i = rank; i < of_tokens; i += CTAS)
-                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + SIDE * i},
-                                   (1 << CTAS) - 1);
+                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + SIDE * i}, ALL);
             }
         }
     }
@@ -182,13 +185,13 @@ using Output = Epilogue<Square, BOXES, Turn::transposed, 2, Rows>;
 // The number of sums is part of the instruction, so there is a function for each width of a tile.
 template <int Tokens>
 __device__ __forceinline__ void multiply(Shared& shared, Task tile, Rows to, int steps, Stage<STAGES>& at,
-                                         Output& out) {
+                                         float (&sums)[SIDE / 2 * BOXES], Output& out) {
     if constexpr (Tokens > GRAIN)
-        if (tile.tokens <= Tokens - GRAIN) return multiply<Tokens - GRAIN>(shared, tile, to, steps, at, out);
+        if (tile.tokens <= Tokens - GRAIN) return multiply<Tokens - GRAIN>(shared, tile, to, steps, at, sums, out);
     constexpr int boxes = parts_of(Tokens, SIDE);
     const int group = threadIdx.x / 128;
-    float sums[SIDE / 2 * boxes] = {};   // whole boxes leave; beyond the tokens nobody looks
-    auto& of_tokens = reinterpret_cast<float(&)[Tokens / 2]>(sums);
+    auto& used = reinterpret_cast<float(&)[Tokens / 2]>(sums);
+    auto& of_boxes = reinterpret_cast<float(&)[SIDE / 2 * boxes]>(sums);   // which leave; what is beyond, is dropped
     const auto multiply_stage = [&](int stage, int step) {
 #pragma unroll
         for (int part = 0; part < depth(boxes); ++part) {
@@ -196,37 +199,34 @@ __device__ __forceinline__ void multiply(Shared& shared, Task tile, Rows to, int
             const auto& tokens = reinterpret_cast<const Boxed<boxes>&>(from[CONSUMERS]);
 #pragma unroll
             for (int k = 0; k < SIDE; k += 16)
-                wgmma(of_tokens, k_major(from[group], 0, k), k_major(tokens, 0, k));
+                wgmma(used, k_major(from[group], 0, k), k_major(tokens, 0, k), step + part + k > 0);
         }
     };
-    const int stages = parts_of(steps, depth(boxes));
-    accumulate<CTAS>(of_tokens, shared.ring, at, stages, multiply_stage, [&] { out.store_next(); });
+    accumulate<CTAS>(used, shared.ring, at, parts_of(steps, depth(boxes)), multiply_stage, [&] { out.store_next(); });
     const int row = tile.first_row + SIDE * (CONSUMERS * int(cluster_cta_rank()) + group);
-    out.take(sums, to, Coordinates{row, tile.first_token});
+    out.take(of_boxes, to, Coordinates{row, tile.first_token});
 }
 
 __device__ void consume(Shared& shared, const OutputMap& output, int steps) {
     Output out(shared.out[threadIdx.x / 128]);
+    float sums[SIDE / 2 * BOXES] = {};   // of one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     Stage<2> turn;
     for (Task tile = shared.tiles.next(turn); tile.tokens > 0; tile = shared.tiles.next(turn))
-        multiply<SIDE * BOXES>(shared, tile, Rows{&output, tile.first_token + tile.tokens}, steps, at, out);
+        multiply<SIDE * BOXES>(shared, tile, Rows{&output, tile.first_token + tile.tokens}, steps, at, sums, out);
     out.finish();
 }
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
-grouped_gemm(const __grid_constant__ Map tokens, const __grid_constant__ Map weights,
-             const __grid_constant__ OutputMap out, const int* counts, unsigned* drawn, int experts, int rows,
-             int steps) {
+grouped_gemm(const __grid_constant__ Map tokens, const __grid_constant__ Map weights, const int* counts,
+             const __grid_constant__ OutputMap output, unsigned* drawn, int experts, int rows, int steps) {
     Shared& shared = dynamic_shared<Shared>();
-    if (threadIdx.x == 0) {
-        shared.ring.init(CTAS * CONSUMERS);
-        shared.tiles.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
-    }
+    if (threadIdx.x == 0) shared.ring.init(CTAS * CONSUMERS);
+    if (threadIdx.x == 0) shared.tiles.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
     shared.routing.make(counts, experts, rows);
     __syncthreads();
     in_roles<CONSUMERS, 40, 232>([&] { produce(shared, tokens, weights, drawn, rows, steps); },
-                                 [&] { consume(shared, out, steps); });
+                                 [&] { consume(shared, output, steps); });
 }
 """
 CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)"}
@@ -234,12 +234,11 @@ CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)"}
 
 def prepare(device, kernel, tokens, weights, memory, counts, drawn):
     """What launches output = tokens @ weights.T of experts with so many tokens; it begins in row `side` of `memory`."""
-    parameters = cuda_tma.parameters_of(kernel)
-    side, ctas, threads = (parameters.constants[name] for name in CONSTANTS)
+    side, ctas, threads = map(cuda_tma.parameters_of(kernel).constants.get, CONSTANTS)
     experts, rows, depth = weights.shape
     config = LaunchConfig(grid=device.properties.multiprocessor_count // ctas * ctas, cluster=ctas, block=threads)
     output = memory.unfold(0, side, 1).transpose(1, 2)  # each row `side` times: (i, j, n) is row i + j
-    arguments = tokens, weights.flatten(0, 1), output, counts, drawn, experts, rows, -(-depth // side)
+    arguments = tokens, weights.flatten(0, 1), counts, output, drawn, experts, rows, -(-depth // side)
     return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
 

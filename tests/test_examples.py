@@ -240,7 +240,7 @@ def grouped_gemm(monkeypatch, driver):
     """The example on host memory: a launch multiplies expert by expert, by the counts that it is given."""
     torch = pytest.importorskip("torch")
 
-    def prepare(kernel, config, tokens, weights, output, counts, drawn, experts, rows, steps):
+    def prepare(kernel, config, tokens, weights, counts, output, drawn, experts, rows, steps):
         def launch(stream):
             sizes, memory = counts.tolist(), output.as_strided((side + len(tokens), rows), (rows, 1))
             memory[: side if module.goes_too_far else 0] = 0

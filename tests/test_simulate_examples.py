@@ -167,7 +167,7 @@ def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
     for sizes in steps:
         sizes_there = np.array(sizes, np.int32)
         config = Config(clusters * constants["ctas"], constants["threads"], constants["ctas"])
-        run(config, kernel, tokens, weights, output, sizes_there, drawn, 4, rows, -(-depth // constants["side"]))
+        run(config, kernel, tokens, weights, sizes_there, output, drawn, 4, rows, -(-depth // constants["side"]))
         first = 0
         for expert, size in enumerate(sizes):
             there = slice(first, first + size)
