@@ -22,7 +22,7 @@ from cuda_tma import CompileError, include_path, simulate
 from cuda_tma._launch import nvrtc
 from cuda_tma.simulate import device as simulated
 from cuda_tma.simulate._schedules import _restore, _saved
-from tests import test_simulate_examples
+from tests import simulated_examples, test_simulate_examples
 from tests.gpu import test_header_cluster, test_header_order, test_header_replace, test_header_scope
 from tests.machine_code import machine_code
 from tests.real_bugs import real_bugs
@@ -62,6 +62,16 @@ def _example(name: str, sizes: dict[str, int]) -> Callable[[], None]:
     return start
 
 
+def _whole_example(name: str, case: tuple) -> Callable[[], None]:
+    """The first launch of an example as it runs itself."""
+
+    def start() -> None:
+        simulated_examples.SIZES[name] = (case,)
+        simulated_examples.run_simulated(name)
+
+    return start
+
+
 def _header_test(module: Any, test: str, parameters: dict[str, object]) -> Callable[[], None]:
     return lambda: getattr(module, f"test_{test}")(Machine(), **parameters)
 
@@ -93,9 +103,20 @@ _HEADER_TESTS = (
     (test_header_cluster, "send_reduce_bulk", {"op": "add", "name": "u32"}),
     (test_header_cluster, "store_async", {}),
     (test_header_cluster, "barrier_of_another_cta", {}),
+    # From here on only the third batch has been drawn.
+    (test_header_cluster, "pipeline_of_a_cluster", {"stages": 2}),
+    (test_header_cluster, "pipeline_of_two_producers", {"stages": 2}),
+    (test_header_cluster, "named_barriers_take_turns", {}),
+    (test_header_cluster, "cluster_barrier_in_two_steps", {}),
+    (test_header_cluster, "arrivals_with_a_count", {}),
+    (test_header_cluster, "reduce_async", {}),
+    (test_header_order, "barrier_phases", {}),
+    (test_header_order, "tensor_map_written_by_another_cta", {}),
 )
+_WHOLE_EXAMPLES = {"attention": (1, 2, 1, 70, 200, 64, True), "gather_rows": (60, 45)}
 SUBJECTS: dict[str, Callable[[], None]] = {
     **{f"examples/{name}": _example(name, sizes) for name, sizes in _EXAMPLES.items()},
+    **{f"examples/{name}": _whole_example(name, case) for name, case in _WHOLE_EXAMPLES.items()},
     **{f"tests/gpu/{name}": _header_test(module, name, given) for module, name, given in _HEADER_TESTS},
     **{f"tests/real_bugs/{bug.name}": _mended(bug) for bug in real_bugs()},
 }
