@@ -26,6 +26,21 @@ extern "C" __global__ void next(const int* a, int* b) {
 extern "C" __global__ void forgets(const int* a, int* b) { b[at()] = 2 * a[at()]; }
 extern "C" __global__ void says_nothing(int* a) { a[at()] += 1; }
 """
+BY_ONE = r"""
+__device__ int at() { return blockIdx.x * blockDim.x + threadIdx.x; }
+extern "C" __global__ void first(int* a) { a[at()] += 1; }
+extern "C" __global__ void by_one(const int* a, int* b) {
+    if (threadIdx.x == 0) asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (RIGHT) __syncthreads();
+    b[at()] = a[at()];
+}
+extern "C" __global__ void reads(const int* a, int* b) {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    for (int i = 0; i < 20; ++i) __nanosleep(1000);
+    b[at()] = a[at()];
+}
+extern "C" __global__ void writes(int* a) { a[at()] = 1; }
+"""
 CTAS, THREADS = 40, 64  # more than one wave of the smallest device
 EARLY = Config(CTAS, THREADS, programmatic_stream_serialization=True)
 PLAIN = Config(CTAS, THREADS)
@@ -61,6 +76,46 @@ def test_a_kernel_that_forgets_to_wait_reads_what_was_there_before(chain):
         left[order, config] = {*b.tolist()}
     # Those CTAs of the first wave alone that had ended had written.
     assert left["early", EARLY] == left["late", PLAIN] == {2} and 0 in left["late", EARLY]
+
+
+@pytest.mark.parametrize("order", ["early", "late", "random"])
+def test_to_forget_the_wait_is_a_race(chain, order):
+    gpu, kernels = chain
+    a, b = (np.zeros(CTAS * THREADS, np.int32) for _ in "ab")
+    reports = gpu.launch_all([(PLAIN, kernels["first"], a), (EARLY, kernels["forgets"], a, b)], order=order)
+    assert [report.findings for report in reports[:1]] == [()]
+    (race,) = reports[1].findings
+    lines = CHAIN.split("\n")
+    assert race.kind == "race" and "no griddepcontrol.wait precedes" in race.message
+    assert "forgets" in lines[race.source[-1].line - 1] and lines[race.other[-1].line - 1] == "    a[at()] += 1;"
+    plain = gpu.launch_all([(PLAIN, kernels["first"], a), (PLAIN, kernels["forgets"], a, b)], order=order)
+    assert [report.findings for report in plain] == [(), ()]
+
+
+@pytest.mark.parametrize("order", ["early", "late"])
+def test_one_thread_waits_for_its_block(order):
+    """What a barrier orders behind the wait is behind it."""
+    gpu, found = simulate.Device(), {}
+    for right in (1, 0):
+        names = ("first", "by_one")
+        first, by_one = (gpu.compile(BY_ONE, name, defines={"RIGHT": right}) for name in names)
+        a, b = (np.zeros(4 * THREADS, np.int32) for _ in "ab")
+        early = Config(4, THREADS, programmatic_stream_serialization=True)
+        reports = gpu.launch_all([(Config(4, THREADS), first, a), (early, by_one, a, b)], order=order)
+        found[right] = [finding.kind for report in reports for finding in report.findings]
+    assert found == {1: [], 0: ["race"]}
+
+
+def test_what_the_one_before_reads_is_not_overwritten(chain):
+    """The one before goes on to read: the write came first, and is found then."""
+    gpu = simulate.Device()
+    reads, writes = (gpu.compile(BY_ONE, name, defines={"RIGHT": 1}) for name in ("reads", "writes"))
+    a, b = (np.zeros(4 * THREADS, np.int32) for _ in "ab")
+    early = Config(4, THREADS, programmatic_stream_serialization=True)
+    reports = gpu.launch_all([(Config(4, THREADS), reads, a, b), (early, writes, a)], order="late")
+    assert reports[0].findings == ()
+    (race,) = reports[1].findings
+    assert "writes global memory" in race.message and "which the grid before reads" in race.message
 
 
 def test_a_kernel_that_signals_nothing_ends_first(chain):

@@ -101,7 +101,7 @@ def baselines(names: Iterable[str]) -> dict[str, dict]:
     """Of each subject; there must be nothing to find in it."""
     nothing = 'extern "C" __global__ void nothing() {}'
     simulate.Device().compile(nothing, "nothing")  # so that NVRTC is loaded, once for all processes
-    known = {name: in_process(60, baseline, name) for name in names}
+    known = {name: in_process(600, baseline, name) for name in names}
     for name, found in known.items():
         if found["outcome"] != "launched" or found["findings"]:
             raise SystemExit(f"{name} without a fault: {found}")
@@ -215,7 +215,7 @@ def again(given: argparse.Namespace) -> None:
             print(f"gone: {described(row)}")
             continue
         new[row["id"]] = trial(
-            min(here, key=lambda each: abs(each.mutant.line - row["line"])), known[row["subject"]], 60
+            min(here, key=lambda each: abs(each.mutant.line - row["line"])), known[row["subject"]], 300
         )
         if given.only or new[row["id"]]["outcome"] != row["outcome"]:
             print(f"was {row['outcome']}: {described(new[row['id']])}", flush=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ._group import Group
 from ._lanes import Lanes, as_array
+from ._observe import tell
 from ._program import YIELD, Outcome
 from ._waiting import Parked
 
@@ -60,6 +61,7 @@ class Dependents:
     def wait(self, group: Group, lanes: Lanes, pc: int) -> Outcome:
         """``griddepcontrol.wait``: until the grids before have ended."""
         if not self.is_held:
+            tell(self._machine, "griddepcontrol.wait", lanes)
             return None
         self._parked.append(Parked(group.context, pc, pc + 1, as_array(lanes)))
         return YIELD
@@ -68,5 +70,6 @@ class Dependents:
         """They have ended."""
         self.is_held = False
         for parked in self._parked:
+            tell(self._machine, "griddepcontrol.wait", parked.lanes)
             self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
         self._parked = []

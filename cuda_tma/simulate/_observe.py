@@ -101,6 +101,9 @@ class Observer(Protocol):
     def findings(self) -> tuple[Finding, ...]:
         """Called at the end: what has been found."""
 
+    def follows(self, before: Any) -> None:
+        """Called where the grid of another observer may not have ended when this one begins."""
+
     def explained(
         self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]
     ) -> Sequence[tuple[str, Instruction | None]]:
@@ -133,6 +136,9 @@ class Both:
 
     def findings(self) -> tuple[Finding, ...]:
         return (*self._first.findings(), *self._second.findings())
+
+    def follows(self, before: Any) -> None:
+        self._first.follows(before)
 
     def explained(
         self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]

@@ -111,13 +111,17 @@ def run(
     return running.report()
 
 
-def run_overlapping(launches: Iterable[Running]) -> Iterator[Report]:
-    """Each begins as soon as the one before lets it, and goes as far as it can before that one goes on."""
+def run_overlapping(launches: Iterable[tuple[Running, bool]]) -> Iterator[Report]:
+    """Each begins as soon as the one before lets it, and goes as far as it can before that one goes on; or, of those
+    that do not overlap this time, when that one has ended."""
     before = None
-    for running in launches:
+    for running, overlaps in launches:
         if before is not None:
-            running.machine.dependents.is_held = True
-            running.go()
+            if running.machine.observer is not None:
+                running.machine.observer.follows(before.machine.observer)
+            if overlaps:
+                running.machine.dependents.is_held = True
+                running.go()
             before.go()
             yield before.report()
             running.machine.dependents.release()

@@ -28,17 +28,18 @@ def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
     return [first, *islice((each for each in others if each != first), number - 1)]
 
 
-def overlaps(launches: Iterable[Sequence[Any]], order: str, seed: int) -> Iterator[list[Sequence[Any]]]:
-    """Launches in a row, those together of which each begins before the one before it has ended."""
+def overlaps(launches: Iterable[Sequence[Any]], order: str, seed: int) -> Iterator[list[tuple[Sequence[Any], bool]]]:
+    """Launches in a row, those together of which each may begin before the one before it has ended; and whether it
+    does."""
     generator = np.random.default_rng(seed)
-    together: list[Sequence[Any]] = []
+    together: list[tuple[Sequence[Any], bool]] = []
     for each in launches:
         may = Config.of(each[0]).programmatic_stream_serialization
         does = may and (order == "late" or (order == "random" and generator.random() < _OVERLAPS))
-        if together and not does:
+        if together and not may:
             yield together
             together = []
-        together.append(each)
+        together.append((each, does))
     if together:
         yield together
 

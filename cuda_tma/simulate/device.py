@@ -302,6 +302,8 @@ class Device:
         Each begins when the one before it has ended. With ``programmatic_stream_serialization`` in its configuration it
         may begin earlier: in the order ``"late"``, and by chance in ``"random"``, it begins when every CTA of the one
         before has executed ``griddepcontrol.launch_dependents`` or ended, and goes on to its ``griddepcontrol.wait``.
+        In every order it is a race if it touches, before that, what the one before it has written, or writes what that
+        one reads (not with ``Device(schedules=...)`` in the order ``"early"``).
 
         Parameters
         ----------
@@ -317,12 +319,11 @@ class Device:
         _check_settings(order, seed, max_steps)
         reports: list[Report] = []
         for overlapping in overlaps(launches, order, seed):
-            if len(overlapping) == 1:
-                ((config, kernel, *arguments),) = overlapping
-                new = iter([self.launch(config, kernel, *arguments, order=order, seed=seed, max_steps=max_steps)])
+            if len(overlapping) == 1 or (self.schedules > 1 and order == "early"):
+                new = (self.launch(*each, order=order, seed=seed, max_steps=max_steps) for each, _ in overlapping)
             else:
                 settings = Settings(self.multiprocessor_count, order, seed, max_steps)
-                running = (self._running(config, kernel, given, settings) for config, kernel, *given in overlapping)
+                running = ((self._running(each, settings), does) for each, does in overlapping)
                 new = (suppressed(report, self.suppressions) for report in run_overlapping(running))
             for report in new:
                 reports.append(report)
@@ -330,9 +331,10 @@ class Device:
                     return tuple(reports)
         return tuple(reports)
 
-    def _running(self, config: Any, kernel: Kernel, arguments: Sequence[Any], settings: Settings) -> Running:
+    def _running(self, launch: Sequence[Any], settings: Settings) -> Running:
+        config, kernel, *arguments = launch
         block = parameter_block(kernel, arguments, self.address, self._typed_map)
-        observer = Sanitizer(self.strict) if self.sanitize else None
+        observer = Sanitizer(self.strict, is_in_row=True) if self.sanitize else None
         return Running(kernel, Config.of(config), block, self._memory, settings, observer)
 
 

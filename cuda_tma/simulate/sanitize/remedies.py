@@ -10,6 +10,7 @@ __all__ = [
     "FENCE_OF_GLOBAL",
     "GLOBAL_ORDER",
     "RULES",
+    "WAIT_FOR_GRIDS",
     "WIDER_SCOPE",
     "remedy_of",
 ]
@@ -24,6 +25,7 @@ RULES = {
     "wgmma": f'{_ISA}"wgmma.wait_group": the sums are there after the wait for their group',
     "registers": f'{_ISA}"wgmma.fence": it orders accesses of registers before a wgmma.mma_async that reads them',
     "map": f'{_ISA}"membar, fence": a tensor map that was changed is acquired through the tensormap proxy',
+    "grids": f'{_ISA}"griddepcontrol": what grids before have done is visible after griddepcontrol.wait',
     "undefined": f'{_ISA}"Shared State Space": shared memory is not initialised',
     "lifetime": f'{_ISA}"Shared State Space": shared memory lasts as long as its CTA',
 }
@@ -50,6 +52,10 @@ RELEASE_MAP = (
     "fence_tensor_map_release() (fence.proxy.tensormap::generic.release) by who has changed it, before others are told"
 )
 ONE_WRITER = "let one thread write it; or write it by st.relaxed, st.volatile or an atomic, which do not race"
+WAIT_FOR_GRIDS = (
+    "griddepcontrol_wait() (griddepcontrol.wait) before the first access to what the grid before touches, by each "
+    "thread, or by one before a barrier; or a launch without programmatic_stream_serialization"
+)
 WIDER_SCOPE = (
     "mbarrier.arrive.release.cluster (Barrier::arrive_at(), ClusterBarrier::arrive()) by who tells, and "
     "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) by who waits; without a scope both are .cta"

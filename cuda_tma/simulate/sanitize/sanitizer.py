@@ -19,6 +19,7 @@ from .arrays import InArrays
 from .barriers import Barriers
 from .clocks import CLUSTER, GPU, ORDERED, Clocks, scope_of
 from .global_shadow import GlobalShadow
+from .grids import InRow, Waited
 from .inits import Inits
 from .ledger import Ledger
 from .locations import Locations
@@ -47,11 +48,19 @@ class Sanitizer:
     ----------
     strict : bool
         Whether what is disputed counts as an error.
+    is_in_row : bool
+        Whether another grid may begin before this one has ended, see :meth:`follows`.
     """
 
-    def __init__(self, strict: bool = False):
+    def __init__(self, strict: bool = False, is_in_row: bool = False):
         self._strict = strict
         self._ledger = Ledger()
+        self._row = InRow() if is_in_row else None
+
+    def follows(self, before: Sanitizer) -> None:
+        """This grid begins before another has ended."""
+        if self._row is not None and before._row is not None:
+            self._row.follows(before._row)
 
     def findings(self) -> tuple[Finding, ...]:
         """What has been found."""
@@ -71,8 +80,10 @@ class Sanitizer:
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._maps, self._remote = TensorMaps(self._clocks), Remote(machine, self._clocks)
-        self._trail = Trail(machine, self._ledger)
+        self._trail, self._waited = Trail(machine, self._ledger), Waited(self._clocks, geometry.lanes)
         self._words = Words(machine, self._clocks, self._ledger, self._trail, self._shadow.unit_bytes)
+        if self._row is not None:
+            self._row.begin(memory.all_global, self._waited, self._words)
         self._in_shared = InShared(
             machine, self._clocks, self._shadow, self._ledger, self._words, self._remote, self._strict
         )
@@ -95,6 +106,7 @@ class Sanitizer:
             "barrier.cluster.wait": self._and_heard(barriers.cluster_wait),
             "mbarrier.init": self._mbarrier_init,
             "mbarrier.complete": self._mbarrier_complete,
+            "griddepcontrol.wait": lambda event: self._waited.wait(event.lanes),
         }
 
     def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
@@ -148,6 +160,7 @@ class Sanitizer:
         self._clocks.start(lanes)
         self._remote.start(resident)
         self._trail.start(lanes)
+        self._waited.start(lanes)
         self._fenced_products.difference_update(lanes.tolist())
         self._barriers.forget(slot, resident)
         self._shadow.forget(resident.start * self._pitch, ctas * self._pitch)
@@ -321,6 +334,8 @@ class Sanitizer:
         if access.proxy == "tensormap" or not access.size_bytes:
             return
         strong = self._in_shared.strength(access.instruction) == STRONG
+        if self._row is not None and not strong:
+            self._row.access(access)
         if access.actor is None and (strong or access.kind == "atomic"):
             self._locations.sync("global", access.lanes, access.positions, access.instruction)
             if {"acquire", "acq_rel"} & {*access.instruction.opcode}:

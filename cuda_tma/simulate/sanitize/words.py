@@ -22,6 +22,7 @@ from .remedies import (
     ONE_WRITER,
     RELEASE_MAP,
     RULES,
+    WAIT_FOR_GRIDS,
     WIDER_SCOPE,
     remedy_of,
 )
@@ -155,6 +156,18 @@ class Words:
             return self._thread(past.slot * self._clocks.threads + past.column)
         return "a thread of another block"
 
+    def before_its_wait(
+        self, lane: int, kind: str, address: int, now: Instruction, other: Instruction, others_kind: str
+    ) -> None:
+        """A grid that began early does not wait for the one before, which touches the same."""
+        if self._ledger.known("race", id(other), id(now)):
+            return
+        text = (
+            f"{self._thread(lane)} {kind}s global memory at 0x{address:x}, which the grid before {others_kind}s at "
+            f"{place_of(other.places, other.line)}, and no griddepcontrol.wait precedes"
+        )
+        self._add("race", "error", text, now, other, lane, RULES["grids"], WAIT_FOR_GRIDS)
+
     # ---- barriers ----
 
     def _barrier_race(self, before: Instruction, now: Instruction, lane: int, found: Conflict) -> None:
@@ -287,9 +300,7 @@ class Words:
         if self._ledger.known("wgmma-order", id(now)):
             return
         text = f"the warpgroup of {self._thread(first)} issues wgmma.mma_async, and has not executed wgmma.fence before"
-        remedy = (
-            "wgmma_fence() (wgmma.fence.sync.aligned) before the first wgmma, and after registers of it are changed"
-        )
+        remedy = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
         self._add("wgmma-order", "error", text, now, None, first, RULES["registers"], remedy)
 
     def uninitialized(

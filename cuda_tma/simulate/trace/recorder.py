@@ -24,7 +24,6 @@ from .copies import Copy, Groups, Product
 from .mbarriers import Phase, Recorded
 
 if TYPE_CHECKING:
-    from .._faults import Fault
     from .._group import Group
     from .._machine import Machine
 
@@ -101,9 +100,12 @@ class Recorder:
         """None: it judges nothing."""
         return ()
 
-    def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple:
+    def explained(self, *of_fault: object) -> tuple:
         """Nor explains."""
         return ()
+
+    def follows(self, before: object) -> None:
+        """Alone in its row."""
 
     @property
     def copies(self) -> Iterable[Copy]:

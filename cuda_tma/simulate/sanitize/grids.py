@@ -1,0 +1,155 @@
+"""Grids that overlap (programmatic dependent launch): what one touches before its wait, and the one before as well.
+
+Source: PTX ISA 9.0, "Miscellaneous Instructions: griddepcontrol": after ``griddepcontrol.wait`` the memory operations
+of the grids before are performed and visible; without it nothing orders the two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._global_memory import GlobalMemory, Segment
+from .._lanes import Lanes, as_array
+from .._observe import Access
+from ..ptx import Instruction
+from .clocks import ORDERED, Clocks
+from .words import Words
+
+__all__ = ["InRow", "Met", "Touched", "Waited"]
+
+_UNIT = 4  # bytes
+_MOST_BYTES = 16 << 20
+_READ = "read"
+
+
+class Met(NamedTuple):
+    """Accesses of two grids to the same bytes.
+
+    Attributes
+    ----------
+    address : int
+    kind : str
+        What the other one is: ``"read"`` or ``"write"``.
+    by : Instruction
+        Of the other.
+    lane : int
+        Whose that was.
+    which : int
+        The lane of the present one.
+    """
+
+    address: int
+    kind: str
+    by: Instruction
+    lane: int
+    which: int
+
+
+class Touched:
+    """Units of arrays that a grid has accessed so far, of each the last statement and lane; by reads, and by writes."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, np.ndarray] = {}  # by segment: [read or write, statement or lane, unit]
+        self._statements: list[Instruction] = []
+
+    def add(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> None:
+        """Those of an access that `some` says."""
+        if (found := _units(memory, access)) is None or not some.any():
+            return
+        segment, units, lanes = found
+        of = self._of.get(segment.start)
+        if of is None:
+            of = self._of[segment.start] = np.zeros((2, 2, -(-len(segment.bytes) // _UNIT) + 1), np.int32)
+        if not self._statements or self._statements[-1] is not access.instruction:
+            self._statements.append(access.instruction)
+        chosen = np.broadcast_to(some[:, None], units.shape)
+        row = of[int(access.kind != _READ)]
+        row[0, units[chosen]] = len(self._statements)
+        row[1, units[chosen]] = np.broadcast_to(lanes[:, None], units.shape)[chosen]
+
+    def met(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> Met | None:
+        """The first of `some` of an access whose bytes have been written, or, if it writes, read."""
+        if (found := _units(memory, access)) is None:
+            return None
+        segment, units, lanes = found
+        of = self._of.get(segment.start)
+        for kind in (1,) if of is None or access.kind == _READ else (1, 0):
+            if of is not None and (hit := (of[kind, 0, units] > 0) & some[:, None]).any():
+                which, at = np.argwhere(hit)[0]
+                unit = units[which, at]
+                by = self._statements[of[kind, 0, unit] - 1]
+                address = segment.start + int(unit) * _UNIT
+                return Met(address, "write" if kind else _READ, by, int(of[kind, 1, unit]), int(lanes[which]))
+        return None
+
+
+class Waited:
+    """Which threads come after a ``griddepcontrol.wait``, of themselves or of others of their cluster."""
+
+    def __init__(self, clocks: Clocks, lanes: int):
+        self._clocks, self._itself = clocks, np.zeros(lanes, bool)
+        self._waits: dict[int, list[tuple[int, int]]] = {}  # by cluster: columns, epochs
+
+    def wait(self, lanes: Lanes) -> None:
+        """They have waited."""
+        here = as_array(lanes)
+        self._itself[here] = True
+        for lane, epoch in zip(here.tolist(), self._clocks.own(here).tolist(), strict=True):
+            self._waits.setdefault(self._clocks.slot_of(lane), []).append((lane % self._clocks.threads, epoch))
+
+    def start(self, lanes: np.ndarray) -> None:
+        """Another cluster begins."""
+        self._itself[lanes] = False
+        self._waits.pop(self._clocks.slot_of(int(lanes[0])), None)
+
+    def not_yet(self, lanes: np.ndarray) -> np.ndarray:
+        """Which of some lanes come after no wait."""
+        early, known = ~self._itself[lanes], self._clocks.known(ORDERED)
+        for slot in np.unique(lanes[early] // self._clocks.threads).tolist():
+            mine = lanes // self._clocks.threads == slot
+            for column, epoch in self._waits.get(slot, ()):
+                early[mine] &= known.at(lanes[mine], column) < epoch
+        return early
+
+
+class InRow:
+    """What a grid has to do with the one before it, and with the one behind it."""
+
+    def __init__(self) -> None:
+        self._touched, self._early = Touched(), Touched()
+        self._before: InRow | None = None
+        self._after: InRow | None = None
+
+    def follows(self, before: InRow) -> None:
+        """This one may begin before another has ended."""
+        self._before, before._after = before, self
+
+    def begin(self, memory: GlobalMemory, waited: Waited, words: Words) -> None:
+        """For this launch."""
+        self._memory, self._waited, self._words = memory, waited, words
+
+    def access(self, access: Access) -> None:
+        """Of global memory; not of an atomic, say, by which grids may tell each other."""
+        lanes = np.broadcast_to(as_array(access.lanes), access.positions.shape)
+        some, kind, now = np.ones(len(lanes), bool), _READ if access.kind == _READ else "write", access.instruction
+        self._touched.add(self._memory, access, some)
+        if (after := self._after) is not None and (met := after._early.met(self._memory, access, some)) is not None:
+            after._words.before_its_wait(met.lane, met.kind, met.address, met.by, now, kind)
+        if (before := self._before) is None or not (not_yet := self._waited.not_yet(lanes)).any():
+            return
+        self._early.add(self._memory, access, not_yet)
+        if (met := before._touched.met(self._memory, access, not_yet)) is not None:
+            self._words.before_its_wait(met.which, kind, met.address, now, met.by, met.kind)
+
+
+def _units(memory: GlobalMemory, access: Access) -> tuple[Segment, np.ndarray, np.ndarray] | None:
+    """The segment, the units of each access, and its lane."""
+    segment = memory.find(int(access.positions[0]))
+    if segment is None or not segment.writeable or len(segment.bytes) > _MOST_BYTES:
+        return None
+    first = (access.positions - segment.start) // _UNIT
+    count = max(1, -(-access.size_bytes // _UNIT))
+    lanes = np.broadcast_to(as_array(access.lanes), access.positions.shape)
+    return segment, first[:, None] + np.arange(count), lanes
