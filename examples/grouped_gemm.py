@@ -229,13 +229,14 @@ grouped_gemm(const __grid_constant__ Map tokens, const __grid_constant__ Map wei
                                  [&] { consume(shared, output, steps); });
 }
 """
-CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)"}
+CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)", "most": "EXPERTS"}
 
 
 def prepare(device, kernel, tokens, weights, memory, counts, drawn):
     """What launches output = tokens @ weights.T of experts with so many tokens; it begins in row `side` of `memory`."""
-    side, ctas, threads = map(cuda_tma.parameters_of(kernel).constants.get, CONSTANTS)
+    side, ctas, threads, most = map(cuda_tma.parameters_of(kernel).constants.get, CONSTANTS)
     experts, rows, depth = weights.shape
+    assert experts <= most, f"{experts} experts: the kernel has room for {most}"
     config = LaunchConfig(grid=device.properties.multiprocessor_count // ctas * ctas, cluster=ctas, block=threads)
     output = memory.unfold(0, side, 1).transpose(1, 2)  # each row `side` times: (i, j, n) is row i + j
     arguments = tokens, weights.flatten(0, 1), counts, output, drawn, experts, rows, -(-depth // side)

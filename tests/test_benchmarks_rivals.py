@@ -114,7 +114,8 @@ def test_the_next_kernel_is_timed_after_each(monkeypatch):
     monkeypatch.setattr(torch, "ones", lambda count, device: torch.zeros(2))
     monkeypatch.setattr(torch, "add", lambda first, second, out: ran.append("next"))
     pair = after.Neighbours("copy_2d")
-    ((case, ours, rivals, flops, moved_bytes),) = pair.cases(pair.LARGE)
+    alone, (case, ours, rivals, flops, moved_bytes) = pair.cases(pair.LARGE)
+    assert (alone[0], *alone[2], *alone[3:]) == ("case 5", "without evict_last", 8, 16)
     (plain,) = rivals.values()
     assert case == "case 5: 8 sums of 0 MB after it" and (flops, moved_bytes) == (0, 8 * 3 * 8)
     for run in (ours, plain):

@@ -283,6 +283,12 @@ def test_each_step_of_a_routing_is_its_own(grouped_gemm, wrong):
         next(runs)
 
 
+def test_more_experts_than_the_kernel_has_room_for_are_refused(grouped_gemm):
+    grouped_gemm.goes_too_far = False
+    with pytest.raises(AssertionError, match="257 experts: the kernel has room for 256"):
+        next(grouped_gemm.cases([("many", ((1,) * 257,), 8, 8)]))
+
+
 def test_routings_are_the_same_each_time(grouped_gemm):
     for _, steps, *_ in grouped_gemm.LARGE:
         assert len({sum(sizes) for sizes in steps}) == 1 and len(set(steps)) == len(steps) == 4

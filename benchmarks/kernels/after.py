@@ -1,8 +1,8 @@
 """``python -m benchmarks.kernels.after [EXAMPLE ...]``: what a kernel that keeps data in L2 leaves to the next one.
 
 ``evict_last`` on data that is read once may make a kernel faster, and the one after it slower, for whose data L2 then
-has less room. So that one is timed: it reads and writes 24 MB, half of L2, eight times, after the example's kernel as
-it is, and after the same without ``evict_last``.
+has less room. So both are timed: the example's kernel as it is and without ``evict_last``, and after each of them
+another, which reads and writes 24 MB, half of L2, eight times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TIMES, ELEMENTS = 8, 1 << 21  # of float32: 8 MB in each of three tensors
 
 
 class Neighbours:
-    """An example as it is, and without ``evict_last``; what is timed is the next kernel after each."""
+    """An example as it is, and without ``evict_last``; and the next kernel after each."""
 
     def __init__(self, name: str) -> None:
         self.keeping, self.plain = example(name), example(name)
@@ -38,9 +38,10 @@ class Neighbours:
         first, second, total = (torch.ones(ELEMENTS, device="cuda") for _ in range(3))
         following = partial(repeated, partial(torch.add, first, second, out=total))
         pairs = zip(self.keeping.cases(sizes), self.plain.cases(sizes), strict=True)
-        for (case, keeping, rivals, *_), (_, plain, its_rivals, *_) in pairs:
+        for (case, keeping, rivals, *work), (_, plain, its_rivals, *_) in pairs:
             for rival in (*rivals.values(), *its_rivals.values()):
                 rival()
+            yield case, keeping, {"without evict_last": plain}, *work
             beside = {"after it without evict_last": After(plain, following)}
             name = f"{case}: {TIMES} sums of {total.nbytes >> 20} MB after it"
             yield name, After(keeping, following), beside, 0, TIMES * 3 * total.nbytes
