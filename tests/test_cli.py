@@ -213,7 +213,12 @@ def test_rich_on_a_terminal_says_the_same(capsys, monkeypatch):
     assert status == 0 and "global_dim[1]" in out and "│" in out
 
 
-PICTURES = {"tile": "BFLOAT16 box 64 x 8", "banks": "column read is", "box": "512 of 512 elements inside"}
+PICTURES = {
+    "tile": "BFLOAT16 box 64 x 8",
+    "banks": "column read is",
+    "box": "512 of 512 elements inside",
+    "tiles": "16 x 16 tiles",
+}
 
 
 @pytest.mark.parametrize("picture", PICTURES)

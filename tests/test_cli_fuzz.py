@@ -95,7 +95,7 @@ COMMANDS = st.one_of(
     st.tuples(st.sampled_from(["check", "decode"]), REST).map(lambda found: [found[0], *found[1]]),
     st.tuples(MAPS, MAPS).map(lambda found: ["diff", *found]),
     st.tuples(values("--shape", "64x64"), FEW).map(lambda found: ["suggest", f"--shape={found[0]}", *found[1]]),
-    st.tuples(st.sampled_from(["tile", "banks", "box"]), REST).map(
+    st.tuples(st.sampled_from(["tile", "banks", "box", "tiles"]), REST).map(
         lambda found: ["plot", found[0], *found[1], "--output", "/dev/null/x.png"]
     ),
     st.lists(st.one_of(ODD, FLAGS, MAPS, st.sampled_from(["check", "plot", "--help", "--version"])), max_size=4),
@@ -111,7 +111,7 @@ class Figure:
 @pytest.fixture(autouse=True)
 def pictures_are_not_drawn(monkeypatch):
     plot = pytest.importorskip("cuda_tma.show.plot")
-    for name in ("tile", "banks", "box"):
+    for name in ("tile", "banks", "box", "tiles"):
         monkeypatch.setattr(plot, name, lambda *_: Figure())
 
 

@@ -51,6 +51,7 @@ def pictures() -> dict[str, Figure]:
         "banks_ldmatrix": plot.banks(FLOAT32, "ldmatrix"),
         "box": plot.box(STRIDED, (56, 4)),
         "box_slice": plot.box(SLICE, (-8, 40, 3)),
+        "tiles": plot.tiles(BFLOAT16, (64, 56)),
     }
 
 

@@ -86,7 +86,7 @@ def _outcome(argv: list[str]) -> int:
     return status
 
 
-_PICTURES = ("tile", "banks", "box")
+_PICTURES = ("tile", "banks", "box", "tiles")
 
 # --- the commands ---
 

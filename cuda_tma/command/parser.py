@@ -81,7 +81,7 @@ def _add_layouts(command: argparse.ArgumentParser) -> None:
 
 
 def _add_plot(command: argparse.ArgumentParser) -> None:
-    command.add_argument("picture", nargs="?", metavar="{tile,banks,box}", help="what to draw")
+    command.add_argument("picture", nargs="?", metavar="{tile,banks,box,tiles}", help="what to draw")
     command.add_argument(
         "--html", metavar="FILE", help="write the swizzle explorer instead, with the map that is given"
     )
@@ -212,7 +212,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "diff": ("where two maps differ, and what that does to a load", _add_diff),
     "explain": ("what an error, or a map that somebody printed, says; whether the map is at fault", _add_explain),
     "suggest": ("the swizzle and the largest legal box for a tile, and why", _add_suggest),
-    "plot": ("draw a tile in shared memory, its banks, or its box in the tensor", _add_plot),
+    "plot": ("draw a tile in shared memory, its banks, its box in the tensor, or the tensor in tiles", _add_plot),
     "layouts": ("where two layouts put the same element: fragments, tiles, tensor memory", _add_layouts),
     "info": ("versions, driver and devices of this machine", _add_nothing),
     "run": ("run a kernel without a GPU, and say what is wrong in it", _add_run),

@@ -13,76 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._given import shown, tensor_coordinates
+from .._given import shown
 from ..emulate import tensor_index
 from ..emulate._legal import emulated_rows
-from ..emulate._traversal import visit
-from ..enums import TensorMapDataType as T
-from ..enums import TensorMapInterleave, TensorMapSwizzle
+from ..enums import TensorMapSwizzle
 from ..errors import TensorMapError
 from ..params import Params, TiledParams, check_params
 from ..smem import CHUNK_BYTES, bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
+from .divide import Division, divided, tiles
 from .explorer import explorer
+from .figure import MARK_COLOR, load_start, new_figure, plane, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["banks", "box", "explorer", "tile"]
+__all__ = ["Division", "banks", "box", "divided", "explorer", "tile", "tiles"]
 
 _LINE_BYTES = 128
 _WORD_BYTES = 4
 _MOST_LINES = 32  # a swizzle repeats within 8 lines; more would only shrink the labels
 _COLORS = "viridis"  # even in brightness, and safe for colour-blind readers
 _GAP_COLOR = "0.93"
-_MARK_COLOR = "#d55e00"  # vermilion of the Okabe-Ito palette
-
-
-def _new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
-    try:
-        from matplotlib.figure import Figure as NewFigure
-        from matplotlib.figure import FigureBase
-    except ImportError as error:
-        raise ImportError(
-            f"pictures need matplotlib ({error}): pip install matplotlib, the extra cuda-tma[plot]"
-        ) from None
-    if isinstance(figure, FigureBase):
-        return figure
-    if figure is not None:
-        raise TensorMapError(f"figure is {shown(figure)}; give a matplotlib figure to draw into, or None")
-    return NewFigure(figsize=size, layout="constrained")
 
 
 def _lines(params: Params) -> int:
     return min(_MOST_LINES, -(-smem_bytes(params) // _LINE_BYTES))
-
-
-def _load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> tuple[int, ...]:
-    """The coordinates as ints, or zeros; refuses what no driver takes, and faults where the load would."""
-    emulated_rows(params, check=True)
-    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
-    visit(params, coordinates, offsets)
-    return coordinates
-
-
-def _title(params: Params) -> str:
-    swizzle = TensorMapSwizzle(params.swizzle).short_name
-    interleave = TensorMapInterleave(params.interleave)
-    layout = f", interleave {interleave.short_name}" if interleave else ""
-    return f"{T(params.data_type).short_name} {_box_name(params)}, swizzle {swizzle}{layout}"
-
-
-def _box_name(params: Params) -> str:
-    """The box as the map has it, and what it delivers where that is something else."""
-    extents = box_extents(params)
-    if not isinstance(params, TiledParams):
-        channels = "" if params.interleave else f"{extents[0]} channels x "
-        return f"column of {channels}{extents[-1]} pixels"
-    delivers = f", delivers {_times(extents)}" if extents != params.box_dim else ""
-    return f"box {_times(params.box_dim)}{delivers}"
-
-
-def _times(extents: Sequence[int]) -> str:
-    return " x ".join(map(str, extents))
 
 
 def _shown(params: Params) -> str:
@@ -157,14 +112,14 @@ def tile(
 
     Examples
     --------
-    >>> params = TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(64, 64), global_strides=(128,),
+    >>> params = TiledParams(data_type=9, global_address=0, global_dim=(64, 64), global_strides=(128,),
     ...                      box_dim=(64, 8), element_strides=(1, 1), swizzle=3)
     >>> tile(params).axes[0].get_title()
     'BFLOAT16 box 64 x 8, swizzle 128B'
     """
-    coordinates = _load_start(params, coordinates, offsets)
+    coordinates = load_start(params, coordinates, offsets)
     elements = _elements(params, CHUNK_BYTES)
-    figure = _new_figure((9, 1.9 + 0.3 * len(elements)), figure)
+    figure = new_figure((9, 1.9 + 0.3 * len(elements)), figure)
     axes = figure.subplots()
     grid = _row_grid(params, elements)
     image = _draw_grid(axes, grid)
@@ -177,7 +132,7 @@ def tile(
                 )
     axes.set_xticks(range(8), [str(chunk * CHUNK_BYTES) for chunk in range(8)])
     axes.set_xlabel("byte within the line of 128; labels: tensor index of the first element, innermost first")
-    axes.set_title("; ".join(filter(None, [_title(params), _shown(params)])))
+    axes.set_title("; ".join(filter(None, [title_of(params), _shown(params)])))
     _draw_key(figure, image, [axes], "slice of the box" if params.interleave else "row of the box")
     return figure
 
@@ -208,14 +163,14 @@ def banks(params: Params, access: str = "column", *, figure: Figure | None = Non
 
     Examples
     --------
-    >>> params = TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
+    >>> params = TiledParams(data_type=7, global_address=0, global_dim=(64, 64), global_strides=(256,),
     ...                      box_dim=(32, 32), element_strides=(1, 1), swizzle=3)
     >>> [axes.get_title() for axes in banks(params).axes[:2]]
     ['swizzle NONE: column read is 32-way', 'swizzle 128B: column read is 4-way']
     """
     emulated_rows(params, check=True)
     compared = [params] if not params.swizzle else [replace(params, swizzle=0), params]
-    figure = _new_figure((6.5 * len(compared), 2.3 + 0.14 * max(map(_lines, compared))), figure)
+    figure = new_figure((6.5 * len(compared), 2.3 + 0.14 * max(map(_lines, compared))), figure)
     panels = np.atleast_1d(figure.subplots(1, len(compared)))
     for axes, drawn in zip(panels, compared, strict=True):
         image = _draw_grid(axes, _row_grid(drawn, _elements(drawn, _WORD_BYTES)))
@@ -240,7 +195,7 @@ def _mark_words(axes: Any, words: np.ndarray) -> None:
     lines, columns = words // 32, words % 32
     seen = lines < _MOST_LINES
     label = "4-byte word of one read by a warp"
-    colors = {"markerfacecolor": _MARK_COLOR, "markeredgecolor": "black"}
+    colors = {"markerfacecolor": MARK_COLOR, "markeredgecolor": "black"}
     axes.plot(columns[seen], lines[seen], "s", markersize=5.5, markeredgewidth=0.6, label=label, **colors)
 
 
@@ -258,7 +213,7 @@ def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure 
 
     Examples
     --------
-    >>> params = TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 48), global_strides=(256,),
+    >>> params = TiledParams(data_type=7, global_address=0, global_dim=(64, 48), global_strides=(256,),
     ...                      box_dim=(16, 8), element_strides=(1, 2))
     >>> box(params, (56, 4)).axes[0].get_title()
     'FLOAT32 box 16 x 8, delivers 16 x 4, swizzle NONE: 32 of 64 elements inside'
@@ -267,10 +222,10 @@ def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure 
     if not isinstance(params, TiledParams) or params.interleave:
         given = f"{shown(params)} with interleave={params.interleave}"
         raise TensorMapError(f"plot.box draws tiled tensor maps without interleave, not {given}; use plot.tile")
-    coordinates = _load_start(params, coordinates)
-    dims, extents, start = _plane(params.global_dim, 1), _plane(params.box_dim, 1), _plane(coordinates, 0)
-    step = _plane(params.element_strides, 1)[1]
-    figure = _new_figure((7, 5), figure)
+    coordinates = load_start(params, coordinates)
+    dims, extents, start = plane(params.global_dim, 1), plane(params.box_dim, 1), plane(coordinates, 0)
+    step = plane(params.element_strides, 1)[1]
+    figure = new_figure((7, 5), figure)
     axes = figure.subplots()
     _draw_rectangles(axes, dims, extents, start)
     inside = _draw_visited(axes, dims, extents, start, step)
@@ -278,13 +233,8 @@ def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure 
     at = ", ".join(f"dimension {d} = {c}" for d, c in enumerate(coordinates) if d > 1)
     slice_shown = f"\nslice at {at}" if at else ""
     total = extents[0] * -(-extents[1] // step)
-    axes.set_title(f"{_title(params)}{slice_shown}: {inside} of {total} elements inside", fontsize=10)
+    axes.set_title(f"{title_of(params)}{slice_shown}: {inside} of {total} elements inside", fontsize=10)
     return figure
-
-
-def _plane(values: Sequence[int], missing: int) -> tuple[int, int]:
-    """The values of dimensions 0 and 1; `missing` in a vector."""
-    return values[0], values[1] if len(values) > 1 else missing
 
 
 def _draw_rectangles(axes: Any, dims: tuple[int, int], extents: tuple[int, int], start: tuple[int, int]) -> None:
@@ -294,7 +244,7 @@ def _draw_rectangles(axes: Any, dims: tuple[int, int], extents: tuple[int, int],
         hatched: Any = {"facecolor": "white", "edgecolor": "0.5", "hatch": "////"}
         axes.add_patch(Rectangle(start, *extents, **hatched, linewidth=0, label="fill"))
     axes.add_patch(Rectangle((0, 0), *dims, facecolor="#cfe3f1", edgecolor="#0072b2", linewidth=1.5, label="tensor"))
-    axes.add_patch(Rectangle(start, *extents, fill=False, edgecolor=_MARK_COLOR, linewidth=2, label="box"))
+    axes.add_patch(Rectangle(start, *extents, fill=False, edgecolor=MARK_COLOR, linewidth=2, label="box"))
 
 
 def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], step: int) -> int:

@@ -1,0 +1,74 @@
+"""What pictures by matplotlib have in common: the figure, where a load starts, what a map is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .._given import shown, tensor_coordinates
+from ..emulate._legal import emulated_rows
+from ..emulate._traversal import visit
+from ..enums import TensorMapDataType as T
+from ..enums import TensorMapInterleave, TensorMapSwizzle
+from ..errors import TensorMapError
+from ..params import Params, TiledParams
+from ..smem import box_extents
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["MARK_COLOR", "load_start", "new_figure", "plane", "times", "title_of"]
+
+MARK_COLOR = "#d55e00"  # vermilion of the Okabe-Ito palette
+
+
+def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
+    """A new one, or the one that is given."""
+    try:
+        from matplotlib.figure import Figure as NewFigure
+        from matplotlib.figure import FigureBase
+    except ImportError as error:
+        raise ImportError(
+            f"pictures need matplotlib ({error}): pip install matplotlib, the extra cuda-tma[plot]"
+        ) from None
+    if isinstance(figure, FigureBase):
+        return figure
+    if figure is not None:
+        raise TensorMapError(f"figure is {shown(figure)}; give a matplotlib figure to draw into, or None")
+    return NewFigure(figsize=size, layout="constrained")
+
+
+def load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> tuple[int, ...]:
+    """The coordinates as ints, or zeros; refuses what no driver takes, and faults where the load would."""
+    emulated_rows(params, check=True)
+    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
+    visit(params, coordinates, offsets)
+    return coordinates
+
+
+def title_of(params: Params) -> str:
+    """Data type, box and swizzle."""
+    swizzle = TensorMapSwizzle(params.swizzle).short_name
+    interleave = TensorMapInterleave(params.interleave)
+    layout = f", interleave {interleave.short_name}" if interleave else ""
+    return f"{T(params.data_type).short_name} {_box_name(params)}, swizzle {swizzle}{layout}"
+
+
+def _box_name(params: Params) -> str:
+    """The box as the map has it, and what it delivers where that is something else."""
+    extents = box_extents(params)
+    if not isinstance(params, TiledParams):
+        channels = "" if params.interleave else f"{extents[0]} channels x "
+        return f"column of {channels}{extents[-1]} pixels"
+    delivers = f", delivers {times(extents)}" if extents != params.box_dim else ""
+    return f"box {times(params.box_dim)}{delivers}"
+
+
+def times(extents: Sequence[int]) -> str:
+    """``64 x 8``."""
+    return " x ".join(map(str, extents))
+
+
+def plane(values: Sequence[int], missing: int) -> tuple[int, int]:
+    """The values of dimensions 0 and 1; `missing` in a vector."""
+    return values[0], values[1] if len(values) > 1 else missing

@@ -1,0 +1,55 @@
+"""A tensor in tiles: as CuTe divides it, and with the coordinates that load each."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cuda_tma import TensorSpec, emulate, params_of
+from cuda_tma.errors import TensorMapError
+from cuda_tma.show import plot
+
+EVEN = params_of(TensorSpec((4, 24, 128), "bfloat16"), box_dim=(2, 8, 64), swizzle="128B")
+UNEVEN = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")
+
+
+def test_it_is_what_cute_calls_a_zipped_divide():
+    """Of every tile, the first element's offset is that of the coordinates that load it."""
+    cute = pytest.importorskip("tensor_layouts")
+    division = plot.divided(EVEN)
+    found = cute.zipped_divide(cute.Layout(EVEN.global_dim, division.strides), EVEN.box_dim)
+    assert str(division).replace(" ", "") == str(found).replace(" ", "")
+    for tile in product(*map(range, division.counts)):
+        coordinates = division.coordinates(tile)
+        assert found((0, 0, 0), tile) == sum(c * s for c, s in zip(coordinates, division.strides, strict=True))
+        assert division.tile_at(coordinates) == tile
+
+
+def test_the_tiles_cover_the_tensor_once():
+    memory = np.arange(60 * 128, dtype=np.uint16).view(np.uint8)
+    division, seen = plot.divided(UNEVEN), []
+    for tile in product(*map(range, division.counts)):
+        loaded = emulate.load(UNEVEN, memory, division.coordinates(tile))
+        seen += loaded.smem.view(np.uint16).tolist()
+    assert sorted(seen)[-60 * 128 :] == [*range(60 * 128)] and len(seen) == 64 * 128  # the rest is fill
+
+
+def test_the_picture_says_which_tile_is_loaded():
+    pytest.importorskip("matplotlib")
+    whole, one = plot.tiles(UNEVEN, (64, 56)).axes
+    assert whole.get_title() == "2 x 8 tiles: ((64, 8), (2, 8)) : ((1, 128), (64, 1024))"
+    assert "(1, 7)  {64, 56}" in [text.get_text() for text in whole.texts] and len(whole.texts) == 16
+    assert one.get_title() == "tile (1, 7), loaded at {64, 56}"
+    assert [text.get_text() for text in one.texts] == ["(0, 0) is (64, 56)", "(63, 7) is (127, 63)"]
+    assert plot.tiles(UNEVEN, (64, 57)).axes[1].get_title() == "no tile, loaded at {64, 57}"
+    assert plot.tiles(EVEN, (64, 8, 2)).axes[1].get_title() == "tile (1, 1, 1), loaded at {64, 8, 2}"
+    many = params_of(TensorSpec((512, 512), "float32"), box_dim=(8, 32))
+    assert not plot.tiles(many).axes[0].texts
+
+
+def test_what_has_no_tiles_is_refused():
+    strided = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), element_strides=(2, 1))
+    with pytest.raises(TensorMapError, match="a division into tiles is of tiled maps without interleave"):
+        plot.divided(strided)
+    with pytest.raises(TensorMapError, match=r"tile=\(2, 0\); there are \(2, 8\) tiles"):
+        plot.divided(UNEVEN).coordinates((2, 0))
