@@ -31,9 +31,9 @@ def test_the_public_sm120_case_is_explained():
         ("swizzle_repeat_bytes", "0", "1024", (73,), False),
         ("bit 1 of word 2", "1", "0", (8,), False),
     ]
-    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "explanation" / "two-descriptors.md").read_text()
     printed = [f"{number}. {d}" for number, d in enumerate(diff(example.compiler_descriptor(), example.DRIVER), 1)]
-    assert len(printed) == 6 and "\n".join(printed) in readme
+    assert len(printed) == 6 and "\n".join(printed) in page
     lost = diff(example.compiler_descriptor(), example.DRIVER)[2]
     assert lost.meaning.startswith("lost in a: every index but 0 of this dimension is read from another address")
 

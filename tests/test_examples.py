@@ -305,19 +305,10 @@ def test_the_checked_case_has_experts_without_tokens(grouped_gemm):
 
 def test_readme_example():
     """The README's program is Python, its kernel compiles, and the names that it uses are public."""
-    program, *fragments = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert cubin(literals(program)["SOURCE"], "sm_90a").startswith(b"\x7fELF")
-    for name in set(re.findall(r"\bcuda_tma\.(\w+)", " ".join([program.replace("cuda_tma/tma.cuh", ""), *fragments]))):
+    for name in set(re.findall(r"\bcuda_tma\.(\w+)", program)):
         assert name in cuda_tma.__all__, name
-
-
-def test_readme_values():
-    """What the README says that a convolution's functions give, they give."""
-    conv = cuda_tma.Convolution(kernel_size=3, padding=1, stride=2)
-    said = re.findall(r"^(conv\.\S.*?)  # (\(.*?\)):", (ROOT / "README.md").read_text(), re.M)
-    assert len(said) == 3
-    for expression, value in said:
-        assert eval(expression, {"conv": conv}) == ast.literal_eval(value), expression
 
 
 def test_readme_links():

@@ -1,4 +1,4 @@
-"""README's figures are those that the benchmarks recorded."""
+"""The figures of README and of docs/speed.md are those that the benchmarks recorded."""
 
 import re
 import sys
@@ -16,14 +16,16 @@ ROOT = Path(__file__).parent.parent
 GPU = "NVIDIA H200; driver 580.1; a CPU; cuda-core 1.2.2, torch 2.11.0, numpy 2"
 
 
-def test_readme_has_what_was_recorded():
+@pytest.mark.parametrize("page", write_figures.PAGES)
+def test_pages_have_what_was_recorded(page):
     """`python tools/write_figures.py` after `make bench` with `--output`, copied to docs/benchmarks."""
-    text = (ROOT / "README.md").read_text()
-    assert write_figures.fill(text) == text
+    text = (ROOT / page).read_text()
+    assert write_figures.fill(text, write_figures.PAGES[page]) == text
 
 
-def test_no_figure_is_typed_beside_the_blocks():
-    text = re.sub(r"<!-- figures: .*?<!-- end -->", "", (ROOT / "README.md").read_text(), flags=re.S)
+@pytest.mark.parametrize("page", write_figures.PAGES)
+def test_no_figure_is_typed_beside_the_blocks(page):
+    text = re.sub(r"<!-- figures: .*?<!-- end -->", "", (ROOT / page).read_text(), flags=re.S)
     assert re.findall(r"\d[\d.]* (?:µs|ns|ms|us|TB/s|GB/s|TFLOP/s)|\d[\d.]* ?%(?! interval)", text) == []
 
 
@@ -33,7 +35,7 @@ def test_rows_are_read_from_tables():
 
 
 def kernels_page(**changes):
-    """A record with all that README shows."""
+    """A record with all that docs/speed.md shows."""
     work = {"ours_ms": (2.0, 1.0, 4.0), "rival_ms": (1.0, 1.0, 1.0), "moved_bytes": 10**9}
     figures = []
     for name, case in write_figures.KERNELS:
@@ -49,12 +51,13 @@ def test_kernels_stand_with_their_spread_and_regime():
     lines = list(write_figures.kernels(kernels_page()))
     assert len(lines) == 2 + len(write_figures.KERNELS) + 2
     assert lines[2] == (
-        "| [`copy_2d`](examples/copy_2d.py): where to begin; 4 GiB | 0.50 TB/s | 1.00 TB/s | 50.0% | 25.0% to 100.0% | "
-        "torch.index_select, a weak one |"
+        "| [`copy_2d`](../examples/copy_2d.py): where to begin; 4 GiB | 0.50 TB/s | 1.00 TB/s | 50.0% | 25.0% to "
+        "100.0% | torch.index_select, a weak one |"
     )
     gemm = next(line for line in lines if "`gemm`" in line)
     assert gemm.startswith(
-        "| [`gemm`](examples/gemm.py): multicast, wgmma, persistent; bf16; sustained | 500 TFLOP/s | 1000 TFLOP/s | 50."
+        "| [`gemm`](../examples/gemm.py): multicast, wgmma, persistent; bf16; sustained "
+        "| 500 TFLOP/s | 1000 TFLOP/s | 50."
     )
     assert lines[-1] == "Measured on one NVIDIA H200, driver 580.1, cuda-core 1.2.2, torch 2.11.0."
 
@@ -82,8 +85,8 @@ def test_blocks_are_there_once(tmp_path):
     for name in write_figures.BLOCKS:
         (tmp_path / f"{name}.md").write_text((write_figures.RECORDS / f"{name}.md").read_text())
     blocks = [f"<!-- figures: {name} -->\nold\n<!-- end -->" for name in write_figures.BLOCKS]
-    filled = write_figures.fill("a\n" + "\nb\n".join(blocks) + "\nc", tmp_path)
+    filled = write_figures.fill("a\n" + "\nb\n".join(blocks) + "\nc", [*write_figures.BLOCKS], tmp_path)
     assert "old" not in filled and filled.startswith("a\n<!-- figures") and filled.endswith("<!-- end -->\nc")
-    assert write_figures.fill(filled, tmp_path) == filled
+    assert write_figures.fill(filled, [*write_figures.BLOCKS], tmp_path) == filled
     with pytest.raises(SystemExit, match="0 blocks <!-- figures: nvrtc"):
-        write_figures.fill(blocks[0] + blocks[2], tmp_path)
+        write_figures.fill(blocks[0] + blocks[2], [*write_figures.BLOCKS], tmp_path)

@@ -1,14 +1,21 @@
-"""Draw the pictures of ``docs/images/``, which ``docs/pictures.md`` shows. Needs matplotlib, and NVRTC."""
+"""Draw the pictures of ``docs/images/``, which ``docs/pictures.md`` shows. Needs matplotlib, rich, and NVRTC."""
 
+import io
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
 import ml_dtypes
 import numpy as np
 from matplotlib.figure import Figure
+from pages import blocks_of, inside
+from rich.console import Console
+from rich.text import Text
 
 from cuda_tma import TensorSpec, layouts, params_of, simulate
+from cuda_tma.command.excerpts import described
 from cuda_tma.show import plot
 
 ROOT = Path(__file__).parent.parent
@@ -61,9 +68,26 @@ def drawings() -> dict[str, str]:
         "timeline_load": _load(0).svg(),
         "timeline_hang": _load(128).svg(),
         "timeline_gemm": gemm().svg(blocks=1),
+        "finding": _finding(),
         "layouts_fp8": _compared("wgmma.d:f32", "wgmma.a:e4m3").svg(),
         "layouts_tiles": _compared("tile:bf16:64B", "tile:bf16:128B").svg(),
     }
+
+
+def _finding() -> str:
+    """What `cuda-tma sanitize` prints on a terminal of the kernel that docs/how-to/find-a-race.md begins with."""
+    page = (ROOT / "docs" / "how-to" / "find-a-race.md").read_text()
+    console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
+    with tempfile.TemporaryDirectory() as folder, inside(Path(folder)):
+        source = Path("sums.cu")
+        source.write_text(next(block.text for block in blocks_of(page) if block.word == source.name))
+        gpu = simulate.Device(schedules=4)
+        kernel = gpu.compile(source, "sums")
+        arrays = np.zeros((1, 512), np.int32), np.zeros(128, np.int32)
+        (found, *_) = gpu.launch(simulate.Config(1, 128), kernel, *arrays, 4).errors
+        console.print(Text.assemble(*described(found, source)), end="")
+    drawn = console.export_svg(title="cuda-tma sanitize sums.cu", unique_id="finding")
+    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # fonts that would be fetched
 
 
 def _compared(written: str, read: str) -> layouts.Comparison:

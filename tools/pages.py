@@ -31,7 +31,7 @@ from typing import Any
 
 from cuda_tma import include_path
 
-__all__ = ["FOLDERS", "PAGES", "Block", "Ran", "blocks_of", "compare", "run", "with_outputs"]
+__all__ = ["FOLDERS", "PAGES", "Block", "Ran", "blocks_of", "compare", "inside", "run", "with_outputs"]
 
 DOCS = Path(__file__).parent.parent / "docs"
 FOLDERS = ("tutorial", "how-to", "explanation")
@@ -128,7 +128,7 @@ def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: b
     if block.word == "gpu" and not gpu:
         return Ran(block, block.shown or "")
     is_whole = True
-    with contextlib.redirect_stdout(io.StringIO()) as printed, _inside(folder):
+    with contextlib.redirect_stdout(io.StringIO()) as printed, inside(folder):
         try:
             exec(code, names)
         except Exception:
@@ -138,7 +138,8 @@ def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: b
 
 
 @contextlib.contextmanager
-def _inside(folder: Path) -> Iterator[None]:
+def inside(folder: Path) -> Iterator[None]:
+    """With a folder as the working directory."""
     before = Path.cwd()
     os.chdir(folder)
     try:

@@ -1,6 +1,6 @@
-"""Write the figures of README from what the benchmarks recorded: docs/benchmarks/*.md, copied there from `make bench`.
+"""Write the figures of README and docs/speed.md from what `make bench` recorded, copied to docs/benchmarks/*.md.
 
-Each block of README between `<!-- figures: NAME -->` and `<!-- end -->` is made here, so that no figure is typed.
+Each block between `<!-- figures: NAME -->` and `<!-- end -->` is made here, so that no figure is typed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["BLOCKS", "fill", "rows_of"]
+__all__ = ["BLOCKS", "PAGES", "fill", "rows_of"]
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "benchmarks"
-KERNELS = {  # (example, case, all of them if empty): what README says of it
+KERNELS = {  # (example, case, all of them if empty): what docs/speed.md says of it
     ("copy_2d", "4 GiB"): "where to begin; 4 GiB",
     ("transpose", "4 GiB"): "swizzled tiles, no bank conflicts; 4 GiB",
     ("gather_rows", "1 GiB of rows of 1024 bytes"): "an embedding; 1 GiB",
@@ -105,7 +105,7 @@ def kernels(page: str) -> Iterator[str]:
         for (rival, regime), of_group in groups.items():
             how = words if regime == "in turns" else f"{words}; {regime}"
             weak = ", a weak one" if rival in WEAK else ""
-            yield f"| [`{name}`](examples/{name}.py): {how} | {' | '.join(_summed(of_group))} | {rival}{weak} |"
+            yield f"| [`{name}`](../examples/{name}.py): {how} | {' | '.join(_summed(of_group))} | {rival}{weak} |"
     yield ""
     yield f"{conditions(page)}."
 
@@ -133,24 +133,26 @@ def conditions(page: str) -> str:
 
 
 BLOCKS: dict[str, Callable[[str], Iterator[str]]] = {"gpu": beside, "nvrtc": nvrtc, "kernels": kernels}
+PAGES = {"README.md": ("gpu",), "docs/speed.md": ("kernels", "nvrtc")}
 
 
-def fill(readme: str, records: Path = RECORDS) -> str:
-    """README with each block as the records have it."""
-    for name, lines in BLOCKS.items():
+def fill(page: str, names: Sequence[str], records: Path = RECORDS) -> str:
+    """A page with each of its blocks as the records have it."""
+    for name in names:
+        lines = BLOCKS[name]
         block = "\n".join(lines((records / f"{name}.md").read_text()))
         mark = f"<!-- figures: {name} -->"
-        readme, count = re.subn(
+        page, count = re.subn(
             rf"{mark}\n.*?\n<!-- end -->",
             lambda _, mark=mark, block=block: f"{mark}\n\n{block}\n\n<!-- end -->",
-            readme,
+            page,
             flags=re.S,
         )
         if count != 1:
-            raise SystemExit(f"README has {count} blocks {mark}")
-    return readme
+            raise SystemExit(f"the page has {count} blocks {mark}")
+    return page
 
 
 if __name__ == "__main__":
-    page = ROOT / "README.md"
-    page.write_text(fill(page.read_text()))
+    for name, blocks in PAGES.items():
+        (ROOT / name).write_text(fill((ROOT / name).read_text(), blocks))

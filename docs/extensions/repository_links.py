@@ -9,7 +9,7 @@ from pathlib import Path
 from docutils import nodes
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
-from sphinx.addnodes import download_reference
+from sphinx.addnodes import download_reference, pending_xref
 from sphinx.application import Sphinx
 
 __all__ = ["setup"]
@@ -34,13 +34,17 @@ def _linked(env: object) -> set[str]:
 
 
 def _to_sources(app: Sphinx, tree: nodes.document) -> None:
-    page = app.env.docname
-    for found in list(tree.findall(download_reference)):
-        path = (Path(app.srcdir) / page).parent.joinpath(found["reftarget"]).resolve()
+    folder = (Path(app.srcdir) / app.env.docname).parent
+    for found in [*tree.findall(download_reference), *tree.findall(pending_xref)]:
+        path = folder.joinpath(found["reftarget"]).resolve()
+        if isinstance(found, pending_xref):  # of Markdown: MyST takes each for a page
+            path = path.with_suffix(".md")
         if path.is_file() and path.is_relative_to(ROOT) and path.suffix not in (".svg", ".png", ".html"):
+            if isinstance(found, pending_xref) and path.is_relative_to(app.srcdir):
+                continue
             name = path.relative_to(ROOT).as_posix()
             _linked(app.env).add(name)
-            target = app.builder.get_relative_uri(page, f"source/{name}")
+            target = app.builder.get_relative_uri(app.env.docname, f"source/{name}")
             found.replace_self(nodes.reference("", "", *found.children, refuri=target, internal=True))
 
 
