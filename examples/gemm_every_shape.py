@@ -352,9 +352,7 @@ def check(c, a, b, bias, activation, units=1):
     """Every element, against float32: units of the last place, and what the order of K sums may change."""
     expected = a.float() @ b.float().T
     k = a.shape[1]
-    slack = max(
-        k**0.5 * 2**-15, k**1.5 * 2**-28
-    )  # tensor cores cut off what is beyond a sum's last place, K / 16 times
+    slack = max(k**0.5 * 2**-15, k**1.5 * 2**-28)  # at each of K / 16 additions tensor cores cut off the last bits
     if bias is not None:
         expected += bias.float()
     if activation is not None:
