@@ -160,7 +160,7 @@ def key(timeline: Timeline, x: float, y: float) -> str:
         fill = {"fill": "url(#waits)"} if kind == "wait" else {"class_": kind}
         parts.append(element("rect", x=x, y=y - 9, width=14, height=10, rx=2, **fill))
         parts.append(text(_KEY[kind], x + 19, y, class_="quiet"))
-        x += 46 + 5.9 * len(_KEY[kind])
+        x += 52 + 5.9 * len(_KEY[kind])
     return "".join(parts)
 
 
