@@ -1,5 +1,6 @@
 """A fake driver and fake device tensors, for the tests that need no GPU."""
 
+import gc
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,6 +29,12 @@ collect_ignore = [
     *(NEEDS_TORCH if not find_spec("torch") else ()),
     *(NEEDS_SOURCES if not (Path(__file__).parent.parent / "cuda_tma").is_dir() else ()),
 ]
+
+
+def pytest_collection_finish():
+    """What is there now stays: many tests collect garbage, and benchmarks between samples, which would look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 class DeviceTensor:

@@ -57,7 +57,8 @@ def params_at(issue: Issue, address: int) -> Params:
         )
     segment = machine.memory.all_global.find(address)
     if segment is not None and address + MAP_BYTES <= segment.stop:
-        issue.observe("read", "global", np.array([address]), MAP_BYTES, proxy="tensormap")
+        if segment.writeable:  # else nobody has changed it
+            issue.observe("read", "global", np.array([address]), MAP_BYTES, proxy="tensormap")
         start = address - segment.start
         return _decoded(segment.bytes[start : start + MAP_BYTES].tobytes())
     ((_, buffer, positions, space),) = machine.memory.pieces("", lanes, np.array([address]), _MAP_ALIGNMENT)
