@@ -11,10 +11,13 @@ from types import FunctionType, ModuleType
 import pytest
 
 import cuda_tma
+from cuda_tma import cuda_errors
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tools"))
 
+import error_pages  # noqa: E402
+import header_pages  # noqa: E402
 import pages  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -48,6 +51,39 @@ def test_every_page_is_in_one_toctree():
     made = {"headers", "errors"}
     pages_there = {page for page in DOCS.rglob("*.md") if page.parent.name not in made} - {DOCS / "index.md"}
     assert sorted(page for page in found if page.parent.name not in made) == sorted(pages_there)
+
+
+# ---- pages that are made when the site is built ----
+
+
+def test_each_error_of_the_table_has_a_page_titled_as_people_search():
+    made = error_pages.error_pages()
+    assert made["715.md"].startswith("# CUDA error 715: an illegal instruction was encountered\n")
+    assert "- a rank-2 map in a rank-1 load\n" in made["715.md"] and "`cudaErrorIllegalInstruction`" in made["715.md"]
+    assert set(made) - {"index.md"} == {f"{number}.md" for number in cuda_errors.CUDA_ERRORS if 700 <= number <= 720}
+    assert "CUDA_LAUNCH_BLOCKING" not in made["704.md"]  # no kernel is at fault
+
+
+@pytest.mark.parametrize("header", ["barrier.cuh", "tma.cuh", "wgmma.cuh"])
+def test_each_function_of_a_header_is_on_its_page(header):
+    """By what C++ says at the start of a line: a name before a parenthesis."""
+    text = (ROOT / "cuda_tma" / "include" / "cuda_tma" / header).read_text()
+    page = header_pages.header_pages()[header.replace(".cuh", ".md")]
+    declared = set(re.findall(r"^__device__ [^(\n=]*?(\w+)\(", text, re.MULTILINE))
+    assert len(declared) > 0
+    shown = {name for line in re.findall("^##+ (.*)$", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", line)}
+    assert declared - shown == set()
+
+
+def test_a_comment_stands_under_what_it_is_about():
+    text = (
+        "// A.\n// cuda_tma/x.cuh: of x.\n\nnamespace cuda_tma {\n\n// Adds <one>.\nint f(int x = g(1)) { return x; }\n"
+    )
+    text += "int g(int);\n\n// A pair.\nstruct P {\n    // The first.\n    int a;\n    int sum() const { return a; }\n};\n\n"
+    first, pair = header_pages.entries_of(text + "}  // namespace cuda_tma\n")
+    assert (first.comment, first.declarations) == ("Adds <one>.", ["int f(int x = g(1));", "int g(int);"])
+    assert pair.names == ["P"] and [member.names for member in pair.members] == [["a", "sum"]]
+    assert header_pages.markdown(first.comment) == "Adds \\<one\\>.\n"
 
 
 # ---- what runs them ----
