@@ -76,13 +76,12 @@ def test_each_function_of_a_header_is_on_its_page(header):
 
 
 def test_a_comment_stands_under_what_it_is_about():
-    text = (
-        "// A.\n// cuda_tma/x.cuh: of x.\n\nnamespace cuda_tma {\n\n// Adds <one>.\nint f(int x = g(1)) { return x; }\n"
-    )
-    text += "int g(int);\n\n// A pair.\nstruct P {\n    // The first.\n    int a;\n    int sum() const { return a; }\n};\n\n"
+    text = "// A.\n// cuda_tma/x.cuh: of x.\n\nnamespace cuda_tma {\n\n"
+    text += "// Adds <one>.\nint f(int x = g(1)) { return x; }\nint g(int);\n\n"
+    text += "// A pair.\nstruct P {\n    // The first.\n    int a;\n\n    int sum() const { return a; }\n};\n\n"
     first, pair = header_pages.entries_of(text + "}  // namespace cuda_tma\n")
     assert (first.comment, first.declarations) == ("Adds <one>.", ["int f(int x = g(1));", "int g(int);"])
-    assert pair.names == ["P"] and [member.names for member in pair.members] == [["a", "sum"]]
+    assert pair.names == ["P"] and [member.names for member in pair.members] == [["a"], ["sum"]]
     assert header_pages.markdown(first.comment) == "Adds \\<one\\>.\n"
 
 
