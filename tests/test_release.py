@@ -109,7 +109,7 @@ def test_the_page_says_what_wheels_hold(tmp_path):
         files.writestr("cuda_tma/py.typed", b"")
         files.writestr("cuda_tma-1.dist-info/METADATA", b"123")
     page = wheels_page([archive, wheel])
-    assert f"`cuda_tma-1.tar.gz`, {archive.stat().st_size:,} bytes, 2 files." in page
+    assert f"`cuda_tma-1.tar.gz`: {archive.stat().st_size:,} bytes, 2 files." in page
     assert f"| `cp312-cp312-manylinux_2_17_x86_64` | {wheel.stat().st_size:,} | 43 | 35 | 2.17 |" in page
     assert page.endswith(
         "| extensions, stripped | 1 | 35 |\n| modules | 0 | 0 |\n| stubs of the extensions | 1 | 5 |\n"

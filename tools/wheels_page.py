@@ -28,21 +28,25 @@ def wheels_page(packed: list[Path]) -> str:
 def _head(wheels: list[Path], archive: Path) -> Iterable[str]:
     yield "# Wheels"
     yield ""
-    yield "What `make wheels` built on one machine, and wrote here. Sizes are bytes; the sources are"
-    yield f"`{archive.name}`, {archive.stat().st_size:,} bytes, {_members(archive)} files."
+    yield "What `make wheels` built on one machine, and wrote here. Releases have them for CPython 3.10 to 3.14 and"
+    yield "3.14t. The source distribution, which has the tests and tests itself by `make test`, is"
+    yield f"`{archive.name}`: {archive.stat().st_size:,} bytes, {_members(archive)} files."
     yield ""
-    yield "| wheel | packed | unpacked | extensions | newest symbol of glibc |"
+    yield "| wheel | bytes | unpacked | its extensions | newest symbol of glibc |"
     yield "|---|---:|---:|---:|---|"
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as files:
             sizes = [each.file_size for each in files.infolist()]
             extensions = [files.read(name) for name in files.namelist() if name.endswith(".so")]
-        tags = wheel.name.split("-", 2)[2].removesuffix(".whl")
         yield (
-            f"| `{tags}` | {wheel.stat().st_size:,} | {sum(sizes):,} | {sum(map(len, extensions)):,} "
+            f"| `{_tags(wheel)}` | {wheel.stat().st_size:,} | {sum(sizes):,} | {sum(map(len, extensions)):,} "
             f"| {newest_glibc(extensions)} |"
         )
     yield ""
+
+
+def _tags(wheel: Path) -> str:
+    return wheel.name.split("-", 2)[2].removesuffix(".whl")
 
 
 def _members(archive: Path) -> int:
@@ -57,13 +61,13 @@ def newest_glibc(extensions: Iterable[bytes]) -> str:
 
 
 def _contents(wheel: Path) -> Iterable[str]:
-    yield f"What is in each, of `{wheel.name}`; no library is packed in, and none of CUDA's is linked:"
+    yield "What is in each, no library among it, and no link to one of CUDA's:"
     yield ""
-    yield "| | files | bytes |"
+    yield f"| of `{_tags(wheel)}` | files | bytes |"
     yield "|---|---:|---:|"
     kinds = defaultdict(list)
     with zipfile.ZipFile(wheel) as files:
-        for each in files.infolist():
+        for each in (each for each in files.infolist() if not each.is_dir()):
             suffix = PurePosixPath(each.filename).suffix
             kinds[suffix if suffix in KINDS else ""].append(each.file_size)
     for suffix, words in KINDS.items():
