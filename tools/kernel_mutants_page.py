@@ -27,9 +27,17 @@ lead to it, in the innermost function that both have in common (`tools/kernel_ou
 
 Equivalent are those of which ptxas makes the same instructions, and those with a proof below. Those that change values
 alone (which bytes are loaded, not what is waited for) are told by what they leave in memory: nothing is found, and
-under each schedule the same other bytes. The first two thirds were there while the sanitizer was mended by what they
-showed; it and the tool were frozen before the last third was drawn, with another seed and of other lines. What is
-said of the last third is what the frozen tool found.
+under each schedule the same other bytes.
+
+There are three batches. The first was there while the sanitizer was mended by what it showed; sanitizer and tool were
+frozen before the second was drawn, with another seed and of other lines: 92.5 % of each were found then. What the two
+missed has since made findings name more, the last barrier or wait before an access say, and they are no longer unseen.
+So sanitizer and tool were frozen again, and a third batch drawn, of kernels that no mutant had been made of before:
+`examples/attention.py`, `examples/gather_rows.py`, and tests of the header. It is said of it what that frozen tool
+found: at first 62 of 83, 74.7 %, with launches of the two examples in which a CTA had fewer tiles than its rings have
+stages, and then, the same tool, with the larger launches that `tools/kernel_trials.py` has now, what the table says.
+Of the first two, those are left out whose lines are no longer there; of the others, those that had been missed and
+those of `gemm` and `conv_im2col` were tried again with the frozen tool, and the rest is as it was found before.
 """
 _FAR = """The last column counts what is found by a finding of a right kind, wherever its lines are: mostly what is
 missing is said at the line that needs it, further from the one that lacks it.
@@ -69,7 +77,7 @@ def _shares(rows: Sequence[dict], reasons: Reasons) -> str:
         "| | mutants | equivalent | values alone | of the others found | share | found, near or far |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for name, some in (("before the freeze", 1), ("after it", 2), ("together", 0)):
+    for name, some in (("the first", 1), ("the second", 2), ("the third, unseen", 3), ("together", 0)):
         chosen = [row for row in rows if not some or row["batch"] == some]
         counts = Counter(judged(row, reasons) for row in chosen)
         found, asked = share(chosen, reasons)

@@ -103,7 +103,7 @@ _HEADER_TESTS = (
     (test_header_cluster, "send_reduce_bulk", {"op": "add", "name": "u32"}),
     (test_header_cluster, "store_async", {}),
     (test_header_cluster, "barrier_of_another_cta", {}),
-    # From here on only the third batch has been drawn.
+    # Of the third batch alone.
     (test_header_cluster, "pipeline_of_a_cluster", {"stages": 2}),
     (test_header_cluster, "pipeline_of_two_producers", {"stages": 2}),
     (test_header_cluster, "named_barriers_take_turns", {}),
@@ -113,7 +113,7 @@ _HEADER_TESTS = (
     (test_header_order, "barrier_phases", {}),
     (test_header_order, "tensor_map_written_by_another_cta", {}),
 )
-_WHOLE_EXAMPLES = {"attention": (1, 2, 1, 70, 200, 64, True), "gather_rows": (60, 45)}
+_WHOLE_EXAMPLES = {"attention": (1, 2, 1, 70, 700, 64, True), "gather_rows": (900, 45)}
 SUBJECTS: dict[str, Callable[[], None]] = {
     **{f"examples/{name}": _example(name, sizes) for name, sizes in _EXAMPLES.items()},
     **{f"examples/{name}": _whole_example(name, case) for name, case in _WHOLE_EXAMPLES.items()},
