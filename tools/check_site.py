@@ -75,6 +75,14 @@ def _served(site: Path) -> Iterator[str]:
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        """As always, but that a page without an icon (browsers ask for one) has none."""
+        if self.path == "/favicon.ico":
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
     def log_message(self, *words: object) -> None:
         """Nothing."""
 
