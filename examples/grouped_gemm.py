@@ -85,46 +85,41 @@ struct Routing {
     short order[EXPERTS];       // which one that is, which the second, ...
     int end[EXPERTS];           // behind each expert's tokens: a row
     int experts, count, large;  // count: of the tiles; large: of those that keep the tensor cores busy
-    unsigned long long share;   // large / count, in 2^-40
 
     // Of weights with so many `rows`. By all threads of the CTA, each of which has an expert; then a __syncthreads().
     __device__ void make(const int* counts, int experts, int rows) {
         const int me = threadIdx.x, mine = me < experts ? counts[me] : 0, down = parts_of(rows, ROWS);
         if (me < experts) end[me] = mine;   // for a while
         __syncthreads();
-        int my_rank = 0, my_end = 0, before = 0, of_large = 0;   // the last two: tiles with the same rows
+        int my_rank = 0, my_end = 0, before = 0, all = 0, of_large = 0;   // the last three: tiles with the same rows
         for (int other = 0; other < experts; ++other) {
             const int tokens = end[other], across = parts_of(tokens, SIDE * BOXES);
             const bool is_before = tokens > mine || (tokens == mine && other < me);
             my_rank += is_before;
             before += is_before ? across : 0;
             my_end += other <= me ? tokens : 0;
+            all += across;
             of_large += tokens >= BALANCE ? across : 0;
         }
         __syncthreads();
+        this->experts = experts, count = all * down, large = of_large * down;   // all write the same
         if (me >= experts) return;
         end[me] = my_end;
         order[my_rank] = me;
         first_tile[my_rank] = before * down;
-        if (my_rank < experts - 1) return;
-        this->experts = experts;
-        count = (before + parts_of(mine, SIDE * BOXES)) * down;
-        large = of_large * down;
-        share = ((static_cast<unsigned long long>(large) << 40) + count - 1) / max(count, 1);
     }
 
     __device__ Task operator[](int i) const {
         if (i >= count) return {};
-        const auto large_before = [&](int i) { return int(i * share >> 40); };
+        const auto large_before = [&](int i) { return int(static_cast<unsigned long long>(i) * large / count); };
         const int before = large_before(i), tile = large_before(i + 1) > before ? before : large + i - before;
         int at = 0;   // the last that begins here or before: any that have no tiles come last, and begin behind them
         for (int step = EXPERTS / 2; step > 0; step /= 2)
             if (at + step < experts && first_tile[at + step] <= tile) at += step;
         const int expert = order[at], first = expert > 0 ? end[expert - 1] : 0, tokens = end[expert] - first;
         const int grains = parts_of(tokens, GRAIN), across = parts_of(tokens, SIDE * BOXES);
-        const auto divided = [&](int x) { return int((x + 0.5f) * (1.0f / across)); };   // integers take much longer
-        const int row = divided(tile - first_tile[at]), part = tile - first_tile[at] - row * across;
-        const auto cut = [&](int part) { return min(tokens, GRAIN * divided(grains * part)); };   // about the same
+        const int row = (tile - first_tile[at]) / across, part = (tile - first_tile[at]) % across;
+        const auto cut = [&](int part) { return min(tokens, GRAIN * (grains * part / across)); };   // about the same
         return {expert, row * ROWS, first + cut(part), cut(part + 1) - cut(part)};
     }
 };
@@ -155,16 +150,15 @@ struct Shared {
 
 __device__ void produce(Shared& shared, const Map& tokens, const Map& weights, unsigned* drawn, int rows, int steps) {
     const int rank = cluster_cta_rank(), count = shared.routing.count + gridDim.x / CTAS;   // for each a last one
+    const CachePolicy keep = evict_last();   // in L2, as every row of tiles loads the same tokens
     Stage<STAGES> at;
-    unsigned number = shared.tiles.number(drawn, count);
     for (Stage<2> turn;;) {
-        const Task tile = shared.tiles.draw(turn, shared.routing, number);
+        const Task tile = shared.tiles.draw(turn, shared.routing, drawn, count);
         if (tile.tokens == 0) break;
         const int row = tile.expert * rows + tile.first_row + SIDE * CONSUMERS * rank;
         const int of_tokens = parts_of(tile.tokens, SIDE), boxes = CONSUMERS + of_tokens;
         const int stages = parts_of(steps, depth(of_tokens));
         for (int stage = 0; stage < stages; ++stage, at.next()) {
-            if (stage == max(stages - 2, 0)) number = shared.tiles.number(drawn, count);   // it comes when it is due
             // Waits for the consumers of all CTAs, as this one's share of the tokens goes to all. Others' shares may
             // arrive before the bytes are expected: the count is then below zero for a while.
             Barrier& full = shared.ring.acquire(at, depth(of_tokens) * boxes * Square::tx_bytes());
@@ -173,7 +167,8 @@ __device__ void produce(Shared& shared, const Map& tokens, const Map& weights, u
                 const int k = SIDE * (stage * depth(of_tokens) + part);
                 for (int i = 0; i < CONSUMERS; ++i) load(to[i], weights, full, Coordinates{k, row + SIDE * i});
                 for (int i = rank; i < of_tokens; i += CTAS)
-                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + SIDE * i}, ALL);
+                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + SIDE * i}, ALL,
+                                   keep);
             }
         }
     }
@@ -185,13 +180,13 @@ using Output = Epilogue<Square, BOXES, Turn::transposed, 2, Rows>;
 // The number of sums is part of the instruction, so there is a function for each width of a tile.
 template <int Tokens>
 __device__ __forceinline__ void multiply(Shared& shared, Task tile, Rows to, int steps, Stage<STAGES>& at,
-                                         float (&sums)[SIDE / 2 * BOXES], Output& out) {
+                                         Output& out) {
     if constexpr (Tokens > GRAIN)
-        if (tile.tokens <= Tokens - GRAIN) return multiply<Tokens - GRAIN>(shared, tile, to, steps, at, sums, out);
+        if (tile.tokens <= Tokens - GRAIN) return multiply<Tokens - GRAIN>(shared, tile, to, steps, at, out);
     constexpr int boxes = parts_of(Tokens, SIDE);
     const int group = threadIdx.x / 128;
+    float sums[SIDE / 2 * boxes] = {};   // whole boxes leave; what is beyond the tokens, is dropped
     auto& used = reinterpret_cast<float(&)[Tokens / 2]>(sums);
-    auto& of_boxes = reinterpret_cast<float(&)[SIDE / 2 * boxes]>(sums);   // which leave; what is beyond, is dropped
     const auto multiply_stage = [&](int stage, int step) {
 #pragma unroll
         for (int part = 0; part < depth(boxes); ++part) {
@@ -199,21 +194,20 @@ __device__ __forceinline__ void multiply(Shared& shared, Task tile, Rows to, int
             const auto& tokens = reinterpret_cast<const Boxed<boxes>&>(from[CONSUMERS]);
 #pragma unroll
             for (int k = 0; k < SIDE; k += 16)
-                wgmma(used, k_major(from[group], 0, k), k_major(tokens, 0, k), step + part + k > 0);
+                wgmma(used, k_major(from[group], 0, k), k_major(tokens, 0, k));
         }
     };
     accumulate<CTAS>(used, shared.ring, at, parts_of(steps, depth(boxes)), multiply_stage, [&] { out.store_next(); });
     const int row = tile.first_row + SIDE * (CONSUMERS * int(cluster_cta_rank()) + group);
-    out.take(of_boxes, to, Coordinates{row, tile.first_token});
+    out.take(sums, to, Coordinates{row, tile.first_token});
 }
 
 __device__ void consume(Shared& shared, const OutputMap& output, int steps) {
     Output out(shared.out[threadIdx.x / 128]);
-    float sums[SIDE / 2 * BOXES] = {};   // of one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     Stage<2> turn;
     for (Task tile = shared.tiles.next(turn); tile.tokens > 0; tile = shared.tiles.next(turn))
-        multiply<SIDE * BOXES>(shared, tile, Rows{&output, tile.first_token + tile.tokens}, steps, at, sums, out);
+        multiply<SIDE * BOXES>(shared, tile, Rows{&output, tile.first_token + tile.tokens}, steps, at, out);
     out.finish();
 }
 

@@ -58,21 +58,11 @@ struct TaskList {
 
     template <typename List>
     __device__ Task draw(Stage<Turns>& turn, const List& list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
-        return draw(turn, list, number(drawn, count) CUDA_TMA_HERE);
-    }
-
-    // The same in two steps: memory's answer takes its time, which passes while the last loads of a task are issued.
-    __device__ unsigned number(unsigned* drawn, unsigned count) {
-        return cluster_cta_rank() == 0 ? atomicInc(drawn, count - 1) : 0;
-    }
-
-    template <typename List>
-    __device__ Task draw(Stage<Turns>& turn, const List& list, unsigned number CUDA_TMA_SITE) {
         const unsigned ctas = cluster_cta_count();
         Barrier& full = turns.full[turn.index];
         if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // it may come before: the count is then below zero
         if (cluster_cta_rank() == 0) {
-            const Task task = list[number];
+            const Task task = list[atomicInc(drawn, count - 1)];
             turns.empty[turn.index].wait_cluster(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));   // all read it
             if (ctas == 1) {
                 tasks[turn.index] = task;
