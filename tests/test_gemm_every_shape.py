@@ -90,7 +90,8 @@ def test_a_product_turned_round_takes_a_variant_turned_round(problem, variant):
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
-        ((8192, 8192, 1024), Variant(256, down=2)),
+        ((4096, 4096, 4096), Variant(256, down=2)),
+        ((8192, 8192, 1024), Variant(224, down=2)),
         ((3072, 3072, 3072), Variant(192, down=2)),  # 384 tiles are 2.9 rounds, where 288 of 256 columns are 2.2
         ((5120, 5120, 5120), Variant(224, down=2)),  # 920 tiles are 6.97 rounds, 800 are 6.06
         ((128, 4096, 4096), Variant(64, splits=2)),  # 64 tiles, and K divided between two CTAs
