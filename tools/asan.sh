@@ -15,6 +15,9 @@ CFLAGS="-fsanitize=address -fno-omit-frame-pointer -g" LDFLAGS="-fsanitize=addre
   "$python" setup.py --quiet build --build-base build/asan --build-lib "$site"
 cp -r tests examples benchmarks docs tools README.md pyproject.toml "$site"
 cd "$site"
+# NVRTC opens a library beside it, and finds it by its own runpath no more once the sanitizer opens libraries for it.
+nvrtc='from cuda.pathfinder import load_nvidia_dynamic_lib as load; print(load("nvrtc").abs_path)'
+export LD_LIBRARY_PATH="$(dirname "$("$python" -c "$nvrtc")"):${LD_LIBRARY_PATH-}"
 # Leaks are not looked for: Python itself frees little at its end. malloc: so that it sees Python's own objects, too.
 # Interceptors of C++ must be loaded before what throws (torch, NVRTC), hence libstdc++.
 export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
