@@ -28,6 +28,11 @@ extern "C" __global__ void shared_later(int* out, int k) {
 }
 // Right, whatever k is.
 extern "C" __global__ void lanes(int* out, int k) { if (threadIdx.x < 32) out[0] = k * threadIdx.x; }
+extern "C" __global__ void shared_lanes(int* out, int k) {
+    if (threadIdx.x < 32) word = k * threadIdx.x;
+    if (threadIdx.x == 0) other = 0;
+    read_back(out);
+}
 extern "C" __global__ void volatiles(int* out, int k) { *(volatile int*)out = k * threadIdx.x; }
 extern "C" __global__ void atomics(int* out, int k) { atomicExch(out, k * threadIdx.x + blockIdx.x); }
 extern "C" __global__ void in_order(int* out, int k) {
@@ -59,7 +64,7 @@ def test_the_same_value_is_advice_and_an_error_if_asked(name):
     assert set(found(name, 0, STRICT)) == {("race", "error")}
 
 
-@pytest.mark.parametrize("name", ["lanes", "volatiles", "atomics", "in_order"])
+@pytest.mark.parametrize("name", ["lanes", "shared_lanes", "volatiles", "atomics", "in_order"])
 def test_one_warp_strong_stores_and_stores_in_order_are_not_accused(name):
     assert found(name, 1, STRICT) == found(name, 0, STRICT) == []
 

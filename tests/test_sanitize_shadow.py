@@ -76,3 +76,10 @@ def test_a_conflict_says_where_whose_and_which():
     assert (found.before, found.units.tolist(), found.which.tolist()) == ("read", [9, 10, 11], [0, 0, 0])
     shadow.write(units, stamps_of(2, [6]), site=13)
     assert shadow.after_reads(units, known, np.array([0, 1])) == []
+
+
+def test_the_writer_beside_is_the_nearest_before():
+    shadow = Shadow(64, 4)
+    for unit, site in ((2, 7), (4, 8), (6, 9)):
+        shadow.write(shadow.range(4 * unit, 4), stamps_of(0, [1]), site)
+    assert [shadow.writer_beside(unit) for unit in (0, 3, 5, 9)] == [7, 7, 8, 9]
