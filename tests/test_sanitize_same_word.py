@@ -26,6 +26,12 @@ extern "C" __global__ void shared_later(int* out, int k) {
     else word = 1 + k;
     read_back(out);
 }
+extern "C" __global__ void plain_and_atomic(int* out, int k) {
+    if (threadIdx.x < 32) word = k;
+    else atomicAdd(&word, 1);
+    other = 0;
+    read_back(out);
+}
 // Right, whatever k is.
 extern "C" __global__ void lanes(int* out, int k) { if (threadIdx.x < 32) out[0] = k * threadIdx.x; }
 extern "C" __global__ void shared_lanes(int* out, int k) {
@@ -74,3 +80,7 @@ def test_the_words_say_who_and_what_to_do():
     (finding,) = GPU.launch(simulate.Config(2, 1), kernel, out, 0).findings
     assert "a thread of another block at blocks.cu" in finding.message and "the same value there" in finding.message
     assert "let one thread write it" in finding.message
+
+
+def test_an_atomic_races_with_a_plain_store():
+    assert ("race", "error") in found("plain_and_atomic", 1)
