@@ -175,7 +175,8 @@ def test_everything_compiles(target, statements):
 def defined_in(name: str) -> set[str]:
     """The functions of a header."""
     text = (FOLDER / name).read_text()
-    return set(re.findall(r"^ *(?:__host__ )?__device__ (?:inline |constexpr )*[\w:&<> ]+?[ &](?!operator\b)(\w+)\(", text, re.M))
+    function = r"^ *(?:__host__ )?__device__ (?:inline |constexpr )*[\w:&<> ]+?[ &](?!operator\b)(\w+)\("
+    return set(re.findall(function, text, re.M))
 
 
 def words(statements: list[str]) -> set[str]:
