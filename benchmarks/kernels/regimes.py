@@ -35,7 +35,7 @@ class After:
 
 TURNS, WARM_UP_TURNS = 40, 5
 SHORT_MS, BATCH, HOLD_UP_CYCLES = 0.1, 16, 8_000_000  # four milliseconds, in which Python queues 16 turns or a burst
-PAUSE_S, BURST_LAUNCHES, BURSTS = 0.25, 8, 3
+PAUSE_S, BURST_LAUNCHES, BURSTS = 0.25, 8, 2
 WARM_UP_MS, SUSTAINED_MS, LEAST_TURNS, MOST_TURNS = 500, 1000, 20, 2000
 
 
@@ -46,7 +46,7 @@ def in_turns(runs: Sequence[Run], turns: int = TURNS) -> list[float]:
 
 
 def sustained(runs: Sequence[Run]) -> list[float]:
-    """As `in_turns`, for a second of work, after half a second of it that is not counted."""
+    """As `in_turns`, for 0.7 s of work, after half a second of it that is not counted."""
     once = [statistics.median(times) for times in _queued(runs, 4, 1, is_short=True)]
     warm_up, turns = (min(MOST_TURNS, max(LEAST_TURNS, round(ms / sum(once)))) for ms in (WARM_UP_MS, SUSTAINED_MS))
     times = _queued(runs, warm_up + turns, warm_up, is_short=min(once) < SHORT_MS)
