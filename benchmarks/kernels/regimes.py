@@ -36,7 +36,7 @@ class After:
 TURNS, WARM_UP_TURNS = 40, 5
 SHORT_MS, BATCH, HOLD_UP_CYCLES = 0.1, 16, 8_000_000  # four milliseconds, in which Python queues 16 turns or a burst
 PAUSE_S, BURST_LAUNCHES, BURSTS = 0.25, 8, 2
-WARM_UP_MS, SUSTAINED_MS, LEAST_TURNS, MOST_TURNS = 500, 1000, 20, 2000
+WARM_UP_MS, SUSTAINED_MS, LEAST_TURNS, MOST_TURNS = 500, 700, 20, 2000
 
 
 def in_turns(runs: Sequence[Run], turns: int = TURNS) -> list[float]:
