@@ -1,13 +1,9 @@
-"""Flags in global memory by the device header, on hardware: between CTAs, and between GPUs that see each other."""
+"""Flags in global memory by the device header, on hardware, between CTAs."""
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
-from cuda.core import LaunchConfig
 
-import cuda_tma
-
-from .header_kernels import Machine, Places, place
+from .header_kernels import Machine, place
 
 pytestmark = pytest.mark.usefixtures("watched")
 
@@ -76,43 +72,3 @@ def test_counters(machine, word):
     machine.put("out", np.full(4096, 255, np.uint8))
     machine.run("plain", statement, [place()], grid=8)
     assert machine.get("out", 4096).view(np.uint32).tolist() == [*range(1023), 3 * 1024]
-
-
-def test_a_flag_between_gpus(machine, stream):
-    """GPU 0 stores into GPU 1's memory and tells it; GPU 1 finds what was stored. Ten times, in kernels that wait."""
-    if driver.cuDeviceGetCount()[1] < 2:
-        pytest.skip("needs two devices")
-    if not driver.cuDeviceCanAccessPeer(0, 1)[1]:
-        pytest.skip("device 0 cannot access device 1")
-    other = cuda_tma.Device(1)
-    other.set_current()
-    try:
-        there = Machine(other, other.create_stream())
-        there.put("memory", np.zeros(8192, np.uint8))
-        be_told = there.kernel("plain", ONE_THREAD + BE_TOLD.format(scope="sys", turn=0))
-    finally:
-        machine.device.set_current()
-    # Peer access is to what cuMemAlloc gives: a pool's memory, as the buffers are, would need the pool's own leave.
-    driver.cuCtxEnablePeerAccess(driver.cuDevicePrimaryCtxRetain(1)[1], 0)
-    tile = np.random.default_rng(10).integers(0, 256, 4096, np.uint8)
-    machine.put("bytes", tile)
-    tell = machine.kernel("plain", ONE_THREAD + TELL.format(scope="sys", turn=0, there="memory"))
-    config = LaunchConfig(grid=1, block=128)
-    other.set_current()
-    try:
-        error, shared_memory = driver.cuMemAlloc(8192)
-        assert not error, error
-        driver.cuMemsetD8(shared_memory, 0, 8192)
-        driver.cuCtxSynchronize()
-        arguments = (there.nowhere, Places(), int(shared_memory), there.buffers["bytes"], there.buffers["out"], 0)
-        cuda_tma.launch(there.stream, config, be_told, *arguments)  # waits on its GPU ...
-        machine.device.set_current()
-        arguments = (machine.nowhere, Places(), int(shared_memory), machine.buffers["bytes"], machine.buffers["out"], 0)
-        cuda_tma.launch(stream, config, tell, *arguments)  # ... for this one
-        stream.sync()
-        other.set_current()
-        there.stream.sync()
-        assert np.array_equal(there.get("out", 4096), tile)
-        driver.cuMemFree(shared_memory)
-    finally:
-        machine.device.set_current()
