@@ -1,4 +1,4 @@
-"""Eight threads that make, aim, prepare, launch and capture at once, for seconds: tools/stress_threads.py runs longer."""
+"""Eight threads that make, aim, prepare, launch and capture at once, for seconds (tools/stress_threads.py: minutes)."""
 
 import re
 import subprocess
