@@ -157,4 +157,4 @@ def test_the_command_writes_the_page(capsys, tmp_path):
     assert "leave out tile" in run("tile", "--html", page)[2]
     assert "leave out --at" in run("--html", page, "--at", "0x0")[2]
     assert run("--html", tmp_path / "no" / "x.html")[0] == 2
-    assert "invalid choice: 'tiles'" in run("tiles", *tensor, "--output", "x.png")[2]
+    assert "invalid choice: 'squares'" in run("squares", *tensor, "--output", str(tmp_path / "x.png"))[2]

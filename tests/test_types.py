@@ -92,8 +92,11 @@ def is_python(text: str) -> bool:
 
 def with_names(program: str, known: dict[str, object]) -> str:
     """The program after imports of the names that it takes from its module; what it leaves to the reader is unknown."""
-    names = [node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Name)]
+    nodes = [*ast.walk(ast.parse(program))]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    made |= {alias.asname or alias.name.split(".")[0] for node in imports for alias in node.names}
     used = {node.id for node in names} - made - set(vars(builtins))
     return "".join(sorted(declaration(name, known) for name in used)) + program
 

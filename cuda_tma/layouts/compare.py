@@ -31,7 +31,7 @@ class Comparison:
 
     Examples
     --------
-    >>> from .named import two_layouts
+    >>> from cuda_tma.layouts.named import two_layouts
     >>> found = compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3"))
     >>> found.equal, found.found[0, 2].tolist()
     (False, [8, 0])
@@ -68,7 +68,7 @@ class Comparison:
     def threads(self) -> dict[int, tuple[int, int]]:
         """Of registers: for each thread how many of its elements, as read, it holds in the same value, and of how many.
 
-        >>> from .named import two_layouts
+        >>> from cuda_tma.layouts.named import two_layouts
         >>> [*compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3")).threads().items()][:4]
         [(0, (4, 16)), (1, (0, 16)), (2, (0, 16)), (3, (4, 16))]
         """
