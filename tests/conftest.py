@@ -24,7 +24,7 @@ settings.load_profile("no deadline")
 NEEDS_TORCH = ("hosted_examples.py", "simulated_examples.py", *(
     f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
 # What reads the sources of the package: beside an installed wheel there are none.
-NEEDS_SOURCES = ("test_contributing.py", "test_driver_table.py", "test_structure.py")
+NEEDS_SOURCES = ("test_contributing.py", "test_driver_table.py", "test_release.py", "test_structure.py")
 collect_ignore = [
     *(NEEDS_TORCH if not find_spec("torch") else ()),
     *(NEEDS_SOURCES if not (Path(__file__).parent.parent / "cuda_tma").is_dir() else ()),

@@ -313,6 +313,8 @@ def test_readme_example():
 
 def test_readme_links():
     """Every file that the README points to exists."""
+    if not (ROOT / "cuda_tma").exists():
+        pytest.skip("README points to the sources, too; beside an installed wheel there are none")
     targets = re.findall(r"\]\((?!http)([^)]+)\)", (ROOT / "README.md").read_text())
     assert len(targets) >= 6
     assert [target for target in targets if not (ROOT / target.partition("#")[0]).is_file()] == []

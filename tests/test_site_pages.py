@@ -69,7 +69,7 @@ def test_each_error_of_the_table_has_a_page_titled_as_people_search():
 @pytest.mark.parametrize("header", ["barrier.cuh", "tma.cuh", "wgmma.cuh"])
 def test_each_function_of_a_header_is_on_its_page(header):
     """By what C++ says at the start of a line: a name before a parenthesis."""
-    text = (ROOT / "cuda_tma" / "include" / "cuda_tma" / header).read_text()
+    text = (Path(cuda_tma.include_path()) / "cuda_tma" / header).read_text()
     page = header_pages.header_pages()[header.replace(".cuh", ".md")]
     declared = set(re.findall(r"^__device__ [^(\n=]*?(\w+)\(", text, re.MULTILINE))
     assert len(declared) > 0
