@@ -157,4 +157,5 @@ def test_the_command_writes_the_page(capsys, tmp_path):
     assert "leave out tile" in run("tile", "--html", page)[2]
     assert "leave out --at" in run("--html", page, "--at", "0x0")[2]
     assert run("--html", tmp_path / "no" / "x.html")[0] == 2
+    assert "end the name in .html" in run("--html", tmp_path / "x.svg")[2]
     assert "invalid choice: 'squares'" in run("squares", *tensor, "--output", str(tmp_path / "x.png"))[2]

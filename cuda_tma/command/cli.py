@@ -212,6 +212,8 @@ def _explore(arguments: argparse.Namespace) -> int:
     if others or arguments.picture in _PICTURES:
         extra = arguments.picture if arguments.picture in _PICTURES else f"--{others[0]}"
         raise Misuse(f"--html writes the page on which all that is chosen: leave out {extra}")
+    if Path(arguments.html).suffix != ".html":
+        raise Misuse(f"--html {arguments.html}: what is written is a page; end the name in .html")
     arguments.map = arguments.map or arguments.picture
     params = given_map(arguments) if arguments.map or arguments.shape else None
     try:

@@ -78,6 +78,7 @@ def _add_layouts(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("read", nargs="?", metavar="READ", help="as another takes it, as wgmma.a:e4m3")
     command.add_argument("--output", metavar="FILE", help="draw both beside each other, as SVG")
+    command.epilog = "exit status: 0 if they are equal, 1 if they differ, 2 if the command line is wrong"
 
 
 def _add_plot(command: argparse.ArgumentParser) -> None:

@@ -104,7 +104,7 @@ class Comparison:
         names = f"{self.written.name} and {self.read.name}"
         count, fields = self.same.size, " and ".join(self.read.fields)
         if not self.is_comparable:
-            yield f"{names} are not in the same space: {self.written.space}, {self.read.space}"
+            yield f"{names} are not in the same space: {self.written.space}, {self.read.space}; compare two of one"
             yield f"element (0, 0): {self.written.said(0, 0)}; {self.read.said(0, 0)}"
             return
         if self.equal:
