@@ -27,7 +27,8 @@ def machine() -> str:
         else []
     )
     processor = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
-    return f"{processor}; {platform.system()} {platform.release()}; Python {platform.python_version()}"
+    kernel = platform.release().partition("-")[0]  # what follows names who built it
+    return f"{processor}; {platform.system()} {kernel}; Python {platform.python_version()}"
 
 
 def tables(repeats: int, runs: int) -> list[Comparison]:
