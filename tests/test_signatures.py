@@ -21,8 +21,8 @@ COMPILED = {
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_help_shows_the_signature_once(name):
-    shown = pydoc.plain(pydoc.render_doc(COMPILED[name]))
-    assert shown.count(f"{name}{inspect.signature(COMPILED[name])}\n") == 1
+    shown = "".join(pydoc.plain(pydoc.render_doc(COMPILED[name])).split())  # Python 3.13 breaks a long one into lines
+    assert shown.count(f"{name}{inspect.signature(COMPILED[name])}".replace(" ", "")) == 1
     assert inspect.getdoc(COMPILED[name])[0].isupper()
 
 
