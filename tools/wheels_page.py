@@ -28,9 +28,9 @@ def wheels_page(packed: list[Path]) -> str:
 def _head(wheels: list[Path], archive: Path) -> Iterable[str]:
     yield "# Wheels"
     yield ""
-    yield "What `make wheels` built on one machine, and wrote here. Releases are to have them for CPython 3.10 to 3.14 and"
-    yield "3.14t; of a Python that is not in the table there was none on that machine. They are built in manylinux_2_28, and"
-    yield "tagged so. The source distribution, which has the tests and tests itself by `make test`, is"
+    yield "What `make wheels` built on one machine, and wrote here. Releases are to have them for CPython 3.10 to"
+    yield "3.14 and 3.14t, built in manylinux_2_28 and tagged so; of a Python that is not in the table there was none"
+    yield "on that machine. The source distribution, which has the tests and tests itself by `make test`, is"
     yield f"`{archive.name}`: {archive.stat().st_size:,} bytes, {_members(archive)} files."
     yield ""
     yield "| wheel | bytes | unpacked | its extensions | newest symbol of glibc |"
