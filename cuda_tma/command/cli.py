@@ -188,10 +188,14 @@ def _plot(arguments: argparse.Namespace) -> int:
         if isinstance(error, TensorMapError):
             raise
         raise Misuse(f"--output {arguments.output}: {error}") from None
-    if arguments.json:
-        print_json({"output": arguments.output})
+    return _wrote(arguments.output, arguments.json)
+
+
+def _wrote(path: str, as_json: bool) -> int:
+    if as_json:
+        print_json({"output": path})
     else:
-        print(f"wrote {arguments.output}")
+        print(f"wrote {path}")
     return ACCEPTED
 
 
@@ -220,11 +224,7 @@ def _explore(arguments: argparse.Namespace) -> int:
         Path(arguments.html).write_text(explorer(params), "utf-8")
     except OSError as error:
         raise Misuse(f"--html {arguments.html} cannot be written: {error.strerror or error}") from None
-    if arguments.json:
-        print_json({"output": arguments.html})
-    else:
-        print(f"wrote {arguments.html}")
-    return ACCEPTED
+    return _wrote(arguments.html, arguments.json)
 
 
 def _picture(arguments: argparse.Namespace, params: Params) -> Any:
