@@ -309,7 +309,7 @@ attention(const __grid_constant__ TiledMap<Queries<D>> q_map, const __grid_const
 CONSTANTS = {"queries": "64 * consumers({0})", "keys": "keys({0})", "threads": "128 * (consumers({0}) + 1)"}
 PROBLEM = np.dtype("i4, i4, i4, i4, f4")  # as in the kernel
 RIVALS = {"torch, cuDNN": "CUDNN_ATTENTION", "torch, FlashAttention": "FLASH_ATTENTION"}
-L2_BYTES = 32 << 20  # for keys and values that are read again
+L2_BYTES = {True: 32 << 20, False: 4 << 20}  # causal or not: for keys and values read again; docs/kernels.md
 
 
 class Attention:
@@ -328,8 +328,8 @@ class Attention:
         Those that share keys are near each other, as far as L2 has room for them; of these the longest come first.
         """
         (batches, heads, queries, _), (_, _, keys, _) = q.shape, k.shape
-        size, together = self.tiling.queries, max(1, L2_BYTES // (4 * k[0, 0].numel())) * (heads // k.shape[1])
-        every = [*itertools.product(range(batches), range(heads))]
+        size, every = self.tiling.queries, [*itertools.product(range(batches), range(heads))]
+        together = max(1, L2_BYTES[self.causal] // (4 * k[0, 0].numel())) * (heads // k.shape[1])
         for first in range(0, len(every), together):
             for query in reversed(range(0, queries, size)):
                 seen = min(keys, query + size + keys - queries) if self.causal else keys

@@ -61,6 +61,7 @@ def random_view(rng, library, dtype_name, rank, inner_unit):
         tensor = torch.from_numpy(host_bytes).cuda().view(getattr(torch, dtype_name))
     else:
         tensor = cupy.asarray(host_bytes).view(np.dtype(dtype_name))
+        cupy.cuda.get_current_stream().synchronize()  # it copies from pinned memory; the reader has a stream of its own
     start = inner_unit * int(rng.integers(0, stored_inner // inner_unit))
     end = int(rng.integers(start + 1, stored_inner + 1))
     slices = [slice(int(rng.integers(0, 2)) if n > 1 else 0, None, int(rng.integers(1, 3))) for n in shape]
