@@ -1,5 +1,7 @@
 """Configurations of launches: what reaches the driver of a LaunchConfig or a mapping, and when it is read again."""
 
+import inspect
+import re
 import weakref
 from typing import ClassVar
 
@@ -107,6 +109,37 @@ def test_a_configuration_that_only_looks_changed_is_read_as_it_is(launch):
         del kept
 
 
+def test_a_list_of_a_subclass_is_read_at_each_launch(driver):
+    class Own(core.LaunchConfig):
+        grid: ClassVar[list] = [2, 1, 1]
+
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("k", [])
+    kernel, config = core.Kernel.from_handle(handle), Own(grid=1, block=32)
+    for extent in (2, 3):
+        Own.grid[0] = extent
+        cuda_tma.launch(ForeignStream(), config, kernel)
+    assert [launch.grid for launch in driver.launches] == [(2, 1, 1), (3, 1, 1)]
+
+
+@pytest.mark.parametrize("name", ["grid", "block", "cluster"])
+@pytest.mark.parametrize("value", [(2, 1), (2, 1, 1, 1), (1.5, 1, 1), (-1, 1, 1), (1 << 32, 1, 1), (0, 1, 1)])
+def test_what_is_set_and_is_no_three_extents_is_refused(launch, name, value):
+    """cuda.core looks at what its constructor is given alone."""
+    config = core.LaunchConfig(grid=1, block=32)
+    setattr(config, name, value)
+    with pytest.raises(ValueError, match=rf"^the configuration's {name} is {re.escape(str(value))}; a launch needs"):
+        launch("k", [], config=config)
+    setattr(config, name, (2, 1, 1))
+    launch("k", [], config=config)
+
+
+def test_every_field_of_this_cuda_core_is_read():
+    """One that is not would be left out of launches."""
+    fields = {name for name, member in vars(core.LaunchConfig).items() if inspect.isdatadescriptor(member)}
+    assert fields - {"__weakref__", "__dict__"} <= {name for name, *_ in CHANGES}
+
+
 def test_configurations_take_turns(driver):
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [])
@@ -136,7 +169,19 @@ class Elsewhere:
     grid, block, shmem_size = _of("grid"), _of("block"), _of("shmem_size")
 
 
+class Frozen:
+    """As a cuda.core might have it whose configurations cannot be changed."""
+
+    __slots__ = ("grid",)
+
+    def __init__(self, **fields):
+        object.__setattr__(self, "grid", fields["grid"])
+
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+
+
 def test_memory_that_does_not_show_the_fields_is_not_compared():
-    assert shown_bytes(Elsewhere) == 0
+    assert [shown_bytes(each) for each in (Elsewhere, Frozen, int)] == [0, 0, 0]
     if not FREE_THREADED and hasattr(core.LaunchConfig, "programmatic_stream_serialization"):
         assert shown_bytes(core.LaunchConfig) > 0

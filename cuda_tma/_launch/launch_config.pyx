@@ -3,7 +3,7 @@
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.tuple cimport PyTuple_GET_ITEM
-from libc.stdint cimport uint32_t
+from libc.stdint cimport INT32_MAX, uint32_t
 from libc.string cimport memcmp, memcpy
 
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
@@ -11,6 +11,7 @@ from .._cuda.free_threading cimport FREE_THREADED
 from .signature cimport Signature
 from .._read.property cimport Property, named_property, own_property, read_property
 
+import operator
 from collections.abc import Mapping
 
 from cuda.core import LaunchConfig
@@ -75,29 +76,32 @@ cdef int _show(Configuration configuration, object config) except -1:
     """
     if SHOWN_BYTES == 0:
         return 0
-    memcpy(configuration.shown, memory_of(config), SHOWN_BYTES)
     configuration.is_shown = not _differs(configuration, config, OWN_FIELDS)
+    memcpy(configuration.shown, memory_of(config), SHOWN_BYTES)
     return 0
 
 
 def shown_bytes(config_type):
     """How much of a LaunchConfig is compared; 0 where its memory does not show each change of a field.
 
-    It does of an extension type whose fields are C members (cuda.core 1.2). Without a GIL it could be read half
-    written.
+    It does of an extension type whose fields are C members (cuda.core 1.2), and where that cannot be tried it is not
+    taken for granted. Without a GIL it could be read half written.
     """
     cdef PyTypeObject* kind = <PyTypeObject*>config_type
     cdef Py_ssize_t size = kind.tp_basicsize - <Py_ssize_t>sizeof(PyObject)
     cdef unsigned char before[MOST_SHOWN_BYTES]
     if FREE_THREADED or kind.tp_itemsize or not 0 < size <= MOST_SHOWN_BYTES:
         return 0
-    config = config_type(grid=1, block=1)
-    for name, value in zip(FIELD_NAMES, ((2, 1, 1), (2, 1, 1), (2, 1, 1), 1, True, True), strict=True):
-        if hasattr(config, name):
-            memcpy(before, memory_of(config), size)
-            setattr(config, name, value)
-            if not memcmp(before, memory_of(config), size):
-                return 0
+    try:
+        config = config_type(grid=1, block=1)
+        for name, value in zip(FIELD_NAMES, ((2, 1, 1), (2, 1, 1), (2, 1, 1), 1, True, True), strict=True):
+            if hasattr(config, name):
+                memcpy(before, memory_of(config), size)
+                setattr(config, name, value)
+                if not memcmp(before, memory_of(config), size):
+                    return 0
+    except Exception:  # another cuda.core, whose configurations are made or changed otherwise
+        return 0
     return size
 
 
@@ -123,12 +127,14 @@ cdef bint _differs(Configuration last, object config, tuple fields) except -1:
 cdef Configuration _read(object config, tuple fields, Signature signature):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
-    new.fields = tuple([
-        read_property(<Property>PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)])
-    cluster = new.fields[CLUSTER] or (1, 1, 1)
+    read = [read_property(<Property>PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)]
+    # A subclass's list may change and stay the same object: as a tuple it is never what _differs() finds.
+    new.fields = tuple([tuple(value) if isinstance(value, list) else value for value in read])
+    cluster = _extents("cluster", new.fields[CLUSTER] or (1, 1, 1))
+    grid, block = _extents("grid", new.fields[GRID]), _extents("block", new.fields[BLOCK])
     for axis in range(3):
-        native.grid_dim[axis] = new.fields[GRID][axis] * cluster[axis]  # LaunchConfig.grid counts clusters
-        native.block_dim[axis] = new.fields[BLOCK][axis]
+        native.grid_dim[axis] = grid[axis] * cluster[axis]  # LaunchConfig.grid counts clusters
+        native.block_dim[axis] = block[axis]
     native.shared_mem_bytes = _shared_bytes(new.fields[SHMEM_SIZE], signature)
     native.attributes = new.attributes
     if new.fields[CLUSTER]:
@@ -140,6 +146,17 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
     if fields is OWN_FIELDS:
         _show(new, config)
     return new
+
+
+cdef tuple _extents(str name, object given):
+    """Three of them; cuda.core looks at what its constructor is given, and not at what is set later."""
+    try:
+        extents = tuple([operator.index(extent) for extent in given])
+    except TypeError:
+        extents = ()
+    if len(extents) != 3 or min(extents) < 1 or max(extents) > INT32_MAX:
+        raise launches.extents(name, given)
+    return extents
 
 
 cdef uint32_t _shared_bytes(object given, Signature signature) except? 0:
