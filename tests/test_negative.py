@@ -53,6 +53,18 @@ def test_a_type_with_a_method_of_its_own_is_asked_by_it():
         export_tensor(torch.zeros(2).as_subclass(Own))
 
 
+def test_a_type_that_answers_for_methods_is_asked_by_the_method():
+    class Answers(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            if getattr(function, "__name__", "") == "is_neg":
+                return True
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    with pytest.raises(cuda_tma.TensorMapError, match="resolve_neg"):
+        export_tensor(torch.zeros(2).as_subclass(Answers))
+
+
 @pytest.mark.parametrize("other", ["_ZN2at6native7is_conjERKNS_6TensorE", "is_not_there"])
 def test_another_function_is_not_taken(monkeypatch, other):
     monkeypatch.setattr(negative, "IS_NEG", other)

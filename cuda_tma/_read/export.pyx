@@ -111,11 +111,8 @@ cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
     owner = None
     if isinstance(tensor, type):
         raise refusals.no_tensor(tensor)
-    if exporter.source == TORCH:  # from before the exchange API
-        adopt_capsule(exported, dlpack_capsule(tensor.detach()))
-        owner = _torch_owner(tensor, exporter)
-        if exported.layout.code == COMPLEX_CODE:
-            _refuse_conjugate(tensor, exporter)
+    if exporter.source == TORCH:
+        owner = _adopt_torch(exported, tensor, exporter)
     elif exporter.api != NULL:
         adopt_exchange(exported, tensor, exporter.api)
     elif hasattr(tensor, "__dlpack__"):
@@ -200,6 +197,19 @@ cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layou
         raise
     except Exception as error:
         raise refusals.not_strided(tensor, error) from None  # torch's own words are a page of C++
+    return owner
+
+
+cdef object _adopt_torch(ExportedTensor exported, object tensor, const Exporter* exporter):
+    """A tensor of a torch from before the exchange API (2.6 to 2.8); what it refuses is asked first, for our words."""
+    try:
+        owner = _torch_owner(tensor, exporter)
+        _refuse_conjugate(tensor, exporter)
+        adopt_capsule(exported, dlpack_capsule(tensor.detach()))
+    except TensorMapError:
+        raise
+    except Exception as error:
+        raise refusals.not_strided(tensor, error) from None
     return owner
 
 

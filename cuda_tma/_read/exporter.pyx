@@ -11,7 +11,7 @@ from .dlpack cimport DLPackExchangeAPI, ExportedTensor
 from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as CoreView
 
-from .negative import find_is_neg
+from .negative import answers_for_methods, find_is_neg
 
 cdef extern from "Python.h":
     bint PyCFunction_Check(object)
@@ -77,8 +77,9 @@ cdef ExporterType _new_type(object tensor):
         new.exporter.is_neg = _no_args_function(tensor.is_neg)
         new.exporter.is_conj = _no_args_function(tensor.is_conj)
         new.exporter.untyped_storage = _no_args_function(tensor.untyped_storage)
-        found = find_is_neg(sys.modules["torch"]) if new.exporter.is_neg != NULL else None
-        if found is not None:
+        torch = sys.modules["torch"]
+        found = find_is_neg(torch) if new.exporter.is_neg != NULL else None
+        if found is not None and not answers_for_methods(torch, new.tensor_type):
             new.exporter.native_is_neg, new.exporter.tensor_offset = <TensorFunction><uintptr_t>found[0], found[1]
     return new
 

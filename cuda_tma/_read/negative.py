@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from inspect import getattr_static
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,13 @@ def find_is_neg(torch: ModuleType) -> tuple[int, int] | None:
     except Exception:  # another torch, or a stand-in
         return None
     return (found, offset) if answers == [False, True] and found else None
+
+
+def answers_for_methods(torch: ModuleType, tensor_type: type) -> bool:
+    """Whether the type has a ``__torch_function__`` of its own, which torch's methods ask and its C++ does not."""
+    own = getattr_static(tensor_type, "__torch_function__", None)
+    plain = (getattr_static(torch.Tensor, "__torch_function__", None), torch._C._disabled_torch_function_impl)
+    return not any(own is each for each in plain)
 
 
 def _offset(tensor: Any) -> int | None:

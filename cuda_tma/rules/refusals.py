@@ -91,19 +91,17 @@ def byte_order(dtype: str) -> TensorMapError:
 
 def not_strided(tensor: Any, error: Exception) -> TensorMapError:
     """torch tensors that no shape and strides describe."""
-    if tensor.is_nested:
-        remedy = "Pass each of tensor.unbind()"
-    elif tensor.is_quantized:
-        remedy = "Pass tensor.int_repr()"
-    elif tensor.is_meta:
-        remedy = "Pass a tensor that has memory"
-    elif str(tensor.layout) != "torch.strided":
-        remedy = "Pass tensor.to_dense()"
-    else:
-        remedy = "Pass it from outside of torch.vmap, torch.func.grad and the like, which wrap it"
+    remedies = {
+        "each of tensor.unbind()": tensor.is_nested,
+        "tensor.int_repr()": tensor.is_quantized,
+        "a tensor that has memory": tensor.is_meta,
+        "tensor.to_dense()": str(tensor.layout) != "torch.strided",
+        "tensor.view(torch.uint8), or use a newer torch": "dlpack" in str(error),  # torch 2.6, of float8
+        "it from outside of torch.vmap, torch.func.grad and the like, which wrap it": True,
+    }
     return TensorMapError(
         f"a tensor of {tensor.layout} and {tensor.dtype} on {tensor.device} does not show its elements "
-        f"({str(error).partition(chr(10))[0]}). {remedy}"
+        f"({str(error).partition(chr(10))[0]}). Pass {next(what for what, helps in remedies.items() if helps)}"
     )
 
 
