@@ -6,7 +6,7 @@ of what they point to: see keep_alive.
 
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyTypeObject, Py_TYPE
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy
 
@@ -278,7 +278,7 @@ cdef class ExecutableKernelNode:
 
     @cython.final
     cdef inline int _require_open(self) except -1:
-        if read_property(self.is_closed, self.graph) is True:
+        if read_property(<PyObject*>self.is_closed, self.graph) is True:
             raise graphs.closed_graph()
         return 0
 

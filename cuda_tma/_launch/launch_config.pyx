@@ -9,7 +9,7 @@ from libc.string cimport memcmp, memcpy
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
 from .._cuda.free_threading cimport FREE_THREADED
 from .signature cimport Signature
-from .._read.property cimport Property, named_property, own_property, read_property
+from .._read.property cimport named_property, own_property, read_property
 
 import operator
 from collections.abc import Mapping
@@ -116,7 +116,7 @@ cdef bint _differs(Configuration last, object config, tuple fields) except -1:
     """
     cdef int index
     for index in range(FIELD_COUNT):
-        value = read_property(<Property>PyTuple_GET_ITEM(fields, index), config)
+        value = read_property(PyTuple_GET_ITEM(fields, index), config)
         if value is not <object>PyTuple_GET_ITEM(last.fields, index) and (
             index != SHMEM_SIZE or value != last.fields[SHMEM_SIZE]
         ):
@@ -127,7 +127,7 @@ cdef bint _differs(Configuration last, object config, tuple fields) except -1:
 cdef Configuration _read(object config, tuple fields, Signature signature):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
-    read = [read_property(<Property>PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)]
+    read = [read_property(PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)]
     # A subclass's list may change and stay the same object: as a tuple it is never what _differs() finds.
     new.fields = tuple([tuple(value) if isinstance(value, list) else value for value in read])
     cluster = _extents("cluster", new.fields[CLUSTER] or (1, 1, 1))

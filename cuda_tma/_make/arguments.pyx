@@ -48,9 +48,10 @@ cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorAr
     """The tensor in driver order. A data type of -1 follows from the tensor's dtype."""
     cdef int rank = tensor.ndim
     cdef int index, dim
-    cdef int64_t elements = 1  # of the dimensions so far
+    cdef int64_t extent, elements = 1  # of the dimensions so far
     cdef uint64_t stride_bytes
-    cdef uint64_t span_bytes = tensor.bits * tensor.lanes // 8  # of the dimensions so far, with their gaps
+    cdef uint64_t element_bytes = tensor.bits * tensor.lanes // 8
+    cdef uint64_t span_bytes = element_bytes  # of the dimensions so far, with their gaps
     if rank < 1 or rank > MAX_RANK:
         raise refusals.rank(shape_of(tensor))
     out.dtype = dtype_key(tensor)
@@ -58,29 +59,30 @@ cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorAr
     out.rank = rank
     out.alignment_bytes = address_alignment_bytes(out.data_type, interleave)
     out.global_address = address_of(tensor)
+    for index in range(MAX_RANK):  # a few instructions, where it would be a loop from the rank on, or memset() a call
+        out.global_dim[index] = out.global_strides[index] = 0
     for index in range(rank):
         dim = driver_index(rank, index)
-        stride_bytes = _stride_bytes(tensor, dim, elements, span_bytes)
+        extent = tensor.shape[dim]
+        stride_bytes = _stride_bytes(tensor, dim, extent, element_bytes, elements, span_bytes)
         if index > 0:
             out.global_strides[index - 1] = stride_bytes
-        out.global_dim[index] = tensor.shape[dim]
-        span_bytes = stride_bytes * <uint64_t>tensor.shape[dim]
-        elements *= tensor.shape[dim]
-    for index in range(rank, MAX_RANK):  # where memset() of the whole would take twice as long
-        out.global_dim[index] = out.global_strides[index] = 0
-    out.global_strides[rank - 1] = 0
+        out.global_dim[index] = extent
+        span_bytes = stride_bytes * <uint64_t>extent
+        elements *= extent
     if _ELEMENT_BITS[out.data_type] < 8:
         _count_packed_elements(out)
     return 0
 
 
-cdef inline uint64_t _stride_bytes(DLTensor* tensor, int dim, int64_t elements, uint64_t span_bytes) except? -1:
+cdef inline uint64_t _stride_bytes(
+        DLTensor* tensor, int dim, int64_t extent, uint64_t element_bytes, int64_t elements,
+        uint64_t span_bytes) except? -1:
     """From one index of a dimension to the next. The dimensions inside have so many elements and span so many bytes.
 
     A dimension of extent 1 gets the stride that a contiguous tensor would have there, rounded up to a legal one: any
     stride addresses it correctly, and torch keeps some that the driver refuses.
     """
-    cdef int64_t extent = tensor.shape[dim]
     cdef int64_t stride = elements if tensor.strides == NULL else tensor.strides[dim]
     cdef bint is_innermost = dim == tensor.ndim - 1
     if extent < 1:
@@ -95,7 +97,7 @@ cdef inline uint64_t _stride_bytes(DLTensor* tensor, int dim, int64_t elements, 
         raise refusals.negative_stride(dim, strides_of(tensor))
     if stride >= MAX_STRIDE:
         raise refusals.stride_range(dim, strides_of(tensor))
-    return <uint64_t>stride * (tensor.bits * tensor.lanes // 8)
+    return <uint64_t>stride * element_bytes
 
 
 cdef int resolve_data_type(DLTensor* tensor, int requested) except -1:

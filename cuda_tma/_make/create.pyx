@@ -27,7 +27,7 @@ cdef enum:
     KEYWORDS = 8  # the fields of TensorMapOptions
 
 cdef extern from "Python.h":
-    PyObject** PySequence_Fast_ITEMS(object)
+    PyObject** PySequence_Fast_ITEMS(PyObject*)  # borrowed: a reference would be taken and given back at each look
 
 
 def create_tensor_map(
@@ -82,7 +82,7 @@ class OnDevice:
         """
         return _create(tensor, _options(
             options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill,
-            allocation_class), read_property(_ordinal, self))
+            allocation_class), read_property(<PyObject*>_ordinal, self))
 
 
 cdef Property _ordinal  # of our Device, whose slot it is: a look-up by name takes a tenth as long as a map
@@ -114,7 +114,7 @@ cdef inline Compilable _options(
         keywords[2], keywords[3] = <PyObject*>data_type, <PyObject*>interleave
         keywords[4], keywords[5] = <PyObject*>swizzle, <PyObject*>l2_promotion
         keywords[6], keywords[7] = <PyObject*>oob_fill, <PyObject*>allocation_class
-        if not memcmp(keywords, PySequence_Fast_ITEMS(_last_keywords), sizeof(keywords)):
+        if not memcmp(keywords, PySequence_Fast_ITEMS(<PyObject*>_last_keywords), sizeof(keywords)):
             return _last_options
     return options_by_keywords(options, (
         box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class))
@@ -176,7 +176,7 @@ _kept_options = lru_cache(256, typed=True)(_new_options)  # typed, because what 
 cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_device_id):
     """A map of the current context, whose device must be this one, if that is not ANY_DEVICE.
 
-    All is written where it stays, and each reference taken once: see layout_of().
+    All is written where it stays.
     """
     cdef TensorMapDescriptor descriptor = new_descriptor()
     cdef Reading reading
@@ -184,12 +184,12 @@ cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_devi
         enter_context(&descriptor._context, &descriptor._device_id)
         if descriptor._device_id != own_device_id:
             raise refusals.not_current(own_device_id, descriptor._device_id)
+    owner = read(tensor, &reading)  # of one's own: an attribute's reference would be taken and given back at each look
     descriptor._options = options
-    descriptor._owner = read(tensor, &reading)
-    descriptor._tensor = source_of(tensor, descriptor._owner)
+    descriptor._owner = owner
+    descriptor._tensor = source_of(tensor, owner)
     describe_here(
-        layout_of(descriptor._owner, &reading), options, &descriptor._context, &descriptor._device_id,
-        &descriptor._arguments)
+        layout_of(owner, &reading), options, &descriptor._context, &descriptor._device_id, &descriptor._arguments)
     encode(descriptor.map(), options, &descriptor._arguments, descriptor._device_id)
     return descriptor
 

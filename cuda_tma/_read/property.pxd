@@ -19,7 +19,9 @@ cdef Property own_property(type owner, str name)
 cdef Property named_property(str name)
 
 
-cdef inline object read_property(Property property, object instance):
-    if property.get == NULL:
-        return getattr(instance, property.name, False)
-    return property.get(<PyObject*>property.descriptor, <PyObject*>instance, <PyObject*>Py_TYPE(instance))
+cdef inline object read_property(PyObject* property, object instance):
+    """Of a Property that the caller borrows: a reference would be taken and given back at each look (layout_of())."""
+    if (<Property>property).get == NULL:
+        return getattr(instance, (<Property>property).name, False)
+    return (<Property>property).get(
+        <PyObject*>(<Property>property).descriptor, <PyObject*>instance, <PyObject*>Py_TYPE(instance))

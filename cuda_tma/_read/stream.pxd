@@ -25,4 +25,4 @@ cdef KnownStream known_stream(object stream)
 
 cdef inline bint is_open(KnownStream known, object stream) except -1:
     """Whether this is what is known of that very stream, and it is open."""
-    return known.owner == <PyObject*>stream and read_property(known.is_closed, stream) is False
+    return known.owner == <PyObject*>stream and read_property(<PyObject*>known.is_closed, stream) is False

@@ -1,6 +1,7 @@
 """Streams: their handles and contexts, looked up once; and whether they are closed, asked at every launch."""
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 from .._cuda.driver cimport CUDA_SUCCESS, CUstream, driver, ensure_driver
@@ -58,7 +59,7 @@ cdef KnownStream _ask_for(object stream):
     """What is to be known of an open Stream, asked of the driver."""
     cdef Property is_closed = _is_closed_of(type(stream))
     cdef KnownStream known
-    if read_property(is_closed, stream):
+    if read_property(<PyObject*>is_closed, stream):
         raise refusals.closed_stream()
     known = _with_handle(int(stream.handle))
     known.is_closed = is_closed
