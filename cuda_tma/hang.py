@@ -221,7 +221,10 @@ class Hang:
         first = self.first.awaits
         idle = [each.awaits for each in self.waiters if isinstance(each.awaits, MbarrierWait) and each.awaits.rank == 2]
         if first.rank == 2 and len({(each.name, each.stage) for each in idle}) > 1:
-            return "each waits for the other, and neither has arrived: their stages or parities are out of step"
+            return (
+                "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer "
+                "than arrive, or their stages or parities are out of step"
+            )
         return first.cause
 
     @property
@@ -267,11 +270,13 @@ def _are(count: int) -> str:
 
 
 def _blocks(blocks: tuple[Extents, ...]) -> str:
-    """``block (3, 0)``, ``blocks (0, 0) to (3, 0), 4 in all``."""
+    """``block (3, 0)``, ``blocks (0, 0) and (1, 0)``, ``blocks (0, 0) to (3, 0), 4 in all``."""
     names = [f"({x}, {y})" if z == 0 else f"({x}, {y}, {z})" for x, y, z in blocks]
     if len(names) == 1:
         return f"block {names[0]}"
-    return f"blocks {names[0]} {'and' if len(names) == 2 else 'to'} {names[-1]}, {len(names)} in all"
+    if len(names) == 2:
+        return f"blocks {names[0]} and {names[1]}"
+    return f"blocks {names[0]} to {names[-1]}, {len(names)} in all"
 
 
 def _is_one(threads: tuple[int, ...]) -> bool:

@@ -230,6 +230,10 @@ def test_any_text_is_read(text):
         ("the mbarrier at 0x7f1200000400 holds 7fffe3fff81ffff6", [0x7FFFE3FFF81FFFF6]),
         ("mbarrier word: 0x3fffe1ffffe\nmbarrier state=0x3fffe1ffffe", [0x3FFFE1FFFFE]),
         ("the mbarrier at 0x400 waits", []),
+        ("0x7fffe3fff81ffff6", [0x7FFFE3FFF81FFFF6]),
+        ("0x400:\t0x7fffe3fff81ffff6\n", [0x7FFFE3FFF81FFFF6]),
+        ("0x7f1200000400", []),
+        ("freed at 7fffe3fff81ffff6", []),
         ("error 700 at 0x7fffe3fff81ffff6", []),
     ],
 )

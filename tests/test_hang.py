@@ -203,7 +203,10 @@ def test_the_wait_that_explains_most_gives_the_cause():
 def test_two_who_wait_for_each_other():
     sides = [MbarrierWait(f"`ring.{side}`", 1, 0, Barrier(0, 1, 1, 0)) for side in ("full", "empty")]
     waits = [("", each, (0, 0, 0), {index}) for index, each in enumerate(sides)]
-    assert "each waits for the other" in Hang(waiters_of(waits)).cause
+    assert Hang(waiters_of(waits)).cause == (
+        "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer than "
+        "arrive, or their stages or parities are out of step"
+    )
     assert "nothing has happened" in Hang(waiters_of(waits[:1])).cause
 
 
@@ -215,6 +218,7 @@ def test_who_waits_alike_is_said_once():
     assert "  blocks (0, 0) to (1, 1), 4 in all: warps 0 to 1 wait at k.cu:1 for `full`" in text
     assert "  block (5, 0): threads 0 to 32 wait at k.cu:1" in text
     assert "  block (6, 0): threads 64, 66, 68, 70, ... wait at k.cu:2" in text
+    assert "  blocks (0, 0) and (1, 0): warps 0 to 1 wait at k.cu:1 for `full`" in str(Hang(waiters_of(waits[:2])))
 
 
 def test_a_long_report_is_cut():

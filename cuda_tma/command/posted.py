@@ -278,15 +278,16 @@ def _hexadecimal(text: str) -> bytes | None:
 
 _BARRIER = re.compile(
     r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*[:=]?[ \t]*0x(?P<word>[0-9a-f]{1,16})\b"
-    r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b",
+    r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b"
+    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # as a debugger shows it
     re.I,
 )
 
 
 def _barriers(text: str) -> Iterator[int]:
-    """The 64 bits of each, behind its name; an address has fewer digits."""
+    """The 64 bits of each, behind its name or alone; an address has fewer digits."""
     for found in _BARRIER.finditer(text):
-        yield int(found["word"] or found["later"], 16)
+        yield int(found["word"] or found["later"] or found["alone"], 16)
 
 
 # ---- all of it ----
