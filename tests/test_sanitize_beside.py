@@ -116,6 +116,57 @@ extern "C" __global__ void stored_in_part(const __grid_constant__ TensorMap map,
     }
 }
 
+__device__ __noinline__ void wait_for(Barrier& barrier) {
+    barrier.wait(0);  // WAIT
+}
+__device__ __noinline__ void write(int* at, int value) {
+    *at = value;  // HERE
+}
+
+extern "C" __global__ void not_inlined(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x != 0) return;
+    full.init(1);  // INIT
+    out[0] = 1;
+    wait_for(full);  // CALL
+}
+
+extern "C" __global__ void not_inlined_race(const __grid_constant__ TensorMap map, int* out) {
+    __syncthreads();  // MET
+    tile[threadIdx.x ^ 32] = 1;
+    write(tile + threadIdx.x, int(threadIdx.x));  // CALL
+}
+
+extern "C" __global__ void two_counts(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x < 32) {
+        named_barrier_sync(1, 64);  // FIRST
+        out[0] = 1;
+    } else {
+        out[1] = 1;
+        named_barrier_sync(1, 96);  // SECOND
+    }
+}
+
+extern "C" __global__ void too_few(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x < 32) named_barrier_arrive(1, 96);  // ARRIVE
+    else named_barrier_sync(1, 96);  // WAIT
+}
+
+extern "C" __global__ void group_left(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x != 0) return;
+    full.init(1);
+    fence_barrier_init();
+    full.arrive_expect_tx(1024);  // ARRIVE
+    load(tile, map, full, Coordinates{0});
+    full.wait(0);  // WAIT
+    store_bulk(out, tile, 1024);
+    commit_group();  // COMMIT
+    out[512] = 1;
+    load(tile, map, full, Coordinates{0});  // AGAIN
+    full.arrive_expect_tx(1024);
+    full.wait(1);
+    wait_group_read();
+}
+
 extern "C" __global__ void acquired(const __grid_constant__ TensorMap map, int* out, const TensorMap* maps) {
     if (threadIdx.x == 0) {
         full.init(1);
@@ -130,7 +181,7 @@ extern "C" __global__ void acquired(const __grid_constant__ TensorMap map, int* 
 """
 LINES = SOURCE.split("\n")
 BARRIER, ARRIVED = "last barrier or wait before it", "last arrival there"
-WAITER, ENDED = "last access or fence by who waits", "last barrier or wait of threads that have ended"
+WAITER, ENDED = "last access, copy or fence by who waits", "last barrier or wait of threads that have ended"
 
 
 def findings_of(name: str) -> tuple[simulate.Finding, ...]:
@@ -162,11 +213,16 @@ def mark_of(name: str, places: tuple) -> str:
         ("multicast", "transaction-count", "WAIT", {
             ("initialised", "INIT"), ("bytes last expected", "EXPECT"), ("last arrival", "EXPECT"),
             ("a copy came to the same mbarrier of another CTA", "LOAD"), ("the CTAs of that copy are chosen", "MASK"),
-            ("waits, too", "END")}),
+            ("waits, too", "END"), (WAITER, "LOAD")}),
         ("nobody_arrives", "deadlock", "WAIT", {("initialised", ""), (WAITER, "WRITE"), (ENDED, "MET")}),
         ("written_in_part", "uninitialized-read", "PRODUCT", {("written beside it", "WRITE"), (BARRIER, "MET")}),
         ("stored_in_part", "uninitialized-read", "STORE", {("written beside it", "WRITE"), (BARRIER, "MET")}),
         ("acquired", "missing-tensor-map-fence", "LOAD", {("another acquire of a map", "ACQUIRE")}),
+        ("not_inlined", "deadlock", "WAIT", {("called", "CALL"), ("initialised", "INIT")}),
+        ("not_inlined_race", "race", "HERE", {(BARRIER, "MET"), ("called", "CALL")}),
+        ("two_counts", "barrier-divergence", "SECOND", {("arrived before", "FIRST")}),
+        ("too_few", "deadlock", "WAIT", {("arrived before", "ARRIVE")}),
+        ("group_left", "race", "AGAIN", {(BARRIER, "WAIT"), (ARRIVED, "ARRIVE"), ("its group is closed", "COMMIT")}),
     ],
 )  # fmt: skip
 def test_what_stands_beside_it(name, kind, at, related):

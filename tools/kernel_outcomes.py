@@ -112,7 +112,7 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
         outcome = FOUND if right else FAR if of_kind else "another kind"
         return {"outcome": outcome, **{key: first[key] for key in ("kind", "severity", "schedule")},
                 "places": first["places"] if outcome != FOUND else [], "message": first["message"][:200]}  # fmt: skip
-    same = [now == before for now, before in zip(found["memory"], memory, strict=True)]
+    same = [now == before for now, before in zip(found["memory"], memory, strict=False)]  # it may have ended sooner
     changes_values = mutator in KEEPS_ORDER and not any(same)
     return {"outcome": "values" if changes_values else "silent", "memory": "same" if all(same) else "other"}
 

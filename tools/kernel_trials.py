@@ -1,34 +1,32 @@
 """Launches that mutants are tried on, each once on the simulator, in a process of its own.
 
-A subject is a test that launches a kernel: only its first launch is made, under several schedules, and only until the
-first finding. What it leaves in memory is compared with what the kernel without a fault leaves.
+A subject is a test that launches a kernel: its first launch, or the first few, are made, under several schedules, and
+only until the first finding. What it leaves in memory is compared with what the kernel without a fault leaves.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from kernel_subjects import LAUNCHES, SUBJECTS
 
 from cuda_tma import CompileError, include_path, simulate
 from cuda_tma._launch import nvrtc
 from cuda_tma.simulate import device as simulated
+from cuda_tma.simulate._machine import Machine
 from cuda_tma.simulate._schedules import _restore, _saved
-from tests import simulated_examples, test_simulate_examples
-from tests.gpu import test_header_cluster, test_header_order, test_header_replace, test_header_scope
 from tests.machine_code import machine_code
-from tests.real_bugs import real_bugs
-from tests.simulated_machine import Machine
 
-__all__ = ["SCHEDULES", "SUBJECTS", "Fault", "baseline", "same_machine_code", "tried"]
+__all__ = ["SCHEDULES", "Fault", "baseline", "same_machine_code", "tried"]
 
 SCHEDULES = (("early", 0), ("late", 0), ("random", 1), ("random", 2))
 MAX_STEPS = 100_000
@@ -47,101 +45,59 @@ class _Launched(Exception):
     """The first launch is over."""
 
 
-# ---- subjects ----
-
-
-def _example(name: str, sizes: dict[str, int]) -> Callable[[], None]:
-    def start() -> None:
-        gpu = simulate.Device(multiprocessor_count=4)
-        compiled = functools.cache(lambda source, kernel, **constants: gpu.compile(source, kernel, constants=constants))
-        test = getattr(test_simulate_examples, f"test_{name}")
-        given = {"run": gpu.launch, "compiled": compiled, "gpu": gpu}
-        wanted = test.__code__.co_varnames[: test.__code__.co_argcount]
-        test(**{key: given[key] for key in wanted if key in given}, **sizes)
-
-    return start
-
-
-def _whole_example(name: str, case: tuple) -> Callable[[], None]:
-    """The first launch of an example as it runs itself."""
-
-    def start() -> None:
-        simulated_examples.SIZES[name] = (case,)
-        simulated_examples.run_simulated(name)
-
-    return start
-
-
-def _header_test(module: Any, test: str, parameters: dict[str, object]) -> Callable[[], None]:
-    return lambda: getattr(module, f"test_{test}")(Machine(), **parameters)
-
-
-def _mended(bug: Any) -> Callable[[], None]:
-    def start() -> None:
-        gpu = simulate.Device()
-        given, out = np.arange(4096, dtype=np.int32), np.zeros(4096, np.int32)
-        maps = [gpu.create_tensor_map(array.reshape(-1, *bug.box[1:]), box_dim=bug.box) for array in (given, out)]
-        kernel = gpu.compile(bug.source, "kernel", defines={"FIXED": 1})
-        gpu.launch(
-            simulate.Config(bug.grid // bug.cluster, bug.block, bug.cluster), kernel, *maps, given, out, bug.tiles
-        )
-
-    return start
-
-
-# So that each ring goes round, a CTA has several tiles, and their steps are an odd number.
-_EXAMPLES: dict[str, dict[str, int]] = {
-    "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
-    "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},
-    "grouped_gemm": {"rows": 520, "depth": 136, "clusters": 1},
-}  # fmt: skip
-_HEADER_TESTS = (
-    (test_header_order, "pipeline", {"stages": 2}),
-    (test_header_order, "arrive_at", {}),
-    (test_header_scope, "a_flag_between_ctas", {"scope": "gpu"}),
-    (test_header_replace, "a_changed_map_is_loaded_through", {"scope": "gpu"}),
-    (test_header_cluster, "send_reduce_bulk", {"op": "add", "name": "u32"}),
-    (test_header_cluster, "store_async", {}),
-    (test_header_cluster, "barrier_of_another_cta", {}),
-    # Of the third batch alone.
-    (test_header_cluster, "pipeline_of_a_cluster", {"stages": 2}),
-    (test_header_cluster, "pipeline_of_two_producers", {"stages": 2}),
-    (test_header_cluster, "named_barriers_take_turns", {}),
-    (test_header_cluster, "cluster_barrier_in_two_steps", {}),
-    (test_header_cluster, "arrivals_with_a_count", {}),
-    (test_header_cluster, "reduce_async", {}),
-    (test_header_order, "barrier_phases", {}),
-    (test_header_order, "tensor_map_written_by_another_cta", {}),
-)
-_WHOLE_EXAMPLES = {"attention": (1, 2, 1, 70, 700, 64, True), "gather_rows": (900, 45)}
-SUBJECTS: dict[str, Callable[[], None]] = {
-    **{f"examples/{name}": _example(name, sizes) for name, sizes in _EXAMPLES.items()},
-    **{f"examples/{name}": _whole_example(name, case) for name, case in _WHOLE_EXAMPLES.items()},
-    **{f"tests/gpu/{name}": _header_test(module, name, given) for module, name, given in _HEADER_TESTS},
-    **{f"tests/real_bugs/{bug.name}": _mended(bug) for bug in real_bugs()},
-}
-
-
 # ---- one launch ----
 
 
 def baseline(name: str) -> dict:
     """Of a subject without a fault: its source, its PTX, the lines of each instruction, what it leaves in memory."""
     seen: dict[str, Any] = {}
-    found = _first_launch(name, None, seen)
-    chains = {
-        tuple((place.file, place.line) for place in instruction.places)
-        for code in seen["kernel"].program.codes.values()
-        for instruction in code.function.instructions
-        if instruction.places
-    }
-    return {"source": seen["source"], "ptx": seen["ptx"], "chains": sorted(chains), **found}
+    with _executed() as executed:
+        found = _first_launch(name, None, seen)
+    every = [each for code in seen["kernel"].program.codes.values() for each in code.function.instructions]
+    chains, reached = _chains_of(every), _chains_of(executed.values())
+    return {"source": seen["source"], "ptx": seen["ptx"], "chains": chains, "reached": reached, **found}
+
+
+def _chains_of(instructions: Iterable[Any]) -> list[tuple]:
+    return sorted({tuple((place.file, place.line) for place in each.places) for each in instructions if each.places})
+
+
+@contextlib.contextmanager
+def _executed() -> Iterator[dict[int, Any]]:
+    """The instructions that any thread executes meanwhile."""
+    found: dict[int, Any] = {}
+    steps_of = Machine.steps_of
+
+    def noted(instruction: Any, step: Any) -> Any:
+        def run(group: Any, lanes: Any) -> Any:
+            found[id(instruction)] = instruction
+            return step(group, lanes)
+
+        return run
+
+    @functools.cache
+    def watched(machine: Any, code: Any) -> list:
+        steps, instructions = steps_of(machine, code), code.function.instructions
+        return [*map(noted, instructions, steps), *steps[len(instructions) :]]
+
+    Machine.steps_of = watched
+    try:
+        yield found
+    finally:
+        Machine.steps_of = steps_of
 
 
 def tried(name: str, fault: Fault, known: dict, wanted: Callable[[dict], bool]) -> dict:
-    """What becomes of a mutant: what is found until something is `wanted`, or what it leaves in memory."""
+    """What becomes of a mutant: what is found until something is `wanted`, or what it leaves in memory. What is found
+    without the fault, too, does not count."""
+    before = {_cause(row) for row in known["findings"]}
+
+    def counts(finding: dict) -> bool:
+        return _cause(finding) not in before and wanted(finding)
+
     try:
-        return _first_launch(name, fault, {"before": known["ptx"]}, wanted)
+        found = _first_launch(name, fault, {"before": known["ptx"]}, counts)
+        return {**found, "findings": [row for row in found.get("findings", []) if _cause(row) not in before]}
     except (CompileError, simulate.UnsupportedInstruction) as error:
         return {"outcome": "does not compile", "error": str(error)[:300]}
     except (TypeError, ValueError) as error:
@@ -154,8 +110,8 @@ def _first_launch(
     results: dict[str, Any] = {"findings": [], "memory": []}
     launch = simulate.Device.launch
 
-    def launched(gpu: Any, config: Any, kernel: Any, *arguments: Any, **_: Any) -> None:
-        seen["kernel"] = kernel
+    def launched(gpu: Any, config: Any, kernel: Any, *arguments: Any, **_: Any) -> simulate.Report:
+        seen["kernel"], seen["launches"] = kernel, seen.get("launches", 0) + 1
         simulated.parameter_block(kernel, arguments, gpu.address, gpu._typed_map)  # arrays are mapped
         saved = _saved(gpu._memory)
         for order, seed in SCHEDULES:
@@ -165,15 +121,17 @@ def _first_launch(
             results["findings"] += [row for row in found if _cause(row) not in map(_cause, results["findings"])]
             results["memory"].append(_digest(gpu._memory))
             if any(map(wanted, found)):
-                break
-        raise _Launched
+                raise _Launched
+        if seen["launches"] == LAUNCHES.get(name, 1) or report.errors:
+            raise _Launched
+        return report
 
     with tempfile.TemporaryDirectory(prefix="kernel-mutant-") as folder:
         simulate.Device.launch = launched
         simulated.run_compiler = _compiler(fault, Path(folder), seen)
         try:
             SUBJECTS[name]()
-        except _Launched:
+        except (_Launched, AssertionError):  # or what another launch has left is wrong
             return {"outcome": "launched", **results}
         except _Same:
             return {"outcome": "the same PTX"}
@@ -250,7 +208,8 @@ def _chains(finding: simulate.Finding) -> list[tuple]:
 
 
 def _cause(row: dict) -> tuple:
-    return row["kind"], str(row["places"])
+    """By names of files: those of a fault's headers lie elsewhere."""
+    return row["kind"], str([[(Path(file).name, line) for file, line in chain] for chain in row["places"]])
 
 
 def _digest(memory: Any) -> str:

@@ -6,7 +6,7 @@
     python tools/mutate_kernels.py summary tests/data/kernel_mutants.jsonl
     python tools/mutate_kernels.py page                                      # docs/mutants.md, of what is kept
 
-Mutants are those of tools/kernel_mutators.py, of lines that a launch of tools/kernel_trials.py reaches; with --beside,
+Mutants are those of tools/kernel_mutators.py, of lines that a launch of tools/kernel_subjects.py reaches; with --beside,
 of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several schedules, and
 is ended after --seconds. Results are JSON, one a line. tools/kernel_outcomes.py says what counts as found, and what
 tests/data/kernel_mutants.txt adds by hand: of what is not found, why.
@@ -31,7 +31,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples"), str(Path(__file__).parent)]
 from kernel_mutants_page import page, reasons_in  # noqa: E402
 from kernel_mutators import Mutant, mutants_of  # noqa: E402
 from kernel_outcomes import Culprit, outcome_of, summary, wanted_of  # noqa: E402
-from kernel_trials import SUBJECTS, Fault, baseline, same_machine_code, tried  # noqa: E402
+from kernel_subjects import SUBJECTS  # noqa: E402
+from kernel_trials import Fault, baseline, same_machine_code, tried  # noqa: E402
 
 from cuda_tma import simulate  # noqa: E402
 
@@ -98,13 +99,14 @@ def in_process(seconds: float, act: Callable[..., dict], *arguments: Any) -> dic
 
 
 def baselines(names: Iterable[str]) -> dict[str, dict]:
-    """Of each subject; there must be nothing to find in it."""
+    """Of each subject; there must be no error to find in it."""
     nothing = 'extern "C" __global__ void nothing() {}'
     simulate.Device().compile(nothing, "nothing")  # so that NVRTC is loaded, once for all processes
     known = {name: in_process(600, baseline, name) for name in names}
     for name, found in known.items():
-        if found["outcome"] != "launched" or found["findings"]:
-            raise SystemExit(f"{name} without a fault: {found}")
+        errors = [row["message"] for row in found.get("findings", ()) if row["severity"] == "error"]
+        if found["outcome"] != "launched" or errors:
+            raise SystemExit(f"{name} without a fault: {errors or found}")
     return known
 
 
@@ -133,9 +135,9 @@ def candidates(known: dict[str, dict], seed: int) -> list[Candidate]:
 
 
 def _lines(subject: dict, header: str) -> set[int]:
-    """Lines of a header, or of the kernel itself, that have instructions."""
+    """Lines of a header, or of the kernel itself, of which instructions are executed."""
     is_there = (lambda file: file.endswith(f"cuda_tma/{header}")) if header else (lambda file: file.endswith(".cu"))
-    return {line for chain in subject["chains"] for file, line in chain if is_there(file)}
+    return {line for chain in subject["reached"] for file, line in chain if is_there(file)}
 
 
 def _touches(mutant: Mutant, line: int) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["CtaBarriers", "Tell"]
 
 _BARRIERS = 16
+_ARRIVED = "arrived before"
 Tell = Callable[[Context, np.ndarray, int, int], None]  # how many predicates were true, of how many
 
 
@@ -38,6 +39,7 @@ class _Barrier:
     arrived: int = 0
     parked: list[Parked] = field(default_factory=list)
     true: int = 0  # of the predicates of barrier.red
+    by: dict[int, Instruction] = field(default_factory=dict)  # where they have arrived
     votes: list[tuple[Parked, Tell]] = field(default_factory=list)
 
 
@@ -58,16 +60,16 @@ class CtaBarriers:
             return None
         for cta in np.unique(self._cta_of_lane[here]):
             mine = here[self._cta_of_lane[here] == cta]
-            barrier = self._arrive(int(cta), number, expected, mine)
+            barrier = self._arrive(int(cta), number, expected, mine, group.context.code.instruction(pc))
             barrier.parked.append(Parked(group.context, pc, pc + 1, mine))
             self._complete(int(cta), number)
         return YIELD
 
-    def arrive(self, lanes: Lanes, number: int, expected: int | None) -> None:
+    def arrive(self, lanes: Lanes, number: int, expected: int | None, by: Instruction) -> None:
         """Threads arrive, and go on."""
         here = as_array(lanes)
         for cta in np.unique(self._cta_of_lane[here]):
-            self._arrive(int(cta), number, expected, here[self._cta_of_lane[here] == cta])
+            self._arrive(int(cta), number, expected, here[self._cta_of_lane[here] == cta], by)
             self._complete(int(cta), number)
 
     def vote(
@@ -77,7 +79,7 @@ class CtaBarriers:
         here = as_array(lanes)
         for cta in np.unique(self._cta_of_lane[here]):
             chosen = self._cta_of_lane[here] == cta
-            barrier = self._arrive(int(cta), number, expected, here[chosen])
+            barrier = self._arrive(int(cta), number, expected, here[chosen], group.context.code.instruction(pc))
             barrier.true += int(true[chosen].sum())
             barrier.votes.append((Parked(group.context, pc, pc + 1, here[chosen]), vote))
             self._complete(int(cta), number)
@@ -93,26 +95,33 @@ class CtaBarriers:
             (int(cta), number) in self._barriers for cta in np.flatnonzero(arriving)
         )
 
-    def _arrive(self, cta: int, number: int, expected: int | None, lanes: np.ndarray) -> _Barrier:
+    def _arrive(
+        self, cta: int, number: int, expected: int | None, lanes: np.ndarray, by: Instruction | None
+    ) -> _Barrier:
         if number >= _BARRIERS:
             raise Fault("barrier-use", f"barrier {number}; a CTA has barriers 0 to {_BARRIERS - 1}", lanes)
         if expected is not None and expected % WARP:
             raise Fault("barrier-use", f"barrier {number} of {expected} threads, which is no multiple of {WARP}", lanes)
         barrier = self._barriers.setdefault((cta, number), _Barrier(expected))
+        before = [(_ARRIVED, each) for each in barrier.by.values()]
         if barrier.expected != expected:
             raise Fault(
                 "barrier-divergence",
                 f"barrier {number} is used with {expected or 'all'} threads and, before it has completed, with "
                 f"{barrier.expected or 'all'}: all who meet at a barrier must name the same count",
                 lanes,
+                related=before,
             )
         barrier.arrived += len(lanes)
+        if by is not None:
+            barrier.by[id(by)] = by
         tell(self._machine, "bar.arrive", lanes, barrier=(cta, number))
         if expected is not None and barrier.arrived > expected:
             raise Fault(
                 "barrier-divergence",
                 f"{barrier.arrived} threads have arrived at barrier {number}, which counts {expected}",
                 lanes,
+                related=before,
             )
         return barrier
 
@@ -151,7 +160,8 @@ class CtaBarriers:
             missing = self._needed(cta, barrier) - barrier.arrived
             for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
                 text = f"{missing} of {missing + barrier.arrived} threads are missing"
-                yield Waiting(parked, BarrierWait(f"barrier {number} of the CTA", text))
+                arrived = tuple((_ARRIVED, by) for by in barrier.by.values() if by is not parked.instruction)
+                yield Waiting(parked, BarrierWait(f"barrier {number} of the CTA", text), related=arrived)
 
 
 def _check_aligned(parked: list[Parked], number: int) -> None:

@@ -14,7 +14,7 @@ from ..map_type import box_bytes
 from ._faults import Fault
 from ._geometry import Geometry
 from ._rings import is_of_ring, own_place
-from ._waiting import Waiting
+from ._waiting import CALLED, Waiting
 from .kernel import Kernel
 from .ptx import Instruction
 
@@ -56,6 +56,7 @@ def _related(waiting: list[Waiting], first: Waiting | None = None) -> tuple[tupl
         instruction = each.parked.instruction
         if instruction is not None and (first is None or instruction is not first.parked.instruction):
             known["waits, too", instruction] = None
+        known.update(((CALLED, by), None) for by in each.parked.context.calls)
         known.update(dict.fromkeys(each.related))
     return tuple(known)[:_MOST_RELATED]
 

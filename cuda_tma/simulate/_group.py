@@ -8,6 +8,7 @@ import numpy as np
 
 from ._lanes import Lanes, as_array, count, selected
 from ._registers import RegisterFile
+from .ptx import Instruction
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -47,6 +48,14 @@ class Context:
     def views(self) -> list[np.ndarray]:
         """The typed views of the function's registers, see :class:`RegisterFile`."""
         return self.registers.views
+
+    @property
+    def calls(self) -> tuple[Instruction, ...]:
+        """What has called this function, and what has called that one, up to the kernel."""
+        if self.caller is None:
+            return ()
+        by = self.caller.code.instruction(self.return_pc - 1)
+        return (*((by,) if by is not None else ()), *self.caller.calls)
 
     def callee(self, machine: Machine, code: Code, return_pc: int) -> Context:
         """The context of a function that is called from here."""

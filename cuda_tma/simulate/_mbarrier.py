@@ -76,7 +76,8 @@ class Mbarrier:
     def related(self) -> tuple[tuple[str, Instruction], ...]:
         """Statements that explain its state, and what each is."""
         made = [("initialised", self.made)] if self.made is not None else []
-        return (*made, *self.uses.items())
+        came = [("bytes last came", self.copy)] if self.copy is not None else []
+        return (*made, *self.uses.items(), *came)
 
     @property
     def counts(self) -> Barrier:
@@ -135,6 +136,15 @@ class Mbarriers:
         pitch = self._machine.memory.shared_pitch
         for position in [p for p in self._barriers if p // pitch in ctas]:
             del self._barriers[position]
+
+    def of(self, cta: int) -> list[int]:
+        """Where those of a CTA lie."""
+        return [position for position in self._barriers if position // self._machine.memory.shared_pitch == cta]
+
+    def unexpected(self, position: int) -> Mbarrier | None:
+        """One to which bytes have come that nobody expects."""
+        barrier = self._barriers.get(position)
+        return barrier if barrier is not None and barrier.tx < 0 else None
 
     def at(self, position: int) -> Mbarrier:
         """The barrier at a byte of `Memory.shared`."""

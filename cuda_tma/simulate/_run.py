@@ -14,7 +14,7 @@ from ._lanes import as_array
 from ._machine import Machine, Settings
 from ._observe import Observer
 from ._spaces import GRID_WORKSPACE, PARAM_WINDOW
-from ._waiting import Stuck, Waiting
+from ._waiting import CALLED, Stuck, Waiting
 from .config import Config
 from .findings import Finding, Report
 from .kernel import Kernel
@@ -72,11 +72,11 @@ class Running:
             try:
                 self.machine.run(until)
             except Fault as fault:
-                self._faults = (_finding(self._told(fault), self.machine, [*self.machine.waiting()]),)
+                self._faults = (_finding(*self._told(fault)),)
             except Stuck as stuck:
                 self._faults = (_finding(self._deadlock(stuck.waiting), self.machine, stuck.waiting),)
 
-    def _told(self, fault: Fault) -> Fault:
+    def _told(self, fault: Fault) -> tuple[Fault, Machine, list[Waiting]]:
         """A wait that has a deadline, and then traps, was in vain before that: it is the deadlock that it was."""
         stalled, at = self.machine.stalled, self.machine.scheduler.where
         instructions = at.context.code.function.instructions if at else ()
@@ -84,8 +84,9 @@ class Running:
         if stalled and is_trap:
             told = self._deadlock(stalled)
             told.message += f"\nuntil a wait gave up: {fault.message}"
-            return told
-        return explained(fault, [*self.machine.waiting()])
+            return told, self.machine, stalled
+        waiting = [*self.machine.waiting()]
+        return explained(fault, waiting), self.machine, waiting
 
     def _deadlock(self, waiting: list[Waiting]) -> Fault:
         return deadlock(waiting, self.machine.geometry, self._kernel)
@@ -161,9 +162,9 @@ def _finding(fault: Fault, machine: Machine, waiting: list[Waiting]) -> Finding:
     instruction = fault.instruction or (instructions[at.pc] if at and at.pc < len(instructions) else None)
     explained = _explained(fault, as_array(lanes) if lanes is not None else None, machine, waiting)
     source, line = (instruction.places, instruction.line) if instruction else ((), 0)
-    related = tuple(
-        {(what, each.places): None for what, each in (*fault.related, *explained) if each is not None and each.places}
-    )
+    calls = at.context.calls if at and fault.instruction is None else ()
+    beside = (*((CALLED, by) for by in calls), *fault.related, *explained)
+    related = tuple({(what, each.places): None for what, each in beside if each is not None and each.places})
     return Finding(fault.kind, "error", fault.message, source, blocks, threads, line, related=related)
 
 

@@ -10,7 +10,9 @@ from ..hang import BarrierWait, MbarrierWait
 from ._group import Context
 from .ptx import Instruction
 
-__all__ = ["Parked", "Stuck", "Waiting"]
+__all__ = ["CALLED", "Parked", "Stuck", "Waiting"]
+
+CALLED = "called"  # what the call of a function that is not inlined is to a finding in it
 
 
 @dataclass(slots=True)

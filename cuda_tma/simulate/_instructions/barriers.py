@@ -36,7 +36,7 @@ def bar(binder: Binder) -> Step:
     def act(group: Group, lanes: Lanes, number: int, expected: int | None) -> Outcome:
         if action == "sync":
             return group.machine.cta_barriers.sync(group, lanes, pc, number, expected)
-        group.machine.cta_barriers.arrive(lanes, number, expected)
+        group.machine.cta_barriers.arrive(lanes, number, expected, binder.instruction)
         return None
 
     return _each_barrier(binder, operands[0], operands[1:], act)

@@ -106,6 +106,14 @@ class InArrays:
         else:
             self._words.global_race(past, lane, None, "write", access.instruction, self._strict)
 
+    def by_a_warp(self, access: Access, mark: Mark) -> None:
+        """Of ``tensormap.cp_fenceproxy``, whose threads write the same, together."""
+        if (these := self._these(access)) is None:
+            return
+        column, slot = mark.lane % self._clocks.threads, self._clocks.slot_of(mark.lane)
+        site, (epoch,) = self._ledger.site(access.instruction), self._clocks.own(np.array([mark.lane]))
+        self._shadow.remember(these.area, these.units, column, epoch, site, access.kind, slot)
+
     def by_operation(self, access: Access, mark: Mark, column: int, epoch: int) -> None:
         """Of TMA, and of bulk copies; `column` and `epoch` say when one is complete."""
         area = self._shadow.area(int(access.positions[0]))

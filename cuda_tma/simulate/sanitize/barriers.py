@@ -57,6 +57,12 @@ class Phases:
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.ready[:, column] = self.completions
 
+    def sent(self, clocks: Clocks, column: int) -> None:
+        """As :meth:`signalled`, of what threads of other CTAs have sent: to whom the cluster is in scope."""
+        self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
+        self.far_ready = clocks.nothing() if self.far_ready is None else clocks.fitting(self.far_ready)
+        self.ready[: clocks.visible, column] = self.far_ready[clocks.visible, column] = self.completions
+
     def heard(self, clocks: Clocks, scope: int) -> np.ndarray | None:
         """What who waits knows then."""
         if scope == CTA or self.far_ready is None or self.ready is None:
@@ -72,6 +78,7 @@ class Barriers:
         self._of_ctas: dict[tuple[int, int], np.ndarray] = {}
         self._of_clusters: defaultdict[int, Phases] = defaultdict(Phases)
         self.mbarriers: defaultdict[int, Phases] = defaultdict(Phases)
+        self._sent_to: set[int] = set()  # mbarriers, by st.async of other CTAs
 
     def forget(self, slot: int, ctas: range) -> None:
         """Another cluster begins."""
@@ -80,6 +87,7 @@ class Barriers:
             del self._of_ctas[key]
         for position in [position for position in self.mbarriers if position // self._pitch in ctas]:
             del self.mbarriers[position]
+            self._sent_to.discard(position)
 
     # ---- warps and CTAs ----
 
@@ -159,6 +167,15 @@ class Barriers:
         phases = self.mbarriers[position]
         phases.complete(self._clocks)
         phases.signalled(self._clocks, self._clocks.column(slot, ("mbarrier", position)))
+        if position in self._sent_to:
+            phases.sent(self._clocks, self._clocks.column(slot, ("sent", position)))
+
+    def column_of(self, mark_lane: int, slot: int, position: int, sends: bool) -> int:
+        """That by which the end of an operation that is told to an mbarrier is learnt; threads' `sends` apart."""
+        if not sends or mark_lane // self._lanes_of_cta == position // self._pitch:
+            return self._clocks.column(slot, ("mbarrier", position))
+        self._sent_to.add(position)
+        return self._clocks.column(slot, ("sent", position))
 
     def mbarrier_wait(self, event: Event, opcode: list[str]) -> None:
         """Lanes that have found a phase complete; a relaxed look needs a fence to count."""

@@ -16,7 +16,7 @@ from ._stamps import TimedStamps
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
 
-__all__ = ["Area", "GlobalShadow", "Past"]
+__all__ = ["Area", "GlobalShadow", "Past", "Writer"]
 
 _MOST_BYTES = 16 << 20
 _READERS = 2
@@ -53,6 +53,16 @@ class Past(NamedTuple):
     is_ordered: bool
     epoch: int
     lives: bool
+
+
+class Writer(NamedTuple):
+    """Who wrote something last: the place of its cluster, its column, the column's value, the time, the statement."""
+
+    slot: int
+    column: int
+    epoch: int
+    time: int
+    site: int
 
 
 class Area:
@@ -187,6 +197,20 @@ class GlobalShadow:
     def present(self, area: Area, unit: int, slot: int) -> Past:
         """The last write, as something that a write by a cluster's thread at the same time has met."""
         return self._described(area, _READERS, unit, 0, slot, False)
+
+    def writers(self, address: int, size_bytes: int) -> list[Writer]:
+        """Who has written some bytes last, each once."""
+        area = self.area(address)
+        if area is None:
+            return []
+        units = self.units(area, np.array([address]), size_bytes).ravel()
+        stamps, whens, sites = (of[_READERS, units] for of in (area.stamps, area.whens, area.sites))
+        found = np.unique(np.stack([stamps, whens, sites])[:, stamps != 0], axis=1).T.tolist()
+        slots, columns = (1 << _SLOT_BITS) - 1, (1 << _COLUMN_BITS) - 1
+        return [
+            Writer(when & slots, stamp & columns, stamp >> _COLUMN_BITS, when >> _SLOT_BITS, site >> 1)
+            for stamp, when, site in found
+        ]
 
     def overwritten(
         self, area: Area, units: np.ndarray, columns: np.ndarray, epochs: np.ndarray, slots: np.ndarray

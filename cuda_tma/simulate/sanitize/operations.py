@@ -59,14 +59,15 @@ class Groups:
         The last operation in any of them.
     done : int
         How many have been waited for, at least for having read.
-    waits : Instruction or None
-        The last wait.
+    waits, commits : Instruction or None
+        The last wait, and what closed the last group.
     """
 
     committed: int = 0
     last: Mark | None = field(default=None)
     done: int = 0
     waits: Instruction | None = None
+    commits: Instruction | None = None
 
     def issue(self, mark: Mark) -> None:
         """One more operation, in the group that is open."""
@@ -116,6 +117,14 @@ class Operations:
         """``commit_group``."""
         for _, groups in self.owned(kind, event.lanes):
             groups.committed += 1
+            groups.commits = event.instruction
+
+    def related(self, who: object) -> tuple[Explained, ...]:
+        """What explains that nobody knows whether operations of an owner, ``("bulk", lane, "read")``, are over."""
+        groups = self._groups.get(who[:2]) if isinstance(who, tuple) else None
+        if groups is None:
+            return ()
+        return ("its group is closed", groups.commits), ("last wait for its groups", groups.waits)
 
     def commit_products(self, event: Event) -> None:
         """``wgmma.commit_group``."""

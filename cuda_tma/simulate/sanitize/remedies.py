@@ -21,6 +21,7 @@ RULES = {
     "scope": f'{_ISA}"Morally Strong Operations": a release and an acquire each need a scope with both threads in it',
     "proxy": f'{_ISA}"Causality Order": accesses through two proxies are ordered by a proxy fence between them',
     "init": f'{_ISA}"mbarrier.init": an mbarrier is used after its initialisation, as memory is read after a write',
+    "bytes": f'{_ISA}"Phase Completion of the mbarrier object": a phase is complete when its tx-count is zero',
     "group": f'{_ISA}"cp.async.bulk.wait_group": the thread that issued a copy waits for it by its groups',
     "wgmma": f'{_ISA}"wgmma.wait_group": the sums are there after the wait for their group',
     "registers": f'{_ISA}"wgmma.fence": it orders accesses of registers before a wgmma.mma_async that reads them',
@@ -110,7 +111,7 @@ def remedy_of(was: str, now: Instruction, who: object, *, is_own: bool = False, 
     """
     if isinstance(who, tuple):
         landed = _LANDED_ELSEWHERE if is_elsewhere else _LANDED
-        return {"mbarrier": landed, "bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED}[who[0]]
+        return {"mbarrier": landed, "sent": landed, "bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED}[who[0]]
     if now.opcode[0] in ("cp", "wgmma"):
         if was == "read":
             return _IN_FLIGHT if is_own else _RELEASED

@@ -29,7 +29,7 @@ from .shadow import STRONG, Shadow
 from .shared import InShared
 from .tensor_maps import TensorMaps
 from .trail import Explained, Trail
-from .units import arrives_remotely, unit_bytes_of
+from .units import SENDS, arrives_remotely, unit_bytes_of
 from .words import Words
 
 if TYPE_CHECKING:
@@ -79,9 +79,10 @@ class Sanitizer:
         self._landing: dict[int, tuple[int, int, Mark]] = {}  # by mbarrier: column, phase, the last load
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
-        self._maps, self._remote = TensorMaps(self._clocks), Remote(machine, self._clocks)
+        self._remote = Remote(machine, self._clocks)
         self._trail, self._waited = Trail(machine, self._ledger), Waited(self._clocks, geometry.lanes)
-        self._words = Words(machine, self._clocks, self._ledger, self._trail, self._shadow.unit_bytes)
+        known = machine, self._clocks, self._ledger, self._trail, self._operations
+        self._words = Words(*known, self._shadow.unit_bytes)
         if self._row is not None:
             self._row.begin(memory.all_global, self._waited, self._words)
         self._in_shared = InShared(
@@ -89,6 +90,7 @@ class Sanitizer:
         )
         self._inits = Inits(self._clocks, self._words, self._strict)
         shadow = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
+        self._maps = TensorMaps(self._clocks, self._ledger, shadow)
         self._in_arrays = InArrays(shadow, self._clocks, self._ledger, self._words, self._strict)
         self._events = self._table()
 
@@ -148,9 +150,9 @@ class Sanitizer:
         if parts[0] in ("fence", "membar"):
             return self._fence(parts) if parts[1] == "mbarrier_init" else self._and_touched(self._fence(parts))
         if parts[:1] == ["wgmma"]:
-            return self._wgmma(parts)
+            return self._and_touched(self._wgmma(parts))
         if parts[:2] == ["cp", "async"]:
-            return self._copies(parts)
+            return self._and_touched(self._copies(parts))
         return _ignored
 
     def _start(self, event: Event) -> None:
@@ -194,11 +196,13 @@ class Sanitizer:
         return both
 
     def _acquire_map(self, event: Event) -> None:
+        self._clocks.memory_fence(event.lanes, scope_of(event.name.split("."), GPU))
         self._maps.acquire(as_array(event.lanes), event.details["addresses"])
         self._trail.map_acquire = event.instruction
 
     def _release_maps(self, event: Event) -> None:
         self._maps.release(as_array(event.lanes))
+        self._clocks.memory_fence(event.lanes, scope_of(event.name.split("."), GPU))
 
     def _fence_inits(self, event: Event) -> None:
         self._clocks.memory_fence(event.lanes, CLUSTER)
@@ -221,7 +225,9 @@ class Sanitizer:
         def use(event: Event) -> None:
             by = cast(Instruction, event.instruction)
             self._in_shared.by_threads(as_array(event.lanes), event.details["positions"], 8, _READ, by)
-            if ".".join(parts[:2]) in _RELEASING:
+            if parts[1] == "inval":
+                self._words.bytes_unexpected(event.details["positions"].tolist(), int(as_array(event.lanes)[0]), by)
+            elif ".".join(parts[:2]) in _RELEASING:
                 self._barriers.mbarrier_arrive(event, parts)
             elif "done" in event.details:
                 self._waits.update(dict.fromkeys(event.details["positions"].tolist(), by))
@@ -240,6 +246,8 @@ class Sanitizer:
         """An operation begins."""
         mark = self._mark(lane, instruction, kind)
         mark.after = self._trail.before(lane)
+        by = slice(lane, lane + (WARPGROUP if instruction.opcode[0] == "wgmma" else 1))
+        self._trail.touch(by, self._ledger.site(instruction))
         return mark
 
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
@@ -292,6 +300,7 @@ class Sanitizer:
     def _end_of_cta(self, cta: int, ends: Explained) -> None:
         size = self._machine.geometry.lanes_of_cta
         self._ends[cta] = ends[1]
+        self._words.bytes_unexpected(self._machine.mbarriers.of(cta), cta * size, ends[1])
         if (late := self._remote.unknown_at_end(cta)) is not None:
             self._words.exit_before_remote(*late, cta, (ends,))
         for position, (column, phase, mark) in self._landing.items():
@@ -351,17 +360,17 @@ class Sanitizer:
 
     def _use_of_map(self, access: Access) -> None:
         """Tensor maps that the kernel has changed."""
-        if access.instruction.opcode[0] == "tensormap":
-            if access.kind == _WRITE:
-                self._maps.change(int(access.positions[0]), access.instruction, int(as_array(access.lanes)[0]))
-        elif access.proxy == "tensormap":
+        if access.proxy == "tensormap":
             self._map_of(int(access.positions[0]), cast(Mark, access.actor))
+        elif access.kind == _WRITE and access.instruction.opcode[:2] == ("tensormap", "cp_fenceproxy"):
+            self._in_arrays.by_a_warp(access, cast(Mark, access.actor))
 
     def _map_of(self, address: int, mark: Mark) -> None:
-        changed, acquired = self._maps.changed(address), self._maps.is_acquired(address, mark)
-        if changed is not None and not (acquired and self._maps.is_released(address)):
-            self._words.map_without_fence(mark, changed, "release" if acquired else "acquire")
-        elif acquired:
+        change = self._maps.change(address, mark)
+        if change is not None:
+            if change.lacks:
+                self._words.map_without_fence(mark, *change)
+        elif self._maps.is_acquired(address, mark):
             return
         elif (array := self._machine.memory.all_global.find(address)) is not None and array.writeable:
             self._words.map_in_memory(mark, address, disputed=not self._strict)
@@ -370,7 +379,8 @@ class Sanitizer:
         """What others learn the end of an access by: a column, and its value then."""
         if access.signal is not None:
             self._inits.check(access.signal, mark)
-            column = self._clocks.column(slot, ("mbarrier", access.signal))
+            sends = access.instruction.opcode[:2] in SENDS
+            column = self._barriers.column_of(mark.lane, slot, access.signal, sends)
             epoch = self._barriers.mbarriers[access.signal].completions + 1
             self._landing[access.signal] = (column, epoch, mark)
             return column, epoch

@@ -110,7 +110,8 @@ class InShared:
         if (self._clocks.known(ORDERED).at(lanes, found.columns) < found.epochs).any():
             self._words.race(found, int(lanes[0]), None, kind, instruction)
         else:
-            self._words.narrow(found, int(lanes[0]), None, kind, instruction, self._is_disputed(found))
+            disputed = self._is_disputed(found, int(lanes[0]))
+            self._words.narrow(found, int(lanes[0]), None, kind, instruction, disputed)
 
     def _at_once(self, met: Conflict, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
         """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
@@ -125,9 +126,10 @@ class InShared:
         else:
             self._words.race(met.only(apart).only(~same), int(mine[apart][~same][0]), None, _WRITE, instruction)
 
-    def _is_disputed(self, found: Conflict) -> bool:
-        """A read that is over, though no rule says so, before a write."""
-        return found.before == _READ and not self._strict
+    def _is_disputed(self, found: Conflict, lane: int) -> bool:
+        """A read that is over, though no rule says so, before a write; and what st.async has sent, whose bytes are
+        counted like those of a copy."""
+        return not self._strict and (found.before == _READ or self._words.was_sent(found, lane))
 
     # ---- operations ----
 
@@ -178,4 +180,4 @@ class InShared:
         say = self._words.narrow
         if access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any():
             say = self._words.missing_fence
-        say(found, mark.lane, mark, access.kind, access.instruction, self._is_disputed(found))
+        say(found, mark.lane, mark, access.kind, access.instruction, self._is_disputed(found, mark.lane))

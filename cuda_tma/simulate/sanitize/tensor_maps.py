@@ -1,32 +1,53 @@
 """Tensor maps in global memory: fences of the tensormap proxy, a release by who changes one, an acquire by who uses it.
 
-Source: PTX ISA 9.0, "membar, fence": ``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy". CUDA C++
-Programming Guide, "Tensor Memory Accelerator": a map in global memory needs the fence in each block that uses it.
+Whoever writes to a map changes it: by ``tensormap`` instructions, or by ordinary stores. Source: PTX ISA 9.0, "membar,
+fence": ``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy". CUDA C++ Programming Guide, "Tensor
+Memory Accelerator": a map in global memory needs the fence in each block that uses it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
+from typing import NamedTuple
 
 import numpy as np
 
 from .._lanes import WARP
+from .._tensor_copy import MAP_BYTES
 from ..ptx import Instruction
 from .clocks import ORDERED, Clocks
+from .global_shadow import GlobalShadow, Writer
+from .ledger import Ledger
 from .operations import Mark
 
-__all__ = ["TensorMaps"]
+__all__ = ["Change", "TensorMaps"]
+
+_MOST_RELEASES = 8  # of a thread, of which it is known what they are behind
+
+
+class _Fence(NamedTuple):
+    """A release or an acquire: a lane, its epoch, the time, and what it knew then."""
+
+    lane: int
+    epoch: int
+    time: int
+    known: np.ndarray
+
+
+class Change(NamedTuple):
+    """What was done to a map: by which statement, and which fence is missing; none if `lacks` is empty."""
+
+    by: Instruction
+    lacks: str
 
 
 class TensorMaps:
-    """Those in global memory, by address: what has changed each, and who has acquired it since: lanes, and when."""
+    """Who has acquired each of those in global memory, by its address, and all who have released."""
 
-    def __init__(self, clocks: Clocks):
-        self._clocks = clocks
-        self._changed: dict[int, Instruction] = {}
-        self._when: dict[int, tuple[int, int, int]] = {}  # a lane, its epoch, the time
-        self._acquired: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        self._unreleased: set[int] = set()
+    def __init__(self, clocks: Clocks, ledger: Ledger, shadow: GlobalShadow):
+        self._clocks, self._ledger, self._shadow = clocks, ledger, shadow
+        self._acquired: defaultdict[int, dict[int, _Fence]] = defaultdict(dict)
+        self._released: defaultdict[int, deque[_Fence]] = defaultdict(lambda: deque(maxlen=_MOST_RELEASES))
 
     def forget(self, slot: int) -> None:
         """Another cluster begins."""
@@ -34,51 +55,83 @@ class TensorMaps:
             for lane in [lane for lane in lanes if self._clocks.slot_of(lane) == slot]:
                 del lanes[lane]
 
-    def change(self, address: int, instruction: Instruction, lane: int) -> None:
-        """``tensormap.replace``; ``tensormap.cp_fenceproxy``, which releases, too."""
-        self._changed[address] = instruction
-        self._when[address] = lane, int(self._clocks.own(np.array([lane]))[0]), self._clocks.now
-        self._acquired.pop(address, None)
-        if instruction.opcode[1] == "replace":
-            self._unreleased.add(address)
-        else:
-            self._unreleased.discard(address)
-
     def release(self, lanes: np.ndarray) -> None:
         """A fence of some lanes, behind all changes that they know of."""
-        for lane in lanes.tolist() if self._unreleased else ():
-            self._unreleased -= {address for address in self._unreleased if self._knows_change(lane, address)}
+        for fence in self._fences(lanes):
+            self._released[fence.lane].append(fence)
 
     def acquire(self, lanes: np.ndarray, addresses: np.ndarray) -> None:
-        """A fence of some lanes, each for a map; it counts if the change precedes it."""
-        epochs = self._clocks.own(lanes)
-        for lane, address, epoch in zip(lanes.tolist(), addresses.tolist(), epochs.tolist(), strict=True):
-            if self._knows_change(lane, address):
-                self._acquired[address].setdefault(lane, epoch)
+        """A fence of some lanes, each for a map. Of several of a lane the first one stays that is behind all writes."""
+        for fence, address in zip(self._fences(lanes), addresses.tolist(), strict=True):
+            before = self._acquired[address].get(fence.lane)
+            if before is None or self._lacks(address, before):
+                self._acquired[address][fence.lane] = fence
 
-    def _knows_change(self, lane: int, address: int) -> bool:
-        if address not in self._when:
+    def _fences(self, lanes: np.ndarray) -> list[_Fence]:
+        clocks, now = self._clocks, self._clocks.now
+        known = [clocks.known_to(slice(lane, lane + 1))[ORDERED] for lane in lanes.tolist()]
+        return [*map(_Fence, lanes.tolist(), clocks.own(lanes).tolist(), [now] * len(lanes), known)]
+
+    # ---- what is known at a fence ----
+
+    def _lacks(self, address: int, acquired: _Fence) -> str:
+        """What a map lacks that has been acquired so."""
+        writers = self._shadow.writers(address, MAP_BYTES)
+        if not all(self._knows_of(acquired, writer) for writer in writers):
+            return "acquire"
+        return "" if all(self._is_released(acquired, writer) for writer in writers) else "release"
+
+    def _knows_of(self, fence: _Fence, writer: Writer) -> bool:
+        """... as does its warp, which has executed ``tensormap.cp_fenceproxy`` together: it is ``.sync.aligned``."""
+        lane = writer.slot * self._clocks.threads + writer.column
+        if self._is_copy(writer) and lane // WARP == fence.lane // WARP and writer.time <= fence.time:
             return True
-        by, epoch, time = self._when[address]
-        clocks, slot = self._clocks, self._clocks.slot_of(by)
-        row = clocks.known_to(slice(lane, lane + 1))[ORDERED]
-        if clocks.slot_of(lane) == slot and time >= clocks.started[slot]:
-            is_of_warp = lane // WARP == by // WARP  # tensormap.cp_fenceproxy is .sync.aligned
-            return is_of_warp or bool(row[by % clocks.threads] >= epoch)
-        return bool(row[clocks.threads + slot] >= time)
+        return self._knows(fence, writer.slot, writer.column, writer.epoch, writer.time)
 
-    def changed(self, address: int) -> Instruction | None:
-        """What has changed a map in this launch."""
-        return self._changed.get(address)
+    def _knows(self, fence: _Fence, slot: int, column: int, epoch: int, time: int) -> bool:
+        clocks = self._clocks
+        started = int(clocks.started[slot])
+        if clocks.slot_of(fence.lane) == slot and min(time, fence.time) >= started:
+            return bool(column < len(fence.known) and fence.known[column] >= epoch)
+        return bool(fence.known[clocks.threads + slot] >= time)
 
-    def is_released(self, address: int) -> bool:
-        """Whether a fence stands behind the last change."""
-        return address not in self._unreleased
+    def _is_copy(self, writer: Writer) -> bool:
+        return self._ledger.instruction(writer.site).opcode[:2] == ("tensormap", "cp_fenceproxy")
+
+    def _is_released(self, acquired: _Fence, writer: Writer) -> bool:
+        """Whether a fence stands behind a write, and before an acquire."""
+        return self._is_copy(writer) or any(
+            self._knows_of(fence, writer) and self._follows(acquired, fence)
+            for fences in self._released.values()
+            for fence in fences
+        )
+
+    def _follows(self, acquired: _Fence, released: _Fence) -> bool:
+        if acquired.lane == released.lane:
+            return acquired.time > released.time
+        slot, column = self._clocks.slot_of(released.lane), released.lane % self._clocks.threads
+        return self._knows(acquired, slot, column, released.epoch, released.time)
+
+    # ---- where one is used ----
+
+    def change(self, address: int, mark: Mark) -> Change | None:
+        """What has changed a map in this launch, beside the fences of the cluster that uses it."""
+        writers = self._shadow.writers(address, MAP_BYTES)
+        if not writers:
+            return None
+        lacks = {self._lacks(address, fence) for fence in self._before(address, mark)} or {"acquire"}
+        missing = "" if "" in lacks else "release" if "release" in lacks else "acquire"
+        return Change(self._ledger.instruction(max(writers, key=lambda writer: writer.time).site), missing)
 
     def is_acquired(self, address: int, mark: Mark) -> bool:
         """Whether a fence of its cluster that precedes an operation has acquired the map that it uses."""
-        slot, clock = self._clocks.slot_of(mark.lane), mark.clock[ORDERED]
-        return any(
-            self._clocks.slot_of(lane) == slot and clock[lane % self._clocks.threads] >= epoch
-            for lane, epoch in self._acquired.get(address, {}).items()
-        )
+        return bool(self._before(address, mark))
+
+    def _before(self, address: int, mark: Mark) -> list[_Fence]:
+        slot, clock, threads = self._clocks.slot_of(mark.lane), mark.clock[ORDERED], self._clocks.threads
+        fences = self._acquired.get(address, {}).values()
+        return [
+            fence
+            for fence in fences
+            if self._clocks.slot_of(fence.lane) == slot and clock[fence.lane % threads] >= fence.epoch
+        ]

@@ -14,6 +14,7 @@ import numpy as np
 from .._faults import Fault, NotInitialised
 from .._lanes import Lanes
 from .._observe import Event
+from .._waiting import CALLED
 from ..ptx import Instruction
 from .ledger import Ledger
 
@@ -72,10 +73,15 @@ class Trail:
     # ---- what explains a finding ----
 
     def before(self, lane: int) -> tuple[Explained, ...]:
-        """What the next statement of a lane comes after for certain."""
-        position = int(self._mbarrier[lane])
+        """What the next statement of a lane, which runs now, comes after for certain; and who has called it."""
+        position, group = int(self._mbarrier[lane]), self._machine.scheduler.where
         arrived = self._machine.mbarriers.last_arrival(position) if position != _NOWHERE else None
-        return ("last barrier or wait before it", self._at(int(self._heard[lane]))), ("last arrival there", arrived)
+        calls = group.context.calls if group is not None else ()
+        return (
+            ("last barrier or wait before it", self._at(int(self._heard[lane]))),
+            ("last arrival there", arrived),
+            *((CALLED, by) for by in calls),
+        )
 
     def of_fault(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
         """What explains that a kernel has ended before its end: to whom it happened, and who waits."""
@@ -86,7 +92,7 @@ class Trail:
         ended = [self._at(site) for site in [*self._ended][-_MOST_ENDED:]]
         touched = [self._at(int(self._touched[some[0]])) for some in waiting[:_MOST_WAITING] if len(some)]
         return (
-            *(("last access or fence by who waits", by) for by in touched),
+            *(("last access, copy or fence by who waits", by) for by in touched),
             *(("last barrier or wait of threads that have ended", by) for by in ended),
         )
 

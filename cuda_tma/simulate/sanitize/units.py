@@ -5,7 +5,9 @@ from __future__ import annotations
 from .._program import Program
 from ..ptx import Instruction
 
-__all__ = ["arrives_remotely", "unit_bytes_of"]
+__all__ = ["SENDS", "arrives_remotely", "unit_bytes_of"]
+
+SENDS = (("st", "async"), ("red", "async"))  # of threads, and told to an mbarrier at the scope of the cluster
 
 _LARGEST = 8  # an mbarrier
 _ACCESSES = ("ld", "ldu", "st", "atom", "red")
@@ -25,9 +27,10 @@ def unit_bytes_of(program: Program, space: str = "shared") -> int:
 
 
 def arrives_remotely(program: Program) -> bool:
-    """Whether threads may arrive at an mbarrier of another CTA."""
+    """Whether threads may arrive at an mbarrier of another CTA, or send it values."""
     return any(
-        instruction.opcode[0] == "mbarrier" and "shared::cluster" in instruction.opcode
+        (instruction.opcode[0] == "mbarrier" and "shared::cluster" in instruction.opcode)
+        or instruction.opcode[:2] in SENDS
         for code in program.codes.values()
         for instruction in code.function.instructions
     )

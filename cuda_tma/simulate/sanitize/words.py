@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..findings import Finding
 from ..ptx import Instruction
-from .clocks import Clocks
 from .global_shadow import Past
-from .ledger import Ledger
 from .operations import Mark
+from .phrases import Phrases
 from .remedies import (
     ACQUIRE_MAP,
     FENCE_BEFORE_LOAD,
@@ -28,32 +26,16 @@ from .remedies import (
 )
 from .shadow import Conflict, Units
 from .statements import name_of, place_of
-from .trail import Explained, Trail
+from .trail import Explained
 
 if TYPE_CHECKING:
-    from .._machine import Machine
+    from .._mbarrier import Mbarrier
 
 __all__ = ["Words"]
 
 
-class Words:
-    """Turns what the sanitizer has found into findings.
-
-    Parameters
-    ----------
-    machine : Machine
-    clocks : Clocks
-    ledger : Ledger
-        Where they go.
-    trail : Trail
-        What threads did before.
-    unit_bytes : int
-        Of a unit of the shadow.
-    """
-
-    def __init__(self, machine: Machine, clocks: Clocks, ledger: Ledger, trail: Trail, unit_bytes: int):
-        self._machine, self._clocks, self._ledger = machine, clocks, ledger
-        self._trail, self._unit_bytes = trail, unit_bytes
+class Words(Phrases):
+    """Turns what the sanitizer has found into findings."""
 
     # ---- accesses ----
 
@@ -73,7 +55,8 @@ class Words:
         who, _ = self._before(lane, found)
         is_own = mark is not None and who == lane
         remedy = remedy_of(found.before, now, who, is_own=is_own, is_elsewhere=self._is_elsewhere(who, lane))
-        self._add("race", "error", text, now, before, lane, RULES["order"], remedy, self._after(lane, mark))
+        beside = (*self._after(lane, mark), *self._groups(lane, found))
+        self._add("race", "error", text, now, before, lane, RULES["order"], remedy, beside)
 
     def same_value(self, found: Conflict, lane: int, now: Instruction, strict: bool) -> None:
         """Two threads write the same, in any order."""
@@ -136,7 +119,8 @@ class Words:
             text, remedy = f"{text}, and nothing orders the two", GLOBAL_ORDER
         severity = "advice" if disputed and not strict else "error"
         rule = RULES["proxy" if past.is_ordered else "order"]
-        self._add(of, severity, text, now, before, lane, rule, remedy, self._after(lane, mark))
+        beside = (*self._after(lane, mark), *self._operations.related(self._key(past)))
+        self._add(of, severity, text, now, before, lane, rule, remedy, beside)
 
     def global_same_value(self, past: Past, lane: int, now: Instruction, strict: bool) -> None:
         """Two threads write the same, in any order."""
@@ -148,6 +132,11 @@ class Words:
             f"{place_of(before.places, before.line)} writes the same value there: nothing orders the two"
         )
         self._add("race", "error" if strict else "advice", text, now, before, lane, RULES["order"], ONE_WRITER)
+
+    def _key(self, past: Past) -> object:
+        """What an operation of the past completes on, if it is known still."""
+        known = past.lives and past.column >= self._clocks.threads + self._clocks.slots
+        return self._clocks.key(past.slot, past.column) if known else None
 
     def _past_actor(self, past: Past, before: Instruction) -> str:
         if past.column >= self._clocks.threads:
@@ -212,6 +201,24 @@ class Words:
         remedy = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
         how, now = "advice" if disputed else "error", mark.instruction
         self._add("missing-proxy-fence", how, text, now, before, mark.lane, RULES["proxy"], remedy, mark.after)
+
+    def bytes_unexpected(self, positions: list[int], lane: int, now: Instruction | None) -> None:
+        """mbarriers end, with a tx-count below zero."""
+        for position in positions:
+            left = self._machine.mbarriers.unexpected(position)
+            if left is not None and now is not None and not self._ledger.known("transaction-count", id(now)):
+                self._unexpected(position, left, lane, now)
+
+    def _unexpected(self, position: int, left: Mbarrier, lane: int, now: Instruction) -> None:
+        text = (
+            f"{self._mbarrier(position)} ends with a tx-count of {left.tx}: {-left.tx:,} bytes came in its phase "
+            f"{left.phase} that nobody expects, and so that phase cannot complete"
+        )
+        remedy = (
+            "mbarrier.expect_tx (Barrier::expect_tx(), arrive_expect_tx()) of the bytes of each copy; and wait for the "
+            "phase before the mbarrier ends"
+        )
+        self._add("transaction-count", "advice", text, now, None, lane, RULES["bytes"], remedy, left.related)
 
     # ---- the end ----
 
@@ -319,82 +326,3 @@ class Words:
         remedy = "write it first, or wait for the copy that does; what lies there before differs from run to run"
         related = (("written beside it", beside), *self._after(lane, None))
         self._add("uninitialized-read", "advice", text, now, None, lane, RULES["undefined"], remedy, related)
-
-    # ---- parts of sentences ----
-
-    def _after(self, lane: int, mark: Mark | None) -> tuple[Explained, ...]:
-        """The last barrier or wait before an access, or before an operation was issued."""
-        return self._trail.before(lane) if mark is None else mark.after
-
-    def _unacquired(self, mark: Mark) -> tuple[Explained, ...]:
-        return ("another acquire of a map", self._trail.map_acquire), *mark.after
-
-    def _add(
-        self,
-        kind: str,
-        severity: str,
-        text: str,
-        now: Instruction,
-        before: Instruction | None,
-        lane: int,
-        rule: str,
-        remedy: str,
-        related: Sequence[Explained] = (),
-    ) -> None:
-        blocks, threads = self._machine.geometry.blocks_and_threads(np.array([lane]))
-        other, other_line = (before.places, before.line) if before is not None else ((), 0)
-        message = f"{text}. {rule}. Remedy: {remedy}"
-        said = {now.places, other}
-        places = tuple(
-            (what, by.places) for what, by in related if by is not None and by.places and by.places not in said
-        )
-        finding = Finding(
-            kind, severity, message, now.places, blocks, threads, now.line, 1, other, other_line, rule, remedy, places
-        )
-        self._ledger.add((kind, id(before), id(now)) if before is not None else (kind, id(now)), finding)
-
-    def _before(self, lane: int, found: Conflict) -> tuple[Any, int]:
-        """Who made the access before: a lane, or what an operation completes on."""
-        column, epoch = int(found.columns[0]), int(found.epochs[0])
-        slot = self._clocks.slot_of(lane)
-        if column < self._clocks.threads:
-            return slot * self._clocks.threads + column, epoch
-        return self._clocks.key(slot, column), epoch
-
-    def _is_elsewhere(self, who: Any, lane: int) -> bool:
-        """Whether an operation completes on an mbarrier of another CTA than a lane's."""
-        if not isinstance(who, tuple) or who[0] != "mbarrier":
-            return False
-        return who[1] // self._machine.memory.shared_pitch != int(self._machine.geometry.cta_of_lane[lane])
-
-    def _who_before(self, lane: int, found: Conflict, before: Instruction) -> str:
-        who, _ = self._before(lane, found)
-        place = place_of(before.places, before.line)
-        if isinstance(who, tuple):
-            return f"{name_of(before)} at {place}"
-        if who == lane:
-            return f"the same thread at {place}"
-        return f"{self._thread(who)} at {place}"
-
-    def _who(self, lane: int, mark: Mark | None) -> str:
-        return self._thread(lane) if mark is None else f"{name_of(mark.instruction)} that {self._thread(lane)} issued"
-
-    def _thread(self, lane: int) -> str:
-        geometry = self._machine.geometry
-        thread = int(geometry.thread_of_lane[lane])
-        of = f" of block {geometry.block_index(int(geometry.cta_of_lane[lane]))}" if geometry.cluster_ctas > 1 else ""
-        return f"thread {thread} (warp {thread // 32}){of}"
-
-    def _mbarrier(self, position: int) -> str:
-        return self._machine.mbarriers.name(position)
-
-    def _bytes(self, found: Conflict) -> str:
-        """``bytes 128 to 255 of `tile` ``."""
-        size = self._unit_bytes
-        pitch = self._machine.memory.shared_pitch
-        ctas = found.units * size // pitch
-        here = found.units[ctas == ctas[0]]  # of what several CTAs do in one step, the first's part
-        first, last = int(here.min()) * size, (int(here.max()) + 1) * size - 1
-        start = first % pitch
-        name = self._machine.program.shared_name(start)
-        return f"{last - first + 1} bytes at {name}" if name.startswith("`") else f"{last - first + 1} bytes {name}"

@@ -1,0 +1,157 @@
+"""Tensor maps in global memory that ordinary stores change; mbarriers that end with bytes which nobody expects."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+
+SOURCE = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+
+enum { RIGHT, NO_RELEASE, LATE_RELEASE, NO_ACQUIRE, EARLY_ACQUIRE, NO_FENCES };
+__shared__ __align__(128) int tile[256];
+__shared__ Barrier full;
+
+__device__ void load_through(const TensorMap& slot, int* out, unsigned parity = 0) {
+    full.arrive_expect_tx(1024);
+    load(tile, slot, full, Coordinates{0});  // LOAD
+    full.wait(parity);
+    for (int i = 0; i < 256; ++i) out[i] = tile[i];
+    fence_proxy_async();
+}
+__device__ void start() {
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+    }
+    __syncthreads();
+}
+
+// A warp writes the map, one of its threads uses it.
+extern "C" __global__ void in_a_block(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
+    start();
+    reinterpret_cast<int*>(slot)[threadIdx.x] = reinterpret_cast<const int*>(&source)[threadIdx.x];  // WRITE
+    if (BUG != NO_RELEASE && BUG != NO_FENCES) fence_tensor_map_release();
+    if (BUG == EARLY_ACQUIRE && threadIdx.x == 0) fence_tensor_map_acquire(*slot);
+    __syncthreads();
+    if (BUG < NO_ACQUIRE && threadIdx.x == 0) fence_tensor_map_acquire(*slot);
+    if (BUG == LATE_RELEASE) fence_tensor_map_release();
+    if (threadIdx.x == 0) load_through(*slot, out);
+}
+
+// One block writes it, and tells another.
+extern "C" __global__ void between_blocks(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
+    unsigned* told = reinterpret_cast<unsigned*>(out + 512);
+    start();
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        for (int i = 0; i < 16; ++i) slot->opaque[i] = source.opaque[i];  // WRITE
+        if (BUG != NO_RELEASE && BUG != LATE_RELEASE && BUG != NO_FENCES) fence_tensor_map_release();
+        if (BUG == NO_FENCES) __threadfence();
+        atomicExch(told, 1);
+        if (BUG == LATE_RELEASE) fence_tensor_map_release();
+    } else if (blockIdx.x == 1 && threadIdx.x == 0) {
+        if (BUG == EARLY_ACQUIRE) fence_tensor_map_acquire(*slot);
+        while (atomicAdd(told, 0) == 0) __nanosleep(100);
+        if (BUG == NO_FENCES) __threadfence();
+        if (BUG < NO_ACQUIRE) fence_tensor_map_acquire(*slot);
+        load_through(*slot, out);
+    }
+}
+
+// The same thread, twice: each change wants its own fences.
+extern "C" __global__ void again(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
+    if (threadIdx.x) return;
+    full.init(1);
+    fence_barrier_init();
+    for (int turn = 0; turn < 2; ++turn) {
+        for (int i = 0; i < 16; ++i) slot->opaque[i] = source.opaque[i];  // WRITE
+        if (turn == 0 || BUG != NO_RELEASE) fence_tensor_map_release();
+        if (turn == 0 || BUG != NO_ACQUIRE) fence_tensor_map_acquire(*slot);
+        load_through(*slot, out, turn);
+    }
+}
+
+// Nobody changes it here.
+extern "C" __global__ void from_before(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
+    start();
+    if (threadIdx.x == 0) {
+        fence_tensor_map_acquire(*slot);
+        load_through(*slot, out);
+    }
+}
+
+extern "C" __global__ void unexpected(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
+    if (threadIdx.x) return;
+    full.init(2);
+    fence_barrier_init();
+    if (!BUG) full.expect_tx(1024);
+    full.arrive();
+    load(tile, source, full, Coordinates{0});  // LOAD
+    if (BUG == 2) while (!full.try_wait(1, 100)) break;
+    if (!BUG) {
+        full.arrive();
+        full.wait(0);
+    } else {
+        for (volatile int i = 0; i < 1000; ++i) continue;
+    }
+    if (BUG < 2) full.invalidate();  // INVALIDATE
+}
+"""
+LINES = SOURCE.split("\n")
+RIGHT, NO_RELEASE, LATE_RELEASE, NO_ACQUIRE, EARLY_ACQUIRE, NO_FENCES = range(6)
+
+
+@cache
+def compiled(name: str, bug: int) -> simulate.Kernel:
+    return simulate.Device().compile(SOURCE, name, defines={"BUG": bug})
+
+
+def launched(name: str, bug: int, **settings: object) -> simulate.Report:
+    gpu = simulate.Device(**settings)
+    source, out = np.arange(256, dtype=np.int32), np.zeros(1024, np.int32)
+    descriptor = gpu.create_tensor_map(source, box_dim=(256,))
+    slot = np.frombuffer(bytes(descriptor), np.uint8).copy()
+    config = simulate.Config(2 if name == "between_blocks" else 1, 32)
+    return gpu.launch(config, compiled(name, bug), descriptor, slot, out)
+
+
+@pytest.mark.parametrize("name", ["in_a_block", "between_blocks", "again", "from_before", "unexpected"])
+def test_what_is_right_is_not_accused(name):
+    assert launched(name, RIGHT, schedules=4, strict=True).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "bug", "lacks"),
+    [
+        ("in_a_block", NO_RELEASE, "release"),
+        ("in_a_block", NO_ACQUIRE, "acquire"),
+        ("in_a_block", EARLY_ACQUIRE, "acquire"),
+        ("in_a_block", NO_FENCES, "acquire"),
+        ("between_blocks", NO_RELEASE, "acquire"),  # without it the flag orders nothing either
+        ("between_blocks", LATE_RELEASE, "acquire"),
+        ("between_blocks", NO_ACQUIRE, "acquire"),
+        ("between_blocks", EARLY_ACQUIRE, "acquire"),
+        ("between_blocks", NO_FENCES, "acquire"),
+        ("again", NO_RELEASE, "release"),
+        ("again", NO_ACQUIRE, "acquire"),
+    ],
+)
+def test_a_map_that_is_written_wants_both_fences(name, bug, lacks):
+    (finding,) = launched(name, bug).errors
+    assert finding.kind == "missing-tensor-map-fence"
+    assert f"no fence.proxy.tensormap::generic.{lacks} of it precedes" in finding.message
+    assert "// WRITE" in LINES[finding.other[-1].line - 1]
+
+
+@pytest.mark.parametrize("bug", [1, 2])
+def test_bytes_that_nobody_expects_are_told_of_at_the_end(bug):
+    (finding,) = [each for each in launched("unexpected", bug).findings if each.kind == "transaction-count"]
+    assert finding.severity == "advice"
+    assert "ends with a tx-count of -1024: 1,024 bytes came in its phase 0 that nobody expects" in finding.message
+    beside = {what: LINES[places[-1].line - 1] for what, places in finding.related}
+    assert "full.init" in beside["initialised"] and "// LOAD" in beside["bytes last came"]
