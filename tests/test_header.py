@@ -240,11 +240,9 @@ def test_headers_stand_together(target):
 
 
 def test_macros_of_a_kernel_do_not_get_into_headers():
-    """As ``compile(defines={"N": 64})`` makes them. T is in NVRTC's own header, and K a name of ours: Major::K."""
-    macros = {*string.ascii_uppercase, "BM", "BN", "BK", "ROWS", "COLUMNS", "STAGES", "SIZE", "TYPE", "WARPS"} - {
-        "K",
-        "T",
-    }
+    """As ``compile(defines={"N": 64})`` makes them. T is in NVRTC's own header."""
+    words = "BM BN BK MN ROWS COLUMNS STAGES SIZE TYPE WARPS TILE BOX RANK MODE ROW COUNT BLOCK GROUP DEPTH WIDTH"
+    macros = {*string.ascii_uppercase, *words.split()} - {"T"}
     defines = "".join(f"#define {macro} (9 +)\n" for macro in sorted(macros))
     names = sorted(path.name for path in FOLDER.glob("*.cuh") if "macros" not in path.name)
     includes = "".join(f"#include <cuda_tma/{name}>\n" for name in names)
@@ -374,6 +372,8 @@ def test_beside_cccl():
     use = 'extern "C" __global__ void theirs(cuda::barrier<cuda::thread_scope_block>* b) { b->arrive_and_wait(); }\n'
     for source in (theirs + MINIMAL, MINIMAL.replace("using namespace", theirs + "using namespace")):
         cubin(source + use, "sm_90a", cccl)
+    traits = "#include <cuda_tma/store_async.cuh>\n#include <cuda/std/type_traits>\nusing namespace cuda::std;\n"
+    cubin(f"{traits}using namespace cuda_tma;\nstatic_assert(is_same<int, int>::value);", "sm_90a", cccl)
 
 
 def nvcc(source: str, target: str, folder: Path) -> subprocess.CompletedProcess:

@@ -121,7 +121,7 @@ def name_of(declaration: str) -> str:
         return found[1]
     if found := re.match(r"using (\w+)", plain):
         return found[1]
-    if re.match(r"static_assert|extern|friend|enum;", plain) or "is_same" in plain:
+    if re.match(r"static_assert|extern|friend|enum;", plain) or "is_the_type" in plain:
         return ""
     plain = re.sub(r"__launch_bounds__\([^)]*\)|__attribute__\(.*?\)\)", "", plain)
     if found := NAME.search(plain):

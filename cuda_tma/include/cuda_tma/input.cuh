@@ -8,7 +8,17 @@ namespace cuda_tma {
 // Types of elements. A and B are of one type, but each may be either of e4m3 and e5m2, or of s8 and u8. One instruction
 // takes 32 bytes of K, whatever the type: 16 elements of bf16 and f16, 8 of tf32, 32 of the others.
 enum class Input { bf16, f16, tf32, e4m3, e5m2, s8, u8 };
-enum class Major { K, MN };   // which index of a tile is innermost
+
+// Which index of a tile is innermost: Major::K, Major::MN. In small letters too, as a kernel may have macros K and MN.
+enum class Major {
+    k, mn,
+#ifndef K
+    K = k,
+#endif
+#ifndef MN
+    MN = mn,
+#endif
+};
 
 __host__ __device__ constexpr unsigned input_bytes(Input type) {
     return type == Input::tf32 ? 4 : type == Input::bf16 || type == Input::f16 ? 2 : 1;

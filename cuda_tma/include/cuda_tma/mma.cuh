@@ -91,26 +91,26 @@ struct MatrixRows {
 // For A, 16 x 32 bytes, and for B, two of 8 columns of 32 bytes, from tiles whose rows are those of A and columns of B:
 // K is innermost. With Major::MN the rows are of K, `row` is K, and load_matrices_transposed() turns 16-bit elements
 // round.
-template <Major Index = Major::K, Swizzle Mode = SWIZZLE_128B>
+template <Major Index = Major::k, Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixRows<Mode, swizzle_span<Mode>()> rows_of_a(const void* tile) {
-    return MatrixRows<Mode, swizzle_span<Mode>()>::of(tile, Index == Major::K);
+    return MatrixRows<Mode, swizzle_span<Mode>()>::of(tile, Index == Major::k);
 }
-template <Major Index = Major::K, Swizzle Mode = SWIZZLE_128B>
+template <Major Index = Major::k, Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixRows<Mode, swizzle_span<Mode>()> rows_of_b(const void* tile) {
-    return MatrixRows<Mode, swizzle_span<Mode>()>::of(tile, Index == Major::MN);
+    return MatrixRows<Mode, swizzle_span<Mode>()>::of(tile, Index == Major::mn);
 }
 
 // ... of a typed tile (tile.cuh), which says the rest.
 template <typename Tile>
 using MatrixRowsOf = MatrixRows<Tile::swizzle(), Tile::pitch_bytes(), Tile::boxes() == 1 ? 0 : Tile::box_bytes()>;
 
-template <Major Index = Major::K, typename Tile, Swizzle = Tile::swizzle()>
+template <Major Index = Major::k, typename Tile, Swizzle = Tile::swizzle()>
 __device__ MatrixRowsOf<Tile> rows_of_a(const Tile& tile) {
-    return MatrixRowsOf<Tile>::of(tile.storage, Index == Major::K);
+    return MatrixRowsOf<Tile>::of(tile.storage, Index == Major::k);
 }
-template <Major Index = Major::K, typename Tile, Swizzle = Tile::swizzle()>
+template <Major Index = Major::k, typename Tile, Swizzle = Tile::swizzle()>
 __device__ MatrixRowsOf<Tile> rows_of_b(const Tile& tile) {
-    return MatrixRowsOf<Tile>::of(tile.storage, Index == Major::MN);
+    return MatrixRowsOf<Tile>::of(tile.storage, Index == Major::mn);
 }
 
 // ---- multiply and accumulate ----

@@ -45,13 +45,13 @@ __device__ void store_async(Value* destination, unsigned cta_rank, Value value, 
     ROW(bit_and, unsigned, ".and.b32", "r") ROW(bit_or, unsigned, ".or.b32", "r")                                  \
     ROW(bit_xor, unsigned, ".xor.b32", "r")
 template <typename One, typename Other>
-constexpr bool is_same = false;
+constexpr bool is_the_type = false;
 template <typename One>
-constexpr bool is_same<One, One> = true;
+constexpr bool is_the_type<One, One> = true;
 #define CUDA_TMA_ASYNC_REDUCTION_EXISTS(operation, type, ...) \
-    || (Operation == Reduction::operation && is_same<Value, type>)
+    || (Operation == Reduction::operation && is_the_type<Value, type>)
 #define CUDA_TMA_ASYNC_REDUCE(operation, type, text, letter)                                                       \
-    if constexpr (Operation == Reduction::operation && is_same<Value, type>)                                       \
+    if constexpr (Operation == Reduction::operation && is_the_type<Value, type>)                                   \
         asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes" text                 \
                      " [%0], %1, [%2];" ::"r"(address), letter(value), "r"(barrier) : "memory");
 

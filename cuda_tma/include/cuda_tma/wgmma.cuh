@@ -86,9 +86,9 @@ __device__ MatrixDescriptor mn_major(const void* tile, unsigned k_bytes, unsigne
 // ---- operands that say what they hold ----
 
 // A matrix in shared memory. -x is the matrix with its signs turned: Scale is imm-scale-a or imm-scale-b.
-template <Input Type, Major Index = Major::K, int Scale = 1>
+template <Input Type, Major Index = Major::k, int Scale = 1>
 struct MatrixOf {
-    static_assert(Index == Major::K || input_bytes(Type) == 2, "only bf16 and f16 are read with M or N innermost");
+    static_assert(Index == Major::k || input_bytes(Type) == 2, "only bf16 and f16 are read with M or N innermost");
     static constexpr Input type = Type;
     static constexpr Major major = Index;
     static constexpr int scale = Scale;
@@ -106,7 +106,7 @@ struct MatrixOf {
 template <Input Type>
 struct FragmentOf {
     static constexpr Input type = Type;
-    static constexpr Major major = Major::K;
+    static constexpr Major major = Major::k;
     static constexpr int scale = 1;
     static constexpr bool in_registers = true;
 
@@ -148,7 +148,7 @@ __device__ auto mn_major(const Tile& tile, unsigned k = 0, unsigned column = 0) 
     const unsigned bytes = column / Tile::box_width() * Tile::box_bytes() + k * Tile::pitch_bytes();
     constexpr unsigned eight_rows = 8 * Tile::pitch_bytes();
     const auto whole = matrix_descriptor_bits<Mode>(smem_address(tile.storage), Tile::box_bytes(), eight_rows);
-    return MatrixOf<input_of<Tile>(), Major::MN>{MatrixDescriptor{whole}.advance(bytes)};
+    return MatrixOf<input_of<Tile>(), Major::mn>{MatrixDescriptor{whole}.advance(bytes)};
 }
 
 // ---- order ----
@@ -197,7 +197,7 @@ struct WgmmaForm {
     static constexpr Input a = OperandA::type, b = OperandB::type;
     static constexpr bool in_registers = OperandA::in_registers;
     static constexpr int scale_a = OperandA::scale, scale_b = OperandB::scale;
-    static constexpr int trans_a = OperandA::major == Major::MN, trans_b = OperandB::major == Major::MN;
+    static constexpr int trans_a = OperandA::major == Major::mn, trans_b = OperandB::major == Major::mn;
     static constexpr int exponent_a = exponent_bits(a), exponent_b = exponent_bits(b);
     static constexpr bool satfinite = Satfinite;
 };
@@ -278,12 +278,12 @@ __device__ __forceinline__ void wgmma_satfinite(Sum (&sums)[Count], FragmentOf<T
 }
 
 // ... of operands that do not say what they hold: wgmma<Input::f16>(sums, k_major(a), k_major(b)).
-template <Input Type = Input::bf16, Major MajorA = Major::K, Major MajorB = Major::K, typename Sum, int Count>
+template <Input Type = Input::bf16, Major MajorA = Major::k, Major MajorB = Major::k, typename Sum, int Count>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
                                       bool accumulate = true) {
     wgmma(sums, MatrixOf<Type, MajorA>{a}, MatrixOf<Type, MajorB>{b}, accumulate);
 }
-template <Input Type = Input::bf16, Major MajorB = Major::K, typename Sum, int Count>
+template <Input Type = Input::bf16, Major MajorB = Major::k, typename Sum, int Count>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], const unsigned (&a)[4], MatrixDescriptor b,
                                       bool accumulate = true) {
     wgmma(sums, FragmentOf<Type>{a}, MatrixOf<Type, MajorB>{b}, accumulate);
