@@ -24,7 +24,7 @@ from ._read.exporter cimport is_of_known_type
 from ._launch.signature cimport ANY, BOOL, FLOAT, INTEGER, POINTER, Kind, Parameter, Signature, where
 from ._make.uploads cimport KIND_COUNT, UploadedMaps, uploaded_to
 from ._launch.typed_map cimport TypedMap, is_of_type, make
-from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor
+from ._tensor_map cimport MAP_BYTES, TensorMapDescriptor, copy_map
 
 import numpy as np
 from cuda.bindings.driver import CUtensorMap
@@ -82,8 +82,7 @@ cdef int pack_all(
         if Py_TYPE(<object>value) == <PyTypeObject*>TensorMapDescriptor and parameter.size == MAP_BYTES:
             if parameter.typed != NULL:
                 require_type(parameter, <object>value, (<TensorMapDescriptor>value).map())
-            with cython.critical_section(<object>value):
-                memcpy(slot, (<TensorMapDescriptor>value).map(), MAP_BYTES)
+            copy_map(<TensorMapDescriptor>value, slot)
             foreign += (<TensorMapDescriptor>value)._context != context
         elif PyLong_CheckExact(<object>value):
             _pack_int(parameter, <object>value, slot)

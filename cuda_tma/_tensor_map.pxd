@@ -1,11 +1,14 @@
 """The descriptor, for the other extension modules."""
 
+cimport cython
 from libc.stdint cimport uint64_t, uintptr_t
+from libc.string cimport memcpy
 
 from ._compilable cimport Compilable
 from ._make.arguments cimport TensorArguments
 from ._read.dlpack cimport DLTensor
 from ._cuda.driver cimport CUcontext
+from ._cuda.free_threading cimport FREE_THREADED
 
 cdef enum:
     MAP_BYTES = 128       # sizeof(CUtensorMap)
@@ -27,7 +30,21 @@ cdef class TensorMapDescriptor:
 
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1
     cdef int _put_address(self, uint64_t address, object tensor, object owner) except -1
+    cdef int _put_whole(self, uint64_t address, object tensor, object owner) except -1
     cdef tuple held(self)
+
+
+cdef inline int copy_map(TensorMapDescriptor descriptor, void* target) except -1:
+    """Its 128 bytes, of one time: see replace_address.
+
+    To enter a critical section takes a reference and gives it back at once, with a GIL too: see layout_of().
+    """
+    if FREE_THREADED:
+        with cython.critical_section(descriptor):
+            memcpy(target, descriptor.map(), MAP_BYTES)
+    else:
+        memcpy(target, descriptor.map(), MAP_BYTES)
+    return 0
 
 
 cdef TensorMapDescriptor new_descriptor()

@@ -40,8 +40,7 @@ cdef Configuration configuration_of(object config, Signature signature):
     """The configuration for the driver; that of the kernel's last launch, if no field differs."""
     cdef Configuration last
     cdef tuple fields = OWN_FIELDS
-    with cython.critical_section(signature):
-        last = <Configuration>signature.configuration
+    last = _last_of(signature)
     if Py_TYPE(config) != LAUNCH_CONFIG:
         fields = NAMED_FIELDS
         if not isinstance(config, LaunchConfig):
@@ -58,6 +57,13 @@ cdef Configuration configuration_of(object config, Signature signature):
     elif fields is OWN_FIELDS:
         _show(last, config)
     return last
+
+
+cdef inline Configuration _last_of(Signature signature):
+    if not FREE_THREADED:  # see copy_map()
+        return <Configuration>signature.configuration
+    with cython.critical_section(signature):
+        return <Configuration>signature.configuration
 
 
 # ---- whether a LaunchConfig is as it was ----

@@ -6,6 +6,7 @@ from cpython.object cimport Py_SIZE
 from libc.string cimport memcpy
 
 from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, ensure_driver
+from .._cuda.free_threading cimport FREE_THREADED
 from .._kernel_arg cimport pack, pack_all, takes_tensor
 from .._read.index cimport checked_index
 from .._read.stream cimport KnownStream, is_open, known_stream
@@ -157,15 +158,20 @@ cdef class PreparedLaunch:
 
     def __call__(self, stream):
         """Launch on `stream`, with the arguments as they were packed."""
-        cdef Bound bound
+        cdef Bound bound = _last_of(self)
         cdef CUresult result
-        with cython.critical_section(self):
-            bound = self.bound
         if bound is None or not is_open(bound.stream, stream):
             bound = _bind(self, stream)
         result = call_driver(&bound.native, bound.function, _bytes_of(bound.block), Py_SIZE(bound.block))
         if result != CUDA_SUCCESS:
             raise refused(result, self.signature, self.config)
+
+
+cdef inline Bound _last_of(PreparedLaunch launch):
+    if not FREE_THREADED:  # see copy_map()
+        return launch.bound
+    with cython.critical_section(launch):
+        return launch.bound
 
 
 cdef Bound _bind(PreparedLaunch launch, object stream):
