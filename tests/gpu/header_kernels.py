@@ -5,6 +5,7 @@ import dataclasses
 import functools
 
 import numpy as np
+import pytest
 from cuda.bindings import driver
 from cuda.core import LaunchConfig
 
@@ -121,6 +122,19 @@ def offsets_of(rank):
 def name_of(op):
     """A reduction's name in the header: and, or, xor are words of C++."""
     return f"bit_{op}" if op in ("and", "or", "xor") else op
+
+
+def machine_fixture(said=None):
+    """A Machine for the tests of a module; behind them, what is said of its launches and kernels is published."""
+
+    @pytest.fixture(scope="module")
+    def machine(device, stream, publish):
+        machine = Machine(device, stream)
+        yield machine
+        if said is not None:
+            publish(said.format(launches=machine.launches, kernels=machine.kernel.cache_info().currsize))
+
+    return machine
 
 
 class Machine:

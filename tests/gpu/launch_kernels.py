@@ -54,6 +54,24 @@ extern "C" __global__ void copy(const __grid_constant__ Map from, const __grid_c
 }
 """
 
+# Of a child: its stream waits for a function in Python, which has begun when hold() comes back.
+HOLD = """
+import ctypes, time
+
+log = []
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def host_function(_):
+    log.append("begins")
+    time.sleep(1)
+    log.append("ends")
+
+def hold(stream):
+    launched = ctypes.CDLL("libcuda.so.1").cuLaunchHostFunc(ctypes.c_void_p(int(stream.handle)), host_function, None)
+    assert launched == 0
+    while not log:
+        time.sleep(0.01)
+"""
+
 TYPES = {"signed char": "int8", "unsigned short": "uint16", "int": "int32", "unsigned long long": "uint64",
          "float": "float32", "double": "float64", "bool": "bool"}  # fmt: skip
 

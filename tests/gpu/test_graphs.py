@@ -11,6 +11,7 @@ import cuda_tma
 from cuda_tma import graph
 
 from .graph_kernels import GRID, ONE, kernel, map_of, random, run, words, zeros
+from .launch_kernels import HOLD
 
 torch = pytest.importorskip("torch")
 core_graph = pytest.importorskip("cuda.core.graph")
@@ -196,8 +197,10 @@ def test_a_wrong_argument_is_named_and_the_capture_survives(device, stream, mode
     assert len(builder.graph_definition.nodes()) == 1
 
 
-WHILE_A_LAUNCH_WAITS = """
-import ctypes, threading, time
+WHILE_A_LAUNCH_WAITS = (
+    HOLD
+    + """
+import threading
 import cuda_tma, torch
 from cuda import core
 from cuda.core.graph import GraphDefinition
@@ -215,17 +218,8 @@ graph = definition.instantiate()
 live = cuda_tma.graph.ExecutableKernelNode(graph, node, prepared)
 live[1] = 1
 
-log = []
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def host_function(_):
-    log.append("begins")
-    time.sleep(1)
-    log.append("ends")
-
 full = device.create_stream()
-assert ctypes.CDLL("libcuda.so.1").cuLaunchHostFunc(ctypes.c_void_p(int(full.handle)), host_function, None) == 0
-while not log:
-    time.sleep(0.01)
+hold(full)
 
 def fill():
     device.set_current()
@@ -245,6 +239,7 @@ graph.launch(other)
 other.sync()
 print(out.item() == count, log)
 """
+)
 
 
 def test_a_node_is_changed_while_a_launch_waits():

@@ -17,7 +17,7 @@ from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.smem import chunk_elements, pattern, smem_bytes
 from cuda_tma.testing import assert_tile_equal, im2col_params, load_cases, store_cases, tiled_params
 
-from .header_kernels import FILL, HINTS, WINDOW_BYTES, Machine, coordinates_of, name_of, offsets_of, place
+from .header_kernels import FILL, HINTS, WINDOW_BYTES, coordinates_of, machine_fixture, name_of, offsets_of, place
 
 pytestmark = pytest.mark.usefixtures("watched")
 
@@ -32,15 +32,10 @@ every_form = pytest.mark.parametrize(("mode", "rank"), FORMS, ids=[f"{mode} {ran
 PAIRS = [(op, data_type) for op, types in emulate.REDUCTIONS.items() for data_type in types]
 
 
-@pytest.fixture(scope="module")
-def machine(device, stream, publish):
-    machine = Machine(device, stream)
-    yield machine
-    kernels = machine.kernel.cache_info().currsize
-    publish(
-        f"device header: {machine.launches} launches of {kernels} kernels leave what the emulator leaves (loads, with "
-        "prefetch and without, stores, reductions, multicast in clusters of 2 and 4; ranks 1 to 5, tiled and im2col)"
-    )
+machine = machine_fixture(
+    "device header: {launches} launches of {kernels} kernels leave what the emulator leaves (loads, with prefetch and "
+    "without, stores, reductions, multicast in clusters of 2 and 4; ranks 1 to 5, tiled and im2col)"
+)
 
 
 def of_form(mode, rank, inside=False):

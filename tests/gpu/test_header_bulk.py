@@ -7,14 +7,12 @@ import cuda_tma
 from cuda_tma import emulate
 from cuda_tma.enums import TensorMapDataType as T
 
-from .header_kernels import FILL, HINTS, WINDOW_BYTES, Machine, name_of, place
+from .header_kernels import FILL, HINTS, WINDOW_BYTES, machine_fixture, name_of, place
 
 pytestmark = pytest.mark.usefixtures("watched")
 
 
-@pytest.fixture(scope="module")
-def machine(device, stream):
-    return Machine(device, stream)
+machine = machine_fixture()
 
 
 @pytest.mark.parametrize("hint", HINTS)

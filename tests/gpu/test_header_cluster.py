@@ -3,21 +3,16 @@
 import numpy as np
 import pytest
 
-from .header_kernels import FILL, Machine, place
+from .header_kernels import FILL, machine_fixture, place
 from .test_header_order import MAP
 
 pytestmark = pytest.mark.usefixtures("watched")
 
 
-@pytest.fixture(scope="module")
-def machine(device, stream, publish):
-    machine = Machine(device, stream)
-    yield machine
-    publish(
-        f"device header, clusters and roles: {machine.launches} launches leave what NumPy has "
-        "(st.async, red.async, cp.reduce.async.bulk between CTAs, remote and counted arrivals, "
-        "rings of several CTAs and producers, named barriers)"
-    )
+machine = machine_fixture(
+    "device header, clusters and roles: {launches} launches leave what NumPy has (st.async, red.async, cp.reduce.async.bulk "
+    "between CTAs, remote and counted arrivals, rings of several CTAs and producers, named barriers)"
+)
 
 
 FILLED = int.from_bytes(bytes([FILL]) * 4, "little")

@@ -12,14 +12,12 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-from .header_kernels import Machine, place
+from .header_kernels import machine_fixture, place
 
 pytestmark = pytest.mark.usefixtures("watched")
 
 
-@pytest.fixture(scope="module")
-def machine(device, stream):
-    return Machine(device, stream)
+machine = machine_fixture()
 
 
 MAP = cuda_tma.params_of(cuda_tma.TensorSpec((64, 64), "uint8"), box_dim=(4, 64))

@@ -8,19 +8,15 @@ from hypothesis import HealthCheck, given, settings
 
 from cuda_tma.testing import tiled_params
 
-from .header_kernels import Machine, place
+from .header_kernels import machine_fixture, place
 from .test_header_order import MAP, SLOT
 
 pytestmark = pytest.mark.usefixtures("watched")
 
 
-@pytest.fixture(scope="module")
-def machine(device, stream, publish):
-    machine = Machine(device, stream)
-    yield machine
-    publish(
-        f"device header, maps that the GPU changes: {machine.launches} launches, each map the host's to the last byte"
-    )
+machine = machine_fixture(
+    "device header, maps that the GPU changes: {launches} launches, each map the host's to the last byte"
+)
 
 
 # Threads of the first warp; `mine` is a map in shared memory, which `slot` in global memory becomes.

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from .header_kernels import Machine, place
+from .header_kernels import machine_fixture, place
 
 pytestmark = pytest.mark.usefixtures("watched")
 
 
-@pytest.fixture(scope="module")
-def machine(device, stream, publish):
-    machine = Machine(device, stream)
-    yield machine
-    publish(f"device header, flags: {machine.launches} launches pass on what was stored before (scopes gpu and sys)")
+machine = machine_fixture(
+    "device header, flags: {launches} launches pass on what was stored before (scopes gpu and sys)"
+)
 
 
 # By one thread each: what is stored by a copy, told by a flag, and loaded by a copy of who found the flag set.

@@ -10,7 +10,7 @@ from cuda import core
 import cuda_tma
 
 from . import launch_kernels
-from .launch_kernels import CONFIG, compiled, put
+from .launch_kernels import CONFIG, HOLD, compiled, put
 
 torch = pytest.importorskip("torch")
 cupy = pytest.importorskip("cupy")
@@ -111,8 +111,9 @@ def test_a_kernel_is_first_launched_into_a_graph(device):
 
 
 WHILE_A_HOST_FUNCTION_RUNS = (
-    """
-import ctypes, time, cuda_tma, torch
+    HOLD
+    + """
+import cuda_tma, torch
 from cuda import core
 device = cuda_tma.Device(0)
 device.set_current()
@@ -128,16 +129,8 @@ source = """
 kernel = core.Program(source, "c++", core.ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("fresh")
 out = torch.zeros(16, dtype=torch.uint8, device="cuda")
 torch.cuda.synchronize()
-log = []
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def host_function(_):
-    log.append("begins")
-    time.sleep(0.5)
-    log.append("ends")
 pending, other = device.create_stream(), device.create_stream()
-assert ctypes.CDLL("libcuda.so.1").cuLaunchHostFunc(ctypes.c_void_p(int(pending.handle)), host_function, None) == 0
-while not log:
-    time.sleep(0.01)
+hold(pending)
 cuda_tma.launch(other, core.LaunchConfig(grid=1, block=1), kernel, out)
 pending.sync()
 other.sync()
