@@ -10,8 +10,9 @@ pytestmark = pytest.mark.usefixtures("watched")
 
 
 machine = machine_fixture(
-    "device header, clusters and roles: {launches} launches leave what NumPy has (st.async, red.async, cp.reduce.async.bulk "
-    "between CTAs, remote and counted arrivals, rings of several CTAs and producers, named barriers)"
+    "device header, clusters and roles: {launches} launches leave what NumPy has (st.async, red.async, "
+    "cp.reduce.async.bulk between CTAs, remote and counted arrivals, rings of several CTAs and producers, "
+    "named barriers)"
 )
 
 
