@@ -66,10 +66,12 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
         ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 3, 48, "none", 2),
         ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1),  # of two boxes
         ("FLOAT16, Box<16, 16>", 8, 64, "none", 3),
+        ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2),  # an odd number of 16 bytes
         ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2),  # fewer parts than there is room for
         ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 4, 32, "transposed", 2),
         ("FLOAT16, Box<32, 64>, SWIZZLE_128B", 4, 64, "transposed", 2),
         ("BFLOAT16, Box<64, 16>, SWIZZLE_32B", 2, 64, "transposed", 2),
+        ("FLOAT16, Box<24, 64>, SWIZZLE_128B", 3, 36, "transposed", 2),
     ],
 )
 def test_sums_arrive_where_they_belong(gpu, part, parts, count, turn, buffers):
@@ -208,7 +210,7 @@ EPILOGUE = (
     [
         ("Tile<FLOAT32, Box<16, 32>>", "", "sums leave as BFLOAT16 or FLOAT16"),
         ("Tile<FLOAT16, Box<32, 64>, SWIZZLE_128B>", "", "16 rows of the sums, a warp's, or 64"),
-        ("Tile<FLOAT16, Box<16, 8>>", "", "a multiple of 16 columns"),
+        ("Tile<FLOAT16, Box<16, 12>>", "", "a multiple of 8 columns"),
         (
             PART,
             "float sums[160]; out.take(sums, map, Coordinates{0, 0});",

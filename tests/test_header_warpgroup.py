@@ -15,6 +15,7 @@ PARAMETERS = {
     "word": "unsigned*",
 }
 STMATRIX = "stmatrix.sync.aligned.m8n8.x4{}.shared.b16 [address], {{m0, m1, m2, m3}}"
+STMATRIX_X2 = "stmatrix.sync.aligned.m8n8.x2{}.shared.b16 [address], {{m0, m1}}"
 PTX_OF = {
     "register_alloc<240>();": "setmaxnreg.inc.sync.aligned.u32 240",
     "register_dealloc<24>();": "setmaxnreg.dec.sync.aligned.u32 24",
@@ -27,6 +28,8 @@ PTX_OF = {
     "*word = f16x2(first, second);": "st.global.u32 [word], cvt.rn.f16x2.f32(second, first)",
     "store_matrices(address, m0, m1, m2, m3);": STMATRIX.format(""),
     "store_matrices_transposed(address, m0, m1, m2, m3);": STMATRIX.format(".trans"),
+    "store_matrices(address, m0, m1);": STMATRIX_X2.format(""),
+    "store_matrices_transposed(address, m0, m1);": STMATRIX_X2.format(".trans"),
 }
 CHECKS = {"require_barrier_number", "release_at"}  # no instruction, or an old name of one
 

@@ -100,8 +100,8 @@ public:
 private:
     static_assert(Part::data_type() == BFLOAT16 || Part::data_type() == FLOAT16, "sums leave as BFLOAT16 or FLOAT16");
     static_assert(Part::rank() == 2, "a part has two dimensions");
-    static_assert((Shape::rows() == 16 || Shape::rows() == 64) && Shape::columns() % 16 == 0,
-                  "a part has 16 rows of the sums, a warp's, or 64, a warpgroup's; and a multiple of 16 columns");
+    static_assert((Shape::rows() == 16 || Shape::rows() == 64) && Shape::columns() % 8 == 0,
+                  "a part has 16 rows of the sums, a warp's, or 64, a warpgroup's; and a multiple of 8 columns");
     static_assert(Buffers >= 1, "a part is laid out in a buffer");
 
     // In registers, which no variable can index: hence a function for each part.
@@ -144,6 +144,12 @@ private:
             const unsigned* m = pairs + Number * Shape::columns() / 4 + 4 * i;   // 16 x 16 sums
             if constexpr (Shape::is_turned()) store_matrices_transposed(address(buffer, i), m[0], m[1], m[2], m[3]);
             else store_matrices(address(buffer, i), m[0], m[1], m[2], m[3]);
+        }
+        if constexpr (Shape::columns() % 16 != 0) {   // 16 x 8
+            const unsigned* m = pairs + (Number + 1) * Shape::columns() / 4 - 2;
+            const unsigned to = address(buffer, Shape::columns() / 16);
+            if constexpr (Shape::is_turned()) store_matrices_transposed(to, m[0], m[1]);
+            else store_matrices(to, m[0], m[1]);
         }
         fence_proxy_async();   // each thread: what it wrote is for the TMA unit ...
         sync();                // ... which starts when all have written

@@ -94,6 +94,15 @@ __device__ inline void store_matrices_transposed(unsigned address, unsigned m0, 
                  ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
 }
 
+// ... .x2: of two matrices, whose rows lanes 0 to 15 give.
+__device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(m0), "r"(m1) : "memory");
+}
+__device__ inline void store_matrices_transposed(unsigned address, unsigned m0, unsigned m1) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+                 ::"r"(address), "r"(m0), "r"(m1) : "memory");
+}
+
 // ---- clusters ----
 
 [[deprecated("say barrier.in_cta(cta_rank).release_async_read(), or pipeline.release_async_read(at, cta_rank)")]]
