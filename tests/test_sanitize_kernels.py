@@ -123,7 +123,7 @@ extern "C" __global__ void changed_map(const __grid_constant__ TensorMap source,
         __syncwarp();
         if (threadIdx.x == 0)
             asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" :: "r"(at), "l"(out));
-        __syncwarp();
+        // as Triton has it, without __syncwarp(): the whole warp comes to what copies
         asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
                      "[%0], [%1], 128;" :: "l"(made), "r"(at) : "memory");
         if (threadIdx.x == 0) {

@@ -18,9 +18,10 @@ from .._copy import Issue, each_lane
 from .._faults import Fault
 from .._group import Group
 from .._lanes import Lanes, count
-from .._observe import announce
+from .._observe import announce, tell
 from .._program import Step
 from .._tensor_copy import MAP_BYTES
+from .._warp_sync import when_together
 from ..ptx import Immediate
 from ._table import instruction
 from .addresses import space_of
@@ -111,18 +112,22 @@ def _with_rank(params: Any, rank: int) -> Params:
     return replace(params, **{name: resized(getattr(params, name), *size) for name, size in sizes.items()})
 
 
-@instruction("tensormap.cp_fenceproxy", section=SECTION.format("tensormap.cp_fenceproxy"))
+@instruction("tensormap.cp_fenceproxy", section=SECTION.format("tensormap.cp_fenceproxy"), moves=True)
 def cp_fenceproxy(binder: Binder) -> Step:
-    """A map from shared memory to global memory, and a fence."""
+    """A map from shared memory to global memory, and a fence, by a whole warp (``.sync.aligned``).
+
+    Its threads wait for each other before it copies: what each of them wrote is in the copy. Triton relies on it.
+    """
     target, source, _ = binder.instruction.operands
     to, origin = binder.address(target), binder.address(source)
-    name, by = ".".join(binder.instruction.opcode), binder.instruction
+    name, by, pc = ".".join(binder.instruction.opcode), binder.instruction, binder.pc
 
-    def step(group: Group, lanes: Lanes) -> None:
+    def copy(group: Group, lanes: Lanes) -> None:
+        tell(group.machine, "bar.warp.sync", lanes)
         ends = zip(to(group, lanes).tolist(), origin(group, lanes).tolist(), strict=True)
         for (_, issue), (there, here) in zip(each_lane(group, lanes, binder.instruction, "generic"), ends, strict=True):
             with issue.faults():
                 _map(issue, "global", there, "write")[:] = _map(issue, "shared", here, "read")
         announce(group, name, lanes, by)
 
-    return step
+    return lambda group, lanes: when_together(group, lanes, pc, copy)

@@ -123,7 +123,8 @@ class InArrays:
         site, fenced = self._ledger.site(access.instruction), access.proxy == "async"
         reduces = access.kind == "atomic"  # element by element: such do not race with each other
         first = self._shadow.first_units(area, access.positions, access.size_bytes)
-        if self._shadow.operate(area, first, clock, slot, column, epoch, site, access.kind, fenced, reduces):
+        operation = area, first, clock, slot, column, epoch, site, access.kind, fenced, reduces
+        if not self._clocks.releases.any and self._shadow.operate(*operation):
             return
         units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
         past = self._shadow.past(area, units, [*map(Known.of, clock)], 0, slot, access.kind, fenced, reduces)

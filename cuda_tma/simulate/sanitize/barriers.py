@@ -76,6 +76,7 @@ class Barriers:
     def __init__(self, clocks: Clocks, lanes_of_cta: int, pitch: int):
         self._clocks, self._lanes_of_cta, self._pitch = clocks, lanes_of_cta, pitch
         self._of_ctas: dict[tuple[int, int], np.ndarray] = {}
+        self._arrived: defaultdict[tuple[int, int], list[np.ndarray]] = defaultdict(list)
         self._of_clusters: defaultdict[int, Phases] = defaultdict(Phases)
         self.mbarriers: defaultdict[int, Phases] = defaultdict(Phases)
         self._sent_to: set[int] = set()  # mbarriers, by st.async of other CTAs
@@ -85,6 +86,7 @@ class Barriers:
         self._of_clusters.pop(slot, None)
         for key in [key for key in self._of_ctas if key[0] in ctas]:
             del self._of_ctas[key]
+            self._arrived.pop(key, None)
         for position in [position for position in self.mbarriers if position // self._pitch in ctas]:
             del self.mbarriers[position]
             self._sent_to.discard(position)
@@ -114,12 +116,15 @@ class Barriers:
         key, clock = event.details["barrier"], self._clocks.released(event.lanes)
         known = self._of_ctas.get(key)
         self._of_ctas[key] = clock if known is None else np.maximum(self._clocks.fitting(known), clock)
+        self._arrived[key].append(as_array(event.lanes))
 
     def complete(self, event: Event) -> None:
         """Those who wait at it go on."""
-        clock = self._of_ctas.pop(event.details["barrier"])
+        barrier = event.details["barrier"]
+        clock, arrived = self._of_ctas.pop(barrier), self._arrived.pop(barrier)
         if len(lanes := as_array(event.lanes)):
             self._clocks.acquire(lanes, clock)
+            self._clocks.notice_together(lanes, self._clocks.noticed(np.concatenate(arrived)))
 
     # ---- clusters ----
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from .._geometry import Geometry
 from .._lanes import WARP, Lanes, as_array, stretches
+from .releases import Releases
 
 __all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "Known", "scope_of"]
 
@@ -84,6 +85,8 @@ class Clocks:
         The time: how much has been observed.
     started : numpy.ndarray, [slot]
         When the cluster there began.
+    releases : Releases
+        What those to other clusters cover.
     """
 
     def __init__(self, geometry: Geometry, scopes: bool = False):
@@ -99,6 +102,7 @@ class Clocks:
         self._touched = np.zeros(geometry.lanes, bool)  # who has been so since its cluster began
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self._published: dict[int, list[np.ndarray]] = {}  # by lane: what it knew at its last fence of each scope
+        self.releases = Releases(self.slots)
         self._fenced_at = [0] * self.slots  # when a thread there executed the last fence for the GPU
         self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: what it knows from its next fence on
         self._together: dict[tuple[int, int], np.ndarray] = {}  # `known_to`, until any clock changes
@@ -215,6 +219,20 @@ class Clocks:
         a rule, before they meet at a barrier, and one of them tells the others."""
         return self._fenced_at[slot]
 
+    def covered(self, lane: int, given: np.ndarray, strong: bool) -> np.ndarray:
+        """Until which of their epochs a lane's release covers its cluster's threads; `given` is what it gives.
+
+        Of a relaxed one, what other threads knew at their fences, too, if it knows of these.
+        """
+        known = given[ORDERED, : self.threads]
+        slot = self.slot_of(lane)
+        mine = self.known_to(slice(lane, lane + 1))[ORDERED]
+        for other, clocks in self._published.items() if not strong else ():
+            fenced = clocks[GPU][ORDERED, : self.threads]
+            if self.slot_of(other) == slot and mine[other % self.threads] >= fenced[other % self.threads]:
+                known = np.maximum(known, fenced)
+        return known.copy()
+
     def publishing(self, lanes: Lanes) -> list[int]:
         """Those of some lanes that have executed a fence."""
         return [lane for lane in as_array(lanes).tolist() if lane in self._published] if self._published else []
@@ -247,6 +265,26 @@ class Clocks:
             noticed = self._noticed.setdefault(lane, [None] * (GPU + 1))
             before = noticed[scope]
             noticed[scope] = clock if before is None else np.maximum(self.fitting(before), self.fitting(clock))
+
+    def noticed(self, lanes: Lanes) -> list[np.ndarray | None]:
+        """What one of some lanes or the other has found by relaxed operations and not acquired yet, by scopes."""
+        here = as_array(lanes).tolist() if self._noticed else []
+        found = [each for lane in here if (each := self._noticed.get(lane))]
+        by_scopes: list[np.ndarray | None] = []
+        for scope in range(GPU + 1):
+            clocks = {id(clock): clock for each in found if (clock := each[scope]) is not None}
+            by_scopes.append(np.maximum.reduce([*map(self.fitting, clocks.values())]) if clocks else None)
+        return by_scopes
+
+    def notice_together(self, lanes: Lanes, noticed: list[np.ndarray | None]) -> None:
+        """Who meets another at a barrier may acquire what that one has found, by a fence of its own.
+
+        Of two fence.sc, as __threadfence() is, one precedes: here that of who released, since what was written behind
+        it has been read (PTX ISA, "Fence-SC"). Barriers of a grid are written so, with the fences outside.
+        """
+        for scope, clock in enumerate(noticed):
+            for lane in as_array(lanes).tolist() if clock is not None else ():
+                self._noticed.setdefault(lane, [None] * (GPU + 1))[scope] = clock
 
     def fence_shared(self, lanes: Lanes) -> None:
         """A proxy fence of shared memory: all that precedes it there is behind a fence."""
@@ -284,6 +322,9 @@ class Clocks:
     def meet(self, lanes: Lanes, width: int) -> None:
         """Each `width` lanes side by side, of which all or some are in `lanes`, know what each of them knows."""
         here = as_array(lanes)
+        for number in np.unique(here // width).tolist() if self._noticed else ():
+            some = here[here // width == number]
+            self.notice_together(some, self.noticed(some))
         whole, rest = _whole_warps(here) if width == WARP else (here[:0], here)
         if len(whole):
             self._meet_in_warps(whole)

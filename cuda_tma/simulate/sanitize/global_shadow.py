@@ -1,8 +1,8 @@
 """What is remembered of global memory: who wrote each unit last, and some of those who have read it since.
 
 Who was there may be gone: with its column and epoch an access has the place of its cluster and the time. Threads of
-the same cluster are told apart as in shared memory; of others it counts whether all that their cluster had done until
-then is known. Large arrays are not watched, for want of memory.
+the same cluster are told apart as in shared memory; of others it counts until when their cluster is known, and whether
+a release there covers the thread (`releases.py`). Large arrays are not watched, for want of memory.
 """
 
 from __future__ import annotations
@@ -175,7 +175,24 @@ class GlobalShadow:
             here &= columns >= self._clocks.threads
         columns = np.where(here, columns, 0)
         before = (stamps == 0) | (here & (known.at(who, columns) >= stamps >> _COLUMN_BITS))
-        return before if before.all() else before | (known.at(who, self._clocks.threads + slots) >= times)
+        if before.all():
+            return before
+        until = known.at(who, self._clocks.threads + slots)
+        told = ~before & (until >= times)
+        if self._clocks.releases.any and not fenced:
+            told[told] = self._covered(stamps[told], slots[told], times[told], until[told])
+        return before | told
+
+    def _covered(self, stamps: np.ndarray, slots: np.ndarray, times: np.ndarray, until: np.ndarray) -> np.ndarray:
+        """Of accesses before the time until which their cluster is known, those whose thread is covered by a release
+        there; of operations that time says enough."""
+        columns, epochs = stamps & (1 << _COLUMN_BITS) - 1, stamps >> _COLUMN_BITS
+        covered = columns >= self._clocks.threads
+        for slot, known in {*zip(slots.tolist(), until.tolist(), strict=True)}:
+            some = np.flatnonzero(~covered & (slots == slot) & (until == known))
+            releases = self._clocks.releases
+            covered[some] = releases.cover(slot, known, times[some], columns[some], epochs[some])
+        return covered
 
     def _described(self, area: Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
         stamp, when = int(area.stamps[place, unit]), int(area.whens[place, unit])

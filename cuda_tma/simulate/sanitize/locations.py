@@ -127,6 +127,7 @@ class Locations:
             np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
         until = clocks.now if strong else clocks.published_until(slot)
         found.at[:, slot] = np.maximum(found.at[:, slot], until)
+        clocks.releases.add(slot, started, until, clocks.covered(lane, gives[GPU], strong))
         found.at[FENCED, slot] = known[FENCED, slot]
 
     def _keep(self, of: dict[int, tuple[int, np.ndarray]], place: int, started: int, clock: np.ndarray) -> None:
