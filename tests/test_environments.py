@@ -240,7 +240,7 @@ def test_what_an_index_shows(wheel):
     assert metadata["Author"] and metadata["Keywords"] and metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Description-Content-Type"] == "text/markdown"
     extras = set(metadata.get_all("Provides-Extra"))
-    assert {"dtypes", "cli", "plot", "layout", "examples", "test", "check"} <= extras
+    assert {"dtypes", "cli", "plot", "layout", "nvrtc", "examples", "test", "check"} <= extras
     description = metadata.get_payload()
     assert description.startswith("# cuda_tma") and "](https://" in description
     assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kernels import FAMILIES
-from benchmarks.kernels.figures import Figure, Figures, markdown
+from benchmarks.kernels.figures import Figure, Figures, markdown, summary
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import write_figures
@@ -65,11 +65,23 @@ def test_kernels_stand_with_their_spread_and_regime():
 def test_several_cases_stand_in_one_row():
     work = {"regime": "burst", "flops": 10**12, "moved_bytes": 1}
     figures = [Figure("gemm", f"case {ms}", "torch.matmul", (1.0,), (ms,), **work) for ms in (4.0, 1.0)]
-    line = list(write_figures.kernels(kernels_page(without="gemm") + "\n" + markdown(Figures("More", figures))))
-    assert next(row for row in line if "`gemm`" in row).endswith(
+    more = markdown(Figures("More", figures, summary(figures)))
+    lines = list(write_figures.kernels(f"{kernels_page(without='gemm')}\n{more}"))
+    assert next(row for row in lines if "`gemm`" in row).endswith(
         "burst | 1000 to 1000 TFLOP/s | 250 to 1000 TFLOP/s | 200.0% in the mean of 2 cases | 100.0% to 400.0% "
         "| torch.matmul |"
     )
+
+
+def test_the_mean_of_cases_is_that_of_the_record():
+    """And not one of rounded ratios, which may end in another digit."""
+    figures = [Figure("gemm", f"case {ms}", "torch.matmul", (3.0,), (ms,), "burst", 8, 8) for ms in (2.0, 7.0)]
+    said = [sentence.replace("124.7%", "124.6%") for sentence in summary(figures)]
+    assert said != summary(figures)
+    page = f"{kernels_page(without='gemm')}\n{markdown(Figures('More', figures, said))}"
+    assert any("124.6% in the mean of 2 cases" in line for line in write_figures.kernels(page))
+    with pytest.raises(SystemExit, match="does not sum up `gemm` beside torch.matmul"):
+        list(write_figures.kernels(page.replace("geometric mean", "mean")))
 
 
 def test_a_kernel_that_was_not_timed_has_no_row():

@@ -6,7 +6,6 @@ Each block between `<!-- figures: NAME -->` and `<!-- end -->` is made here, so 
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -105,24 +104,29 @@ def kernels(page: str) -> Iterator[str]:
         for (rival, regime), of_group in groups.items():
             how = words if regime == "in turns" else f"{words}; {regime}"
             weak = ", a weak one" if rival in WEAK else ""
-            yield f"| [`{name}`](../examples/{name}.py): {how} | {' | '.join(_summed(of_group))} | {rival}{weak} |"
+            cells = _of_cases(page, of_group) if len(of_group) > 1 else _of_one(of_group[0])
+            yield f"| [`{name}`](../examples/{name}.py): {how} | {' | '.join(cells)} | {rival}{weak} |"
     yield ""
     yield f"{conditions(page)}."
 
 
-def _summed(rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    """Both speeds, their ratio, and its least and greatest: of processes; where there are several cases, of those."""
-    ratio = f"ours / {RIVAL}"
-    if len(rows) == 1:
-        yield from (f"{rows[0][whose]} {rows[0]['']}" for whose in ("ours", RIVAL))
-        yield from (rows[0][ratio], rows[0]["least to greatest"])
-        return
+def _of_one(row: dict[str, str]) -> Iterator[str]:
+    """Both speeds, their ratio, and its least and greatest of the processes."""
+    yield from (f"{row[whose]} {row['']}" for whose in ("ours", RIVAL))
+    yield from (row[f"ours / {RIVAL}"], row["least to greatest"])
+
+
+def _of_cases(page: str, rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Of several cases: the range of both speeds, and of their ratios what a sentence of the page says."""
     for whose in ("ours", RIVAL):
         speeds = sorted((row[whose] for row in rows), key=float)
         yield f"{speeds[0]} to {speeds[-1]} {rows[0]['']}"
-    ratios = [float(row[ratio].removesuffix("%")) for row in rows]
-    yield f"{statistics.geometric_mean(ratios):.1f}% in the mean of {len(rows)} cases"
-    yield f"{min(ratios):.1f}% to {max(ratios):.1f}%"
+    which = re.escape(f"{rows[0]['kernel']} beside {rows[0]['rival']}, {rows[0]['regime']}")
+    said = rf"^{which}: geometric mean of {len(rows)} cases (\S+%), least (\S+%), greatest (\S+%)\.$"
+    if (found := re.search(said, page, re.MULTILINE)) is None:
+        raise SystemExit(f"kernels.md does not sum up {rows[0]['kernel']} beside {rows[0]['rival']}")
+    yield f"{found[1]} in the mean of {len(rows)} cases"
+    yield f"{found[2]} to {found[3]}"
 
 
 def conditions(page: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 
+from cuda.bindings import __version__ as bindings_version
+
 from ..errors import CompileError
 from ..include_path import include_path
 from .source_text import kernels_of
 
-__all__ = ["diagnose", "diagnose_assembly", "is_of_assembler"]
+__all__ = ["NVRTC_WHEEL", "diagnose", "diagnose_assembly", "is_of_assembler", "nvrtc_wheel"]
 
 # gemm.cu(3): error: identifier "foo" is undefined; catastrophic errors, and numbered ones.
 _ERROR = re.compile(
@@ -26,11 +28,23 @@ _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
 # What refuse.cuh has the assembler say: a sentence in which _ is a blank and __ a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
+
+
+def nvrtc_wheel(bindings: str) -> str:
+    """The package that has NVRTC for a version of cuda-bindings: that of CUDA 12 has a name of its own.
+
+    >>> nvrtc_wheel("12.9.4"), nvrtc_wheel("13.0.3")
+    ('nvidia-cuda-nvrtc-cu12', 'nvidia-cuda-nvrtc')
+    """
+    return "nvidia-cuda-nvrtc" + "-cu12" * bindings.startswith("12.")
+
+
+NVRTC_WHEEL = nvrtc_wheel(bindings_version)
 # What to do where the compiler's words do not say it, by a part of them.
 _REMEDIES = {
     "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers lie where '
     'cuda.pathfinder.find_nvidia_header_directory("cudart") says',
-    "--gpu-architecture": "this NVRTC is older than the device: pip install --upgrade nvidia-cuda-nvrtc",
+    "--gpu-architecture": f"this NVRTC is older than the device: pip install --upgrade {NVRTC_WHEEL}",
     "too much shared data": "what is more than 48 KB is taken by cuda_tma::dynamic_shared<T>(), of dynamic_shared.cuh",
 }
 _CONSTANT = re.compile(r"#pragma nv_mangled_name &cuda_tma::constant<\((?P<expression>.*)\)>$", re.MULTILINE)

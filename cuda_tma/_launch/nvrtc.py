@@ -257,8 +257,10 @@ def load() -> Any:
     try:
         error, *_ = nvrtc.nvrtcVersion()
     except Exception as missing:  # cuda.bindings 12.9 and 13.x differ in what they raise without the library
+        from .diagnosis import NVRTC_WHEEL
+
         raise RuntimeError(
-            f"there is no NVRTC to compile with ({str(missing).splitlines()[0]}): pip install nvidia-cuda-nvrtc"
+            f"there is no NVRTC to compile with ({str(missing).splitlines()[0]}): pip install {NVRTC_WHEEL}"
         ) from missing
     _require(nvrtc, (error,))
     return nvrtc
