@@ -46,6 +46,17 @@ def test_the_version_is_said_once():
     assert re.fullmatch(r"\d+\.\d+\.\d+", cuda_tma.__version__)
 
 
+def test_actions_are_named_by_a_commit():
+    """A tag can be moved. PyPA's action is named by the branch that its authors keep for that."""
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    used = re.findall(r"uses: (\S+)@(.*)$", workflow, re.MULTILINE)
+    commits = {name: commit for name, commit in used if name.startswith("actions/")}
+    assert {name for name, _ in used} - {*commits} == {"pypa/gh-action-pypi-publish"} and len(commits) == 4
+    for name, commit in used:
+        if name in commits:
+            assert commit == commits[name] and re.fullmatch(r"[0-9a-f]{40} # v\d+\.\d+\.\d+", commit)
+
+
 def test_what_wheels_are_tested_with_is_there():
     """And the sources of the package are not: the wheel is what is tested."""
     settings = PROJECT["tool"]["cibuildwheel"]
