@@ -92,7 +92,10 @@ class MbarrierWait:
         if tx:
             return "expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller"
         if missing == count:
-            return "nothing has happened in this phase: see the parity of the wait, and who should arrive"
+            return (
+                "no arrival came in this phase: see the parity of the wait, and who should arrive (expect_tx() alone is "
+                "no arrival)"
+            )
         return f"init() said that {count} arrive in each phase, and {count - missing} did"
 
     @property
@@ -235,12 +238,12 @@ class Hang:
     def _of_maps(self, waiter: Waiter) -> str:
         """What the boxes deliver, next to bytes that are missing or too many, and what came."""
         awaits = waiter.awaits
-        if not isinstance(awaits, MbarrierWait) or not awaits.barrier.tx_count:
+        if not isinstance(awaits, MbarrierWait):
             return ""
         missing = abs(awaits.barrier.tx_count)
         alike = {name: size for name, size in self.maps.items() if size == missing} or self.maps
         boxes = [f"the box of `{name}` delivers {size:,}" for name, size in alike.items()]
-        of_maps = f": {', '.join(boxes)}" if 0 < len(boxes) <= 4 else ""
+        of_maps = f": {', '.join(boxes)}" if missing and 0 < len(boxes) <= 4 else ""
         return of_maps + (f" (came: {awaits.came})" if awaits.came else "")
 
 

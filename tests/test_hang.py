@@ -69,6 +69,17 @@ def test_what_came_is_told_where_it_is_known(gpu):
     assert "the box of `map` delivers 8,192 (came: 8,192 by the load at hang.cu:" in message
 
 
+def test_bytes_that_were_expected_and_came_are_no_arrival(gpu):
+    """The counts are those of a phase in which nothing has happened."""
+    planted = PLANTED[NAMES.index("too many bytes expected")]
+    bodies = planted.source.replace("arrive_expect_tx(16384)", "expect_tx(8192)")
+    kernel = gpu.compile(bodies, "hang")
+    arrays = np.zeros((ROWS, WIDTH), np.uint8), np.zeros(1, np.int32)
+    message = gpu.launch(simulate.Config(grid=1, block=64), kernel, *arrays).errors[0].message
+    assert "parity 0: its one arrival is missing (came: 8,192 by the load at hang.cu:" in message
+    assert message.endswith("(expect_tx() alone is no arrival)")
+
+
 def test_each_planted_kernel_compiles_with_a_watchdog():
     for planted in PLANTED:
         compiled = compile_source(planted.source, "hang", target="sm_90a", defines={"CUDA_TMA_WATCHDOG_MS": 200})
@@ -166,7 +177,7 @@ def test_notes_become_a_report():
 # ---- words ----
 
 STATES = {
-    (0, 1, 1, 0, None): ("its one arrival is missing", "nothing has happened"),
+    (0, 1, 1, 0, None): ("its one arrival is missing", "no arrival came in this phase"),
     (0, 0, 1, 16, 16): ("its one arrival came, 16 of 16 bytes are missing", "no copy has brought anything"),
     (0, 0, 1, 16, 48): ("its one arrival came, 16 of 48 bytes are missing", "expect_tx says more bytes"),
     (0, 0, 1, 16, None): ("its one arrival came, 16 bytes are missing", "expect_tx says more bytes"),
@@ -174,7 +185,7 @@ STATES = {
     (0, 1, 1, -16, None): ("its one arrival is missing, 16 bytes more than expected came", "nobody has arrived who"),
     (0, 2, 4, 0, None): ("2 of its 4 arrivals are missing", "init() said that 4 arrive in each phase, and 2 did"),
     (0, 1, 4, 0, None): ("1 of its 4 arrivals is missing", "init() said that 4 arrive in each phase, and 3 did"),
-    (0, 4, 4, 0, None): ("none of its 4 arrivals came", "nothing has happened"),
+    (0, 4, 4, 0, None): ("none of its 4 arrivals came", "no arrival came in this phase"),
     (0, 0, 4, 16, 64): ("its 4 arrivals came, 16 of 64 bytes are missing", "expect_tx says more bytes"),
     (0, 1, 4, 16, 64): ("1 of its 4 arrivals is missing, 16 bytes are missing", "expect_tx() alone is no arrival"),
 }
@@ -207,7 +218,7 @@ def test_two_who_wait_for_each_other():
         "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer than "
         "arrive, or their stages or parities are out of step"
     )
-    assert "nothing has happened" in Hang(waiters_of(waits[:1])).cause
+    assert "no arrival came in this phase" in Hang(waiters_of(waits[:1])).cause
 
 
 def test_who_waits_alike_is_said_once():

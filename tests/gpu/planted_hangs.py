@@ -77,7 +77,9 @@ def _one(count: str, body: str) -> str:
 
 
 _WAITS = "block (0, 0): warps 0 to 1 wait at hang.cu:{here} for "
-_NOTHING = "nothing has happened in this phase: see the parity of the wait, and who should arrive"
+_NOTHING = (
+    "no arrival came in this phase: see the parity of the wait, and who should arrive (expect_tx() alone is no arrival)"
+)
 PLANTED = (
     Planted(
         "too many bytes expected",
