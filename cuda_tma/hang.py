@@ -93,8 +93,8 @@ class MbarrierWait:
             return "expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller"
         if missing == count:
             return (
-                "no arrival came in this phase: see the parity of the wait, and who should arrive (expect_tx() alone is "
-                "no arrival)"
+                "no arrival came in this phase: see the parity of the wait, and who should arrive (expect_tx() alone "
+                "is no arrival)"
             )
         return f"init() said that {count} arrive in each phase, and {count - missing} did"
 
