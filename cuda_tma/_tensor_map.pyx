@@ -12,6 +12,7 @@ from ._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of
 from ._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
 from ._cuda.free_threading cimport FREE_THREADED  # no-cython-lint: PER_THREAD comes with it
 from ._read.export cimport Reading, has_moved, layout_of, read, source_of
+from ._read.exporter cimport is_of_known_type
 from ._read.shown_bytes cimport fill_buffer
 
 from dataclasses import fields, replace
@@ -30,9 +31,6 @@ from .rules import check
 from .smem import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
 
 
-cdef extern from "Python.h":
-    bint PyObject_TypeCheck(object, type)
-
 cdef extern from *:
     """
     #if PY_VERSION_HEX < 0x030C0000
@@ -47,7 +45,6 @@ cdef extern from *:
     void resume_collections(bint was_collecting)
 
 cdef tuple _NO_ARGUMENTS = ()
-cdef type NUMPY_INTEGER = np.integer  # a C variable: no look-up in the module's dictionary
 cdef object _device_type = None  # our Device, which is built upon this module: see register_device()
 
 cdef extern from *:
@@ -241,7 +238,7 @@ cdef class TensorMapDescriptor:
         """
         cdef Reading reading
         require_context(self._context)
-        if isinstance(tensor, int) or PyObject_TypeCheck(tensor, NUMPY_INTEGER):  # not by __class__, which is slow
+        if isinstance(tensor, int) or not is_of_known_type(tensor) and isinstance(tensor, np.integer):
             self._put_address(_address(tensor, self._arguments.alignment_bytes), None, None)
             return
         owner = read(tensor, &reading)

@@ -38,9 +38,17 @@ cdef class Configuration:
 
 cdef Configuration configuration_of(object config, Signature signature):
     """The configuration for the driver; that of the kernel's last launch, if no field differs."""
+    cdef PyObject* shown = _shown_of(signature, config)
+    if shown != NULL:
+        return <Configuration>shown
+    return _by_fields(signature, config)
+
+
+cdef Configuration _by_fields(Signature signature, object config):
     cdef Configuration last
     cdef tuple fields = OWN_FIELDS
-    last = _last_of(signature)
+    with cython.critical_section(signature):
+        last = <Configuration>signature.configuration
     if Py_TYPE(config) != LAUNCH_CONFIG:
         fields = NAMED_FIELDS
         if not isinstance(config, LaunchConfig):
@@ -48,8 +56,6 @@ cdef Configuration configuration_of(object config, Signature signature):
                 raise TypeError(f"config is a {type(config).__name__}; launch takes a cuda.core.LaunchConfig or a "
                                 "mapping of its fields")
             config = LaunchConfig(**config)
-    elif last is not None and last.is_shown and not memcmp(last.shown, memory_of(config), SHOWN_BYTES):
-        return last
     if last is None or _differs(last, config, fields):
         last = _read(config, fields, signature)
         with cython.critical_section(signature):
@@ -59,18 +65,21 @@ cdef Configuration configuration_of(object config, Signature signature):
     return last
 
 
-cdef inline Configuration _last_of(Signature signature):
-    if not FREE_THREADED:  # see copy_map()
-        return <Configuration>signature.configuration
-    with cython.critical_section(signature):
-        return <Configuration>signature.configuration
-
-
 # ---- whether a LaunchConfig is as it was ----
 
 cdef inline const unsigned char* memory_of(object config) noexcept:
     """What an instance is, behind the counter and the type that all objects begin with."""
     return <const unsigned char*><PyObject*>config + sizeof(PyObject)
+
+
+cdef inline PyObject* _shown_of(Signature signature, object config) noexcept:
+    """The last launch's configuration, borrowed (recent_of()), if this LaunchConfig's memory is as it was; or NULL."""
+    cdef PyObject* last = <PyObject*>signature.configuration
+    if FREE_THREADED or last == <PyObject*>None or Py_TYPE(config) != LAUNCH_CONFIG:
+        return NULL
+    if (<Configuration>last).is_shown and not memcmp((<Configuration>last).shown, memory_of(config), SHOWN_BYTES):
+        return last
+    return NULL
 
 
 cdef int _show(Configuration configuration, object config) except -1:

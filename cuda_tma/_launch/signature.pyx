@@ -9,7 +9,7 @@ from libc.stdint cimport uintptr_t
 
 from .._cuda.driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUfunction, CUresult, driver, ensure_driver, require_success)
-from .._read.weak_cache cimport Known, WeakCache, look_up
+from .._read.weak_cache cimport Known, WeakCache, look_up, recent_of
 from .._tensor_map cimport MAP_ALIGNMENT, MAP_BYTES
 from .typed_map cimport typed_map
 
@@ -31,6 +31,9 @@ cdef WeakCache _signatures = WeakCache()  # Kernel: Signature
 
 
 cdef Signature signature_of(object kernel):
+    cdef PyObject* recent = recent_of(<PyObject*>_signatures, kernel)
+    if recent != NULL:
+        return <Signature>recent
     cdef Signature signature = look_up(_signatures, kernel)
     if signature is None:
         if not isinstance(kernel, Kernel):

@@ -6,7 +6,7 @@ from libc.stdint cimport uintptr_t
 
 from .._cuda.driver cimport CUDA_SUCCESS, CUstream, driver, ensure_driver
 from .property cimport Property, named_property, own_property, read_property
-from .weak_cache cimport Known, WeakCache, look_up
+from .weak_cache cimport Known, WeakCache, look_up, recent_of
 
 from cuda.core import Stream
 
@@ -25,6 +25,9 @@ cdef WeakCache _streams = WeakCache()  # Stream: KnownStream
 
 cdef KnownStream known_stream(object stream):
     """What is known of an open Stream, a GraphBuilder, or anything with ``__cuda_stream__``."""
+    cdef PyObject* recent = recent_of(<PyObject*>_streams, stream)
+    if recent != NULL and type(stream) is STREAM and is_open(<KnownStream>recent, stream):
+        return <KnownStream>recent
     known = _find(stream)
     if known is None:
         known = _find(getattr(stream, "stream", None))  # a GraphBuilder captures on a stream of its own

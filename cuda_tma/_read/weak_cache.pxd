@@ -30,11 +30,17 @@ cdef inline size_t place_of(PyObject* owner) noexcept:
     return (<uintptr_t>owner >> 4 ^ <uintptr_t>owner >> 10) & (RECENT_COUNT - 1)
 
 
+cdef inline PyObject* recent_of(PyObject* cache, object owner) noexcept:
+    """What was put for this very object, borrowed until Python runs; NULL if that is not among the recent ones.
+
+    For what every launch looks at, of a WeakCache that the caller borrows, too: a reference that is taken and given
+    back at once is slow (layout_of()).
+    """
+    cdef PyObject* known = NULL if FREE_THREADED else (<WeakCache>cache).recent[place_of(<PyObject*>owner)]
+    return known if known != NULL and (<Known>known).owner == <PyObject*>owner else NULL
+
+
 cdef inline object look_up(WeakCache cache, object owner):
     """What was put for this very object, or None."""
-    cdef PyObject* known
-    if not FREE_THREADED:
-        known = cache.recent[place_of(<PyObject*>owner)]
-        if known != NULL and (<Known>known).owner == <PyObject*>owner:
-            return <object>known
-    return cache.find(owner)
+    cdef PyObject* known = recent_of(<PyObject*>cache, owner)
+    return <object>known if known != NULL else cache.find(owner)
