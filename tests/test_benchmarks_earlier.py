@@ -11,7 +11,7 @@ import pytest
 
 import cuda_tma
 from benchmarks import kernels
-from benchmarks.kernels import earlier
+from benchmarks.kernels import earlier, processes
 from benchmarks.kernels.figures import Figure
 from cuda_tma._launch.nvrtc import compile_source
 
@@ -86,7 +86,7 @@ def test_a_table_of_processes(folder, monkeypatch, capsys):
         times = ((1.0, 1.01), (1.0, 1.02), (1.0, 1.03))
         return [[Figure("gemm", "small", "earlier", (ours,), (its,), "burst", 8, 16)] for ours, its in times]
 
-    monkeypatch.setattr(earlier, "in_processes", in_processes)
+    monkeypatch.setattr(processes, "in_processes", in_processes)
     earlier.main([str(folder), "gemm", "--runs", "3"])
     assert asked == [(["gemm"], 3, ["--earlier", str(folder)])]
     assert "| earlier | 102.0% | 101.0% to 103.0% |" in capsys.readouterr().out

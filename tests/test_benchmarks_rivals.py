@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import kernels
-from benchmarks.kernels import after, cublaslt, regimes
+from benchmarks.kernels import after, cublaslt, processes, regimes
 from benchmarks.kernels.figures import Figure
 
 COPY = Figure("copy_2d", "4 GiB", "cuMemcpyDtoD", (2.0,), (1.98,), "in turns", 0, 8 << 30)
@@ -127,6 +127,6 @@ def test_the_next_kernel_is_timed_after_each(monkeypatch):
 
 def test_a_table_of_the_next_kernel(monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(after, "in_processes", lambda *asked_for: asked.append(asked_for) or [[COPY], [COPY]])
+    monkeypatch.setattr(processes, "in_processes", lambda *asked_for: asked.append(asked_for) or [[COPY], [COPY]])
     after.main(["copy_2d", "--runs", "2"])
     assert asked == [(["copy_2d"], 2, ["--after"])] and "## The next kernel after those" in capsys.readouterr().out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import cuda_tma
-from benchmarks.kernels import watched
+from benchmarks.kernels import processes, watched
 from benchmarks.kernels.figures import Figure
 
 
@@ -40,7 +40,7 @@ def test_a_table_of_processes(monkeypatch, capsys):
         times = ((1.0, 1.01), (1.0, 1.02), (1.0, 1.03))
         return [[Figure("gemm", "small", "without watchdog", (ours,), (its,), "burst", 8, 16)] for ours, its in times]
 
-    monkeypatch.setattr(watched, "in_processes", in_processes)
+    monkeypatch.setattr(processes, "in_processes", in_processes)
     watched.main(["gemm", "--runs", "3"])
     assert asked == [(["gemm"], 3, ["--watched"])]
     assert "| without watchdog | 102.0% | 101.0% to 103.0% |" in capsys.readouterr().out

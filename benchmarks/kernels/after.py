@@ -7,14 +7,12 @@ another, which reads and writes 24 MB, half of L2, eight times.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from . import example
-from .figures import Figures, markdown, together
-from .processes import in_processes
+from .processes import arguments, print_figures
 from .regimes import After
 
 __all__ = ["Neighbours"]
@@ -53,12 +51,8 @@ def repeated(run: Any) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser("python -m benchmarks.kernels.after", description=__doc__)
-    parser.add_argument("examples", nargs="*", default=EXAMPLES, metavar="EXAMPLE", help=" ".join(EXAMPLES))
-    parser.add_argument("--runs", type=int, default=3, help="processes (default: 3)")
-    given = parser.parse_args(argv)
-    runs = in_processes(given.examples, given.runs, ["--after"])
-    print(markdown(Figures("The next kernel after those that keep data in L2", together(runs))))
+    given = arguments("after", __doc__, EXAMPLES).parse_args(argv)
+    print_figures("The next kernel after those that keep data in L2", given, ["--after"])
 
 
 if __name__ == "__main__":

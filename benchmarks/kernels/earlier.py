@@ -20,8 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from . import example
-from .figures import Figures, markdown, together
-from .processes import in_processes
+from .processes import arguments, print_figures
 
 __all__ = ["Pair", "with_headers"]
 
@@ -84,16 +83,13 @@ def with_headers(source: str, include: Path) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    as_written = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("python -m benchmarks.kernels.earlier", None, __doc__, formatter_class=as_written)
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("examples", nargs="*", default=EXAMPLES, metavar="EXAMPLE", help=" ".join(EXAMPLES))
-    parser.add_argument("--runs", type=int, default=3, help="processes (default: 3)")
+    first = argparse.ArgumentParser(add_help=False)
+    first.add_argument("folder", type=Path, metavar="FOLDER")
+    parser = arguments("earlier", __doc__, EXAMPLES, [first])
     given = parser.parse_args(argv)
     if not (given.folder / "examples").is_dir() or not (given.folder / "cuda_tma" / "include").is_dir():
         parser.error(f"{given.folder} does not hold examples and cuda_tma/include: see --help")
-    runs = in_processes(given.examples, given.runs, ["--earlier", str(given.folder)])
-    print(markdown(Figures(f"Kernels beside those in {given.folder}", together(runs))))
+    print_figures(f"Kernels beside those in {given.folder}", given, ["--earlier", str(given.folder)])
 
 
 if __name__ == "__main__":

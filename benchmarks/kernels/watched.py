@@ -5,7 +5,6 @@ Both run in one process, in turns, and what they left is checked.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -14,8 +13,7 @@ from typing import Any
 import cuda_tma
 
 from . import example
-from .figures import Figures, markdown, together
-from .processes import in_processes
+from .processes import arguments, print_figures
 
 __all__ = ["Watched"]
 
@@ -42,12 +40,8 @@ class Watched:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser("python -m benchmarks.kernels.watched", description=__doc__)
-    parser.add_argument("examples", nargs="*", default=EXAMPLES, metavar="EXAMPLE", help=" ".join(EXAMPLES))
-    parser.add_argument("--runs", type=int, default=3, help="processes (default: 3)")
-    given = parser.parse_args(argv)
-    runs = in_processes(given.examples, given.runs, ["--watched"])
-    print(markdown(Figures("Kernels with a watchdog, beside themselves without", together(runs))))
+    given = arguments("watched", __doc__, EXAMPLES).parse_args(argv)
+    print_figures("Kernels with a watchdog, beside themselves without", given, ["--watched"])
 
 
 if __name__ == "__main__":

@@ -104,10 +104,8 @@ def tiles(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figur
     ----------
     params : TiledParams
         As of :func:`divided`.
-    coordinates : sequence of int, optional
-        Of the load, innermost first (default: the tensor's origin).
-    figure : matplotlib.figure.Figure, optional
-        To draw into.
+    coordinates, figure
+        As of ``cuda_tma.plot.box``.
 
     Examples
     --------
