@@ -66,12 +66,13 @@ WRONG = {
     "a variable": ("TensorMap mine; mine.opaque[x] = 1; " + LOAD.format("mine"), COPIED),
     "a store": ("store(copied, Coordinates{0, 0}, tile);", COPIED),
     "a prefetch": ("prefetch_tensor_map(copied);", COPIED),
-    "a map by value": ("by_value(map);", "TensorMap::TensorMap.* it is a deleted function"),
-    "a barrier by value": ("Barrier mine = full;", "Barrier::Barrier.* it is a deleted function"),
+    "a map by value": ("by_value(map);", "the TMA unit reads a map where it lies: take it as const TensorMap&"),
+    "a barrier by value": ("Barrier mine = full;", "threads meet at a Barrier where it lies: take it as Barrier&"),
     "barriers by value": (
         "__shared__ Barrier ring[4]; for (Barrier each : ring) each.init(1);",
-        "Barrier::Barrier.* it is a deleted function",
+        "threads meet at a Barrier where it lies: take it as Barrier&",
     ),
+    "a tile by value": ("auto mine = whole_tile(tile);", "a Tile lies in shared memory: take it by reference"),
     "a barrier in local memory": ("Barrier mine; mine.init(1);", OUTSIDE),
     "a tile in local memory": ("float mine[32]; load(mine, map, full, Coordinates{0, 0});", OUTSIDE),
     "a tile in global memory": ("load(out, map, full, Coordinates{0, 0});", OUTSIDE),
@@ -109,6 +110,9 @@ struct alignas(128) Twin {{ unsigned long long opaque[16]; }};
 __device__ TensorMap in_global;
 __constant__ TensorMap in_constant[2];
 __device__ void by_value(TensorMap) {{}}
+__device__ const Tile<FLOAT32, Box<32, 32>>& whole_tile(const void* tile) {{
+    return *static_cast<const Tile<FLOAT32, Box<32, 32>>*>(tile);
+}}
 __noinline__ __device__ void behind_a_call(void* tile, const TensorMap& map, Barrier& full) {{
     load(tile, map, full, Coordinates{{0, 0}});
 }}
@@ -175,6 +179,5 @@ def test_nvcc(tmp_path):
     launch = "void launch(const TensorMap& map) { start<<<1, 1>>>(map); }"
     source = f"__global__ void start(const __grid_constant__ TensorMap map) {{ prefetch_tensor_map(map); }}\n{launch}"
     assert nvcc(right() + source, "sm_90a", tmp_path).returncode == 0
-    for name in ("a fraction", "a barrier by value"):
-        statement, message = WRONG[name]
-        assert re.search(message, nvcc(kernel([statement]), "sm_90a", tmp_path).stderr)
+    for name, message in (("a fraction", WRONG["a fraction"][1]), ("a barrier by value", "it is a deleted function")):
+        assert re.search(message, nvcc(kernel([WRONG[name][0]]), "sm_90a", tmp_path).stderr)

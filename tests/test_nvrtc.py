@@ -302,6 +302,18 @@ def test_the_line_is_shown_where_nvrtc_shows_none():
     assert "line" not in str(diagnose(log, "one line", "k.cu", "k", "sm_90a"))  # #line directives, say
 
 
+def test_why_a_copy_is_refused():
+    """Also by CUDA 12.0, whose error has no text behind the function."""
+    source = "#include <cuda_tma/tma.cuh>\n__global__ void k() { __shared__ cuda_tma::Barrier b; auto c = b; }"
+    with pytest.raises(CompileError, match=r"\(2\): function .* is a deleted function: threads meet at a Barrier"):
+        compile_source(source, "k", target="sm_90a")
+    log = (
+        'k.cu(2): warning #1444-D: function "T::T(const T &)"\n(1): here was declared deprecated ("take T&")\n\n'
+        'k.cu(2): error: function "T::T(const T &)"\n(1): here cannot be referenced -- it is a deleted function'
+    )
+    assert "take T&" in str(diagnose(log, "", "k.cu", "k", "sm_90a"))
+
+
 def test_a_remedy_is_given_where_the_compiler_has_none():
     with pytest.raises(
         CompileError, match=r"for sm_777a: nvrtc: error: .* \(-arch\); this NVRTC is older than the device: pip"

@@ -19,6 +19,8 @@ _ERROR = re.compile(
 )
 # instantiation of "void load(...)" at line 20 of k.cu; without a file it is that of the error.
 _INSTANTIATED = re.compile(r'^ +instantiation of ".*" at line (\d+) of (.+)$', re.MULTILINE)
+# ... was declared deprecated ("take a reference")
+_DEPRECATED = re.compile(r'declared deprecated \("(.+)"\)')
 # In place of a file: the expressions whose lowered names were asked for, each as a pragma that the log shows.
 _EXPRESSIONS = "__nv_name_map"
 # ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'
@@ -59,7 +61,7 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
         place, line = _caller(first, log) or (first["file"], int(first["line"]))
         is_shown = "^" in log and place == first["file"]  # NVRTC of CUDA 12.0 shows no line
         shown = "" if is_shown or place != file else _line(source, line)
-        return _error(name, target, place, line, first["text"], shown + log)
+        return _error(name, target, place, line, first["text"] + _reason(first, log), shown + log)
     if not errors:
         text = " ".join(log.partition("\n")[0].split())
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}{_remedy(log)}\n\n{log}", log)
@@ -76,6 +78,12 @@ def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
     following = _ERROR.search(log, error.end())
     calls = _INSTANTIATED.findall(log[error.end() : following.start() if following else len(log)])
     return next(((file, int(line)) for line, file in calls if not file.startswith(include_path())), None)
+
+
+def _reason(error: re.Match[str], log: str) -> str:
+    """Why a function is deleted: ours say it as a deprecation, of which the compiler warns before."""
+    reasons = _DEPRECATED.findall(log[: error.start()]) if "deleted function" in error["text"] else []
+    return f": {reasons[-1]}" if reasons else ""
 
 
 def is_of_assembler(log: str) -> bool:

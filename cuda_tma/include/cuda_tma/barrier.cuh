@@ -56,8 +56,9 @@ struct ClusterBarrier {
 struct Barrier {
     unsigned long long state;
 
-    // A copy would be a barrier in registers or local memory: pass it by reference.
+    // A copy would be a barrier in registers or local memory. (Deprecated, so that it is said.)
     Barrier() = default;
+    [[deprecated("threads meet at a Barrier where it lies: take it as Barrier&")]]
     Barrier(const Barrier&) = delete;
     Barrier& operator=(const Barrier&) = delete;
 

@@ -13,8 +13,9 @@ struct alignas(128) TensorMap {
     unsigned long long opaque[16];
 
 #if defined(__CUDACC_RTC__)   // nvcc also compiles the host's code, which copies a kernel's arguments
-    // The TMA unit reads a map where it lies, and a copy lies in local memory: pass it by reference.
+    // The TMA unit reads a map where it lies, and a copy lies in local memory. (Deprecated, so that it is said.)
     TensorMap() = default;
+    [[deprecated("the TMA unit reads a map where it lies: take it as const TensorMap&")]]
     TensorMap(const TensorMap&) = delete;
     TensorMap& operator=(const TensorMap&) = delete;
 #endif

@@ -185,7 +185,8 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     unsigned char storage[Layout::bytes()];
 
     Tile() = default;
-    Tile(const Tile&) = delete;   // it lies in shared memory: take a reference
+    [[deprecated("a Tile lies in shared memory: take it by reference, as auto&")]]
+    Tile(const Tile&) = delete;
 
     // An element; as<float4>(row, column): what starts with it, if a swizzle keeps it together: 16 bytes (FLIP_8B: 8).
     template <typename... Index>
