@@ -48,7 +48,8 @@ cdef inline int copy_map(TensorMapDescriptor descriptor, void* target) except -1
 
 
 cdef TensorMapDescriptor new_descriptor()
-cdef object new_of(type kind)
+cdef bint begin_making(type kind) noexcept
+cdef int end_making(bint was_collecting) noexcept
 cdef int require_maker(type kind, str makers) except -1
 cdef int require_context(CUcontext own) except -1
 cdef int replace_address(void* map, uint64_t address) except -1

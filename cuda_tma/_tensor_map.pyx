@@ -1,7 +1,7 @@
 """TensorMapDescriptor: the 128 bytes, what they describe, what keeps that alive, and where they are valid."""
 
 cimport cython
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
@@ -44,12 +44,11 @@ cdef extern from *:
     bint hold_collections()
     void resume_collections(bint was_collecting)
 
-cdef tuple _NO_ARGUMENTS = ()
 cdef object _device_type = None  # our Device, which is built upon this module: see register_device()
 
 cdef extern from *:
     """
-    static PER_THREAD PyObject *being_made;  /* the type of which new_of() makes one */
+    static PER_THREAD PyObject *being_made;  /* the type of which one is being made: begin_making() */
     """
     PyObject* being_made
 
@@ -316,26 +315,32 @@ cdef class TensorMapDescriptor:
 
 cdef TensorMapDescriptor new_descriptor():
     """A descriptor of which all is still to be written: its maker gives it to nobody before."""
-    return new_of(TensorMapDescriptor)
+    cdef bint was_collecting = begin_making(TensorMapDescriptor)
+    try:
+        return TensorMapDescriptor.__new__(TensorMapDescriptor)
+    finally:
+        end_making(was_collecting)
 
 
-cdef object new_of(type kind):
-    """An object of a type of which Python can make none. Only here is such a type asked for one.
+cdef bint begin_making(type kind) noexcept:
+    """Let one be made of a type of which Python can make none, until end_making(), which is given what this returns.
 
     Before Python 3.12 an allocation may collect garbage, whose finalizers could make one then: so it does not.
     """
     global being_made
-    cdef bint was_collecting = hold_collections()
     being_made = <PyObject*>kind
-    try:
-        return (<PyTypeObject*>kind).tp_new(kind, <PyObject*>_NO_ARGUMENTS, NULL)
-    finally:
-        being_made = NULL
-        resume_collections(was_collecting)
+    return hold_collections()
+
+
+cdef int end_making(bint was_collecting) noexcept:
+    global being_made
+    being_made = NULL
+    resume_collections(was_collecting)
+    return 0
 
 
 cdef int require_maker(type kind, str makers) except -1:
-    """Refuse to make one but for new_of()."""
+    """Refuse to make one but after begin_making()."""
     if being_made != <PyObject*>kind:
         raise TypeError(f"make a {kind.__name__} with {makers}")
     return 0

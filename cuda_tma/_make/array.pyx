@@ -19,8 +19,8 @@ from .._read.index cimport checked_index
 from .._read.shown_bytes cimport fill_buffer
 from .._read.stream cimport known_stream
 from .._tensor_map cimport (
-    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, address_field, new_descriptor, new_of, replace_address,
-    require_context, require_maker)
+    MAP_ALIGNMENT, MAP_BYTES, TensorMapDescriptor, address_field, begin_making, end_making, new_descriptor,
+    replace_address, require_context, require_maker)
 
 import operator
 from collections.abc import Iterable
@@ -252,9 +252,17 @@ cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addr
     return array
 
 
+cdef TensorMapArray _new_array():
+    cdef bint was_collecting = begin_making(TensorMapArray)
+    try:
+        return TensorMapArray.__new__(TensorMapArray)
+    finally:
+        end_making(was_collecting)
+
+
 cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
     """An array with room for so many maps, none of which is made."""
-    cdef TensorMapArray array = new_of(TensorMapArray)
+    cdef TensorMapArray array = _new_array()
     cdef Py_ssize_t described = max(count, 1)  # also of no map there is a tensor; pages that stay empty cost nothing
     cdef Py_ssize_t each_bytes = MAP_BYTES + sizeof(TensorArguments) + sizeof(Py_ssize_t)
     array._memory = PyMem_Malloc(described * each_bytes + MAP_ALIGNMENT)
