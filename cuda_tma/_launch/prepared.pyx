@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.object cimport Py_SIZE
+from cpython.object cimport PyObject, Py_SIZE
 from libc.string cimport memcpy
 
 from .._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, ensure_driver
@@ -160,7 +160,7 @@ cdef class PreparedLaunch:
         """Launch on `stream`, with the arguments as they were packed."""
         cdef Bound bound = _last_of(self)
         cdef CUresult result
-        if bound is None or not is_open(bound.stream, stream):
+        if bound is None or not is_open(<PyObject*>bound.stream, stream):
             bound = _bind(self, stream)
         result = call_driver(&bound.native, bound.function, _bytes_of(bound.block), Py_SIZE(bound.block))
         if result != CUDA_SUCCESS:

@@ -23,6 +23,7 @@ cdef class KnownStream(Known):
 cdef KnownStream known_stream(object stream)
 
 
-cdef inline bint is_open(KnownStream known, object stream) except -1:
-    """Whether this is what is known of that very stream, and it is open."""
-    return known.owner == <PyObject*>stream and read_property(<PyObject*>known.is_closed, stream) is False
+cdef inline bint is_open(PyObject* known, object stream) except -1:
+    """Whether this KnownStream, borrowed (recent_of()), is what is known of that very stream, and it is open."""
+    return (<KnownStream>known).owner == <PyObject*>stream and (
+        read_property(<PyObject*>(<KnownStream>known).is_closed, stream) is False)

@@ -26,7 +26,7 @@ cdef WeakCache _streams = WeakCache()  # Stream: KnownStream
 cdef KnownStream known_stream(object stream):
     """What is known of an open Stream, a GraphBuilder, or anything with ``__cuda_stream__``."""
     cdef PyObject* recent = recent_of(<PyObject*>_streams, stream)
-    if recent != NULL and type(stream) is STREAM and is_open(<KnownStream>recent, stream):
+    if recent != NULL and type(stream) is STREAM and is_open(recent, stream):
         return <KnownStream>recent
     known = _find(stream)
     if known is None:
@@ -48,7 +48,7 @@ cdef object _find(object stream):
     cdef KnownStream known
     if type(stream) is STREAM or isinstance(stream, STREAM):
         known = look_up(_streams, stream)
-        return known if known is not None and is_open(known, stream) else _ask_for(stream)
+        return known if known is not None and is_open(<PyObject*>known, stream) else _ask_for(stream)
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         version, handle = protocol() if callable(protocol) else protocol
