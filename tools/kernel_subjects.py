@@ -184,7 +184,7 @@ SUBJECTS: dict[str, Callable[[], None]] = {
     **{f"tests/gpu/{name}": _header_test(module, name, given) for module, name, given in _HEADER_TESTS},
     **{f"tests/real_bugs/{bug.name}": _mended(bug) for bug in real_bugs()},
     **{f"examples/gemm_every_shape/{name}": _variant(given) for name, given in _VARIANTS.items()},
-    "examples/attention/wide": _whole_example("attention", (1, 1, 1, 130, 460, 128, False)),
+    "examples/attention/wide": _whole_example("attention", (2, 1, 1, 130, 330, 128, False)),
     **{f"tests/gpu/{name}": _header_test(module, name, given) for module, name, given in _MORE_HEADER_TESTS},
     **{
         f"tests/third_party/{name}": _test_of_names(test_simulate_third_party, name, _third_party)

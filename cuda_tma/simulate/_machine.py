@@ -105,7 +105,7 @@ class Machine:
         self._repetition = Repetition(self)
         self._next_cluster = 0
         self._stalls = 0
-        self.stalled: list[Waiting] = []  # who waited when nobody could go on, if nothing has happened since
+        self.stalled: list[Waiting] = []  # who last waited when nobody could go on, if nothing has happened since
         self._slept = 0
         self._entry = Context(program.entry, None, 0, self.registers_at(program.entry, 0))
 
@@ -202,10 +202,10 @@ class Machine:
 
     def _time_passes(self) -> bool:
         """Let those go on who wait for an mbarrier, but not for ever; False if there are none, or have been often."""
-        if self._stalls == 0:
-            self.stalled = [*self.waiting()]
+        waiting = [*self.waiting()]
         if self._stalls >= _MOST_STALLS or not self.mbarriers.time_out():
             return False
+        self.stalled = waiting
         self._slept += _STALL_NANOSECONDS << self._stalls
         self._stalls += 1
         return True

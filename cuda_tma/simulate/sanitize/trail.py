@@ -25,7 +25,7 @@ __all__ = ["Explained", "Trail"]
 
 Explained = tuple[str, Instruction | None]  # what a statement is to a finding
 _NOWHERE = -1
-_MOST_ENDED, _MOST_WAITING = 2, 3
+_MOST_ENDED, _MOST_WAITING = 2, 6
 
 
 class Trail:
@@ -90,7 +90,8 @@ class Trail:
         if fault.kind not in ("deadlock", "transaction-count", "no-progress"):
             return ()
         ended = [self._at(site) for site in [*self._ended][-_MOST_ENDED:]]
-        touched = [self._at(int(self._touched[some[0]])) for some in waiting[:_MOST_WAITING] if len(some)]
+        sites = dict.fromkeys(int(self._touched[some[0]]) for some in waiting if len(some))
+        touched = [self._at(site) for site in [*sites][:_MOST_WAITING]]
         return (
             *(("last access, copy or fence by who waits", by) for by in touched),
             *(("last barrier or wait of threads that have ended", by) for by in ended),
