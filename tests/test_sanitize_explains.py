@@ -35,6 +35,16 @@ extern "C" __global__ void bounded(const __grid_constant__ TensorMap map, int* o
     out[threadIdx.x] = tile[threadIdx.x];
 }
 
+// A look that finds nothing is no deadlock; the wait behind it may be.
+extern "C" __global__ void looked_before(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x) return;
+    full.init(1);  // INIT
+    fence_barrier_init();
+    out[0] = full.try_wait(0, 100);  // LOOK
+    if (RIGHT) full.arrive();
+    wait_or_trap(0);  // WAIT
+}
+
 extern "C" __global__ void polled(const __grid_constant__ TensorMap map, int* out) {
     unsigned* flag = reinterpret_cast<unsigned*>(out + 1024);
     if (threadIdx.x == 0) {
@@ -93,8 +103,6 @@ extern "C" __global__ void copied_on(const __grid_constant__ TensorMap map, int*
 }
 """
 LINES = SOURCE.split("\n")
-
-
 ON_ITS_OWN = ("initialised", "bytes last expected", "last arrival")
 
 
@@ -119,7 +127,7 @@ def marks_of(name: str, places: tuple) -> set[str]:
     return {line.partition("// ")[2] for line in lines}
 
 
-@pytest.mark.parametrize("name", ["bounded", "polled", "too_many", "in_memory", "copied_on"])
+@pytest.mark.parametrize("name", ["bounded", "looked_before", "polled", "too_many", "in_memory", "copied_on"])
 def test_what_is_right_is_not_accused(name):
     assert launched(name, True, schedules=3, strict=True).findings == ()
 
@@ -137,6 +145,12 @@ def test_a_wait_that_gives_up_is_the_deadlock_that_it_was():
     assert f"  initialised: {finding.source[-1].file}:{1 + LINES.index(next(x for x in LINES if 'INIT' in x))}" in str(
         finding
     )
+
+
+def test_the_wait_that_gave_up_is_told_of_and_no_look_before_it():
+    (finding,) = launched("looked_before", False).findings
+    assert finding.kind == "deadlock"
+    assert marks_of("looked_before", finding.source) & {"WAIT", "LOOK"} == {"WAIT"}
 
 
 def test_who_polls_without_end_is_told_who_waits():

@@ -6,10 +6,10 @@
     python tools/mutate_kernels.py summary tests/data/kernel_mutants.jsonl
     python tools/mutate_kernels.py page                                      # docs/mutants.md, of what is kept
 
-Mutants are those of tools/kernel_mutators.py, of lines that a launch of tools/kernel_subjects.py reaches; with --beside,
-of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several schedules, and
-is ended after --seconds. Results are JSON, one a line. tools/kernel_outcomes.py says what counts as found, and what
-tests/data/kernel_mutants.txt adds by hand: of what is not found, why.
+Mutants are those of tools/kernel_mutators.py, of lines that a launch of tools/kernel_subjects.py executes; with
+--beside, of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several
+schedules, and is ended after --seconds. Results are JSON, one a line. tools/kernel_outcomes.py says what counts as
+found, and what tests/data/kernel_mutants.txt adds by hand: of what is not found, why.
 """
 
 from __future__ import annotations
@@ -222,7 +222,8 @@ def again(given: argparse.Namespace) -> None:
         if given.only or new[row["id"]]["outcome"] != row["outcome"]:
             print(f"was {row['outcome']}: {described(new[row['id']])}", flush=True)
     if given.write:
-        write(given.results, [{**row, **new.get(row["id"], row)} for row in read(given.results)])
+        kept = [new.get(row["id"], row) | {"batch": row.get("batch", 0)} for row in read(given.results)]
+        write(given.results, kept)
     print(summary(list(new.values()), reasons()))
 
 
