@@ -28,6 +28,7 @@ int cuTensorMapEncodeTiled(
     return 0;
 }
 int cuTensorMapReplaceAddress(uint64_t *map, uint64_t address) { map[0] = address; return address == 13 ? 700 : 0; }
+int cuCtxGetCurrent(uint64_t *context) { *context = 7; return 0; }
 int cuLaunchKernelEx(const uint32_t *config, uint64_t kernel, uint32_t **arguments, void *extra)
 {
     *arguments[1] += config[0] * config[3] + kernel;
@@ -45,7 +46,7 @@ needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory):
-    """A library with the driver's four functions, which do little."""
+    """A library with five functions of the driver's, which do little."""
     folder = tmp_path_factory.mktemp("driver")
     (folder / "driver.c").write_text(STAND_IN)
     command = ["gcc", "-shared", "-fPIC", "-o", folder / "libdriver.so", folder / "driver.c"]
@@ -74,6 +75,7 @@ def test_the_floor_passes_what_python_gives(stand_in):
     assert int.from_bytes(memory.raw[:8], "little") == 1 << 41
     with pytest.raises(RuntimeError, match="cuTensorMapReplaceAddress failed in C with error 700"):
         library.replace_address(memory, 13)(10)
+    assert library.current_context()(10) > 0
 
 
 @needs_gcc

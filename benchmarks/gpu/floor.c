@@ -47,6 +47,7 @@ typedef struct {
 static CUresult (*encode_tiled)(void *, uint32_t, uint32_t, void *, const uint64_t *, const uint64_t *,
                                 const uint32_t *, const uint32_t *, uint32_t, uint32_t, uint32_t, uint32_t);
 static CUresult (*replace_address)(void *, void *);
+static CUresult (*get_current)(void **);
 static CUresult (*launch_kernel)(void *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, void *,
                                  void **, void **);
 static CUresult (*launch_kernel_ex)(const LaunchConfig *, void *, void **, void **);
@@ -59,6 +60,7 @@ const char *open_driver(const char *path) {
         return dlerror();
     *(void **)&encode_tiled = dlsym(library, "cuTensorMapEncodeTiled");
     *(void **)&replace_address = dlsym(library, "cuTensorMapReplaceAddress");
+    *(void **)&get_current = dlsym(library, "cuCtxGetCurrent");
     *(void **)&launch_kernel = dlsym(library, "cuLaunchKernel");
     *(void **)&launch_kernel_ex = dlsym(library, "cuLaunchKernelEx");
     *(void **)&set_node_params = dlsym(library, "cuGraphExecKernelNodeSetParams_v2");
@@ -87,6 +89,19 @@ double replace_address_ns(int64_t count, void *map, void *global_address) {
     double begin = now_ns();
     for (int64_t i = 0; i < count; i++) {
         CUresult result = replace_address(map, global_address);
+        if (result)
+            return -result;
+    }
+    return (now_ns() - begin) / count;
+}
+
+double current_context_ns(int64_t count) {
+    void *context;
+    double begin = now_ns();
+    if (!get_current)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        CUresult result = get_current(&context);
         if (result)
             return -result;
     }

@@ -20,7 +20,7 @@ MAP_BYTES = 128
 MAP_ALIGNMENT = 128
 TIMERS = (
     "encode_ns", "replace_address_ns", "launch_ns", "launch_ex_ns", "set_node_ns", "exchange_ns", "method_ns",
-    "launch_tensors_ns",
+    "launch_tensors_ns", "current_context_ns",
 )  # fmt: skip
 LAUNCHES = {"cuLaunchKernel": "launch_ns", "cuLaunchKernelEx": "launch_ex_ns"}
 
@@ -81,6 +81,10 @@ class Floor:
     def replace_address(self, map: ctypes.Array[ctypes.c_char], address: int) -> Timer:
         """``cuTensorMapReplaceAddress``."""
         return self._timer("replace_address_ns", "cuTensorMapReplaceAddress", map, ctypes.c_void_p(address))
+
+    def current_context(self) -> Timer:
+        """``cuCtxGetCurrent``."""
+        return self._timer("current_context_ns", "cuCtxGetCurrent")
 
     def launch(
         self, function: int, stream: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData], by: str
