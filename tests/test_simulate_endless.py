@@ -33,6 +33,28 @@ extern "C" __global__ void waits_for_one_who_counts(volatile int* out) {
     }
     while (out[0] == 0) {}
 }
+
+extern "C" __global__ void looks_at_a_phase(const int* in, int* out, int expected_bytes) {
+    __shared__ alignas(128) int tile[32];
+    __shared__ alignas(8) unsigned long long full;
+    const unsigned bar = __cvta_generic_to_shared(&full), at = __cvta_generic_to_shared(tile);
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(bar) : "memory");
+    __syncthreads();
+    for (int i = 0; i < 20; ++i) {
+        if (threadIdx.x == 0) {
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(expected_bytes));
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                         :: "r"(at), "l"(in + 32 * i), "r"(bar) : "memory");
+        }
+        for (int done = 0; !done;)
+            asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                         : "=r"(done) : "r"(bar), "r"(i & 1) : "memory");  // LOOK
+        out[32 * i + threadIdx.x % 32] = tile[threadIdx.x % 32];
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+    }
+}
 """
 
 
@@ -57,3 +79,23 @@ def test_a_loop_that_ends(gpu, name, order):
     out = np.zeros(3, np.int32)
     report = gpu.launch(Config(1, 64), gpu.compile(SOURCE, name), out, order=order)
     assert report.findings == () and out[0] == 1
+
+
+@pytest.mark.parametrize("order", ["early", "late", "random"])
+def test_who_looks_at_a_phase_in_a_loop_is_not_kept_long(gpu, order):
+    """4096 steps for each of 20 copies, otherwise."""
+    given, out = np.arange(640, dtype=np.int32), np.zeros(640, np.int32)
+    kernel = gpu.compile(SOURCE, "looks_at_a_phase")
+    assert gpu.launch(Config(1, 32), kernel, given, out, 128, order=order, max_steps=40_000).findings == ()
+    np.testing.assert_array_equal(out, given)
+
+
+@pytest.mark.parametrize("order", ["early", "late"])
+def test_who_looks_at_a_phase_that_does_not_end_waits_for_it(gpu, order):
+    kernel = gpu.compile(SOURCE, "looks_at_a_phase")
+    given = np.arange(640, dtype=np.int32), np.zeros(640, np.int32), 160
+    (finding,) = gpu.launch(Config(1, 64), kernel, *given, order=order).errors
+    assert (finding.kind, len(finding.threads)) == ("transaction-count", 64)
+    assert "32 of 160 bytes are missing" in finding.message or "128 of 160" in finding.message
+    look = next(i for i, text in enumerate(SOURCE.splitlines(), 1) if "// LOOK" in text)
+    assert look - 1 <= finding.source[0].line <= look

@@ -89,6 +89,11 @@ class Engine:
 
     # ---- moments ----
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way."""
+        return bool(self._pending)
+
     def maybe_complete(self) -> None:
         """In random order, now and then, one of those under way."""
         if self._random is not None and self._pending and self._random.random() < _NOW:

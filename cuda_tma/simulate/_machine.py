@@ -106,6 +106,7 @@ class Machine:
         self._next_cluster = 0
         self._stalls = 0
         self.stalled: list[Waiting] = []  # who last waited when nobody could go on, if nothing has happened since
+        self._goes_round = False
         self._slept = 0
         self._entry = Context(program.entry, None, 0, self.registers_at(program.entry, 0))
 
@@ -190,7 +191,14 @@ class Machine:
 
     def _check_repetition(self) -> None:
         """Grids before this one, which could still change memory, stand still while it runs."""
-        if not self.dependents.is_held and self._repetition.found() and not self._time_passes():
+        if self.dependents.is_held or not self._repetition.found() or self._time_passes():
+            return
+        if not self._goes_round:  # once more, to see who does nothing but look at mbarriers
+            self._goes_round = True
+            self.mbarriers.forget_looks()
+        elif self.mbarriers.park_who_look():
+            raise Stuck([*self.waiting()])
+        else:
             raise self._repetition.fault()
 
     def _wait_in_vain(self) -> bool:

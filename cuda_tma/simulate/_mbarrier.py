@@ -16,7 +16,7 @@ import numpy as np
 from ..barrier import Barrier
 from ..hang import MbarrierWait
 from ._faults import Fault, NotInitialised
-from ._group import Group
+from ._group import Context, Group
 from ._lanes import Lanes, as_array
 from ._observe import tell
 from ._program import YIELD, Outcome, mask_of
@@ -107,6 +107,7 @@ class Mbarriers:
         self._machine = machine
         self._barriers: dict[int, Mbarrier] = {}
         self.timed_out = np.zeros(machine.geometry.lanes, bool)
+        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # by who looks where in a function: at which
 
     # ---- from their making to their end ----
 
@@ -246,6 +247,31 @@ class Mbarriers:
         for position in np.unique(positions):
             self.at(int(position)).parked.append(Parked(group.context, pc, pc, here[positions == position]))
         return YIELD
+
+    def look(self, group: Group, lanes: Lanes, pc: int, positions: np.ndarray) -> None:
+        """Lanes have found the phase not complete yet of barriers at some positions; -1 if they found it complete."""
+        looked = self._looks.get((group.context, pc))
+        if (positions >= 0).any():
+            group.machine.scheduler.polled()
+            if looked is None:
+                looked = self._looks[group.context, pc] = np.full(len(self.timed_out), -1)
+        if looked is not None:
+            looked[lanes] = positions
+
+    def forget_looks(self) -> None:
+        """What comes from now on tells who does nothing but look."""
+        self._looks.clear()
+
+    def park_who_look(self) -> bool:
+        """Take those who have only looked since as waiting; False if there are none."""
+        found = False
+        for (context, pc), looked in self._looks.items():
+            for position in np.unique(looked[looked >= 0]).tolist():
+                lanes = np.flatnonzero((looked == position) & self._machine.alive)
+                self.at(position).parked.append(Parked(context, pc, pc, lanes))
+                found = True
+        self._looks.clear()
+        return found
 
     def time_out(self) -> bool:
         """Let everyone who waits be told that time is up; False if nobody does."""

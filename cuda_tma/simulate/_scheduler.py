@@ -22,6 +22,7 @@ __all__ = ["Scheduler"]
 
 _TURN = 4096  # steps, and then the group that has been ready longest runs
 _POLLS = 16  # looks at what others may change, and then likewise: a lock is held by one who has been kept waiting
+_LOOKS = 64  # by each group that can run, and then what is under way happens: they may all wait for it
 _NEVER = 1 << 60
 _STRAY = 0.3  # how often, in random order, somebody else runs; and which part of the warps there
 
@@ -46,7 +47,7 @@ class Scheduler:
         self._pc, self._stop, self._last = 0, _NEVER, _TURN
         self._max_steps = max_steps
         self._expired = False
-        self._polls = 0
+        self._polls = self._looks = 0
         self.where: Group | None = None
         self.steps = self.thread_steps = 0
 
@@ -62,6 +63,7 @@ class Scheduler:
     def polled(self) -> None:
         """The group that runs has looked at what others may change: it may wait for them."""
         self._polls += 1
+        self._looks += 1
 
     def standing(self) -> list[tuple[Context, int, np.ndarray]]:
         """Who can run: a function, the place in it, and the lanes there; the last are those who ran last."""
@@ -128,8 +130,8 @@ class Scheduler:
                     self._count(pc + 1 - since, group.size)
                     backwards, pc = outcome <= pc, outcome
                     self._pc = since = pc
-                    if self.steps >= self._last:
-                        self._expired = True
+                    if self.steps >= self._last or self._all_look():
+                        self._expired, self._looks = True, 0
                     elif pc < self._stop and not (backwards and self._ready):
                         continue
                 self.add(group.context, pc, group.array())
@@ -138,6 +140,10 @@ class Scheduler:
             group.pc = pc
             self._pc = _NEVER
             self._count(pc - since, group.size)
+
+    def _all_look(self) -> bool:
+        """Whether nobody does anything but look at what others, or copies, may change."""
+        return self._looks > _LOOKS * (1 + len(self._ready)) and self._machine.engine.is_busy
 
     def _count(self, steps: int, size: int) -> None:
         self.steps += steps

@@ -110,11 +110,14 @@ def _drop(group: Group, lanes: Lanes, values: np.ndarray) -> None:
 
 @instruction("mbarrier.test_wait", section=SECTION.format("test_wait, mbarrier.try_wait"))
 def test_wait(binder: Binder) -> Step:
+    """Threads look, and go on; in a loop they wait all the same."""
     write, positions, parities = _waiting(binder)
+    pc = binder.pc
 
     def step(group: Group, lanes: Lanes) -> None:
         at = positions(group, lanes)
         done = group.machine.mbarriers.completed(at, parities(group, lanes))
+        group.machine.mbarriers.look(group, lanes, pc, np.where(done, -1, at))
         _announce_waited(binder, group, lanes, at, done)
         write(group, lanes, done)
 
