@@ -39,7 +39,7 @@ extern "C" __global__ void looks_at_a_phase(const int* in, int* out, int expecte
     __shared__ alignas(8) unsigned long long full;
     const unsigned bar = __cvta_generic_to_shared(&full), at = __cvta_generic_to_shared(tile);
     if (threadIdx.x == 0)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(bar) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.proxy.async;" :: "r"(bar) : "memory");
     __syncthreads();
     for (int i = 0; i < 20; ++i) {
         if (threadIdx.x == 0) {
@@ -48,7 +48,7 @@ extern "C" __global__ void looks_at_a_phase(const int* in, int* out, int expecte
                          :: "r"(at), "l"(in + 32 * i), "r"(bar) : "memory");
         }
         for (int done = 0; !done;)
-            asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+            asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                          : "=r"(done) : "r"(bar), "r"(i & 1) : "memory");  // LOOK
         out[32 * i + threadIdx.x % 32] = tile[threadIdx.x % 32];
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -226,6 +226,40 @@ def test_mma_sync(a_type, b_type, d_type, pieces):
     assert all((x == y).all() and x.dtype == y.dtype for x, y in zip(found, expected, strict=True))
 
 
+@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize(
+    ("types", "end"), [("s4.s4", ""), ("u4.s4", ".satfinite"), ("b1.b1", ".and.popc"), ("b1.b1", ".xor.popc")]
+)
+def test_mma_sync_of_parts_of_a_byte(types, end, pieces):
+    """Counted in bytes as the others; the first element is in the lowest bits. ptxas takes .satfinite at the end."""
+    bits = {"s": 4, "u": 4, "b": 1}
+    a_type, b_type = types.split(".")
+    k, rng = 128 * pieces // bits[a_type[0]], np.random.default_rng(9)
+    a_bytes, b_bytes = (rng.integers(256, size=(rows, 16 * pieces)).astype(np.uint8) for rows in (16, 8))
+
+    def values(data, type_):
+        width = bits[type_[0]]
+        found = np.stack([data >> shift & (1 << width) - 1 for shift in range(0, 8, width)], 2).reshape(len(data), k)
+        return found.astype(int) - 16 * (found >= 8) * (type_ == "s4")
+
+    a, b = values(a_bytes, a_type), values(b_bytes, b_type)
+    c = rng.integers(-99, 99, (16, 8)) + (np.iinfo(np.int32).max - 99) * ("satfinite" in end)
+    expected = (a[:, None] ^ b[None]).sum(2) if "xor" in end else a @ b.T
+    expected = np.clip(expected + c, None, np.iinfo(np.int32).max)
+    lane = np.arange(32)
+    words = [each.view(np.uint32) for each in (a_bytes, b_bytes)]
+    of_a = [words[0][i % 2 * 8 + lane // 4, i // 2 * 4 + lane % 4][None] for i in range(2 * pieces)]
+    of_b = [words[1][lane // 4, i * 4 + lane % 4][None] for i in range(pieces)]
+    fragment = lambda m: [m[i // 2 * 8 + lane // 4, lane % 4 * 2 + i % 2][None].astype(np.int32) for i in range(4)]  # noqa: E731
+    operands = ", ".join(
+        "{" + ", ".join(f"{name}{i}" for i in range(count)) + "}"
+        for name, count in zip("dabc", (4, 2 * pieces, pieces, 4), strict=True)
+    )
+    entry = entry_of(f"mma.sync.aligned.m16n8k{k}.row.col.s32.{types}.s32{end} {operands}")
+    found = entry.compute(np.ones((1, 32), bool), *of_a, *of_b, *fragment(c))
+    assert all((x == y).all() for x, y in zip(found, fragment(expected), strict=True))
+
+
 @pytest.mark.parametrize(("rows", "k"), [(8, 4), (16, 4), (16, 8), (16, 16)])
 def test_mma_sync_of_f64(rows, k):
     rng = np.random.default_rng(6)
@@ -254,6 +288,8 @@ def test_matrices_between_rows_and_registers(count, transposed):
     assert move == matrix_move_of(
         instruction(f"stmatrix.sync.aligned.m8n8.x{count}{trans}.shared::cta.b16 [a], {{{registers}}}")
     )
+    cutlass = f"ldmatrix.sync.aligned.x{count}{trans}.m8n8.shared.b16 {{{registers}}}, [a]"  # as cute/arch spells it
+    assert move == matrix_move_of(instruction(cutlass))
     elements = np.arange(3 * count * 64, dtype=np.uint16).reshape(3, 8 * count, 8)
     found = move.to_registers(elements.view(np.uint8))
     warp, lane = np.ogrid[:3, :32]

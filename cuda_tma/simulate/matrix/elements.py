@@ -10,16 +10,24 @@ from ..formats import FORMATS
 from .fragments import packed, unpacked
 
 _INTEGERS: dict[str, np.dtype] = {"s8": np.dtype(np.int8), "u8": np.dtype(np.uint8), "f64": np.dtype(np.float64)}
+_BITS = {"s4": 4, "u4": 4, "b1": 1}
 _WIDTHS = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1}
 
 
+def element_bits(type_: str) -> int:
+    return _BITS.get(type_) or 8 * (_INTEGERS[type_].itemsize if type_ in _INTEGERS else _WIDTHS[type_])
+
+
 def element_bytes(type_: str) -> int:
-    return _INTEGERS[type_].itemsize if type_ in _INTEGERS else _WIDTHS[type_]
+    return element_bits(type_) // 8
 
 
 def decoded(data: np.ndarray, type_: str) -> np.ndarray:
     """Bytes, [..., bytes], as float64, which holds each value of these types. Of tf32, 13 bits are not read."""
     data = np.ascontiguousarray(data)
+    if type_ in _BITS:
+        bits = np.unpackbits(data, axis=-1, bitorder="little").reshape(*data.shape[:-1], -1, _BITS[type_])
+        return bits @ np.array({"s4": (1, 2, 4, -8), "u4": (1, 2, 4, 8), "b1": (1,)}[type_], np.float64)
     if type_ in _INTEGERS:
         return data.view(_INTEGERS[type_]).astype(np.float64)
     return FORMATS[type_].decode(data.view(f"u{_WIDTHS[type_]}"))

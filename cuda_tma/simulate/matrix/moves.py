@@ -44,7 +44,8 @@ def matrix_move_of(instruction: Instruction) -> MatrixMove:
     UnsupportedInstruction
         If it is another.
     """
-    words = [word for word in instruction.opcode[1:] if word not in ("shared", "shared::cta", "trans")]
-    if words[:3] != ["sync", "aligned", "m8n8"] or words[3:] not in (["x1", "b16"], ["x2", "b16"], ["x4", "b16"]):
+    words = {*instruction.opcode[1:]} - {"shared", "shared::cta", "trans"}  # in any order, as ptxas takes them
+    count = next((count for count in (1, 2, 4) if words == {"sync", "aligned", "m8n8", f"x{count}", "b16"}), None)
+    if count is None:
         raise UnsupportedInstruction(".".join(instruction.opcode), instruction.line)
-    return MatrixMove(int(words[3][1:]), "trans" in instruction.opcode)
+    return MatrixMove(count, "trans" in instruction.opcode)

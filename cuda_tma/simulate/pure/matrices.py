@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..matrix.adder import NARROW, multiply_add, multiply_add_as_f16
-from ..matrix.elements import Sums, decoded, element_bytes
+from ..matrix.elements import Sums, decoded, element_bits
 from ..matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows
 from ..matrix.moves import MatrixMove
 from .table import Pure, Spelling, entry, pure
@@ -18,29 +18,19 @@ Array = Any
 
 _SHAPE = re.compile(r"m(8|16)n8k(\d+)")
 _INPUTS = {
-    "f32": (("f16",), ("bf16",), ("tf32",), NARROW), "f16": (("f16",), NARROW), "s32": (("s8", "u8"),),
-    "f64": (("f64",),),
+    "f32": (("f16",), ("bf16",), ("tf32",), NARROW), "f16": (("f16",), NARROW),
+    "s32": (("s8", "u8"), ("s4", "u4"), ("b1",)), "f64": (("f64",),),
 }  # fmt: skip
 
 
 @entry("mma")
 def multiply(s: Spelling) -> Pure:
-    """D = A * B + C, with A of 16 rows by 16 or 32 bytes, or 8 by 16 of s8 and u8; of f64, 8 or 16 rows by 4 to 16."""
-    for word in ("sync", "aligned", "row", "col"):
-        if not s.flag(word):
-            s.unknown()
-    c_type, b_type, a_type, d_type = (
-        s.type("f16", "f32", "f64", "s32", "s8", "u8", "bf16", "tf32", *NARROW) for _ in "cbad"
-    )
-    shape = _SHAPE.fullmatch(s.words.pop(0)) if s.words else None
-    saturate = d_type == "s32" and s.flag("satfinite")
-    if not shape or c_type != d_type or not any({a_type, b_type} <= {*pair} for pair in _INPUTS.get(d_type, ())):
-        s.unknown()
-    rows, k = int(shape[1]), int(shape[2])
+    """D = A * B + C, with A of 16 rows by 16 or 32 bytes, or 8 by 16 of integers; of f64, 8 or 16 rows by 4 to 16."""
+    d_type, a_type, b_type, rows, k, saturate, bitwise = _product(s)
     if d_type == "f64":
         return _of_f64(s, rows, k)
-    pieces = k * element_bytes(a_type) // 16
-    if pieces not in (1, 2) or k * element_bytes(a_type) % 16 or (rows == 8 and (pieces, d_type) != (1, "s32")):
+    pieces, rest = divmod(k * element_bits(a_type), 8 * 16)
+    if pieces not in (1, 2) or rest or (rows == 8 and (pieces, d_type) != (1, "s32")):
         s.unknown()
     sums = Sums(d_type, saturate)
     register = {"f32": "f32", "f16": "b32", "s32": "s32"}[d_type]
@@ -53,7 +43,7 @@ def multiply(s: Spelling) -> Pure:
         x, y = decoded(left(a), a_type).reshape(-1, rows, k), decoded(rows_of_8(b), b_type).reshape(-1, 8, k)
         z = sums_to_rows(sums.unpack(c), halves).reshape(-1, rows, 8)
         if d_type == "s32":
-            total = x @ y.swapaxes(1, 2) + z
+            total = _of_integers(x, y, bitwise) + z
         elif a_type in NARROW:
             total = multiply_add_as_f16(x, y, z, d_type)
         else:
@@ -63,6 +53,30 @@ def multiply(s: Spelling) -> Pure:
 
     sources = " ".join(["b32"] * (pieces * halves + pieces) + [register] * count)
     return pure("mma", " ".join([register] * count), sources, compute, warp=True)
+
+
+def _product(s: Spelling) -> tuple[str, str, str, int, int, bool, str]:
+    """Types of D, A and B, rows of A, K, whether sums end at their ends, and how single bits are multiplied."""
+    for word in ("sync", "aligned", "row", "col"):
+        if not s.flag(word):
+            s.unknown()
+    bitwise = s.choice("and", "xor") if s.flag("popc") else ""
+    c_type, b_type, a_type, d_type = (
+        s.type("f16", "f32", "f64", "s32", "s8", "u8", "s4", "u4", "b1", "bf16", "tf32", *NARROW) for _ in "cbad"
+    )
+    saturate = s.flag({"s32": "satfinite", "f64": "rn"}.get(d_type, "")) and d_type == "s32"
+    shape = _SHAPE.fullmatch(s.words.pop(0)) if s.words else None
+    if not shape or c_type != d_type or not any({a_type, b_type} <= {*pair} for pair in _INPUTS.get(d_type, ())):
+        s.unknown()
+    if bool(bitwise) != (a_type == "b1"):
+        s.unknown()
+    return d_type, a_type, b_type, int(shape[1]), int(shape[2]), saturate, bitwise
+
+
+def _of_integers(x: Array, y: Array, bitwise: str) -> Array:
+    """Products of rows with rows; of single bits, how many both have, or one of the two."""
+    both = x @ y.swapaxes(1, 2)
+    return x.sum(2)[:, :, None] + y.sum(2)[:, None] - 2 * both if bitwise == "xor" else both
 
 
 def _split(registers: tuple[Array, ...], of_a: int, of_b: int) -> tuple[Array, Array, Array]:

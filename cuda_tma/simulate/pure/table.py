@@ -64,6 +64,10 @@ class Unknown(Exception):
     """A spelling that is not in the table."""
 
 
+# ptxas takes them behind the types, too, as CUTLASS has them.
+_AT_WILL = ("relu", "rn", "satfinite")
+
+
 class Spelling:
     """The modifiers of an opcode, from which a builder takes those that it knows."""
 
@@ -73,6 +77,8 @@ class Spelling:
             layout  # of each operand: "" if it is plain, "v4" a vector, "p" a pair, "@" an address of something
         )
         self.words = list(opcode[1:])
+        while self.words and self.words[-1] in _AT_WILL:
+            self.words.insert(0, self.words.pop())
 
     def flag(self, word: str) -> bool:
         """Whether this modifier stands there; takes it."""
