@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import comparison
+from benchmarks.comparison import Row
 from benchmarks.kernels import FAMILIES
 from benchmarks.kernels.figures import Figure, Figures, markdown, summary
 
@@ -93,12 +95,26 @@ def test_a_kernel_without_figures_is_named():
         list(write_figures.kernels(kernels_page(without="gemm")))
 
 
+def test_threads_stand_in_a_row():
+    rows = [
+        Row(f"{name}, {n} thread{'s' * (n > 1)}", (ns, ns))
+        for name, ns in (("a", 4649.0), ("b", 800.0))
+        for n in (1, 2)
+    ]
+    page = f"{GPU}\n\n{comparison.markdown(comparison.Comparison('Launch: threads', rows))}"
+    head, _, first, second, *_ = write_figures.threads(page)
+    assert head == "| each launch of all threads together | 1 thread | 2 threads |"
+    assert [first, second] == ["| `a` | 4.65 µs | 4.65 µs |", "| `b` | 0.8 µs | 0.8 µs |"]
+
+
 def test_blocks_are_there_once(tmp_path):
-    for name in write_figures.BLOCKS:
-        (tmp_path / f"{name}.md").write_text((write_figures.RECORDS / f"{name}.md").read_text())
+    for _, record in write_figures.BLOCKS.values():
+        (tmp_path / f"{record}.md").write_text((write_figures.RECORDS / f"{record}.md").read_text())
     blocks = [f"<!-- figures: {name} -->\nold\n<!-- end -->" for name in write_figures.BLOCKS]
     filled = write_figures.fill("a\n" + "\nb\n".join(blocks) + "\nc", [*write_figures.BLOCKS], tmp_path)
     assert "old" not in filled and filled.startswith("a\n<!-- figures") and filled.endswith("<!-- end -->\nc")
     assert write_figures.fill(filled, [*write_figures.BLOCKS], tmp_path) == filled
     with pytest.raises(SystemExit, match="0 blocks <!-- figures: nvrtc"):
-        write_figures.fill(blocks[0] + blocks[2], [*write_figures.BLOCKS], tmp_path)
+        write_figures.fill(
+            "".join(block for block in blocks if "nvrtc" not in block), [*write_figures.BLOCKS], tmp_path
+        )

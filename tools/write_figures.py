@@ -80,6 +80,22 @@ def beside(page: str) -> Iterator[str]:
     yield f"{conditions(page)}: [all of them](docs/benchmarks/gpu.md), [as a picture](docs/benchmarks/gpu.svg)."
 
 
+def threads(page: str) -> Iterator[str]:
+    """Launches by several threads at once, from gpu.md."""
+    found: dict[str, dict[int, float]] = {}
+    for row in rows_of(page):
+        if row["table"] == "Launch: threads":
+            name, count = row[""].rsplit(", ", 1)
+            found.setdefault(name, {})[int(count.split()[0])] = float(row["median, ns"]) / 1000
+    counts = next(iter(found.values()), {})
+    yield "| each launch of all threads together | " + " | ".join(f"{n} thread{'s' * (n > 1)}" for n in counts) + " |"
+    yield "|---" + "|---:" * len(counts) + "|"
+    for name, times in found.items():
+        yield f"| `{name}` | " + " | ".join(f"{us:.3g} µs" for us in times.values()) + " |"
+    yield ""
+    yield f"{conditions(page)}."
+
+
 def nvrtc(page: str) -> Iterator[str]:
     """The compile times, from nvrtc.md."""
     *_, compiler, cccl = page.splitlines()[0].split("; ")
@@ -136,15 +152,21 @@ def conditions(page: str) -> str:
     return ", ".join(["Measured on one " + gpu, driver, *(found[0] for found in (core, torch) if found)])
 
 
-BLOCKS: dict[str, Callable[[str], Iterator[str]]] = {"gpu": beside, "nvrtc": nvrtc, "kernels": kernels}
-PAGES = {"README.md": ("gpu",), "docs/speed.md": ("kernels", "nvrtc")}
+# What writes each block, and of which record.
+BLOCKS: dict[str, tuple[Callable[[str], Iterator[str]], str]] = {
+    "gpu": (beside, "gpu"),
+    "threads": (threads, "gpu"),
+    "nvrtc": (nvrtc, "nvrtc"),
+    "kernels": (kernels, "kernels"),
+}
+PAGES = {"README.md": ("gpu",), "docs/speed.md": ("kernels", "threads", "nvrtc")}
 
 
 def fill(page: str, names: Sequence[str], records: Path = RECORDS) -> str:
     """A page with each of its blocks as the records have it."""
     for name in names:
-        lines = BLOCKS[name]
-        block = "\n".join(lines((records / f"{name}.md").read_text()))
+        lines, record = BLOCKS[name]
+        block = "\n".join(lines((records / f"{record}.md").read_text()))
         mark = f"<!-- figures: {name} -->"
         page, count = re.subn(
             rf"{mark}\n.*?\n<!-- end -->",
