@@ -60,8 +60,8 @@ def cubin(source: str, target: str, *include_path: str) -> bytes:
     return code
 
 
-def ptx(source: str, target: str = "compute_90a") -> str:
-    program, _ = compile_source(source, target)
+def ptx(source: str, target: str = "compute_90a", *, options: Iterable[str] = ()) -> str:
+    program, _ = compile_source(source, target, options=options)
     text = b" " * nvrtc.nvrtcGetPTXSize(program)[1]
     nvrtc.nvrtcGetPTX(program, text)
     return text.decode()
@@ -376,13 +376,13 @@ def test_beside_cccl():
     cubin(f"{traits}using namespace cuda_tma;\nstatic_assert(is_same<int, int>::value);", "sm_90a", cccl)
 
 
-def nvcc(source: str, target: str, folder: Path) -> subprocess.CompletedProcess:
+def nvcc(source: str, target: str, folder: Path, *options: str) -> subprocess.CompletedProcess:
     """Both passes of nvcc; skips the test where it is not on PATH."""
     if shutil.which("nvcc") is None:
         pytest.skip("nvcc is not on PATH")
     (folder / "kernel.cu").write_text(source)
     architecture = f"-gencode=arch={target.replace('sm', 'compute')},code={target}"
-    command = ["nvcc", "-std=c++17", architecture, "-Werror", "all-warnings", f"-I{HEADER.parents[1]}", "-c"]
+    command = ["nvcc", "-std=c++17", architecture, "-Werror", "all-warnings", f"-I{HEADER.parents[1]}", *options, "-c"]
     done = subprocess.run(
         [*command, folder / "kernel.cu", "-o", folder / "kernel.o"], capture_output=True, text=True, check=False
     )

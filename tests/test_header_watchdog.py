@@ -13,7 +13,7 @@ from cuda_tma._launch.nvrtc import compile_source
 
 from .machine_code import machine_code
 from .test_examples import kernels
-from .test_header import FOLDER, cubin
+from .test_header import FOLDER, cubin, nvcc, ptx
 
 ON = {"CUDA_TMA_WATCHDOG_MS": 500}
 NVRTC_TARGETS = ("sm_90", "sm_90a", "sm_100a", "sm_120a")
@@ -71,6 +71,21 @@ def test_all_headers_compile_with_it(target):
     source = f"#define CUDA_TMA_WATCHDOG_MS 500\n#define CUDA_TMA_WATCHDOG_TRAP\n{includes}"
     body = '__global__ void kernel(cuda_tma::Barrier* b) { asm volatile("" : "+l"(b)); b->wait(0); __syncthreads(); }'
     assert machine_code(cubin(f"{source}\n{body}", target))
+
+
+def test_several_translation_units_have_one_watchdog():
+    """Compiled apart and linked, they would define it twice."""
+    body = "__global__ void kernel() { __shared__ cuda_tma::Barrier b; b.wait(0); }"
+    source = f"#define CUDA_TMA_WATCHDOG_MS 500\n#include <cuda_tma/tma.cuh>\n{body}"
+    whole, apart = ptx(source), ptx(source, options=["-rdc=true"])
+    weak = re.compile(r"^\.weak \.global .* cuda_tma_watchdog\[", re.MULTILINE)
+    assert "cuda_tma_watchdog[" in whole and not weak.search(whole) and weak.search(apart)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_nvcc_takes_it(tmp_path, separate):
+    source = f"#define CUDA_TMA_WATCHDOG_MS 500\n{INCLUDES}"
+    assert nvcc(source, "sm_90a", tmp_path, *["-rdc=true"] * separate).returncode == 0
 
 
 PLACES = """

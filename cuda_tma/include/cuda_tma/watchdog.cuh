@@ -126,8 +126,12 @@ struct alignas(16) Watchdog {
 
 }  // namespace cuda_tma
 
-extern "C" __device__ cuda_tma::Watchdog cuda_tma_watchdog;
-extern "C" __device__ cuda_tma::Watchdog cuda_tma_watchdog = {};
+extern "C" {
+#ifdef __CUDACC_RDC__   // separate compilation: translation units that are linked have one in common
+inline
+#endif
+__device__ cuda_tma::Watchdog cuda_tma_watchdog = {};
+}
 
 namespace cuda_tma {
 
