@@ -64,6 +64,27 @@ def test_a_kernel_with_a_watchdog_is_told_alike(gpu):
     assert not gpu.launch(simulate.Config(grid=32, block=64), kernel, values, np.zeros(32, np.int32)).findings
 
 
+def test_a_producer_does_not_wait_for_the_address_of_its_note(gpu):
+    """All others note that they wait for the cluster; its first load is what they wait for next."""
+    source = """
+    #include <cuda_tma/roles.cuh>
+    using namespace cuda_tma;
+    __device__ unsigned noted() {
+        unsigned multiprocessor, warp;
+        asm volatile("mov.u32 %0, %%smid; mov.u32 %1, %%warpid;" : "=r"(multiprocessor), "=r"(warp));
+        return cuda_tma_watchdog.notes[multiprocessor * 64 + warp].lanes;
+    }
+    extern "C" __global__ void __launch_bounds__(256, 1) roles(unsigned* out) {
+        in_roles<1, 24, 240>([&] { out[0] = noted(); },
+                             [&] { if (threadIdx.x % 32 == 0) out[threadIdx.x / 32 + 1] = noted(); });
+    }
+    """
+    out = np.ones(5, np.uint32)
+    kernel = gpu.compile(source, "roles", defines={"CUDA_TMA_WATCHDOG_MS": 200})
+    assert not gpu.launch(simulate.Config(grid=1, block=256), kernel, out).findings
+    assert out.tolist() == [0, *[0xFFFFFFFF] * 4]
+
+
 def test_what_came_is_told_where_it_is_known(gpu):
     message = launched(gpu, PLANTED[NAMES.index("too many bytes expected")])[0].message
     assert "the box of `map` delivers 8,192 (came: 8,192 by the load at hang.cu:" in message

@@ -65,6 +65,14 @@ def test_with_the_macro_products_still_overlap(name):
     assert not re.search(r"C75(1[0-68])", compiled.log), compiled.log
 
 
+def test_what_a_thread_needs_at_its_end_takes_no_registers_before():
+    """A producer has 24: what does not fit is kept in memory, and read again in each step."""
+    (case,) = (case for case in kernels() if case.id == "gemm-sm_90a")
+    verbose = ["--ptxas-options=-v"]
+    compiled = compile_source(case.values[0], "gemm", target="sm_90a", defines=ON, options=verbose)
+    assert int(re.search(r"(\d+) bytes spill stores", compiled.log)[1]) <= 8, compiled.log
+
+
 @pytest.mark.parametrize("target", NVRTC_TARGETS)
 def test_all_headers_compile_with_it(target):
     includes = INCLUDES if target == "sm_90a" else "#include <cuda_tma/pipeline.cuh>"

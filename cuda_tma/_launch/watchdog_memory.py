@@ -50,7 +50,7 @@ HEAD = np.dtype([("count", "<u4"), ("capacity", "<u4"), ("reserved", "<u4", 30)]
 BUFFER_BYTES = HEAD.itemsize + CAPACITY * RECORD.itemsize
 NOTE = np.dtype([(name, "<u4") for name in ("place", "packed", "block_x", "block_y", "lanes", "clock")])
 NOTE = np.dtype([("file", "<u8"), *NOTE.descr])
-NOTES_OFFSET, NOTES = 32, 192 * 64
+NOTES_OFFSET, NOTES = 32, 256 * 64
 _CLUSTER, _SIDES = 255, ("", "full", "empty")
 _WARP = 32
 

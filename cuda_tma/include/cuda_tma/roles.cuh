@@ -33,7 +33,7 @@ __device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_T
                   "them, in eights: the consumers would wait for ever");
     __syncwarp();               // thread 0 comes back to its warp: the instruction wants whole warps (.aligned)
     cluster_arrive_relaxed();   // nobody uses a barrier, here or in another CTA, that is not yet initialised
-    cluster_wait(CUDA_TMA_HERE_ALONE);
+    cluster_wait(CUDA_TMA_NOTE_IF(threadIdx.x / 32 != 4 * Consumers));   // the producer's first load is urgent
     if (threadIdx.x / 128 == Consumers) {
         register_dealloc<ProducerRegisters>();
         // elect_one(), as ptxas takes a copy for one thread's then, and builds no loop around it.

@@ -23,6 +23,7 @@
 #define CUDA_TMA_WAIT_UNTIL(is_done, barrier, parity) while (!is_done) continue;
 #define CUDA_TMA_NOTE_EXPECTED(barrier, bytes)
 #define CUDA_TMA_NOTE_BARRIER(number, threads)
+#define CUDA_TMA_NOTE_IF(condition)
 
 #else
 
@@ -35,6 +36,7 @@
     for (Deadline deadline; !is_done;) deadline.check(barrier, parity, site);
 #define CUDA_TMA_NOTE_EXPECTED(barrier, bytes) note_expected(barrier, bytes);
 #define CUDA_TMA_NOTE_BARRIER(number, threads) const AtHardwareBarrier noted(number, threads, site);
+#define CUDA_TMA_NOTE_IF(condition) site.noted_if(condition)
 
 namespace cuda_tma {
 
@@ -51,11 +53,13 @@ struct Site {
     unsigned line;
     unsigned stage_of = 0;   // 1: of the full barriers of a Pipeline, 2: of the empty ones
     int stage = 0;
+    bool is_noted = true;    // at a barrier of the hardware
 
     __device__ static constexpr Site here(const char* file = CUDA_TMA_FILE, unsigned line = CUDA_TMA_LINE) {
         return {file, line};
     }
     __device__ constexpr Site of_stage(bool is_full, int index) const { return {file, line, is_full ? 1u : 2u, index}; }
+    __device__ constexpr Site noted_if(bool condition) const { return {file, line, stage_of, stage, condition}; }
 };
 
 // A function's first argument with the place of the call, where a last one cannot have a default.
@@ -99,8 +103,8 @@ struct WatchdogBuffer {
     WatchdogRecord records[1];   // and more
 };
 
-// A warp that waits at a barrier of the hardware; all zero where none does.
-struct WatchdogNote {
+// A warp that waits at a barrier of the hardware; without a place where none does.
+struct alignas(16) WatchdogNote {
     const char* file;
     unsigned place;              // line, above its 20 bits the barrier's number (255: the cluster's), and the top bit
     unsigned packed;             // threads that the barrier counts (0: all), warp << 11, blockIdx.z << 16
@@ -110,9 +114,8 @@ struct WatchdogNote {
 };
 
 struct WatchdogExpected {
-    unsigned long long key;      // the block, and the barrier's address
+    unsigned key;                // the block, and the barrier's address
     unsigned bytes;
-    unsigned read_by;            // the grid that has read the barrier's word
 };
 
 struct alignas(16) Watchdog {
@@ -120,8 +123,9 @@ struct alignas(16) Watchdog {
     unsigned long long module;
     unsigned hung_grid;          // %gridid of the one that has hung, with the top bit set
     unsigned reserved[3];
-    WatchdogNote notes[192 * 64];   // by multiprocessor and warp of it
+    WatchdogNote notes[256 * 64];   // by multiprocessor and warp of it
     WatchdogExpected expected[1 << 13];
+    unsigned read_by[1 << 13];   // of each of these, the grid that has read the barrier's word
 };
 
 }  // namespace cuda_tma
@@ -152,54 +156,77 @@ __device__ inline unsigned warp_of_block() {
     return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32;
 }
 
-__device__ inline WatchdogExpected& watchdog_expected(unsigned address, unsigned block) {
-    return cuda_tma_watchdog.expected[(block * 37 + address / 8) % (1 << 13)];
-}
-
-__device__ inline unsigned long long watchdog_key(unsigned address, unsigned block) {
-    return static_cast<unsigned long long>(block) << 32 | address;
+// Which barrier of which block, of the first 130,000: an address is less than 2^18. Its last bits say where the barrier
+// stands in `expected`.
+__device__ inline unsigned watchdog_key(unsigned address, unsigned block) {
+    return block * ((1u << 15) + 37) + address / 8;
 }
 
 // So that a report can say how many bytes of how many are missing.
 __device__ __forceinline__ void note_expected(const void* barrier, unsigned bytes) {
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(barrier)), block = linear_block();
-    const ulonglong2 both = {watchdog_key(address, block), bytes};
-    reinterpret_cast<ulonglong2&>(watchdog_expected(address, block)) = both;
+    const unsigned key = watchdog_key(static_cast<unsigned>(__cvta_generic_to_shared(barrier)), linear_block());
+    reinterpret_cast<uint2&>(cuda_tma_watchdog.expected[key % (1 << 13)]) = {key, bytes};
 }
 
-__device__ inline void watchdog_pause(unsigned duration) {   // in milliseconds
+// ---- the end of a thread that waits in vain ----
+
+// What it says is read there and not before (`volatile`): kept in registers it would cost each wait that ends.
+struct WatchdogPlace {
+    unsigned x, y, z;
+
+    __device__ __forceinline__ static WatchdogPlace of_block() {
+        unsigned x, y, z;
+        asm volatile("mov.u32 %0, %%ctaid.x;\n mov.u32 %1, %%ctaid.y;\n mov.u32 %2, %%ctaid.z;"
+                     : "=r"(x), "=r"(y), "=r"(z));
+        return {x, y, z};
+    }
+    __device__ __forceinline__ unsigned in_grid() const {
+        unsigned columns, rows;
+        asm volatile("mov.u32 %0, %%nctaid.x;\n mov.u32 %1, %%nctaid.y;" : "=r"(columns), "=r"(rows));
+        return x + columns * (y + rows * z);
+    }
+    __device__ __forceinline__ static unsigned of_thread() {
+        unsigned x, y, z, columns, rows;
+        asm volatile("mov.u32 %0, %%tid.x;\n mov.u32 %1, %%tid.y;\n mov.u32 %2, %%tid.z;"
+                     : "=r"(x), "=r"(y), "=r"(z));
+        asm volatile("mov.u32 %0, %%ntid.x;\n mov.u32 %1, %%ntid.y;" : "=r"(columns), "=r"(rows));
+        return x + columns * (y + rows * z);
+    }
+};
+
+__device__ __forceinline__ void watchdog_pause(unsigned duration) {   // in milliseconds
     const unsigned since = milliseconds();
     while (milliseconds() - since < duration) __nanosleep(100000);
 }
 
 // mbarrier.inval brings a barrier's word to shared memory: before, a load may find what was there before the barrier was
 // used (observed: driver 580, sm_90). By one warp, when nobody waits there any more.
-__device__ __forceinline__ void watchdog_write_back(unsigned address) {
-    if (atomicExch(&watchdog_expected(address, linear_block()).read_by, grid_id()) != grid_id())
+__device__ __forceinline__ void watchdog_write_back(unsigned address, unsigned key) {
+    if (atomicExch(&cuda_tma_watchdog.read_by[key % (1 << 13)], grid_id()) != grid_id())
         asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address) : "memory");
 }
 
-__device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity, unsigned lanes, Site site) {
+__device__ __forceinline__ void watchdog_write(unsigned address, unsigned key, unsigned parity, unsigned lanes,
+                                               Site site) {
     WatchdogBuffer* buffer = cuda_tma_watchdog.buffer;
     const unsigned place = atomicAdd(&buffer->count, 1);
     if (place >= buffer->capacity) return;
     WatchdogRecord& record = buffer->records[place];
-    const unsigned block = linear_block();
-    const volatile WatchdogExpected& expected = watchdog_expected(address, block);
-    const bool is_known = expected.key == watchdog_key(address, block);
+    const WatchdogPlace block = WatchdogPlace::of_block();
+    const volatile WatchdogExpected& expected = cuda_tma_watchdog.expected[key % (1 << 13)];
     unsigned long long word;
     asm volatile("ld.volatile.shared.u64 %0, [%1];" : "=l"(word) : "r"(address) : "memory");
     record.module = cuda_tma_watchdog.module;
     record.word = word;
     record.grid = grid_id();
-    record.block[0] = blockIdx.x;
-    record.block[1] = blockIdx.y;
-    record.block[2] = blockIdx.z;
-    record.warp = warp_of_block();
+    record.block[0] = block.x;
+    record.block[1] = block.y;
+    record.block[2] = block.z;
+    record.warp = WatchdogPlace::of_thread() / 32;
     record.lanes = lanes;
     record.address = address;
     record.parity = parity;
-    record.expected_bytes = is_known ? expected.bytes : 0;
+    record.expected_bytes = expected.key == key ? expected.bytes : 0;
     record.line = site.line;
     record.stage_of = site.stage_of;
     record.stage = site.stage;
@@ -208,6 +235,7 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity
         for (const char* at = name; *at; ++at)
             if (*at == '/') name = at + 1;
         int length = 0;
+#pragma unroll 1
         for (; length < 59 && name[length]; ++length) record.file[length] = name[length];
         record.file[length] = 0;
     }
@@ -216,59 +244,77 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned parity
     __threadfence_system();
 }
 
-// The end of a thread that waits in vain. Not a function that is called: a call would have wgmmas wait for each other.
+// Not a function that is called: a call would have wgmmas wait for each other.
 __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parity, Site site) {
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
+    asm volatile("" : "+r"(address), "+r"(parity), "+r"(site.stage));
     if (cuda_tma_watchdog.buffer == nullptr) __trap();   // nobody would know
+    const unsigned key = watchdog_key(address, WatchdogPlace::of_block().in_grid());
     const unsigned here = __match_any_sync(__activemask(), address);
     unsigned lanes_before;
-    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
+    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
     // All others come here too, and then read their barriers; and then end. Each shall find everything as it is: who ends
     // counts as arrived at __syncthreads(), and takes shared memory along that others of the cluster may use.
     *const_cast<volatile unsigned*>(&cuda_tma_watchdog.hung_grid) = grid_id();
-    watchdog_pause(25);
-    if (!(here & lanes_before)) watchdog_write_back(address);
-    watchdog_pause(2);
-    if (!(here & lanes_before)) watchdog_write(address, parity, here, site);
-    watchdog_pause(25);
+#pragma unroll 1
+    for (int step = 0; step < 3; ++step) {
+        watchdog_pause(18);
+        if (here & lanes_before || step == 2) continue;
+        if (step == 0) watchdog_write_back(address, key);
+        else watchdog_write(address, key, parity, here, site);
+    }
 #ifdef CUDA_TMA_WATCHDOG_TRAP
     __trap();
 #endif
     asm volatile("exit;");   // not __builtin_unreachable(): ptxas would have wgmmas wait for each other (C7518)
 }
 
-// The time is asked for when tries have failed, and not before.
+// Has a thread of this grid, so that all shall end? In one, as ptxas then finds enough registers for a producer's 24.
+__device__ __forceinline__ bool has_hung() {
+    unsigned has;
+    asm volatile("{ .reg .b32 hung, low; .reg .b64 grid; .reg .pred p;\n"
+                 "  ld.volatile.global.u32 hung, [%1]; mov.u64 grid, %%gridid; cvt.u32.u64 low, grid;\n"
+                 "  xor.b32 low, low, hung; setp.eq.u32 p, low, 0x80000000; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(has) : "l"(__cvta_generic_to_global(&cuda_tma_watchdog.hung_grid)) : "memory");
+    return has;
+}
+
+// The time is asked for when a try has failed, and not before; and whether others have hung, when it has gone on.
 struct Deadline {
     unsigned since = 0;   // 0: no try has failed
 
     __device__ __forceinline__ void check(const void* barrier, unsigned parity, Site site) {
         const unsigned now = milliseconds() | 1;
         if (since == 0) since = now;
-        const unsigned hung = *const_cast<volatile unsigned*>(&cuda_tma_watchdog.hung_grid);
-        if (now - since > CUDA_TMA_WATCHDOG_MS || hung == grid_id()) watchdog_end(barrier, parity, site);
+        if (now == since) return;
+        if (now - since > CUDA_TMA_WATCHDOG_MS || has_hung()) watchdog_end(barrier, parity, site);
     }
 };
 
 // While it lives, the warp's place stands in its note.
 class AtHardwareBarrier {
-    volatile WatchdogNote* note;
+    const bool is_noted;
+    size_t note;   // its address
 
 public:
-    __device__ __forceinline__ AtHardwareBarrier(int number, int threads, Site site) {
+    __device__ __forceinline__ AtHardwareBarrier(int number, int threads, Site site) : is_noted(site.is_noted) {
+        if (!is_noted) return;
         unsigned multiprocessor, warp, clock;
         asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
         asm volatile("mov.u32 %0, %%warpid;" : "=r"(warp));
         asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
-        note = &cuda_tma_watchdog.notes[multiprocessor % 192 * 64 + warp % 64];
-        note->file = site.file;
-        note->packed = threads | warp_of_block() << 11 | blockIdx.z << 16;
-        note->block_x = blockIdx.x;
-        note->block_y = blockIdx.y;
-        note->lanes = __activemask();
-        note->clock = clock;
-        note->place = 1u << 31 | number << 20 | site.line;   // last: a note counts when it has a place
+        note = __cvta_generic_to_global(&cuda_tma_watchdog.notes[multiprocessor % 256 * 64 + warp % 64]);
+        // In any order: where a warp waits for long, all of it is there.
+        asm volatile("st.volatile.global.v4.u32 [%0 + 16], {%1, %2, %3, %4};"
+                     ::"l"(note), "r"(blockIdx.x), "r"(blockIdx.y), "r"(__activemask()), "r"(clock) : "memory");
+        asm volatile("{ .reg .b32 low, high; mov.b64 {low, high}, %1;"
+                     "  st.volatile.global.v4.u32 [%0], {low, high, %2, %3}; }"
+                     ::"l"(note), "l"(site.file), "r"(1u << 31 | number << 20 | site.line),
+                       "r"(threads | warp_of_block() << 11 | blockIdx.z << 16) : "memory");
     }
-    __device__ __forceinline__ ~AtHardwareBarrier() { note->place = 0; }
+    __device__ __forceinline__ ~AtHardwareBarrier() {
+        if (is_noted) asm volatile("st.volatile.global.u32 [%0 + 8], %1;" ::"l"(note), "r"(0) : "memory");
+    }
     AtHardwareBarrier(const AtHardwareBarrier&) = delete;
 };
 
