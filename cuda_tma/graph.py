@@ -63,6 +63,8 @@ def add_kernel_node(
 
     Raises
     ------
+    TypeError
+        If one of these is something else.
     TensorMapError
         If a descriptor is of another context than the current one.
     ValueError
@@ -84,10 +86,12 @@ def add_kernel_node(
         raise TypeError(
             f"prepared is a {type(prepared).__name__}; pass cuda_tma.prepare(kernel, config, *args), which checks them"
         )
-    before = tuple(after)
     graph = _definition_handle(definition)
     if graph is None:
         raise graphs.no_definition(definition)
+    before = tuple(after) if isinstance(after, Iterable) else (None,)
+    if not all(hasattr(each, "handle") for each in before):
+        raise graphs.no_nodes(after)
     node = add_node(graph, prepared, [int(each.handle) for each in before])
     if keeps_alive:
         try:

@@ -106,6 +106,10 @@ def test_what_is_no_node_is_refused(driver, definition, prepared, kernel, device
         graph.add_kernel_node(Executable(), prepared)
     with pytest.raises(TypeError, match="^prepared is a int; pass cuda_tma.prepare"):
         graph.add_kernel_node(definition, 7)
+    with pytest.raises(TypeError, match=r"^after is .*; pass cuda.core.graph nodes .*; of one node: after=\[node\]$"):
+        graph.add_kernel_node(definition, prepared, after=Node(definition, 1))
+    with pytest.raises(TypeError, match=r"^after is \[5\]; pass cuda.core.graph nodes of this definition$"):
+        graph.add_kernel_node(definition, prepared, after=[5])
     driver.context = 0xBEEF
     with pytest.raises(
         TensorMapError, match="argument 0: .* in context 0xc0de, and the launch is on .* context 0xbeef"
@@ -217,6 +221,9 @@ def test_handles_are_taken_too(driver, definition, prepared):
     for handles, message in [
         ((None, 1), "^graph is None .*CUgraphExec"),
         ((1, object()), "^node is <object.*CUgraphNode"),
+        ((definition, node), "^graph is <.*Definition.*pass a cuda.core.graph.Graph, "),
+        ((node, node), "^graph is <.*Node.*pass a cuda.core.graph.Graph, "),
+        ((1, Executable()), "^node is <.*Executable.*pass a cuda.core.graph.KernelNode, "),
     ]:
         with pytest.raises(TypeError, match=message):
             graph.ExecutableKernelNode(*handles, prepared)

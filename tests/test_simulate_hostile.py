@@ -231,3 +231,9 @@ def test_warps_that_part_rightly_are_not_accused(warps, order):
         report, o = warps("right", 96, order=order, seed=seed)
         assert report.findings == ()
         assert o[:10].tolist() == [3] * 10 and o[64] & 0xFFFF == 0xFFBF
+
+
+@pytest.mark.parametrize("capability", [(8, 0), "sm_89"])
+def test_a_device_before_tma(capability):
+    with pytest.raises(ValueError, match=r"^compute_capability=.*: TMA needs \(9, 0\) or a later one$"):
+        simulate.Device(capability)

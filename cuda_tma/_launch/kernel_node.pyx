@@ -321,7 +321,7 @@ cdef tuple _attributes(Configuration configuration):
 
 cdef uintptr_t handle_of(object owner, str what) except 0:
     """The handle of cuda.core's or cuda.bindings' object, or of an int."""
-    handle = getattr(owner, "handle", owner)
+    handle = None if _is_other(owner, what) else getattr(owner, "handle", owner)
     try:
         value = int(handle)
     except (TypeError, ValueError):
@@ -329,3 +329,9 @@ cdef uintptr_t handle_of(object owner, str what) except 0:
     if value <= 0:
         raise graphs.no_handle(what, owner)
     return <uintptr_t>value
+
+
+cdef bint _is_other(object owner, str what):
+    """Whether it is of cuda.core's, and no executable graph, or no node: the driver would take any address."""
+    return any([hasattr(owner, name) for name in (
+        "instantiate", "begin_building", "succ" if what == "graph" else "upload")])

@@ -12,6 +12,7 @@ __all__ = [
     "large_argument",
     "no_definition",
     "no_handle",
+    "no_nodes",
     "other_attributes",
     "other_kernel",
     "programmatic",
@@ -69,6 +70,12 @@ def no_definition(given: object) -> TypeError:
         else ""
     )
     return TypeError(f"definition is a {type(given).__name__}; pass a cuda.core.graph.GraphDefinition{remedy}")
+
+
+def no_nodes(given: object) -> TypeError:
+    """One node is no list of them."""
+    remedy = "; of one node: after=[node]" if hasattr(given, "handle") else ""
+    return TypeError(f"after is {given!r}; pass cuda.core.graph nodes of this definition{remedy}")
 
 
 def large_argument(argument: int, size: int) -> ValueError:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._given import shown
 from .._launch.mangled import parameter_types, plain_name
 from .._launch.nvrtc import request
 from .._launch.nvrtc import run as run_compiler
@@ -35,13 +36,16 @@ from .trace import traced
 __all__ = ["Device"]
 
 
+_LEAST = (9, 0)
+
+
 class Device:
     """A simulated GPU: no driver is asked, and none is needed.
 
     Parameters
     ----------
     compute_capability : (int, int) or str
-        What kernels are compiled for, and tensor maps are checked for.
+        What kernels are compiled for, and tensor maps are checked for: from (9, 0) on, where TMA begins.
     multiprocessor_count : int
         How many there are: that decides how many CTAs run at the same time.
     sanitize : bool
@@ -76,6 +80,8 @@ class Device:
         suppressions: Sequence[Suppression] = (),
     ):
         self.compute_capability = parse_compute_capability(compute_capability)
+        if self.compute_capability < _LEAST:
+            raise ValueError(f"compute_capability={shown(compute_capability)}: TMA needs (9, 0) or a later one")
         self.multiprocessor_count = multiprocessor_count
         self.sanitize, self.strict = sanitize, strict
         self.schedules, self.suppressions = schedules, tuple(suppressions)
