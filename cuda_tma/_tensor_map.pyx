@@ -9,7 +9,7 @@ from ._make.arguments cimport TensorArguments, arguments_of
 from ._make.encode cimport describe_for, params_from
 from ._read.context cimport compute_capability, enter_context, require_access, share_memory
 from ._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of
-from ._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, require_success
+from ._cuda.driver cimport CUDA_SUCCESS, CUcontext, CUresult, driver, ensure_driver, require_success
 from ._cuda.free_threading cimport FREE_THREADED  # no-cython-lint: PER_THREAD comes with it
 from ._read.export cimport Reading, has_moved, layout_of, read, source_of
 from ._read.exporter cimport is_of_known_type
@@ -350,8 +350,11 @@ cdef int require_context(CUcontext own) except -1:
     """Refuse to change a map where it is not valid: another context is current, and does not share its memory."""
     cdef CUcontext current
     cdef int device_id
-    enter_context(&current, &device_id)
-    if current != own and not share_memory(current, own):
+    ensure_driver()
+    if driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS and current == own:
+        return 0
+    enter_context(&current, &device_id)  # says that there is none
+    if not share_memory(current, own):
         raise refusals.other_context(<uintptr_t>own, <uintptr_t>current)
     return 0
 
