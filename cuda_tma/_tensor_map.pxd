@@ -30,7 +30,6 @@ cdef class TensorMapDescriptor:
 
     cdef int _require_same_tensor(self, DLTensor* tensor) except -1
     cdef int _put_address(self, uint64_t address, object tensor, object owner) except -1
-    cdef int _put_whole(self, uint64_t address, object tensor, object owner) except -1
     cdef tuple held(self)
 
 

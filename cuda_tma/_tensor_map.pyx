@@ -263,15 +263,10 @@ cdef class TensorMapDescriptor:
     cdef int _put_address(self, uint64_t address, object tensor, object owner) except -1:
         if address % self._arguments.alignment_bytes:
             raise refusals.replacement_address(address, self._arguments.alignment_bytes)
-        if not FREE_THREADED:
-            return self._put_whole(address, tensor, owner)
         with cython.critical_section(self):
-            return self._put_whole(address, tensor, owner)
-
-    cdef int _put_whole(self, uint64_t address, object tensor, object owner) except -1:
-        replace_address(self.map(), address)
-        self._arguments.global_address = address
-        self._tensor, self._owner = tensor, owner
+            replace_address(self.map(), address)
+            self._arguments.global_address = address
+            self._tensor, self._owner = tensor, owner
         return 0
 
     def _dtype_name(self):
