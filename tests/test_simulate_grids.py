@@ -159,3 +159,17 @@ def test_a_grid_meets(order):
     assert finding.kind == "fault"
     with pytest.raises(ValueError, match="is_cooperative=True: all 80 CTAs must run at the same time, and 2 multiproc"):
         gpu.launch(Config(80, 64, is_cooperative=True), kernel, o)
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("next", []), ("forgets", ["race"])])
+def test_a_row_under_several_schedules(name, kinds):
+    """Memory is as the first schedule leaves it, in which each kernel begins when the one before has ended."""
+    gpu = simulate.Device(multiprocessor_count=2, schedules=4)
+    first, then, last = (gpu.compile(CHAIN, each) for each in ("first", name, "says_nothing"))
+    a, b = (np.zeros(4 * THREADS, np.int32) for _ in "ab")
+    plain, early = Config(4, THREADS), Config(4, THREADS, programmatic_stream_serialization=True)
+    reports = gpu.launch_all([(plain, first, a), (early, then, a, b), (plain, last, a)])
+    assert [[finding.kind for finding in report.findings] for report in reports] == [[], kinds, []][: 3 - len(kinds)]
+    assert len(reports[1].schedules) == 4
+    np.testing.assert_array_equal(a, 2 - len(kinds))
+    np.testing.assert_array_equal(b, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, count, islice
+from itertools import chain, count, islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ._progress import Progress
 from .config import Config
 from .findings import Finding, Report
 
-__all__ = ["MOST_SCHEDULES", "Schedule", "explored", "overlaps", "schedules_of"]
+__all__ = ["MOST_SCHEDULES", "Schedule", "begin_early", "explored", "rows", "schedules_of", "until_error"]
 
 MOST_SCHEDULES = 1000
 _OVERLAPS = 0.5  # of the random schedules
@@ -28,48 +28,68 @@ def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
     return [first, *islice((each for each in others if each != first), number - 1)]
 
 
-def overlaps(launches: Iterable[Sequence[Any]], order: str, seed: int) -> Iterator[list[tuple[Sequence[Any], bool]]]:
-    """Launches in a row, those together of which each may begin before the one before it has ended; and whether it
-    does."""
-    generator = np.random.default_rng(seed)
-    together: list[tuple[Sequence[Any], bool]] = []
+def rows(launches: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
+    """Launches, those together of which each may begin before the one before it has ended."""
+    together: list[Sequence[Any]] = []
     for each in launches:
-        may = Config.of(each[0]).programmatic_stream_serialization
-        does = may and (order == "late" or (order == "random" and generator.random() < _OVERLAPS))
-        if together and not may:
+        if together and not Config.of(each[0]).programmatic_stream_serialization:
             yield together
             together = []
-        together.append((each, does))
+        together.append(each)
     if together:
         yield together
 
 
-def explored(run: Callable[[Schedule], Report], memory: GlobalMemory, schedules: list[Schedule]) -> Report:
+def begin_early(number: int, schedule: Schedule) -> list[bool]:
+    """Of so many launches in a row, which begin before the one before them has ended."""
+    order, seed = schedule
+    chances = np.random.default_rng(seed).random(number - 1)
+    return [False, *(order == "late" or (order == "random" and bool(chance < _OVERLAPS)) for chance in chances)]
+
+
+def explored(
+    run: Callable[[Schedule], tuple[Report, ...]], memory: GlobalMemory, schedules: list[Schedule]
+) -> tuple[Report, ...]:
     """Run each on the memory as it is now; it stays as the first one leaves it.
 
     Parameters
     ----------
     run : callable
-        From a schedule to the report of a launch under it.
+        From a schedule to the reports of launches in a row under it: those up to the first with an error.
     """
     if len(schedules) == 1:
         return run(schedules[0])
     before, progress = _saved(memory), Progress()
     first = run(schedules[0])
-    after, reports = _saved(memory), [first]
+    after, found = _saved(memory), [first]
     try:
         for number, schedule in enumerate(schedules[1:], 1):
             if progress.is_due:
                 progress.show(f"simulated: {number} of {len(schedules)} schedules")
             _restore(memory, before)
-            reports.append(run(schedule))
+            found.append(run(schedule))
     finally:
         progress.clear()
     _restore(memory, after)
+    merged = (_together(reports, schedules) for reports in zip_longest(*found))
+    return tuple(until_error(merged))
+
+
+def until_error(reports: Iterable[Report]) -> Iterator[Report]:
+    """What comes after a launch with an error is not run, or not told."""
+    for report in reports:
+        yield report
+        if report.errors:
+            return
+
+
+def _together(reports: tuple[Report | None, ...], schedules: list[Schedule]) -> Report:
+    """Those of one launch."""
+    given = [report for report in reports if report is not None]
     return replace(
-        first,
-        findings=_merged([report.findings for report in reports]),
-        thread_instructions=sum(report.thread_instructions for report in reports),
+        given[0],
+        findings=_merged([report.findings for report in given]),
+        thread_instructions=sum(report.thread_instructions for report in given),
         schedules=tuple(schedules),
     )
 

@@ -23,7 +23,7 @@ from ._machine import MAX_STEPS, Settings
 from ._module import load_variables
 from ._program import Program
 from ._run import Running, run, run_overlapping
-from ._schedules import MOST_SCHEDULES, Schedule, explored, overlaps, schedules_of
+from ._schedules import MOST_SCHEDULES, Schedule, begin_early, explored, rows, schedules_of, until_error
 from .config import Config
 from .findings import Report
 from .kernel import Kernel, kernel_of
@@ -294,7 +294,7 @@ class Device:
                 return traced(kernel, config, block, self._memory, settings, observer)
             return run(kernel, config, block, self._memory, settings, observer)
 
-        report = explored(under, self._memory, schedules)
+        (report,) = explored(lambda schedule: (under(schedule),), self._memory, schedules)
         return suppressed(report, self.suppressions)
 
     def _typed_map(self, array: Any, of_type: MapType) -> TensorMap:
@@ -309,7 +309,7 @@ class Device:
         may begin earlier: in the order ``"late"``, and by chance in ``"random"``, it begins when every CTA of the one
         before has executed ``griddepcontrol.launch_dependents`` or ended, and goes on to its ``griddepcontrol.wait``.
         In every order it is a race if it touches, before that, what the one before it has written, or writes what that
-        one reads (not with ``Device(schedules=...)`` in the order ``"early"``).
+        one reads.
 
         Parameters
         ----------
@@ -324,18 +324,24 @@ class Device:
         """
         _check_settings(order, seed, max_steps)
         reports: list[Report] = []
-        for overlapping in overlaps(launches, order, seed):
-            if len(overlapping) == 1 or (self.schedules > 1 and order == "early"):
-                new = (self.launch(*each, order=order, seed=seed, max_steps=max_steps) for each, _ in overlapping)
+        for row in rows(launches):
+            if len(row) == 1:
+                reports.append(self.launch(*row[0], order=order, seed=seed, max_steps=max_steps))
             else:
-                settings = Settings(self.multiprocessor_count, order, seed, max_steps)
-                running = ((self._running(each, settings), does) for each, does in overlapping)
-                new = (suppressed(report, self.suppressions) for report in run_overlapping(running))
-            for report in new:
-                reports.append(report)
-                if report.errors:
-                    return tuple(reports)
+                reports += self._launch_row(row, schedules_of(order, seed, self.schedules), max_steps)
+            if reports[-1].errors:
+                break
         return tuple(reports)
+
+    def _launch_row(self, row: list[Sequence[Any]], schedules: list[Schedule], max_steps: int) -> list[Report]:
+        """Launches each of which may begin before the one before it has ended."""
+
+        def under(schedule: Schedule) -> tuple[Report, ...]:
+            settings = Settings(self.multiprocessor_count, *schedule, max_steps)
+            running = (self._running(each, settings) for each in row)
+            return tuple(until_error(run_overlapping(zip(running, begin_early(len(row), schedule), strict=True))))
+
+        return [suppressed(report, self.suppressions) for report in explored(under, self._memory, schedules)]
 
     def _running(self, launch: Sequence[Any], settings: Settings) -> Running:
         config, kernel, *arguments = launch
