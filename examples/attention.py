@@ -292,7 +292,7 @@ attention(const __grid_constant__ TiledMap<Queries<D>> q_map, const __grid_const
         shared.q_ring.init(consumers(D));
         shared.k_ring.init(consumers(D));
         shared.v_ring.init(consumers(D));
-        shared.tasks.init(128 * consumers(D) + 1);
+        shared.tasks.init(128 * consumers(D));
     }
     constexpr int REGISTERS = consumers(D) == 3 ? 160 : 240;
     in_roles<consumers(D), consumers(D) == 3 ? 32 : 24, REGISTERS>(

@@ -10,7 +10,7 @@ There are three maps, made once, whatever the routing. Loads may reach into the 
 them. Stores must not: the output's map has each row 64 times, so that they may end anywhere (Rows).
 
 The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that these, 1 or 2000, are the side of
-the tile that comes in eight widths. Tiles that wait for memory and for the tensor cores are under way at any time.
+the tile that comes in 16 widths. Tiles that wait for memory and for the tensor cores are under way at any time.
 """
 
 import itertools
@@ -55,27 +55,29 @@ SOURCE = r"""
 using namespace cuda_tma;
 
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
-constexpr int SIDE = 64;       // of the squares that loads and stores move: 8 KB
-template <int Boxes> using Boxed = Tile<TYPE, Box<SIDE * Boxes, SIDE>, SWIZZLE_128B>;   // one behind the other
-using Square = Boxed<1>;
-using Repeated = Tile<TYPE, Box<1, SIDE, SIDE>, SWIZZLE_128B>;     // the same bytes
-static_assert(Square::boxes() == 1, "or else several are no Boxed");
-using Map = TiledMap<Square, OOB_FILL_NONE, L2_PROMOTION_256B>;
-using OutputMap = TiledMap<Repeated>;
-
+constexpr int SIDE = 64;       // elements of K in a step; rows of the weights, or tokens, that are loaded, or leave
 constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights
 constexpr unsigned short ALL = (1 << CTAS) - 1;
-constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 rows of the weights each
-constexpr int ROWS = SIDE * CONSUMERS * CTAS;   // of the weights, in a tile
-constexpr int BOXES = 4;       // of 64 tokens, at most, in a tile
-constexpr int GRAIN = 32;      // tokens: a tile is as wide as its next multiple
-constexpr int STAGES = 4;      // of the ring, 6 boxes each
+constexpr int CONSUMERS = 2;   // warpgroups in a CTA
+constexpr int OURS = SIDE * CONSUMERS, ROWS = OURS * CTAS;   // rows of the weights in a tile: a CTA's, all
+constexpr int WIDEST = 256;    // tokens in a tile, at most
+constexpr int LOADED = 32;     // tokens in a box
+constexpr int GRAIN = 16;      // tokens: a tile is as wide as their next multiple
+constexpr int STAGES = 4;      // of the ring
 constexpr int EXPERTS = 256;   // at most: a power of two
 constexpr int BALANCE = 100;   // tokens: from about there on multiplying takes longer than reading the weights
 
-struct alignas(16) Task { int expert, first_row, first_token, tokens; };   // ROWS rows; 0 tokens: there is no more
-
 __device__ constexpr int parts_of(int amount, int part) { return (amount + part - 1) / part; }
+__device__ constexpr int rows_of(int tokens) { return OURS + LOADED * parts_of(tokens, LOADED); }   // of a step
+
+template <int Rows> using Rectangle = Tile<TYPE, Box<Rows, SIDE>, SWIZZLE_128B>;
+using Room = Rectangle<rows_of(WIDEST)>;   // for a step: rows of the weights, and behind them tokens
+using Square = Rectangle<SIDE>;
+using Repeated = Tile<TYPE, Box<1, SIDE, SIDE>, SWIZZLE_128B>;   // the same bytes
+template <int Rows> using Map = TiledMap<Rectangle<Rows>, OOB_FILL_NONE, L2_PROMOTION_256B>;
+using OutputMap = TiledMap<Repeated>;
+
+struct alignas(16) Task { int expert, first_row, first_token, tokens; };   // ROWS rows; 0 tokens: there is no more
 
 // All tiles, in the order in which clusters draw them. Those that share rows of the weights are neighbours. Those that
 // keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list, the smallest
@@ -93,7 +95,7 @@ struct Routing {
         __syncthreads();
         int my_rank = 0, my_end = 0, before = 0, all = 0, of_large = 0;   // the last three: tiles with the same rows
         for (int other = 0; other < experts; ++other) {
-            const int tokens = end[other], across = parts_of(tokens, SIDE * BOXES);
+            const int tokens = end[other], across = parts_of(tokens, WIDEST);
             const bool is_before = tokens > mine || (tokens == mine && other < me);
             my_rank += is_before;
             before += is_before ? across : 0;
@@ -117,7 +119,7 @@ struct Routing {
         for (int step = EXPERTS / 2; step > 0; step /= 2)
             if (at + step < experts && first_tile[at + step] <= tile) at += step;
         const int expert = order[at], first = expert > 0 ? end[expert - 1] : 0, tokens = end[expert] - first;
-        const int grains = parts_of(tokens, GRAIN), across = parts_of(tokens, SIDE * BOXES);
+        const int grains = parts_of(tokens, GRAIN), across = parts_of(tokens, WIDEST);
         const int row = (tile - first_tile[at]) / across, part = (tile - first_tile[at]) % across;
         const auto cut = [&](int part) { return min(tokens, GRAIN * (grains * part / across)); };   // about the same
         return {expert, row * ROWS, first + cut(part), cut(part + 1) - cut(part)};
@@ -136,87 +138,88 @@ struct Rows {
     }
 };
 
-// A stage holds 64 elements of K: of the weights a box for each consumer, and then the tokens' boxes. If that is only
-// one, there is room for twice as much of K: a tile that waits for its weights asks for them sooner.
-__device__ constexpr int depth(int boxes) { return boxes == 1 ? 2 : 1; }
+// Steps in a stage: two, if there is room. A tile that waits for its weights so asks for them sooner.
+__device__ constexpr int depth(int tokens) { return 2 * rows_of(tokens) <= Room::extent(0) ? 2 : 1; }
 
 struct Shared {
-    Square boxes[STAGES][CONSUMERS + BOXES];
+    Room stages[STAGES];
     Square out[CONSUMERS][2];   // on their way out
     Pipeline<STAGES> ring;
     TaskList<Task> tiles;
     Routing routing;
 };
 
-__device__ void produce(Shared& shared, const Map& tokens, const Map& weights, unsigned* drawn, int rows, int steps) {
+__device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<SIDE>& weights, unsigned* drawn, int rows,
+                        int steps) {
     const int rank = cluster_cta_rank(), count = shared.routing.count + gridDim.x / CTAS;   // for each a last one
     const CachePolicy keep = evict_last();   // in L2, as every row of tiles loads the same tokens
     Stage<STAGES> at;
     for (Stage<2> turn;;) {
         const Task tile = shared.tiles.draw(turn, shared.routing, drawn, count);
         if (tile.tokens == 0) break;
-        const int row = tile.expert * rows + tile.first_row + SIDE * CONSUMERS * rank;
-        const int of_tokens = parts_of(tile.tokens, SIDE), boxes = CONSUMERS + of_tokens;
-        const int stages = parts_of(steps, depth(of_tokens));
+        const int row = tile.expert * rows + tile.first_row + OURS * rank, step_rows = rows_of(tile.tokens);
+        const int deep = depth(tile.tokens), stages = parts_of(steps, deep);
         for (int stage = 0; stage < stages; ++stage, at.next()) {
             // Waits for the consumers of all CTAs, as this one's share of the tokens goes to all. Others' shares may
             // arrive before the bytes are expected: the count is then below zero for a while.
-            Barrier& full = shared.ring.acquire(at, depth(of_tokens) * boxes * Square::tx_bytes());
-            for (int part = 0; part < depth(of_tokens); ++part) {
-                Square* to = shared.boxes[at.index] + part * boxes;
-                const int k = SIDE * (stage * depth(of_tokens) + part);
-                for (int i = 0; i < CONSUMERS; ++i) load(to[i], weights, full, Coordinates{k, row + SIDE * i});
-                for (int i = rank; i < of_tokens; i += CTAS)
-                    load_multicast(to[CONSUMERS + i], tokens, full, Coordinates{k, tile.first_token + SIDE * i}, ALL,
-                                   keep);
+            Barrier& full = shared.ring.acquire(at, deep * step_rows * Rectangle<1>::tx_bytes());
+            for (int part = 0; part < deep; ++part) {
+                const int k = SIDE * (stage * deep + part), first = part * step_rows;
+                Room& to = shared.stages[at.index];
+                for (int i = 0; i < OURS; i += SIDE)
+                    load(to.rows<SIDE>(first + i), weights, full, Coordinates{k, row + i});
+                for (int i = LOADED * rank; i < tile.tokens; i += LOADED * CTAS)
+                    load_multicast(to.rows<LOADED>(first + OURS + i), tokens, full,
+                                   Coordinates{k, tile.first_token + i}, ALL, keep);
             }
         }
     }
 }
 
 // A row of the weights is a row of the sums, and a column of the output: each warpgroup's leave transposed.
-using Output = Epilogue<Square, BOXES, Turn::transposed, 2, Rows>;
+using Output = Epilogue<Square, WIDEST / SIDE, Turn::transposed, 2, Rows>;
 
-// The number of sums is part of the instruction, so there is a function for each width of a tile.
-template <int Tokens>
-__device__ __forceinline__ void multiply(Shared& shared, Task tile, Rows to, int steps, Stage<STAGES>& at,
-                                         Output& out) {
-    if constexpr (Tokens > GRAIN)
-        if (tile.tokens <= Tokens - GRAIN) return multiply<Tokens - GRAIN>(shared, tile, to, steps, at, out);
-    constexpr int boxes = parts_of(Tokens, SIDE);
-    const int group = threadIdx.x / 128;
-    float sums[SIDE / 2 * boxes] = {};   // whole boxes leave; what is beyond the tokens, is dropped
-    auto& used = reinterpret_cast<float(&)[Tokens / 2]>(sums);
+// The number of sums is part of the instruction, so there is a loop for each width of a tile. (To ask in each step
+// which instruction to take, makes it 4 to 13 % slower.)
+template <int Width>
+__device__ __forceinline__ void multiply(Shared& shared, int tokens, float (&sums)[WIDEST / 2], int steps,
+                                         Stage<STAGES>& at, Output& out) {
+    if constexpr (Width > GRAIN)
+        if (tokens <= Width - GRAIN) return multiply<Width - GRAIN>(shared, tokens, sums, steps, at, out);
+    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);   // ptxas sees: the same in all lanes, as descriptors are
+    const auto weights = k_major(shared.stages[0], SIDE * group), others = k_major(shared.stages[0], OURS);
+    auto& used = reinterpret_cast<float (&)[Width / 2]>(sums);
     const auto multiply_stage = [&](int stage, int step) {
 #pragma unroll
-        for (int part = 0; part < depth(boxes); ++part) {
-            const Square* from = shared.boxes[stage] + part * (CONSUMERS + boxes);
-            const auto& tokens = reinterpret_cast<const Boxed<boxes>&>(from[CONSUMERS]);
-#pragma unroll
-            for (int k = 0; k < SIDE; k += 16)
-                wgmma(used, k_major(from[group], 0, k), k_major(tokens, 0, k));
+        for (int k = 0; k < SIDE * depth(Width); k += 16) {
+            const unsigned rows = stage * Room::extent(0) + k / SIDE * rows_of(Width);
+            const unsigned bytes = rows * Room::pitch_bytes() + 2 * (k % SIDE);
+            wgmma(used, weights.advance(bytes), others.advance(bytes));
         }
     };
-    accumulate<CTAS>(used, shared.ring, at, parts_of(steps, depth(boxes)), multiply_stage, [&] { out.store_next(); });
-    const int row = tile.first_row + SIDE * (CONSUMERS * int(cluster_cta_rank()) + group);
-    out.take(sums, to, Coordinates{row, tile.first_token});
+    accumulate<CTAS>(used, shared.ring, at, parts_of(steps, depth(Width)), multiply_stage, [&] { out.store_next(); });
 }
 
 __device__ void consume(Shared& shared, const OutputMap& output, int steps) {
-    Output out(shared.out[threadIdx.x / 128]);
+    const int group = threadIdx.x / 128, row = SIDE * (CONSUMERS * int(cluster_cta_rank()) + group);
+    Output out(shared.out[group]);
     Stage<STAGES> at;
     Stage<2> turn;
-    for (Task tile = shared.tiles.next(turn); tile.tokens > 0; tile = shared.tiles.next(turn))
-        multiply<SIDE * BOXES>(shared, tile, Rows{&output, tile.first_token + tile.tokens}, steps, at, out);
+    for (Task tile = shared.tiles.next(turn); tile.tokens > 0; tile = shared.tiles.next(turn)) {
+        float sums[WIDEST / 2] = {};
+        multiply<WIDEST>(shared, tile.tokens, sums, steps, at, out);
+        const Rows to{&output, tile.first_token + tile.tokens};
+        out.take(sums, to, Coordinates{tile.first_row + row, tile.first_token}, tile.tokens);
+    }
     out.finish();
 }
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
-grouped_gemm(const __grid_constant__ Map tokens, const __grid_constant__ Map weights, const int* counts,
+grouped_gemm(const __grid_constant__ Map<LOADED> tokens, const __grid_constant__ Map<SIDE> weights, const int* counts,
              const __grid_constant__ OutputMap output, unsigned* drawn, int experts, int rows, int steps) {
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) shared.ring.init(CTAS * CONSUMERS);
-    if (threadIdx.x == 0) shared.tiles.init(CTAS * (128 * CONSUMERS + 1));   // consumers and the producer
+    if (threadIdx.x == 0) shared.tiles.init(128 * CONSUMERS);
     shared.routing.make(counts, experts, rows);
     __syncthreads();
     in_roles<CONSUMERS, 40, 232>([&] { produce(shared, tokens, weights, drawn, rows, steps); },

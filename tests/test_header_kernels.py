@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -51,8 +52,8 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
             expected[which] = sums[i];
         }
         out.store_next();   // nothing, and then the first of some parts
-        if (TURN == Turn::none) out.take(sums, map, Coordinates{first, 64 * tile});
-        else out.take(sums, map, Coordinates{64 * tile, first});
+        if (TURN == Turn::none) out.take(sums, map, Coordinates{first, 64 * tile}, COLUMNS);
+        else out.take(sums, map, Coordinates{64 * tile, first}, COLUMNS);
     }
     out.finish();
 }
@@ -60,30 +61,34 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
 
 
 @pytest.mark.parametrize(
-    ("part", "parts", "count", "turn", "buffers"),
+    ("part", "parts", "count", "turn", "buffers", "columns"),
     [
-        ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 4, 128, "none", 2),
-        ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 3, 48, "none", 2),
-        ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1),  # of two boxes
-        ("FLOAT16, Box<16, 16>", 8, 64, "none", 3),
-        ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2),  # an odd number of 16 bytes
-        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2),  # fewer parts than there is room for
-        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 4, 32, "transposed", 2),
-        ("FLOAT16, Box<32, 64>, SWIZZLE_128B", 4, 64, "transposed", 2),
-        ("BFLOAT16, Box<64, 16>, SWIZZLE_32B", 2, 64, "transposed", 2),
-        ("FLOAT16, Box<24, 64>, SWIZZLE_128B", 3, 36, "transposed", 2),
+        ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 4, 128, "none", 2, 256),
+        ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 3, 48, "none", 2, 96),
+        ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1, 128),  # of two boxes
+        ("FLOAT16, Box<16, 16>", 8, 64, "none", 3, 128),
+        ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2, 120),  # an odd number of 16 bytes
+        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),  # fewer parts than there is room for
+        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 4, 32, "transposed", 2, 64),
+        ("FLOAT16, Box<32, 64>, SWIZZLE_128B", 4, 64, "transposed", 2, 128),
+        ("BFLOAT16, Box<64, 16>, SWIZZLE_32B", 2, 64, "transposed", 2, 128),
+        ("FLOAT16, Box<24, 64>, SWIZZLE_128B", 3, 36, "transposed", 2, 72),
+        ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 5, 40, "transposed", 2, 33),  # three have some of 33 columns
+        ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 4, 64, "none", 3, 20),  # one
     ],
 )
-def test_sums_arrive_where_they_belong(gpu, part, parts, count, turn, buffers):
-    constants = {"PARTS": parts, "COUNT": count, "BUFFERS": buffers}
+def test_sums_arrive_where_they_belong(gpu, part, parts, count, turn, buffers, columns):
+    constants = {"PARTS": parts, "COUNT": count, "BUFFERS": buffers, "COLUMNS": columns}
     names = "".join(f"constexpr int {name} = {value};\n" for name, value in constants.items())
     source = f"{USING}{names}constexpr Turn TURN = Turn::{turn};\nusing Part = Tile<{part}>;\n{LEAVE}"
     expected = np.full((128, 2 * count), np.nan, np.float32)
-    rows, columns, first = 104, 2 * count + 3 * 8, 32
-    output = np.full((rows, columns), np.nan, DTYPES[part.split(",")[0]])
+    rows, width, first = 104, 2 * count + 3 * 8, 32
+    output = np.full((rows, width), np.nan, DTYPES[part.split(",")[0]])
     whole = output if turn == "none" else np.ascontiguousarray(output.T)
     launched(gpu, Config(1, 128), gpu.compile(source, "leave"), whole, expected, first)
-    output[:, first:] = expected[:rows, : columns - first].astype(output.dtype)
+    in_part = [int(extent) for extent in re.search(r"Box<(\d+), (\d+)>", part).groups()][turn == "none"]
+    end = min(width, first + -(-columns // in_part) * in_part)  # whole parts
+    output[:, first:end] = expected[:rows, : end - first].astype(output.dtype)
     assert not np.isnan(expected).any()
     assert np.array_equal(whole, output if turn == "none" else output.T, equal_nan=True)
 
@@ -165,7 +170,7 @@ TASKS = """
 struct alignas(16) Task { int number, is_last, unused[2]; };
 extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, int* seen) {
     __shared__ TaskList<Task> list;
-    if (threadIdx.x == 0) list.init(cluster_cta_count() * 33);
+    if (threadIdx.x == 0) list.init(32);
     __syncwarp();
     cluster_sync();
     Stage<2> turn;
@@ -253,6 +258,7 @@ def test_nothing_is_left_out():
         "columns",
         "threads",
         "tell",
+        "read",
         "is_first",
         "store_rest_in",
         "operator",

@@ -60,9 +60,11 @@ public:
     __device__ __forceinline__ explicit Epilogue(Part (&buffers)[Buffers]) : buffers(buffers) {}
 
     // The sums of a tile, in place of the last one's, of which it first stores what is left. `at` is where the
-    // warpgroup's 64 rows and their columns start in the tensor; `to` is its map, or else a Store.
+    // warpgroup's 64 rows and their columns start in the tensor; `to` is its map, or else a Store. Only parts with some
+    // of the first `columns` leave.
     template <int Count>
-    __device__ __forceinline__ void take(const float (&sums)[Count], const Store& to, Coordinates<2> at) {
+    __device__ __forceinline__ void take(const float (&sums)[Count], const Store& to, Coordinates<2> at,
+                                         int columns = 2 * Count) {
         static_assert(2 * Count % Shape::columns() == 0 && 2 * Count <= Parts * Shape::columns(),
                       "take: a thread has columns / 2 sums, of as many parts as the epilogue has, or fewer");
         store_rest();
@@ -72,7 +74,7 @@ public:
         this->at = at;
         this->to = to;
         stored = 0;
-        parts = 2 * Count / Shape::columns();
+        parts = (columns + Shape::columns() - 1) / Shape::columns();
     }
 
     // One more part, if there is one that has not left.

@@ -138,6 +138,9 @@ struct Pipeline {
     }
 
     // ... where it is overwritten by ordinary stores, or st.async: there is no other proxy, and no fence.
+    __device__ void release_generic(Stage<Count> at) {
+        if (const unsigned threads = together(at)) empty[at.index].arrive(threads);
+    }
     __device__ void release_generic(Stage<Count> at, unsigned cta_rank) {
         if (const unsigned threads = together(at)) empty[at.index].in_cta(cta_rank).arrive(threads);
     }
