@@ -104,6 +104,10 @@ class Clocks:
         self._published: dict[int, list[np.ndarray]] = {}  # by lane: what it knew at its last fence of each scope
         self.releases = Releases(self.slots)
         self._fenced_at = [0] * self.slots  # when a thread there executed the last fence for the GPU
+        self._fence_epochs = np.zeros(
+            geometry.lanes, np.int32
+        )  # the value of each lane's column at its last for the GPU
+        self._met: tuple[object, np.ndarray] | None = None  # the last of `covered`, of relaxed releases
         self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: what it knows from its next fence on
         self._together: dict[tuple[int, int], np.ndarray] = {}  # `known_to`, until any clock changes
 
@@ -117,6 +121,7 @@ class Clocks:
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
         self.started[slot] = self.now
+        self._fence_epochs[slot * self.threads : (slot + 1) * self.threads] = 0
         first, here = slot * self.threads, slice(slot * self.threads, (slot + 1) * self.threads)
         self.warps[:, here.start // WARP : here.stop // WARP] = 0
         self.rows[:, first + self._each, self._each] = 0
@@ -207,6 +212,7 @@ class Clocks:
             self._published[lane] = [known] * (scope + 1) + before[scope + 1 :]
             if scope >= GPU:
                 self._fenced_at[self.slot_of(lane)] = self.now
+                self._fence_epochs[lane] = known[ORDERED, lane % self.threads]
         self.tick(lanes)
 
     def published(self, lanes: Lanes, scope: int = CLUSTER) -> np.ndarray:
@@ -224,14 +230,17 @@ class Clocks:
 
         Of a relaxed one, what other threads knew at their fences, too, if it knows of these.
         """
-        known = given[ORDERED, : self.threads]
-        slot = self.slot_of(lane)
-        mine = self.known_to(slice(lane, lane + 1))[ORDERED]
-        for other, clocks in self._published.items() if not strong else ():
-            fenced = clocks[GPU][ORDERED, : self.threads]
-            if self.slot_of(other) == slot and mine[other % self.threads] >= fenced[other % self.threads]:
-                known = np.maximum(known, fenced)
-        return known.copy()
+        known = given[ORDERED, : self.threads].copy()
+        if strong:
+            return known
+        first, mine = lane // self.threads * self.threads, self.known_to(slice(lane, lane + 1))[ORDERED, : self.threads]
+        fences = self._fence_epochs[first : first + self.threads]
+        met = (mine >= fences) & (fences > 0)
+        key = first, self.now, met.tobytes()
+        if self._met is None or self._met[0] != key:
+            lanes = (first + np.flatnonzero(met)).tolist()
+            self._met = key, np.maximum.reduce([self._published[each][GPU][ORDERED, : self.threads] for each in lanes])
+        return np.maximum(known, self._met[1])
 
     def publishing(self, lanes: Lanes) -> list[int]:
         """Those of some lanes that have executed a fence."""

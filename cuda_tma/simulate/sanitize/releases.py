@@ -14,6 +14,8 @@ import numpy as np
 
 __all__ = ["Releases"]
 
+_MOST = 2048  # releases of a cluster: who spins for a lock may release at each look
+
 
 @dataclass(slots=True)
 class _Lifetime:
@@ -44,6 +46,8 @@ class Releases:
             epochs = np.maximum(life.covered[-1], epochs)
         life.until.append(until)
         life.covered.append(epochs)
+        if len(life.until) > _MOST:  # of those who know no more than the first of them, nothing is said any more
+            del life.until[: _MOST // 2], life.covered[: _MOST // 2]
 
     def cover(self, slot: int, known: int, when: np.ndarray, columns: np.ndarray, epochs: np.ndarray) -> np.ndarray:
         """Whether accesses by threads of who was at a place are behind a release: to one who knows it until then."""
