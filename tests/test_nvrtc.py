@@ -214,7 +214,15 @@ def test_a_constant_is_no_other_than_was_asked_for(expression):
             "kernel 'k' does not compile for sm_90a: k.cu(3): identifier \"foo\" is undefined\n\n"
             'k.cu(3): error: identifier "foo" is undefined\n      foo(a);\n      ^',
         ),
-        ("#include <absent.h>\n" + KERNEL, "k", 'k.cu(1): cannot open source file "absent.h"'),
+        ("#include <absent.h>\n" + KERNEL, "k", 'k.cu(1): cannot open source file "absent.h"; name its folder by'),
+        *(
+            (
+                f"#include <{header}>\n" + KERNEL,
+                "k",
+                f'k.cu(1): cannot open source file "{header}"; NVRTC has no headers of the host: printf(), assert() and ',
+            )
+            for header in ("assert.h", "cstdint", "stdlib.h", "vector")
+        ),
         (
             "#define TRAP \\\n  asm volatile(\"nonsense;\")\n__global__ void k() {\n  TRAP;\n}",
             "k",

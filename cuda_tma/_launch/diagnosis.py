@@ -49,6 +49,16 @@ _REMEDIES = {
     "--gpu-architecture": f"this NVRTC is older than the device: pip install --upgrade {NVRTC_WHEEL}",
     "too much shared data": "what is more than 48 KB is taken by cuda_tma::dynamic_shared<T>(), of dynamic_shared.cuh",
 }
+# A header of the C or C++ library, which NVRTC has not, and which cuda.h and cuda_runtime.h include.
+_HOST_HEADER = re.compile(
+    r'open source file "(?:c?(?:assert|ctype|errno|float|limits|math|stdarg|stddef|stdint|stdio|stdlib|string|time)'
+    r'(?:\.h)?|algorithm|array|functional|iostream|memory|tuple|type_traits|utility|vector)"'
+)
+_OF_HOST = (
+    "NVRTC has no headers of the host: printf(), assert() and math need none, <cuda/std/...> of CCCL has the rest, and "
+    "a tensor map is cuda_tma::TensorMap of <cuda_tma/tensor_map.cuh>, without cuda.h. On the simulator such a file "
+    "runs as nvcc's PTX: nvcc -ptx -lineinfo -arch=sm_90a"
+)
 _CONSTANT = re.compile(r"#pragma nv_mangled_name &cuda_tma::constant<\((?P<expression>.*)\)>$", re.MULTILINE)
 
 
@@ -143,6 +153,8 @@ def _error(name: str, target: str, file: str, line: int, text: str, log: str) ->
 
 
 def _remedy(text: str) -> str:
+    if _HOST_HEADER.search(text):
+        return f"; {_OF_HOST}"
     return "".join(f"; {remedy}" for part, remedy in _REMEDIES.items() if part in text)
 
 
