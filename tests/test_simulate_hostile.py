@@ -237,3 +237,18 @@ def test_warps_that_part_rightly_are_not_accused(warps, order):
 def test_a_device_before_tma(capability):
     with pytest.raises(ValueError, match=r"^compute_capability=.*: TMA needs \(9, 0\) or a later one$"):
         simulate.Device(capability)
+
+
+def test_a_stride_that_no_map_holds():
+    source = r"""
+    extern "C" __global__ void k(void* map) {
+        asm volatile("tensormap.replace.tile.global_stride.global.b1024.b64 [%0], 0, 100;" :: "l"(map) : "memory");
+    }"""
+    gpu = simulate.Device()
+    map_ = np.zeros(256, np.uint8)
+    map_[:128] = np.frombuffer(bytes(gpu.create_tensor_map(np.zeros((8, 32), np.float32), box_dim=(8, 32))), np.uint8)
+    before = map_.copy()
+    (finding,) = gpu.launch(simulate.Config(1, 1), gpu.compile(source, "k"), map_).errors
+    assert (finding.kind, finding.source[0].line) == ("misaligned", 3)
+    assert "global_stride 0 by 100 bytes, of which the map holds multiples of 16: 96" in finding.message
+    np.testing.assert_array_equal(map_, before)

@@ -40,6 +40,7 @@ _FIELDS = {
     "element_stride": "element_strides",
 }
 _ARRAYS = ("box_dim", "global_dim", "global_stride", "element_stride")
+_STRIDE_BYTES = 16
 # The numbers of .elemtype are the driver's, but for these.
 _ELEMTYPES = {8: TensorMapDataType.FLOAT32_FTZ, 9: TensorMapDataType.FLOAT64, 10: TensorMapDataType.BFLOAT16}
 
@@ -90,6 +91,12 @@ def _changed(params: Any, field: str, dimension: int | None, value: int) -> Para
         value = _ELEMTYPES.get(value, value)
     if dimension is None:
         return replace(params, **{name: value})
+    if field == "global_stride" and value % _STRIDE_BYTES:
+        raise Fault(
+            "misaligned",
+            f"tensormap.replace of global_stride {dimension} by {value} bytes, of which the map holds multiples of "
+            f"{_STRIDE_BYTES}: {value // _STRIDE_BYTES * _STRIDE_BYTES} (CUDA driver API, cuTensorMapEncodeTiled)",
+        )
     values: list[Any] = [*getattr(params, name)]
     if not 0 <= dimension < len(values):
         raise Fault("map-mismatch", f"tensormap.replace of {field} {dimension}, and the map has {len(values)}")
