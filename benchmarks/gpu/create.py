@@ -27,16 +27,16 @@ CUPY_EXPORT = "CuPy: its own `__dlpack__`"
 VIEW_GOAL, DEVICE_GOAL, KEYWORDS_GOAL = Goal(3.5), Goal(4), Goal(5)
 VIEW_NOTE = (
     "C only encodes, arguments that lie there. Ours is a call of Python, which reads the view, asks the driver which "
-    "context is current, and makes an object that the garbage collector knows: the goal is two and a half encodes for "
-    "that, and half a one more for the method of a device and for each keyword. It was 3 in all, which code met that "
-    "went into private layouts of CPython's objects; that took some 30 ns less, and 1 % of a launch is more."
+    "context is current, and makes an object that the garbage collector knows: the goal allows two and a half encodes "
+    "for that, half a one more for the method of a device, and one for two keywords. Ways into private layouts of "
+    "CPython's objects would save some 20 ns of what keywords and the method take; 1 % of a launch is more."
 )
 TORCH_GOAL = Goal(2.5)
 TORCH_REPLACE_GOAL = Goal(0, 250)
 TORCH_TENSORS_GOAL = Goal(0, 250)
 TORCH_NOTE = (
     "Every tensor, of any dtype, is asked whether it is negated lazily (`torch._neg_view`): the memory of one that is "
-    "has other values. That is a third question to torch beside the two of the floor."
+    "has other values."
 )
 REPLACE_NOTE = (
     "A map is valid in one context, so ours asks which is current, and it keeps the map as it was should the driver "
@@ -63,7 +63,7 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
         ),
         compare("Create from a CuPy array", from_cupy(scene), repeats, (CUPY_EXPORT,)),
         compare("View of a torch tensor", views(scene), repeats, (EXCHANGE,)),
-        compare("Replace the address", replacements(scene), repeats, (REPLACE,), [REPLACE_NOTE]),
+        compare("Replace the address", replacements(scene), repeats, (REPLACE,), [REPLACE_NOTE, TORCH_NOTE]),
     ]
 
 

@@ -27,11 +27,8 @@ C_EX_KERNEL = "C: cuLaunchKernelEx, a CUkernel"
 CUDA_CORE = "cuda.core.launch"
 LAUNCH = "cuda_tma.launch"
 PREPARED = "cuda_tma.PreparedLaunch"
-# The function takes its arguments as a tuple, and a prepared launch is called as any object is: to be handed a C array
-# took a launch written twice, and what is private to CPython, for some 25 of 2600 ns and some 7 (1.08, 1.10 and 1.03).
-ONE_MAP_GOAL = Goal(1.09, paired=True)
-FOUR_MAPS_GOAL = Goal(1.12, paired=True)
-PREPARED_GOAL = Goal(1.04, paired=True)
+MAPS_GOAL = Goal(1.09, paired=True)
+PREPARED_GOAL = Goal(1.05, paired=True)
 
 SOURCE = """
 struct alignas(64) TensorMap { char bytes[128]; };
@@ -57,6 +54,12 @@ NOTE = (
     "otherwise, and holds the GIL, which all the others release. The stream is waited for after every 200 "
     "launches, which is not timed. Goals are judged by 400 pairs of 200 launches: the median ratio and its 95 % "
     "interval."
+)
+GOAL_NOTE = (
+    "The goals, those of the next two tables too, allow for the GIL, which takes some 70 ns to be let go and taken "
+    "again; for a call of Python with a tuple of arguments; and for our code, which the driver has displaced from the "
+    "caches. To be handed C arrays took a launch written twice, and what is private to CPython, for 25 ns less, and 7 "
+    "less of a prepared launch: the goals were 1.08 and 1.03 then."
 )
 
 
@@ -95,7 +98,7 @@ class Bench:
 def tables(scene: Scene, repeats: int) -> list[Comparison]:
     bench = Bench(scene)
     return [
-        compare("Launch: a map and a pointer", one_map(bench), repeats, (C,), [NOTE]),
+        compare("Launch: a map and a pointer", one_map(bench), repeats, (C,), [NOTE, GOAL_NOTE]),
         compare("Launch: four maps and a pointer", four_maps(bench), repeats, (C,), [NOTE]),
         compare("Launch: eight mixed scalars", eight_scalars(bench), repeats, (C,), [NOTE]),
     ]
@@ -103,7 +106,7 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
 
 def one_map(bench: Bench) -> list[Work]:
     return [
-        *with_maps(bench, "one_map", 1, ONE_MAP_GOAL),
+        *with_maps(bench, "one_map", 1, MAPS_GOAL),
         Work(f"{LAUNCH}, a torch tensor for the pointer", lambda: with_tensor(bench)),
         Work(f"{LAUNCH}, another library's stream", lambda: foreign_stream(bench)),
         Work("Triton, with a descriptor", lambda: triton(bench.scene, with_descriptor=True)),
@@ -112,7 +115,7 @@ def one_map(bench: Bench) -> list[Work]:
 
 
 def four_maps(bench: Bench) -> list[Work]:
-    return with_maps(bench, "four_maps", 4, FOUR_MAPS_GOAL)
+    return with_maps(bench, "four_maps", 4, MAPS_GOAL)
 
 
 def with_maps(bench: Bench, name: str, count: int, goal: Goal) -> list[Work]:

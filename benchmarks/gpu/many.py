@@ -9,7 +9,7 @@ import numpy as np
 import cuda_tma
 
 from ..comparison import Comparison, Goal, Timer, Work, compare, each, python, queued
-from .create import ENCODE, REPLACE, TORCH_TENSORS_GOAL, encode_floor
+from .create import ENCODE, REPLACE, TORCH_NOTE, TORCH_TENSORS_GOAL, encode_floor
 from .floor import MAP_BYTES
 from .scene import BOXES, NBYTES, SHAPES, Scene
 
@@ -20,7 +20,10 @@ COMPARED = 100  # of which the bytes are compared with individual encodes
 def tables(scene: Scene, repeats: int) -> list[Comparison]:
     if not hasattr(cuda_tma, "create_tensor_maps"):
         return []
-    notes = ["Nanoseconds for one of them. The addresses are a NumPy array; the tensors are torch's, in a list."]
+    notes = [
+        "Nanoseconds for one of them. The addresses are a NumPy array; the tensors are torch's, in a list.",
+        TORCH_NOTE,
+    ]
     return [compare("Ten thousand descriptors, each", works(scene), repeats, (ENCODE,), notes)]
 
 
