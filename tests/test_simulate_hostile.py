@@ -252,3 +252,64 @@ def test_a_stride_that_no_map_holds():
     assert (finding.kind, finding.source[0].line) == ("misaligned", 3)
     assert "global_stride 0 by 100 bytes, of which the map holds multiples of 16: 96" in finding.message
     np.testing.assert_array_equal(map_, before)
+
+
+ALLOCATES = """.version 8.8
+.target sm_90a
+.address_size 64
+.func (.reg .u32 sum) squares(.reg .u32 n) {
+    .reg .b32 i, value; .reg .b64 size, at, place; .reg .pred p;
+    mul.wide.u32 size, n, 4;
+    alloca.u64 at, size, 16;
+    cvta.local.u64 at, at;
+    mov.u32 i, 0;
+fill: mad.wide.u32 place, i, 4, at;
+    mul.lo.u32 value, i, i;
+    st.u32 [place], value;
+    add.u32 i, i, 1;
+    setp.lt.u32 p, i, n;
+    @p bra fill;
+    mov.u32 sum, 0;
+take: sub.u32 i, i, 1;
+    mad.wide.u32 place, i, 4, at;
+    ld.u32 value, [place];
+    add.u32 sum, sum, value;
+    setp.ne.u32 p, i, 0;
+    @p bra take;
+    ret;
+}
+.visible .entry k(.param .u64 out, .param .u32 most) {
+    .reg .b32 t, n, sum, again; .reg .b64 to, saved, at; .reg .pred p;
+    ld.param.u64 to, [out];
+    ld.param.u32 n, [most];
+    mov.u32 t, %tid.x;
+    mad.wide.u32 to, t, 4, to;
+    add.u32 n, n, t;
+    mov.u32 again, 20;
+repeat: stacksave.u64 saved;
+    alloca.u64 at, 4096;
+    st.local.u32 [at], t;
+    call (sum), squares, (n);
+    ld.local.u32 t, [at];
+    stackrestore.u64 saved;
+    sub.u32 again, again, 1;
+    setp.ne.u32 p, again, 0;
+    @p bra repeat;
+    add.u32 sum, sum, t;
+    st.global.u32 [to], sum;
+    ret;
+}
+"""
+
+
+def test_memory_of_a_size_that_threads_compute():
+    """In a function and in its caller, which restores its stack: twenty times half of what it may have."""
+    gpu, out = simulate.Device(), np.zeros(96, np.uint32)
+    kernel = gpu.load(ALLOCATES, "k")
+    assert gpu.launch(simulate.Config(1, 96), kernel, out, 5).findings == ()
+    np.testing.assert_array_equal(out, [sum(i * i for i in range(5 + t)) + t for t in range(96)])
+    (finding,) = gpu.launch(simulate.Config(1, 96), kernel, out, 2000).errors
+    assert (finding.kind, finding.ptx_line, len(finding.threads)) == ("fault", 7, 47)
+    assert finding.message.startswith(
+        "stack overflow: alloca of 8380 bytes, and the simulator has 8192 for those of a "
+    )

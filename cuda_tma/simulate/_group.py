@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 _CALL_BYTES = 16  # of the stack, at least: where to return to, and registers that are kept
 
-__all__ = ["Context", "Group"]
+DYNAMIC_BYTES = 8192  # of the stack, for what a function's threads allocate
+
+__all__ = ["DYNAMIC_BYTES", "Context", "Group"]
 
 
 class Context:
@@ -33,21 +35,39 @@ class Context:
         Of this function at this depth; shared by all who are at the same depth of it.
     local_base : int
         Where this function's local variables begin in a thread's stack.
+    dynamic_end : int
+        Where what ``alloca`` gives ends at the latest, behind them.
     """
 
-    __slots__ = ("_callees", "caller", "code", "depth", "local_base", "local_end", "registers", "return_pc")
+    __slots__ = (
+        "_callees", "_tops", "caller", "code", "depth", "dynamic_end", "local_base", "local_end", "registers",
+        "return_pc",
+    )  # fmt: skip
 
     def __init__(self, code: Code, caller: Context | None, return_pc: int, registers: RegisterFile):
         self.code, self.caller, self.return_pc, self.registers = code, caller, return_pc, registers
         self.depth: int = caller.depth + 1 if caller else 0
         self.local_base: int = caller.local_end if caller else 0
-        self.local_end: int = -(-(self.local_base + code.local_bytes) // 16) * 16 + (_CALL_BYTES if caller else 0)
+        self.dynamic_end: int = -(-(self.local_base + code.local_bytes) // 16) * 16 + DYNAMIC_BYTES * code.allocates
+        self.local_end: int = self.dynamic_end + (_CALL_BYTES if caller else 0)
+        self._tops: np.ndarray | None = None
         self._callees: dict[tuple[Code, int], Context] = {}
 
     @property
     def views(self) -> list[np.ndarray]:
         """The typed views of the function's registers, see :class:`RegisterFile`."""
         return self.registers.views
+
+    def begin(self, lanes: np.ndarray) -> None:
+        """Threads enter the function, and have allocated nothing in it."""
+        if self._tops is not None:
+            self._tops[lanes] = self.dynamic_end - DYNAMIC_BYTES
+
+    def dynamic_tops(self, machine: Machine) -> np.ndarray:
+        """Until where ``alloca`` has given each lane's local memory away."""
+        if self._tops is None:
+            self._tops = np.full(machine.geometry.lanes, self.dynamic_end - DYNAMIC_BYTES, np.int64)
+        return self._tops
 
     @property
     def calls(self) -> tuple[Instruction, ...]:

@@ -259,6 +259,7 @@ class Machine:
         self.cluster_barriers.lanes_in(lanes)
         self.register_pool.started(lanes)
         tell(self, "start", lanes)
+        self._entry.begin(lanes)
         self.scheduler.add(self._entry, 0, lanes)
 
     def exit(self, lanes: np.ndarray, by: Instruction) -> None:

@@ -37,6 +37,9 @@ class CallSite(Protocol):
         """A function's results to its caller."""
 
 
+_OF_STACK = ("alloca", "stacksave", "stackrestore")
+
+
 class Code:
     """One function.
 
@@ -50,6 +53,8 @@ class Code:
         Where parameters, results and variables of the ``.param`` space lie among :attr:`RegisterFile.parameters`.
     locals : dict
         Where local variables lie, from the function's part of the stack on.
+    allocates : bool
+        Whether its threads may ask for more of it.
     """
 
     def __init__(self, function: Function):
@@ -60,6 +65,7 @@ class Code:
         passed = [*function.params, *function.returns] if function.kind == "func" else []
         passed += [v for v in function.variables.values() if v.space == "param"]
         self.parameters, self.parameter_bytes = _laid_out([v for v in passed if v.space == "param"])
+        self.allocates = any(each.opcode[0] in _OF_STACK for each in function.instructions)
         self.locals, self.local_bytes = _laid_out(v for v in function.variables.values() if v.space == "local")
 
     @property

@@ -33,6 +33,7 @@ class CallSite:
         context = group.context.callee(group.machine, code, self._binder.pc + 1)
         for copy in self._copies(code)[0]:
             copy(group.context, context, lanes)
+        context.begin(as_array(lanes))
         group.machine.scheduler.add(context, 0, as_array(lanes))
         return YIELD
 

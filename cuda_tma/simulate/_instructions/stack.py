@@ -1,0 +1,59 @@
+"""``alloca`` and its likes: local memory of a size that a thread computes.
+
+Source: PTX ISA 9.0, "Stack Manipulation Instructions": alloca, stacksave, stackrestore.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._binder import I64, Binder
+from .._faults import Fault
+from .._group import DYNAMIC_BYTES, Group
+from .._lanes import Lanes, as_array, count
+from .._program import Step
+from ..ptx import Immediate
+from ._table import instruction
+
+SECTION = "Stack Manipulation Instructions: {}"
+_ALIGNMENT = 16  # of each, at least
+
+
+@instruction("alloca", section=SECTION.format("alloca"))
+def alloca(binder: Binder) -> Step:
+    """``alloca.type pointer, size{, alignment};``: until the function returns, or the stack is restored."""
+    result, size, *rest = binder.instruction.operands
+    read, write = binder.read(size, I64), binder.write(result, I64)
+    alignment = max(_ALIGNMENT, rest[0].value) if rest and isinstance(rest[0], Immediate) else _ALIGNMENT
+
+    def step(group: Group, lanes: Lanes) -> None:
+        sizes = np.broadcast_to(read(group, lanes), (count(lanes),))
+        tops, end = group.context.dynamic_tops(group.machine), group.context.dynamic_end
+        starts = -(-tops[lanes] // alignment) * alignment
+        if ((sizes < 0) | (starts + sizes > end)).any():
+            raise Fault(
+                "fault",
+                f"stack overflow: alloca of {int(sizes.max())} bytes, and the simulator has {DYNAMIC_BYTES} for those "
+                "of a function",
+                as_array(lanes)[(sizes < 0) | (starts + sizes > end)],
+            )
+        tops[lanes] = starts + sizes
+        write(group, lanes, starts)
+
+    return step
+
+
+@instruction("stacksave", section=SECTION.format("stacksave"))
+def stacksave(binder: Binder) -> Step:
+    write = binder.write(binder.instruction.operands[0], I64)
+    return lambda group, lanes: write(group, lanes, group.context.dynamic_tops(group.machine)[lanes])
+
+
+@instruction("stackrestore", section=SECTION.format("stackrestore"))
+def stackrestore(binder: Binder) -> Step:
+    read = binder.read(binder.instruction.operands[0], I64)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        group.context.dynamic_tops(group.machine)[lanes] = read(group, lanes)
+
+    return step
