@@ -149,7 +149,7 @@ struct Shared {
     Routing routing;
 };
 
-__device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<SIDE>& weights, unsigned* drawn, int rows,
+__device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<OURS>& weights, unsigned* drawn, int rows,
                         int steps) {
     const int rank = cluster_cta_rank(), count = shared.routing.count + gridDim.x / CTAS;   // for each a last one
     const CachePolicy keep = evict_last();   // in L2, as every row of tiles loads the same tokens
@@ -166,8 +166,7 @@ __device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<SID
             for (int part = 0; part < deep; ++part) {
                 const int k = SIDE * (stage * deep + part), first = part * step_rows;
                 Room& to = shared.stages[at.index];
-                for (int i = 0; i < OURS; i += SIDE)
-                    load(to.rows<SIDE>(first + i), weights, full, Coordinates{k, row + i});
+                load(to.rows<OURS>(first), weights, full, Coordinates{k, row});
                 for (int i = LOADED * rank; i < tile.tokens; i += LOADED * CTAS)
                     load_multicast(to.rows<LOADED>(first + OURS + i), tokens, full,
                                    Coordinates{k, tile.first_token + i}, ALL, keep);
@@ -180,7 +179,7 @@ __device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<SID
 using Output = Epilogue<Square, WIDEST / SIDE, Turn::transposed, 2, Rows>;
 
 // The number of sums is part of the instruction, so there is a loop for each width of a tile. (To ask in each step
-// which instruction to take, makes it 4 to 13 % slower.)
+// which instruction to take, makes it 5 to 9 % slower.)
 template <int Width>
 __device__ __forceinline__ void multiply(Shared& shared, int tokens, float (&sums)[WIDEST / 2], int steps,
                                          Stage<STAGES>& at, Output& out) {
@@ -194,7 +193,7 @@ __device__ __forceinline__ void multiply(Shared& shared, int tokens, float (&sum
         for (int k = 0; k < SIDE * depth(Width); k += 16) {
             const unsigned rows = stage * Room::extent(0) + k / SIDE * rows_of(Width);
             const unsigned bytes = rows * Room::pitch_bytes() + 2 * (k % SIDE);
-            wgmma(used, weights.advance(bytes), others.advance(bytes));
+            wgmma(used, weights.advance(bytes), others.advance(bytes), step + k > 0);
         }
     };
     accumulate<CTAS>(used, shared.ring, at, parts_of(steps, depth(Width)), multiply_stage, [&] { out.store_next(); });
@@ -203,10 +202,10 @@ __device__ __forceinline__ void multiply(Shared& shared, int tokens, float (&sum
 __device__ void consume(Shared& shared, const OutputMap& output, int steps) {
     const int group = threadIdx.x / 128, row = SIDE * (CONSUMERS * int(cluster_cta_rank()) + group);
     Output out(shared.out[group]);
+    float sums[WIDEST / 2] = {};
     Stage<STAGES> at;
     Stage<2> turn;
     for (Task tile = shared.tiles.next(turn); tile.tokens > 0; tile = shared.tiles.next(turn)) {
-        float sums[WIDEST / 2] = {};
         multiply<WIDEST>(shared, tile.tokens, sums, steps, at, out);
         const Rows to{&output, tile.first_token + tile.tokens};
         out.take(sums, to, Coordinates{tile.first_row + row, tile.first_token}, tile.tokens);
@@ -215,7 +214,7 @@ __device__ void consume(Shared& shared, const OutputMap& output, int steps) {
 }
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
-grouped_gemm(const __grid_constant__ Map<LOADED> tokens, const __grid_constant__ Map<SIDE> weights, const int* counts,
+grouped_gemm(const __grid_constant__ Map<LOADED> tokens, const __grid_constant__ Map<OURS> weights, const int* counts,
              const __grid_constant__ OutputMap output, unsigned* drawn, int experts, int rows, int steps) {
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) shared.ring.init(CTAS * CONSUMERS);
