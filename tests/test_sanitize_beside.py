@@ -29,6 +29,26 @@ extern "C" __global__ void not_initialised(const __grid_constant__ TensorMap map
     }
 }
 
+// Two uses that no barrier precedes, of a thread and of a copy.
+extern "C" __global__ void not_met(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x == 0) {
+        full.init(2);  // INIT
+        fence_barrier_init();  // FENCE
+        out[0] = 1;
+        full.arrive();
+    }
+    if (threadIdx.x == 32) full.arrive();  // USE
+}
+extern "C" __global__ void not_met_by_a_copy(const __grid_constant__ TensorMap map, int* out) {
+    if (threadIdx.x == 0) {
+        full.init(1);  // INIT
+        fence_barrier_init();  // FENCE
+        full.arrive_expect_tx(1024);
+    }
+    if (threadIdx.x == 32) load(tile, map, full, Coordinates{0});  // LOAD
+    if (threadIdx.x == 0) full.wait(0);
+}
+
 // The stage is released before it is read.
 extern "C" __global__ void released(const __grid_constant__ TensorMap map, int* out) {
     if (threadIdx.x == 0) {
@@ -207,6 +227,8 @@ def mark_of(name: str, places: tuple) -> str:
     [
         ("not_initialised", "barrier-use", "USE", {("another is initialised", "ANOTHER"), (BARRIER, "WAIT"),
                                                    ("last arrival there", ""), ("fence of initialisations", "FENCE")}),
+        ("not_met", "barrier-use", "USE", {("fence of initialisations", "FENCE")}),
+        ("not_met_by_a_copy", "barrier-use", "LOAD", {("fence of initialisations", "FENCE")}),
         ("released", "race", "LOAD", {(BARRIER, "WAIT"), (ARRIVED, "RELEASE")}),
         ("met_before", "race", "READ", {(BARRIER, "MET")}),
         ("arrives_twice", "barrier-use", "SECOND", {("arrived before", "FIRST")}),

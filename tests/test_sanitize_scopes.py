@@ -65,6 +65,22 @@ extern "C" __global__ void cta_fence_in_a_cta(int* out) {
     }
 }
 
+// What one block has released to a second, which releases to a third, is there for the third.
+extern "C" __global__ void passed_on(int* out) {
+    unsigned *first = reinterpret_cast<unsigned*>(out + 512), *second = first + 1;
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        out[0] = 1;
+        store_release(first, 1u);
+    } else if (blockIdx.x == 1) {
+        spin<Scope::gpu>(first);
+        store_release(second, 1u);
+    } else {
+        spin<Scope::gpu>(second);
+        out[1] = out[0];
+    }
+}
+
 // Whoever is last sums up what all have written.
 template <typename Count>
 __device__ void last_block(int* out, Count count) {
@@ -207,6 +223,10 @@ def test_what_another_cta_has_sent_is_waited_for_with_the_scope_of_the_cluster()
 def test_reads_that_are_over_before_a_narrow_arrival_are_disputed():
     assert [finding.severity for finding in launched("peer_reads_narrow").findings] == ["advice"]
     assert [finding.kind for finding in launched("peer_reads_narrow", strict=True).errors] == ["race"]
+
+
+def test_what_was_released_may_be_passed_on():
+    assert launched("passed_on", grid=3, strict=True, schedules=4).findings == ()
 
 
 @pytest.mark.parametrize("multiprocessors", [1, 8])  # in waves, or all in one step

@@ -140,7 +140,7 @@ _HEADER_TESTS = (
     (test_header_order, "barrier_phases", {}),
     (test_header_order, "tensor_map_written_by_another_cta", {}),
 )
-_WHOLE_EXAMPLES = {"attention": (3, 2, 1, 70, 400, 64, True), "gather_rows": (900, 45)}
+_WHOLE_EXAMPLES = {"attention": (3, 2, 1, 70, 400, 64, True), "gather_rows": (900, 145)}
 # Of the fourth batch alone.
 _VARIANTS: dict[str, tuple[dict, tuple]] = {
     "pairs": ({"columns": 64, "down": 2, "across": 2}, ((392, 264, 456), "bfloat16", True, "relu")),

@@ -83,10 +83,15 @@ class Trail:
             *((CALLED, by) for by in calls),
         )
 
+    @property
+    def fence_of_inits(self) -> Explained:
+        """The last, behind which the barrier belongs that lets others use mbarriers."""
+        return "fence of initialisations", self.init_fence
+
     def of_fault(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
         """What explains that a kernel has ended before its end: to whom it happened, and who waits."""
         if isinstance(fault, NotInitialised) and len(lanes):
-            return (*self.before(int(lanes[0])), ("fence of initialisations", self.init_fence))
+            return (*self.before(int(lanes[0])), self.fence_of_inits)
         if fault.kind not in ("deadlock", "transaction-count", "no-progress"):
             return ()
         ended = [self._at(site) for site in [*self._ended][-_MOST_ENDED:]]

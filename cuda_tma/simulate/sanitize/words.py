@@ -173,7 +173,7 @@ class Words(Phrases):
         else:
             text = f"{self._who(lane, None)} uses {where} as memory, where an mbarrier is"
             remedy = "reach an mbarrier by mbarrier instructions alone, and mbarrier.inval it first"
-        after = self._after(lane, None)
+        after = (*self._after(lane, None), self._trail.fence_of_inits)
         self._add("barrier-use", "error", text, now, before, lane, RULES["init"], remedy, after)
 
     def barrier_not_ready(self, position: int, mark: Mark, site: int) -> None:
@@ -187,7 +187,8 @@ class Words(Phrases):
         )
         remedy = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
         now = mark.instruction
-        self._add("barrier-use", "error", text, now, before, mark.lane, RULES["init"], remedy, mark.after)
+        after = (*mark.after, self._trail.fence_of_inits)
+        self._add("barrier-use", "error", text, now, before, mark.lane, RULES["init"], remedy, after)
 
     def barrier_not_fenced(self, position: int, mark: Mark, site: int, disputed: bool) -> None:
         """... precedes it, but through the generic proxy."""
