@@ -177,7 +177,7 @@ def trial(candidate: Candidate, known: dict, seconds: float) -> dict:
 
 KEYS = (
     "id", "batch", "subject", "path", "line", "text", "mutator", "what", "outcome", "kind", "severity", "schedule",
-    "memory",
+    "memory", "drawn",
 )  # fmt: skip
 COUNTED_OUT = ("does not compile", "does not launch", "the same PTX")
 
@@ -222,7 +222,10 @@ def again(given: argparse.Namespace) -> None:
         if given.only or new[row["id"]]["outcome"] != row["outcome"]:
             print(f"was {row['outcome']}: {described(new[row['id']])}", flush=True)
     if given.write:
-        kept = [new.get(row["id"], row) | {"batch": row.get("batch", 0)} for row in read(given.results)]
+        kept = [
+            new.get(row["id"], row) | {key: row[key] for key in ("batch", "drawn") if key in row}
+            for row in read(given.results)
+        ]
         write(given.results, kept)
     print(summary(list(new.values()), reasons()))
 
