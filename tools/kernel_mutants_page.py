@@ -40,9 +40,10 @@ since made findings see and name more, and they are no longer unseen. So sanitiz
 third time, and a fourth batch drawn, of kernels that no mutant had been made of before: `examples/gemm_every_shape.py`,
 the lines of `examples/grouped_gemm.py` that had none, more tests of the header, kernels of `tests/pipelines`, of
 `tests/test_simulate_copies.py` and `tests/test_simulate_third_party.py`, and what of the header they alone reach. What
-was found of it then has a line of its own. It has led to one mend since: of an mbarrier that is used too early,
-findings name the fence of initialisations, too; and `examples/gather_rows.py` has a launch in which its ring goes
-round. Then all four were tried again, and none is carried over; those whose lines are no longer there are left out.
+was found of it then has a line of its own. Since then findings of an mbarrier that is used too early name the fence of
+initialisations, `examples/gather_rows.py` has a launch in which its ring goes round, and a warp is taken to meet at
+`tensormap.cp_fenceproxy`, which made three mutants equivalent. All four were tried again with that, and none is carried
+over; those whose lines are no longer there are left out.
 """
 _BATCHES = (
     ("the first", 1), ("the second", 2), ("the third", 3), ("the fourth, unseen, as drawn", DRAWN),
