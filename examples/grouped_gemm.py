@@ -199,7 +199,7 @@ __device__ __forceinline__ void multiply(Shared& shared, int tokens, float (&sum
     accumulate<CTAS>(used, shared.ring, at, parts_of(steps, depth(Width)), multiply_stage, [&] { out.store_next(); });
 }
 
-__device__ void consume(Shared& shared, const OutputMap& output, int steps) {
+__device__ __forceinline__ void consume(Shared& shared, const OutputMap& output, int steps) {
     const int group = threadIdx.x / 128, row = SIDE * (CONSUMERS * int(cluster_cta_rank()) + group);
     Output out(shared.out[group]);
     float sums[WIDEST / 2] = {};
@@ -221,8 +221,8 @@ grouped_gemm(const __grid_constant__ Map<LOADED> tokens, const __grid_constant__
     if (threadIdx.x == 0) shared.tiles.init(128 * CONSUMERS);
     shared.routing.make(counts, experts, rows);
     __syncthreads();
-    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, tokens, weights, drawn, rows, steps); },
-                                 [&] { consume(shared, output, steps); });
+    const auto consumers = [&]() __attribute__((always_inline)) { consume(shared, output, steps); };   // or wgmmas wait
+    in_roles<CONSUMERS, 40, 232>([&] { produce(shared, tokens, weights, drawn, rows, steps); }, consumers);
 }
 """
 CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)", "most": "EXPERTS"}
