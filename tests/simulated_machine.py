@@ -12,11 +12,11 @@ from cuda_tma import simulate
 
 from .gpu.header_kernels import MEMORY_BYTES, PRELUDE, SHAPES, WINDOW_BYTES, Place, Places, place
 
-__all__ = ["Machine"]
+__all__ = ["Machine", "kernel_of"]
 
 
 @cache
-def _kernel(shape: str, statement: str) -> object:
+def kernel_of(shape: str, statement: str) -> object:
     return simulate.Device(compute_capability=(9, 0)).compile(
         PRELUDE + SHAPES[shape].format(statement=statement), "kernel"
     )
@@ -52,7 +52,7 @@ class Machine:
             *self.buffers.values(),
             count,
         )
-        self.gpu.launch(config, _kernel(shape, statement), *arguments).raise_for_errors()
+        self.gpu.launch(config, kernel_of(shape, statement), *arguments).raise_for_errors()
 
     def load(self, statement, places, count, params=None, shape="load") -> np.ndarray:
         """What each CTA's window holds afterwards: one row each."""

@@ -27,7 +27,7 @@ from tests.gpu import (
 from tests.pipelines import Pipeline
 from tests.pipelines import run as run_pipeline
 from tests.real_bugs import real_bugs
-from tests.simulated_machine import Machine
+from tests.simulated_machine import Machine, kernel_of
 
 __all__ = ["LAUNCHES", "SUBJECTS"]
 
@@ -55,7 +55,11 @@ def _whole_example(name: str, case: tuple) -> Callable[[], None]:
 
 
 def _header_test(module: Any, test: str, parameters: dict[str, object]) -> Callable[[], None]:
-    return lambda: getattr(module, f"test_{test}")(Machine(), **parameters)
+    def start() -> None:
+        kernel_of.cache_clear()  # what is compiled anew can be changed
+        getattr(module, f"test_{test}")(Machine(), **parameters)
+
+    return start
 
 
 def _mended(bug: Any) -> Callable[[], None]:
