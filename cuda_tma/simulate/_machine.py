@@ -193,7 +193,7 @@ class Machine:
         """Grids before this one, which could still change memory, stand still while it runs."""
         if self.dependents.is_held or not self._repetition.found() or self._time_passes():
             return
-        if not self._goes_round:  # once more, to see who does nothing but look at mbarriers
+        if self.mbarriers.looked_at and not self._goes_round:  # once more, to see who does nothing but look at them
             self._goes_round = True
             self.mbarriers.forget_looks()
         elif self.mbarriers.park_who_look():

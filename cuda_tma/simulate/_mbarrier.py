@@ -258,6 +258,11 @@ class Mbarriers:
         if looked is not None:
             looked[lanes] = positions
 
+    @property
+    def looked_at(self) -> bool:
+        """Whether somebody has found a phase not complete, and gone on."""
+        return bool(self._looks)
+
     def forget_looks(self) -> None:
         """What comes from now on tells who does nothing but look."""
         self._looks.clear()
