@@ -3,60 +3,20 @@
 C is (M, N) with contiguous rows; A (M, K) and B (N, K) have contiguous rows or columns. What is contiguous is a
 multiple of 8, as TMA wants 16 bytes; otherwise any size. The bias is a row of N. Sums are float32.
 
-The kernel is that of gemm.py, with numbers in the place of its constants: how wide a tile is, which CTAs share what
+The kernel is that of gemm.py, with numbers in the place of its constants: how large a tile is, which CTAs share what
 they load, whether rows and columns of C change places, and how many CTAs divide K of one tile among themselves. Which
 numbers suit which sizes, _gemm_variants.py says.
 """
 
 from functools import cache, partial
-from typing import NamedTuple
 
 from _example import short_name, start_cases, torch
+from _gemm_cases import LARGE, SMALL
 from _gemm_variants import Problem, choose, clusters_at_once
 from cuda.core import LaunchConfig
 
 import cuda_tma
 
-
-class Case(NamedTuple):
-    """What is computed; `activation` is None, relu, gelu or silu."""
-
-    problem: Problem
-    dtype: str = "bfloat16"
-    has_bias: bool = False
-    activation: str | None = None
-
-
-SMALL = (
-    Case(Problem(1, 8, 8)),
-    Case(Problem(3, 520, 2000), "bfloat16", True),
-    Case(Problem(1000, 520, 200, True, False), "float16", True, "gelu"),
-    Case(Problem(72, 2048, 136, False, True), "bfloat16", True, "silu"),
-    Case(Problem(2000, 4104, 1000, False, False), "float16", False, "relu"),
-)
-LARGE = tuple(
-    Case(Problem(*sizes))
-    for sizes in (
-        *((size, size, size) for size in (2048, 3072, 4096, 5120, 6000, 8192, 16384)),
-        (8192, 8192, 1024),
-        (4096, 7168, 16384),
-        (4096, 24576, 1536),
-        (128, 4096, 4096),
-        (64, 7168, 2048),
-        (512, 4096, 4096),
-        (1, 14336, 4096),
-        (8, 4096, 14336),
-        (16, 6144, 4096),
-        (32, 8192, 8192),
-        (64, 4096, 14336),
-        (128, 4096, 14336),
-        (256, 8192, 8192),
-        (1024, 14336, 4096),
-        (1111, 3000, 2040),
-        (2500, 5000, 3000),
-        (16384, 4096, 4096),
-    )
-)
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/epilogue.cuh>
@@ -66,9 +26,10 @@ SOURCE = r"""
 #include <cuda_tma/store_async.cuh>
 using namespace cuda_tma;
 
-#ifndef COLUMNS   // a variant, as _gemm_variants.py gives them
+#ifndef ROWS   // a variant, as _gemm_variants.py gives them
 #define TYPE BFLOAT16           // or FLOAT16; the sums are floats
-#define COLUMNS 256             // of a CTA's tile: 16, 32, ... 256
+#define ROWS 128                // of a CTA's tile: 64 or 128
+#define COLUMNS 256             // ...: 8, 16, 32, ... 256
 #define DOWN 2                  // CTAs of a cluster, one below the other, that share the right operand
 #define ACROSS 1                // ... side by side, that share the left one
 #define SPLITS 1                // ... that have a part of K each, of the same tile
@@ -80,13 +41,14 @@ using namespace cuda_tma;
 #endif
 
 // Rows of the sums are those of the left operand, which is A; turned round it is B. Columns are those of the right one.
-constexpr int ROWS = 128, DEPTH = 64, CONSUMERS = 2;   // warpgroups of 128 threads, each with 64 rows
+constexpr int DEPTH = 64, CONSUMERS = ROWS / 64;   // warpgroups of 128 threads, each with 64 rows
 constexpr int SHARING = DOWN * ACROSS, CLUSTER = SHARING * SPLITS;   // its CTAs: down, across, splits
 
-// In the end as many CTAs of a split as can have a piece of the tile's columns, 16 * n each. It leaves in parts.
-__device__ constexpr int pieces(int most) { return COLUMNS % (16 * most) == 0 ? most : pieces(most - 1); }
+// In the end as many CTAs of a split as can have a piece of the tile's columns, 16 * n each or all. It leaves in parts.
+__device__ constexpr int pieces(int most) { return most == 1 || COLUMNS % (16 * most) == 0 ? most : pieces(most - 1); }
 constexpr int PIECES = pieces(SPLITS), PIECE = COLUMNS / PIECES;
-constexpr int PART = PIECE % 64 == 0 ? 64 : PIECE % 32 == 0 ? 32 : 16;
+constexpr int PART = PIECE % 64 == 0 ? 64 : PIECE % 32 == 0 ? 32 : PIECE % 16 == 0 ? 16 : 8;
+constexpr auto SWIZZLE = PART == 64 ? SWIZZLE_128B : PART == 32 ? SWIZZLE_64B : PART == 16 ? SWIZZLE_32B : SWIZZLE_NONE;
 constexpr bool IS_TURNED = TURNED;
 
 template <Major Innermost, int Extent, int Depth> struct BoxOf { using Type = Box<Extent, Depth>; };
@@ -102,13 +64,23 @@ struct Operand {
                        SWIZZLE_128B>;
     using Map = TiledMap<Share, OOB_FILL_NONE, L2_PROMOTION_128B>;
 
+    __device__ static Coordinates<2> place(int mn, int k, int number) {
+        return is_k_major ? Coordinates{k, mn + number * share} : Coordinates{mn, k + number * share};
+    }
+
     // Share number `number` of the tile at (mn, k), to the CTAs of the mask.
     __device__ static void load_share(Whole& tile, const Map& map, Barrier& full, int mn, int k, int number,
                                       unsigned short ctas, CachePolicy policy) {
-        const int first = number * share;
-        const Coordinates<2> at = is_k_major ? Coordinates{k, mn + first} : Coordinates{mn, k + first};
-        if constexpr (Sharers == 1) load(tile, map, full, at, policy);
-        else load_multicast(tile.template rows<share>(first), map, full, at, ctas, policy);
+        auto&& part = tile.template rows<share>(number * share);
+        if constexpr (Sharers == 1) load(part, map, full, place(mn, k, number), policy);
+        else load_multicast(part, map, full, place(mn, k, number), ctas, policy);
+    }
+
+    // All shares, to this CTA alone.
+    __device__ static void load_alone(Whole& tile, const Map& map, Barrier& full, int mn, int k, CachePolicy policy) {
+#pragma unroll
+        for (int i = 0; i < Sharers; ++i)
+            load(tile.template rows<share>(i * share), map, full, place(mn, k, i), policy);
     }
 
     // What one wgmma takes, from row or column `mn` on.
@@ -122,7 +94,7 @@ using Right = Operand<RIGHT_MAJOR, COLUMNS, DOWN>;
 
 // A warp's 16 rows; turned, a warpgroup's 64, which are contiguous in C.
 template <bool Turned> struct PartOf {
-    using Type = Tile<TYPE, Box<16, PART>, PART == 64 ? SWIZZLE_128B : PART == 32 ? SWIZZLE_64B : SWIZZLE_32B>;
+    using Type = Tile<TYPE, Box<16, PART>, SWIZZLE>;
     static constexpr int makers = 4 * CONSUMERS;
 };
 template <> struct PartOf<true> {
@@ -138,6 +110,7 @@ struct Kept {   // beside the ring
 };
 constexpr int ROOM = 232448 - 1024 - sizeof(Kept), STAGE = sizeof(Left::Whole) + sizeof(Right::Whole);
 constexpr int STAGES = ROOM / STAGE < 12 ? ROOM / STAGE : 12;
+constexpr int EARLY = SHARING > 1 ? 1 : STAGES;   // stages that are loaded before the CTAs have met, and not shared
 
 struct Shared {
     Left::Whole left[STAGES];
@@ -153,7 +126,7 @@ struct Member {
 
     __device__ int first() const { return split * SHARING; }   // of those that share anything
     __device__ unsigned short column() const { return ((1 << DOWN) - 1) << (first() + across * DOWN); }
-    __device__ unsigned short row() const { return (1 | (ACROSS - 1) << DOWN) << (first() + down); }
+    __device__ unsigned short row() const { return ((1 << SHARING) - 1) / ((1 << DOWN) - 1) << (first() + down); }
 };
 
 // What there is to do: the clusters' tiles, and the steps of K.
@@ -168,26 +141,50 @@ struct Work : Bands<8> {
     __device__ int first_step(int split) const { return steps * split / SPLITS; }
 };
 
-__device__ void produce(Shared& shared, const Left::Map& left_map, const Right::Map& right_map, const Work& work) {
-    const Member cta;
+struct Maps { const Left::Map& left; const Right::Map& right; };
+
+// A CTA's loads: begin(), before the CTAs have met, and then go_on().
+struct Producer {
+    Shared& shared;
+    const Maps& maps;
+    const Work& work;
+    const Member cta{};
     // In L2, if other clusters load the same.
     const CachePolicy left_policy = work.across > 1 ? evict_last() : evict_first();
     const CachePolicy right_policy = work.down > 1 ? evict_last() : evict_first();
-    const int first = work.first_step(cta.split), end = work.first_step(cta.split + 1), stride = gridDim.x / CLUSTER;
-    Stage<STAGES> at;
-    for (int i = blockIdx.x / CLUSTER; i < work.count(); i += stride) {
-        const Corner tile = work.corner(i, cta);
-        const bool backwards = i / stride % 2;   // L2 still has the end of K from the tile before
-        for (int step = first; step < end; ++step, at.next()) {
-            const int k = (backwards ? first + end - 1 - step : step) * DEPTH;
+    const int first = work.first_step(cta.split), steps = work.first_step(cta.split + 1) - first;
+    const int begun = min(EARLY, steps);
+
+    // The barriers of others may not be initialised: it loads all that it needs by itself.
+    __device__ void begin() {
+        const Corner tile = work.corner(blockIdx.x / CLUSTER, cta);
+        for (Stage<STAGES> at; at.index < begun; ++at.index) {
+            const int k = (first + at.index) * DEPTH;
             Barrier& full = shared.ring.acquire(at, shared.left[0], shared.right[0]);
-            Left::load_share(shared.left[at.index], left_map, full, tile.row, k, cta.across, cta.row(), left_policy);
-            Right::load_share(shared.right[at.index], right_map, full, tile.column, k, cta.down, cta.column(),
-                              right_policy);
+            Left::load_alone(shared.left[at.index], maps.left, full, tile.row, k, left_policy);
+            Right::load_alone(shared.right[at.index], maps.right, full, tile.column, k, right_policy);
         }
     }
-    shared.ring.drain(at);
-}
+
+    __device__ void go_on() {
+        const int stride = gridDim.x / CLUSTER;
+        Stage<STAGES> at{begun % STAGES, unsigned(begun / STAGES)};
+        int step = begun;
+        for (int i = blockIdx.x / CLUSTER; i < work.count(); i += stride, step = 0) {
+            const Corner tile = work.corner(i, cta);
+            const bool backwards = i / stride % 2;   // L2 still has the end of K from the tile before
+            for (; step < steps; ++step, at.next()) {
+                const int k = (first + (backwards ? steps - 1 - step : step)) * DEPTH;
+                Barrier& full = shared.ring.acquire(at, shared.left[0], shared.right[0]);
+                Left::load_share(shared.left[at.index], maps.left, full, tile.row, k, cta.across, cta.row(),
+                                 left_policy);
+                Right::load_share(shared.right[at.index], maps.right, full, tile.column, k, cta.down, cta.column(),
+                                  right_policy);
+            }
+        }
+        shared.ring.drain(at);
+    }
+};
 
 // Each CTA of a split sends the others' pieces to them, and adds to its own, which then comes first, what it gets: in
 // the same order each time.
@@ -256,6 +253,8 @@ __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& wo
     float sums[COLUMNS / 2] = {};   // of one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < work.count(); i += gridDim.x / CLUSTER) {
+        Corner tile = work.corner(i, cta);
+        pin(tile.row), pin(tile.column);   // now, while the first loads are on their way
         const auto multiply = [&](int stage, int step) {
 #pragma unroll
             for (int k = 0; k < DEPTH; k += 16)
@@ -267,7 +266,6 @@ __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& wo
         if (SPLITS > 1) add_splits(shared, sums);
         if (cta.split >= PIECES) continue;
         float (&piece)[PIECE / 2] = reinterpret_cast<float (&)[PIECE / 2]>(sums);
-        const Corner tile = work.corner(i, cta);
         const int row = tile.row + first_row, column = tile.column + cta.split * PIECE;
         if (BIAS || Activation::ACTIVATION != Activation::none) complete(piece, bias, IS_TURNED ? row : column, n);
         out.take(piece, c_map, IS_TURNED ? Coordinates{row, column} : Coordinates{column, row});   // during the next
@@ -283,16 +281,19 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((CONSUMER
 gemm(const __grid_constant__ Left::Map left_map, const __grid_constant__ Right::Map right_map,
      const __grid_constant__ TiledMap<Part> c_map, const unsigned short* bias, int n, int down, int across, int steps) {
     Shared& shared = dynamic_shared<Shared>();
-    if (threadIdx.x == 0) {
+    const Maps maps{left_map, right_map};
+    const Work work{{down, across}, steps};
+    if (is_producer<CONSUMERS>()) {
         prefetch_tensor_map(left_map);
         prefetch_tensor_map(right_map);
         shared.added.init(1);
         shared.ring.init(CONSUMERS * SHARING);
         if (SPLITS > 1) shared.added.arrive_expect_tx((SPLITS - 1) * sizeof(shared.kept.sums[0]));
+        fence_proxy_async();   // loads may arrive before anyone else has looked
     }
-    const Work work{{down, across}, steps};
-    in_roles<CONSUMERS, 40, 232, Ending::drained>([&] { produce(shared, left_map, right_map, work); },
-                                                  [&] { consume(shared, c_map, work, bias, n); });
+    in_roles<CONSUMERS, 40, 232>([&] { Producer{shared, maps, work}.begin(); },
+                                 [&] { Producer{shared, maps, work}.go_on(); },
+                                 [&] { consume(shared, c_map, work, bias, n); });
 }
 """
 MAJORS = {True: "Major::K", False: "Major::MN"}
@@ -301,7 +302,7 @@ MAJORS = {True: "Major::K", False: "Major::MN"}
 @cache
 def compiled(variant, dtype, left_is_k_major, right_is_k_major, has_bias, activation):
     """The kernel, which knows its tiles and its shared memory."""
-    numbers = {"COLUMNS": variant.columns, "DOWN": variant.down, "ACROSS": variant.across, "SPLITS": variant.splits}
+    numbers = dict(zip(("ROWS", "COLUMNS", "DOWN", "ACROSS", "SPLITS"), variant[:5], strict=True))
     words = {
         "TYPE": dtype,
         "TURNED": variant.is_turned,

@@ -13,8 +13,8 @@ from cuda_tma import simulate
 pytest.importorskip("torch")
 
 gemm = example("gemm_every_shape")
-Problem, Case = gemm.Problem, gemm.Case
-variants = __import__("_gemm_variants")  # beside it, and importable since
+cases, variants = map(__import__, ("_gemm_cases", "_gemm_variants"))  # beside it, and importable since
+Problem, Case = variants.Problem, cases.Case
 Variant = variants.Variant
 
 
@@ -36,14 +36,18 @@ def run(monkeypatch):
 @pytest.mark.parametrize(
     ("variant", "case"),
     [
-        (Variant(256, down=2), Case(Problem(136, 264, 136))),
-        (Variant(224, across=2), Case(Problem(100, 232, 72), "float16")),
-        (Variant(32, down=2, across=2), Case(Problem(260, 56, 72), "bfloat16", True, "relu")),
-        (Variant(16, splits=4, is_turned=True), Case(Problem(5, 136, 264), "bfloat16", True, "gelu")),
-        (Variant(64, down=2, splits=2, is_turned=True), Case(Problem(24, 136, 136, True, False), "float16", True)),
-        (Variant(64, across=2, splits=2), Case(Problem(104, 72, 136, False, False), "bfloat16", True, "silu")),
-        (Variant(64, down=2, is_turned=True), Case(Problem(72, 136, 72, False, True), "float16", False, "silu")),
-        (Variant(96, splits=3), Case(Problem(100, 88, 200))),
+        (Variant(128, 256, down=2), Case(Problem(136, 264, 136))),
+        (Variant(128, 224, across=2), Case(Problem(100, 232, 72), "float16")),
+        (Variant(128, 32, down=2, across=2), Case(Problem(260, 56, 72), "bfloat16", True, "relu")),
+        (Variant(128, 16, splits=4, is_turned=True), Case(Problem(5, 136, 264), "bfloat16", True, "gelu")),
+        (Variant(128, 64, down=2, splits=2, is_turned=True), Case(Problem(24, 136, 136, True, False), "float16", True)),
+        (Variant(128, 64, across=2, splits=2), Case(Problem(104, 72, 136, False, False), "bfloat16", True, "silu")),
+        (Variant(128, 64, down=2, is_turned=True), Case(Problem(72, 136, 72, False, True), "float16", False, "silu")),
+        (Variant(128, 96, splits=3), Case(Problem(100, 88, 200))),
+        (Variant(64, 8), Case(Problem(40, 8, 840), "float16", True)),
+        (Variant(64, 64, across=4, is_turned=True), Case(Problem(200, 72, 136), "bfloat16", True, "gelu")),
+        (Variant(64, 32, down=4), Case(Problem(250, 40, 1000))),
+        (Variant(64, 16, splits=2, is_turned=True), Case(Problem(5, 136, 264), "float16", True)),
     ],
     ids=str,
 )
@@ -54,7 +58,7 @@ def test_a_variant_is_right_in_every_element(run, variant, case):
 
 def test_splits_are_right_in_every_order(run, monkeypatch):
     monkeypatch.setattr(simulate, "Device", partial(simulate.Device, schedules=3))
-    run(Variant(32, splits=2), Case(Problem(20, 24, 136)))
+    run(Variant(128, 32, splits=2), Case(Problem(20, 24, 136)))
 
 
 # ---- which variant ----
@@ -70,7 +74,7 @@ def test_what_is_chosen_covers_the_product_and_takes_least(problem, multiprocess
     down, across, steps = chosen.grid(problem)
     rows, columns = (problem.n, problem.m) if chosen.is_turned else (problem.m, problem.n)
     assert chosen.suits(problem)
-    assert (down - 1) * chosen.down * variants.ROWS < rows <= down * chosen.down * variants.ROWS
+    assert (down - 1) * chosen.down * chosen.rows < rows <= down * chosen.down * chosen.rows
     assert (across - 1) * chosen.across * chosen.columns < columns <= across * chosen.across * chosen.columns
     assert steps >= chosen.splits and (steps - 1) * variants.DEPTH < problem.k <= steps * variants.DEPTH
     least = variants.microseconds(chosen, problem, multiprocessors)
@@ -90,12 +94,18 @@ def test_a_product_turned_round_takes_a_variant_turned_round(problem, variant):
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
-        ((4096, 4096, 4096), Variant(256, down=2)),
-        ((8192, 8192, 1024), Variant(224, down=2)),
-        ((3072, 3072, 3072), Variant(192, down=2)),  # 384 tiles are 2.9 rounds, where 288 of 256 columns are 2.2
-        ((5120, 5120, 5120), Variant(224, down=2)),  # 920 tiles are 6.97 rounds, 800 are 6.06
-        ((128, 4096, 4096), Variant(64, splits=2)),  # 64 tiles, and K divided between two CTAs
-        ((1, 14336, 4096), Variant(16, down=2, is_turned=True)),  # weights stream by: they are the rows
+        ((4096, 4096, 4096), Variant(128, 256, down=2)),
+        ((8192, 8192, 1024), Variant(128, 224, down=2)),
+        ((3072, 3072, 3072), Variant(128, 192, down=2)),  # 384 tiles are 2.9 rounds, where 288 of 256 columns are 2.2
+        ((5120, 5120, 5120), Variant(128, 224, down=2)),  # 920 tiles are 6.97 rounds, 800 are 6.06
+        ((128, 4096, 4096), Variant(128, 64, splits=2)),  # 64 tiles, and K divided between two CTAs
+        ((16, 6144, 4096), Variant(64, 16, is_turned=True)),  # 96 tiles, and K need not be divided
+        ((256, 8192, 8192), Variant(128, 128, across=2, is_turned=True)),  # weights, the larger, are read once
+        (
+            (2500, 5000, 3000),
+            Variant(128, 224, down=2, across=2, is_turned=True),
+        ),  # L2 takes longest
+        ((1, 14336, 4096), Variant(128, 8, is_turned=True)),  # weights stream by: they are the rows
     ],
 )
 def test_shapes_whose_best_variant_was_measured(sizes, expected):
@@ -103,7 +113,6 @@ def test_shapes_whose_best_variant_was_measured(sizes, expected):
 
 
 def test_more_work_takes_longer():
-    times = [
-        variants.microseconds(Variant(128), Problem(size, size, size), MULTIPROCESSORS) for size in (512, 2048, 8192)
-    ]
+    variant, sizes = Variant(128, 128), (512, 2048, 8192)
+    times = [variants.microseconds(variant, Problem(size, size, size), MULTIPROCESSORS) for size in sizes]
     assert times == sorted(times) and times[0] > variants.LAUNCH_US

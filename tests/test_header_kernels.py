@@ -128,11 +128,40 @@ product(const __grid_constant__ TiledMap<A> a_map, const __grid_constant__ Tiled
 """
 
 
+# ... whose first loads are begun before CTAs know of each other.
+BEGUN = PRODUCT
+for before, after in {
+    "    if (threadIdx.x == 0) shared.ring.init(1);\n": """    if (is_producer<1>()) {
+        shared.ring.init(1);
+        fence_proxy_async();
+    }
+    const auto load_step = [&](Stage<2> at, int step) {
+        Barrier& full = shared.ring.acquire(at, shared.a[0], shared.b[0]);
+        load(shared.a[at.index], a_map, full, Coordinates{64 * step, 0});
+        load(shared.b[at.index], b_map, full, Coordinates{64 * step, 0});
+    };
+""",
+    "240, Ending::drained>([&] {\n        Stage<2> at;\n": """240>([&] { load_step({}, 0); }, [&] {
+        Stage<2> at;
+        at.next();
+""",
+    """int step = 0; step < steps; ++step, at.next()) {
+            Barrier& full = shared.ring.acquire(at, shared.a[0], shared.b[0]);
+            load(shared.a[at.index], a_map, full, Coordinates{64 * step, 0});
+            load(shared.b[at.index], b_map, full, Coordinates{64 * step, 0});
+        }
+""": "int step = 1; step < steps; ++step, at.next()) load_step(at, step);\n",
+}.items():
+    assert BEGUN.count(before) == 1
+    BEGUN = BEGUN.replace(before, after)
+
+
+@pytest.mark.parametrize("source", [PRODUCT, BEGUN], ids=["as a whole", "begun"])
 @pytest.mark.parametrize(("steps", "left"), [(1, 110), (5, 510)])
-def test_a_product(gpu, steps, left):
+def test_a_product(gpu, steps, left, source):
     a, b = np.random.default_rng(0).integers(-3, 4, (2, 64, 64 * steps)).astype(bfloat16)
     c = np.full(64 * 64 + 128, np.nan, np.float32)
-    launched(gpu, Config(1, 256), gpu.compile(USING + PRODUCT, "product"), a, b, c, steps)
+    launched(gpu, Config(1, 256), gpu.compile(USING + source, "product"), a, b, c, steps)
     assert np.array_equal(c[: 64 * 64].reshape(64, 64), a.astype(np.float32) @ b.astype(np.float32).T)
     assert (c[64 * 64 :] == left).all()  # what there was to do meanwhile, and the stage after the last
 
@@ -246,7 +275,7 @@ def test_what_needs_wgmma_says_so():
 
 def test_nothing_is_left_out():
     """Each function is called above, or by those that are."""
-    used = words([LEAVE, PRODUCT, BANDS, TASKS])
+    used = words([LEAVE, PRODUCT, BEGUN, BANDS, TASKS])
     inner = {
         "rounded",
         "store_number",
@@ -261,6 +290,7 @@ def test_nothing_is_left_out():
         "read",
         "is_first",
         "store_rest_in",
+        "require_registers",
         "operator",
     }
     defined = set().union(*(defined_in(f"{name}.cuh") for name in HEADERS))

@@ -84,7 +84,7 @@ def _variant(variant: tuple[dict, tuple]) -> Callable[[], None]:
         for name, value in {**simulated_examples.simulated(), "choose": lambda *_: chosen}.items():
             setattr(module, name, value)
         chosen = test_gemm_every_shape.Variant(**sizes)
-        for _, ours, *_ in module.cases([module.Case(module.Problem(*problem), *more)]):
+        for _, ours, *_ in module.cases([test_gemm_every_shape.Case(module.Problem(*problem), *more)]):
             ours()
 
     return start
@@ -147,9 +147,12 @@ _HEADER_TESTS = (
 _WHOLE_EXAMPLES = {"attention": (3, 2, 1, 70, 400, 64, True), "gather_rows": (900, 145)}
 # Of the fourth batch alone.
 _VARIANTS: dict[str, tuple[dict, tuple]] = {
-    "pairs": ({"columns": 64, "down": 2, "across": 2}, ((392, 264, 456), "bfloat16", True, "relu")),
-    "splits": ({"columns": 32, "splits": 3, "is_turned": True}, ((40, 264, 840), "bfloat16", True, "gelu")),
-    "columns": ({"columns": 64, "across": 2}, ((264, 200, 456, False, False), "float16", False, "silu")),
+    "pairs": ({"rows": 128, "columns": 64, "down": 2, "across": 2}, ((392, 264, 456), "bfloat16", True, "relu")),
+    "splits": (
+        {"rows": 128, "columns": 32, "splits": 3, "is_turned": True},
+        ((40, 264, 840), "bfloat16", True, "gelu"),
+    ),
+    "columns": ({"rows": 128, "columns": 64, "across": 2}, ((264, 200, 456, False, False), "float16", False, "silu")),
 }
 _MORE_HEADER_TESTS = (
     (test_header_order, "tensor_map_changed_between_loads", {}),
