@@ -85,6 +85,12 @@ extern "C" __global__ void from_before(const __grid_constant__ TensorMap source,
     }
 }
 
+extern "C" __global__ void never_acquired(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
+    start();
+    if (threadIdx.x == 0)
+        for (int turn = 0; turn < 3; ++turn) load_through(*slot, out, turn % 2);
+}
+
 extern "C" __global__ void unexpected(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
     if (threadIdx.x) return;
     full.init(2);
@@ -146,6 +152,11 @@ def test_a_map_that_is_written_wants_both_fences(name, bug, lacks):
     assert finding.kind == "missing-tensor-map-fence"
     assert f"no fence.proxy.tensormap::generic.{lacks} of it precedes" in finding.message
     assert "// WRITE" in LINES[finding.other[-1].line - 1]
+
+
+def test_a_map_that_nobody_acquires_is_told_of_once_with_a_count():
+    (finding,) = launched("never_acquired", RIGHT).findings
+    assert (finding.kind, finding.severity, finding.count) == ("missing-tensor-map-fence", "advice", 3)
 
 
 @pytest.mark.parametrize("bug", [1, 2])
