@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cuda_cpp import Statement, arguments_of, blocks_of, call_at, masked, strings_of
+from mutants import Change
 
 __all__ = ["EXPECTED", "KEEPS_ORDER", "Mutant", "mutants_of"]
 
@@ -89,19 +90,11 @@ KEEPS_ORDER = {"change_stage", "change_iterations", "change_mask", "change_bytes
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """`new` in the place of the characters `start` to `end`; `line` to `last` are the lines that it touches."""
+class Mutant(Change):
+    """A change by `mutator`; `line` to `last` are the lines that it touches."""
 
     mutator: str
-    line: int
     last: int
-    start: int
-    end: int
-    new: str
-    what: str
-
-    def apply(self, text: str) -> str:
-        return text[: self.start] + self.new + text[self.end :]
 
 
 def mutants_of(text: str) -> list[Mutant]:
@@ -121,7 +114,7 @@ def _mutant(text: str, mutator: str, start: int, end: int, new: str) -> Mutant:
     old, now = (" ".join(piece.split()) for piece in (text[start:end], new))
     line, lines = text.count("\n", 0, start) + 1, text.count("\n", start, end)
     new += "\n" * (lines - new.count("\n"))  # what follows keeps its line
-    return Mutant(mutator, line, line + lines, start, end, new, f"{old} -> {now}")
+    return Mutant(line, start, end, new, f"{old} -> {now}", mutator, line + lines)
 
 
 # ---- whole statements ----

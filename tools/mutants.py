@@ -74,10 +74,9 @@ _SYMBOLS: dict[type, str] = {
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """`new` in the place of the characters `start` to `end` of the file `path`."""
+class Change:
+    """`new` in the place of the characters `start` to `end` of a text, and in words."""
 
-    path: str
     line: int
     start: int
     end: int
@@ -86,6 +85,13 @@ class Mutant:
 
     def apply(self, text: str) -> str:
         return text[: self.start] + self.new + text[self.end :]
+
+
+@dataclass(frozen=True)
+class Mutant(Change):
+    """A change of the file `path`."""
+
+    path: str
 
 
 def mutants_of(path: str, text: str) -> list[Mutant]:
@@ -112,7 +118,7 @@ def is_other_program(mutant: Mutant, text: str) -> bool:
 def _mutant(path: str, text: str, start: int, end: int, new: str) -> Mutant:
     """The mutant, with words for it: what stood there, and what stands there now."""
     old, now = (" ".join(piece.split()) for piece in (text[start:end], new))
-    return Mutant(path, text.count("\n", 0, start) + 1, start, end, new, f"{old} -> {now or 'nothing'}")
+    return Mutant(text.count("\n", 0, start) + 1, start, end, new, f"{old} -> {now or 'nothing'}", path)
 
 
 class _Syntax(ast.NodeVisitor):
