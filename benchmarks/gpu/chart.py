@@ -41,7 +41,8 @@ def _draw_panel(panel: Any, comparison: Comparison) -> None:
     begin(panel, comparison.title)
     panel.set_yticks(range(len(rows)), [row.name.replace("`", "") for row in rows])
     panel.invert_yaxis()
-    panel.set_xlim(0, 1.15 * max(row.median_ns for row in rows))
+    panel.set_xlim(0, 1.15 * max(max(row.median_ns, comparison.limit_ns(row) or 0) for row in rows))
+    panel.locator_params(axis="x", nbins=5)  # numbers of six digits stand apart
     panel.set_xlabel("nanoseconds")
     for at, row in enumerate(rows):
         panel.barh(at, row.median_ns, color=_color(comparison, row), height=0.7)
