@@ -174,7 +174,29 @@ SPELLINGS = {
     "decimal words": lambda raw: f"array({list(struct.unpack('<16Q', raw))}, dtype=uint64)",
     "decimal bytes": lambda raw: str(list(raw)),
     "our own repr": lambda raw: repr(cuda_tma.decode(raw)),
+    "x/32xw of gdb": lambda raw: (
+        "(gdb) x/32xw &map\n" + in_lines(raw, 16, "I", "0x7ffe{:04x} <map+16>:\t", "0x{:08x}", "\t")
+    ),
+    "x/16xg of gdb": lambda raw: in_lines(raw, 16, "Q", "0x7ffe{:04x}:\t", "0x{:016x}", "\t"),
+    "hexdump -C": lambda raw: in_lines(raw, 16, "B", "{:08x}  ", "{:02x}", " ", "  |.0a.  ff........|"),
+    "hexdump -C, in halves": lambda raw: re.sub(r"(?m)^(.{33}) ", r"\1  ", SPELLINGS["hexdump -C"](raw)),
+    "xxd": lambda raw: re.sub(
+        "_(..)_(..)", r" \1\2", in_lines(raw, 16, "B", "{:08x}:_", "{:02x}", "_", "  .0a.  ff........")
+    ),
+    "xxd -g 1": lambda raw: in_lines(raw, 16, "B", "{:08x}: ", "{:02x}", " ", "  .0a.  ff........"),
+    "words with their indices": lambda raw: in_lines(raw, 8, "Q", "  map.opaque[{}] = ", "0x{:016x}"),
+    "short words in C": lambda raw: "{opaque = {" + ", ".join(map(hex, struct.unpack("<16Q", raw))) + "}}",
+    "a string of C": lambda raw: "".join(f"\\x{byte:02x}" for byte in raw),
+    "hex before a word of letters that are digits": lambda raw: f"the map:\n{raw.hex()}\nand error 1",
 }
+
+
+def in_lines(raw: bytes, size: int, kind: str, before: str, form: str, between: str = " ", behind: str = "") -> str:
+    """As tools print memory: so many bytes a line, behind their address or index."""
+    parts = [
+        (i, struct.unpack(f"<{size // struct.calcsize(kind)}{kind}", raw[i : i + size])) for i in range(0, 128, size)
+    ]
+    return "\n".join(before.format(i) + between.join(map(form.format, words)) + behind for i, words in parts)
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -203,6 +225,12 @@ def test_the_drivers_own_names(capsys):
         interleave=CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle=CU_TENSOR_MAP_SWIZZLE_64B)"""
     (found,) = answered(capsys, text)["maps"]
     assert [violation["rule"] for violation in found["violations"]] == ["global_address_alignment", "box_dim_span"]
+
+
+def test_the_type_by_the_name_that_wrappers_give_it():
+    text = "dataType: CU_TENSOR_MAP_DATA_TYPE_BFLOAT16\nglobalDim (64,64)\nglobalStrides (128)\nboxDim (64,64)"
+    (found,) = read_posted(text).maps
+    assert found.params.data_type == cuda_tma.TensorMapDataType.BFLOAT16 and "data_type" not in found.assumed
 
 
 def test_a_descriptor_that_lies_at_no_multiple_of_64(capsys):

@@ -103,7 +103,7 @@ def _error_of(found: re.Match[str]) -> CudaError | None:
 
 _ALIASES = {
     "descriptor": ("TMA Desc Addr",),
-    "data_type": ("tmaFormat", "format", "tensorDataType", "data_type"),
+    "data_type": ("tmaFormat", "format", "tensorDataType", "dataType", "data_type"),
     "rank": ("dim", "tensorRank", "rank"),
     "global_address": ("gmem_address", "gmem", "globalAddress", "global_address"),
     "global_dim": ("globalDim", "Shape", "global_dim"),
@@ -233,7 +233,14 @@ def _deep_gemm(text: str) -> Iterator[PostedMap]:
 # ---- bytes ----
 
 _LITERAL = re.compile(r"""b(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
-_DIGITS = re.compile(r"(?<![0-9a-f])[0-9a-f][\s,;_(){}\[\]0-9a-fxul]{200,3000}", re.I)
+_DIGITS = re.compile(r"(?<![0-9a-z])[0-9a-f][\s,;_(){}\[\]0-9a-fxul]{200,3000}(?![0-9a-z])", re.I)
+_AROUND = re.compile(  # what tools print beside digits: an address of gdb or xxd, an index; how C writes a byte
+    r"^[ \t]*(?:(?:0x)?[0-9a-f]{3,16}(?:[ \t]*<[^<>\n]*>)?:|[\w.>-]*\[\d{1,3}\][ \t]*[:=]?)[ \t]+|\\x", re.I | re.M
+)
+_LINE_OF_A_DUMP = re.compile(  # of hexdump -C and of xxd: 16 bytes in the order of memory, and what they are as text
+    r"^[ \t]*[0-9a-f]{7,8}(?::|  )[ \t]*(?P<bytes>(?:[0-9a-f]{2} {0,2}){15}[0-9a-f]{2})  .*$", re.I | re.M
+)
+_HEX_LIST = re.compile(r"[\[({]\s*0x[0-9a-f]+u?l{0,2}(?:\s*,\s*0x[0-9a-f]+u?l{0,2}){15,127}\s*,?\s*[\])}]", re.I)
 _NUMBER_LIST = re.compile(r"[\[({]\s*\d+(?:\s*,\s*\d+){15,127}\s*,?\s*[\])}]")
 _WORD_BYTES = {128: 1, 32: 4, 16: 8}
 
@@ -243,13 +250,22 @@ def _bytes_of(text: str) -> Iterator[bytes]:
     readers: tuple[tuple[re.Pattern[str], Callable[[str], bytes | None]], ...] = (
         (_LITERAL, _literal),
         (_NUMBER_LIST, _decimal),
+        (_HEX_LIST, _hexadecimal),
         (_DIGITS, _hexadecimal),
     )
     for pattern, read in readers:
+        if pattern is _DIGITS:
+            text = _without_addresses(text)
         found = [raw for each in pattern.finditer(text) if (raw := read(each[0])) and len(raw) == DESCRIPTOR_BYTES]
         if found:
             yield from found
             return
+
+
+def _without_addresses(text: str) -> str:
+    """The digits of a dump alone, lines of bytes as such."""
+    text = _LINE_OF_A_DUMP.sub(lambda found: re.sub(r"\s", "", found["bytes"]), text)
+    return _AROUND.sub(lambda found: " " * (found[0] != "\\x"), text)
 
 
 def _literal(text: str) -> bytes | None:

@@ -94,7 +94,15 @@ _PRODUCT = "wgmma.wait_group for that product, before the stage is released"
 _COPIED = "cp.async.wait_group, and a barrier for other threads, before this access"
 
 
-def remedy_of(was: str, now: Instruction, who: object, *, is_own: bool = False, is_elsewhere: bool = False) -> str:
+def remedy_of(
+    was: str,
+    now: Instruction,
+    who: object,
+    *,
+    is_own: bool = False,
+    is_in_bulk_group: bool = False,
+    is_elsewhere: bool = False,
+) -> str:
     """What orders an access after another.
 
     Parameters
@@ -106,6 +114,8 @@ def remedy_of(was: str, now: Instruction, who: object, *, is_own: bool = False, 
         A lane, or what the operation before completes on: ``("mbarrier", position)``.
     is_own : bool
         Whether the access before is of the thread that issued the present operation: then it came after that.
+    is_in_bulk_group : bool
+        Whether the present operation is waited for by ``cp.async.bulk.wait_group``.
     is_elsewhere : bool
         Whether the mbarrier of the operation before is in another CTA, where it cannot be waited for from here.
     """
@@ -113,6 +123,8 @@ def remedy_of(was: str, now: Instruction, who: object, *, is_own: bool = False, 
         landed = _LANDED_ELSEWHERE if is_elsewhere else _LANDED
         return {"mbarrier": landed, "sent": landed, "bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED}[who[0]]
     if now.opcode[0] in ("cp", "wgmma"):
+        if is_own and is_in_bulk_group:
+            return _STORED
         if was == "read":
             return _IN_FLIGHT if is_own else _RELEASED
         return _WRITTEN

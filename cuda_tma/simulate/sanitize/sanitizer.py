@@ -333,7 +333,8 @@ class Sanitizer:
     def _by_operation(self, access: Access, mark: Mark) -> None:
         slot, cta = self._clocks.slot_of(mark.lane), int(access.positions[0]) // self._pitch
         if access.signal is not None and not self._remote.alive(cta):
-            self._words.exit_while_landing(mark, cta, access.signal, self._end_of(cta, access.signal))
+            tell = self._words.exit_while_sending if access.kind == _READ else self._words.exit_while_landing
+            tell(mark, cta, access.signal, self._end_of(cta, access.signal))
         if mark.cluster != self._machine.geometry.cluster_of_slot[slot]:
             return  # its cluster has ended, and its clocks with it
         self._in_shared.by_operation(access, mark, *self._completion(access, mark, slot))

@@ -54,7 +54,14 @@ class Words(Phrases):
         )
         who, _ = self._before(lane, found)
         is_own = mark is not None and who == lane
-        remedy = remedy_of(found.before, now, who, is_own=is_own, is_elsewhere=self._is_elsewhere(who, lane))
+        remedy = remedy_of(
+            found.before,
+            now,
+            who,
+            is_own=is_own,
+            is_in_bulk_group=mark is not None and mark.group is not None and mark.group[0] == "bulk",
+            is_elsewhere=self._is_elsewhere(who, lane),
+        )
         beside = (*self._after(lane, mark), *self._groups(lane, found))
         self._add("race", "error", text, now, before, lane, RULES["order"], remedy, beside)
 
@@ -254,6 +261,17 @@ class Words(Phrases):
             f"threads has waited for that phase of {self._mbarrier(position)}"
         )
         remedy = "issue no load beyond the last one that is used, or wait for it before the end"
+        self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy, related)
+
+    def exit_while_sending(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
+        """A copy to another CTA reads memory that is no longer the CTA's."""
+        if self._ledger.known("early-exit", id(mark.instruction)):
+            return
+        text = (
+            f"block {self._machine.geometry.block_index(cta)} ends while {name_of(mark.instruction)} may still read "
+            f"its shared memory: nothing orders its end after that phase of {self._mbarrier(position)}"
+        )
+        remedy = "a barrier of the cluster (cluster_sync()) at the end, behind the wait for the copy's mbarrier"
         self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy, related)
 
     def exit_before_remote(
