@@ -55,7 +55,7 @@ SOURCE = r"""
 using namespace cuda_tma;
 
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
-constexpr int SIDE = 64;       // elements of K in a step; rows of the weights, or tokens, that are loaded, or leave
+constexpr int SIDE = 64;       // elements of K in a step; rows of the weights, and tokens, in a part that leaves
 constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights
 constexpr unsigned short ALL = (1 << CTAS) - 1;
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA

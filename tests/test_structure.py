@@ -89,7 +89,9 @@ def imported(name: str, path: Path) -> Iterator[str]:
     for found in STATEMENT.finditer(text):
         if found["modules"]:
             for module in found["modules"].split(","):
-                yield module.split(" as ")[0].strip().removeprefix("cuda_tma.")
+                parts = module.split(" as ")[0].strip().split(".")
+                if parts[0] == "cuda_tma":
+                    yield ".".join(parts[1:])
         elif found["source"].startswith(".") or found["source"].split(".")[0] == "cuda_tma":
             start = _absolute(found["source"], folder)
             for each in re.sub(r"#.*|[()\n]", " ", found["names"]).split(","):
@@ -106,7 +108,7 @@ def _absolute(source: str, folder: list[str]) -> list[str]:
 
 
 GRAPH = {
-    name: {found for path in paths for found in imported(name, path) if found in MODULES} - {name, ""}
+    name: {found for path in paths for found in imported(name, path) if found in MODULES} - {name}
     for name, paths in MODULES.items()
 }
 
@@ -146,6 +148,35 @@ def test_the_graph_sees_every_kind_of_import():
     assert "params" in GRAPH["codec._codec"]
     assert {"_read.dlpack", "rules.refusals"} <= GRAPH["_read.context"]  # cimport, and "from ..rules import refusals"
     assert "show.html" in GRAPH["_tensor_map"]  # deferred
+    assert "" in GRAPH["simulate._watch"]  # deferred, of the package itself
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("from .rules import refusals", "rules.refusals"),
+        ("from .rules import (  # why\n    check,\n    refusals,\n)", "rules.refusals"),
+        ("def f():\n    from . import limits as one, launch", "limits"),
+        ("def f():\n    from . import limits as one, launch", ""),
+        ("def f():\n    import cuda_tma", ""),
+        ("from cuda_tma import launch", ""),
+        ("import os, cuda_tma.rules._find as find", "rules._find"),
+        ("from ._launch.call cimport launch_kernel", "_launch.call"),
+        ("cimport cuda_tma._launch.call", "_launch.call"),
+    ],
+)
+def test_an_import_is_seen(tmp_path, statement, found):
+    path = tmp_path / "params.pyx"
+    path.write_text(f'"""import cuda_tma.show"""\n{statement}\n')
+    seen = {*imported("params", path)}
+    assert found in seen
+    assert "show" not in seen
+
+
+def test_no_import_is_hidden():
+    """None by a name that is made at run time, nor with a line that goes on behind a backslash."""
+    hidden = re.compile(r"import_module|__import__|import[ \t]*\\$", re.MULTILINE)
+    assert [path for paths in MODULES.values() for path in paths if hidden.search(path.read_text())] == []
 
 
 # ---- sizes ----

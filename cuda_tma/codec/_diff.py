@@ -19,6 +19,7 @@ from ._codec import decode, encode, stored_value
 from ._fields import (
     BEYOND_PARAMS,
     IM2COL,
+    MEANINGS,
     RANK,
     SWIZZLE_REPEAT_BYTES,
     TRANSFER_BYTES,
@@ -175,7 +176,7 @@ def _delta(a: bytes, b: bytes) -> int:
 
 
 def _meaning(field: Field) -> str:
-    return _MEANINGS[field.name] + ("" if field.read_by_load else "; a load does not read it")
+    return MEANINGS[field.name] + ("" if field.read_by_load else "; a load does not read it")
 
 
 def _unknown(a: bytes, b: bytes, delta: int, reported: Iterable[Field]) -> list[FieldDifference]:
@@ -232,26 +233,3 @@ def words_of(field: Field, raw: bytes, params: Params) -> str:
 
 _UNITS = {"global_strides": " bytes"}
 _UNKNOWN = "no field is known there; what it does to a load is not known"
-_MEANINGS = {
-    "im2col": "a load takes pixels in convolution order instead of a box, or the reverse; the wrong instruction faults",
-    "rank": "an instruction of the other rank faults, and the coordinates of the lost dimensions are ignored",
-    "data_type": "elements have another size or conversion: coordinates, the box and the fill mean other bytes",
-    "global_address": "the load reads another tensor, or another part of it",
-    "global_dim": "the edge beyond which a load fills is elsewhere: wrong bytes are read or valid ones are lost",
-    "global_strides": "every index but 0 of this dimension is read from another address",
-    "box_dim": "a load delivers another number of elements: expect_tx and the layout in shared memory change",
-    "pixel_box_lower_corner": "the pixels begin elsewhere, relative to the tensor's first",
-    "pixel_box_upper_corner": "the pixels end elsewhere, relative to the tensor's last",
-    "channels_per_pixel": "a load delivers another number of channels: expect_tx and shared memory change",
-    "pixels_per_column": "a load delivers another number of pixels: expect_tx and shared memory change",
-    "element_strides": "a load visits other elements along this dimension, and another number of them",
-    "interleave": "memory is read in other slices, and coordinates mean other bytes",
-    "swizzle": "the bytes arrive at other places in shared memory",
-    "l2_promotion": "L2 fetches another size: the bytes are the same, the speed may not be",
-    "oob_fill": "elements out of bounds are zero instead of NaN, or the reverse",
-    "transfer_bytes": "the driver's own note of the transfer size",
-    "swizzle_repeat_bytes": "the driver's own note of the period of the swizzle pattern",
-    "bit 1 of word 2": "unknown; CuTe DSL sets it, and its maps work",
-    "allocation_class": "out-of-bounds address generation may reach 128 KiB (LARGE) instead of 4 KiB (SMALL) "
-    "from compute capability 10.0 on; in a smaller allocation it may fault (documented, not verified on hardware)",
-}

@@ -45,8 +45,7 @@ struct Bands {
 // each. A task is drawn when its loads are due and no sooner, although memory takes its time to answer: who has drawn
 // ahead keeps tasks that others wait for at the end. (grouped_gemm was 2 % slower, in bursts 4 %, where each task was
 // drawn during the loads of the one before, and 5 and 7 % where another thread drew two ahead; one H200.)
-// A single CTA is told by plain stores: store_async.cuh says what st.async wants. On a GPU it was run with clusters
-// alone, and of one CTA with st.async.
+// A single CTA is told by plain stores: store_async.cuh says what st.async wants.
 template <typename Task>
 struct TaskList {
     static_assert(sizeof(Task) % 16 == 0 && alignof(Task) >= 16, "a task is copied in pieces of 16 bytes: alignas(16)");

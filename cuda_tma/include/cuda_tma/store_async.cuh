@@ -5,8 +5,7 @@
 // before, since the values come from registers. CUDA 12.1 on. One function is one PTX instruction.
 //
 // Launch with clusters, of one CTA if need be: LaunchConfig(cluster=1). Observed (driver 580, sm_90), and in no document:
-// a kernel of st.async and of arrivals at shared::cluster addresses ended in CUDA_ERROR_ILLEGAL_INSTRUCTION without, and
-// ran with clusters of one CTA. Which of the two instructions it was is not known; st.async is likelier.
+// without, st.async and red.async end in CUDA_ERROR_ILLEGAL_INSTRUCTION, while arrivals at shared::cluster addresses work.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>

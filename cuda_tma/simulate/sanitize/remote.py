@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["Remote", "unclustered"]
 
 _WITHOUT_CLUSTERS = (
-    "Observed, and in no document (driver 580, sm_90): a kernel of st.async and of arrivals at shared::cluster "
-    "addresses ended in CUDA_ERROR_ILLEGAL_INSTRUCTION without clusters, and ran in clusters of one CTA"
+    "Observed, and in no document (driver 580, sm_90): st.async and red.async end in CUDA_ERROR_ILLEGAL_INSTRUCTION "
+    "without clusters, and run in clusters of one CTA"
 )
 _CLUSTERS_OF_ONE = "launch it with clusters, of one CTA if need be: Config(cluster=1), LaunchConfig(cluster=1)"
 
 
 def unclustered(machine: Machine, lane: int, instruction: Instruction) -> Finding | None:
-    """``st.async``, ``red.async`` in a launch without clusters. Advice: the arrivals may have been what failed."""
+    """``st.async``, ``red.async`` in a launch without clusters. Advice, as no document says so."""
     if machine.explicit_cluster or instruction.opcode[:2] not in (("st", "async"), ("red", "async")):
         return None
     blocks, threads = machine.geometry.blocks_and_threads(np.array([lane]))
