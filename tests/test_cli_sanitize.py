@@ -248,7 +248,9 @@ def test_a_suppression_is_read(written, place, reason):
     assert simulate.Suppression.parse(written) == simulate.Suppression("race", place, reason)
 
 
-@pytest.mark.parametrize("text", ["race", "race:x", "race::why", "race:gemm.cu:41:", "", ":::"])
+@pytest.mark.parametrize(
+    "text", ["race", "race:x", "race::why", "race:gemm.cu:41:", "race:gemm.cu:41", "race:gemm.cu:4*", "", ":::"]
+)
 def test_what_is_no_suppression_is_refused(text):
     with pytest.raises(ValueError, match=r"is no kind:place:reason|needs a reason"):
         simulate.Suppression.parse(text)

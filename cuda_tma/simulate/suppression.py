@@ -17,6 +17,7 @@ from .ptx import Place
 __all__ = ["Suppression", "read_suppressions", "suppressed"]
 
 _WRITTEN = re.compile(r"\s*([\w-]+)\s*:\s*((?:[^:]|::)+(?::[\d*?]+)?)\s*:(?!:)(.*)", re.DOTALL)
+_LINE = re.compile(r"[\d*?]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,10 @@ class Suppression:
         found = _WRITTEN.fullmatch(text)
         if found is None:
             raise ValueError(f"{shown(text)} is no kind:place:reason, such as race:gemm.cu:41:the sum is an estimate")
-        return cls(*(part.strip() for part in found.groups()))
+        kind, place, reason = (part.strip() for part in found.groups())
+        if _LINE.fullmatch(reason):  # no reason, but the end of a place
+            place, reason = f"{place}:{reason}", ""
+        return cls(kind, place, reason)
 
     def covers(self, finding: Finding) -> bool:
         """Whether it is about a finding."""
