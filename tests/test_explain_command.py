@@ -127,6 +127,7 @@ def test_a_broken_rule_is_named(capsys):
         ("make: *** exit code 1", []),
         ("ValueError: invalid argument", []),
         ("the current error code 1", []),
+        ("Error 715 (illegal instruction) in gemm.run(): Error Internal", [715]),
         ("CUDA_ERROR_ILLEGAL_ADDRESS " * 3, [700]),
         ("CUDA_ERROR_OF_NOBODY", []),
         ("cuTensorMapEncodeTiled failed: 1", [1]),

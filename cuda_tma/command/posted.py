@@ -73,7 +73,8 @@ _NUMBER = (
 )
 _ERROR = re.compile(rf"(?P<name>{_NAME})|(?P<text>(?i:{_TEXT}))|(?i:{_NUMBER})", re.M)
 _ABOUT_CUDA = re.compile(
-    r"(?i:cuda|\btma\b|tensor ?map|^\W*(?:error|Fehler)\W*\d+\W*$)|\bcu[A-Z]\w+|CUresult|^\W*\d{3}\W*$"
+    r"(?i:cuda|\btma\b|tensor ?map|illegal (?:instruction|memory|address)|misaligned|launch failure|"
+    r"^\W*(?:error|Fehler)\W*\d+\W*$)|\bcu[A-Z]\w+|CUresult|^\W*\d{3}\W*$"
 )
 _NEAR = 400  # characters of a line that are looked at: it may be the whole of a log
 
