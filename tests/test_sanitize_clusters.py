@@ -55,10 +55,10 @@ def launched(name: str, cluster: int | None = None) -> tuple[simulate.Report, in
 
 
 @pytest.mark.parametrize(("name", "instruction"), [("stores", "st.async"), ("reduces", "red.async")])
-def test_an_asynchronous_store_is_advised_clusters(name, instruction):
+def test_an_asynchronous_store_without_clusters_is_an_error(name, instruction):
     report, value = launched(name)
     (finding,) = report.findings
-    assert (finding.kind, finding.severity, finding.threads, value) == ("cluster", "advice", (0,), 5)
+    assert (finding.kind, finding.severity, finding.threads, value) == ("cluster", "error", (0,), 5)
     assert finding.message.startswith(f"thread 0 issues {instruction} in a launch without clusters. Observed")
     assert "Config(cluster=1)" in finding.remedy and finding.source and finding.count == 2
     assert finding.happened == f"thread 0 issues {instruction} in a launch without clusters"

@@ -26,14 +26,14 @@ _CLUSTERS_OF_ONE = "launch it with clusters, of one CTA if need be: Config(clust
 
 
 def unclustered(machine: Machine, lane: int, instruction: Instruction) -> Finding | None:
-    """``st.async``, ``red.async`` in a launch without clusters. Advice, as no document says so."""
+    """``st.async``, ``red.async`` in a launch without clusters: an error, as the GPU makes it one."""
     if machine.explicit_cluster or instruction.opcode[:2] not in (("st", "async"), ("red", "async")):
         return None
     blocks, threads = machine.geometry.blocks_and_threads(np.array([lane]))
     text = f"thread {threads[0]} issues {'.'.join(instruction.opcode[:2])} in a launch without clusters"
     return Finding(
         "cluster",
-        "advice",
+        "error",
         f"{text}. {_WITHOUT_CLUSTERS}. Remedy: {_CLUSTERS_OF_ONE}",
         instruction.places,
         blocks,
