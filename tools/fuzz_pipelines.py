@@ -118,9 +118,6 @@ they have. Each runs under {schedules} schedules with `strict=True`, and its out
 Missed:
 
 {missed}
-
-`HANDOFF_BARRIER` is what the sanitizer leaves to others (`docs/sanitizer.md`, "What it cannot see"): of a block in
-another cluster it knows how far it had come, and not which of its threads a release speaks for.
 """
 
 
