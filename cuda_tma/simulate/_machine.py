@@ -210,8 +210,10 @@ class Machine:
 
     def _time_passes(self) -> bool:
         """Let those go on who wait for an mbarrier, but not for ever; False if there are none, or have been often."""
+        if self._stalls >= _MOST_STALLS:
+            return False
         waiting = [*self.waiting()]
-        if self._stalls >= _MOST_STALLS or not self.mbarriers.time_out():
+        if not self.mbarriers.time_out():
             return False
         self.stalled = waiting
         self._slept += _STALL_NANOSECONDS << self._stalls

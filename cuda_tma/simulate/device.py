@@ -14,6 +14,7 @@ from .._launch.mangled import parameter_types, plain_name
 from .._launch.nvrtc import request
 from .._launch.nvrtc import run as run_compiler
 from ..compute_capability import parse_compute_capability
+from ..limits import TMA_SINCE
 from ..map_type import MapType
 from ._arguments import parameter_block
 from ._async import ORDERS
@@ -34,9 +35,6 @@ from .tensor_map import TensorMap, tensor_map_of
 from .trace import traced
 
 __all__ = ["Device"]
-
-
-_LEAST = (9, 0)
 
 
 class Device:
@@ -80,8 +78,8 @@ class Device:
         suppressions: Sequence[Suppression] = (),
     ):
         self.compute_capability = parse_compute_capability(compute_capability)
-        if self.compute_capability < _LEAST:
-            raise ValueError(f"compute_capability={shown(compute_capability)}: TMA needs (9, 0) or a later one")
+        if self.compute_capability < TMA_SINCE:
+            raise ValueError(f"compute_capability={shown(compute_capability)}: TMA needs {TMA_SINCE} or a later one")
         self.multiprocessor_count = multiprocessor_count
         self.sanitize, self.strict = sanitize, strict
         self.schedules, self.suppressions = schedules, tuple(suppressions)

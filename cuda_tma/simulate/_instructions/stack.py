@@ -30,12 +30,13 @@ def alloca(binder: Binder) -> Step:
         sizes = np.broadcast_to(read(group, lanes), (count(lanes),))
         tops, end = group.context.dynamic_tops(group.machine), group.context.dynamic_end
         starts = -(-tops[lanes] // alignment) * alignment
-        if ((sizes < 0) | (starts + sizes > end)).any():
+        outside = (sizes < 0) | (starts + sizes > end)
+        if outside.any():
             raise Fault(
                 "fault",
                 f"stack overflow: alloca of {int(sizes.max())} bytes, and the simulator has {DYNAMIC_BYTES} for those "
                 "of a function",
-                as_array(lanes)[(sizes < 0) | (starts + sizes > end)],
+                as_array(lanes)[outside],
             )
         tops[lanes] = starts + sizes
         write(group, lanes, starts)

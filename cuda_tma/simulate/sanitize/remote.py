@@ -12,6 +12,7 @@ import numpy as np
 from ..findings import Finding
 from ..ptx import Instruction
 from .clocks import ORDERED, Clocks
+from .units import SENDS
 
 if TYPE_CHECKING:
     from .._machine import Machine
@@ -27,7 +28,7 @@ _CLUSTERS_OF_ONE = "launch it with clusters, of one CTA if need be: Config(clust
 
 def unclustered(machine: Machine, lane: int, instruction: Instruction) -> Finding | None:
     """``st.async``, ``red.async`` in a launch without clusters: an error, as the GPU makes it one."""
-    if machine.explicit_cluster or instruction.opcode[:2] not in (("st", "async"), ("red", "async")):
+    if machine.explicit_cluster or instruction.opcode[:2] not in SENDS:
         return None
     blocks, threads = machine.geometry.blocks_and_threads(np.array([lane]))
     text = f"thread {threads[0]} issues {'.'.join(instruction.opcode[:2])} in a launch without clusters"
