@@ -1,0 +1,134 @@
+"""Find unidiomatic syntax in the repository's prose: Markdown without code, comments, docstrings and other strings.
+
+``python -m tests.prose`` lowers the budgets in ``tests/data/prose_budget.json`` to the present counts;
+``python -m tests.prose -v`` also prints each hit. A budget never rises.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["BUDGET", "ROOT", "Hit", "folder_of", "hits", "hits_in"]
+
+ROOT = Path(__file__).parent.parent
+BUDGET = Path(__file__).parent / "data" / "prose_budget.json"
+SUFFIXES = {".py", ".pyx", ".pxd", ".md", ".cuh", ".cu", ".h"}
+SKIPPED = {"build", "dist", "golden"}
+GENERATED = ("docs/errors/", "docs/headers/")  # pages that the build of the site writes
+EXCEPTED = {"tests/prose.py", "tests/test_prose.py"}  # they contain the patterns and examples of hits
+
+_PREPOSITIONS = "by of for to from with in on at than beside behind about after before into over without".replace(
+    " ", "|"
+)
+_VERBS = "is are was has have does gets goes says stands can cannot needs makes takes".replace(" ", "|")
+PATTERNS = {
+    "a free relative after a preposition": rf"\b(?:{_PREPOSITIONS}) (?:who|whoever|whatever|what)\b",
+    "a free relative as subject": (
+        rf"(?:^|[.;:] +|\| )(?:What|Who|Whoever|Whatever|Whose) [^.?\n|]{{3,160}}\b(?:{_VERBS})\b[^.?\n|]*(?:\.|$)"
+    ),
+    "a thread as a person": r"\b(?:nobody|somebody|anybody|whoever|those who|one who)\b",
+    "an inanimate speaker": r"\b(?:is|are|was|were) (?:told|accused)\b|\bnothing is said\b|\bis said by\b",
+    "a word to avoid": r"\b(?:in vain|for ever|so many|is none\b|are none\b|reckon\w*|mend\w*)\b",
+    "British spelling": r"\b(?:initialis|synchronis|colour|optimis|recognis)\w*",
+}
+_COMPILED = {name: re.compile(pattern) for name, pattern in PATTERNS.items()}
+
+_MARKDOWN_CODE = re.compile(r"```.*?```|`[^`\n]*`|<[^>]*>|\]\([^)]*\)", re.DOTALL)
+_QUOTED_CODE = re.compile(r"```.*?```|``[^`]*``|`[^`]*`|>>> .*")
+_COMMENTS = re.compile(
+    r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n?)+|//[^\n]*"
+    r"|(?:^[ \t]*#(?!include|define|if|el|endif|pragma|undef|error)[^\n]*\n?)+"
+    r'|""".*?"""',
+    re.DOTALL | re.MULTILINE,
+)
+_MARKS = re.compile(r"^[ \t]*(?://+|#+|\*)", re.MULTILINE)
+
+
+class Hit(NamedTuple):
+    """A place in the prose: its file, the kind of syntax, and the words around it."""
+
+    path: str
+    kind: str
+    excerpt: str
+
+
+def hits_in(text: str, path: str = "") -> list[Hit]:
+    """Return the hits in one piece of prose."""
+    return [
+        Hit(path, kind, text[max(0, found.start() - 30) : found.end() + 40])
+        for kind, pattern in _COMPILED.items()
+        for found in pattern.finditer(text)
+    ]
+
+
+def hits() -> list[Hit]:
+    """Return the hits in every file of the repository that contains prose."""
+    return [
+        hit
+        for path in sorted(ROOT.rglob("*"))
+        if _is_prose(relative := path.relative_to(ROOT)) and path.is_file()
+        for piece in _pieces(path)
+        for hit in hits_in(piece, relative.as_posix())
+    ]
+
+
+def folder_of(path: str) -> str:
+    """Return the folder that has the budget of a file: two levels in the package, else one."""
+    parts = path.split("/")
+    depth = 2 if parts[0] == "cuda_tma" else 1
+    return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
+
+
+def _is_prose(relative: Path) -> bool:
+    is_hidden = any(part.startswith(".") for part in relative.parts)
+    name = relative.as_posix()
+    is_skipped = not SKIPPED.isdisjoint(relative.parts) or name in EXCEPTED or name.startswith(GENERATED)
+    return relative.suffix in SUFFIXES and not is_hidden and not is_skipped
+
+
+def _pieces(path: Path) -> Iterator[str]:
+    """Yield the prose of one file, a paragraph, comment or string at a time, on one line each."""
+    text = path.read_text(errors="replace")
+    if path.suffix == ".md":
+        pieces: Iterator[str] = iter(re.split(r"\n\s*\n", _MARKDOWN_CODE.sub(" _ ", text)))
+    elif path.suffix == ".py":
+        pieces = _python(text)
+    else:
+        pieces = (_MARKS.sub("", found[0]) for found in _COMMENTS.finditer(text))
+    for piece in pieces:
+        yield re.sub(r"\s+", " ", piece)
+
+
+def _python(text: str) -> Iterator[str]:
+    comments: list[str] = []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            comments.append(token.string.lstrip("#! "))
+        elif token.type != tokenize.NL:
+            yield " ".join(comments)
+            comments = []
+            if token.type == tokenize.STRING or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
+                yield _QUOTED_CODE.sub(" _ ", token.string.strip("rbfRBF\"'"))
+
+
+def _lower() -> None:
+    found = hits()
+    counts = Counter(folder_of(hit.path) for hit in found)
+    known = json.loads(BUDGET.read_text()) if BUDGET.exists() else dict(counts)
+    lowered = {folder: min(budget, counts[folder]) for folder, budget in sorted(known.items())}
+    BUDGET.write_text(json.dumps({folder: budget for folder, budget in lowered.items() if budget}, indent=1) + "\n")
+    if "-v" in sys.argv:
+        print(*(f"{hit.path}: {hit.kind}: {hit.excerpt}" for hit in found), sep="\n")
+    print(f"{len(found)} hits; budgets: {sum(lowered.values())}")
+
+
+if __name__ == "__main__":
+    _lower()
