@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cuda_tma import simulate
+from cuda_tma.simulate._schedules import _merged
+from cuda_tma.simulate.findings import Finding
 
 SOURCE = r"""
 __shared__ int word, other;
@@ -84,3 +88,44 @@ def test_the_words_say_who_and_what_to_do():
 
 def test_an_atomic_races_with_a_plain_store():
     assert ("race", "error") in found("plain_and_atomic", 1)
+
+
+IN_ROUNDS = r"""
+extern "C" __global__ void shared(int* out, const int* values) {  // round 0 writes equal values, round 1 may not
+    __shared__ int last;
+    for (int i = 0; i < 2; ++i) {
+        if (threadIdx.x % 32 == 0) last = values[i * 2 + threadIdx.x / 32];
+        __syncthreads();
+        out[threadIdx.x] += last;
+        __syncthreads();
+    }
+}
+extern "C" __global__ void blocks(int* out, const int* values) {
+    for (int i = 0; i < 2; ++i) out[i] = values[i * 2 + blockIdx.x];
+}
+extern "C" __global__ void unrolled(int* out, const int* values) {
+    #pragma unroll
+    for (int i = 0; i < 2; ++i) out[i] = values[i * 2 + blockIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["shared", "blocks", "unrolled"])
+@pytest.mark.parametrize(
+    ("values", "severities"),
+    [([1, 1, 2, 2], {"advice"}), ([1, 1, 2, 3], {"error"}), ([2, 3, 1, 1], {"error"})],
+)
+def test_an_error_replaces_advice_on_the_same_statements(name: str, values: list[int], severities: set[str]) -> None:
+    kernel = GPU.compile(IN_ROUNDS, name)
+    config = simulate.Config(1 if name == "shared" else 2, 64 if name == "shared" else 1)
+    report = GPU.launch(config, kernel, np.zeros(64, np.int32), np.array(values, np.int32))
+    races = [finding for finding in report.findings if finding.kind == "race"]
+    assert {finding.severity for finding in races} == severities
+    assert [finding.count for finding in races] == [2 if severities == {"advice"} else 1]
+
+
+def test_an_error_of_a_later_schedule_replaces_advice() -> None:
+    advice = Finding("race", "advice", "", (), (), (), 7)
+    error = replace(advice, severity="error", message="another")
+    assert _merged([(advice,), (error,)]) == (error,)
+    assert _merged([(error,), (advice,)]) == (error,)

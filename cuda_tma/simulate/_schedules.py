@@ -105,16 +105,17 @@ def _restore(memory: GlobalMemory, saved: dict[int, bytes]) -> None:
 
 
 def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """Each cause once, in the words of the schedule that found it first; two places are a cause in either order."""
+    """Return each cause once, as the first schedule reported it; an error replaces advice of the same cause."""
     known: dict[object, Finding] = {}
-    for findings in found:
-        for finding in findings:
-            known.setdefault(_cause(finding), finding)
+    for finding in chain.from_iterable(found):
+        held = known.setdefault(_cause(finding), finding)
+        if held.severity == "advice" and finding.severity == "error":
+            known[_cause(finding)] = finding
     return tuple(known.values())
 
 
 def _cause(finding: Finding) -> object:
-    """By its statements, or where the PTX says none, by its lines."""
+    """Return the statements of a finding in either order, or their PTX lines where the PTX has no source places."""
     here = finding.source or finding.ptx_line
     other = finding.other or finding.other_ptx_line
     return finding.kind, frozenset({here, other} if other else {here})

@@ -10,6 +10,11 @@ from ..ptx import Instruction
 __all__ = ["Ledger"]
 
 
+def _replaces(severity: str, held: str) -> bool:
+    """Return whether a finding of one severity replaces one of another: an error replaces advice."""
+    return severity == "error" and held == "advice"
+
+
 class Ledger:
     """Findings by kind and by the statements that they are about."""
 
@@ -31,22 +36,30 @@ class Ledger:
         """The one of a number."""
         return self._instructions[site]
 
-    def known(self, *key: object) -> bool:
-        """Count once more what has been said; False if it has not."""
-        if key not in self._found:
+    def known(self, kind: str, severity: str, *statements: object) -> bool:
+        """Count one more occurrence of a finding that the ledger has; return False if it lacks it.
+
+        An error replaces advice of the same kind on the same statements, so advice does not make an error known.
+        """
+        key = (kind, *statements)
+        held = self._found.get(key)
+        if held is None or _replaces(severity, held.severity):
             return False
-        self._counts[key] += 1
+        self._counts[key] += held.severity == severity
         return True
 
     def add(self, key: tuple, finding: Finding) -> None:
-        """Say something for the first time; what has the same key is the same cause."""
+        """Add a finding; it replaces advice that has the same key, which is the same cause."""
         self._found[key], self._counts[key] = finding, 1
 
     def findings(self) -> tuple[Finding, ...]:
-        """In the order in which they were found; copies of a statement (unrolled loops, inlined twice) are one."""
+        """Return one finding for each cause, in order; copies of a statement (unrolled, inlined twice) are one cause."""
         merged: dict[tuple, Finding] = {}
         for key, finding in self._found.items():
-            cause = (finding.kind, finding.severity, finding.source, finding.other) if finding.source else key
-            first = merged.get(cause, replace(finding, count=0))
-            merged[cause] = replace(first, count=first.count + self._counts[key])
+            cause = (finding.kind, finding.source, finding.other) if finding.source else key
+            first = merged.get(cause)
+            if first is None or _replaces(finding.severity, first.severity):
+                merged[cause] = replace(finding, count=self._counts[key])
+            elif first.severity == finding.severity:
+                merged[cause] = replace(first, count=first.count + self._counts[key])
         return tuple(merged.values())

@@ -253,7 +253,8 @@ class Sanitizer:
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
         if not self._machine.explicit_cluster:
             key = ("cluster", id(instruction))
-            if not self._ledger.known(*key) and (found := unclustered(self._machine, lane, instruction)):
+            is_known = self._ledger.known("cluster", "error", id(instruction))
+            if not is_known and (found := unclustered(self._machine, lane, instruction)):
                 self._ledger.add(key, found)
         if instruction.opcode[0] == "wgmma":
             first = lane // WARPGROUP * WARPGROUP

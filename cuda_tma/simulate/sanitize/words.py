@@ -45,7 +45,7 @@ class Words(Phrases):
         if "mbarrier" in (before.opcode[0], now.opcode[0]):
             self._barrier_race(before, now, lane, found)
             return
-        if self._ledger.known("race", id(before), id(now)):
+        if self._ledger.known("race", "error", id(before), id(now)):
             return
         done = "writing" if found.before == "write" else "reading"
         text = (
@@ -68,27 +68,28 @@ class Words(Phrases):
     def same_value(self, found: Conflict, lane: int, now: Instruction, strict: bool) -> None:
         """Two threads write the same, in any order."""
         before = self._ledger.instruction(int(found.sites[0]))
-        if self._ledger.known("race", id(before), id(now)):
+        severity = "error" if strict else "advice"
+        if self._ledger.known("race", severity, id(before), id(now)):
             return
         text = (
             f"{self._thread(lane)} writes {self._bytes(found)}, and {self._who_before(lane, found, before)} writes the "
             "same value there: nothing orders the two"
         )
-        self._add("race", "error" if strict else "advice", text, now, before, lane, RULES["order"], ONE_WRITER)
+        self._add("race", severity, text, now, before, lane, RULES["order"], ONE_WRITER)
 
     def narrow(
         self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
     ) -> None:
         """They are ordered by what counts in one CTA only, and are of two."""
         before = self._ledger.instruction(int(found.sites[0]))
-        if self._ledger.known("race", id(before), id(now)):
+        severity = "advice" if disputed else "error"
+        if self._ledger.known("race", severity, id(before), id(now)):
             return
         done = "wrote" if found.before == "write" else "read"
         text = (
             f"{self._who(lane, mark)} {kind}s {self._bytes(found)}, which {self._who_before(lane, found, before)} "
             f"{done}: all that orders the two is an mbarrier's arrival or wait of scope .cta, between different CTAs"
         )
-        severity = "advice" if disputed else "error"
         self._add("race", severity, text, now, before, lane, RULES["scope"], WIDER_SCOPE, self._after(lane, mark))
 
     def missing_fence(
@@ -96,7 +97,8 @@ class Words(Phrases):
     ) -> None:
         """They are ordered, and are of two proxies."""
         before = self._ledger.instruction(int(found.sites[0]))
-        if self._ledger.known("missing-proxy-fence", id(before), id(now)):
+        severity = "advice" if disputed else "error"
+        if self._ledger.known("missing-proxy-fence", severity, id(before), id(now)):
             return
         wrote = found.before == "write"
         text = (
@@ -105,7 +107,6 @@ class Words(Phrases):
             "and no fence.proxy.async lies between"
         )
         remedy = FENCE_BEFORE_STORE if wrote else FENCE_BEFORE_LOAD
-        severity = "advice" if disputed else "error"
         after = self._after(lane, mark)
         self._add("missing-proxy-fence", severity, text, now, before, lane, RULES["proxy"], remedy, after)
 
@@ -113,18 +114,17 @@ class Words(Phrases):
         """The same in global memory, where the other may have been a thread of another block."""
         before = self._ledger.instruction(past.site)
         of = "missing-proxy-fence" if past.is_ordered else "race"
-        if self._ledger.known(of, id(before), id(now)):
+        disputed = past.is_ordered and past.kind == "read"
+        severity = "advice" if disputed and not strict else "error"
+        if self._ledger.known(of, severity, id(before), id(now)):
             return
         place, done = place_of(before.places, before.line), "wrote" if past.kind == "write" else "read"
         whose = self._past_actor(past, before)
         text = f"{self._who(lane, mark)} {kind}s global memory at 0x{past.address:x}, which {whose} at {place} {done}"
-        disputed = False
         if past.is_ordered:
             text, remedy = f"{text} through another proxy, and no fence.proxy.async lies between", FENCE_OF_GLOBAL
-            disputed = past.kind == "read"
         else:
             text, remedy = f"{text}, and nothing orders the two", GLOBAL_ORDER
-        severity = "advice" if disputed and not strict else "error"
         rule = RULES["proxy" if past.is_ordered else "order"]
         beside = (*self._after(lane, mark), *self._operations.related(self._key(past)))
         self._add(of, severity, text, now, before, lane, rule, remedy, beside)
@@ -132,13 +132,14 @@ class Words(Phrases):
     def global_same_value(self, past: Past, lane: int, now: Instruction, strict: bool) -> None:
         """Two threads write the same, in any order."""
         before = self._ledger.instruction(past.site)
-        if self._ledger.known("race", id(before), id(now)):
+        severity = "error" if strict else "advice"
+        if self._ledger.known("race", severity, id(before), id(now)):
             return
         text = (
             f"{self._thread(lane)} writes global memory at 0x{past.address:x}, and {self._past_actor(past, before)} at "
             f"{place_of(before.places, before.line)} writes the same value there: nothing orders the two"
         )
-        self._add("race", "error" if strict else "advice", text, now, before, lane, RULES["order"], ONE_WRITER)
+        self._add("race", severity, text, now, before, lane, RULES["order"], ONE_WRITER)
 
     def _key(self, past: Past) -> object:
         """What an operation of the past completes on, if it is known still."""
@@ -156,7 +157,7 @@ class Words(Phrases):
         self, lane: int, kind: str, address: int, now: Instruction, other: Instruction, others_kind: str
     ) -> None:
         """A grid that began early does not wait for the one before, which touches the same."""
-        if self._ledger.known("race", id(other), id(now)):
+        if self._ledger.known("race", "error", id(other), id(now)):
             return
         text = (
             f"{self._thread(lane)} {kind}s global memory at 0x{address:x}, which the grid before {others_kind}s at "
@@ -167,7 +168,7 @@ class Words(Phrases):
     # ---- barriers ----
 
     def _barrier_race(self, before: Instruction, now: Instruction, lane: int, found: Conflict) -> None:
-        if self._ledger.known("barrier-use", id(before), id(now)):
+        if self._ledger.known("barrier-use", "error", id(before), id(now)):
             return
         where = self._bytes(found)
         if before.opcode[:2] == ("mbarrier", "init"):
@@ -186,7 +187,7 @@ class Words(Phrases):
     def barrier_not_ready(self, position: int, mark: Mark, site: int) -> None:
         """An operation names an mbarrier whose making does not precede it."""
         before = self._ledger.instruction(site)
-        if self._ledger.known("barrier-use", id(before), id(mark.instruction)):
+        if self._ledger.known("barrier-use", "error", id(before), id(mark.instruction)):
             return
         text = (
             f"{self._who(mark.lane, mark)} signals {self._mbarrier(position)}, and nothing orders that after its "
@@ -200,21 +201,22 @@ class Words(Phrases):
     def barrier_not_fenced(self, position: int, mark: Mark, site: int, disputed: bool) -> None:
         """... precedes it, but through the generic proxy."""
         before = self._ledger.instruction(site)
-        if self._ledger.known("missing-proxy-fence", id(before), id(mark.instruction)):
+        severity = "advice" if disputed else "error"
+        if self._ledger.known("missing-proxy-fence", severity, id(before), id(mark.instruction)):
             return
         text = (
             f"{self._who(mark.lane, mark)} signals {self._mbarrier(position)} through the async proxy, and no fence "
             "stands behind its mbarrier.init"
         )
         remedy = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
-        how, now = "advice" if disputed else "error", mark.instruction
-        self._add("missing-proxy-fence", how, text, now, before, mark.lane, RULES["proxy"], remedy, mark.after)
+        now = mark.instruction
+        self._add("missing-proxy-fence", severity, text, now, before, mark.lane, RULES["proxy"], remedy, mark.after)
 
     def bytes_unexpected(self, positions: list[int], lane: int, now: Instruction | None) -> None:
         """mbarriers end, with a tx-count below zero."""
         for position in positions:
             left = self._machine.mbarriers.unexpected(position)
-            if left is not None and now is not None and not self._ledger.known("transaction-count", id(now)):
+            if left is not None and now is not None and not self._ledger.known("transaction-count", "advice", id(now)):
                 self._unexpected(position, left, lane, now)
 
     def _unexpected(self, position: int, left: Mbarrier, lane: int, now: Instruction) -> None:
@@ -232,7 +234,7 @@ class Words(Phrases):
 
     def exit_while_reading(self, mark: Mark, lane: int, related: Sequence[Explained] = ()) -> None:
         """Nobody can know when the store has read."""
-        if self._ledger.known("early-exit", id(mark.instruction)):
+        if self._ledger.known("early-exit", "error", id(mark.instruction)):
             return
         text = (
             f"{self._thread(lane)} ends while {name_of(mark.instruction)}, which it issued, may still read shared "
@@ -245,7 +247,7 @@ class Words(Phrases):
 
     def exit_before_product(self, mark: Mark, first: int, related: Sequence[Explained] = ()) -> None:
         """Sums that nobody has waited for."""
-        if self._ledger.known("wgmma-order", id(mark.instruction)):
+        if self._ledger.known("wgmma-order", "error", id(mark.instruction)):
             return
         text = f"the warpgroup of {self._thread(first)} ends, and has not waited for {name_of(mark.instruction)}"
         remedy = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
@@ -253,7 +255,7 @@ class Words(Phrases):
 
     def exit_while_landing(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
         """A load writes into memory that is no longer the CTA's."""
-        if self._ledger.known("early-exit", id(mark.instruction)):
+        if self._ledger.known("early-exit", "error", id(mark.instruction)):
             return
         block = self._machine.geometry.block_index(cta)
         text = (
@@ -265,7 +267,7 @@ class Words(Phrases):
 
     def exit_while_sending(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
         """A copy to another CTA reads memory that is no longer the CTA's."""
-        if self._ledger.known("early-exit", id(mark.instruction)):
+        if self._ledger.known("early-exit", "error", id(mark.instruction)):
             return
         text = (
             f"block {self._machine.geometry.block_index(cta)} ends while {name_of(mark.instruction)} may still read "
@@ -278,7 +280,7 @@ class Words(Phrases):
         self, instruction: Instruction, lane: int, cta: int, related: Sequence[Explained] = ()
     ) -> None:
         """A CTA of a cluster ends, and others use its shared memory."""
-        if self._ledger.known("early-exit", id(instruction)):
+        if self._ledger.known("early-exit", "error", id(instruction)):
             return
         what = "arrives at an mbarrier" if instruction.opcode[0] == "mbarrier" else "uses shared memory"
         text = (
@@ -293,7 +295,7 @@ class Words(Phrases):
     def map_without_fence(self, mark: Mark, changed: Instruction, lacks: str) -> None:
         """A map that was changed, and not released, or not acquired."""
         now = mark.instruction
-        if self._ledger.known("missing-tensor-map-fence", id(changed), id(now)):
+        if self._ledger.known("missing-tensor-map-fence", "error", id(changed), id(now)):
             return
         text = (
             f"{self._who(mark.lane, mark)} uses a tensor map that {'.'.join(changed.opcode[:2])} at "
@@ -307,7 +309,8 @@ class Words(Phrases):
     def map_in_memory(self, mark: Mark, address: int, disputed: bool) -> None:
         """A map that lies in global memory, where the TMA unit may know what was there before."""
         now = mark.instruction
-        if self._ledger.known("missing-tensor-map-fence", id(now)):
+        severity = "advice" if disputed else "error"
+        if self._ledger.known("missing-tensor-map-fence", severity, id(now)):
             return
         text = (
             f"{self._who(mark.lane, mark)} uses a tensor map in global memory, at 0x{address:x}, and no "
@@ -317,13 +320,12 @@ class Words(Phrases):
             "fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire.sys) by the thread that issues the "
             "copy; or pass the map as a __grid_constant__ parameter"
         )
-        severity = "advice" if disputed else "error"
         after = self._unacquired(mark)
         self._add("missing-tensor-map-fence", severity, text, now, None, mark.lane, RULES["map"], remedy, after)
 
     def product_without_fence(self, now: Instruction, first: int) -> None:
         """The first wgmma of a warpgroup wants its registers fenced."""
-        if self._ledger.known("wgmma-order", id(now)):
+        if self._ledger.known("wgmma-order", "error", id(now)):
             return
         text = f"the warpgroup of {self._thread(first)} issues wgmma.mma_async, and has not executed wgmma.fence before"
         remedy = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
@@ -335,7 +337,7 @@ class Words(Phrases):
     ) -> None:  # fmt: skip
         """Bytes that nobody has written are read; which units of each access, `unwritten` says. What lies beside them
         has been written by another statement."""
-        if self._ledger.known("uninitialized-read", id(now)):
+        if self._ledger.known("uninitialized-read", "advice", id(now)):
             return
         unit = int(units.all[unwritten][0]) * self._unit_bytes
         name = self._machine.program.shared_name(unit % self._machine.memory.shared_pitch)
