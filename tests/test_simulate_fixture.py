@@ -32,6 +32,11 @@ def fill(gpu, count):
 def add(gpu):
     gpu.launch(Config(1, 32), gpu.compile(SUM, "sum"), np.zeros(32, np.int32))
 '''
+RACE = """extern "C" __global__ void f(float* out) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = 1;
+    out[threadIdx.x] = tile[threadIdx.x ^ 32];
+}"""
 KNOWN = "uninitialized-read:sum.cu:3:zeros do as well"
 
 
@@ -48,6 +53,25 @@ def run(pytester):
         return start("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning", *options)
 
     return run
+
+
+def test_every_way_to_launch_is_judged(run):
+    """A row of launches that may overlap is one more way in."""
+    result = run(
+        """
+RACE = """
+        + repr(RACE)
+        + """
+
+@pytest.mark.parametrize("is_dependent", [(False,), (True,), (False, True), (False, True, True)])
+def test_row(simulated_gpu, is_dependent):
+    kernel = simulated_gpu.compile(RACE, "f")
+    configs = [Config(1, 64, programmatic_stream_serialization=each) for each in is_dependent]
+    launches = [(config, kernel, np.zeros(64, np.float32)) for config in configs]
+    simulated_gpu.launch_all(launches)
+"""
+    )
+    result.assert_outcomes(failed=4)
 
 
 def test_errors_fail_the_test(run):

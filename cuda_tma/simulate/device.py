@@ -292,8 +292,12 @@ class Device:
                 return traced(kernel, config, block, self._memory, settings, observer)
             return run(kernel, config, block, self._memory, settings, observer)
 
-        (report,) = explored(lambda schedule: (under(schedule),), self._memory, schedules)
-        return suppressed(report, self.suppressions)
+        (report,) = self._finished(explored(lambda schedule: (under(schedule),), self._memory, schedules))
+        return report
+
+    def _finished(self, reports: Iterable[Report]) -> tuple[Report, ...]:
+        """Return reports as the user receives them; the report of every launch passes here once."""
+        return tuple(suppressed(report, self.suppressions) for report in reports)
 
     def _typed_map(self, array: Any, of_type: MapType) -> TensorMap:
         return self.create_tensor_map(array, of_type.options)
@@ -331,7 +335,7 @@ class Device:
                 break
         return tuple(reports)
 
-    def _launch_row(self, row: list[Sequence[Any]], schedules: list[Schedule], max_steps: int) -> list[Report]:
+    def _launch_row(self, row: list[Sequence[Any]], schedules: list[Schedule], max_steps: int) -> tuple[Report, ...]:
         """Launches each of which may begin before the one before it has ended."""
 
         def under(schedule: Schedule) -> tuple[Report, ...]:
@@ -339,7 +343,7 @@ class Device:
             running = (self._running(each, settings) for each in row)
             return tuple(until_error(run_overlapping(zip(running, begin_early(len(row), schedule), strict=True))))
 
-        return [suppressed(report, self.suppressions) for report in explored(under, self._memory, schedules)]
+        return self._finished(explored(under, self._memory, schedules))
 
     def _running(self, launch: Sequence[Any], settings: Settings) -> Running:
         config, kernel, *arguments = launch

@@ -20,7 +20,7 @@ wrong takes its reports away: ``simulated_gpu.reports.clear()``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +54,10 @@ class RecordingDevice(Device):
         super().__init__(*arguments, **keywords)
         self.reports: list[Report] = []
 
-    def launch(self, *arguments: Any, **settings: Any) -> Report:
-        """As :meth:`Device.launch`."""
-        report = super().launch(*arguments, **settings)
-        self.reports.append(report)
-        return report
+    def _finished(self, reports: Iterable[Report]) -> tuple[Report, ...]:
+        finished = super()._finished(reports)
+        self.reports += finished
+        return finished
 
     def covering(self) -> set[Suppression]:
         """The suppressions that covered something."""

@@ -53,7 +53,7 @@ class Ledger:
         self._found[key], self._counts[key] = finding, 1
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return one finding for each cause, in order; copies of a statement (unrolled, inlined twice) are one cause."""
+        """Return one finding for each cause, in order; unrolled or inlined copies of a statement are one cause."""
         merged: dict[tuple, Finding] = {}
         for key, finding in self._found.items():
             cause = (finding.kind, finding.source, finding.other) if finding.source else key
