@@ -25,6 +25,7 @@ __all__ = ["machine", "tables", "unavailable"]
 SAMPLES = 3  # of each kernel: one takes seconds
 SMALL_SECONDS, LARGE_SECONDS = 2, 60  # what a GEMM of 256 and of 1024 may take
 RATE = 10e6  # instructions in a second that a GEMM must reach; what polls in vain counts none
+_FOLDER = Path(__file__).parent
 Launch = Callable[[], simulate.Report]
 
 SAXPY = """
@@ -63,6 +64,7 @@ def kernels() -> Iterator[tuple[str, Launch, float | None]]:
         name = f"`examples/gemm.py`, {size}^3, clusters of 2"
         yield name, gemm(size), seconds
         yield f"{name}, `Device(sanitize=False)`", gemm(size, sanitize=False), None
+    yield "Triton's GEMM (`benchmarks/triton`), 512^3", triton_gemm(512), 0
 
 
 def _measured(name: str, launch: Launch, seconds: float | None) -> Row:
@@ -111,6 +113,18 @@ def gemm(size: int, sanitize: bool = True) -> Launch:
     return lambda: gpu.launch(config, kernel, a, b, c, down, across, deep)
 
 
+def triton_gemm(size: int, sanitize: bool = True, product: np.ndarray | None = None) -> Launch:
+    """Launch a GEMM as Triton compiles it: its launcher appends sizes and strides to each tensor map."""
+    gpu = simulate.Device((9, 0), sanitize=sanitize)
+    kernel = gpu.load(_FOLDER / "triton" / "gemm.ptx", "gemm")
+    a, b = (_normal(size, "float16", seed) for seed in range(2))
+    arrays = a, b, np.zeros((size, size), np.float16) if product is None else product
+    maps = [gpu.create_tensor_map(array, box_dim=(128, 64), swizzle="128B") for array in arrays]
+    descriptors = [argument for each in maps for argument in (each, size, size, size, 1)]
+    config = simulate.Config((size // 128) ** 2, 128, shmem_size=98328)
+    return lambda: gpu.launch(config, kernel, *descriptors, size, size, size, 0, 0)
+
+
 def _normal(size: int, dtype: str, seed: int) -> np.ndarray:
     import ml_dtypes
 
@@ -119,7 +133,7 @@ def _normal(size: int, dtype: str, seed: int) -> np.ndarray:
 
 
 def _example(name: str) -> ModuleType:
-    folder = str(Path(__file__).parent.parent / "examples")
+    folder = str(_FOLDER.parent / "examples")
     sys.path.insert(0, folder)
     try:
         return __import__(name)

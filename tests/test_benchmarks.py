@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
@@ -157,3 +158,11 @@ def test_the_table_of_starts(monkeypatch):
     assert [(row.name, row.median_ns) for row in table.rows] == [("compiled", 60e6), ("from disk", 4e6)]
     assert len(table.rows[0].samples_ns) == start.MOST_REPEATS and table.verdict(table.rows[1]) == "yes: limit 5 ms"
     assert nvrtc.machine() in start.machine()
+
+
+def test_tritons_gemm_multiplies_without_an_error():
+    product = np.full((256, 256), np.nan, np.float16)
+    report = simulator.triton_gemm(256, product=product)()
+    a, b = (np.random.default_rng(seed).standard_normal((256, 256)).astype(np.float16) for seed in range(2))
+    assert report.errors == ()
+    assert np.allclose(product, a.astype(np.float32) @ b.astype(np.float32).T, atol=0.05)
