@@ -1,6 +1,6 @@
 """The 128 bytes of a tensor map: where each field lies, parameters to bytes and back, and what differs between two."""
 
-from ._codec import decode, encode, stored_transfer_bytes, stored_value
+from ._codec import decode, encode, stored_transfer_bytes, stored_value, with_value
 from ._diff import FieldDifference, diff, diff_stored, words_of
 from ._fields import (
     BEYOND_PARAMS,
@@ -27,5 +27,6 @@ __all__ = [
     "fields",
     "stored_transfer_bytes",
     "stored_value",
+    "with_value",
     "words_of",
 ]

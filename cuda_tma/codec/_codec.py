@@ -21,7 +21,7 @@ from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_
 from ..swizzle_pattern import PATTERNS, SPAN_BYTES
 from ._fields import IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
 
-__all__ = ["decode", "encode", "stored_value"]
+__all__ = ["decode", "encode", "stored_value", "with_value"]
 
 _WORDS = struct.Struct("<32I")
 _WORD = 0xFFFFFFFF
@@ -230,6 +230,31 @@ def stored_value(raw: bytes, field: Field) -> int:
     """
     words = _WORDS.unpack(raw)
     return sum((words[word] >> low & mask) << below for word, low, mask, below in _step(field).pieces)
+
+
+def with_value(raw: bytes, field: Field, value: int) -> bytes:
+    """Return a descriptor in which the bits of one field hold a value, and all other bits are as they are.
+
+    A number too large for its field wraps, as in `encode`.
+
+    Raises
+    ------
+    TensorMapError
+        If the field holds codes, and the value has none.
+
+    Examples
+    --------
+    >>> stored_value(with_value(bytes(128), TRANSFER_BYTES, 4096), TRANSFER_BYTES)
+    4096
+    """
+    codes, _, bias, shift, _, pieces = _step(field)
+    if codes and value not in codes:
+        raise TensorMapError(f"{field.name}={value} has no code in a tensor map; choose {min(codes)} to {max(codes)}")
+    stored = codes[value] if codes else (value - bias) >> shift
+    words = [*_WORDS.unpack(raw)]
+    for word, low, mask, below in pieces:
+        words[word] = words[word] & ~(mask << low) | (stored >> below & mask) << low
+    return _WORDS.pack(*words)
 
 
 def _by_word(residue: int) -> tuple[tuple[int, int], ...]:

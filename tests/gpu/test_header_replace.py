@@ -112,3 +112,33 @@ def test_a_changed_map_is_loaded_through(machine, scope):
         machine.run("plain", statement, [place()], params=MAP, count=first, grid=2)
         expected = np.concatenate([memory[64 * first :][:128], np.zeros(128, np.uint8)])
         assert np.array_equal(machine.get("out", 256), expected)
+
+
+def test_dimensions_beyond_the_rank(machine):
+    """A load through a map of rank 2 ignores the dimensions 2 to 4, which the kernel has replaced.
+
+    CUTLASS (cute/arch/copy_sm90_desc.hpp) replaces global_dim 0 to 4 and global_stride 0 to 3 whatever the rank.
+    """
+    memory = np.random.default_rng(12).integers(1, 256, 4096, np.uint8)
+    beyond = [(f"replace_global_dim<{i}>(mine, {n}u);", f"replace_global_stride<{i - 1}>(mine, {s}u);")
+              for i, n, s in ((2, 1, 0), (3, 7, 160), (4, 70000, 4096))]  # fmt: skip
+    changes = "replace_global_address(mine, memory + 64 * count); " + " ".join(part for both in beyond for part in both)
+    statement = f"""
+        {SLOT}
+        {CHANGE.format(changes=changes)}
+        __syncthreads();
+        __shared__ alignas(128) unsigned char tile[256];
+        if (threadIdx.x == 0) {{
+            full.init(1);
+            fence_barrier_init();
+            full.arrive_expect_tx(256);
+            fence_tensor_map_acquire(slot);
+            load(tile, slot, full, Coordinates{{0, 0}});
+            wait_or_trap(full, 0);
+            for (int i = 0; i < 256; ++i) out[i] = tile[i];
+        }}
+    """
+    for first in (0, 5):
+        machine.put("memory", np.concatenate([memory, np.zeros(65536, np.uint8)]))
+        machine.run("plain", statement, [place()], params=MAP, count=first)
+        assert np.array_equal(machine.get("out", 256), memory[64 * first :][:256])
