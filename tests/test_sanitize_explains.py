@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
 import pytest
 
 from cuda_tma import simulate
+from cuda_tma.simulate.places import shown_path
 
 SOURCE = r"""
 #include <cuda_tma/scope.cuh>
@@ -142,8 +144,9 @@ def test_a_wait_that_gives_up_is_the_deadlock_that_it_was():
         "initialised": {"INIT"}, "bytes last expected": {"EXPECT"}, "last arrival": {"EXPECT"}
     }.items()  # fmt: skip
     assert explained.keys() == {*ON_ITS_OWN, "bytes last came", "last access, copy or fence by who waits"}
-    assert f"  initialised: {finding.source[-1].file}:{1 + LINES.index(next(x for x in LINES if 'INIT' in x))}" in str(
-        finding
+    assert (
+        f"  initialised: {shown_path(finding.source[-1].file)}:{1 + LINES.index(next(x for x in LINES if 'INIT' in x))}"
+        in str(finding)
     )
 
 
@@ -179,3 +182,26 @@ def test_a_map_in_memory_wants_a_fence():
 def test_a_fence_of_shared_memory_is_none_of_global_memory():
     kinds = {finding.kind for finding in launched("copied_on", False).findings}
     assert kinds == {"missing-proxy-fence"}
+
+
+def test_a_printed_finding_begins_with_the_users_line(tmp_path, monkeypatch):
+    source = """#include <cuda_tma/tma.cuh>
+extern "C" __global__ void send(float* out) {
+    __shared__ __align__(128) float tile[32];
+    tile[threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        cuda_tma::store_bulk(out, tile, 128);
+        cuda_tma::commit_group();
+        cuda_tma::wait_group_read<0>();
+    }
+}
+"""
+    (tmp_path / "send.cu").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    gpu = simulate.Device()
+    kernel = gpu.compile(tmp_path / "send.cu", "send")
+    (finding,) = gpu.launch(simulate.Config(1, 32), kernel, np.zeros(32, np.float32)).errors
+    first, second, *_ = str(finding).splitlines()
+    assert first.startswith("send.cu:7: error: the bulk copy that thread 0 (warp 0) issued reads 128 bytes"), first
+    assert re.fullmatch(r"  by way of \w+\.cuh:\d+", second)

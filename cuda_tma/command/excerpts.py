@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..include_path import include_path
+from ..simulate.places import absolute, by_way_of, shown_path, statements
 
 if TYPE_CHECKING:
     from ..simulate.findings import Finding
@@ -60,17 +59,9 @@ def _who(finding: Finding) -> str:
     return ", ".join(parts)
 
 
-def statements(places: Sequence[Place]) -> tuple[list[Place], list[Place]]:
-    """Those of a chain of inlined calls that are the user's, and those in the device header."""
-    header = f"{Path(include_path())}{os.sep}"
-    own = [place for place in places if not place.file.startswith(header)]
-    return (own, [place for place in places if place not in own]) if own else (list(places[-1:]), list(places[:-1]))
-
-
 def _excerpt(places: Sequence[Place], ptx_line: int, file: Path, style: str) -> Iterator[Styled]:
     own, inner = statements(places)
-    names = ", ".join(f"{Path(place.file).name}:{place.line}" for place in reversed(inner))
-    by_way = f", by way of {names}" if names else ""
+    by_way = by_way_of(inner)
     for number, place in enumerate(own):
         text = f"  --> {shown_path(place.file)}:{place.line}:{place.column}"
         yield f"{text}{by_way if number == 0 else ', which calls that'}\n", "blue"
@@ -111,19 +102,6 @@ def _cut(text: str, at: int) -> tuple[str, int]:
 def column_of(line: str, column: int) -> int:
     """A column in characters, from 1: compilers count bytes."""
     return len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + 1
-
-
-def absolute(file: str) -> Path:
-    """Without ``..``, which compilers keep; links are kept."""
-    return Path(os.path.abspath(file))
-
-
-def shown_path(file: str) -> str:
-    """Relative to the working directory, if it is below."""
-    try:
-        return str(absolute(file).relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return file
 
 
 def source_lines(file: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from .places import by_way_of, shown_path, statements
 from .ptx import Place
 
 if TYPE_CHECKING:
@@ -119,15 +120,21 @@ class Finding:
         return self.message.removesuffix(f". {self.rule}. Remedy: {self.remedy}")
 
     def __str__(self) -> str:
-        """As a compiler says it: the place, the severity and kind, the message, and the calls that lead there."""
-        where = [f"{place.file}:{place.line}" for place in self.source] or [f"PTX line {self.ptx_line}"]
+        """Return the finding as a compiler prints it: place, severity, message, kind, and other places."""
+        own, inner = statements(self.source)
+        where = [f"{shown_path(place.file)}:{place.line}" for place in own] or [f"PTX line {self.ptx_line}"]
         lines = [f"{where[0]}: {self.severity}: {self.message} [{self.kind}]"]
-        lines += [f"  inlined at {place}" for place in where[1:]]
-        lines += [f"  the other access: {place.file}:{place.line}" for place in self.other[-1:]]
-        lines += [f"  {what}: {places[-1].file}:{places[-1].line}" for what, places in self.related]
+        lines += [f"  {by_way_of(inner).removeprefix(', ')}"] if inner else []
+        lines += [f"  called at {place}" for place in where[1:]]
+        beside = (("the other access", self.other), *self.related)
+        lines += [f"  {name}: {_outermost(places)}" for name, places in beside if places]
         if self.blocks:
             lines.append(f"  block {self.blocks[0]}{_more(self.blocks)}, thread {self.threads[0]}{_more(self.threads)}")
         return "\n".join(lines)
+
+
+def _outermost(places: tuple[Place, ...]) -> str:
+    return f"{shown_path(places[-1].file)}:{places[-1].line}"
 
 
 def _more(values: tuple) -> str:
