@@ -24,6 +24,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) by_warps(int* out) {
     out[blockDim.x * blockIdx.x + threadIdx.x] = 1;
 }
 
+extern "C" __global__ void __launch_bounds__(256, 1) last_group(int* out) {
+    if (threadIdx.x >= 128 + FIRST) register_dealloc<24>();  // LAST
+    out[blockDim.x * blockIdx.x + threadIdx.x] = 1;
+}
+
 extern "C" __global__ void __launch_bounds__(256, 1) wrong_way(int* out) {
     register_dealloc<64>();
     register_alloc<40>();  // INC
@@ -74,6 +79,20 @@ def test_a_part_of_a_warpgroup(first, of):
 
 def test_whole_warpgroups_are_right():
     assert launched("by_warps", 256) == launched("by_warps", 256, FIRST=128) == ()
+
+
+@pytest.mark.parametrize("threads", [144, 160, 192, 224, 250])
+def test_a_last_warpgroup_of_fewer_than_four_warps_is_right(threads):
+    """It has no warp that does not execute the instruction: compilers launch a producer of one warp so."""
+    assert launched("last_group", threads) == ()
+
+
+@pytest.mark.parametrize(("threads", "of"), [(192, "1 of the 2 warps"), (224, "2 of the 3 warps")])
+def test_a_part_of_a_last_warpgroup(threads, of):
+    (finding,) = launched("last_group", threads, FIRST=32)
+    assert finding.kind == "barrier-divergence" and f"executed by {of} of a warpgroup" in finding.message
+    assert "// LAST" in SOURCE.split("\n")[finding.source[-1].line - 1]
+    assert f"(warps 4 to {threads // 32 - 1} of the CTA)" in finding.message
 
 
 def test_inc_that_takes_away():

@@ -62,6 +62,7 @@ class RegisterPool:
         self._executed: dict[int, list[Instruction]] = {}  # by warp
         self._parked: list[tuple[Parked, int]] = []
         self._warps_of_cta = machine.geometry.lanes_of_cta // WARP
+        self._warps_with_threads = -(-machine.geometry.threads // WARP)  # the last warpgroup may have fewer than four
 
     def started(self, lanes: np.ndarray) -> None:
         """Warps begin."""
@@ -143,7 +144,7 @@ class RegisterPool:
         alive = self._alive()
         ctas, numbers = np.divmod(np.unique(lanes // WARP), self._warps_of_cta)
         for cta, first in {*zip(ctas.tolist(), (numbers // _WARPS * _WARPS).tolist(), strict=True)}:
-            last = min(first + _WARPS, self._warps_of_cta)
+            last = min(first + _WARPS, self._warps_with_threads)
             warps = range(cta * self._warps_of_cta + first, cta * self._warps_of_cta + last)
             if not alive[warps.start : warps.stop].any():
                 self._compare(warps)
