@@ -169,7 +169,8 @@ def _conversions_of_floats() -> Iterator[str]:
         "cvt.f64.bf16 d, a",
     )
     yield from ("cvt.f64.f32 d, a", "cvt.ftz.f64.f32 d, a", "cvt.sat.f32.f32 d, a", "cvt.ftz.f32.f32 d, a")
-    yield from ("cvt.rn.bf16.f16 d, a", "cvt.rn.f16.bf16 d, a", "cvt.sat.f64.f64 d, a", "cvt.sat.f32.f16 d, a")
+    yield from ("cvt.rn.bf16.f16 d, a", "cvt.rn.f16.bf16 d, a", "cvt.bf16.f16 d, a", "cvt.f16.bf16 d, a")
+    yield from ("cvt.sat.f64.f64 d, a", "cvt.sat.f32.f16 d, a")
     for mode, type_ in product(("rni", "rzi", "rmi", "rpi"), ("f16", "f32", "f64")):
         yield f"cvt.{mode}.{type_}.{type_} d, a"
     yield from ("cvt.rni.ftz.f32.f32 d, a", "cvt.rmi.sat.f32.f32 d, a", "cvt.rna.tf32.f32 d, a")

@@ -142,6 +142,8 @@ def test_satfinite():
     given_ = [0x47800000, 0xFF800000, 0x7FC00000, 0x3F800000]
     assert compute("cvt.rn.satfinite.f16.f32 d, a", given_) == [0x7BFF, 0xFBFF, 0x7FFF, 0x3C00]
     assert compute("cvt.rn.satfinite.relu.f16.f32 d, a", given_) == [0x7BFF, 0, 0x7FFF, 0x3C00]
+    assert compute("cvt.rn.satfinite.bf16x2.e5m2x2 d, a", [0x7CFC]) == [0x7F7FFF7F]
+    assert compute("cvt.rn.satfinite.relu.bf16x2.e5m2x2 d, a", [0x7CFC]) == [0x7F7F0000]
     assert compute("cvt.rn.satfinite.bf16.f32 d, a", [0x7F7FFFFF, 0xFF800000]) == [0x7F7F, 0xFF7F]
     assert compute("cvt.rz.satfinite.bf16x2.f32 d, a, b", [0x7F800000], [0x3F800000]) == [0x7F7F3F80]
     assert compute("cvt.rna.satfinite.tf32.f32 d, a", [0x7F7FFFFF, 0xFF800000]) == [0x7F7FE000, 0xFF7FE000]
@@ -198,6 +200,18 @@ def test_every_byte(name, dtype):
     expected = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float16).view(np.uint16).astype(np.uint32)
     expected = np.where(np.isnan(expected.astype(np.uint16).view(np.float16)), 0x7FFF, expected)
     assert compute(f"cvt.rn.f16x2.{name}x2 d, a", codes) == (expected << 16 | expected).tolist()
+    expected = np.arange(256, dtype=np.uint8).view(dtype).astype(ml_dtypes.bfloat16)
+    bits = np.where(np.isnan(expected.astype(np.float32)), 0x7FFF, expected.view(np.uint16)).astype(np.uint32)
+    assert compute(f"cvt.rn.bf16x2.{name}x2 d, a", codes) == (bits << 16 | bits).tolist()
+
+
+def test_halves_without_a_rounding_modifier():
+    """Triton converts fp8 to bf16 by way of f16 with it; ptxas emits the F2F of .rn."""
+    given_ = [0x3C01, 0x3C07, 0x7C00, 0x7E00, 0x8001]
+    assert compute("cvt.bf16.f16 d, a", given_) == compute("cvt.rn.bf16.f16 d, a", given_)
+    assert compute("cvt.bf16.f16 d, a", given_) == [0x3F80, 0x3F81, 0x7F80, 0x7FFF, 0xB380]
+    given_ = [0x3F81, 0x4780, 0x3300, 0xFF80]
+    assert compute("cvt.f16.bf16 d, a", given_) == [0x3C08, 0x7C00, 0x0000, 0xFC00]
 
 
 @settings(max_examples=60)
@@ -226,8 +240,8 @@ def test_packed_integers():
     "text",
     [
         *("cvt.f32.f64 d, a", "cvt.rn.f64.f32 d, a", "cvt.f16.f32 d, a", "cvt.s32.f32 d, a", "cvt.f32.s32 d, a"),
-        *("cvt.rn.e4m3x2.f32 d, a, b", "cvt.rn.satfinite.bf16x2.e4m3x2 d, a", "cvt.rs.f16x2.f32 d, a, b, c"),
-        *("cvt.rn.satfinite.e2m1x2.f32 d, a, b", "cvt.rn.tf32.f16 d, a", "cvt.rn.bf16x2.e4m3x2 d, a"),
+        *("cvt.rn.e4m3x2.f32 d, a, b", "cvt.bf16x2.e4m3x2 d, a", "cvt.rs.f16x2.f32 d, a, b, c"),
+        *("cvt.rn.satfinite.e2m1x2.f32 d, a, b", "cvt.rn.tf32.f16 d, a", "cvt.rn.bf16x2.f16x2 d, a"),
     ],
 )
 def test_what_is_not_known_is_not_guessed(text):

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .pure_instructions import LAYOUT, bits_of, compute, floats_of, flushed, flushed_result, value_of
+from cuda_tma.simulate.pure import lookup
+
+from .pure_instructions import LAYOUT, bits_of, compute, floats_of, flushed, flushed_result, instruction, value_of
 
 DIRECTIONS = ("rn", "rz", "rm", "rp")
 TYPES = ("f16", "bf16", "f32", "f64")
@@ -113,6 +115,45 @@ def test_sums_and_products(data, type_):
 def test_fused(data, type_):
     for mode in DIRECTIONS if type_ in ("f32", "f64") else ("rn",):
         check(f"fma.{mode}.{type_} d, a, b, c", type_, 3, lambda a, b, c, m=mode: fused(a, b, c, m), data, mode=mode)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(["add", "sub", "mul", "fma"]), st.sampled_from(DIRECTIONS), st.booleans())
+def test_pairs_of_f32(data, name, mode, ftz):
+    """Both halves of 64 bits give the results of the instruction for one f32."""
+    operands = ["a", "b", "c"][: 3 if name == "fma" else 2]
+    lane = st.tuples(*[floats_of("f32")] * len(operands))
+    lower, upper = (data.draw(st.lists(lane, min_size=5, max_size=5)) for _ in range(2))
+    words = [[u << 32 | v for u, v in zip(*pair, strict=True)] for pair in zip(upper, lower, strict=True)]
+    opcode, ends = f"{name}.{mode}{'.ftz' * ftz}", f"d, {', '.join(operands)}"
+    below, above = (compute(f"{opcode}.f32 {ends}", *zip(*half, strict=True)) for half in (lower, upper))
+    found = compute(f"{opcode}.f32x2 {ends}", *zip(*words, strict=True))
+    assert found == [u << 32 | v for u, v in zip(above, below, strict=True)]
+
+
+def test_a_scalar_operand_of_a_pair_of_f32():
+    """3.0 and 1.0, added to the pair of 1.0 and 2.0 of each lane; .sat and a min of pairs do not exist."""
+    entry = lookup(instruction("add.f32x2 d, a, b"))
+    found = entry.compute(np.array([0x3F80000040000000] * 2, np.uint64), np.uint64(0x404000003F800000))
+    assert found.tolist() == [0x4080000040400000] * 2
+    for text in ("add.rn.sat.f32x2 d, a, b", "min.f32x2 d, a, b", "fma.f32x2 d, a, b, c"):
+        assert lookup(instruction(text)) is None, text
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+@pytest.mark.parametrize("flags", ["", ".NaN", ".ftz"])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_extremes_of_three(name, flags, data):
+    """They are the extremes of two, one after the other; .abs takes magnitudes first."""
+    lanes = data.draw(st.lists(st.tuples(*[floats_of("f32")] * 3), min_size=1, max_size=12))
+    a, b, c = zip(*lanes, strict=True)
+    of_two = compute(f"{name}{flags}.f32 d, a, b", compute(f"{name}{flags}.f32 d, a, b", a, b), c)
+    assert compute(f"{name}{flags}.f32 d, a, b, c", a, b, c) == of_two
+    magnitudes = [[bits & 0x7FFFFFFF for bits in each] for each in (a, b, c)]
+    expected = compute(f"{name}{flags}.f32 d, a, b, c", *magnitudes)
+    assert compute(f"{name}{flags}.abs.f32 d, a, b, c", a, b, c) == expected
+    assert lookup(instruction(f"{name}.xorsign.abs.f32 d, a, b, c")) is None
 
 
 @settings(max_examples=200)

@@ -7,7 +7,7 @@ from .table import Builder, Pure, Spelling, entry
 
 
 def _either(of_integers: Builder, of_floats: Builder) -> Builder:
-    return lambda s: (of_floats if s.words and s.words[-1] in floating.FLOATS else of_integers)(s)
+    return lambda s: (of_floats if s.words and s.words[-1] in floating.ARITHMETIC else of_integers)(s)
 
 
 entry("add", "sub")(_either(integer.sums, floating.sums))

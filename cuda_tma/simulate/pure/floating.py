@@ -13,14 +13,14 @@ import numpy as np
 from .. import exact
 from ..formats import F32, FORMATS, ROUNDINGS, Format, canonical_f32
 from .integer import halves
-from .table import Pure, Spelling, entry, pure
+from .table import DTYPES, Pure, Spelling, entry, pure
 
 Array = Any  # an array, or a NumPy scalar
 Function = Callable[..., Array]
 
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+ARITHMETIC = (*FLOATS, "f32x2")  # types of add, sub, mul and fma; f32x2 from sm_100 on
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
-_WORD = np.dtype(np.uint16)
 # What f64 arithmetic makes of no number; PTX says only that it is a NaN. "Floating Point Instructions".
 _NAN_F64 = np.uint64(0xFFF8000000000000).view(np.float64)
 
@@ -53,22 +53,23 @@ def clamped(value: Array, sat: bool, relu: bool) -> Array:
 
 def of_type(s: Spelling, section: str, type_: str, count: int, function: Callable[[Format], Function]) -> Pure:
     """An instruction of a narrow type, or of pairs of it; the function is of the format."""
-    compute = function(FORMATS[type_.removesuffix("x2")])
-    if type_.endswith("x2"):
-        compute = halves(compute, _WORD)
+    single = type_.removesuffix("x2")
+    compute = function(FORMATS[single])
+    if single != type_:
+        compute = halves(compute, DTYPES[single])
     return pure(section, type_, " ".join([type_] * count), compute)
 
 
 def _flags(s: Spelling, type_: str, relu: bool = False) -> dict[str, bool]:
     """The modifiers that a type may have."""
-    found = {"ftz": type_ in ("f16", "f16x2", "f32") and s.flag("ftz")}
+    found = {"ftz": type_ in ("f16", "f16x2", "f32", "f32x2") and s.flag("ftz")}
     found["sat"] = type_ in ("f16", "f16x2", "f32") and s.flag("sat")
     found["relu"] = relu and type_ in _HALF and not found["sat"] and s.flag("relu")
     return found
 
 
 def _mode(s: Spelling, type_: str, default: str | None) -> str:
-    among = ROUNDINGS if type_ in ("f32", "f64") else ("rn",)
+    among = ROUNDINGS if type_ in ("f32", "f32x2", "f64") else ("rn",)
     return s.choice(*among, default=default)
 
 
@@ -77,7 +78,7 @@ def _mode(s: Spelling, type_: str, default: str | None) -> str:
 
 def sums(s: Spelling) -> Pure:
     """add and sub."""
-    type_ = s.type(*FLOATS)
+    type_ = s.type(*ARITHMETIC)
     mode = _mode(s, type_, "rn")
     sign = 1.0 if s.root == "add" else -1.0
     if type_ == "f64":
@@ -109,7 +110,7 @@ def _wide_sum(mode: str, ufunc: np.ufunc, sign: float) -> Function:
 
 def products(s: Spelling) -> Pure:
     """mul."""
-    type_ = s.type(*FLOATS)
+    type_ = s.type(*ARITHMETIC)
     mode = _mode(s, type_, "rn")
     if type_ == "f64":
         return pure("mul", "f64", "f64 f64", propagating(_by_fractions(np.multiply, lambda a, b: a * b, mode)))
@@ -121,7 +122,7 @@ def products(s: Spelling) -> Pure:
 
 def sums_of_products(s: Spelling) -> Pure:
     """fma, and mad, which is the same for every target that is left."""
-    type_ = s.type(*(FLOATS if s.root == "fma" else ("f32", "f64")))
+    type_ = s.type(*(ARITHMETIC if s.root == "fma" else ("f32", "f64")))
     mode = _mode(s, type_, None)
     if type_ == "f64":
         return pure(s.root, "f64", "f64 f64 f64", _canonical(_wide_fused(mode)))
@@ -275,11 +276,25 @@ def magnitudes(s: Spelling) -> Pure:
 def extremes(s: Spelling) -> Pure:
     """min and max: of a NaN and a number the number, unless .NaN is said; -0 is less than +0."""
     type_ = s.type(*FLOATS)
+    if type_ == "f32" and len(s.layout) == 4:
+        return _extremes_of_three(s)
     if type_ == "f64":
         return pure(s.root, "f64", "f64 f64", propagating(_extreme(s.root, False, False)))
     ftz = type_ in ("f16", "f16x2", "f32") and s.flag("ftz")
     function = _extreme(s.root, s.flag("NaN"), s.flag("xorsign") and (s.flag("abs") or s.unknown()))
     return of_type(s, s.root, type_, 2, lambda format: narrow(format, function, ftz=ftz))
+
+
+def _extremes_of_three(s: Spelling) -> Pure:
+    """min and max of three f32: of their magnitudes with .abs. From sm_100 on."""
+    ftz, magnitudes = s.flag("ftz"), s.flag("abs")
+    of_two = _extreme(s.root, s.flag("NaN"), False)
+
+    def function(*sources: Array) -> Array:
+        a, b, c = (np.abs(each) for each in sources) if magnitudes else sources
+        return of_two(of_two(a, b), c)
+
+    return of_type(s, s.root, "f32", 3, lambda format: narrow(format, function, ftz=ftz))
 
 
 def _extreme(root: str, nan: bool, xorsign: bool) -> Function:

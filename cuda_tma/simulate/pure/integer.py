@@ -42,12 +42,12 @@ def _saturated(value: Array) -> Array:
 
 
 def halves(function: Callable[..., Array], dtype: np.dtype) -> Callable[..., Array]:
-    """A function of 16-bit values as one of 32-bit words, each half for itself; dtype is what a half is read as."""
+    """Apply a function of values of this dtype to both halves of words twice as wide."""
 
     def compute(*words: Array) -> Array:
         arrays = np.broadcast_arrays(*words)
         found = function(*(np.ascontiguousarray(each).view(dtype) for each in arrays))
-        return found.view(np.uint32).reshape(arrays[0].shape)
+        return found.view(arrays[0].dtype).reshape(arrays[0].shape)
 
     return compute
 

@@ -25,6 +25,7 @@ DTYPES: dict[str, np.dtype] = {
     if 0 < size <= 8
 } | {name: np.dtype(np.uint32) for name in ("u16x2", "s16x2")}
 DTYPES |= {"pred": BIT, "b128": np.dtype(np.complex128), "e4m3x2": np.dtype(np.uint16), "e5m2x2": np.dtype(np.uint16)}
+DTYPES["f32x2"] = np.dtype(np.uint64)
 
 
 @dataclass(frozen=True)
