@@ -71,11 +71,12 @@ class Context:
 
     @property
     def calls(self) -> tuple[Instruction, ...]:
-        """What has called this function, and what has called that one, up to the kernel."""
-        if self.caller is None:
-            return ()
-        by = self.caller.code.instruction(self.return_pc - 1)
-        return (*((by,) if by is not None else ()), *self.caller.calls)
+        """The calls that led to this function, the innermost first, up to the kernel."""
+        found, context = [], self
+        while context.caller is not None:
+            found.append(context.caller.code.instruction(context.return_pc - 1))
+            context = context.caller
+        return tuple(by for by in found if by is not None)
 
     def callee(self, machine: Machine, code: Code, return_pc: int) -> Context:
         """The context of a function that is called from here."""

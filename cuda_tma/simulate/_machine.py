@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._budget import CALL_DEPTH
 from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
@@ -114,13 +115,13 @@ class Machine:
         """The registers of a function at a depth of calls."""
         found = self._registers.get((code, depth))
         if found is None:
+            if depth > CALL_DEPTH:
+                raise _too_deep(depth)
             found = RegisterFile(code.row_counts, code.parameter_bytes, self.geometry.lanes)
             self._registers[code, depth] = found
             self._registers_bytes += found.size_bytes
             if self._registers_bytes > _REGISTERS_BYTES:
-                raise Fault(
-                    "fault", f"stack overflow: calls are {depth} deep; the recursion is too deep, or does not end"
-                )
+                raise _too_deep(depth)
         return found
 
     def registers(self) -> Iterable[RegisterFile]:
@@ -274,3 +275,7 @@ class Machine:
                 self.geometry.cluster_of_slot[slot] = -1
         for waits in (self.cta_barriers, self.cluster_barriers, self.warp_sync, self.register_pool):
             waits.exited(lanes)
+
+
+def _too_deep(depth: int) -> Fault:
+    return Fault("fault", f"stack overflow: calls are {depth} deep; the recursion is too deep, or does not end")

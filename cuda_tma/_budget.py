@@ -1,0 +1,10 @@
+"""Limits on input from elsewhere (PTX, names, files, texts), each stated here only.
+
+A limit protects the process that judges a stranger's kernel. It lies far above the sizes that real kernels have.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CALL_DEPTH"]
+
+CALL_DEPTH = 4096  # calls within calls of a thread: its stack of 256 KiB has 64 bytes for each
