@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._budget import name_steps
 from .constant_expression import worked_out
 from .type_tree import Builtin, Function, Named, Node, Pointer, several
 
@@ -54,6 +55,19 @@ class _Reader:
         self.template_arguments: tuple[Node, ...] = ()
         self.member: int | None = None  # of the pack that is being expanded, and how many it has
         self.members = 0
+        self.steps_left = name_steps(text)
+
+    def spend(self, steps: int = 1) -> None:
+        """Refuse a name that takes too long: a pack of packs doubles with every few characters."""
+        self.steps_left -= steps
+        if self.steps_left < 0:
+            raise ValueError("the types of this name are too many")
+
+    def members_of(self, node: Node) -> tuple[Node, ...]:
+        """The members of a pack, or the node alone; each is a step."""
+        found = several(node)
+        self.spend(len(found))
+        return found
 
     def name(self) -> tuple[Named, tuple[Node, ...] | None]:
         """What read() returns."""
@@ -68,7 +82,7 @@ class _Reader:
             return named, ()
         parameters: list[Node] = []
         while self.at < len(self.text):
-            parameters += several(self.type())
+            parameters += self.members_of(self.type())
         return named, tuple(parameters)
 
     def follows(self, text: str) -> bool:
@@ -93,10 +107,15 @@ class _Reader:
             known = self.substitution()
             return known if isinstance(known, Named) else Named(("?",))
         name = self.source_name()
-        named = outer if name.startswith(_FILE_SCOPE) else Named((*outer.path, name))
+        named = outer if name.startswith(_FILE_SCOPE) else self.inside(outer, name)
         if self.text[self.at] not in "IE":
             self.substitutions.append(named)
         return named
+
+    def inside(self, outer: Named, name: str) -> Named:
+        """A name in a namespace or class."""
+        self.spend(len(outer.path))
+        return Named((*outer.path, name))
 
     def function_template(self, named: Named) -> Named:
         if not self.follows("I"):
@@ -107,6 +126,7 @@ class _Reader:
 
     def source_name(self) -> str:
         """``4axpy``: a length and as many characters."""
+        self.spend()
         length = int(self.digits())
         name = self.text[self.at : self.at + length]
         if len(name) < length:
@@ -123,6 +143,7 @@ class _Reader:
     # ---- types ----
 
     def type(self) -> Node:
+        self.spend()
         code = self.text[self.at]
         if code in _BUILTINS:
             self.at += 1
@@ -169,7 +190,7 @@ class _Reader:
             return Function(())
         parameters: list[Node] = []
         while not self.follows("E"):
-            parameters += several(self.type())
+            parameters += self.members_of(self.type())
         self.at += 1
         return Function(tuple(parameters))
 
@@ -194,7 +215,7 @@ class _Reader:
                 node = None
             else:
                 name = self.source_name()
-                node = Named((*node.path, name)) if isinstance(node, Named) and node.arguments is None else None
+                node = self.inside(node, name) if isinstance(node, Named) and node.arguments is None else None
                 self.substitutions.append(node)
         self.at += 1
         return node
@@ -254,7 +275,7 @@ class _Reader:
                 self.at += 1
                 nodes.append(self.expression("E"))
             elif self.follows("J"):
-                nodes.append(tuple(one for node in self.arguments() for one in several(node)))
+                nodes.append(tuple(one for node in self.arguments() for one in self.members_of(node)))
             else:
                 nodes.append(self.type())
         self.at += 1
@@ -285,6 +306,7 @@ class _Reader:
         """
         terms: list[Any] = []
         while not self.follows(end):
+            self.spend()
             code = self.text[self.at : self.at + 2]
             if code[0] == "L":
                 terms.append(self.constant())
@@ -316,6 +338,7 @@ class _Reader:
         """What stands before the member behind ``sr``: ``T_``, ``NT_1AE``, or classes by name up to an ``E``, which
         are no substitutions; gcc leaves that ``E`` out."""
         start, known = self.at, list(self.substitutions)
+        self.spend(len(known))
         try:
             if self.follows("N"):
                 self.at += 1

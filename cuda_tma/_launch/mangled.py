@@ -71,7 +71,7 @@ def plain_name(name: str) -> str:
 
 def _of_signature(signature: Named) -> tuple[Node, ...] | None:
     """The parameters of the function that it has as its argument, or a pointer to which."""
-    (function,) = signature.arguments or (None,)
+    function = signature.arguments[0] if signature.arguments and len(signature.arguments) == 1 else None
     if isinstance(function, Pointer):
         function = function.target
     return function.parameters if isinstance(function, Function) else None
@@ -102,6 +102,8 @@ def _map_type(node: Node) -> MapType | None:
 def _with_tile(mode: Literal["tiled", "im2col"], tile: Node, **others: Any) -> MapType | None:
     match tile:
         case Named(path, (data_type, Named(box, (extents,)), swizzle)) if (path, box) == (_TILE, _BOX):
+            if not isinstance(extents, tuple) or not all(isinstance(each, int) for each in extents):
+                return None
             others |= {"tile_dim": extents, "data_type": data_type, "swizzle": swizzle}
             try:
                 return MapType(mode=mode, **others)

@@ -37,6 +37,7 @@ class CallSite(Protocol):
         """A function's results to its caller."""
 
 
+_WORD = re.compile(r"\w*")
 _OF_STACK = ("alloca", "stacksave", "stackrestore")
 
 
@@ -141,15 +142,17 @@ class Program:
 
 def _plain_name(mangled: str) -> str:
     """The last part of a variable's name: ``full`` of ``_ZZ6kernelE4full`` and of ``_ZN5space4fullE``."""
-    if mangled.startswith("_ZN") and mangled.endswith("E"):
-        inner = _plain_name(f"_Z{mangled[3:-1]}")
-        return mangled if inner.startswith("_Z") else inner
-    found = re.fullmatch(r"_ZZ?.*?(\d+)([A-Za-z_]\w*)", mangled)
-    if not found:
+    if not mangled.startswith("_Z"):
         return mangled
-    for length in range(len(found[2]), 0, -1):  # the last number is the length of what follows
-        if (last := re.search(rf"(\d+)(\w{{{length}}})$", mangled)) and last[1].endswith(str(length)):
-            return last[2]
+    inner = mangled[2:]
+    nested = min(len(inner) - len(inner.lstrip("N")), len(inner) - len(inner.rstrip("E")))
+    inner = inner[nested : len(inner) - nested]
+    words = _WORD.match(inner[::-1])
+    most = len(words[0]) if words else 0
+    for length in range(most, 0, -1):  # the last number is the length of what follows
+        end = len(inner) - length
+        if inner.endswith(str(length), 0, end) and not inner[end].isdigit():
+            return inner[end:]
     return mangled
 
 

@@ -1,0 +1,85 @@
+"""Mangled names that grow as they are read: each is read, or given up, in time that its length bounds."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from cuda_tma import simulate
+from cuda_tma._budget import name_steps
+from cuda_tma._launch import itanium
+from cuda_tma._launch.mangled import parameter_types, plain_name
+from cuda_tma.command import cli
+from cuda_tma.simulate._program import _plain_name
+
+BOMBS = {
+    "a pack of two packs, forty times": f"_ZN1aIJiiEE{'1bIJT_T_EE' * 40}Ev",
+    "two packs in a function's parameters": f"_ZN1aIJiiEE{'1bIJT_T_EE' * 14}EvT_{'S2_T_' * 4000}",
+    "an expansion of a pack of two packs": f"_ZN1aIJiiEE{'1bIJDpT_DpT_EE' * 40}Ev",
+    "scopes that are read twice": f"_Z1aI{'Xsr1aI' * 200}",
+    "a name of many parts": f"_ZN{'1a' * 200_000}Ev",
+    "types in types": f"_Z1a{'P' * 300_000}i",
+    "packs in packs": f"_Z1aI{'J' * 300_000}",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_name_that_grows_is_given_up(bomb):
+    name = BOMBS[bomb]
+    begun = time.process_time()
+    assert plain_name(name) == name
+    assert parameter_types(name) is None
+    assert time.process_time() - begun < 4
+
+
+def test_the_limit_is_one_of_steps():
+    """Each `bIJT_T_EE` doubles a pack of two: eight of them are read, twenty are not."""
+    function, _ = itanium.read(f"_ZN1aIJiiEE{'1bIJT_T_EE' * 8}Ev")
+    assert len(function.arguments[0]) == 2**9
+    long = f"_ZN1aIJiiEE{'1bIJT_T_EE' * 20}Ev"
+    assert name_steps(long) < 2**20
+    with pytest.raises(ValueError, match="the types of this name are too many"):
+        itanium.read(long)
+
+
+def test_a_kernel_of_such_a_name_runs(tmp_path, capsys):
+    name = BOMBS["a pack of two packs, forty times"]
+    text = f".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry {name}()\n{{\nret;\n}}\n"
+    (tmp_path / "bomb.ptx").write_text(text)
+    launch = ["--grid", "1", "--block", "32"]
+    assert cli.main(["sanitize", str(tmp_path / "bomb.ptx"), "--kernel", name, *launch]) == 0
+    assert capsys.readouterr().out.startswith("no errors; 4 schedules")
+    assert cli.main(["sanitize", str(tmp_path / "bomb.ptx"), "--kernel", "a", *launch]) == 2
+    assert "the PTX has no kernel a" in capsys.readouterr().err
+
+
+def test_a_signature_of_two_arguments_is_none():
+    name = "_ZN8cuda_tma9signatureIiiEE"
+    assert parameter_types(name) is None
+    text = f".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry {name}()\n{{\nret;\n}}\n"
+    assert simulate.Device().load(text, name).name == name
+
+
+def test_a_box_of_types_is_no_map():
+    """Named types in types share their parts: written out, this one has 2**60 words."""
+    shared = "1aIii" + "E" + "".join(f"1aIS{'' if n == 0 else '0123456789'[n - 1]}_S_E" for n in range(3))
+    name = f"_Z1kN8cuda_tma8TiledMapINS_4TileILi3EJNS_3BoxIJ{shared}EEEELi0EEELi0ELi0EEE"
+    assert parameter_types(name) in (None, (None,))
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("_ZZ6kernelE4full", "full"),
+        ("_ZN5space4fullE", "full"),
+        ("_ZN8cuda_tma8constantILx400EEE", "_ZN8cuda_tma8constantILx400EEE"),
+        (f"_Z{'1a' * 100_000}", "a"),
+        (f"_Z{'N' * 200_000}{'E' * 200_000}", f"_Z{'N' * 200_000}{'E' * 200_000}"),
+        (f"_ZZ{'9' * 100_000}a", f"_ZZ{'9' * 100_000}a"),
+    ],
+)
+def test_the_plain_name_of_a_variable(name, plain):
+    begun = time.process_time()
+    assert _plain_name(name) == plain
+    assert time.process_time() - begun < 2
