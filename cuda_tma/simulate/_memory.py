@@ -227,6 +227,8 @@ class Memory:
 
     def _unmapped(self, lanes: np.ndarray | None, address: int, size_bytes: int, writes: bool) -> Fault:
         what = f"a {'write' if writes else 'read'} of {size_bytes} bytes at 0x{address:x}"
+        if (former := self.all_global.former(address)) is not None:
+            return Fault("out-of-bounds", f"{what}, where {former.name} {former.end}", lanes)
         before = self.all_global.before(address)
         if before is None or address - before.stop > 1 << 30:
             return Fault("out-of-bounds", f"{what}, where no array lies: the pointer is none that was passed", lanes)

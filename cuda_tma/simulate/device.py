@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,11 @@ from ..compute_capability import parse_compute_capability
 from ..limits import TMA_SINCE
 from ..map_type import MapType
 from ._arguments import parameter_block
+from ._array_memory import ArrayMemory
 from ._async import ORDERS
 from ._decode import decode
-from ._global_memory import GlobalMemory
 from ._machine import MAX_STEPS, Settings
 from ._module import load_variables
-from ._program import Program
 from ._run import Running, run, run_overlapping
 from ._schedules import MOST_SCHEDULES, Schedule, begin_early, explored, rows, schedules_of, until_error
 from .config import Config
@@ -85,7 +84,7 @@ class Device:
         self.schedules, self.suppressions = schedules, tuple(suppressions)
         if not 1 <= schedules <= MOST_SCHEDULES:
             raise ValueError(f"schedules={schedules}; give 1 to {MOST_SCHEDULES}")
-        self._memory = GlobalMemory()
+        self._memory = ArrayMemory()
 
     @property
     def target(self) -> str:
@@ -130,15 +129,8 @@ class Device:
         """
         asked = request(source, name, target=self.target, defines=defines, options=options, constants=constants)
         compiled = run_compiler(asked)
-        return kernel_of(
-            compiled.ptx,
-            self._program(compiled.ptx, compiled.lowered_name),
-            parameter_types(compiled.signature),
-            compiled.parameter_names,
-            compiled.dynamic_shared_bytes,
-            compiled.constants,
-            asked.source,
-        )
+        known = compiled.parameter_names, compiled.dynamic_shared_bytes, compiled.constants, asked.source
+        return self._kernel(compiled.ptx, compiled.lowered_name, compiled.signature, *known)
 
     def load(self, ptx: str | os.PathLike[str], name: str) -> Kernel:
         """A kernel of PTX from anywhere.
@@ -163,12 +155,21 @@ class Device:
         """
         is_text = isinstance(ptx, str) and ("\n" in ptx or ".version" in ptx)
         text = str(ptx) if is_text else Path(ptx).read_text("utf-8-sig", "replace")
-        program = self._program(text, name)
-        return kernel_of(text, program, parameter_types(program.entry.name))
+        return self._kernel(text, name, None)
 
-    def _program(self, ptx: str, name: str) -> Program:
+    def _kernel(self, ptx: str, name: str, signature: str | None, *known: Any) -> Kernel:
+        """A kernel whose variables end with it; without a signature, the types are of its name in the PTX."""
         module = parse(ptx)
-        return decode(module, _entry(module, name), load_variables(module, self._memory))
+        entry = _entry(module, name)
+        variables = load_variables(module, self._memory)
+        try:
+            program = decode(module, entry, variables)
+            kernel = kernel_of(ptx, program, parameter_types(signature or entry), *known)
+        except BaseException:
+            self._memory.unload(variables.values())
+            raise
+        self._memory.unload_with(kernel, variables.values())
+        return kernel
 
     def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> TensorMap:
         """A tensor map of a NumPy array or CPU tensor, which is mapped if it was not.
@@ -196,8 +197,9 @@ class Device:
         Parameters
         ----------
         array : array
-            A NumPy array, or a CPU tensor. It is mapped in place, with the whole of the memory that it is a view of; a
-            NumPy array's address ends with the array.
+            A NumPy array, or a CPU tensor. It is mapped in place, with the whole of the memory that it is a view of.
+            The address ends with the array (for a view, with the array that owns the memory), and when a resize moves
+            the memory.
 
         Returns
         -------
@@ -281,26 +283,29 @@ class Device:
         """
         _check_settings(order, seed, max_steps)
         config = Config.of(config)
-        block = parameter_block(kernel, arguments, self.address, self._typed_map)
-
         schedules = schedules_of(order, seed, self.schedules)
+        with self._memory.launch() as address:
+            block = self._block(kernel, arguments, address)
 
-        def under(schedule: Schedule) -> Report:
-            settings = Settings(self.multiprocessor_count, *schedule, max_steps)
-            observer = Sanitizer(self.strict) if self.sanitize else None
-            if trace and schedule == schedules[0]:
-                return traced(kernel, config, block, self._memory, settings, observer)
-            return run(kernel, config, block, self._memory, settings, observer)
+            def under(schedule: Schedule) -> Report:
+                settings = Settings(self.multiprocessor_count, *schedule, max_steps)
+                observer = Sanitizer(self.strict) if self.sanitize else None
+                if trace and schedule == schedules[0]:
+                    return traced(kernel, config, block, self._memory, settings, observer)
+                return run(kernel, config, block, self._memory, settings, observer)
 
-        (report,) = self._finished(explored(lambda schedule: (under(schedule),), self._memory, schedules))
+            (report,) = self._finished(explored(lambda schedule: (under(schedule),), self._memory, schedules))
         return report
+
+    def _block(self, kernel: Kernel, arguments: Sequence[Any], address: Callable[[Any], int]) -> np.ndarray:
+        def typed_map(array: Any, of_type: MapType) -> TensorMap:
+            return tensor_map_of(array, address(array), self.compute_capability, of_type.options, {})
+
+        return parameter_block(kernel, arguments, address, typed_map)
 
     def _finished(self, reports: Iterable[Report]) -> tuple[Report, ...]:
         """Return reports as the user receives them; the report of every launch passes here once."""
         return tuple(suppressed(report, self.suppressions) for report in reports)
-
-    def _typed_map(self, array: Any, of_type: MapType) -> TensorMap:
-        return self.create_tensor_map(array, of_type.options)
 
     def launch_all(
         self, launches: Iterable[Sequence[Any]], *, order: str = "early", seed: int = 0, max_steps: int = MAX_STEPS
@@ -337,17 +342,18 @@ class Device:
 
     def _launch_row(self, row: list[Sequence[Any]], schedules: list[Schedule], max_steps: int) -> tuple[Report, ...]:
         """Launches each of which may begin before the one before it has ended."""
+        with self._memory.launch() as address:
+            blocks = [self._block(kernel, rest, address) for _, kernel, *rest in row]
 
-        def under(schedule: Schedule) -> tuple[Report, ...]:
-            settings = Settings(self.multiprocessor_count, *schedule, max_steps)
-            running = (self._running(each, settings) for each in row)
-            return tuple(until_error(run_overlapping(zip(running, begin_early(len(row), schedule), strict=True))))
+            def under(schedule: Schedule) -> tuple[Report, ...]:
+                settings = Settings(self.multiprocessor_count, *schedule, max_steps)
+                given = zip(row, blocks, strict=True)
+                running = (self._running(each[0], each[1], block, settings) for each, block in given)
+                return tuple(until_error(run_overlapping(zip(running, begin_early(len(row), schedule), strict=True))))
 
-        return self._finished(explored(under, self._memory, schedules))
+            return self._finished(explored(under, self._memory, schedules))
 
-    def _running(self, launch: Sequence[Any], settings: Settings) -> Running:
-        config, kernel, *arguments = launch
-        block = parameter_block(kernel, arguments, self.address, self._typed_map)
+    def _running(self, config: Any, kernel: Kernel, block: np.ndarray, settings: Settings) -> Running:
         observer = Sanitizer(self.strict, is_in_row=True) if self.sanitize else None
         return Running(kernel, Config.of(config), block, self._memory, settings, observer)
 

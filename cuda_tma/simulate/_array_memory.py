@@ -1,0 +1,209 @@
+"""Arrays of this machine in global memory, each as long as it lives.
+
+An array is mapped whole and in place: what a kernel writes is in the array at once. A view lies inside the array that
+owns its memory, so that two views of one array overlap here as they do there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ._global_memory import GlobalMemory, Segment
+from ._host_array import Extent, HostArray, Owner, host_array
+
+__all__ = ["ArrayMemory"]
+
+_FREED = "lay, which is freed: keep the array as long as a kernel may use its address"
+_MOVED = "lay before its storage moved (a resize moves it): take the address again after that"
+_UNLOADED = "lay, whose kernel is gone: keep the kernel as long as another may use the variable's address"
+_ROOM_BYTES = 1 << 30  # on either side of an array whose memory may be a part of another array's
+
+
+class _Permission:
+    """Whether kernels may write to an array.
+
+    Attributes
+    ----------
+    is_open : bool
+        Whether the user has the address of a view that may be written.
+    given : list of bool
+        For each argument of each running launch that lies in the array: whether that one may be written.
+    """
+
+    def __init__(self) -> None:
+        self.is_open, self.given, self._was_writeable = False, list[bool](), False
+
+    def add(self, writeable: bool) -> None:
+        """Take an argument of a launch."""
+        self.given.append(writeable)
+        self._was_writeable |= writeable
+
+    @property
+    def writeable(self) -> bool:
+        """A launch that has a read-only view only may not write; a pointer in memory is of a launch before."""
+        return self.is_open or (any(self.given) if self.given else self._was_writeable)
+
+
+class _ArraySegment(Segment):
+    """The memory of an array.
+
+    Parameters
+    ----------
+    start : int
+    extent : Extent
+        Where it lies on this machine.
+    room : Extent
+        It may grow that far.
+    owners : list of Owner
+        The objects that keep that memory.
+    permission : _Permission
+    """
+
+    __slots__ = ("extent", "owners", "permission", "room")
+
+    def __init__(self, start: int, extent: Extent, room: Extent, owners: list[Owner], permission: _Permission):
+        begin, size = extent
+        data = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(begin)) if size else np.zeros(0, np.uint8)
+        super().__init__(start, data, owners[0].name, permission.writeable)
+        self.extent, self.room, self.owners, self.permission = extent, room, owners, permission
+
+    def over(self, extent: Extent, owners: list[Owner]) -> _ArraySegment:
+        """The same memory from another byte to another: what lies in both keeps its address."""
+        start = self.start + extent.begin - self.extent.begin
+        return _ArraySegment(start, extent, self.room, owners, self.permission)
+
+    def is_of(self, owner: Owner) -> bool:
+        """Whether an object is among the owners."""
+        return any(each.watched() is owner.watched() for each in self.owners)
+
+
+class ArrayMemory(GlobalMemory):
+    """Global memory of a device that maps arrays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._arrays: list[_ArraySegment] = []
+        self._variables: list[tuple[weakref.ref[object], list[int]]] = []
+
+    def address(self, array: Any) -> int:
+        """The simulated address of an array's first element, mapped if it was not.
+
+        Raises
+        ------
+        TypeError
+            If it is no array on this machine.
+        ValueError
+            If its memory overlaps a mapped array, and reaches too far beyond it.
+        """
+        with self._lock:
+            self._settle()
+            found = host_array(array)
+            segment = self._segment(found)
+            segment.permission.is_open |= found.writeable
+            segment.writeable = segment.permission.writeable
+            return segment.start + found.address - segment.extent.begin
+
+    @contextmanager
+    def launch(self) -> Iterator[Callable[[Any], int]]:
+        """Keep all that is mapped alive; yield `address` for the arguments of a launch, which are kept, too."""
+        given: list[tuple[_Permission, bool]] = []
+        with self._lock:
+            self._settle()
+            kept = [owner.watched() for segment in self._arrays for owner in segment.owners]
+            kept += [kernel() for kernel, _ in self._variables]
+
+        def address(array: Any) -> int:
+            with self._lock:
+                found = host_array(array)
+                kept.append(found.owner.watched())
+                segment = self._segment(found)
+                segment.permission.add(found.writeable)
+                given.append((segment.permission, found.writeable))
+                segment.writeable = segment.permission.writeable
+                return segment.start + found.address - segment.extent.begin
+
+        try:
+            yield address
+        finally:
+            self._end(given)
+            kept.clear()
+
+    def unload(self, addresses: Iterable[int]) -> None:
+        """Unmap the variables at some addresses."""
+        with self._lock:
+            for address in addresses:
+                if (variable := self.find(address)) is not None:
+                    self.remove(variable, _UNLOADED)
+
+    def unload_with(self, kernel: object, addresses: Iterable[int]) -> None:
+        """Unmap the variables at some addresses when their kernel ends."""
+        if variables := [*addresses]:
+            with self._lock:
+                self._variables.append((weakref.ref(kernel), variables))
+
+    def _end(self, given: list[tuple[_Permission, bool]]) -> None:
+        with self._lock:
+            for permission, writeable in given:
+                permission.given.remove(writeable)
+            for segment in self._arrays:
+                segment.writeable = segment.permission.writeable
+
+    def _settle(self) -> None:
+        """Unmap the memory that has been freed, or has moved, since the last call."""
+        for segment in [*self._arrays]:
+            current = [owner for owner in segment.owners if owner.is_current()]
+            if not current:
+                has_moved = any(owner.watched() is not None for owner in segment.owners)
+                self._arrays.remove(segment)
+                self.remove(segment, _MOVED if has_moved else _FREED)
+                segment.owners = []  # what ran may keep the segment, and not the memory
+            elif len(current) < len(segment.owners):
+                self._replace(segment, segment.over(_hull([owner.extent for owner in current]), current))
+        for entry in [each for each in self._variables if each[0]() is None]:
+            self._variables.remove(entry)
+            self.unload(entry[1])
+
+    def _segment(self, array: HostArray) -> _ArraySegment:
+        owner, extent = array.owner, array.owner.extent
+        segment = next((each for each in self._arrays if each.is_of(owner)), None)
+        if segment is not None:
+            return segment
+        overlapping = [each for each in self._arrays if each.extent.overlaps(extent)]
+        if not overlapping:
+            return self._map(array)
+        segment, hull = overlapping[0], _hull([overlapping[0].extent, extent])
+        if len(overlapping) > 1 or not (segment.room.contains(hull) or segment.extent == hull):
+            raise ValueError(
+                f"the array's memory (0x{extent.begin:x}, {extent.size} bytes) overlaps an array that is mapped, "
+                "and reaches beyond it: give the larger one to Device.address first"
+            )
+        return self._replace(segment, segment.over(hull, [*segment.owners, owner]))
+
+    def _map(self, array: HostArray) -> _ArraySegment:
+        begin, size = array.owner.extent
+        room = 0 if array.owner.is_whole else _ROOM_BYTES
+        reach = Extent(begin - room, size + 2 * room)
+        segment = _ArraySegment(0, array.owner.extent, reach, [array.owner], _Permission())
+        self.place(segment, room)
+        self._arrays.append(segment)
+        return segment
+
+    def _replace(self, old: _ArraySegment, new: _ArraySegment) -> _ArraySegment:
+        """Put another object in a segment's place: a launch that runs keeps the one that it has."""
+        self._arrays[self._arrays.index(old)] = new
+        self.remove(old)
+        self.add(new)
+        old.owners = []
+        return new
+
+
+def _hull(parts: list[Extent]) -> Extent:
+    """From the first byte to the last one."""
+    begin = min(part.begin for part in parts)
+    return Extent(begin, max(part.end for part in parts) - begin)

@@ -1,0 +1,219 @@
+"""Arrays of this machine: the address of one, the object that owns its memory, and where that memory lies now."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Extent", "HostArray", "Owner", "host_array"]
+
+_UNVERSIONED = b"numpy_dltensor"  # a DLPack capsule before 1.0, which has no flag for read-only memory
+
+
+class Extent(NamedTuple):
+    """A range of this machine's memory: its first byte, and its bytes."""
+
+    begin: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.size
+
+    def contains(self, other: Extent) -> bool:
+        """Whether no byte of another range lies outside."""
+        return self.begin <= other.begin and other.end <= self.end
+
+    def overlaps(self, other: Extent) -> bool:
+        """Whether a byte lies in both."""
+        return self.begin < other.end and other.begin < self.end and min(self.size, other.size) > 0
+
+
+class Owner:
+    """The object that owns an array's memory: it is watched and not kept, so that it ends with its last user.
+
+    Parameters
+    ----------
+    watched : object
+        One that takes no weak reference is kept.
+    locate : callable
+        From that object to where its memory lies at the time of the call.
+    name : str
+        A finding calls it this.
+    kept : object
+        It keeps the memory in place while `watched` lives.
+    is_whole : bool
+        Whether no other array of this memory reaches beyond it.
+
+    Attributes
+    ----------
+    extent : Extent
+        Where the memory lies at first.
+    """
+
+    __slots__ = ("_kept", "_locate", "_watched", "extent", "is_whole", "name")
+
+    def __init__(
+        self, watched: object, locate: Callable[[Any], Extent], name: str, kept: object = None, is_whole: bool = True
+    ):
+        try:
+            self._watched: Callable[[], object | None] = weakref.ref(watched)
+        except TypeError:
+            self._watched = lambda: watched
+        self._locate, self.name, self._kept, self.is_whole = locate, name, kept, is_whole
+        self.extent = locate(watched)
+
+    def watched(self) -> object | None:
+        """The object; None if it has ended."""
+        return self._watched()
+
+    def is_current(self) -> bool:
+        """Whether the object lives, and its memory lies where it lay at first."""
+        watched = self._watched()
+        return watched is not None and self._locate(watched) == self.extent
+
+
+class HostArray(NamedTuple):
+    """An array.
+
+    Attributes
+    ----------
+    address : int
+        Of its first element.
+    owner : Owner
+    writeable : bool
+        Whether a kernel may write through this array.
+    """
+
+    address: int
+    owner: Owner
+    writeable: bool
+
+
+def host_array(array: Any) -> HostArray:
+    """An array as this machine's memory has it.
+
+    Raises
+    ------
+    TypeError
+        If it is no array on this machine.
+    ValueError
+        If its memory has moved, and the array has not.
+    """
+    if isinstance(array, np.ndarray):
+        found = _of_numpy(array)
+    elif hasattr(array, "untyped_storage"):
+        found = _of_torch(array)
+    else:
+        found = _of_dlpack(array)
+    whole = found.owner.extent
+    if not whole.begin <= found.address <= whole.end:
+        raise ValueError(
+            f"the array begins at 0x{found.address:x}, outside {found.owner.name} at 0x{whole.begin:x}, which has been "
+            "resized since: take a new view of it"
+        )
+    return found
+
+
+def _of_numpy(array: np.ndarray) -> HostArray:
+    if array.dtype.hasobject:
+        raise TypeError(f"the array's elements ({array.dtype}) are Python objects; pass numbers")
+    root, base = _root(array)
+    if hasattr(base, "untyped_storage"):
+        return HostArray(array.ctypes.data, _storage_owner(base), array.flags.writeable)
+    own = _byte_bounds(root)
+    exported = _buffer(base)
+    if exported is not None and exported.contains(own):
+        owner = Owner(root, lambda _: exported, f"the {type(base).__name__} of {exported.size} bytes")
+    else:
+        owner = Owner(root, _byte_bounds, _described(root), is_whole=base is None)
+    return HostArray(array.ctypes.data, owner, array.flags.writeable)
+
+
+def _root(array: np.ndarray) -> tuple[np.ndarray, object | None]:
+    """The last array that a view leads to, and the object whose memory that one has; None if it has its own."""
+    base = array.base
+    while True:
+        if isinstance(base, memoryview):
+            base = base.obj
+        if not isinstance(base, np.ndarray):
+            return array, base
+        array, base = base, base.base
+
+
+def _buffer(exporter: Any) -> Extent | None:
+    """The whole memory that an object exports; None if it exports no bytes in a row."""
+    try:
+        whole = np.frombuffer(exporter, np.uint8)
+    except (TypeError, ValueError, BufferError, AttributeError):
+        return None
+    return Extent(whole.ctypes.data, whole.size)
+
+
+def _of_torch(tensor: Any) -> HostArray:
+    if tensor.device.type != "cpu":
+        raise TypeError(f"the simulator reaches this machine's memory alone, not {tensor.device}; pass tensor.cpu()")
+    owner = _storage_owner(tensor)
+    is_own = tensor.untyped_storage().resizable()  # memory of another object, such as a read-only file, is not
+    return HostArray(tensor.data_ptr(), owner, is_own or not _has_read_only_pages(owner.extent))
+
+
+def _storage_owner(tensor: Any) -> Owner:
+    """Each tensor of a storage gives the same object for it, as long as one of them lives."""
+    storage = tensor.untyped_storage()
+    return Owner(storage, _of_storage, f"the {type(storage).__name__} of {storage.nbytes()} bytes")
+
+
+def _has_read_only_pages(memory: Extent) -> bool:
+    """Whether a write would end the process: a tensor has no flag for that. Linux only; elsewhere no page is known."""
+    try:
+        lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    for line in lines:
+        place, may = line.split(maxsplit=2)[:2]
+        begin, end = (int(each, 16) for each in place.split("-"))
+        if "w" not in may and memory.overlaps(Extent(begin, end - begin)):
+            return True
+    return False
+
+
+def _of_storage(storage: Any) -> Extent:
+    return Extent(storage.data_ptr(), storage.nbytes())
+
+
+def _of_dlpack(array: Any) -> HostArray:
+    """The object itself is watched; what it exports is kept meanwhile, since it may export a copy."""
+    try:
+        exported = np.from_dlpack(array)
+    except (TypeError, AttributeError, BufferError, RuntimeError) as error:
+        raise TypeError(
+            f"{type(array).__name__} is no NumPy array or CPU tensor; pass one, or an int for an address"
+        ) from error
+    found = _byte_bounds(exported)
+    owner = Owner(array, lambda _: found, _described(exported), exported, is_whole=False)
+    return HostArray(exported.ctypes.data, owner, exported.flags.writeable or _is_unversioned(exported.base))
+
+
+def _is_unversioned(capsule: object) -> bool:
+    """NumPy calls an array of such a capsule read-only, since the capsule cannot say that it is not."""
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    return type(capsule).__name__ == "PyCapsule" and name(capsule) == _UNVERSIONED
+
+
+def _described(array: np.ndarray) -> str:
+    return f"the array of shape {array.shape}, {array.dtype}"
+
+
+def _byte_bounds(array: np.ndarray) -> Extent:
+    """The bytes from an array's lowest element to the end of its highest one: strides may be negative."""
+    if not array.size:
+        return Extent(array.ctypes.data, 0)
+    reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]
+    return Extent(array.ctypes.data + sum(min(0, each) for each in reach), sum(map(abs, reach)) + array.itemsize)
