@@ -5,9 +5,13 @@ A limit protects the process that judges a stranger's kernel. It lies far above 
 
 from __future__ import annotations
 
-__all__ = ["CALL_DEPTH", "name_steps"]
+__all__ = ["CALL_DEPTH", "KERNEL_BYTES", "PATH_CHARACTERS", "SOURCE_BYTES", "name_steps"]
 
 CALL_DEPTH = 4096  # calls within calls of a thread: its stack of 256 KiB has 64 bytes for each
+KERNEL_BYTES = 32 << 20  # of a file of PTX or C++
+PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
+SOURCE_BYTES = 4 << 20  # of a source file, of which a finding shows lines
+
 _NAME_STEPS, _NAME_STEPS_OF_CHARACTER = 4096, 16
 
 

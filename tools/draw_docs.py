@@ -16,6 +16,7 @@ from rich.text import Text
 
 from cuda_tma import TensorSpec, layouts, params_of, simulate
 from cuda_tma.command.excerpts import described
+from cuda_tma.command.sources import Sources
 from cuda_tma.show import plot
 
 ROOT = Path(__file__).parent.parent
@@ -85,7 +86,7 @@ def _finding() -> str:
         kernel = gpu.compile(source, "sums")
         arrays = np.zeros((1, 512), np.int32), np.zeros(128, np.int32)
         (found, *_) = gpu.launch(simulate.Config(1, 128), kernel, *arrays, 4).errors
-        console.print(Text.assemble(*described(found, source)), end="")
+        console.print(Text.assemble(*described(found, Sources(source))), end="")
     drawn = console.export_svg(title="cuda-tma sanitize sums.cu", unique_id="finding")
     return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # fonts that would be fetched
 

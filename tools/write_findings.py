@@ -15,6 +15,7 @@ from finding_kernels import KERNELS, LAUNCHES
 
 from cuda_tma import simulate
 from cuda_tma.command.excerpts import described
+from cuda_tma.command.sources import Sources
 
 __all__ = ["launched", "lines_of", "page", "reported"]
 
@@ -60,7 +61,7 @@ def _shown(kind: str) -> str:
         path = Path(folder, "kernel.cu")
         path.write_text(lines_of(kind, "-"))
         (finding, *_) = launched(kind, path, simulate.Device()).findings
-        return _without_folders("".join(text for text, _ in described(finding, path)))
+        return _without_folders("".join(text for text, _ in described(finding, Sources(path))))
 
 
 def _without_folders(text: str) -> str:

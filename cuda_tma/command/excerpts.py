@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..simulate.places import absolute, by_way_of, shown_path, statements
@@ -11,36 +10,36 @@ from ..simulate.places import absolute, by_way_of, shown_path, statements
 if TYPE_CHECKING:
     from ..simulate.findings import Finding
     from ..simulate.ptx import Place
+    from .sources import Sources
 
-__all__ = ["Styled", "absolute", "column_of", "described", "shown_path", "source_lines", "statements"]
+__all__ = ["Styled", "absolute", "column_of", "described", "shown_path", "statements"]
 
 Styled = tuple[str, str]  # a piece of text, and its style as rich names it
 
 _MOST_COLUMNS = 160  # of a source line: what macros or generators write may be longer
 _STYLES = {"error": "bold red", "advice": "bold yellow"}
-_MOST_SOURCE_BYTES = 64 << 20
 
 
-def described(finding: Finding, file: Path) -> list[Styled]:
+def described(finding: Finding, sources: Sources) -> list[Styled]:
     """In pieces, with a line's end behind the last.
 
     Parameters
     ----------
     finding : Finding
-    file : Path
-        What was compiled or loaded: of PTX without line information, lines of it are shown.
+    sources : Sources
+        The files whose lines may be shown: of PTX without line information, lines of its own text.
     """
     from ..simulate.findings import REMEDIES
 
     style = _STYLES[finding.severity]
     pieces: list[Styled] = [(f"{finding.severity}[{finding.kind}]", style), (f": {finding.happened}\n", "bold")]
-    pieces += _excerpt(finding.source, finding.ptx_line, file, style)
+    pieces += _excerpt(finding.source, finding.ptx_line, sources, style)
     if finding.other or finding.other_ptx_line:
         pieces.append(("  the other access:\n", ""))
-        pieces += _excerpt(finding.other, finding.other_ptx_line, file, "bold cyan")
+        pieces += _excerpt(finding.other, finding.other_ptx_line, sources, "bold cyan")
     for what, places in finding.related:
         pieces.append((f"  {what}:\n", ""))
-        pieces += _excerpt(places, 0, file, "bold cyan")
+        pieces += _excerpt(places, 0, sources, "bold cyan")
     if finding.rule:
         pieces += [("  rule: ", "bold"), (f"{finding.rule}\n", "")]
     pieces += [("  remedy: ", "bold green"), (f"{finding.remedy or REMEDIES[finding.kind]}\n", "")]
@@ -59,20 +58,21 @@ def _who(finding: Finding) -> str:
     return ", ".join(parts)
 
 
-def _excerpt(places: Sequence[Place], ptx_line: int, file: Path, style: str) -> Iterator[Styled]:
+def _excerpt(places: Sequence[Place], ptx_line: int, sources: Sources, style: str) -> Iterator[Styled]:
     own, inner = statements(places)
     by_way = by_way_of(inner)
     for number, place in enumerate(own):
         text = f"  --> {shown_path(place.file)}:{place.line}:{place.column}"
         yield f"{text}{by_way if number == 0 else ', which calls that'}\n", "blue"
-        lines = source_lines(place.file)
+        lines = sources.lines(place.file)
         if 0 < place.line <= len(lines):
             yield from _marked(lines[place.line - 1], place, style)
-    if not ptx_line or any(source_lines(place.file) for place in own):
+    if not ptx_line or any(sources.lines(place.file) for place in own):
         return
+    file = sources.file
     if file.suffix == ".ptx":  # that text is at hand
         yield f"  --> {shown_path(str(file))}:{ptx_line}\n", "blue"
-        lines = source_lines(str(file))
+        lines = sources.lines(str(file))
         if ptx_line <= len(lines):
             yield f"{ptx_line:5} | ", "blue"
             yield f"{_cut(lines[ptx_line - 1].strip(), 0)[0]}\n", style
@@ -102,14 +102,3 @@ def _cut(text: str, at: int) -> tuple[str, int]:
 def column_of(line: str, column: int) -> int:
     """A column in characters, from 1: compilers count bytes."""
     return len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + 1
-
-
-def source_lines(file: str) -> tuple[str, ...]:
-    """Those of a file; none if it cannot be read."""
-    try:
-        path = Path(file)
-        if path.stat().st_size > _MOST_SOURCE_BYTES:
-            return ()
-        return tuple(path.read_text("utf-8-sig", "replace").split("\n"))
-    except (OSError, ValueError):
-        return ()

@@ -11,6 +11,7 @@ from .console import print_json, print_styled
 from .excerpts import described
 from .exit_status import ACCEPTED, REFUSED, Misuse
 from .launch import as_json, kernel_of, launched
+from .sources import Sources
 
 if TYPE_CHECKING:
     from ..simulate import Device, Report, Suppression
@@ -46,12 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.sarif:
             _write(Path(arguments.sarif), sarif.failure(str(error), error.status))
         raise
+    sources = Sources(Path(arguments.file), arguments.include)
     if arguments.sarif:
-        _write(Path(arguments.sarif), sarif.log(report, kernel.name, Path(arguments.file), gpu.suppressions))
+        _write(Path(arguments.sarif), sarif.log(report, kernel.name, sources, gpu.suppressions))
     if arguments.json:
         print_json(_as_json(report, kernel.name))
     else:
-        _print(report, Path(arguments.file), gpu.suppressions)
+        _print(report, sources, gpu.suppressions)
     return REFUSED if report.errors else ACCEPTED
 
 
@@ -87,10 +89,10 @@ def _write(path: Path, log: dict[str, Any]) -> None:
         raise Misuse(f"--sarif {path} cannot be written: {error.strerror or error}") from None
 
 
-def _print(report: Report, file: Path, suppressions: tuple[Suppression, ...]) -> None:
+def _print(report: Report, sources: Sources, suppressions: tuple[Suppression, ...]) -> None:
     print(report.output, end="" if report.output.endswith("\n") or not report.output else "\n")
     for finding in report.findings:
-        print_styled(described(finding, file))
+        print_styled(described(finding, sources))
         print()
     for finding in report.suppressed:
         reason = next(each.reason for each in suppressions if each.covers(finding))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from .._launch.mangled import plain_name
 from ..version import __version__
-from .excerpts import absolute, column_of, source_lines, statements
+from .excerpts import absolute, column_of, statements
 
 if TYPE_CHECKING:
     from ..simulate import Finding, Report, Suppression
     from ..simulate.ptx import Place
+    from .sources import Sources
 
 __all__ = ["failure", "log"]
 
@@ -25,7 +26,7 @@ _MOST = 32  # blocks and threads that are named: there may be millions
 _LEVELS = {"error": "error", "advice": "note"}
 
 
-def log(report: Report, kernel: str, file: Path, suppressions: Sequence[Suppression]) -> Json:
+def log(report: Report, kernel: str, sources: Sources, suppressions: Sequence[Suppression]) -> Json:
     """A whole log, of one run.
 
     Parameters
@@ -33,16 +34,16 @@ def log(report: Report, kernel: str, file: Path, suppressions: Sequence[Suppress
     report : Report
     kernel : str
         Its name in PTX.
-    file : Path
-        What was compiled or loaded.
+    sources : Sources
+        The files whose lines may be shown.
     suppressions : sequence of Suppression
         All that were given: a result that one covers says its reason.
     """
-    results = [_Result(finding, kernel, file).json() for finding in report.findings]
+    results = [_Result(finding, kernel, sources).json() for finding in report.findings]
     for finding in report.suppressed:
         reason = next(each.reason for each in suppressions if each.covers(finding))
         accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given
-        results.append({**_Result(finding, kernel, file).json(), "suppressions": [accepted]})
+        results.append({**_Result(finding, kernel, sources).json(), "suppressions": [accepted]})
     return _log(_invocation(report), results, [_logical(kernel)])
 
 
@@ -118,11 +119,11 @@ class _Result:
     ----------
     finding : Finding
     kernel : str
-    file : Path
+    sources : Sources
     """
 
-    def __init__(self, finding: Finding, kernel: str, file: Path):
-        self._finding, self._kernel, self._file = finding, kernel, file
+    def __init__(self, finding: Finding, kernel: str, sources: Sources):
+        self._finding, self._kernel, self._sources = finding, kernel, sources
 
     def json(self) -> Json:
         """As SARIF has it."""
@@ -144,7 +145,7 @@ class _Result:
             },
         }
         if len(finding.source) > 1:
-            frames = [{"location": {"physicalLocation": _physical(place)}} for place in finding.source]
+            frames = [{"location": {"physicalLocation": _physical(place, self._sources)}} for place in finding.source]
             made["stacks"] = [{"message": {"text": "inlined calls"}, "frames": frames}]
         if related := self._related():
             made["relatedLocations"] = [{"id": i, **each} for i, each in enumerate(related, 1)]
@@ -164,16 +165,17 @@ class _Result:
     def _where(self, places: Sequence[Place], ptx_line: int) -> Json:
         own, _ = statements(places)
         if own:
-            return {"physicalLocation": _physical(own[0])}
-        where: Json = {"artifactLocation": _artifact(str(self._file))}
-        if ptx_line and self._file.suffix == ".ptx":  # the lines of what NVRTC made are in no file
+            return {"physicalLocation": _physical(own[0], self._sources)}
+        file = self._sources.file
+        where: Json = {"artifactLocation": _artifact(str(file))}
+        if ptx_line and file.suffix == ".ptx":  # the lines of what NVRTC made are in no file
             where["region"] = {"startLine": ptx_line}
         return {"physicalLocation": where}
 
 
-def _physical(place: Place) -> Json:
+def _physical(place: Place, sources: Sources) -> Json:
     region: Json = {"startLine": max(place.line, 1)}
-    lines = source_lines(place.file)
+    lines = sources.lines(place.file)
     if 0 < place.line <= len(lines):
         line = lines[place.line - 1]
         region["snippet"] = {"text": line.rstrip("\r")}

@@ -1,0 +1,82 @@
+"""The files that an excerpt may show.
+
+A ``.file`` directive of PTX and a ``#line`` of C++ name any file. The lines of a named file go to a terminal and to a
+log that is uploaded. So the command opens such a file only if the user named it, its folder or a folder above it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from .._budget import KERNEL_BYTES, PATH_CHARACTERS, SOURCE_BYTES
+from ..include_path import include_path
+
+__all__ = ["Sources"]
+
+_KEPT_FILES = 16
+
+
+class Sources:
+    """The lines of source files, as far as they may be shown.
+
+    Parameters
+    ----------
+    file : Path
+        The kernel's C++ or PTX.
+    folders : sequence of str, optional
+        Folders of headers that the user named.
+
+    Attributes
+    ----------
+    file : Path
+    """
+
+    def __init__(self, file: Path, folders: Sequence[str] = ()):
+        self.file = file
+        real = os.path.realpath(file)
+        self._kernel, self._beside = real, os.path.dirname(real)
+        self._roots = tuple(os.path.realpath(folder) for folder in (include_path(), *folders, *_working_directory()))
+        self.lines = lru_cache(maxsize=_KEPT_FILES)(self._lines)
+
+    def _lines(self, name: str) -> tuple[str, ...]:
+        """Those of a small regular file that the user named, that lies in the kernel's folder, below the working
+        directory or below a folder of headers, all links resolved; none of any other file."""
+        try:
+            if len(name) > PATH_CHARACTERS or not self._is_named(path := os.path.realpath(name)):
+                return ()
+            most = KERNEL_BYTES if path == self._kernel else SOURCE_BYTES
+            text = _small_file(path, most).decode("utf-8-sig", "replace")
+            return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+        except (OSError, ValueError):
+            return ()
+
+    def _is_named(self, path: str) -> bool:
+        if path == self._kernel or os.path.dirname(path) == self._beside:
+            return True
+        return any(path.startswith(os.path.join(root, "")) for root in self._roots)
+
+
+def _working_directory() -> Iterator[str]:
+    """The working directory, unless it is the root, below which every file lies."""
+    try:
+        folder = os.getcwd()
+    except OSError:  # it was removed
+        return
+    if os.path.dirname(folder) != folder:
+        yield folder
+
+
+def _small_file(path: str, most_bytes: int) -> bytes:
+    """The content of a regular file; a pipe is opened without waiting for its writer, and not read."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError(f"{path} is no regular file")
+        data = file.read(most_bytes + 1)  # a file of /proc has the size 0
+    if len(data) > most_bytes:
+        raise ValueError(f"{path} has more than {most_bytes} bytes")
+    return data
