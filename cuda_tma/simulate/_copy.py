@@ -56,9 +56,9 @@ class Issue:
         place = self.instruction.places[-1]
         return f"{place.file.rpartition('/')[2]}:{place.line}"
 
-    def position(self, address: int, size_bytes: int, alignment: int) -> int:
-        """Where in `Memory.shared` a shared address of this thread lies."""
-        return self.machine.memory.shared_position(self.lane, address, size_bytes, alignment)
+    def position(self, space: str, address: int, size_bytes: int, alignment: int) -> int:
+        """Where in `Memory.shared` an address of this thread lies, of ``"shared"`` or ``"shared::cluster"``."""
+        return self.machine.memory.shared_position(space, self.lane, address, size_bytes, alignment)
 
     def observe(
         self,

@@ -70,8 +70,9 @@ class Memory:
         """
         if ((addresses & (size_bytes - 1)) != 0).any():
             raise _misaligned(lanes, addresses, size_bytes)
-        if space == "shared":
-            return [Piece(None, self.shared, self.shared_positions(lanes, addresses, size_bytes), "shared")]
+        if space in ("shared", "shared::cluster"):
+            positions = self.shared_positions(lanes, addresses, size_bytes, space)
+            return [Piece(None, self.shared, positions, "shared")]
         if space == "local":
             return [Piece(None, self._local, self._local_positions(lanes, addresses, size_bytes), "local")]
         if space in ("global", "const", "param"):
@@ -89,13 +90,13 @@ class Memory:
     def in_shared(
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, alignment: int = 8
     ) -> np.ndarray:
-        """Where in `shared` addresses lie that are shared ones, or generic ones of shared memory."""
+        """Where in `shared` addresses lie that are shared ones, or generic ones of the CTA's own shared memory."""
         if space == "":
-            addresses = addresses - WINDOWS["shared"]
+            addresses, space = addresses - WINDOWS["shared"], "shared"
             if ((addresses < 0) | (addresses >= WINDOW_BYTES)).any():
                 raise Fault("fault", "the address is none of shared memory, as the instruction wants it", lanes)
         self.check_aligned(lanes, addresses, alignment)
-        return self.shared_positions(lanes, addresses, size_bytes)
+        return self.shared_positions(lanes, addresses, size_bytes, space)
 
     @staticmethod
     def check_aligned(lanes: Lanes, addresses: np.ndarray, alignment: int) -> None:
@@ -107,25 +108,31 @@ class Memory:
                 "misaligned", f"0x{address:x} is not a multiple of {alignment}, as it must be", as_array(lanes)[wrong]
             )
 
-    def shared_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
+    def shared_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, space: str) -> np.ndarray:
         """Where shared addresses of lanes lie in `shared`: the rank of a CTA in the lane's cluster, and an offset."""
         ranks, offsets = addresses >> RANK_SHIFT, addresses & OFFSET_MASK
         bad_rank = (ranks < 0) | (ranks >= self._geometry.cluster_ctas)
         if bad_rank.any():
             raise _no_such_cta(lanes, addresses, bad_rank, self._geometry.cluster_ctas)
+        if space == "shared" and self._geometry.cluster_ctas > 1:
+            far = ranks != self._geometry.rank_of_lane[lanes]
+            if far.any():
+                raise self._of_another_cta(lanes, addresses, far)
         outside = (offsets < self._shared_first) | (offsets + size_bytes > self.shared_stop)
         if outside.any():
             raise self._outside_shared(lanes, addresses, outside, size_bytes)
         first = self._geometry.first_cta_of_cluster[lanes]
         return (first + ranks) * self.shared_pitch + offsets
 
-    def shared_position(self, lane: int, address: int, size_bytes: int, alignment: int = 8) -> int:
+    def shared_position(self, space: str, lane: int, address: int, size_bytes: int, alignment: int = 8) -> int:
         """As `in_shared`, of one shared address of a lane."""
         rank, offset = address >> RANK_SHIFT, address & OFFSET_MASK
         inside = self._shared_first <= offset and offset + size_bytes <= self.shared_stop
-        if inside and 0 <= rank < self._geometry.cluster_ctas and address % alignment == 0:
+        ctas = self._geometry.cluster_ctas
+        reached = 0 <= rank < ctas and (ctas == 1 or space != "shared" or rank == self._geometry.rank_of_lane[lane])
+        if inside and reached and address % alignment == 0:
             return (int(self._geometry.first_cta_of_cluster[lane]) + rank) * self.shared_pitch + offset
-        (found,) = self.in_shared("shared", slice(lane, lane + 1, 1), np.array([address]), size_bytes, alignment)
+        (found,) = self.in_shared(space, slice(lane, lane + 1, 1), np.array([address]), size_bytes, alignment)
         return int(found)
 
     def clear_shared(self, ctas: range) -> None:
@@ -171,7 +178,7 @@ class Memory:
     def _generic(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool) -> Iterator[Piece]:
         """Each window by itself: mostly there is one."""
         rest = np.ones(len(addresses), bool)
-        for space in ("shared", "local"):
+        for space in ("shared::cluster", "local"):
             inside = (addresses >= WINDOWS[space]) & (addresses < WINDOWS[space] + WINDOW_BYTES)
             if inside.any():
                 rest &= ~inside
@@ -236,6 +243,19 @@ class Memory:
             "out-of-bounds",
             f"{what}, {address + size_bytes - before.stop} bytes beyond the end of {before.name} at 0x{before.start:x}",
             lanes,
+        )
+
+    def _of_another_cta(self, lanes: Lanes, addresses: np.ndarray, far: np.ndarray) -> Fault:
+        """Measured on an H200, of st, mbarrier.arrive and mbarrier.try_wait: CUDA_ERROR_ILLEGAL_INSTRUCTION."""
+        address, some = int(addresses[far][0]), as_array(lanes)[far]
+        own = int(self._geometry.rank_of_lane[some[0]])
+        return Fault(
+            "cluster",
+            f"shared address 0x{address:x} lies in CTA {address >> RANK_SHIFT} of the cluster, and an instruction of "
+            f".shared or .shared::cta reaches the shared memory of its own CTA only, here CTA {own} (PTX ISA, "
+            '"Shared State Space"; an H200 ends it as an illegal instruction): take the .shared::cluster form, if the '
+            "instruction has one, or let a thread of that CTA execute it",
+            some,
         )
 
     def _outside_shared(self, lanes: Lanes, addresses: np.ndarray, outside: np.ndarray, size_bytes: int) -> Fault:

@@ -40,7 +40,15 @@ RANK_SHIFT = 24
 OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 # What a generic address of each space lies above; those of global and constant memory are generic as they are.
-WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW, "const": 0, "global": 0}
+# "shared" is .shared::cta, as PTX takes it without a sub-qualifier: the CTA's own window.
+WINDOWS = {
+    "shared": SHARED_WINDOW,
+    "shared::cluster": SHARED_WINDOW,
+    "local": LOCAL_WINDOW,
+    "param": PARAM_WINDOW,
+    "const": 0,
+    "global": 0,
+}
 
 
 def space_of(address: int) -> str:

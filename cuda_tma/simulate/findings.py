@@ -32,7 +32,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "wgmma-order": "registers or shared memory of a wgmma are touched before the wait for it, or without its fence",
         "barrier-divergence": "threads that should meet name different barriers or counts, part where a warp goes as "
         "one, or are not in the mask that they name",
-        "cluster": "a CTA that the cluster does not have; or an instruction that may need a launch with clusters",
+        "cluster": "a CTA that the cluster does not have, or that the instruction does not reach; or an instruction "
+        "that may need a launch with clusters",
         "no-progress": "a loop does not end: it changes nothing any more, or takes more steps than it was given",
         "fault": "any other way to end the context: trap, a failed assertion, stack overflow",
     }

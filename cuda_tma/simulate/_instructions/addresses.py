@@ -16,8 +16,9 @@ SECTION = "Data Movement and Conversion Instructions: {}"
 
 
 def space_of(parts: tuple[str, ...]) -> str:
-    """The state space that an opcode names, without a sub-qualifier; empty for generic."""
-    return next((part.split("::")[0] for part in parts if part.split("::")[0] in WINDOWS), "")
+    """The state space that an opcode names, as WINDOWS has it; empty for generic."""
+    found = next((part for part in parts if part.split("::")[0] in WINDOWS), "")
+    return found if found in WINDOWS else found.split("::")[0]
 
 
 @instruction("cvta", section=SECTION.format("cvta"))

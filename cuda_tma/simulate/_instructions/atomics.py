@@ -46,7 +46,7 @@ def combination(binder: Binder, op: str, of_type: str, space: str) -> Combine:
     """
     if of_type not in _FLOATS or op in ("exch", "cas"):
         return _OPS[op]
-    flushes = ("ftz",) if of_type == "f32" and space != "shared" else ()
+    flushes = ("ftz",) if of_type == "f32" and not space.startswith("shared") else ()
     rounds = ("rn", *flushes) if op == "add" else ()
     found = lookup(Instruction((op, *rounds, of_type), (Sink(),) * 3))
     if found is None:

@@ -19,6 +19,7 @@ from .._observe import announce
 from .._program import Step
 from ..ptx import Immediate, Operand
 from ._table import instruction
+from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 _MULTIPLE = 16  # of addresses and sizes
@@ -71,7 +72,7 @@ def cp_async_bulk(binder: Binder) -> Step:
 
 def _to_shared(binder: Binder, from_global: bool) -> Step:
     target, source, size, barrier, *rest = binder.instruction.operands
-    ends, at = Ends(binder, target, source, size), binder.address(barrier)
+    ends, at, space = Ends(binder, target, source, size), binder.address(barrier), space_of(binder.instruction.opcode)
     masked = "multicast::cluster" in binder.instruction.opcode
     mask = binder.read(rest[0], U32) if masked else None
 
@@ -83,7 +84,8 @@ def _to_shared(binder: Binder, from_global: bool) -> Step:
                 for each, bar in zip(
                     destinations(issue, to, ctas), destinations(issue, barrier_address, ctas), strict=True
                 ):
-                    place, signal = issue.position(each, length or 1, _MULTIPLE), issue.position(bar, BYTES, BYTES)
+                    place = issue.position(space, each, length or 1, _MULTIPLE)
+                    signal = issue.position(space, bar, BYTES, BYTES)
                     submit(issue, partial(_deliver, issue, origin, length, place, signal, from_global))
 
     return step
@@ -93,7 +95,7 @@ def _deliver(issue: Issue, origin: int, size: int, place: int, barrier: int, fro
     if from_global:
         data = _read_global(issue, origin, size, barrier)
     else:
-        data = _shared(issue, issue.position(origin, size or 1, _MULTIPLE), size, "read", barrier).copy()
+        data = _shared(issue, issue.position("shared", origin, size or 1, _MULTIPLE), size, "read", barrier).copy()
     _shared(issue, place, size, "write", barrier)[:] = data
     issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}", issue.instruction)
 
@@ -107,7 +109,7 @@ def _to_global(binder: Binder) -> Step:
         masks = [None] * count(lanes) if mask is None else np.broadcast_to(mask(group, lanes), (count(lanes),)).tolist()
         for (issue, to, origin, length), of_bytes in zip(ends(group, lanes), masks, strict=True):
             with issue.faults():
-                _submit_store(issue, to, issue.position(origin, length or 1, _MULTIPLE), length, of_bytes)
+                _submit_store(issue, to, issue.position("shared", origin, length or 1, _MULTIPLE), length, of_bytes)
 
     return step
 
@@ -143,9 +145,9 @@ def cp_reduce_async_bulk(binder: Binder) -> Step:
         barriers = [None] * count(lanes) if barrier is None else barrier(group, lanes).tolist()
         for (issue, to, origin, length), at in zip(ends(group, lanes), barriers, strict=True):
             with issue.faults():
-                read_from = issue.position(origin, length or 1, _MULTIPLE)
-                signal = None if at is None else issue.position(at, BYTES, BYTES)
-                place = to if at is None else issue.position(to, length or 1, _MULTIPLE)
+                read_from = issue.position("shared", origin, length or 1, _MULTIPLE)
+                signal = None if at is None else issue.position("shared::cluster", at, BYTES, BYTES)
+                place = to if at is None else issue.position("shared::cluster", to, length or 1, _MULTIPLE)
                 _submit_reduction(issue, place, read_from, length, np.dtype(dtype), combine, signal)
 
     return step

@@ -44,7 +44,7 @@ def cp_async(binder: Binder) -> Step:
             each_lane(group, lanes, binder.instruction, "generic"), ends, strict=True
         ):
             with issue.faults():
-                at = issue.position(place, size.value, size.value)
+                at = issue.position("shared", place, size.value, size.value)
                 submit(issue, partial(_copy, issue, address, length, at, size.value), kind=_KIND)
 
     return step

@@ -37,7 +37,8 @@ def asynchronous(binder: Binder) -> Step:
             each_lane(group, lanes, binder.instruction, "generic"), ends, strict=True
         ):
             with issue.faults():
-                place, told = issue.position(address, size, size), issue.position(signal, BYTES, BYTES)
+                place = issue.position("shared::cluster", address, size, size)
+                told = issue.position("shared::cluster", signal, BYTES, BYTES)
                 submit(issue, partial(_put, issue, place, values[i].astype(dtype), combine, told))
 
     return step

@@ -17,6 +17,7 @@ from .._program import Step
 from .._tensor_copy import Box
 from ..ptx import Address, Operand, Vector
 from ._table import instruction
+from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 _ROWS = ("tile::gather4", "tile::scatter4")
@@ -88,7 +89,7 @@ def _load(binder: Binder) -> Step:
     target, where, barrier, *rest = binder.instruction.operands
     offsets = rest.pop(0) if rest and isinstance(rest[0], Vector) else None
     boxes = Boxes(binder, where, offsets)
-    to, at = binder.address(target), binder.address(barrier)
+    to, at, space = binder.address(target), binder.address(barrier), space_of(parts)
     mask = binder.read(rest.pop(0), U32) if "multicast::cluster" in parts else None
 
     def step(group: Group, lanes: Lanes) -> None:
@@ -99,7 +100,7 @@ def _load(binder: Binder) -> Step:
                 places = destinations(issue, address, to_ctas)
                 barriers = destinations(issue, barrier_address, to_ctas)
                 pairs = [
-                    (issue.position(a, 1, 1), issue.position(b, BYTES, BYTES))
+                    (issue.position(space, a, 1, 1), issue.position(space, b, BYTES, BYTES))
                     for a, b in zip(places, barriers, strict=True)
                 ]
                 copy.load(issue, box, pairs)
@@ -114,7 +115,7 @@ def _store(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
         for (issue, box), at in zip(boxes(group, lanes), address(group, lanes).tolist(), strict=True):
             with issue.faults():
-                copy.store(issue, box, issue.position(at, 1, 1))
+                copy.store(issue, box, issue.position("shared", at, 1, 1))
 
     return step
 
@@ -128,7 +129,7 @@ def cp_reduce_async_bulk_tensor(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
         for (issue, box), at in zip(boxes(group, lanes), address(group, lanes).tolist(), strict=True):
             with issue.faults():
-                copy.reduce(issue, box, issue.position(at, 1, 1), op)
+                copy.reduce(issue, box, issue.position("shared", at, 1, 1), op)
 
     return step
 
