@@ -203,6 +203,7 @@ def test_every_header_has_its_tests():
     included = included_by(HEADER.name)
     elsewhere = {
         "dynamic_shared.cuh",
+        "element.cuh",
         *(f"{name}.cuh" for name in ("epilogue", "mainloop", "roles", "schedule")),
         "input.cuh",
         "mma.cuh",

@@ -21,22 +21,16 @@
 //
 // A tile wider than the span of its swizzle comes in several boxes, each of at most a span, one behind the other in
 // shared memory: load() and store() issue them all. Interleaved layouts, element strides other than 1 and im2col::w are
-// for plain maps (tma.cuh, sm100.cuh); as_tensor_map(map) makes one of a typed map. "ISA" is NVIDIA's "Parallel Thread
-// Execution ISA"; its sections are given by title.
+// for plain maps (tma.cuh, sm100.cuh); as_tensor_map(map) makes one of a typed map. "ISA" is NVIDIA's PTX ISA.
 #pragma once
 
 #include <cuda_tma/dynamic_shared.cuh>
+#include <cuda_tma/element.cuh>
 #include <cuda_tma/tma.cuh>
 
 namespace cuda_tma {
 
 // ---- what is part of the types: the driver's values, and cuda_tma's own names ----
-
-// CUtensorMapDataType. Of two types that C++ takes for one (FLOAT32, TFLOAT32) a load makes different bits.
-enum DataType : int {
-    UINT8, UINT16, UINT32, INT32, UINT64, INT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT32_FTZ, TFLOAT32,
-    TFLOAT32_FTZ, U4_ALIGN8B, U4_ALIGN16B, U6_ALIGN16B,
-};
 
 // CUtensorMapFloatOOBfill: what a load delivers for elements outside the tensor.
 enum OobFill : int { OOB_FILL_NONE, OOB_FILL_NAN };
@@ -75,43 +69,11 @@ template <int Count, int First, int... Rest>
 __device__ Box<Count, Rest...> with_first(Box<First, Rest...>);
 template <int Width, int One> __device__ Box<Width> with_last(Box<One>);
 template <int Width, int One, int Two> __device__ Box<One, Width> with_last(Box<One, Two>);
-template <int Width, int One, int Two, int Three>
-__device__ Box<One, Two, Width> with_last(Box<One, Two, Three>);
+template <int Width, int One, int Two, int Three> __device__ Box<One, Two, Width> with_last(Box<One, Two, Three>);
 template <int Width, int One, int Two, int Three, int Four>
 __device__ Box<One, Two, Three, Width> with_last(Box<One, Two, Three, Four>);
 template <int Width, int One, int Two, int Three, int Four, int Five>
 __device__ Box<One, Two, Three, Four, Width> with_last(Box<One, Two, Three, Four, Five>);
-
-// What holds an element in shared memory. 16-bit floats are raw bits; of the packed types, the byte with the first bit.
-template <DataType> struct ElementOf { using Type = unsigned char; };
-template <> struct ElementOf<UINT16> { using Type = unsigned short; };
-template <> struct ElementOf<UINT32> { using Type = unsigned; };
-template <> struct ElementOf<INT32> { using Type = int; };
-template <> struct ElementOf<UINT64> { using Type = unsigned long long; };
-template <> struct ElementOf<INT64> { using Type = long long; };
-template <> struct ElementOf<FLOAT16> { using Type = unsigned short; };
-template <> struct ElementOf<FLOAT32> { using Type = float; };
-template <> struct ElementOf<FLOAT64> { using Type = double; };
-template <> struct ElementOf<BFLOAT16> { using Type = unsigned short; };
-template <> struct ElementOf<FLOAT32_FTZ> { using Type = float; };
-template <> struct ElementOf<TFLOAT32> { using Type = float; };
-template <> struct ElementOf<TFLOAT32_FTZ> { using Type = float; };
-
-// How much 16 elements are: the unit of the packed types, of which the ALIGN16B ones leave a gap behind their data.
-// ISA: "Packed Data types".
-template <DataType Type>
-struct Sixteen {
-    __host__ __device__ static constexpr unsigned data_bytes() {
-        return Type == U6_ALIGN16B ? 12 : Type >= U4_ALIGN8B ? 8 : 16 * sizeof(typename ElementOf<Type>::Type);
-    }
-    __host__ __device__ static constexpr unsigned taken_bytes() { return Type >= U4_ALIGN16B ? 16 : data_bytes(); }
-
-    // Where an element of a row starts.
-    __host__ __device__ static constexpr unsigned offset(unsigned element) {
-        if constexpr (Type < U4_ALIGN8B) return element * (data_bytes() / 16);
-        else return element / 16 * taken_bytes() + element % 16 * data_bytes() / 16;
-    }
-};
 
 // ---- tile ----
 
@@ -188,20 +150,21 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     [[deprecated("a Tile lies in shared memory: take it by reference, as auto&")]]
     Tile(const Tile&) = delete;
 
-    // An element; as<float4>(row, column): what starts with it, if a swizzle keeps it together: 16 bytes (FLIP_8B: 8).
+    // An element; its type is in element.cuh.
     template <typename... Index>
-    __device__ Element& operator()(Index... index) { return as<Element>(index...); }
-    template <typename... Index>
-    __device__ const Element& operator()(Index... index) const { return as<Element>(index...); }
-
-    template <typename Value, typename... Index>
-    __device__ Value& as(Index... index) {
-        static_assert(Mode == SWIZZLE_NONE || sizeof(Value) <= (Mode == SWIZZLE_128B_ATOM_32B_FLIP_8B ? 8 : 16),
-                      "as: a swizzle keeps no more together than 16 bytes, SWIZZLE_128B_ATOM_32B_FLIP_8B than 8");
-        return *reinterpret_cast<Value*>(storage + Layout::offset(index...));
+    __device__ Element& operator()(Index... index) {
+        static_assert(Type < U4_ALIGN8B, "an element of 4 or 6 bits has no address: name its format, as<E2m1>(...)");
+        return element<Element>(index...);
     }
+    template <typename... Index>
+    __device__ const Element& operator()(Index... index) const { return const_cast<Tile&>(*this)(index...); }
+
+    // The value that starts with an element: as<float4>(row, column), if a swizzle keeps it together: 16 bytes
+    // (FLIP_8B: 8). An element of 4 or 6 bits, by value: as<E2m1>(row, column).
     template <typename Value, typename... Index>
-    __device__ const Value& as(Index... index) const { return const_cast<Tile*>(this)->template as<Value>(index...); }
+    __device__ decltype(auto) as(Index... index) { return element<Value>(index...); }
+    template <typename Value, typename... Index>
+    __device__ decltype(auto) as(Index... index) const { return element<const Value>(index...); }
 
     // The address in shared memory of an element, as stmatrix and the like take it.
     template <typename... Index>
@@ -224,6 +187,17 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     // One of the boxes of a tile that is wider than its swizzle's span.
     __device__ auto& box(int index) {
         return *reinterpret_cast<Tile<Type, MapBox, Mode>*>(storage + index * Layout::box_bytes());
+    }
+
+private:
+    template <typename Value, typename... Index>
+    __device__ decltype(auto) element(Index... index) const {
+        static_assert(Mode == SWIZZLE_NONE || sizeof(Value) <= (Mode == SWIZZLE_128B_ATOM_32B_FLIP_8B ? 8 : 16),
+                      "as: a swizzle keeps no more together than 16 bytes, SWIZZLE_128B_ATOM_32B_FLIP_8B than 8");
+        auto* first = const_cast<unsigned char*>(storage) + Layout::offset(index...);
+        if constexpr (packed_bits<Value> != 0)
+            return packed_element<Value, Type>(first, Extents::place(index...).column);
+        else return *reinterpret_cast<Value*>(first);
     }
 };
 
