@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._budget import OUTPUT_CHARACTERS, TEXT_CHARACTERS
 from ._faults import Fault
 from ._global_memory import Segment
 from ._group import Group
@@ -19,27 +20,30 @@ from ._lanes import Lanes, as_array
 
 __all__ = ["RUNTIME"]
 
-_CONVERSION = re.compile(r"%[-+ #0]*(\d+|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
+_CONVERSION = re.compile(r"%[-+ #0]*([1-9]\d*|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
 _SHORT = {"h": 16, "hh": 8}  # bits of a number that C takes as an int, and prints as less
-_MOST_TEXT = 1 << 16
-_MOST_OUTPUT = 4 << 20  # characters; cudaLimitPrintfFifoSize is a bound there
+_MOST_DIGITS = 9  # of a width
 _HEAP_BYTES = 8 << 20  # as cudaLimitMallocHeapSize
 
 
 def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarray) -> np.ndarray:
-    """Each thread's text to the report's output, thread by thread; what would be too much is lost, as it is there."""
-    output, counts = group.machine.output, []
-    if group.machine.printed > _MOST_OUTPUT:
+    """Write each thread's text to the report's output, thread by thread, as far as there is room."""
+    machine, counts = group.machine, []
+    if machine.printed > OUTPUT_CHARACTERS:
         return np.full(len(formats), -1)
     for lane, pattern, address in zip(as_array(lanes), formats, arguments, strict=True):
-        text, count = _formatted(group, int(lane), _text(group, int(lane), int(pattern)), int(address))
-        output.append(text)
-        group.machine.printed += len(text)
+        room = OUTPUT_CHARACTERS - machine.printed
+        text, count = _formatted(group, int(lane), _text(group, int(lane), int(pattern)), int(address), room)
+        machine.output.append(text)
+        machine.printed += len(text)
         counts.append(count)
-    if group.machine.printed > _MOST_OUTPUT:
-        output.append(f"\n... the kernel prints more than {_MOST_OUTPUT} characters: the rest is not kept\n")
-    return np.array(counts)
+        if machine.printed > OUTPUT_CHARACTERS:
+            machine.output.append(
+                f"\n... the kernel prints more than {OUTPUT_CHARACTERS} characters: the rest is not kept\n"
+            )
+            break
+    return np.array(counts + [-1] * (len(formats) - len(counts)))
 
 
 def _bytes(group: Group, lane: int, address: int, size: int) -> bytes:
@@ -49,11 +53,14 @@ def _bytes(group: Group, lane: int, address: int, size: int) -> bytes:
 
 
 def _text(group: Group, lane: int, address: int) -> str:
-    return _bytes(group, lane, address, _MOST_TEXT).split(b"\0")[0].decode("utf-8", "replace")
+    return _bytes(group, lane, address, TEXT_CHARACTERS).split(b"\0")[0].decode("utf-8", "replace")
 
 
-def _formatted(group: Group, lane: int, pattern: str, address: int) -> tuple[str, int]:
-    """What C's printf writes, and how many arguments it took; each is aligned to its size."""
+def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -> tuple[str, int]:
+    """Return the text that C's printf writes, and how many arguments it took; each is aligned to its size.
+
+    The text ends at the first conversion beyond `room` characters.
+    """
     at, count = address, 0
 
     def take(dtype: str) -> Any:
@@ -66,9 +73,8 @@ def _formatted(group: Group, lane: int, pattern: str, address: int) -> tuple[str
         conversion, length = found[5], found[4]
         if conversion == "%":
             return "%"
-        width, _, precision = (take("i4") if part == "*" else part for part in found.group(1, 2, 3))
-        flags = found[0][1:].partition(found[0][1:].lstrip("-+ #0"))[0]
-        spelled = f"%{flags}{'' if width is None else width}" + ("" if precision is None else f".{precision}")
+        width, precision = (take("i4") if part == "*" else _count(part) for part in found.group(1, 3))
+        spelled = _spelled(found[0], width, precision)
         if conversion == "s":
             address = take("i8")
             return f"{spelled}s" % (_text(group, lane, address) if address else "(null)")
@@ -88,7 +94,31 @@ def _formatted(group: Group, lane: int, pattern: str, address: int) -> tuple[str
         text = f"{spelled}{'d' if conversion in 'diu' else conversion}" % value
         return text.replace("0o", "0") if conversion == "o" else text  # Python's own prefix
 
-    return _CONVERSION.sub(one, pattern), count
+    pieces, end = [], 0
+    for found in _CONVERSION.finditer(pattern):
+        pieces += [pattern[end : found.start()], one(found)]
+        end, room = found.end(), room - len(pieces[-1]) - len(pieces[-2])
+        if room < 0:
+            return "".join(pieces), count
+    return "".join([*pieces, pattern[end:]]), count
+
+
+def _count(digits: str | None) -> int | None:
+    """A width or precision, without the digits of one that is too large."""
+    return None if digits is None else int(digits[:_MOST_DIGITS])
+
+
+def _spelled(conversion: str, width: int | None, precision: int | None) -> str:
+    """The flags, width and precision of a conversion, which Python has as C has them.
+
+    A negative width aligns to the left, and a negative precision counts as none (C17 7.21.6.1). Neither is larger than
+    the longest text that a conversion writes here.
+    """
+    flags = conversion[1 : len(conversion) - len(conversion[1:].lstrip("-+ #0"))]
+    spelled = f"%{flags}"
+    if width is not None:
+        spelled += str(max(-TEXT_CHARACTERS, min(width, TEXT_CHARACTERS)))
+    return spelled if precision is None or precision < 0 else f"{spelled}.{min(precision, TEXT_CHARACTERS)}"
 
 
 def _hexadecimal(value: float) -> str:
