@@ -56,51 +56,62 @@ def _text(group: Group, lane: int, address: int) -> str:
     return _bytes(group, lane, address, TEXT_CHARACTERS).split(b"\0")[0].decode("utf-8", "replace")
 
 
+class _Arguments:
+    """The arguments of a printf, one after the other, each aligned to its size; `count` of them are taken."""
+
+    def __init__(self, group: Group, lane: int, address: int):
+        self._group, self._lane, self._at = group, lane, address
+        self.count = 0
+
+    def take(self, dtype: str) -> Any:
+        size = np.dtype(dtype).itemsize
+        self._at, self.count = -(-self._at // size) * size + size, self.count + 1
+        return np.frombuffer(_bytes(self._group, self._lane, self._at - size, size), dtype)[0].item()
+
+    def text(self) -> str:
+        address = self.take("i8")
+        return _text(self._group, self._lane, address) if address else "(null)"
+
+
 def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -> tuple[str, int]:
-    """Return the text that C's printf writes, and how many arguments it took; each is aligned to its size.
+    """Return the text that C's printf writes, and how many arguments it took.
 
     The text ends at the first conversion beyond `room` characters.
     """
-    at, count = address, 0
-
-    def take(dtype: str) -> Any:
-        nonlocal at, count
-        size = np.dtype(dtype).itemsize
-        at, count = -(-at // size) * size + size, count + 1
-        return np.frombuffer(_bytes(group, lane, at - size, size), dtype)[0].item()
-
-    def one(found: re.Match[str]) -> str:
-        conversion, length = found[5], found[4]
-        if conversion == "%":
-            return "%"
-        width, precision = (take("i4") if part == "*" else _count(part) for part in found.group(1, 3))
-        spelled = _spelled(found[0], width, precision)
-        if conversion == "s":
-            address = take("i8")
-            return f"{spelled}s" % (_text(group, lane, address) if address else "(null)")
-        if conversion == "p":
-            return f"{spelled}s" % hex(take("u8"))
-        if conversion == "c":
-            return f"{spelled}c" % (take("i4") & 0xFF)
-        if conversion in "aA":
-            text = _hexadecimal(take("f8"))
-            return text.upper() if conversion == "A" else text
-        if conversion in "eEfFgG":
-            return f"{spelled}{conversion}" % take("f8")
-        kind = "i" if conversion in "di" else "u"
-        value = take(kind + ("8" if length in _LONG else "4"))
-        if length in _SHORT:
-            value = _narrowed(value, _SHORT[length], kind == "i")
-        text = f"{spelled}{'d' if conversion in 'diu' else conversion}" % value
-        return text.replace("0o", "0") if conversion == "o" else text  # Python's own prefix
-
+    given = _Arguments(group, lane, address)
     pieces, end = [], 0
     for found in _CONVERSION.finditer(pattern):
-        pieces += [pattern[end : found.start()], one(found)]
+        pieces += [pattern[end : found.start()], _converted(found, given)]
         end, room = found.end(), room - len(pieces[-1]) - len(pieces[-2])
         if room < 0:
-            return "".join(pieces), count
-    return "".join([*pieces, pattern[end:]]), count
+            return "".join(pieces), given.count
+    return "".join([*pieces, pattern[end:]]), given.count
+
+
+def _converted(found: re.Match[str], given: _Arguments) -> str:
+    """The text of one conversion."""
+    conversion, length = found[5], found[4]
+    if conversion == "%":
+        return "%"
+    width, precision = (given.take("i4") if part == "*" else _count(part) for part in found.group(1, 3))
+    spelled = _spelled(found[0], width, precision)
+    if conversion == "s":
+        return f"{spelled}s" % given.text()
+    if conversion == "p":
+        return f"{spelled}s" % hex(given.take("u8"))
+    if conversion == "c":
+        return f"{spelled}c" % (given.take("i4") & 0xFF)
+    if conversion in "aA":
+        text = _hexadecimal(given.take("f8"))
+        return text.upper() if conversion == "A" else text
+    if conversion in "eEfFgG":
+        return f"{spelled}{conversion}" % given.take("f8")
+    kind = "i" if conversion in "di" else "u"
+    value = given.take(kind + ("8" if length in _LONG else "4"))
+    if length in _SHORT:
+        value = _narrowed(value, _SHORT[length], kind == "i")
+    text = f"{spelled}{'d' if conversion in 'diu' else conversion}" % value
+    return text.replace("0o", "0") if conversion == "o" else text  # Python's own prefix
 
 
 def _count(digits: str | None) -> int | None:
