@@ -106,8 +106,8 @@ template <typename Value> __device__ Value as_operand(Value value) { return valu
 template <int Exponent, int Fraction> __device__ float as_operand(NarrowFloat<Exponent, Fraction> value) { return value; }
 
 #define CUDA_TMA_OPERATOR(sign)                                                                                    \
-    template <typename A, typename B, typename If<(is_narrow<A> || is_narrow<B>)>::Type = 0>                \
-    __device__ auto operator sign(A a, B b) { return as_operand(a) sign as_operand(b); }
+    template <typename Left, typename Right, typename If<(is_narrow<Left> || is_narrow<Right>)>::Type = 0>         \
+    __device__ auto operator sign(Left a, Right b) { return as_operand(a) sign as_operand(b); }
 CUDA_TMA_OPERATOR(+)
 CUDA_TMA_OPERATOR(-)
 CUDA_TMA_OPERATOR(*)
