@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 
-from cuda_tma.simulate import Config, Device, UnsupportedInstruction
+from cuda_tma.simulate import Config, Device, UnsupportedInstruction, device
 
 SOURCE = r"""
 extern "C" __global__ void put(float* out) { out[threadIdx.x] = threadIdx.x + 1; }
@@ -139,6 +139,25 @@ def test_no_array_outlives_its_last_user(gpu, put, library):
     assert segments(gpu) == before  # this launch's array in the place of the one that ended
 
 
+@pytest.mark.parametrize("trace", [False, True])
+def test_the_notes_of_the_sanitizer_end_with_the_launch(gpu, put, monkeypatch, trace):
+    """They are as long as the array, and no collection of cycles has to find them."""
+    made = []
+
+    class Kept(device.Sanitizer):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(device, "Sanitizer", Kept)
+    gc.disable()
+    try:
+        gpu.launch(FOUR, put, zeros(4), trace=trace).raise_for_errors()
+        assert [sanitizer() for sanitizer in made] == [None]
+    finally:
+        gc.enable()
+
+
 def test_what_an_object_exports_ends_with_it(gpu, put):
     array = zeros(4)
     memory, exporter = weakref.ref(array), Exporter(array)
@@ -263,8 +282,6 @@ def test_temporaries_stay_until_the_launch_ends(gpu, add):
 
 def test_an_array_that_ends_in_another_thread_stays_until_the_launch_ends(gpu, ptx, monkeypatch):
     """The kernel reaches it by an address, and the last user lets go while the kernel runs."""
-    from cuda_tma.simulate import device
-
     arrays, out = [np.ones(4, np.float32)], zeros(4)
     address, run = gpu.address(arrays[0]), device.run
 

@@ -109,7 +109,9 @@ def run(
     """Run a kernel to its end, or to a fault: as :class:`Running`."""
     running = Running(kernel, config, block, memory, settings, observer)
     running.go()
-    return running.report()
+    report = running.report()
+    running.machine.observer = None  # each refers to the other: its notes on all memory end here, not with a collection
+    return report
 
 
 def run_overlapping(launches: Iterable[tuple[Running, bool]]) -> Iterator[Report]:

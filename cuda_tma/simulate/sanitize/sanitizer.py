@@ -63,7 +63,8 @@ class Sanitizer:
             self._row.follows(before._row)
 
     def findings(self) -> tuple[Finding, ...]:
-        """What has been found."""
+        """Return the findings; no event comes after this call."""
+        self._events.clear()  # they refer to the sanitizer
         return self._ledger.findings()
 
     def begin(self, machine: Machine) -> None:
