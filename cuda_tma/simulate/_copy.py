@@ -13,11 +13,12 @@ from ._faults import Fault
 from ._group import Group
 from ._lanes import Lanes
 from ._machine import Machine
-from ._observe import Access
+from ._mbarrier import BYTES
+from ._observe import Access, tell
 from ._spaces import OFFSET_MASK, RANK_SHIFT
 from .ptx import Instruction
 
-__all__ = ["BULK", "Issue", "destinations", "each_lane", "submit"]
+__all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "submit"]
 
 BULK = "bulk"  # the kind of groups that cp.async.bulk.commit_group makes
 
@@ -126,7 +127,30 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
     issue.machine.engine.submit(Operation(map(guarded, stages), (cta,)), kind, issue.lane)
 
 
-def destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
+def landings(
+    issue: Issue, space: str, address: int, barrier: int, mask: int | None, size_bytes: int, alignment: int
+) -> list[tuple[int, int]]:
+    """Where in `Memory.shared` a copy goes and its mbarrier lies: once, or once for each CTA of a multicast's mask."""
+    ends = zip(_destinations(issue, address, mask), _destinations(issue, barrier, mask), strict=True)
+    return [landing(issue, space, to, at, size_bytes, alignment) for to, at in ends]
+
+
+def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: int, alignment: int) -> tuple[int, int]:
+    """Where a copy goes, and the mbarrier that it signals: the one at the offset that is named, in the same CTA.
+
+    Measured on an H200, of cp.async.bulk with its mbarrier in another CTA. With .cta_group::2 the mbarrier may lie in
+    the other CTA of the pair (PTX ISA, "cp.async.bulk.tensor").
+    """
+    place, named = issue.position(space, address, size_bytes, alignment), issue.position(space, barrier, BYTES, BYTES)
+    pitch = issue.machine.memory.shared_pitch
+    signaled = place // pitch * pitch + named % pitch
+    if signaled == named or "cta_group::2" in issue.instruction.opcode:
+        return place, named
+    tell(issue.machine, "copy.elsewhere", issue.lanes, issue.instruction, named=named, signaled=signaled)
+    return place, signaled
+
+
+def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
     """Shared addresses that a copy goes to: its own, or the same offset in each CTA of a multicast's mask."""
     if mask is None:
         return [address]

@@ -142,6 +142,10 @@ class Mbarriers:
         """Where those of a CTA lie."""
         return [position for position in self._barriers if position // self._machine.memory.shared_pitch == cta]
 
+    def known(self, position: int) -> Mbarrier | None:
+        """The barrier at a byte of `Memory.shared`, if one has been initialized there."""
+        return self._barriers.get(position)
+
     def unexpected(self, position: int) -> Mbarrier | None:
         """One to which bytes have come that nobody expects."""
         barrier = self._barriers.get(position)

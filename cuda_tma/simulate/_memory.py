@@ -246,7 +246,7 @@ class Memory:
         )
 
     def _of_another_cta(self, lanes: Lanes, addresses: np.ndarray, far: np.ndarray) -> Fault:
-        """Measured on an H200, of st, mbarrier.arrive and mbarrier.try_wait: CUDA_ERROR_ILLEGAL_INSTRUCTION."""
+        """Measured on an H200, of st and of mbarrier.try_wait: CUDA_ERROR_ILLEGAL_INSTRUCTION."""
         address, some = int(addresses[far][0]), as_array(lanes)[far]
         own = int(self._geometry.rank_of_lane[some[0]])
         return Fault(

@@ -10,11 +10,10 @@ import numpy as np
 from ...emulate import REDUCTIONS
 from ...enums import TensorMapDataType as T
 from .._binder import U32, Binder
-from .._copy import BULK, Issue, destinations, each_lane, submit
+from .._copy import BULK, Issue, each_lane, landing, landings, submit
 from .._faults import Fault
 from .._group import Group
 from .._lanes import Lanes, as_array, count
-from .._mbarrier import BYTES
 from .._observe import announce
 from .._program import Step
 from ..ptx import Immediate, Operand
@@ -81,11 +80,8 @@ def _to_shared(binder: Binder, from_global: bool) -> Step:
         given = zip(ends(group, lanes), at(group, lanes).tolist(), masks, strict=True)
         for (issue, to, origin, length), barrier_address, ctas in given:
             with issue.faults():
-                for each, bar in zip(
-                    destinations(issue, to, ctas), destinations(issue, barrier_address, ctas), strict=True
-                ):
-                    place = issue.position(space, each, length or 1, _MULTIPLE)
-                    signal = issue.position(space, bar, BYTES, BYTES)
+                places = landings(issue, space, to, barrier_address, ctas, length or 1, _MULTIPLE)
+                for place, signal in places:
                     submit(issue, partial(_deliver, issue, origin, length, place, signal, from_global))
 
     return step
@@ -146,8 +142,9 @@ def cp_reduce_async_bulk(binder: Binder) -> Step:
         for (issue, to, origin, length), at in zip(ends(group, lanes), barriers, strict=True):
             with issue.faults():
                 read_from = issue.position("shared", origin, length or 1, _MULTIPLE)
-                signal = None if at is None else issue.position("shared::cluster", at, BYTES, BYTES)
-                place = to if at is None else issue.position("shared::cluster", to, length or 1, _MULTIPLE)
+                place, signal = to, None
+                if at is not None:
+                    place, signal = landing(issue, "shared::cluster", to, at, length or 1, _MULTIPLE)
                 _submit_reduction(issue, place, read_from, length, np.dtype(dtype), combine, signal)
 
     return step

@@ -7,11 +7,10 @@ import numpy as np
 from ...params import TiledParams
 from .. import _tensor_copy as copy
 from .._binder import U32, Binder, Read, dtype_of
-from .._copy import Issue, destinations, each_lane
+from .._copy import Issue, each_lane, landings
 from .._faults import Fault
 from .._group import Group
 from .._lanes import Lanes, count
-from .._mbarrier import BYTES
 from .._observe import tell
 from .._program import Step
 from .._tensor_copy import Box
@@ -97,13 +96,7 @@ def _load(binder: Binder) -> Step:
         given = zip(boxes(group, lanes), to(group, lanes).tolist(), at(group, lanes).tolist(), masks, strict=True)
         for (issue, box), address, barrier_address, to_ctas in given:
             with issue.faults():
-                places = destinations(issue, address, to_ctas)
-                barriers = destinations(issue, barrier_address, to_ctas)
-                pairs = [
-                    (issue.position(space, a, 1, 1), issue.position(space, b, BYTES, BYTES))
-                    for a, b in zip(places, barriers, strict=True)
-                ]
-                copy.load(issue, box, pairs)
+                copy.load(issue, box, landings(issue, space, address, barrier_address, to_ctas, 1, 1))
 
     return step
 

@@ -22,6 +22,7 @@ RULES = {
     "proxy": f'{_ISA}"Causality Order": accesses through two proxies are ordered by a proxy fence between them',
     "init": f'{_ISA}"mbarrier.init": an mbarrier is used after its initialisation, as memory is read after a write',
     "bytes": f'{_ISA}"Phase Completion of the mbarrier object": a phase is complete when its tx-count is zero',
+    "elsewhere": f'{_ISA}"cp.async.bulk": the mbarrier lies in the shared memory of the CTA that the copy writes',
     "group": f'{_ISA}"cp.async.bulk.wait_group": the thread that issued a copy waits for it by its groups',
     "wgmma": f'{_ISA}"wgmma.wait_group": the sums are there after the wait for their group',
     "registers": f'{_ISA}"wgmma.fence": it orders accesses of registers before a wgmma.mma_async that reads them',

@@ -109,6 +109,7 @@ class Sanitizer:
             "barrier.cluster.wait": self._and_heard(barriers.cluster_wait),
             "mbarrier.init": self._mbarrier_init,
             "mbarrier.complete": self._mbarrier_complete,
+            "copy.elsewhere": self._words.signaled_elsewhere,
             "griddepcontrol.wait": lambda event: self._waited.wait(event.lanes),
         }
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from .._lanes import as_array
+from .._observe import Event
 from ..ptx import Instruction
 from .global_shadow import Past
 from .operations import Mark
@@ -197,6 +199,22 @@ class Words(Phrases):
         now = mark.instruction
         after = (*mark.after, self._trail.fence_of_inits)
         self._add("barrier-use", "error", text, now, before, mark.lane, RULES["init"], remedy, after)
+
+    def signaled_elsewhere(self, event: Event) -> None:
+        """A copy names an mbarrier of another CTA than its destination."""
+        named, signaled, now = event.details["named"], event.details["signaled"], cast(Instruction, event.instruction)
+        lane, barrier = int(as_array(event.lanes)[0]), self._machine.mbarriers.known(named)
+        if self._ledger.known("cluster", "error", id(barrier and barrier.made), id(now)):
+            return
+        cta = signaled // self._machine.memory.shared_pitch
+        text = (
+            f"{name_of(now)} that {self._thread(lane)} issued writes shared memory of block "
+            f"{self._machine.geometry.block_index(cta)}, and names the mbarrier {self._mbarrier(named)}; the one that "
+            f"it signals is {self._mbarrier(signaled)}, as on an H200"
+        )
+        remedy = "name the mbarrier of the CTA that the copy writes, by mapa of the same rank, and wait for it there"
+        made = barrier.made if barrier is not None else None
+        self._add("cluster", "error", text, now, made, lane, RULES["elsewhere"], remedy, self._trail.before(lane))
 
     def barrier_not_fenced(self, position: int, mark: Mark, site: int, disputed: bool) -> None:
         """... precedes it, but through the generic proxy."""
