@@ -23,7 +23,7 @@ from .rules import refusals
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["TensorSpec", "params_of"]
+__all__ = ["TensorSpec", "described", "params_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +150,11 @@ def params_of(tensor: object, options: object = None, **keywords: Any) -> Params
     array([[ 72,  73,  74,  75,  76,  77,  78,  79],
            [136, 137, 138, 139, 140, 141, 142, 143]], dtype=uint16)
     """
-    return tiled_params(_described(tensor), options_from(options=options, **keywords))
+    return tiled_params(described(tensor), options_from(options=options, **keywords))
 
 
-def _described(tensor: object) -> ExportedTensor:
+def described(tensor: object) -> ExportedTensor:
+    """Return the description of a tensor of :func:`params_of`; nothing keeps a NumPy array alive."""
     if isinstance(tensor, np.ndarray):
         tensor = _spec_of_array(tensor)
     if isinstance(tensor, TensorSpec):

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from .._given import shown
+from .._launch.typed_map import dtype_codes
+from ..errors import TensorMapError
 from ..map_type import MapType
 from ..params import Im2colWideParams
-from ..rules.launches import is_other_map, other_map
+from ..params_of import described
+from ..rules import launches
 from .kernel import Kernel
 from .ptx import Variable
 from .tensor_map import TensorMap
@@ -70,11 +73,23 @@ def _typed_map(where: str, of_type: MapType, argument: Any, make_map: MakeMap) -
     if isinstance(argument, (bytes, bytearray)):
         return argument
     if not isinstance(argument, TensorMap):
-        return make_map(argument, of_type)
+        return _map_of_array(where, of_type, argument, make_map)
     is_wide = isinstance(argument.params, Im2colWideParams)
-    if is_other_map(of_type, bytes(argument), is_wide):
-        raise other_map(where, of_type, bytes(argument), is_wide)
+    if launches.is_other_map(of_type, bytes(argument), is_wide):
+        raise launches.other_map(where, of_type, bytes(argument), is_wide)
     return argument
+
+
+def _map_of_array(where: str, of_type: MapType, array: Any, make_map: MakeMap) -> TensorMap:
+    """Return the map of an array, whose elements must be the numbers that the kernel reads."""
+    try:
+        made = make_map(array, of_type)
+        elements = described(array)
+        if not dtype_codes(of_type.data_type) >> elements.dlpack_dtype[0] & 1:
+            raise launches.other_elements(of_type, elements.dtype_name)
+    except TensorMapError as error:
+        raise launches.tensor(where, of_type, error) from error
+    return made
 
 
 def _bytes(name: str, parameter: Variable, of_type: Any, argument: Any, address: Address) -> bytes:

@@ -1,0 +1,72 @@
+"""One kernel and its arguments through both doors: cuda_tma.launch over the fake driver, and the simulator's launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from cuda import core
+
+import cuda_tma
+from cuda_tma import simulate
+from cuda_tma._launch.compiled import Compiled, remember
+from cuda_tma._launch.nvrtc import request, run
+
+from .fake_driver import FakeDriver
+from .launching import HANDLES, ForeignStream
+
+CONFIG = {"grid": 1, "block": 32}
+Outcome = tuple[type[Exception], str] | None  # None: the door took them
+HEADER = "#include <cuda_tma/tile.cuh>\nusing namespace cuda_tma;\n"
+
+
+@dataclass
+class Doors:
+    """The two doors of one test."""
+
+    driver: FakeDriver
+    gpu: simulate.Device
+
+    def refusals(self, parameters: str, *arguments: Any, config: Any = CONFIG) -> tuple[Outcome, Outcome]:
+        """Return the refusal of each door; a callable argument makes a tensor map by the door's create_tensor_map."""
+        compiled = _compiled(parameters)
+        simulated = self.gpu.compile(_source(parameters), "k")
+        handle = next(HANDLES)
+        self.driver.kernels[handle] = (compiled.lowered_name, [each.size_bytes for each in simulated.parameters])
+        kernel = core.Kernel.from_handle(handle)
+        remember(kernel, compiled)
+        given = _made(arguments, cuda_tma.create_tensor_map), _made(arguments, self.gpu.create_tensor_map)
+        launched = _outcome(lambda: cuda_tma.launch(ForeignStream(), config, kernel, *given[0]))
+        return launched, _outcome(lambda: self.gpu.launch(config, simulated, *given[1]))
+
+
+@pytest.fixture
+def doors(driver: FakeDriver) -> Doors:
+    """Both doors; the fake driver takes memory of this machine for pinned memory, which kernels reach."""
+    driver.pinned = ((0, 1 << 63),)
+    return Doors(driver, simulate.Device())
+
+
+def _made(arguments: tuple[Any, ...], make: Callable[..., Any]) -> list[Any]:
+    return [each(make) if callable(each) else each for each in arguments]
+
+
+def _outcome(launch: Callable[[], object]) -> Outcome:
+    try:
+        launch()
+    except Exception as error:
+        return type(error), str(error)
+    return None
+
+
+def _source(parameters: str) -> str:
+    header = HEADER if "Map" in parameters else ""
+    return f'{header}extern "C" __global__ void k({parameters}) {{}}'
+
+
+@cache
+def _compiled(parameters: str) -> Compiled:
+    return run(request(_source(parameters), "k", target="compute_90a"))

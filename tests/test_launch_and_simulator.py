@@ -1,0 +1,49 @@
+"""If cuda_tma.launch refuses, the simulator refuses in the same words; if cuda_tma.launch accepts, it accepts."""
+# ruff: noqa: F811 (fixtures that are imported are arguments too)
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma import TensorMapError
+
+from .both_doors import doors  # noqa: F401
+
+
+def _typed(element: str) -> str:
+    return f"const __grid_constant__ TiledMap<Tile<{element}, Box<8, 16>>> map"
+
+
+ELEMENTS = [
+    ("FLOAT32", "uint32"), ("FLOAT32", "int32"), ("FLOAT64", "int64"), ("FLOAT64", "uint64"), ("FLOAT16", "int16"),
+    ("TFLOAT32", "int32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("element", "dtype"), ELEMENTS)
+def test_an_array_of_other_elements_than_the_typed_maps_is_refused_alike(doors, element, dtype):
+    launched, simulated = doors.refusals(_typed(element), np.ones((16, 16), dtype))
+    assert launched == simulated
+    assert launched[0] is TensorMapError
+    assert launched[1].startswith("argument 0 (map) of kernel k, TiledMap<")
+    assert f"the tensor's elements are {dtype}, and the kernel's {element}" in launched[1]
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("BFLOAT16", "float16"), ("FLOAT16", "bfloat16")])
+def test_a_torch_tensor_of_other_elements_is_refused_alike(doors, element, dtype):
+    torch = pytest.importorskip("torch")
+    launched, simulated = doors.refusals(_typed(element), torch.ones(16, 16, dtype=getattr(torch, dtype)))
+    assert launched == simulated
+    assert f"the tensor's elements are {dtype}, and the kernel's {element}" in launched[1]
+
+
+TAKEN = [
+    ("FLOAT32", "float32"), ("INT32", "float32"), ("UINT32", "int32"), ("INT32", "uint32"), ("UINT8", "int8"),
+    ("BFLOAT16", "uint16"), ("BFLOAT16", "int16"), ("UINT64", "float64"), ("TFLOAT32_FTZ", "float32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("element", "dtype"), TAKEN)
+def test_an_array_whose_bits_are_meant_is_taken_by_both(doors, element, dtype):
+    assert doors.refusals(_typed(element), np.ones((16, 16), dtype)) == (None, None)
