@@ -11,15 +11,7 @@ import pytest
 
 from cuda_tma.simulate import Config, Device, UnsupportedInstruction, device
 
-SOURCE = r"""
-extern "C" __global__ void put(float* out) { out[threadIdx.x] = threadIdx.x + 1; }
-extern "C" __global__ void add(const float* in, float* out) { out[threadIdx.x] += in[threadIdx.x]; }
-__device__ float* kept;
-extern "C" __global__ void keep(float* out) { kept = out; }
-extern "C" __global__ void put_kept(const float* in) { kept[threadIdx.x] = in[threadIdx.x] + 5; }
-"""
-FOUR = Config(1, 4)
-ONE_TO_FOUR = [1.0, 2.0, 3.0, 4.0]
+from .array_kernels import FOUR, ONE_TO_FOUR, SOURCE, Exporter, zeros
 
 
 @pytest.fixture(scope="module")
@@ -45,23 +37,6 @@ def add(gpu, ptx):
 @pytest.fixture
 def torch():
     return pytest.importorskip("torch")
-
-
-class Exporter:
-    """An array library that has DLPack only."""
-
-    def __init__(self, array, *, versioned=False):
-        self.array, self._versioned = array, versioned
-
-    def __dlpack__(self, **keywords):
-        return self.array.__dlpack__(**keywords) if self._versioned else self.array.__dlpack__()
-
-    def __dlpack_device__(self):
-        return 1, 0
-
-
-def zeros(count):
-    return np.zeros(count, np.float32)
 
 
 def segments(gpu):
@@ -330,76 +305,3 @@ def test_the_address_of_a_variable_whose_program_has_ended(gpu, put):
     gc.collect()
     (finding,) = gpu.launch(FOUR, put, int(out[0])).findings
     assert "where the variable sum, 16 bytes lay, whose kernel is gone: keep the kernel" in finding.message
-
-
-# ---- read-only views ----
-
-
-def read_only(array):
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-@pytest.mark.parametrize("is_known", [False, True])
-def test_a_read_only_view_of_a_writeable_array_is_not_written(gpu, put, is_known):
-    array = zeros(4)
-    if is_known:
-        gpu.launch(FOUR, put, array).raise_for_errors()
-        array[:] = 0
-    (finding,) = gpu.launch(FOUR, put, read_only(array)).findings
-    assert finding.kind == "out-of-bounds"
-    assert finding.message.endswith("which lies in the array of shape (4,), float32, and that is read-only")
-    assert array.tolist() == [0, 0, 0, 0]
-    gpu.launch(FOUR, put, array).raise_for_errors()
-    assert array.tolist() == ONE_TO_FOUR
-
-
-def test_another_view_in_the_same_launch_is_written(gpu, add):
-    array = np.ones(4, np.float32)
-    gpu.launch(FOUR, add, read_only(array), array).raise_for_errors()
-    assert array.tolist() == [2, 2, 2, 2]
-
-
-def test_an_address_of_a_writeable_view_is_written(gpu, add):
-    array = np.ones(4, np.float32)
-    gpu.launch(FOUR, add, read_only(array), gpu.address(array)).raise_for_errors()
-    assert array.tolist() == [2, 2, 2, 2]
-
-
-def test_a_pointer_in_memory_is_of_a_launch_before(gpu, ptx):
-    """No argument of the second launch lies in the array that it writes."""
-    array, ones = zeros(4), np.ones(4, np.float32)
-    kernel = gpu.load(ptx, "keep")
-    gpu.launch(Config(1, 1), kernel, array).raise_for_errors()
-    second = gpu.load(ptx, "put_kept")
-    gpu.variable(second, "kept")[:] = gpu.variable(kernel, "kept")
-    gpu.launch(FOUR, second, read_only(ones)).raise_for_errors()
-    assert array.tolist() == [6, 6, 6, 6]
-
-
-def test_an_object_that_exports_read_only_memory_is_not_written(gpu, put):
-    array = read_only(zeros(4))
-    (finding,) = gpu.launch(FOUR, put, Exporter(array, versioned=True)).findings
-    assert "that is read-only" in finding.message
-    assert array.tolist() == [0, 0, 0, 0]
-
-
-@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
-def test_a_tensor_over_a_read_only_file_is_read_and_not_written(ptx, torch, tmp_path):
-    """A write to its pages would end the process."""
-    np.ones(4096, np.float32).tofile(tmp_path / "ones")
-    tensor = torch.from_numpy(np.memmap(tmp_path / "ones", np.float32, "r"))
-    gpu, out = Device(schedules=3), zeros(4)
-    gpu.launch(FOUR, gpu.load(ptx, "add"), tensor, out).raise_for_errors()
-    assert out.tolist() == [1, 1, 1, 1]
-    (finding,) = gpu.launch(FOUR, gpu.load(ptx, "put"), tensor).findings
-    assert "that is read-only" in finding.message
-
-
-def test_a_read_only_file_is_read_under_several_schedules(ptx, tmp_path):
-    np.ones(4096, np.float32).tofile(tmp_path / "ones")
-    file = np.memmap(tmp_path / "ones", np.float32, "r")
-    gpu, out = Device(schedules=3), zeros(4)
-    gpu.launch(FOUR, gpu.load(ptx, "add"), file, out).raise_for_errors()
-    assert out.tolist() == [1, 1, 1, 1]

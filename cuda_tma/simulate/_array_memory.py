@@ -10,6 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,7 @@ class ArrayMemory(GlobalMemory):
         super().__init__()
         self._arrays: list[_ArraySegment] = []
         self._variables: list[tuple[weakref.ref[object], list[int]]] = []
+        self._launching = RLock()
 
     def address(self, array: Any) -> int:
         """The simulated address of an array's first element, mapped if it was not.
@@ -111,7 +113,15 @@ class ArrayMemory(GlobalMemory):
 
     @contextmanager
     def launch(self) -> Iterator[Callable[[Any], int]]:
-        """Keep all that is mapped alive; yield `address` for the arguments of a launch, which are kept, too."""
+        """Keep all that is mapped alive; yield `address` for the arguments of a launch, which are kept, too.
+
+        Threads launch one after another: the parameters of each launch lie at the same address.
+        """
+        with self._launching, self._kept() as address:
+            yield address
+
+    @contextmanager
+    def _kept(self) -> Iterator[Callable[[Any], int]]:
         given: list[tuple[_Permission, bool]] = []
         with self._lock:
             self._settle()

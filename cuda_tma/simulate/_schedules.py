@@ -70,7 +70,7 @@ def explored(
             found.append(run(schedule))
     finally:
         progress.clear()
-    _restore(memory, after)
+        _restore(memory, after)
     merged = (_together(reports, schedules) for reports in zip_longest(*found))
     return tuple(until_error(merged))
 

@@ -255,6 +255,8 @@ class Device:
     ) -> Report:
         """Run a kernel to its end: it returns, whatever the kernel does.
 
+        Launches of several threads run one after another.
+
         Parameters
         ----------
         config : Config or cuda.core's LaunchConfig
