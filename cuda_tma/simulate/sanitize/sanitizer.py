@@ -53,8 +53,8 @@ class Sanitizer:
     """
 
     def __init__(self, strict: bool = False, is_in_row: bool = False):
-        self._strict = strict
-        self._ledger = Ledger()
+        self._strict, self._ledger = strict, Ledger()
+        self._events: dict[str, Callable[[Event], None]] = {}  # those of `begin`, if the launch comes so far
         self._row = InRow() if is_in_row else None
 
     def follows(self, before: Sanitizer) -> None:
