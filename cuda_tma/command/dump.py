@@ -19,7 +19,8 @@ _HOW = (
 )
 _MOST_BYTES = 1 << 16  # of a file: far more than any dump of 128 bytes takes
 _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
-_ADDRESS = re.compile(r"^\s*(?:0x)?[0-9a-f]+(?:\s*<[^>]*>)?:", re.IGNORECASE | re.MULTILINE)  # a debugger's, of a line
+# A debugger's, at the front of a line. It ends on this line: a blank that matched newlines would make time quadratic.
+_ADDRESS = re.compile(r"^[ \t]*(?:0x)?[0-9a-f]+(?:[ \t]*<[^<>\n]*>)?:", re.IGNORECASE | re.MULTILINE)
 _GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # the letters at the end: of a C constant
 _WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}  # by the number of words
 _DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]+", re.IGNORECASE)

@@ -241,8 +241,8 @@ _AROUND = re.compile(  # what tools print beside digits: an address of gdb or xx
 _LINE_OF_A_DUMP = re.compile(  # of hexdump -C and of xxd: 16 bytes in the order of memory, and what they are as text
     r"^[ \t]*[0-9a-f]{7,8}(?::|  )[ \t]*(?P<bytes>(?:[0-9a-f]{2} {0,2}){15}[0-9a-f]{2})  .*$", re.I | re.M
 )
-_HEX_LIST = re.compile(r"[\[({]\s*0x[0-9a-f]+u?l{0,2}(?:\s*,\s*0x[0-9a-f]+u?l{0,2}){15,127}\s*,?\s*[\])}]", re.I)
-_NUMBER_LIST = re.compile(r"[\[({]\s*\d+(?:\s*,\s*\d+){15,127}\s*,?\s*[\])}]")
+_HEX_LIST = re.compile(r"[\[({]\s*0x[0-9a-f]+u?l{0,2}(?:\s*,\s*0x[0-9a-f]+u?l{0,2}){15,127}\s*(?:,\s*)?[\])}]", re.I)
+_NUMBER_LIST = re.compile(r"[\[({]\s*\d+(?:\s*,\s*\d+){15,127}\s*(?:,\s*)?[\])}]")
 _WORD_BYTES = {128: 1, 32: 4, 16: 8}
 
 
@@ -294,7 +294,7 @@ def _hexadecimal(text: str) -> bytes | None:
 # ---- mbarriers ----
 
 _BARRIER = re.compile(
-    r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*[:=]?[ \t]*0x(?P<word>[0-9a-f]{1,16})\b"
+    r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*(?:[:=][ \t]*)?0x(?P<word>[0-9a-f]{1,16})\b"
     r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b"
     r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # as a debugger shows it
     re.I,
