@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import BinaryIO
 
 from ..codec import decode
 from ..errors import TensorMapError
 from ..limits import DESCRIPTOR_BYTES
+from .files import first_bytes
 
 __all__ = ["parse_dump", "read_map"]
 
@@ -17,7 +17,7 @@ _HOW = (
     "Write 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit "
     'first, as C prints them: 16 of 16 digits ("0x%016llx") or 32 of 8 ("0x%08x")'
 )
-_MOST_BYTES = 1 << 16  # of a file: far more than any dump of 128 bytes takes
+_MOST_BYTES = 1 << 16  # of a file: far more than any dump of 128 bytes takes; one more shows that it is too much
 _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
 # A debugger's, at the front of a line. It ends on this line: a blank that matched newlines would make time quadratic.
 _ADDRESS = re.compile(r"^[ \t]*(?:0x)?[0-9a-f]+(?:[ \t]*<[^<>\n]*>)?:", re.IGNORECASE | re.MULTILINE)
@@ -119,23 +119,17 @@ def read_map(source: str) -> bytes:
     if source == "-":
         if sys.stdin is None:
             raise TensorMapError("standard input is closed; give hex digits or a file")
-        return _of_data("standard input", _read(sys.stdin.buffer))
+        return _of_data("standard input", sys.stdin.buffer.read(_MOST_BYTES + 1))
     if _looks_like_digits(source) and not os.path.exists(source):
         return parse_dump(source)
     if not source.strip() or "\0" in source:
         raise TensorMapError(f"{source!r} names no file. {_HOW}; or give a file of them, or of the 128 bytes")
-    with open(source, "rb") as file:
-        return _of_data(source, _read(file))
+    return _of_data(source, first_bytes(source, _MOST_BYTES + 1))
 
 
 def _looks_like_digits(text: str) -> bool:
     """Whether it is a dump that is whole or not quite, rather than the name of a file."""
     return len(text) >= DESCRIPTOR_BYTES // 2 and bool(_DIGITS.fullmatch(_ADDRESS.sub(" ", text)))
-
-
-def _read(file: BinaryIO) -> bytes:
-    """No more than it takes to see that it is too much: of /dev/zero there is no end."""
-    return file.read(_MOST_BYTES + 1)
 
 
 def _of_data(name: str, data: bytes) -> bytes:

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..barrier import decode_barrier
@@ -24,6 +23,7 @@ from ..params import Im2colParams, Params, TiledParams
 from ..rules import RULES, check, sentence
 from .console import print_json
 from .exit_status import ACCEPTED, REFUSED, Misuse
+from .files import first_bytes
 from .posted import Posted, PostedMap, read_posted
 
 __all__ = ["Statement", "of_barrier", "of_error", "of_map", "run"]
@@ -71,7 +71,7 @@ def _given(words: list[str]) -> str:
         return sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
     if len(words) == 1 and len(words[0]) < 4096 and "\0" not in words[0] and os.path.exists(words[0]):
         try:
-            data = Path(words[0]).read_bytes()[:_MOST_BYTES]
+            data = first_bytes(words[0], _MOST_BYTES)
         except OSError as error:
             raise Misuse(f"{words[0]} cannot be read: {error.strerror or error}") from None
         return repr(data) if len(data) == 128 else data.decode("utf-8", "replace")
