@@ -5,11 +5,12 @@ A limit protects the process that judges a stranger's kernel. It lies far above 
 
 from __future__ import annotations
 
-__all__ = ["CALL_DEPTH", "KERNEL_BYTES", "OUTPUT_CHARACTERS", "PATH_CHARACTERS", "SOURCE_BYTES"]
-__all__ += ["TEXT_CHARACTERS", "name_steps"]
+__all__ = ["CALL_DEPTH", "KERNEL_BYTES", "LAYOUT_STEPS", "OUTPUT_CHARACTERS", "PATH_CHARACTERS"]
+__all__ += ["SOURCE_BYTES", "TEXT_CHARACTERS", "name_steps"]
 
 CALL_DEPTH = 4096  # calls within calls of a thread: its stack of 256 KiB has 64 bytes for each
 KERNEL_BYTES = 32 << 20  # of a file of PTX or C++
+LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of tensor memory have 1/32 of that
 OUTPUT_CHARACTERS = 4 << 20  # that a launch prints; CUDA's buffer, cudaLimitPrintfFifoSize, has 1 MiB
 PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
 SOURCE_BYTES = 4 << 20  # of a source file, of which a finding shows lines

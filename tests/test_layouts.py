@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -215,6 +216,29 @@ def test_what_there_is_not_is_refused_in_words(name, words):
     with pytest.raises(ValueError, match="^") as refused:
         layouts.layout(name)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("cute:(999,9999):(1,1)@16x8", "has more than 1,048,576 elements"),
+        ("cute:(9999999,99999999):(1,1)@16x8", "has more than 1,048,576 elements"),
+        ("cute:(4,8):(1,4)@99999x99999", "has more than 1,048,576 elements"),
+        (f"cute:((1024,{'1,' * 2000}),1024):((1,{'1,' * 2000}),1024)@16x8", "elements, the most that are compared"),
+        ("cute:(4,8):(1,4)@8x8", "holds 32 values; the matrix of 8 x 8 has 64"),
+        ("cute:(4,8):(1,4)@8x" + "9" * 5000, "say the shape"),
+        ("wgmma.d:f32:64x99999992", "has more than 2,097,152 elements"),
+        ("tile:f32:256x99999999", "has more than 2,097,152 elements"),
+        ("tile:f32:256x" + "9" * 5000, "no such layout"),
+    ],
+)
+def test_sizes_are_compared_before_any_element(name, words):
+    pytest.importorskip("tensor_layouts")
+    begun = time.process_time()
+    with pytest.raises(ValueError, match="^") as refused:
+        layouts.layout(name)
+    assert words in str(refused.value)
+    assert time.process_time() - begun < 2
 
 
 def test_refusals_of_values(monkeypatch):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .element_layout import ElementLayout
+from .element_layout import ElementLayout, check_size
 
 __all__ = ["atom_layout", "thread_value_layout"]
 
@@ -50,8 +50,11 @@ def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bit
     if isinstance(layout, str):
         layout = _parsed(library, layout)
     threads, values = library.size(library.mode(layout, 0)), library.size(library.mode(layout, 1))
+    count, modes = shape[0] * shape[1], str(layout).count(",") // 2 + 1
+    check_size(name, max(threads * values, count), modes)
+    if threads * values < count:
+        raise ValueError(f"{name} holds {threads * values} values; the matrix of {shape[0]} x {shape[1]} has {count}")
     reached = np.array([[int(layout(thread, value)) for value in range(values)] for thread in range(threads)])
-    count = shape[0] * shape[1]
     if reached.max() >= count or len(np.unique(reached)) != count:
         raise ValueError(
             f"{name} reaches {len(np.unique(reached))} elements, up to number {reached.max()}; the matrix of "

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["FIELDS", "ElementLayout"]
+from .._budget import LAYOUT_STEPS
+from .._given import shown
+
+__all__ = ["FIELDS", "ElementLayout", "check_size"]
 
 # What a place is made of, in each space. A thread's values are counted as its registers hold them, the lowest first.
 FIELDS = {"registers": ("thread", "value"), "shared memory": ("byte",), "tensor memory": ("lane", "column")}
@@ -56,3 +59,12 @@ class ElementLayout:
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"<ElementLayout {self.name}: {rows} x {columns} in {self.space}>"
+
+
+def check_size(name: str, elements: int, modes: int = 1) -> None:
+    """Refuse a layout of too many elements before any is computed."""
+    if elements * modes > LAYOUT_STEPS:
+        raise ValueError(
+            f"{shown(name)} has more than {LAYOUT_STEPS // modes:,} elements, the most that are compared: give the "
+            "layout of one tile"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import lcm
+from math import lcm, prod
 from types import MappingProxyType
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..params import TiledParams
 from ..swizzle_pattern import SPAN_BYTES
 from . import fragments, places
 from .cute import atom_layout, thread_value_layout
-from .element_layout import ElementLayout
+from .element_layout import ElementLayout, check_size
 from .fragments import Places
 
 __all__ = ["NAMES", "layout", "two_layouts"]
@@ -81,8 +81,10 @@ NAMES: Mapping[str, str] = MappingProxyType(
         "atom": "an operand of an atom of tensor-layouts: atom:SM80_16x8x16_F32BF16BF16F32_TN.a",
     }
 )
-_NAME = re.compile(r"(?P<kind>[\w.]+)(:(?P<type>[a-z]\w*))?(:(?P<rows>\d+)x(?P<columns>\d+))?(:(?P<swizzle>\w+))?")
-_CUTE = re.compile(r"cute:(?P<layout>.+)@(?P<rows>\d+)x(?P<columns>\d+)")
+_NAME = re.compile(
+    r"(?P<kind>[\w.]+)(:(?P<type>[a-z]\w*))?(:(?P<rows>\d{1,9})x(?P<columns>\d{1,9}))?(:(?P<swizzle>\w{1,32}))?"
+)
+_CUTE = re.compile(r"cute:(?P<layout>.+)@(?P<rows>\d{1,9})x(?P<columns>\d{1,9})")
 _TILE_TYPES = {32: T.UINT32, 16: T.UINT16, 8: T.UINT8}
 
 
@@ -119,6 +121,7 @@ def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
         return thread_value_layout(cute["layout"], (int(cute["rows"]), int(cute["columns"])), name)
     kind, type_, stated, swizzle = _parts(name)
     shape = stated or shape
+    check_size(name, prod(shape or ()))
     return _tile(type_, shape, swizzle) if kind == "tile" else _fragment(name, kind, type_, shape)
 
 
