@@ -95,6 +95,16 @@ def test_includes_are_found_however_they_are_spelled(folder, spelling):
     assert names(headers_of(source, "k.cu", [f"-I{there}"]), there) == [header.name]
 
 
+@pytest.mark.parametrize("name", ["a\\\n b.cuh", "a \\\nb.cuh", "a\\\r\n b.cuh", "a\\\n\\\n b.cuh"])
+def test_a_name_may_go_on_in_the_next_line(tmp_path, name):
+    """A blank follows the end of the line."""
+    header = tmp_path / "a b.cuh"
+    header.write_text("#define VALUE 3\n")
+    source = f'#include "{name}"\n__global__ void k(int* out) {{ *out = VALUE; }}'
+    compile_source(source, "k", target="compute_90a", options=[f"-I{tmp_path}"])
+    assert headers_of(source, "k.cu", [f"-I{tmp_path}"]) == {str(header): b"#define VALUE 3\n"}
+
+
 def test_questions_are_found_however_they_are_spelled(folder):
     there = folder(a="", b="", c="")
     source = "#if __has_include/**/(<a.cuh>) || __has_include( /* * */ <b.cuh>) || __has_include\\\n(<c.cuh>)\n#endif"

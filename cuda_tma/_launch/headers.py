@@ -20,7 +20,6 @@ _PLACE = rb'(?:"([^"\n]+)"|<([^>\n]+)>'
 _DIRECTIVE = re.compile(rb"#" + _BLANK + rb"(?:include|include_next|embed)\b" + _BLANK + _PLACE + rb"|(\w+))")
 _BEFORE = re.compile(rb"(?:.*\*/)?[ \t\f\v\r]*")  # on its line
 _QUESTION = re.compile(rb"__has_(?:include|embed)" + _BLANK + rb"\(" + _BLANK + _PLACE + rb")()")
-_BROKEN_WORD = re.compile(rb"\\\r?\n[^ \t\\\n]")
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
 
@@ -60,8 +59,7 @@ def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, byte
 
 def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
     """Of each include, what stands in quotes, in angle brackets, or as a macro."""
-    if _BROKEN_WORD.search(text):
-        text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")  # [lex.phases]
+    text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")  # lines that go on, within names too: [lex.phases]
     if b"%:" in text:
         text = text.replace(b"%:", b"#")  # [lex.digraph]
     for found in _DIRECTIVE.finditer(text):
