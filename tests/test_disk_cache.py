@@ -1,5 +1,7 @@
 """Kernels on disk: whole or not there, for many processes at once, and not more than there is room for."""
 
+import hashlib
+import json
 import os
 import time
 from dataclasses import replace
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma._launch.compiled import Compiled
-from cuda_tma._launch.disk_cache import DiskCache, cache_folder, packed, unpacked
+from cuda_tma._launch.disk_cache import MAGIC, DiskCache, cache_folder, packed, unpacked
 
 KERNEL = Compiled(
     "k<1>", "_Z1k", "_Zs", "sm_90a", "// µ\n.entry", b"\x7fELF\0\xff", ("a", ""), {"bytes": -3}, "a warning"
@@ -27,18 +29,18 @@ def test_what_was_put_is_got(tmp_path):
     assert disk.folder.stat().st_mode & 0o777 == 0o700
 
 
-@given(st.integers(0, len(packed(KERNEL)) - 1), st.integers(0, 255), st.booleans())
+@given(st.integers(0, len(packed(KERNEL, KEYS[0])) - 1), st.integers(0, 255), st.booleans())
 def test_a_broken_entry_is_none(at, byte, is_cut):
-    whole = packed(KERNEL)
+    whole = packed(KERNEL, KEYS[0])
     broken = whole[:at] if is_cut else whole[:at] + bytes([byte]) + whole[at + 1 :]
     if broken == whole:
-        assert unpacked(broken) == KERNEL
+        assert unpacked(broken, KEYS[0]) == KERNEL
     else:
         with pytest.raises(ValueError, match="not an entry"):
-            unpacked(broken)
+            unpacked(broken, KEYS[0])
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", packed(KERNEL)[:-1], packed(KERNEL) + b"\0"])
+@pytest.mark.parametrize("content", [b"", b"nonsense", packed(KERNEL, KEYS[0])[:-1], packed(KERNEL, KEYS[0]) + b"\0"])
 def test_a_broken_entry_is_written_anew(tmp_path, content):
     (tmp_path / f"{KEYS[0]}.kernel").write_bytes(content)
     disk = DiskCache(tmp_path)
@@ -48,7 +50,7 @@ def test_a_broken_entry_is_written_anew(tmp_path, content):
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path):
-    size = len(packed(KERNEL))
+    size = len(packed(KERNEL, KEYS[0]))
     disk = DiskCache(tmp_path, 3 * size)
     for age, key in enumerate(KEYS[:3]):
         disk.put(key, KERNEL)
@@ -56,6 +58,90 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path):
     assert disk.get(KEYS[0]) == KERNEL  # used now
     disk.put(KEYS[3], KERNEL)
     assert [disk.get(key) is not None for key in KEYS[:4]] == [True, False, True, True]
+
+
+def test_an_entry_of_another_key_is_none(tmp_path):
+    disk = DiskCache(tmp_path)
+    disk.put(KEYS[0], KERNEL)
+    (tmp_path / f"{KEYS[0]}.kernel").rename(tmp_path / f"{KEYS[1]}.kernel")
+    assert disk.get(KEYS[1]) is None
+    disk.put(KEYS[1], replace(KERNEL, name="other"))
+    assert disk.get(KEYS[1]).name == "other"
+
+
+def forged(change):
+    """An entry with the right digest and other values."""
+    content = packed(KERNEL, KEYS[0])
+    start = len(MAGIC) + 32
+    end = start + 4 + int.from_bytes(content[start : start + 4], "little")
+    text = change(json.loads(content[start + 4 : end])).encode()
+    body = len(text).to_bytes(4, "little") + text + content[end:]
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda values: "null",
+        lambda values: '"text"',
+        lambda values: "[" * 200_000,
+        lambda values: json.dumps(values | {"surplus": 1}),
+        lambda values: json.dumps({name: values[name] for name in values if name != "log"}),
+        lambda values: json.dumps(values | {"lowered_name": 5}),
+        lambda values: json.dumps(values | {"parameter_names": "ab"}),
+        lambda values: json.dumps(values | {"parameter_names": [1]}),
+        lambda values: json.dumps(values | {"constants": {"a": "1"}}),
+        lambda values: json.dumps(values | {"ptx_bytes": -5}),
+        lambda values: json.dumps(values | {"ptx_bytes": 10**9}),
+        lambda values: json.dumps(values | {"ptx_bytes": True}),
+    ],
+)
+def test_a_forged_entry_is_none(tmp_path, change):
+    (tmp_path / f"{KEYS[0]}.kernel").write_bytes(forged(change))
+    (tmp_path / f"{KEYS[0]}.kernel").chmod(0o600)
+    assert DiskCache(tmp_path).get(KEYS[0]) is None
+
+
+def test_an_entry_forged_without_a_change_is_read(tmp_path):
+    (tmp_path / f"{KEYS[0]}.kernel").write_bytes(forged(json.dumps))
+    (tmp_path / f"{KEYS[0]}.kernel").chmod(0o600)
+    assert DiskCache(tmp_path).get(KEYS[0]) == KERNEL
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
+def test_a_file_that_others_may_write_is_no_entry(tmp_path, mode):
+    tmp_path.chmod(0o777)
+    disk, path = DiskCache(tmp_path), tmp_path / f"{KEYS[0]}.kernel"
+    disk.put(KEYS[0], KERNEL)
+    assert disk.get(KEYS[0]) == KERNEL
+    path.chmod(mode)
+    assert disk.get(KEYS[0]) is None
+    disk.put(KEYS[0], KERNEL)
+    assert disk.get(KEYS[0]) == KERNEL
+
+
+def test_a_file_of_another_user_is_no_entry(tmp_path, monkeypatch):
+    disk = DiskCache(tmp_path)
+    disk.put(KEYS[0], KERNEL)
+    found = os.stat(tmp_path / f"{KEYS[0]}.kernel")
+    other = os.stat_result((*found[:4], 4711, *found[5:10]))
+    monkeypatch.setattr(os, "fstat", lambda handle: other)
+    assert disk.get(KEYS[0]) is None
+
+
+def test_a_pipe_or_a_link_is_no_entry(tmp_path):
+    disk, path = DiskCache(tmp_path), tmp_path / f"{KEYS[0]}.kernel"
+    os.mkfifo(path)
+    assert disk.get(KEYS[0]) is None
+    path.unlink()
+    disk.put(KEYS[0], KERNEL)
+    target = path.rename(tmp_path / "target")
+    os.utime(target, (1, 1))
+    path.symlink_to(target)
+    assert disk.get(KEYS[0]) is None
+    assert target.stat().st_mtime == 1
+    disk.put(KEYS[0], KERNEL)
+    assert disk.get(KEYS[0]) == KERNEL and not path.is_symlink()
 
 
 def test_only_our_own_files_go(tmp_path):
@@ -66,7 +152,7 @@ def test_only_our_own_files_go(tmp_path):
         (tmp_path / name).write_text("x" * 100)
         if "young" not in name:
             os.utime(tmp_path / name, old)
-    DiskCache(tmp_path, len(packed(KERNEL))).put(KEYS[0], KERNEL)
+    DiskCache(tmp_path, len(packed(KERNEL, KEYS[0]))).put(KEYS[0], KERNEL)
     assert {path.name for path in tmp_path.iterdir()} == {*others, f"{KEYS[0]}.kernel"}
 
 

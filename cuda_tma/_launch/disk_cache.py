@@ -1,7 +1,8 @@
 """Compiled kernels on disk, shared by all processes of a user: a file for each, written whole or not at all.
 
-A file is named by the digest of all that its kernel depends on, and begins with the digest of its own content: one that
-was cut short, or changed, is no entry, and is written anew.
+A file is named by its key, the digest of all that its kernel depends on; it contains this key, and begins with the
+digest of its own content. A file that was cut short, changed or renamed is no entry, and is written anew. Nor is a file
+that another user owns or may write: a folder that several users share gives each only the user's own kernels.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,13 +24,15 @@ from .compiled import Compiled
 
 __all__ = ["MOST_BYTES", "DiskCache", "cache_folder"]
 
-MAGIC = b"cuda_tma kernel 2\n"
+MAGIC = b"cuda_tma kernel 3\n"
 SUFFIX, UNFINISHED = ".kernel", ".part"
 _OURS = rf"[0-9a-f]{{64}}\{SUFFIX}|cuda_tma-\w+\{UNFINISHED}"  # nothing else is ever removed
 MOST_BYTES = 256 << 20  # of all entries: some thousands of kernels
 ABANDONED_SECONDS = 3600  # a temporary file this old is of a process that did not finish
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
+_TYPES = {"name": str, "lowered_name": str, "signature": str, "target": str, "log": str, "ptx_bytes": int}
+_TYPES |= {"parameter_names": list, "constants": dict}
 
 
 def cache_folder() -> Path:
@@ -64,12 +68,29 @@ class DiskCache(NamedTuple):
         """What was put under a key; None if nothing was, or it is broken."""
         path = self.folder / f"{key}{SUFFIX}"
         try:
-            compiled = unpacked(path.read_bytes())
-        except (OSError, ValueError, KeyError, TypeError):
+            compiled = unpacked(self.read(path.name), key)
+        except (OSError, ValueError):
             return None
-        with suppress(OSError):  # of another user, or on a disk that is read only
-            os.utime(path)  # used now
+        with suppress(OSError):  # on a disk that is read only
+            os.utime(path, follow_symlinks=False)  # used now
         return compiled
+
+    def read(self, name: str) -> bytes:
+        """Read a regular file that only this user, or root, may write.
+
+        Raises
+        ------
+        OSError
+            If it is not there, cannot be read, or is a link, a pipe, or open to others.
+        """
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC  # a pipe must not wait for its writer
+        handle = os.open(self.folder / name, flags)
+        with open(handle, "rb") as file:
+            found = os.fstat(handle)
+            is_own = found.st_uid in (os.geteuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if not stat.S_ISREG(found.st_mode) or not is_own:
+                raise PermissionError(f"{name} is no regular file that only its user may write")
+            return file.read(MOST_BYTES)
 
     def put(self, key: str, compiled: Compiled) -> None:
         """Keep a value under a key, in place of any other.
@@ -79,7 +100,7 @@ class DiskCache(NamedTuple):
         OSError
             If it cannot be written; then nothing has changed.
         """
-        self.write(f"{key}{SUFFIX}", packed(compiled))
+        self.write(f"{key}{SUFFIX}", packed(compiled, key))
         self._evict()
 
     def write(self, name: str, content: bytes) -> None:
@@ -113,22 +134,36 @@ class DiskCache(NamedTuple):
                     yield found.st_mtime, found.st_size, path
 
 
-def packed(compiled: Compiled) -> bytes:
-    """A value as bytes: what it is, the digest of the rest, the length of the JSON that follows, and PTX and cubin."""
+def packed(compiled: Compiled, key: str) -> bytes:
+    """A value as bytes: the format, the digest of the rest, the length of the JSON that follows, and PTX and cubin."""
     values = {field.name: getattr(compiled, field.name) for field in fields(compiled)}
     ptx, cubin = values.pop("ptx").encode(), values.pop("cubin")
-    text = json.dumps({**values, "ptx_bytes": len(ptx)}).encode()
+    text = json.dumps({**values, "ptx_bytes": len(ptx), "key": key}).encode()
     body = len(text).to_bytes(_LENGTH_BYTES, "little") + text + ptx + cubin
     return MAGIC + hashlib.sha256(body).digest() + body
 
 
-def unpacked(content: bytes) -> Compiled:
-    """The value of :func:`packed`'s bytes; ValueError for any others."""
+def unpacked(content: bytes, key: str) -> Compiled:
+    """The value of :func:`packed`'s bytes; ValueError for any others, and for those of another key."""
     body = content[len(MAGIC) + _DIGEST_BYTES :]
     if content[: len(content) - len(body)] != MAGIC + hashlib.sha256(body).digest():
         raise ValueError("not an entry, or a broken one")
     end = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES], "little")
-    values: dict[str, Any] = json.loads(body[_LENGTH_BYTES:end])
-    middle = end + values.pop("ptx_bytes")
-    values["parameter_names"] = tuple(values["parameter_names"])
-    return Compiled(**values, ptx=body[end:middle].decode(), cubin=body[middle:])
+    try:
+        values: Any = json.loads(body[_LENGTH_BYTES:end])
+    except RecursionError:
+        raise ValueError("not an entry: its JSON is too deep") from None
+    if not isinstance(values, dict) or values.pop("key", None) != key:
+        raise ValueError("not an entry of this key")
+    return _compiled(values, body[end:])
+
+
+def _compiled(values: dict[str, Any], rest: bytes) -> Compiled:
+    """The value, if every field has its type."""
+    if {name: type(value) for name, value in values.items()} != _TYPES:
+        raise ValueError("not an entry: a field is missing, or has another type")
+    size, names = values.pop("ptx_bytes"), tuple(values.pop("parameter_names"))
+    constants = values["constants"].values()
+    if not 0 <= size <= len(rest) or {*map(type, names)} - {str} or {*map(type, constants)} - {int}:
+        raise ValueError("not an entry: a value is not of its field")
+    return Compiled(**values, parameter_names=names, ptx=rest[:size].decode(), cubin=rest[size:])

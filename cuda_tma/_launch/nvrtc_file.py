@@ -33,8 +33,8 @@ def identity_of(path: str) -> str | None:
 def noted_nvrtc(cache: DiskCache) -> str | None:
     """The identity that was noted last, if all is as it was then."""
     try:
-        known, identity = json.loads((cache.folder / _note()).read_bytes())
-    except (OSError, ValueError, TypeError):
+        known, identity = json.loads(cache.read(_note()))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
     is_same = known == _installed() and isinstance(identity, str)
     return identity if is_same and identity == identity_of(identity.rsplit(" ", 2)[0]) else None
