@@ -16,7 +16,8 @@ from .ptx import Place
 
 __all__ = ["Suppression", "read_suppressions", "suppressed"]
 
-_WRITTEN = re.compile(r"\s*([\w-]+)\s*:\s*((?:[^:]|::)+(?::[\d*?]+)?)\s*:(?!:)(.*)", re.DOTALL)
+_COLON = re.compile(r"(?<!:):(?!:)")  # alone: "::" is of a name of C++
+_DRIVE = re.compile(r"[A-Za-z]")  # before a colon and a slash: of a path of Windows
 _LINE = re.compile(r"[\d*?]+")
 
 
@@ -53,7 +54,7 @@ class Suppression:
     def __post_init__(self) -> None:
         """Neither may be left out."""
         if self.kind not in KINDS:
-            raise ValueError(f"kind={self.kind!r}; it is one of {', '.join(KINDS)}")
+            raise ValueError(f"kind={shown(self.kind)}; it is one of {', '.join(KINDS)}")
         if not self.reason.strip():
             raise ValueError(f"the suppression of {self.kind} at {self.place} needs a reason: say why it is right")
 
@@ -71,17 +72,29 @@ class Suppression:
         >>> Suppression.parse("race:histogram.cu:41:counts may be lost: it is an estimate")
         Suppression(kind='race', place='histogram.cu:41', reason='counts may be lost: it is an estimate')
         """
-        found = _WRITTEN.fullmatch(text)
-        if found is None:
+        kind, place, reason = _parts(text)
+        if not kind or not place:
             raise ValueError(f"{shown(text)} is no kind:place:reason, such as race:gemm.cu:41:the sum is an estimate")
-        kind, place, reason = (part.strip() for part in found.groups())
-        if _LINE.fullmatch(reason):  # no reason, but the end of a place
-            place, reason = f"{place}:{reason}", ""
         return cls(kind, place, reason)
 
     def covers(self, finding: Finding) -> bool:
         """Whether it is about a finding."""
-        return finding.kind == self.kind and any(fnmatchcase(name, self.place) for name in _names(finding, self.place))
+        pattern = self.place.replace("\\", "/")
+        return finding.kind == self.kind and any(fnmatchcase(name, pattern) for name in _names(finding, pattern))
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """Kind, place and reason; without all three, no place. Each colon is looked at once."""
+    if len(parts := _COLON.split(text, 2)) < 3:
+        return text, "", ""
+    kind, place, reason = (part.strip() for part in parts)
+    if _DRIVE.fullmatch(place) and reason[:1] in ("\\", "/"):
+        file, _, reason = reason.partition(":")
+        place, reason = f"{place}:{file.strip()}", reason.strip()
+    line, _, after = reason.partition(":")
+    if _LINE.fullmatch(line.strip()):  # the end of a place; without more, there is no reason
+        place, reason = f"{place}:{line.strip()}", after.strip()
+    return kind, place, reason
 
 
 def _names(finding: Finding, pattern: str) -> Iterator[str]:
