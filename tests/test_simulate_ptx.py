@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuda_tma import simulate
 from cuda_tma.simulate.errors import ParseError
 from cuda_tma.simulate.ptx import (
     Address,
@@ -25,6 +26,7 @@ from cuda_tma.simulate.ptx import (
     Vector,
     parse,
 )
+from cuda_tma.simulate.ptx.text import text_of
 
 from . import test_header, test_header_targets, test_wgmma
 from .test_examples import kernels
@@ -259,3 +261,20 @@ def test_a_text_with_a_slip_is_taken_or_refused(data):
         parse(text)
     except ParseError as refused:
         assert 1 <= refused.line <= text.count("\n") + 1
+
+
+EMPTY = ".version 8.0 .target sm_90a .address_size 64 .visible .entry k() { ret; }"
+
+
+@pytest.mark.parametrize("name", ["kernel.version2.ptx", "a.version .ptx", "plain"])
+def test_a_name_is_one_of_a_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(EMPTY)
+    assert text_of(name) == text_of(Path(name)) == EMPTY
+    assert simulate.Device().load(name, "k").name == "k"
+
+
+@pytest.mark.parametrize("text", [EMPTY, f"  {EMPTY}", f"/* one line */ {EMPTY}", f"// two\n{EMPTY}"])
+def test_a_text_is_no_name(text):
+    assert text_of(text) == text
+    assert simulate.Device().load(text, "k").name == "k"

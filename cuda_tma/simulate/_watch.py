@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ from .errors import ParseError, UnsupportedInstruction
 from .findings import Report
 from .kernel import kernel_of
 from .ptx import Module, Variable, parse
+from .ptx.text import text_of
 from .sanitize import Sanitizer
 
 __all__ = ["Difference", "Watched", "watch"]
@@ -254,8 +254,7 @@ def _text(given: Any) -> str:
         given = given.code
     if isinstance(given, bytes):
         return given.rstrip(b"\0").decode()
-    is_text = isinstance(given, str) and ("\n" in given or ".version" in given)
-    return str(given) if is_text else Path(given).read_text()
+    return text_of(given)
 
 
 def _text_of_program(program: Program) -> str:

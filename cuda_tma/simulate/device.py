@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from .config import Config
 from .findings import Report
 from .kernel import Kernel, kernel_of
 from .ptx import Module, parse
+from .ptx.text import text_of
 from .sanitize import Sanitizer
 from .suppression import Suppression, suppressed
 from .tensor_map import TensorMap, tensor_map_of
@@ -153,9 +153,7 @@ class Device:
         ValueError
             If it has no kernel of that name.
         """
-        is_text = isinstance(ptx, str) and ("\n" in ptx or ".version" in ptx)
-        text = str(ptx) if is_text else Path(ptx).read_text("utf-8-sig", "replace")
-        return self._kernel(text, name, None)
+        return self._kernel(text_of(ptx), name, None)
 
     def _kernel(self, ptx: str, name: str, signature: str | None, *known: Any) -> Kernel:
         """A kernel whose variables end with it; without a signature, the types are of its name in the PTX."""

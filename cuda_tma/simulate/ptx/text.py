@@ -1,0 +1,24 @@
+"""PTX as users give it: the text, or the file that contains it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["text_of"]
+
+# PTX ISA, "PTX Module Directives: .version": each module begins with it; a comment may come first.
+_BEGINNINGS = (".version ", ".version\t", "/*")
+
+
+def text_of(given: str | os.PathLike[str]) -> str:
+    """Return the text; a str of one line is the name of a file, unless it begins as PTX does.
+
+    Raises
+    ------
+    OSError
+        If it is a file that cannot be read.
+    """
+    if isinstance(given, str) and ("\n" in given or given.lstrip().startswith(_BEGINNINGS)):
+        return str(given)
+    return Path(given).read_text("utf-8-sig", "replace")
