@@ -252,6 +252,14 @@ def test_refusals_of_values(monkeypatch):
         layouts.layout("cute:(4,8):(1,4)@4x8")
 
 
+def test_names_are_compared_as_layouts_are():
+    by_value = compared(C, "wgmma.a:e4m3")
+    for names in ((C, "wgmma.a:e4m3"), (by_value.written, "wgmma.a:e4m3"), (C, by_value.read)):
+        assert str(layouts.compare(*names)) == str(by_value)
+    with pytest.raises(TypeError, match=r"read is 3; give a layout, or its name as 'wgmma.d:f32:64x32'"):
+        layouts.compare(C, 3)
+
+
 # ---- pictures and the command ----
 
 

@@ -8,8 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from .._given import shown
 from .element_layout import ElementLayout
 from .exchange import Exchange, exchange_of
+from .named import layout, two_layouts
 
 __all__ = ["Comparison", "compare"]
 
@@ -145,13 +147,14 @@ class Comparison:
             yield f"{who} {verb} {kept} of {of} values right"
 
 
-def compare(written: ElementLayout, read: ElementLayout) -> Comparison:
+def compare(written: ElementLayout | str, read: ElementLayout | str) -> Comparison:
     """Where two layouts put the same elements.
 
     Parameters
     ----------
-    written, read : ElementLayout
-        Of matrices of the same shape: what one instruction leaves, and as what another takes it.
+    written, read : ElementLayout or str
+        Of matrices of the same shape: what one instruction leaves, and as what another takes it. A text is a name, as
+        :func:`layout` takes it; without a shape, it has the shape of the other.
 
     Returns
     -------
@@ -162,6 +165,7 @@ def compare(written: ElementLayout, read: ElementLayout) -> Comparison:
     ValueError
         If the shapes differ.
     """
+    written, read = _layouts(written, read)
     if written.shape != read.shape:
         raise ValueError(
             f"{written.name} is {written.shape[0]} x {written.shape[1]}, and {read.name} {read.shape[0]} x "
@@ -171,6 +175,19 @@ def compare(written: ElementLayout, read: ElementLayout) -> Comparison:
         return Comparison(written, read, np.zeros(read.shape, bool), np.full((*read.shape, 2), -1))
     same = (written.places == read.places).all(axis=-1)
     return Comparison(written, read, same, _found(written.places, read.places))
+
+
+def _layouts(written: object, read: object) -> tuple[ElementLayout, ElementLayout]:
+    """Both as layouts, of names, too."""
+    if isinstance(written, str) and isinstance(read, str):
+        return two_layouts(written, read)
+    shape = next((each.shape for each in (written, read) if isinstance(each, ElementLayout)), None)
+    found = [layout(each, shape) if isinstance(each, str) else each for each in (written, read)]
+    for name, each in zip(("written", "read"), found, strict=True):
+        if not isinstance(each, ElementLayout):
+            raise TypeError(f"{name} is {shown(each)}; give a layout, or its name as 'wgmma.d:f32:64x32'")
+    first, second = found
+    return first, second
 
 
 def _found(written: np.ndarray, read: np.ndarray) -> np.ndarray:
