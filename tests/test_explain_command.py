@@ -309,3 +309,51 @@ def test_a_launch_after_a_sticky_error_says_so(driver, launch):
     words = "CUDA_ERROR_ILLEGAL_ADDRESS: the driver refused to launch k with LaunchConfig.*: it is sticky: "
     with pytest.raises(cuda_tma._cuda.core.CUDAError, match=words):
         launch("k", [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "error: my code 700 lines; see cuda docs",
+        "Error 1 in make; cuda build",
+        "make[2]: *** [CMakeFiles/cuda.dir/gemm.cu.o] Error 1",
+        "gmake: *** [cuda] Error 2",
+        "cuda: my code 700; see status 999",
+        "error 700 lines of cuda",
+    ],
+)
+def test_a_number_that_is_no_error_of_cuda_is_none(capsys, text):
+    status, out, err = explain(capsys, text)
+    assert (status, out) == (2, "") and "nothing in it is known" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("cuda: error code 700", 700),
+        ("cuLaunchKernel failed with code 700", 700),
+        ("cuda status: 715", 715),
+        ("CUDA error 700, make sure that it fits", 700),
+        ("CUDA launch failed, code 700", 700),
+        ("CUDA driver returned status 1", 1),
+        ("CUDA error code=716", 716),
+        ("make: *** [run] CUDA_ERROR_ILLEGAL_ADDRESS", 700),
+    ],
+)
+def test_a_number_that_is_an_error_of_cuda_is_one(text, number):
+    assert [error.number for error in read_posted(text).errors] == [number]
+
+
+def test_nonsense_in_fields_has_no_nonsense_as_its_remedy(capsys):
+    fields = "globalDim (64,16) globalStrides ({}) boxDim (16,8) elementStrides ({})"
+    _, out, _ = explain(capsys, fields.format("-5", "1,1"))
+    assert "to 0 elements" not in out
+    assert "TMA needs a multiple of 16. Copy the tensor: a fresh allocation has positive strides. [driver:" in out
+    _, out, _ = explain(capsys, "dim 2 " + fields.format("64,64,64", "1"))
+    assert "rank is 2; it must be matched by element_strides, which has 1 values and needs 2. [driver:" in out
+
+
+def test_digits_that_have_no_end_are_no_map():
+    text = "Making TMA desc: global memory: {} 64, shared memory: 64 64, outer stride: 64, swizzle: 128, elem size: 2"
+    assert len(read_posted(text.format("64")).maps) == 1
+    assert read_posted(text.format("1" * 5000)).maps == ()

@@ -63,10 +63,11 @@ _BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
 _NAME = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
 _TEXT = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
 _BEFORE_A_NUMBER = (  # of others' programs too, which speak other languages than the driver
-    r"TMA descriptor|tensor map|(?<!exit )\b(?:code|status)|error(?:[ _]code)?|CUresult|result|returned|failed with|"
-    r"failed(?=\s*[:=(])|Fehler(?:code)?|erreur|ошибка|错误|エラー"
+    r"TMA descriptor|tensor map|(?<!exit )\b(?:code|status)(?=\s*[:：=(\[])|"
+    r"(?:return(?:ed)?|result|driver|CUDA|with|[,;(])[ _-]?(?:code|status)|error(?:[ _]code)?|CUresult|result|returned|"
+    r"failed with|failed(?=\s*[:=(])|Fehler(?:code)?|erreur|ошибка|错误|エラー"
 )
-_COUNTS = r"\s*(?:of|/)\s*\d|\s+exit\b"  # behind a number that is no error
+_COUNTS = r"\s*(?:of|/)\s*\d|\s+(?:exit|lines?|files?|bytes?|times?|tests?|errors?|warnings?|seconds?|ms)\b"  # no error
 _NUMBER = (
     rf"(?:{_BEFORE_A_NUMBER})\s*(?:[:：=(\[]+\s*)?(?P<number>\d{{1,3}})\b(?!{_COUNTS})"
     r"|^[ \t]*(?P<alone>\d{3})[ \t]*$"
@@ -76,6 +77,9 @@ _ABOUT_CUDA = re.compile(
     r"(?i:cuda|\btma\b|tensor ?map|illegal (?:instruction|memory|address)|misaligned|launch failure|"
     r"^\W*(?:error|Fehler)\W*\d+\W*$)|\bcu[A-Z]\w+|CUresult|^\W*\d{3}\W*$"
 )
+_OF_A_BUILD = re.compile(
+    r"\*\*\* \[|\bin make\b|\bg?make(?:\[\d+\])?:|\bninja:", re.I
+)  # which numbers its own errors: Error 1
 _NEAR = 400  # characters of a line that are looked at: it may be the whole of a log
 
 
@@ -87,6 +91,8 @@ def _errors(text: str) -> Iterator[tuple[int, CudaError]]:
         before = text[max(begin - _NEAR, 0) : begin].rpartition("\n")[2]
         line = before + found[0] + text[end : end + _NEAR].partition("\n")[0]
         error = _error_of(found)
+        if found["number"] and _OF_A_BUILD.search(line):
+            continue
         if error and _ABOUT_CUDA.search(line) and (begin - len(before), error) != last:
             last = begin - len(before), error
             yield begin, error
@@ -123,8 +129,8 @@ _FIELD = re.compile(
     rf"(?P<value>\([^()\n]*\)|\[[^\[\]\n]*\]|\{{[^{{}}\n]*\}}|{_INTEGER}(?:[ \t]+{_INTEGER})*(?![\w.])|[A-Z][\w.]+)"
 )
 _DEEP_GEMM = re.compile(
-    r"Making TMA desc: global memory: (\d+) (\d+), shared memory: (\d+) (\d+), outer stride: (\d+), swizzle: (\d+)"
-    r"(?: \(base: \d+\))?,? elem size: (\d+)"
+    r"Making TMA desc: global memory: {n} {n}, shared memory: {n} {n}, outer stride: {n}, swizzle: {n}"
+    r"(?: \(base: \d{1,25}\))?,? elem size: {n}".replace("{n}", r"(\d{1,25})")  # int() refuses 5,000 digits
 )
 _ERROR_FIRST = ("tmaFormat",)  # of these the text tells the error before the fields, of others behind them
 _NEEDED = ("global_dim", "box_dim", "global_strides")

@@ -92,6 +92,8 @@ def sentence(params: Params, violation: Violation, dtype_name: str) -> str:
     subject = describe(_Terms(params, dtype_name), violation)
     driver = parameter if index is None else f"{parameter}[{index}]"
     verb = "TMA needs" if violation.severity == "error" else "better:"
+    if violation.rule == "array_length":
+        verb = "it must be"
     remedy = _remedy(_Terms(params, dtype_name), violation)
     return f"{subject}; {verb} {violation.requirement}.{remedy} [driver: {driver}={violation.value}]"
 
@@ -207,6 +209,8 @@ def _remedy(t: _Terms, v: Violation) -> str:
         return f" {LOAD_PATCHES}."
     if v.nearest is None:
         return f" {v.fix}" if v.fix else ""
+    if v.parameter == "global_strides" and v.nearest <= 0:
+        return " Copy the tensor: a fresh allocation has positive strides." if v.value < 0 else ""
     if v.parameter == "global_strides":
         elements = v.nearest * 8 // t.bits if t.bits and v.nearest * 8 % t.bits == 0 else None
         if v.index == 0 and elements is not None and v.nearest > v.value:
