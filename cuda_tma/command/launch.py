@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Mapped", "argument", "arrays_of", "as_json", "kernel_of", "launched"]
 
-_ARRAY = re.compile(r"(?P<random>random:)?(?P<dtype>\w+)\[(?P<shape>\d+(x\d+)*)\]")
-_MAP = re.compile(r"(?P<array>.+)@(?P<box>\d+(x\d+)*)(?P<options>(,\w+=\w+)*)")
+_ARRAY = re.compile(r"(?P<random>random:)?(?P<dtype>\w+)\[(?P<shape>[0-9]{1,19}(x[0-9]{1,19})*)\]")
+_MAP = re.compile(r"(?P<array>.+)@(?P<box>[0-9]{1,19}(x[0-9]{1,19})*)(?P<options>(,\w+=\w+)*)")
 _BYTES = re.compile(r"hex:(?P<digits>([0-9a-fA-F]{2})*)")
-_NUMBER = re.compile(r"[+-]?(\d+|0[xX][0-9a-fA-F]+)")
+_NUMBER = re.compile(r"[+-]?([0-9]+|0[xX][0-9a-fA-F]+)")
+_FLOAT = re.compile(r"[+-]?(([0-9]+\.?|[0-9]*\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
+_MOST_DIGITS = 64  # of a number: no type of a kernel's parameter has more bits
 _MAP_BYTES = 128
 _SEED = 0  # of arrays of random numbers: the same in each run
 
@@ -53,21 +55,33 @@ def argument(text: str) -> Any:
     {'box_dim': (8, 32), 'swizzle': '64B'}
     """
     if _NUMBER.fullmatch(text):
+        if len(text) > _MOST_DIGITS:
+            raise argparse.ArgumentTypeError(f"{shown(text)} has {len(text)} characters; a number has at most 64 bits")
         return int(text, 0 if "x" in text.lower() else 10)
     if found := _BYTES.fullmatch(text):
         return bytes.fromhex(found["digits"])
     if found := _MAP.fullmatch(text):
         options = dict(option.split("=") for option in found["options"].split(",")[1:])
+        _check_options(options)
         return Mapped(_array(found["array"]), {"box_dim": tuple(map(int, found["box"].split("x"))), **options})
     if _ARRAY.fullmatch(text) or text.endswith(".npy"):
         return _array(text)
-    try:
+    if _FLOAT.fullmatch(text):
         return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{shown(text)} is no number, no array such as float32[128x64] or random:float32[128x64], no .npy file, "
-            "no array with a map, as float32[128x64]@32x32, and no bytes, as hex:0100"
-        ) from None
+    raise argparse.ArgumentTypeError(
+        f"{shown(text)} is no number, no array such as float32[128x64] or random:float32[128x64], no .npy file, "
+        "no array with a map, as float32[128x64]@32x32, and no bytes, as hex:0100"
+    )
+
+
+def _check_options(options: dict[str, str]) -> None:
+    """Refuse an option that a tensor map has not."""
+    from ..options import TensorMapOptions
+
+    known = [field.name for field in fields(TensorMapOptions) if field.name != "box_dim"]
+    for name in options:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"{shown(name)} is no option of a map; these are {', '.join(known)}")
 
 
 def _array(text: str) -> np.ndarray:
