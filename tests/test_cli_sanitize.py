@@ -289,6 +289,17 @@ def test_a_place_of_windows_covers_its_findings(place):
     assert not simulate.Suppression("race", r"D:\a\f.cu:41", "why").covers(finding)
 
 
+@pytest.mark.parametrize("name", ["kernel.cu", "./kernel.cu", "link.cu", "known"])
+def test_a_log_replaces_no_input(sanitize, folder, name):
+    (folder / "known").write_text("race:*:why\n")
+    (folder / "link.cu").symlink_to(folder / "kernel.cu")
+    before = (folder / "kernel.cu").read_bytes()
+    status, _, err = sanitize(*WRONG, "--suppressions", "known", "--sarif", name)
+    assert status == 2 and "which this command reads; name another file" in err
+    assert (folder / "kernel.cu").read_bytes() == before
+    assert (folder / "known").read_text() == "race:*:why\n"
+
+
 # ---- how it ends ----
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     gpu = _device(arguments)
     if arguments.sarif and not Path(arguments.sarif).absolute().parent.is_dir():  # said before a long run, not after
         raise Misuse(f"--sarif {arguments.sarif} cannot be written: there is no such folder")
+    _check_is_no_input(arguments)
     try:
         kernel = kernel_of(gpu, arguments)
         report = launched(gpu, kernel, arguments)
@@ -55,6 +57,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(report, sources, gpu.suppressions)
     return REFUSED if report.errors else ACCEPTED
+
+
+def _check_is_no_input(arguments: argparse.Namespace) -> None:
+    """Refuse to write the log over the kernel or the suppressions, links resolved."""
+    if not arguments.sarif or not os.path.exists(arguments.sarif):
+        return
+    for given in (arguments.file, *arguments.suppressions):
+        if os.path.exists(given) and os.path.samefile(given, arguments.sarif):
+            raise Misuse(f"--sarif {arguments.sarif} is {given}, which this command reads; name another file")
 
 
 def _device(arguments: argparse.Namespace) -> Device:
