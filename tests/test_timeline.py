@@ -179,6 +179,24 @@ def test_the_order_of_the_simulator_does_not_show(gemm, order):
 # ---- pictures ----
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"width": 0}, ValueError, "width is 0; give 400 to 100000"),
+        ({"width": 10**9}, ValueError, "width is 1000000000; give 400 to 100000"),
+        ({"width": float("nan")}, TypeError, "width is nan; give an integer"),
+        ({"blocks": -1}, ValueError, "blocks is -1; give 1 to 100000"),
+        ({"blocks": True}, TypeError, "blocks is True; give an integer"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_refused(gemm, given, error, words):
+    with pytest.raises(error, match=words):
+        gemm().svg(**given)
+    if "blocks" in given:
+        with pytest.raises(error, match=words):
+            gemm().html(**given)
+
+
 def test_the_svg_is_a_picture_with_text_that_can_be_read(gemm):
     timeline = gemm()
     root = ElementTree.fromstring(timeline.svg(blocks=1))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import SupportsIndex
+
+from .._given import shown
 
 __all__ = ["UNITS", "Span", "Timeline", "Track"]
 
+_MOST = 100_000  # CTAs or pixels: beyond that a picture takes all memory
 # What a picture says of its time; the numbers are those of the recorder.
 UNITS = (
     "Time is counted in steps, not in nanoseconds: an instruction of a warp is one, a copy takes {copy_steps:,}, and a "
@@ -138,6 +143,8 @@ class Timeline:
         """
         from .timeline_svg import timeline_svg
 
+        _check("blocks", blocks, 1)
+        _check("width", width, 400)
         return timeline_svg(self, blocks, width)
 
     def html(self, *, blocks: int = 8) -> str:
@@ -154,6 +161,7 @@ class Timeline:
         """
         from .timeline_html import timeline_html
 
+        _check("blocks", blocks, 1)
         return timeline_html(self, blocks)
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -168,3 +176,11 @@ class Timeline:
         if path.suffix not in (".svg", ".html"):
             raise ValueError(f"{path}: a timeline is written as .svg or as .html; end the name so")
         path.write_text(self.svg() if path.suffix == ".svg" else self.html(), "utf-8")
+
+
+def _check(name: str, value: object, least: int) -> None:
+    """Refuse a number of which no picture can be drawn."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise TypeError(f"{name} is {shown(value)}; give an integer")
+    if not least <= operator.index(value) <= _MOST:
+        raise ValueError(f"{name} is {shown(value)}; give {least} to {_MOST}")
