@@ -50,7 +50,7 @@ def parse_compute_capability(value: object) -> tuple[int, int]:
 
 
 def _of_pair(value: object) -> tuple[int, int] | None:
-    if not isinstance(value, tuple | list) or len(value) != 2:
+    if not isinstance(value, tuple | list) or len(value) != 2 or any(isinstance(part, bool) for part in value):
         return None
     try:
         return operator.index(value[0]), operator.index(value[1])
