@@ -290,3 +290,9 @@ FACTS = {
         {"name": "A100", "compute_capability": (8, 0), "has_tma": False},
     ],
 }
+
+
+def test_the_help_says_that_kernels_run(capsys):
+    assert cli.main(["--help"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "run kernels that use tensor maps without a GPU, and find their races and hangs" in words

@@ -31,9 +31,15 @@ class _Parser(argparse.ArgumentParser):
         raise Misuse(f"{message} (see {self.prog} --help)")
 
 
+_DESCRIPTION = (
+    "Explain tensor maps (the 128-byte CUtensorMap) and CUDA errors; run kernels that use tensor maps without a GPU, "
+    "and find their races and hangs."
+)
+
+
 def parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
     """A parser whose result has ``run``: what `runs` holds for the command."""
-    made = _Parser(prog="cuda-tma", description="Tensor maps (the 128-byte CUtensorMap), explained.")
+    made = _Parser(prog="cuda-tma", description=_DESCRIPTION)
     made.add_argument("--version", action="version", version=f"cuda-tma {__version__}")
     commands = made.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, (text, add_arguments) in _COMMANDS.items():
