@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from pathlib import Path
 
@@ -278,3 +280,12 @@ def test_a_name_is_one_of_a_file(tmp_path, monkeypatch, name):
 def test_a_text_is_no_name(text):
     assert text_of(text) == text
     assert simulate.Device().load(text, "k").name == "k"
+
+
+def test_a_kernel_says_what_to_pickle_instead():
+    gpu = simulate.Device()
+    kernel = gpu.load(EMPTY, "k")
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"take its ptx and its name, .*: gpu\.load\(kernel\.ptx, kernel\.name\)"):
+            attempt(kernel)
+    assert gpu.load(kernel.ptx, kernel.name).name == "k"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NoReturn
 
 from .._launch.mangled import ParameterType
 from ..parameters_of import KernelParameter, KernelParameters
@@ -47,6 +48,13 @@ class Kernel:
         """What ``__launch_bounds__`` allows a CTA; 1024 if it does not say."""
         x, y, z = self._extents("maxntid") or (1024, 1, 1)
         return x * y * z
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse: the program consists of functions of this process."""
+        raise TypeError(
+            "a kernel of the simulator cannot be pickled or copied: take its ptx and its name, and load them in the "
+            "other process: gpu.load(kernel.ptx, kernel.name)"
+        )
 
     def _extents(self, attribute: str) -> tuple[int, int, int] | None:
         asked = self.program.entry.function.attributes.get(attribute)
