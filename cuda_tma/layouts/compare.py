@@ -182,12 +182,15 @@ def _layouts(written: object, read: object) -> tuple[ElementLayout, ElementLayou
     if isinstance(written, str) and isinstance(read, str):
         return two_layouts(written, read)
     shape = next((each.shape for each in (written, read) if isinstance(each, ElementLayout)), None)
-    found = [layout(each, shape) if isinstance(each, str) else each for each in (written, read)]
-    for name, each in zip(("written", "read"), found, strict=True):
-        if not isinstance(each, ElementLayout):
-            raise TypeError(f"{name} is {shown(each)}; give a layout, or its name as 'wgmma.d:f32:64x32'")
-    first, second = found
-    return first, second
+    return _layout("written", written, shape), _layout("read", read, shape)
+
+
+def _layout(name: str, given: object, shape: tuple[int, int] | None) -> ElementLayout:
+    if isinstance(given, str):
+        return layout(given, shape)
+    if not isinstance(given, ElementLayout):
+        raise TypeError(f"{name} is {shown(given)}; give a layout, or its name as 'wgmma.d:f32:64x32'")
+    return given
 
 
 def _found(written: np.ndarray, read: np.ndarray) -> np.ndarray:
