@@ -23,7 +23,7 @@ from .rules import refusals
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["TensorSpec", "described", "params_of"]
+__all__ = ["TensorSpec", "params_of"]
 
 
 @dataclass(frozen=True, slots=True)
