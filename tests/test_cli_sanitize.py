@@ -317,7 +317,7 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
         (["--sarif", "."], "--sarif . cannot be written: Is a directory"),
         (["--arg", "int32[256]@512"], "the map of --arg 3"),
         (["--arg", "int32[256]@256,swizzle=9B"], "the map of --arg 3"),
-        (["--arg", "int32[256]@256,colour=red"], "the map of --arg 3"),
+        (["--arg", "int32[256]@256,colour=red"], "option of a map; these are element_strides, "),
         (["--arg", "object[3]"], "object is no dtype of numbers"),
         (["--arg", "int8[9999999x9999999999]"], "int8[9999999x9999999999] "),
         (["--arg", "hex:123"], "and no bytes, as hex:0100"),

@@ -137,8 +137,14 @@ def test_division_by_a_huge_number_is_zero():
 @pytest.mark.parametrize(
     "text",
     [
-        *("add.rn.sat.f64 d, a, b", "add.rz.f16 d, a, b", "add.s8 d, a, b", "add.rs.f32 d, a, b", "add.f32x2 d, a, b"),
-        *("fma.f32 d, a, b, c", "fma.rn.oob.f16 d, a, b, c", "min.f32 d, a, b, c", "min.sat.s32 d, a, b"),
+        *(
+            "add.rn.sat.f64 d, a, b",
+            "add.rz.f16 d, a, b",
+            "add.s8 d, a, b",
+            "add.rs.f32 d, a, b",
+            "add.sat.f32x2 d, a, b",
+        ),
+        *("fma.f32 d, a, b, c", "fma.rn.oob.f16 d, a, b, c", "min.f64 d, a, b, c", "min.sat.s32 d, a, b"),
         *(
             "ex2.f32 d, a",
             "tanh.approx.ftz.f32 d, a",

@@ -112,7 +112,8 @@ def _first_launch(
 
     def launched(gpu: Any, config: Any, kernel: Any, *arguments: Any, **_: Any) -> simulate.Report:
         seen["kernel"], seen["launches"] = kernel, seen.get("launches", 0) + 1
-        simulated.parameter_block(kernel, arguments, gpu.address, gpu._typed_map)  # arrays are mapped
+        with gpu._memory.launch() as address:
+            gpu._block(kernel, arguments, address)  # maps the arrays, so that they can be saved
         saved = _saved(gpu._memory)
         for order, seed in SCHEDULES:
             _restore(gpu._memory, saved)
