@@ -40,6 +40,7 @@ ROOMS = (
     "layouts",
     DOORS,
     "simulate",
+    "_intercept",
     "command",
 )
 DOOR_MODULES = {

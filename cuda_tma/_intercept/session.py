@@ -1,0 +1,240 @@
+"""The session of a process: every intercepted launch runs here, on one simulated GPU, and is judged."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import RLock
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from ..simulate.config import Config
+from ..simulate.device import Device
+from ..simulate.findings import Report
+from ..simulate.kernel import Kernel
+from ..simulate.suppression import Suppression
+
+__all__ = ["Launched", "Options", "Session", "Sink", "begin", "current"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of a session, as the command line has them.
+
+    Attributes
+    ----------
+    compute_capability : tuple of int
+    schedules, seed : int
+    strict : bool
+    kernel : str
+        A regular expression; a launch is judged if it is found in the kernel's name.
+    launch_skip : int
+        The number of matching launches before the first one that is judged.
+    launch_count : int, optional
+        The most launches that are judged; None for all.
+    suppressions : tuple of Suppression
+    """
+
+    compute_capability: tuple[int, int] = (9, 0)
+    schedules: int = 4
+    seed: int = 0
+    strict: bool = False
+    kernel: str = ""
+    launch_skip: int = 0
+    launch_count: int | None = None
+    suppressions: tuple[Suppression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A launch of a session.
+
+    Attributes
+    ----------
+    number : int
+        From 0, in this process.
+    kernel, runtime : str
+    config : Config or None
+        None if the launch could not be read.
+    seconds : float
+    report : Report or None
+        None if the launch was not judged.
+    skipped : str
+        The reason why it was not judged; empty if it was, or if a filter left it out.
+    """
+
+    number: int
+    kernel: str
+    runtime: str
+    config: Config | None = None
+    seconds: float = 0.0
+    report: Report | None = None
+    skipped: str = ""
+
+
+class Sink(Protocol):
+    """Receives the events of a session."""
+
+    def begun(self, launch: Launched) -> None:
+        """Receive a launch before it runs."""
+
+    def ended(self, launch: Launched) -> None:
+        """Receive a launch with its report, or with the reason why it has none."""
+
+    def noted(self, text: str) -> None:
+        """Receive a note for the user."""
+
+
+class Session:
+    """Runs and judges the launches of this process.
+
+    Parameters
+    ----------
+    options : Options
+    sink : Sink
+
+    Attributes
+    ----------
+    device : Device
+        The simulated GPU. Adapters take addresses and tensor maps from it; launches go through the session.
+    """
+
+    def __init__(self, options: Options, sink: Sink):
+        self.options, self.sink = options, sink
+        self.device = Device(
+            options.compute_capability,
+            schedules=options.schedules,
+            strict=options.strict,
+            suppressions=options.suppressions,
+        )
+        self._unjudged = copy.copy(self.device)  # the same memory
+        self._unjudged.sanitize, self._unjudged.schedules = False, 1
+        self._kernels: dict[tuple[str, str], Kernel] = {}
+        self._pattern = re.compile(options.kernel)
+        self._matched = self._number = 0
+        self._lock = RLock()
+
+    def launch(
+        self,
+        kernel_name: str,
+        ptx: str,
+        entry: str,
+        config: Config,
+        arguments: Sequence[Any],
+        *,
+        runtime: str,
+        sources: Mapping[str, str] = MappingProxyType({}),
+        generated: Collection[str] = (),
+    ) -> Report:
+        """Run a launch to its end; judge it, unless a filter leaves it out. The results are the same in both cases.
+
+        Parameters
+        ----------
+        kernel_name : str
+            The name that the runtime has for the kernel.
+        ptx, entry : str
+            The text, and the name of the kernel in it. A kernel is read once for each text.
+        config : Config
+        arguments : sequence
+            As of :meth:`Device.launch`: arrays and CPU tensors, tensor maps, numbers, addresses, bytes.
+        runtime : str
+            Such as ``"triton"``.
+        sources : mapping of str to str
+            Text of files that the PTX names and that need not exist on disk.
+        generated : collection of str
+            The names of those files that a compiler wrote: a finding shows them after the user's lines.
+
+        Returns
+        -------
+        Report
+            Without findings if the launch was not judged.
+
+        Raises
+        ------
+        UnsupportedInstruction, ParseError, TypeError, ValueError
+            If the launch cannot run; the session has it as skipped then.
+        """
+        with self._lock:
+            known = Launched(self._next(), kernel_name, runtime, config)
+            device = self.device if self._is_judged(kernel_name) else self._unjudged
+            self.sink.begun(known)
+            begun = time.perf_counter()
+            try:
+                kernel = self._kernel(ptx, entry)
+                report = device.launch(config, kernel, *arguments, seed=self.options.seed)
+            except Exception as error:
+                self._end(known, begun, skipped=f"{type(error).__name__}: {error}")
+                raise
+            self._end(known, begun, report=report if device is self.device else None)
+        if report.output and sys.stdout is not None:
+            sys.stdout.write(report.output)
+        return report
+
+    def skip(self, kernel_name: str, reason: str, runtime: str = "") -> None:
+        """Report a launch that an adapter cannot run or judge."""
+        with self._lock:
+            self.sink.ended(Launched(self._next(), kernel_name, runtime, skipped=reason))
+
+    def note(self, text: str) -> None:
+        """Report something that the user should know, once for each text."""
+        self.sink.noted(text)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number - 1
+
+    def _is_judged(self, kernel_name: str) -> bool:
+        if not self._pattern.search(kernel_name):
+            return False
+        before, self._matched = self._matched - self.options.launch_skip, self._matched + 1
+        count = self.options.launch_count
+        return before >= 0 and (count is None or before < count)
+
+    def _kernel(self, ptx: str, entry: str) -> Kernel:
+        kernel = self._kernels.get((ptx, entry))
+        if kernel is None:
+            kernel = self._kernels[ptx, entry] = self.device.load(ptx, entry)
+        return kernel
+
+    def _end(self, launch: Launched, begun: float, **outcome: Any) -> None:
+        self.sink.ended(replace(launch, seconds=time.perf_counter() - begun, **outcome))
+
+    def acquire(self) -> None:
+        """Wait for the launch that runs: no fork happens in the middle of one."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """End :meth:`acquire`."""
+        self._lock.release()
+
+
+_sessions: list[Session] = []
+
+
+def begin(options: Options, sink: Sink) -> Session:
+    """Begin the session of this process."""
+    _sessions[:] = [Session(options, sink)]
+    return _sessions[0]
+
+
+def current() -> Session | None:
+    """Return the session of this process, if it has one."""
+    return _sessions[0] if _sessions else None
+
+
+def _at_fork(what: str) -> None:
+    if _sessions:
+        getattr(_sessions[0], what)()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: _at_fork("acquire"),
+        after_in_parent=lambda: _at_fork("release"),
+        after_in_child=lambda: _at_fork("release"),
+    )

@@ -1,0 +1,80 @@
+"""A recorded launch: the kernel, its configuration and arguments, and the memory before it, as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from ..config import Config
+
+__all__ = ["MemorySegment", "RecordedLaunch"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySegment:
+    """One allocation before a launch.
+
+    Attributes
+    ----------
+    address : int
+    data : bytes
+        Equal contents are one object.
+    name : str
+        The words by which a finding calls it.
+    is_read_only : bool
+    """
+
+    address: int
+    data: bytes = field(repr=False)
+    name: str = ""
+    is_read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLaunch:
+    """A launch of any runtime, complete: a replay needs nothing else.
+
+    Attributes
+    ----------
+    kernel : str
+        The name that the runtime has for the kernel.
+    entry : str
+        The name of the kernel in `ptx`.
+    ptx : str
+    config : Config
+        Grid, block, cluster, dynamic shared memory, and the attributes of the launch.
+    arguments : tuple of bytes
+        In the order of the parameters: a pointer is its 64-bit address, a tensor map its 128 bytes.
+    tensor_maps : tuple of int
+        The numbers of those arguments that are tensor maps.
+    memory : tuple of MemorySegment
+        By ascending address.
+    variables : mapping of str to int
+        Addresses of the module's ``__device__`` and ``__constant__`` variables, which lie in `memory`.
+    next_address : int
+        The address of the next allocation, such as one of ``malloc`` in the kernel.
+    compute_capability : tuple of int
+    multiprocessor_count : int
+    runtime : str
+        The compiler or runtime, such as ``"triton"``.
+    sources : mapping of str to str
+        Files that findings may quote: the name and the text of each.
+    generated : tuple of str
+        The names of those sources that a compiler wrote.
+    """
+
+    kernel: str
+    entry: str
+    ptx: str = field(repr=False)
+    config: Config
+    arguments: tuple[bytes, ...] = field(repr=False)
+    tensor_maps: tuple[int, ...] = ()
+    memory: tuple[MemorySegment, ...] = field(default=(), repr=False)
+    variables: Mapping[str, int] = field(default=MappingProxyType({}), repr=False)
+    next_address: int = 0
+    compute_capability: tuple[int, int] = (9, 0)
+    multiprocessor_count: int = 8
+    runtime: str = ""
+    sources: Mapping[str, str] = field(default=MappingProxyType({}), repr=False)
+    generated: tuple[str, ...] = ()
