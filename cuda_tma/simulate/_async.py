@@ -55,13 +55,13 @@ class Engine:
         self._open: dict[tuple[str, int], list[Operation]] = defaultdict(list)
         self._groups: dict[tuple[str, int], deque[list[Operation]]] = defaultdict(deque)
 
-    def submit(self, operation: Operation, kind: str | None = None, owner: int = 0) -> None:
-        """Begin an operation; in the open group of its kind and owner, if it is waited for by groups."""
+    def submit(self, operation: Operation, kind: str | None = None, owners: Iterable[int] = ()) -> None:
+        """Begin an operation; in the open groups of its kind and owners, if it is waited for by groups."""
         if self._early:
             operation.advance()
             return
         self._pending.append(operation)
-        if kind:
+        for owner in owners if kind else ():
             self._open[kind, owner].append(operation)
 
     def commit(self, kind: str, owners: Iterable[int]) -> None:

@@ -11,14 +11,14 @@ from ..errors import TensorMapError, TensorMapFault
 from ._async import Operation
 from ._faults import Fault
 from ._group import Group
-from ._lanes import Lanes
+from ._lanes import WARP, Lanes, as_array
 from ._machine import Machine
 from ._mbarrier import BYTES
 from ._observe import Access, tell
 from ._spaces import OFFSET_MASK, RANK_SHIFT
 from .ptx import Instruction
 
-__all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "submit"]
+__all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "once_per_warp", "submit"]
 
 BULK = "bulk"  # the kind of groups that cp.async.bulk.commit_group makes
 
@@ -36,6 +36,8 @@ class Issue:
         ``"async"``, or ``"generic"`` for ``cp.async``.
     mark : object
         What the observer has made of the moment at which it was issued.
+    sharers : tuple of int
+        Other lanes that execute the same instruction with the same operands, where that is one operation.
     """
 
     machine: Machine
@@ -43,6 +45,7 @@ class Issue:
     instruction: Instruction
     proxy: str = "async"
     mark: object = None
+    sharers: tuple[int, ...] = ()
 
     @property
     def lanes(self) -> slice:
@@ -69,14 +72,15 @@ class Issue:
         size_bytes: int,
         signal: int | None = None,
         proxy: str | None = None,
+        unchanged: Callable[[], np.ndarray] | None = None,
     ) -> None:
         """Tell the observer of accesses that the operation makes, when it makes them; by its own proxy if not told."""
         if self.machine.observer is not None:
             if self.mark is None:
                 self.mark = self.machine.observer.issue(self.lane, self.instruction, None)
             mark, by = self.mark, self.instruction
-            access = Access(kind, proxy or self.proxy, mark, self.lanes, space, positions, size_bytes, by, signal)
-            self.machine.observer.access(access)
+            what = kind, proxy or self.proxy, mark, self.lanes, space, positions, size_bytes, by, signal
+            self.machine.observer.access(Access(*what, unchanged=unchanged))
 
     def faults(self) -> _Faults:
         """Whatever goes wrong in here is this thread's, and said of this instruction."""
@@ -123,8 +127,11 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
 
     if issue.machine.observer is not None:
         issue.mark = issue.machine.observer.issue(issue.lane, issue.instruction, kind)
+        if issue.sharers:
+            lanes = np.array([issue.lane, *issue.sharers])
+            tell(issue.machine, "copy.together", lanes, issue.instruction, kind=kind)
     cta = int(issue.machine.geometry.cta_of_lane[issue.lane])
-    issue.machine.engine.submit(Operation(map(guarded, stages), (cta,)), kind, issue.lane)
+    issue.machine.engine.submit(Operation(map(guarded, stages), (cta,)), kind, (issue.lane, *issue.sharers))
 
 
 def landings(
@@ -162,6 +169,22 @@ def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
             "cluster", f"the multicast's mask 0x{mask:x} names {what}: the cluster has {ctas} CTAs", issue.lanes
         )
     return [rank << RANK_SHIFT | address & OFFSET_MASK for rank in ranks]
+
+
+def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, ...]]:
+    """Return the lanes that execute a store, by the first lane of their warp with the same operands.
+
+    Recorded on an H200: where the lanes of a warp execute a store with the same operands, one UTMASTG runs; loads and
+    reductions run once for each lane. A second store of the same bytes to the same place changes nothing.
+    """
+    here = as_array(lanes)
+    if len(here) == 1:
+        return {int(here[0]): ()}
+    found: dict[tuple[int, ...], list[int]] = {}
+    named = [np.broadcast_to(each, here.shape).tolist() for each in (here // WARP, *operands)]
+    for lane, *key in zip(here.tolist(), *named, strict=True):
+        found.setdefault(tuple(key), []).append(lane)
+    return {first: tuple(others) for first, *others in found.values()}
 
 
 def each_lane(

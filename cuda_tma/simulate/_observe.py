@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,6 +46,8 @@ class Access:
         The mbarrier that is told when the operation is complete.
     values : sequence of numpy.ndarray, optional
         What a store of threads writes: one for each element, of all accesses or a single one for all.
+    unchanged : callable, optional
+        Of a store by an operation: returns for each access whether it writes the bytes that memory holds.
     """
 
     kind: str
@@ -58,6 +60,7 @@ class Access:
     instruction: Instruction
     signal: int | None = None
     values: Sequence[np.ndarray] | None = None
+    unchanged: Callable[[], np.ndarray] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -168,21 +168,38 @@ def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[...,
 
     def change() -> None:
         segment = _memory_of(issue, box.params, writes=True)
-        _observe_tensor(issue, kind, box)
-        if kind == "write" and (chunks := _chunks(box, segment, position)) is not None:
-            segment.typed(_CHUNK)[chunks] = taken[0].view(_CHUNK)
-            return
-        smem = _unshifted(box.params, position, taken[0])
-        write(box.params, segment.bytes, smem, box.coordinates, segment.start)
+
+        def put() -> None:
+            if kind == "write" and (chunks := _chunks(box, segment, position)) is not None:
+                segment.typed(_CHUNK)[chunks] = taken[0].view(_CHUNK)
+                return
+            smem = _unshifted(box.params, position, taken[0])
+            write(box.params, segment.bytes, smem, box.coordinates, segment.start)
+
+        _observe_tensor(issue, kind, box, unchanged=partial(_unchanged, box, segment, put) if kind == "write" else None)
+        put()
 
     submit(issue, read, change, kind=BULK)
 
 
-def _observe_tensor(issue: Issue, kind: str, box: Box, signal: int | None = None) -> None:
+def _unchanged(box: Box, segment: Segment, put: Callable[[], None]) -> np.ndarray:
+    """Return for each row of a box whether a store leaves its bytes as they are; memory stays as it is."""
+    rows, size = footprint(box.params, box.coordinates)
+    places = rows[:, None] - segment.start + np.arange(size)
+    before = segment.bytes[places]
+    put()
+    after = segment.bytes[places]
+    segment.bytes[places] = before
+    return (before == after).all(axis=1)
+
+
+def _observe_tensor(
+    issue: Issue, kind: str, box: Box, signal: int | None = None, unchanged: Callable[[], np.ndarray] | None = None
+) -> None:
     if issue.machine.observer is not None and not box.rows:
         rows, size = footprint(box.params, box.coordinates)
         if size:
-            issue.observe(kind, "global", rows, size, signal)
+            issue.observe(kind, "global", rows, size, signal, unchanged=unchanged)
 
 
 def _size_of(box: Box) -> int:

@@ -10,10 +10,10 @@ import numpy as np
 from ...emulate import REDUCTIONS
 from ...enums import TensorMapDataType as T
 from .._binder import U32, Binder
-from .._copy import BULK, Issue, each_lane, landing, landings, submit
+from .._copy import BULK, Issue, each_lane, landing, landings, once_per_warp, submit
 from .._faults import Fault
 from .._group import Group
-from .._lanes import Lanes, as_array, count
+from .._lanes import Lanes, as_array, count, selected
 from .._observe import announce
 from .._program import Step
 from ..ptx import Immediate, Operand
@@ -34,6 +34,10 @@ class Ends:
     def __init__(self, binder: Binder, target: Operand, source: Operand, size: Operand):
         self._target, self._source = binder.address(target), binder.address(source)
         self._size, self._instruction = binder.read(size, U32), binder.instruction
+
+    def operands(self, group: Group, lanes: Lanes) -> list[np.ndarray]:
+        """Return the destination, the source and the size of each lane."""
+        return [read(group, lanes) for read in (self._target, self._source, self._size)]
 
     def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, int, int, int]]:
         """(issue, target, source, size) of each lane; sizes and addresses are checked."""
@@ -102,8 +106,13 @@ def _to_global(binder: Binder) -> Step:
     mask = binder.read(rest[-1], U32) if "cp_mask" in binder.instruction.opcode else None
 
     def step(group: Group, lanes: Lanes) -> None:
-        masks = [None] * count(lanes) if mask is None else np.broadcast_to(mask(group, lanes), (count(lanes),)).tolist()
-        for (issue, to, origin, length), of_bytes in zip(ends(group, lanes), masks, strict=True):
+        stores = once_per_warp(lanes, *ends.operands(group, lanes), *([] if mask is None else [mask(group, lanes)]))
+        firsts = selected(np.array([*stores]))
+        masks = [None] * len(stores)
+        if mask is not None:
+            masks = np.broadcast_to(mask(group, firsts), (len(stores),)).tolist()
+        for (issue, to, origin, length), of_bytes in zip(ends(group, firsts), masks, strict=True):
+            issue.sharers = stores[issue.lane]
             with issue.faults():
                 _submit_store(issue, to, issue.position("shared", origin, length or 1, _MULTIPLE), length, of_bytes)
 
@@ -119,9 +128,13 @@ def _submit_store(issue: Issue, target: int, position: int, size: int, mask: int
 
     def write() -> None:
         segment, start = issue.machine.memory.global_bytes(target, size, writes=True)
-        issue.observe("write", "global", np.array([target]), size)
         place = segment.bytes[start : start + size]
         chosen = slice(None) if mask is None else np.tile((mask >> np.arange(16) & 1).astype(bool), size // 16)
+
+        def unchanged() -> np.ndarray:
+            return np.array([np.array_equal(place[chosen], taken[0][chosen])])
+
+        issue.observe("write", "global", np.array([target]), size, unchanged=unchanged)
         place[chosen] = taken[0][chosen]
 
     submit(issue, read, write, kind=BULK)

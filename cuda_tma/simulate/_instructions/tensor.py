@@ -7,10 +7,10 @@ import numpy as np
 from ...params import TiledParams
 from .. import _tensor_copy as copy
 from .._binder import U32, Binder, Read, dtype_of
-from .._copy import Issue, each_lane, landings
+from .._copy import Issue, each_lane, landings, once_per_warp
 from .._faults import Fault
 from .._group import Group
-from .._lanes import Lanes, count
+from .._lanes import Lanes, count, selected
 from .._observe import tell
 from .._program import Step
 from .._tensor_copy import Box
@@ -38,6 +38,10 @@ class Boxes:
         self._rows = any(part in _ROWS for part in binder.instruction.opcode)
         is_im2col = any(part.startswith("im2col") for part in binder.instruction.opcode)
         self._is_tiled_load = "mbarrier::complete_tx::bytes" in binder.instruction.opcode and not is_im2col
+
+    def operands(self, group: Group, lanes: Lanes) -> list[np.ndarray]:
+        """Return the map's address and the coordinates of each lane."""
+        return [self._map(group, lanes), *(read(group, lanes) for read in self._coordinates)]
 
     def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, Box]]:
         """Of each lane."""
@@ -106,7 +110,10 @@ def _store(binder: Binder) -> Step:
     boxes, address = Boxes(binder, where, None), binder.address(source)
 
     def step(group: Group, lanes: Lanes) -> None:
-        for (issue, box), at in zip(boxes(group, lanes), address(group, lanes).tolist(), strict=True):
+        stores = once_per_warp(lanes, address(group, lanes), *boxes.operands(group, lanes))
+        firsts = selected(np.array([*stores]))
+        for (issue, box), at in zip(boxes(group, firsts), address(group, firsts).tolist(), strict=True):
+            issue.sharers = stores[issue.lane]
             with issue.faults():
                 copy.store(issue, box, issue.position("shared", at, 1, 1))
 

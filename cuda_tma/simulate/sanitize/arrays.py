@@ -130,5 +130,17 @@ class InArrays:
         past = self._shadow.past(area, units, [*map(Known.of, clock)], 0, slot, access.kind, fenced, reduces)
         if past is not None:
             verb = "write" if reduces else access.kind
-            self._words.global_race(past, mark.lane, mark, verb, access.instruction, self._strict)
+            of_others = self._of_others(past, access, area, units, mark) if access.unchanged is not None else past
+            if of_others is not None:
+                self._words.global_race(of_others, mark.lane, mark, verb, access.instruction, self._strict)
+            else:
+                self._words.global_same_value(past, mark.lane, access.instruction, self._strict, mark)
         self._shadow.remember(area, units, column, epoch, site, access.kind, slot, reduces)
+
+    def _of_others(self, past: Past, access: Access, area: Area, units: np.ndarray, mark: Mark) -> Past | None:
+        """Return what a store by an operation meets where it changes bytes, or meets something else than a write."""
+        if past.kind == "read" or past.is_ordered or access.unchanged is None:
+            return past
+        changed = ~np.repeat(same := access.unchanged(), len(units) // len(same))
+        slot, clock = self._clocks.slot_of(mark.lane), [*map(Known.of, self._clocks.fitting(mark.clock))]
+        return self._shadow.past(area, units[changed], clock, 0, slot, access.kind, access.proxy == "async")

@@ -61,6 +61,8 @@ class Groups:
         How many have been waited for, at least for having read.
     waits, commits : Instruction or None
         The last wait, and what closed the last group.
+    shared : list of (int, Mark)
+        Operations of another lane that this one has issued with it, and the group of this lane that each is in.
     """
 
     committed: int = 0
@@ -68,6 +70,7 @@ class Groups:
     done: int = 0
     waits: Instruction | None = None
     commits: Instruction | None = None
+    shared: list[tuple[int, Mark]] = field(default_factory=list)
 
     def issue(self, mark: Mark) -> None:
         """One more operation, in the group that is open."""
@@ -79,6 +82,12 @@ class Groups:
         self.waits = by
         self.done = max(self.done, self.committed - most)
         return self.committed - most
+
+    def shared_until(self, done: int) -> list[Mark]:
+        """Return what this lane shares in its first `done` groups; of the groups of a lane, the last stands for all."""
+        over = {mark.lane: (epoch, mark) for epoch, mark in self.shared if epoch <= done}
+        self.shared = [*over.values(), *(each for each in self.shared if each[0] > done)]
+        return [mark for _, mark in over.values()]
 
     @property
     def open(self) -> Mark | None:
@@ -108,6 +117,15 @@ class Operations:
             self._groups.setdefault(mark.group, Groups()).issue(mark)
         return mark
 
+    def issue_together(self, event: Event) -> None:
+        """Lanes of a warp have issued one operation, the first of them as its owner: each may wait for it."""
+        first, *others = as_array(event.lanes).tolist()
+        kind = event.details["kind"]
+        mark = self._groups[kind, first].last
+        for lane in others if mark is not None else ():
+            groups = self._groups.setdefault((kind, lane), Groups())
+            groups.shared.append((groups.committed + 1, mark))
+
     def owned(self, kind: str, lanes: Lanes) -> list[tuple[int, Groups]]:
         """The groups of some lanes."""
         among = {*as_array(lanes).tolist()}
@@ -136,6 +154,8 @@ class Operations:
             done = groups.wait(event.details["most"], event.instruction)
             for what in ("read",) if only_read else ("read", "write"):
                 self._complete(slice(lane, lane + 1), ("bulk", lane, what), done)
+                for mark in groups.shared_until(done):
+                    self._complete(slice(lane, lane + 1), ("bulk", mark.lane, what), mark.epoch)
 
     def cp_async_wait(self, event: Event, everything: bool) -> None:
         """``cp.async.wait_group``, ``cp.async.wait_all``: of the generic proxy."""

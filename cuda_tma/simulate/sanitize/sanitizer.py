@@ -110,6 +110,7 @@ class Sanitizer:
             "mbarrier.init": self._mbarrier_init,
             "mbarrier.complete": self._mbarrier_complete,
             "copy.elsewhere": self._words.signaled_elsewhere,
+            "copy.together": self._operations.issue_together,
             "griddepcontrol.wait": lambda event: self._waited.wait(event.lanes),
         }
 

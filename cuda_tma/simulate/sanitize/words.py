@@ -131,15 +131,18 @@ class Words(Phrases):
         beside = (*self._after(lane, mark), *self._operations.related(self._key(past)))
         self._add(of, severity, text, now, before, lane, rule, remedy, beside)
 
-    def global_same_value(self, past: Past, lane: int, now: Instruction, strict: bool) -> None:
+    def global_same_value(
+        self, past: Past, lane: int, now: Instruction, strict: bool, mark: Mark | None = None
+    ) -> None:
         """Two threads write the same, in any order."""
         before = self._ledger.instruction(past.site)
         severity = "error" if strict else "advice"
         if self._ledger.known("race", severity, id(before), id(now)):
             return
         text = (
-            f"{self._thread(lane)} writes global memory at 0x{past.address:x}, and {self._past_actor(past, before)} at "
-            f"{place_of(before.places, before.line)} writes the same value there: nothing orders the two"
+            f"{self._who(lane, mark)} writes global memory at 0x{past.address:x}, and "
+            f"{self._past_actor(past, before)} at {place_of(before.places, before.line)} writes the same value there: "
+            "nothing orders the two"
         )
         self._add("race", severity, text, now, before, lane, RULES["order"], ONE_WRITER)
 
