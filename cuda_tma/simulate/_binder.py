@@ -157,7 +157,8 @@ class Binder:
         if size == 8:
             view = VIEW[I64]
             return lambda group, lanes: group.views[view][row, lanes] + offset
-        return lambda group, lanes: group.views[view][row, lanes].astype(np.int64) + offset
+        most = (1 << 8 * size) - 1  # the sum wraps around in the register's width
+        return lambda group, lanes: (group.views[view][row, lanes].astype(np.int64) + offset) & most
 
     # ---- results ----
 
