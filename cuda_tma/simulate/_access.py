@@ -24,11 +24,18 @@ def load(
     pieces = group.machine.memory.pieces(space, lanes, addresses, size)
     if group.machine.observer is not None:
         observe(group, "read", lanes, pieces, size, by)
+    values = _loaded(pieces, dtype, elements, count(lanes))
+    if group.machine.altered is not None:
+        group.machine.altered.change(by, lanes, pieces, values)
+    return values
+
+
+def _loaded(pieces: list[Piece], dtype: np.dtype, elements: int, number: int) -> list[np.ndarray]:
     if len(pieces) == 1:
         ((_, buffer, positions, _),) = pieces
         items, view = positions // dtype.itemsize, buffer.typed(dtype)
         return [view[items + i] if i else view[items] for i in range(elements)]
-    values = [np.empty(count(lanes), dtype) for _ in range(elements)]
+    values = [np.empty(number, dtype) for _ in range(elements)]
     for chosen, buffer, positions, _ in pieces:
         items, view = positions // dtype.itemsize, buffer.typed(dtype)
         for i, value in enumerate(values):

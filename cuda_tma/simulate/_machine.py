@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._budget import CALL_DEPTH
+from ._altered_reads import AlteredReads
 from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
@@ -50,12 +51,15 @@ class Settings:
         Of ``"random"``.
     max_steps : int
         After which a kernel is taken not to end.
+    altered : AlteredReads, optional
+        The loads of a replay that return other values.
     """
 
     multiprocessor_count: int = 8
     order: str = "early"
     seed: int = 0
     max_steps: int = MAX_STEPS
+    altered: AlteredReads | None = None
 
 
 class Machine:
@@ -84,7 +88,7 @@ class Machine:
         observer: Observer | None = None,
     ):
         self.program, self.geometry, self.observer = program, geometry, observer
-        self.parameters = parameters
+        self.parameters, self.altered = parameters, settings.altered
         self.multiprocessor_count = settings.multiprocessor_count
         self.dynamic_shared_bytes = dynamic_shared_bytes
         self.shared_bytes = program.static_shared_bytes + dynamic_shared_bytes

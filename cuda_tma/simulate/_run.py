@@ -91,6 +91,11 @@ class Running:
     def _deadlock(self, waiting: list[Waiting]) -> Fault:
         return deadlock(waiting, self.machine.geometry, self._kernel)
 
+    @property
+    def has_faulted(self) -> bool:
+        """Whether a fault ended the launch."""
+        return bool(self._faults)
+
     def report(self) -> Report:
         """What it came to."""
         machine, observer = self.machine, self.machine.observer

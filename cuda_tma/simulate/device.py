@@ -21,6 +21,7 @@ from ._async import ORDERS
 from ._decode import decode
 from ._machine import MAX_STEPS, Settings
 from ._module import load_variables
+from ._replay import Replay
 from ._run import Running, run, run_overlapping
 from ._schedules import MOST_SCHEDULES, Schedule, begin_early, explored, rows, schedules_of, until_error
 from .config import Config
@@ -289,7 +290,8 @@ class Device:
 
             def under(schedule: Schedule) -> Report:
                 settings = Settings(self.multiprocessor_count, *schedule, max_steps)
-                observer = Sanitizer(self.strict) if self.sanitize else None
+                replay = None if self.strict else Replay(kernel, config, block, self._memory, settings)
+                observer = Sanitizer(self.strict, replay=replay) if self.sanitize else None
                 if trace and schedule == schedules[0]:
                     return traced(kernel, config, block, self._memory, settings, observer)
                 return run(kernel, config, block, self._memory, settings, observer)

@@ -16,11 +16,11 @@ from ._stamps import TimedStamps
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
 
-__all__ = ["Area", "GlobalShadow", "Past", "Writer"]
+__all__ = ["SLOT_BITS", "Area", "GlobalShadow", "Past", "Writer"]
 
 _MOST_BYTES = 16 << 20
 _READERS = 2
-_COLUMN_BITS, _SLOT_BITS = 20, 16
+_COLUMN_BITS, SLOT_BITS = 20, 16
 
 
 class Past(NamedTuple):
@@ -70,6 +70,7 @@ class Area:
 
     def __init__(self, segment: Segment, unit_bytes: int):
         self.start, self.segment = segment.start, segment
+        self.before = segment.bytes.tobytes()  # the launch begins with them: the first access has no effect yet
         self.timed = TimedStamps(_READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
         self.stamps, self.whens, self.sites = self.timed.stamps, self.timed.whens, self.timed.sites
 
@@ -91,6 +92,18 @@ class GlobalShadow:
             self._areas[segment.start] = Area(segment, self._unit) if watched else None
         return self._areas[segment.start]
 
+    def before(self) -> dict[Segment, bytes] | None:
+        """Return the bytes of all touched arrays before the launch; None if one of these arrays is not watched."""
+        areas = [*self._areas.values()]
+        return None if None in areas else {area.segment: area.before for area in areas if area is not None}
+
+    def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> np.ndarray:
+        """Return the statement of the last write of each unit that does not precede a lane's access, otherwise -1."""
+        stamps, whens = area.stamps[_READERS, units], area.whens[_READERS, units]
+        known = self._clocks.known(self._clocks.visible)
+        ordered = self.precedes(known, who, stamps, whens, who // self._clocks.threads)
+        return np.where(ordered, -1, area.sites[_READERS, units] >> 1)
+
     def units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
         """The whole units of each access: [access, unit]."""
         first, each = self.first_units(area, addresses, size_bytes)
@@ -108,7 +121,7 @@ class GlobalShadow:
         remembered."""
         place = _READERS if kind != "read" else site % _READERS
         clocks, stamp = self._clocks, epoch << _COLUMN_BITS | column
-        when, started = clocks.now << _SLOT_BITS | slot, int(clocks.started[slot])
+        when, started = clocks.now << SLOT_BITS | slot, int(clocks.started[slot])
         note = site << 1 | strong
         return area.timed.operate(
             *units, clock, clocks.visible, fenced, strong, clocks.threads, started, place, stamp, when, note
@@ -146,8 +159,8 @@ class GlobalShadow:
                 continue
             whens = area.whens[place, units]
             before = rows[self._clocks.visible if place == _READERS else ORDERED]
-            ordered = self._before(before, who, stamps, whens, slot)
-            done = ordered & self._before(rows[FENCED], who, stamps, whens, slot, True) if fenced else ordered
+            ordered = self.precedes(before, who, stamps, whens, slot)
+            done = ordered & self.precedes(rows[FENCED], who, stamps, whens, slot, True) if fenced else ordered
             if strong:
                 at_will = area.sites[place, units] & 1 == 1
                 ordered, done = ordered | at_will, done | at_will
@@ -158,7 +171,7 @@ class GlobalShadow:
                 )
         return None
 
-    def _before(
+    def precedes(
         self,
         known: Known,
         who: np.ndarray | int,
@@ -168,7 +181,7 @@ class GlobalShadow:
         fenced: bool = False,
     ) -> np.ndarray:
         """Whether accesses are known to be over, or `fenced`: threads' columns tell of fences of shared memory only."""
-        slots, times = whens & (1 << _SLOT_BITS) - 1, whens >> _SLOT_BITS
+        slots, times = whens & (1 << SLOT_BITS) - 1, whens >> SLOT_BITS
         columns = stamps & (1 << _COLUMN_BITS) - 1
         here = (slots == slot) & (times >= self._clocks.started[slot])
         if fenced:
@@ -196,8 +209,8 @@ class GlobalShadow:
 
     def _described(self, area: Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
         stamp, when = int(area.stamps[place, unit]), int(area.whens[place, unit])
-        whose = when & (1 << _SLOT_BITS) - 1
-        lives = bool(when >> _SLOT_BITS >= self._clocks.started[whose])
+        whose = when & (1 << SLOT_BITS) - 1
+        lives = bool(when >> SLOT_BITS >= self._clocks.started[whose])
         return Past(
             area.start + unit * self._unit,
             stamp & (1 << _COLUMN_BITS) - 1,
@@ -223,9 +236,9 @@ class GlobalShadow:
         units = self.units(area, np.array([address]), size_bytes).ravel()
         stamps, whens, sites = (of[_READERS, units] for of in (area.stamps, area.whens, area.sites))
         found = np.unique(np.stack([stamps, whens, sites])[:, stamps != 0], axis=1).T.tolist()
-        slots, columns = (1 << _SLOT_BITS) - 1, (1 << _COLUMN_BITS) - 1
+        slots, columns = (1 << SLOT_BITS) - 1, (1 << _COLUMN_BITS) - 1
         return [
-            Writer(when & slots, stamp & columns, stamp >> _COLUMN_BITS, when >> _SLOT_BITS, site >> 1)
+            Writer(when & slots, stamp & columns, stamp >> _COLUMN_BITS, when >> SLOT_BITS, site >> 1)
             for stamp, when, site in found
         ]
 
@@ -234,11 +247,11 @@ class GlobalShadow:
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Of writes that are remembered at once, those in whose place another one is, and whose lane that is of."""
         stamps, whens = area.stamps[_READERS, units], area.whens[_READERS, units]
-        mine = self._clocks.now << _SLOT_BITS | slots
+        mine = self._clocks.now << SLOT_BITS | slots
         which = np.flatnonzero((stamps != stamps_of(columns, epochs)) | (whens != mine))
         if not len(which):
             return None
-        theirs = whens[which] & (1 << _SLOT_BITS) - 1
+        theirs = whens[which] & (1 << SLOT_BITS) - 1
         return which, theirs * self._clocks.threads + (stamps[which] & (1 << _COLUMN_BITS) - 1)
 
     def remember(
@@ -249,7 +262,7 @@ class GlobalShadow:
         where = _side_by_side(units)
         place = _READERS if kind != "read" else site % _READERS
         area.stamps[place, where] = stamps_of(columns, epochs)
-        area.whens[place, where] = self._clocks.now << _SLOT_BITS | slot
+        area.whens[place, where] = self._clocks.now << SLOT_BITS | slot
         area.sites[place, where] = site << 1 | strong
         if kind != "read":
             area.stamps[:_READERS, where] = 0

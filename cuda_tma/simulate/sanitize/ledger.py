@@ -23,6 +23,7 @@ class Ledger:
         self._counts: dict[tuple, int] = {}
         self._instructions: list[Instruction] = []
         self._sites: dict[int, int] = {}
+        self.racing_reads: dict[tuple[Instruction, Instruction], list[tuple]] = {}
 
     def site(self, instruction: Instruction) -> int:
         """A number for an instruction; a kernel keeps its instructions, so that identity is enough."""
@@ -47,6 +48,17 @@ class Ledger:
             return False
         self._counts[key] += held.severity == severity
         return True
+
+    def add_racing_read(self, read: Instruction, write: Instruction, key: tuple) -> None:
+        """Note that a race, by its key, is between a load of threads and a write of other threads."""
+        self.racing_reads.setdefault((read, write), []).append(key)
+
+    def excuse(self, read: Instruction, write: Instruction, reason: str) -> None:
+        """Turn the races of a load and a write into advice, for a reason."""
+        for key in self.racing_reads[read, write]:
+            held = self._found[key]
+            message = f"{held.happened}; {reason}. {held.rule}. Remedy: {held.remedy}"
+            self._found[key] = replace(held, severity="advice", message=message)
 
     def add(self, key: tuple, finding: Finding) -> None:
         """Add a finding; it replaces advice that has the same key, which is the same cause."""

@@ -9,6 +9,7 @@ __all__ = [
     "FENCE_BEFORE_STORE",
     "FENCE_OF_GLOBAL",
     "GLOBAL_ORDER",
+    "NO_EFFECT",
     "RULES",
     "WAIT_FOR_GRIDS",
     "WIDER_SCOPE",
@@ -42,6 +43,9 @@ FENCE_BEFORE_LOAD = (
 FENCE_OF_GLOBAL = (
     "fence.proxy.async.global (fence_proxy_async_global(); fence_proxy_async() is of shared memory alone) by those who "
     "were there first, before they tell it, or by who issues the copy, after it was told"
+)
+NO_EFFECT = (
+    "the value that it reads has no effect: a replay with other values takes as many steps and leaves the same memory"
 )
 GLOBAL_ORDER = (
     "a barrier within the block; between blocks a release (st.release, or __threadfence() and an atomic) by one, an "

@@ -5,7 +5,7 @@ Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,13 +17,16 @@ from ..findings import Finding
 from ..ptx import Instruction
 from .arrays import InArrays
 from .barriers import Barriers
-from .clocks import CLUSTER, GPU, ORDERED, Clocks, scope_of
+from .clocks import CLUSTER, GPU, Clocks, scope_of
+from .exits import Exits
 from .global_shadow import GlobalShadow
 from .grids import InRow, Waited
 from .inits import Inits
 from .ledger import Ledger
 from .locations import Locations
 from .operations import Mark, Operations
+from .racing_reads import Pair, RacingReads
+from .remedies import NO_EFFECT
 from .remote import Remote, unclustered
 from .shadow import STRONG, Shadow
 from .shared import InShared
@@ -33,7 +36,9 @@ from .units import SENDS, arrives_remotely, unit_bytes_of
 from .words import Words
 
 if TYPE_CHECKING:
+    from .._global_memory import Segment
     from .._machine import Machine
+    from .._replay import Replay
 
 __all__ = ["Sanitizer"]
 
@@ -50,12 +55,23 @@ class Sanitizer:
         Whether what is disputed counts as an error.
     is_in_row : bool
         Whether another grid may begin before this one has ended, see :meth:`follows`.
+    replay : Replay, optional
+        Decides whether the value of a racing read has an effect; without it, the value has one.
+    watched : collection of Pair
+        Loads, and writes that race with them: `racing` then contains each racing execution.
     """
 
-    def __init__(self, strict: bool = False, is_in_row: bool = False):
+    def __init__(
+        self,
+        strict: bool = False,
+        is_in_row: bool = False,
+        replay: Replay | None = None,
+        watched: Collection[Pair] = (),
+    ):
         self._strict, self._ledger = strict, Ledger()
         self._events: dict[str, Callable[[Event], None]] = {}  # those of `begin`, if the launch comes so far
         self._row = InRow() if is_in_row else None
+        self._replay, self._watched, self._has_faulted = replay, watched, False
 
     def follows(self, before: Sanitizer) -> None:
         """This grid begins before another has ended."""
@@ -65,7 +81,19 @@ class Sanitizer:
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings; no event comes after this call."""
         self._events.clear()  # they refer to the sanitizer
+        if self._replay is not None and self._ledger.racing_reads and not self._has_faulted:
+            for pair in self._replay.without_effect([*self._ledger.racing_reads], self):
+                self._ledger.excuse(*pair, NO_EFFECT)
         return self._ledger.findings()
+
+    def before(self) -> dict[Segment, bytes] | None:
+        """Return the bytes of all arrays that the launch touches, as it found them; None if it touches too many."""
+        return self._global.before()
+
+    def progress(self) -> tuple[str, int, int]:
+        """Return the output, the instructions of threads, and the steps."""
+        scheduler = self._machine.scheduler
+        return "".join(self._machine.output), scheduler.thread_steps, scheduler.steps
 
     def begin(self, machine: Machine) -> None:
         """For this launch."""
@@ -75,31 +103,30 @@ class Sanitizer:
         self._barriers = Barriers(self._clocks, geometry.lanes_of_cta, self._pitch)
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(machine.program))
         self._operations = Operations(geometry, self._clocks)
-        self._waits: dict[int, Instruction] = {}  # by mbarrier: the last
-        self._ends: dict[int, Instruction | None] = {}  # by CTA: where its last thread has ended
-        self._landing: dict[int, tuple[int, int, Mark]] = {}  # by mbarrier: column, phase, the last load
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._remote = Remote(machine, self._clocks)
         self._trail, self._waited = Trail(machine, self._ledger), Waited(self._clocks, geometry.lanes)
         known = machine, self._clocks, self._ledger, self._trail, self._operations
         self._words = Words(*known, self._shadow.unit_bytes)
+        self._exits = Exits(machine, self._clocks, self._operations, self._remote, self._trail, self._words)
         if self._row is not None:
             self._row.begin(memory.all_global, self._waited, self._words)
         self._in_shared = InShared(
             machine, self._clocks, self._shadow, self._ledger, self._words, self._remote, self._strict
         )
         self._inits = Inits(self._clocks, self._words, self._strict)
-        shadow = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
-        self._maps = TensorMaps(self._clocks, self._ledger, shadow)
-        self._in_arrays = InArrays(shadow, self._clocks, self._ledger, self._words, self._strict)
+        self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
+        self.racing = RacingReads(self._watched, self._clocks, self._global, self._ledger)
+        self._maps = TensorMaps(self._clocks, self._ledger, self._global)
+        self._in_arrays = InArrays(self._global, self._clocks, self._ledger, self._words, self._strict)
         self._events = self._table()
 
     def _table(self) -> dict[str, Callable[[Event], None]]:
         barriers = self._barriers
         return {
             "start": self._start,
-            "exit": self._exit,
+            "exit": self._exits.exit,
             "bar.whole": self._and_heard(barriers.whole),
             "bar.arrive": barriers.arrive,
             "bar.complete": self._bar_complete,
@@ -116,6 +143,7 @@ class Sanitizer:
 
     def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
         """What the trail says of a fault."""
+        self._has_faulted = True
         return self._trail.of_fault(fault, lanes, waiting)
 
     # ---- events ----
@@ -169,8 +197,7 @@ class Sanitizer:
         self._fenced_products.difference_update(lanes.tolist())
         self._barriers.forget(slot, resident)
         self._shadow.forget(resident.start * self._pitch, ctas * self._pitch)
-        for position in [position for position in self._landing if position // self._pitch in resident]:
-            del self._landing[position]
+        self._exits.forget(resident, self._pitch)
         self._inits.forget(resident, self._pitch)
         self._operations.forget(slot)
         self._maps.forget(slot)
@@ -233,7 +260,7 @@ class Sanitizer:
             elif ".".join(parts[:2]) in _RELEASING:
                 self._barriers.mbarrier_arrive(event, parts)
             elif "done" in event.details:
-                self._waits.update(dict.fromkeys(event.details["positions"].tolist(), by))
+                self._exits.waits.update(dict.fromkeys(event.details["positions"].tolist(), by))
                 self._barriers.mbarrier_wait(event, parts)
                 done = np.broadcast_to(event.details["done"], event.details["positions"].shape)
                 self._trail.hear(as_array(event.lanes)[done], by, event.details["positions"][done])
@@ -285,37 +312,6 @@ class Sanitizer:
         """Registers are not watched: whether there has been one at all."""
         self._fenced_products.update(as_array(event.lanes)[::WARPGROUP].tolist())
 
-    # ---- the end ----
-
-    def _exit(self, event: Event) -> None:
-        ends: Explained = ("ends", event.instruction)
-        self._trail.end(as_array(event.lanes))
-        for lane, groups in self._operations.owned("bulk", event.lanes):
-            if (mark := groups.open) is not None:
-                self._words.exit_while_reading(mark, lane, (("last wait for its groups", groups.waits), ends))
-        for first, groups in self._operations.owned("wgmma", event.lanes):
-            if (mark := groups.open) is not None:
-                self._words.exit_before_product(mark, first, (("last wait for its groups", groups.waits), ends))
-        size = self._machine.geometry.lanes_of_cta
-        for cta in np.unique(as_array(event.lanes) // size).tolist():
-            if not self._machine.alive[cta * size : (cta + 1) * size].any():
-                self._end_of_cta(cta, ends)
-
-    def _end_of_cta(self, cta: int, ends: Explained) -> None:
-        size = self._machine.geometry.lanes_of_cta
-        self._ends[cta] = ends[1]
-        self._words.bytes_unexpected(self._machine.mbarriers.of(cta), cta * size, ends[1])
-        if (late := self._remote.unknown_at_end(cta)) is not None:
-            self._words.exit_before_remote(*late, cta, (ends,))
-        for position, (column, phase, mark) in self._landing.items():
-            if position // self._pitch != cta:
-                continue
-            if self._clocks.known(ORDERED).at(np.arange(cta * size, (cta + 1) * size), column).max() < phase:
-                self._words.exit_while_landing(mark, cta, position, self._end_of(cta, position))
-
-    def _end_of(self, cta: int, mbarrier: int) -> tuple[Explained, Explained]:
-        return ("last wait for its mbarrier", self._waits.get(mbarrier)), ("ends", self._ends.get(cta))
-
     # ---- accesses ----
 
     def access(self, access: Access) -> None:
@@ -338,7 +334,7 @@ class Sanitizer:
         slot, cta = self._clocks.slot_of(mark.lane), int(access.positions[0]) // self._pitch
         if access.signal is not None and not self._remote.alive(cta):
             tell = self._words.exit_while_sending if access.kind == _READ else self._words.exit_while_landing
-            tell(mark, cta, access.signal, self._end_of(cta, access.signal))
+            tell(mark, cta, access.signal, self._exits.beside(cta, access.signal))
         if mark.cluster != self._machine.geometry.cluster_of_slot[slot]:
             return  # its cluster has ended, and its clocks with it
         self._in_shared.by_operation(access, mark, *self._completion(access, mark, slot))
@@ -350,6 +346,9 @@ class Sanitizer:
         strong = self._in_shared.strength(access.instruction) == STRONG
         if self._row is not None and not strong:
             self._row.access(access)
+        self._global.area(int(access.positions[0]))  # keeps the bytes that the launch began with
+        if self._watched:
+            self.racing.access(access)
         if access.actor is None and (strong or access.kind == "atomic"):
             self._locations.sync("global", access.lanes, access.positions, access.instruction)
             if {"acquire", "acq_rel"} & {*access.instruction.opcode}:
@@ -387,7 +386,7 @@ class Sanitizer:
             sends = access.instruction.opcode[:2] in SENDS
             column = self._barriers.column_of(mark.lane, slot, access.signal, sends)
             epoch = self._barriers.mbarriers[access.signal].completions + 1
-            self._landing[access.signal] = (column, epoch, mark)
+            self._exits.landing[access.signal] = (column, epoch, mark)
             return column, epoch
         if mark.group is None:
             return mark.lane % self._clocks.threads, int(self._clocks.own(np.array([mark.lane]))[0])

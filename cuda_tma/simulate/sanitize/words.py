@@ -130,6 +130,15 @@ class Words(Phrases):
         rule = RULES["proxy" if past.is_ordered else "order"]
         beside = (*self._after(lane, mark), *self._operations.related(self._key(past)))
         self._add(of, severity, text, now, before, lane, rule, remedy, beside)
+        if of == "race" and mark is None and past.column < self._clocks.threads:
+            self._note_racing_read(kind, now, past.kind, before)
+
+    def _note_racing_read(self, kind: str, now: Instruction, kind_before: str, before: Instruction) -> None:
+        key = ("race", id(before), id(now))
+        if kind == "read" != kind_before:
+            self._ledger.add_racing_read(now, before, key)
+        elif kind_before == "read" != kind:
+            self._ledger.add_racing_read(before, now, key)
 
     def global_same_value(
         self, past: Past, lane: int, now: Instruction, strict: bool, mark: Mark | None = None

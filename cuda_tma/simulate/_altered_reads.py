@@ -1,0 +1,70 @@
+"""Loads that return other values than memory contains, so that a replay shows whether the values have an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._lanes import Lanes, as_array
+from .ptx import Instruction
+
+if TYPE_CHECKING:
+    from ._memory import Piece
+
+__all__ = ["AlteredReads", "Executions"]
+
+Executions = Iterable[tuple[int, int]]  # of a load: the lane, and the number among its executions
+
+
+class AlteredReads:
+    """Executions of loads that return the value on the other side of the race.
+
+    A value is replaced by that before the launch or, if the two are equal, by that after the launch. If all three are
+    equal, all bits are inverted.
+
+    Parameters
+    ----------
+    executions : mapping
+        By ``id`` of the load.
+    before, after : mapping
+        The bytes of each segment at the beginning and at the end of the launch.
+    """
+
+    def __init__(self, executions: Mapping[int, Executions], before: Mapping[Any, bytes], after: Mapping[Any, bytes]):
+        self._before, self._after = before, after
+        self._chosen: dict[int, dict[int, set[int]]] = {}
+        self._counts: dict[tuple[int, int], int] = {}
+        for load, each in executions.items():
+            by_lane = self._chosen.setdefault(load, {})
+            for lane, number in each:
+                by_lane.setdefault(lane, set()).add(number)
+
+    def change(self, load: Instruction, lanes: Lanes, pieces: Sequence[Piece], values: Sequence[np.ndarray]) -> None:
+        """Change the values of the chosen executions, in place."""
+        by_lane = self._chosen.get(id(load))
+        if by_lane is None:
+            return
+        here = as_array(lanes)
+        for piece in pieces:
+            if piece.space != "global":
+                continue
+            some = np.arange(len(here)) if piece.chosen is None else np.arange(len(here))[piece.chosen]
+            for at, position in zip(some.tolist(), piece.positions.tolist(), strict=True):
+                lane = int(here[at])
+                number = self._counts.get((id(load), lane), 0)
+                self._counts[id(load), lane] = number + 1
+                if number in by_lane.get(lane, ()):
+                    for element, value in enumerate(values):
+                        first = position + element * value.itemsize
+                        self._replace(value[at : at + 1].view(np.uint8), piece.buffer, first)
+
+    def _replace(self, value: np.ndarray, segment: object, first: int) -> None:
+        read = value.tobytes()
+        for memory in (self._before, self._after):
+            other = memory.get(segment, b"")[first : first + len(read)]
+            if len(other) == len(read) and other != read:
+                value[:] = np.frombuffer(other, np.uint8)
+                return
+        value ^= 0xFF

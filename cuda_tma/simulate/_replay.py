@@ -1,0 +1,133 @@
+"""Replays of a launch that decide whether the value of a racing read has an effect.
+
+A read that races returns the value before the write or the value behind it. If other values in its place leave the same
+memory, the same output and the same number of executed instructions, the value has no effect. Compilers emit such
+reads: all threads load a scalar, and one of them stores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ._altered_reads import AlteredReads
+from ._global_memory import GlobalMemory, Segment
+from ._machine import Settings
+from ._run import Running
+from .config import Config
+from .kernel import Kernel
+from .sanitize import Pair, Sanitizer
+
+__all__ = ["Replay"]
+
+_MOST_REPLAYS = 8  # of a launch
+_SPARE_STEPS = 10_000  # a replay may take twice the steps of the launch, and these
+_Bytes = dict[Segment, bytes]
+
+
+class _Outcome(NamedTuple):
+    """The effect of a launch."""
+
+    memory: _Bytes
+    output: str
+    thread_steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A launch that can be repeated.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    config : Config
+    block : numpy.ndarray of uint8
+        The parameters.
+    memory : GlobalMemory
+    settings : Settings
+    """
+
+    kernel: Kernel
+    config: Config
+    block: np.ndarray
+    memory: GlobalMemory
+    settings: Settings
+
+    def without_effect(self, pairs: Collection[Pair], launched: Sanitizer) -> set[Pair]:
+        """Return the pairs whose reads have no effect; memory is as before the call.
+
+        Parameters
+        ----------
+        pairs : collection of Pair
+            Loads, each with a write that races with it.
+        launched : Sanitizer
+            The observer of the launch, which has just ended without a fault.
+        """
+        before = self._lasting(launched)
+        if before is None:
+            return set()
+        expected = _Outcome(_now(before), *launched.progress()[:2])
+        most_steps = 2 * launched.progress()[2] + _SPARE_STEPS
+        try:
+            _write(before)
+            return {*self._decided(pairs, before, expected, most_steps)}
+        finally:
+            _write(expected.memory)
+
+    def _lasting(self, observer: Sanitizer) -> _Bytes | None:
+        """Return the bytes before a launch of the arrays that outlive it; None if it touches an unwatched array."""
+        before = observer.before()
+        if before is None:
+            return None
+        return {segment: data for segment, data in before.items() if self.memory.find(segment.start) is segment}
+
+    def _decided(self, pairs: Collection[Pair], before: _Bytes, expected: _Outcome, most_steps: int) -> Iterator[Pair]:
+        watching = Sanitizer(watched=pairs)
+        self._run(watching, most_steps, None)
+        racing = watching.racing
+        pairs = [(read, write) for read, write in pairs if racing.found[id(read), id(write)]]
+        if not racing.is_complete or not pairs:
+            return
+
+        def is_same(some: Collection[Pair]) -> bool:
+            altered = AlteredReads(_executions(racing.found, some), before, expected.memory)
+            return self._run(Sanitizer(), most_steps, altered) == expected
+
+        if is_same(pairs):
+            yield from pairs
+        elif len(pairs) > 1:
+            yield from (pair for pair in pairs[: _MOST_REPLAYS - 2] if is_same([pair]))
+
+    def _run(self, observer: Sanitizer, most_steps: int, altered: AlteredReads | None) -> _Outcome | None:
+        """Run the launch once more, and restore memory; return None if it ends in a fault."""
+        settings = replace(self.settings, max_steps=most_steps, altered=altered)
+        running = Running(self.kernel, self.config, self.block, self.memory, settings, observer)
+        running.go()
+        before = self._lasting(observer)
+        running.machine.observer = None  # each refers to the other
+        if before is None:
+            return None
+        outcome = _Outcome(_now(before), *observer.progress()[:2])
+        _write(before)
+        return None if running.has_faulted else outcome
+
+
+def _executions(
+    found: Mapping[tuple[int, int], set[tuple[int, int]]], pairs: Collection[Pair]
+) -> dict[int, set[tuple[int, int]]]:
+    executions: dict[int, set[tuple[int, int]]] = {}
+    for read, write in pairs:
+        executions.setdefault(id(read), set()).update(found[id(read), id(write)])
+    return executions
+
+
+def _now(segments: Collection[Segment]) -> _Bytes:
+    return {segment: segment.bytes.tobytes() for segment in segments}
+
+
+def _write(memory: _Bytes) -> None:
+    for segment, data in memory.items():
+        segment.bytes[:] = np.frombuffer(data, np.uint8)

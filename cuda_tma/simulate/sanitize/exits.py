@@ -1,0 +1,87 @@
+"""The end of threads and CTAs: operations that are still pending then, and mbarriers with unexpected bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._lanes import as_array
+from .._observe import Event
+from ..ptx import Instruction
+from .clocks import ORDERED, Clocks
+from .operations import Mark, Operations
+from .remote import Remote
+from .trail import Explained, Trail
+from .words import Words
+
+if TYPE_CHECKING:
+    from .._machine import Machine
+
+__all__ = ["Exits"]
+
+
+class Exits:
+    """Checks each end of a thread.
+
+    Parameters
+    ----------
+    machine : Machine
+    clocks : Clocks
+    operations : Operations
+    remote : Remote
+    trail : Trail
+    words : Words
+
+    Attributes
+    ----------
+    landing : dict
+        By mbarrier, the last load that signals it: its column, its phase, its mark.
+    waits : dict
+        By mbarrier, the instruction of the last wait.
+    """
+
+    def __init__(
+        self, machine: Machine, clocks: Clocks, operations: Operations, remote: Remote, trail: Trail, words: Words
+    ):
+        self._machine, self._clocks, self._operations = machine, clocks, operations
+        self._remote, self._trail, self._words = remote, trail, words
+        self.landing: dict[int, tuple[int, int, Mark]] = {}
+        self.waits: dict[int, Instruction] = {}
+        self._ends: dict[int, Instruction | None] = {}  # by CTA: the instruction that ended its last thread
+
+    def forget(self, ctas: range, pitch: int) -> None:
+        """Forget the loads of CTAs that begin."""
+        for position in [position for position in self.landing if position // pitch in ctas]:
+            del self.landing[position]
+
+    def exit(self, event: Event) -> None:
+        """Threads end."""
+        ends: Explained = ("ends", event.instruction)
+        self._trail.end(as_array(event.lanes))
+        for lane, groups in self._operations.owned("bulk", event.lanes):
+            if (mark := groups.open) is not None:
+                self._words.exit_while_reading(mark, lane, (("last wait for its groups", groups.waits), ends))
+        for first, groups in self._operations.owned("wgmma", event.lanes):
+            if (mark := groups.open) is not None:
+                self._words.exit_before_product(mark, first, (("last wait for its groups", groups.waits), ends))
+        size = self._machine.geometry.lanes_of_cta
+        for cta in np.unique(as_array(event.lanes) // size).tolist():
+            if not self._machine.alive[cta * size : (cta + 1) * size].any():
+                self._end_of_cta(cta, ends)
+
+    def _end_of_cta(self, cta: int, ends: Explained) -> None:
+        size, pitch = self._machine.geometry.lanes_of_cta, self._machine.memory.shared_pitch
+        self._ends[cta] = ends[1]
+        self._words.bytes_unexpected(self._machine.mbarriers.of(cta), cta * size, ends[1])
+        if (late := self._remote.unknown_at_end(cta)) is not None:
+            self._words.exit_before_remote(*late, cta, (ends,))
+        for position, (column, phase, mark) in self.landing.items():
+            if position // pitch != cta:
+                continue
+            if self._clocks.known(ORDERED).at(np.arange(cta * size, (cta + 1) * size), column).max() < phase:
+                self._words.exit_while_landing(mark, cta, position, self.beside(cta, position))
+
+    def beside(self, cta: int, mbarrier: int) -> tuple[Explained, Explained]:
+        """Return the statements that explain the end of a CTA before a copy that signals an mbarrier."""
+        return ("last wait for its mbarrier", self.waits.get(mbarrier)), ("ends", self._ends.get(cta))

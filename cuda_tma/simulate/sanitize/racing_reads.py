@@ -1,0 +1,101 @@
+"""Which executions of a load race with a write that is known to race with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .._lanes import as_array
+from .._observe import Access
+from ..ptx import Instruction
+from .clocks import ORDERED, Clocks
+from .global_shadow import SLOT_BITS, Area, GlobalShadow
+from .ledger import Ledger
+from .shadow import stamps_of
+
+__all__ = ["Pair", "RacingReads"]
+
+_MOST_READS = 1 << 20  # reads that no write has followed yet
+Pair = tuple[Instruction, Instruction]  # a load, and a store or an atomic operation
+
+
+class RacingReads:
+    """Compares each execution of some loads with each execution of the writes that race with it.
+
+    Parameters
+    ----------
+    pairs : iterable of Pair
+    clocks : Clocks
+    shadow : GlobalShadow
+    ledger : Ledger
+
+    Attributes
+    ----------
+    found : dict
+        By ``id`` of the load and ``id`` of the write: the lane of each racing execution, and its number among the
+        lane's executions of this load.
+    is_complete : bool
+        Whether memory sufficed to compare all of them.
+    """
+
+    def __init__(self, pairs: Iterable[Pair], clocks: Clocks, shadow: GlobalShadow, ledger: Ledger):
+        self._clocks, self._shadow = clocks, shadow
+        self.found: dict[tuple[int, int], set[tuple[int, int]]] = {
+            (id(read), id(write)): set() for read, write in pairs
+        }
+        self.is_complete = True
+        self._loads = {load for load, _ in self.found}
+        self._writes = {id(write): ledger.site(write) for _, write in pairs}
+        self._counts: dict[tuple[int, int], int] = {}
+        self._reads = 0
+        # By unit, the reads since the last write: load, lane, number, stamp, time.
+        self._since: dict[tuple[int, int], list[tuple[int, int, int, int, int]]] = {}
+
+    def access(self, access: Access) -> None:
+        """Take an access of threads to global memory, before the shadow does."""
+        if access.actor is not None or (area := self._shadow.area(int(access.positions[0]))) is None:
+            return
+        if id(access.instruction) in self._loads:
+            self._read(area, access)
+        if id(access.instruction) in self._writes:
+            self._write(area, access)
+
+    def _read(self, area: Area, access: Access) -> None:
+        load, lanes = id(access.instruction), as_array(access.lanes)
+        numbers = [self._number(load, lane) for lane in lanes.tolist()]
+        units = self._shadow.units(area, access.positions, access.size_bytes)
+        each, who = units.shape[1], np.repeat(lanes, units.shape[1])
+        late = self._shadow.late_writes(area, units.ravel(), who)
+        for (read, write), found in self.found.items():
+            if read == load:
+                some = np.unique(np.flatnonzero(late == self._writes[write]) // each).tolist()
+                found.update((int(lanes[at]), numbers[at]) for at in some)
+        self._reads += len(who)
+        if self._reads > _MOST_READS:
+            self.is_complete = False
+            return
+        stamps = stamps_of(who % self._clocks.threads, self._clocks.own(who)).tolist()
+        times = (self._clocks.now << SLOT_BITS | who // self._clocks.threads).tolist()
+        for at, unit in enumerate(units.ravel().tolist()):
+            note = load, int(who[at]), numbers[at // each], stamps[at], times[at]
+            self._since.setdefault((area.start, unit), []).append(note)
+
+    def _number(self, load: int, lane: int) -> int:
+        number = self._counts.get((load, lane), 0)
+        self._counts[load, lane] = number + 1
+        return number
+
+    def _write(self, area: Area, access: Access) -> None:
+        write, known = id(access.instruction), self._clocks.known(ORDERED)
+        units = self._shadow.units(area, access.positions, access.size_bytes)
+        for lane, row in zip(as_array(access.lanes).tolist(), units.tolist(), strict=True):
+            notes = [note for unit in row for note in self._since.pop((area.start, unit), ())]
+            self._reads -= len(notes)
+            if not notes:
+                continue
+            stamps, times = (np.array([note[at] for note in notes], np.int64) for at in (3, 4))
+            ordered = self._shadow.precedes(known, lane, stamps, times, lane // self._clocks.threads)
+            for note, is_ordered in zip(notes, ordered.tolist(), strict=True):
+                if not is_ordered and (note[0], write) in self.found:
+                    self.found[note[0], write].add(note[1:3])
