@@ -221,10 +221,17 @@ def test_tf32(data, mode):
         value = value_of(bits, "f32")
         if mode == "rna" and bits & 0x7FFFF000 == 0x7F800000:
             return bits & 0xFF800000
-        return 0x7FFFFFFF if is_nan(value) else bits_of(value, "tf32", mode) << 13
+        nan = 0x7FC00000 if mode == "rna" else 0x7FFFFFFF
+        return nan if is_nan(value) else bits_of(value, "tf32", mode) << 13
 
     given_ = lanes(data, "f32") + data.draw(st.lists(st.integers(0, 1 << 19).map(lambda x: x << 12), max_size=8))
     assert compute(f"cvt.{mode}.tf32.f32 d, a", given_) == [expected(x) for x in given_]
+
+
+def test_tf32_of_a_nan():
+    """Measured on an H200."""
+    assert compute("cvt.rna.tf32.f32 d, a", [0x7FC00000]) == compute("cvt.rna.satfinite.tf32.f32 d, a", [0x7FC00000])
+    assert compute("cvt.rna.tf32.f32 d, a", [0x7FC00000]) == [0x7FC00000]
 
 
 def test_packed_integers():

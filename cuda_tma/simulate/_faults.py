@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from ._lanes import Lanes
 from .ptx import Instruction
 
-__all__ = ["Fault", "NotInitialised"]
+__all__ = ["Fault", "Kept", "NotInitialised"]
 
 
 class Fault(Exception):
@@ -41,6 +42,14 @@ class Fault(Exception):
         self.kind, self.message = kind, message
         self.lanes, self.instruction = lanes, instruction
         self.related = tuple(related)
+
+
+@dataclass(slots=True)
+class Kept:
+    """A fault at which hardware goes on, and how often it happened."""
+
+    fault: Fault
+    count: int = 1
 
 
 class NotInitialised(Fault):

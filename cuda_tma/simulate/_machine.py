@@ -13,7 +13,7 @@ from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
 from ._dependents import Dependents
-from ._faults import Fault
+from ._faults import Fault, Kept
 from ._geometry import Geometry
 from ._global_memory import GlobalMemory, Segment
 from ._group import Context
@@ -26,7 +26,7 @@ from ._register_pool import RegisterPool
 from ._registers import RegisterFile
 from ._repetition import Repetition
 from ._scheduler import Scheduler
-from ._waiting import Stuck, Waiting
+from ._waiting import CALLED, Stuck, Waiting
 from ._warp_sync import WarpSync
 from .ptx import Instruction
 
@@ -102,6 +102,7 @@ class Machine:
         self.dependents, self.register_pool = Dependents(self), RegisterPool(self)
         self.alive = np.zeros(geometry.lanes, bool)
         self.grid_workspace = 0  # its address, of a cooperative launch
+        self.kept: dict[tuple[str, Instruction | None], Kept] = {}  # faults that do not end the launch
         self.output: list[str] = []
         self.printed = 0  # characters of it
         self.heap: dict[int, Segment] = {}  # what malloc gave, by address
@@ -136,6 +137,16 @@ class Machine:
         """What executes a function's instructions; an observer may want to be told of each."""
         steps_of = getattr(self.observer, "steps_of", None)
         return code.steps if steps_of is None else steps_of(code)
+
+    def keep(self, fault: Fault) -> None:
+        """Keep a fault at which hardware goes on; it names its lanes and its instruction."""
+        known = self.kept.get((fault.kind, fault.instruction))
+        if known is not None:
+            known.count += 1
+            return
+        calls = self.scheduler.where.context.calls if self.scheduler.where else ()
+        fault.related = (*((CALLED, by) for by in calls), *fault.related)
+        self.kept[fault.kind, fault.instruction] = Kept(fault)
 
     # ---- time ----
 

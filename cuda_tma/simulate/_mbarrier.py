@@ -111,21 +111,28 @@ class Mbarriers:
 
     # ---- from their making to their end ----
 
-    def init(self, position: int, count: int, made: Instruction | None = None) -> None:
-        """``mbarrier.init``."""
-        if not 1 <= count <= _MOST:
-            raise Fault("barrier-use", f"mbarrier.init with a count of {count}; it must be 1 to {_MOST}")
+    def init(self, position: int, count: int, made: Instruction, lane: int) -> None:
+        """Initialize an mbarrier; as hardware does, with any count, and where one is already.
+
+        Recorded on an H200: tests/data/faults_sm90.jsonl.gz. The bits of the count wrap: not verified on hardware.
+        """
         known = self._barriers.get(position)
+        if not 1 <= count <= _MOST:
+            text = f"mbarrier.init with a count of {count}; it must be 1 to {_MOST}"
+            self._machine.keep(Fault("barrier-use", text, slice(lane, lane + 1), made))
         if known is not None:
-            state = f"in phase {known.phase}, with {known.pending} of {known.count} arrivals missing"
-            raise Fault(
-                "barrier-use",
-                f"mbarrier.init of {self.name(position)}, which is an mbarrier already, {state}: let one thread do it, "
-                "once, or mbarrier.inval it before (PTX ISA, mbarrier.init: otherwise the behaviour is undefined)",
-                related=known.related,
-            )
-        self._barriers[position] = Mbarrier(count, count, made=made)
+            text = self._made_already(position, known)
+            self._machine.keep(Fault("barrier-use", text, slice(lane, lane + 1), made, known.related))
+        parked, count = known.parked if known is not None else [], count & _MOST or _MOST + 1
+        self._barriers[position] = Mbarrier(count, count, made=made, parked=parked)
         self._write(position)
+
+    def _made_already(self, position: int, known: Mbarrier) -> str:
+        state = f"in phase {known.phase}, with {known.pending} of {known.count} arrivals missing"
+        return (
+            f"mbarrier.init of {self.name(position)}, which is an mbarrier already, {state}: let one thread do it, "
+            "once, or mbarrier.inval it before (PTX ISA, mbarrier.init: otherwise the behaviour is undefined)"
+        )
 
     def invalidate(self, position: int) -> None:
         """``mbarrier.inval``."""

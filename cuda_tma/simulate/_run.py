@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -72,9 +73,10 @@ class Running:
             try:
                 self.machine.run(until)
             except Fault as fault:
-                self._faults = (_finding(*self._told(fault)),)
+                self._faults = (replace(_finding(*self._told(fault)), ends_launch=True),)
             except Stuck as stuck:
-                self._faults = (_finding(self._deadlock(stuck.waiting), self.machine, stuck.waiting),)
+                fault = self._deadlock(stuck.waiting)
+                self._faults = (replace(_finding(fault, self.machine, stuck.waiting), ends_launch=True),)
 
     def _told(self, fault: Fault) -> tuple[Fault, Machine, list[Waiting]]:
         """A wait that has a deadline, and then traps, was in vain before that: it is the deadlock that it was."""
@@ -99,7 +101,9 @@ class Running:
     def report(self) -> Report:
         """What it came to."""
         machine, observer = self.machine, self.machine.observer
-        findings = (*self._faults, *observer.findings()) if observer is not None else self._faults
+        kept = [replace(_finding(each.fault, machine, []), count=each.count) for each in machine.kept.values()]
+        observed = observer.findings() if observer is not None else ()
+        findings = (*kept, *self._faults, *observed)
         return Report(findings, "".join(machine.output), machine.scheduler.thread_steps)
 
 

@@ -99,6 +99,8 @@ class Finding:
         Other statements that explain it, and what each is: of two accesses the last barrier or wait before the later
         one; of a deadlock, where the mbarrier was initialised, where its bytes were last expected and somebody last
         arrived, and where others wait.
+    ends_launch : bool
+        Whether the launch ended there: the rest is not judged.
     """
 
     kind: str
@@ -114,6 +116,7 @@ class Finding:
     rule: str = ""
     remedy: str = ""
     related: tuple[tuple[str, tuple[Place, ...]], ...] = ()
+    ends_launch: bool = False
 
     @property
     def happened(self) -> str:

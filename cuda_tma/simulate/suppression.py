@@ -139,10 +139,20 @@ def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
 
 
 def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
-    """A report without the findings that are covered; it tells which those are, and who covers nothing."""
+    """Return a report without the findings that are covered, and with the suppressions that cover nothing.
+
+    A covered finding at which the launch ended stays an error, as the rest of the launch is not judged.
+    """
     if not suppressions:
         return report
     hidden = [finding for finding in report.findings if any(each.covers(finding) for each in suppressions)]
     unused = [each for each in suppressions if not any(each.covers(finding) for finding in hidden)]
-    shown = tuple(finding for finding in report.findings if finding not in hidden)
+    ends = [_end_of_launch(finding) for finding in hidden if finding.ends_launch]
+    shown = (*ends, *(finding for finding in report.findings if finding not in hidden))
     return replace(report, findings=shown, suppressed=tuple(hidden), unused_suppressions=tuple(unused))
+
+
+def _end_of_launch(finding: Finding) -> Finding:
+    """Return the error that a launch is not judged beyond a finding, which a suppression does not change."""
+    text = "a suppression covers this finding, but the launch ends at it, and the rest is not judged: "
+    return replace(finding, message=f"{text}{finding.message}")

@@ -33,7 +33,7 @@ def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
     return np.broadcast_to(read(group, lanes), (count(lanes),)).tolist()
 
 
-def _with_value(act: Callable[[Group, int, int, Instruction], None]) -> Callable[[Binder], Step]:
+def _with_value(act: Callable[[Group, int, int, Instruction, int], None]) -> Callable[[Binder], Step]:
     """``mbarrier.op [address], value``."""
 
     def bind(binder: Binder) -> Step:
@@ -44,8 +44,8 @@ def _with_value(act: Callable[[Group, int, int, Instruction], None]) -> Callable
         def step(group: Group, lanes: Lanes) -> None:
             at, values = positions(group, lanes), _values(read, group, lanes)
             announce(group, name, lanes, by, positions=at, values=values)
-            for position, number in zip(at.tolist(), values, strict=True):
-                act(group, position, number, by)
+            for position, number, lane in zip(at.tolist(), values, as_array(lanes).tolist(), strict=True):
+                act(group, position, number, by, lane)
 
         return step
 
@@ -59,12 +59,12 @@ def init(binder: Binder) -> Step:
 
 @instruction("mbarrier.expect_tx", section=SECTION.format("expect_tx"))
 def expect_tx(binder: Binder) -> Step:
-    return _with_value(lambda group, *what: group.machine.mbarriers.expect_tx(*what))(binder)
+    return _with_value(lambda group, *what: group.machine.mbarriers.expect_tx(*what[:3]))(binder)
 
 
 @instruction("mbarrier.complete_tx", section=SECTION.format("complete_tx"))
 def complete_tx(binder: Binder) -> Step:
-    return _with_value(lambda group, position, value, by: group.machine.mbarriers.complete_tx(position, value))(binder)
+    return _with_value(lambda group, position, value, *_: group.machine.mbarriers.complete_tx(position, value))(binder)
 
 
 @instruction("mbarrier.inval", section=SECTION.format("inval"))

@@ -156,6 +156,9 @@ def _bits(type_: str) -> int:
     return 8 * DTYPES[type_].itemsize
 
 
+_NAN_OF_RNA = np.uint32(0x7FC00000)  # observed: of 0x7FC00000, driver 580, sm_90
+
+
 def _to_tf32(s: Spelling, source: str) -> Pure:
     """The result is an f32 whose last 13 bits are zero."""
     if source != "f32":
@@ -168,7 +171,8 @@ def _to_tf32(s: Spelling, source: str) -> Pure:
         if mode == "rna":  # a NaN that has but the last 12 bits is infinite to it (observed: driver 580, sm_90)
             bits = np.asarray(a).view(np.uint32)
             value = np.where(bits & np.uint32(0x7FFFF000) == 0x7F800000, np.copysign(np.inf, np.asarray(a)), value)
-        return _rounded(value, FORMATS["tf32"], mode, finite, relu)
+        found = _rounded(value, FORMATS["tf32"], mode, finite, relu)
+        return np.where(np.isnan(value), _NAN_OF_RNA, found) if mode == "rna" else found
 
     return pure("cvt", "tf32", "f32", compute)
 
