@@ -5,16 +5,36 @@ A limit protects the process that judges a stranger's kernel. It lies far above 
 
 from __future__ import annotations
 
-__all__ = ["CALL_DEPTH", "KERNEL_BYTES", "LAYOUT_STEPS", "OUTPUT_CHARACTERS", "PATH_CHARACTERS"]
-__all__ += ["SOURCE_BYTES", "TEXT_CHARACTERS", "name_steps"]
+__all__ = ["ALIGNMENT_BYTES", "CALL_DEPTH", "KERNEL_BYTES", "LAYOUT_STEPS", "LOCAL_BYTES", "MODULE_BYTES", "NAME_BYTES"]
+__all__ += ["NESTING", "OUTPUT_CHARACTERS", "PARAMETER_BYTES", "PATH_CHARACTERS", "REGISTERS", "REGISTER_BYTES"]
+__all__ += ["SOURCE_BYTES", "STACK_BYTES", "SUPPRESSIONS_BYTES", "TEXT_CHARACTERS", "TOKENS", "name_steps"]
+
+# ---- of a PTX text ----
+
+KERNEL_BYTES = 32 << 20  # of a file of PTX or C++
+TOKENS = 4 << 20  # of PTX: of 32 MB as compilers write it; each takes 150 bytes here
+NESTING = 100  # brackets in brackets, braces in braces, signs before signs
+ALIGNMENT_BYTES = 1 << 16  # of a variable: TMA's swizzles want 1024
+MODULE_BYTES = 1 << 30  # of a module's variables
+PARAMETER_BYTES = 32_764  # of a function: PTX ISA 9.0, "Kernel Function Parameters"
+REGISTERS = 1 << 19  # that a module declares
+NAME_BYTES = 64 << 20  # of the names of inlined functions, in all places together
+
+# ---- of a launch ----
 
 CALL_DEPTH = 4096  # calls within calls of a thread: its stack of 256 KiB has 64 bytes for each
-KERNEL_BYTES = 32 << 20  # of a file of PTX or C++
-LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of tensor memory have 1/32 of that
+STACK_BYTES = 1 << 18  # of a thread's local memory
+LOCAL_BYTES = 1 << 30  # of all threads that run at the same time
+REGISTER_BYTES = 1 << 30  # likewise, in all the calls that they are in
 OUTPUT_CHARACTERS = 4 << 20  # that a launch prints; CUDA's buffer, cudaLimitPrintfFifoSize, has 1 MiB
-PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
-SOURCE_BYTES = 4 << 20  # of a source file, of which a finding shows lines
 TEXT_CHARACTERS = 1 << 16  # of a text in a kernel's memory, and of one conversion of printf
+
+# ---- of other files, and of texts ----
+
+LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of tensor memory have 1/32 of that
+PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
+SOURCE_BYTES = 4 << 20  # of a source file, of which a finding shows lines, and of a header
+SUPPRESSIONS_BYTES = 1 << 20  # of a file of suppressions: ten thousand of them
 
 _NAME_STEPS, _NAME_STEPS_OF_CHARACTER = 4096, 16
 

@@ -6,6 +6,7 @@ The checks return what they accept, made plain; they cost little enough to stand
 from __future__ import annotations
 
 import operator
+import re
 import reprlib
 from collections.abc import Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +16,7 @@ from .errors import TensorMapError
 if TYPE_CHECKING:
     from .params import Params
 
-__all__ = ["entry", "integer", "integers", "shown", "tensor_coordinates"]
+__all__ = ["entry", "integer", "integers", "printable", "shown", "tensor_coordinates"]
 
 _Value = TypeVar("_Value")
 
@@ -27,6 +28,8 @@ class _Words(reprlib.Repr):
 
 
 _PRINTED_BITS = 4096
+# Control characters, and those that change the direction of text (Unicode, "Bidirectional Algorithm").
+_CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _WORDS = _Words()
 
 
@@ -48,6 +51,15 @@ def shown(value: object) -> str:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{name} of shape {tuple(value.shape)} and dtype {value.dtype}"
     return f"{name} of {len(value)} values" if isinstance(value, Sized) else name
+
+
+def printable(text: str) -> str:
+    """Return a text of a stranger with its control characters as escapes, for a terminal obeys them.
+
+    >>> printable("a\\x1b[31m.cu: error")
+    'a\\\\x1b[31m.cu: error'
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def integer(name: str, value: object) -> int:

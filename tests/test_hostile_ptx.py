@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.simulate import Config
+from cuda_tma.simulate import Config, ParseError
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 
@@ -30,6 +30,102 @@ def test_endless_recursion_is_a_stack_overflow(name, threads):
     assert (finding.kind, finding.severity) == ("fault", "error")
     assert "stack overflow" in finding.message and "the recursion is too deep, or does not end" in finding.message
     assert len(finding.threads) == threads
+
+
+ENTRY = ".visible .entry f()\n{\nret;\n}\n"
+DECLARED = {
+    "a variable of 1 TiB": (
+        ".global .b8 x[1099511627776];",
+        r"'x'\[1099511627776\]; give an extent of 0 to 1073741824",
+    ),
+    "a variable of 40 GB": (".global .align 4 .f32 x[10737418240];", r"'x'\[10737418240\]; give an extent"),
+    "a product of extents": (".const .b32 x[65536][65536];", r"'x' takes 17179869184 bytes; a module has 1073741824"),
+    "a vector": (".global .v4 .f32 x[134217728];", r"'x' takes 2147483648 bytes"),
+    "many extents": (f".global .b8 x{'[1073741824]' * 9000};", r"'x' takes 1152921504606846976 bytes"),
+    "many variables": (".global .b8 x[536870912], y[536870912], z[1];", "the variables take more than the 1073741824"),
+    "shared memory": (".shared .b8 x[1099511627776];", "'x'.1099511627776."),
+    "an extent below zero": (".global .b8 x[-5];", r"'x'\[-5\]; give an extent of 0 to"),
+    "an expression below zero": (".shared .b8 x[4-8];", r"'x'\[-4\]; give an extent of 0 to"),
+    "an initialized variable": (".global .b8 x[1099511627776] = {1};", r"'x'\[1099511627776\]"),
+    "no power of two": (".global .align 3 .b8 x[4];", r"\.align 3; give a power of two, at most 65536"),
+    "an alignment of 1 TiB": (".global .align 1099511627776 .b8 x[4];", r"\.align 1099511627776; give a power of two"),
+    "an alignment of zero": (".shared .align 0 .b8 x[4];", r"\.align 0; give a power of two"),
+    "an alignment below zero": (".shared .align -8 .b8 x[4];", r"\.align -8; give a power of two"),
+    "brackets": (f".global .b32 x = {'(' * 5000}1{')' * 5000};", "more than 100 deep"),
+    "signs": (f".global .b32 x = {'-' * 5000}1;", "more than 100 deep"),
+    "braces": (f".global .b32 x[1] = {'{' * 3000}1{'}' * 3000};", "more than 100 deep"),
+    "many digits": (f".global .b8 x[{'9' * 5000}];", "has more than 64 bits"),
+    "many hexadecimal digits": (f".global .b8 x = 0x{'f' * 100_000};", "has more than 64 bits"),
+}
+ENTRIES = {
+    "a parameter of 1 TiB": (".entry f(.param .b8 p[1099511627776])\n{\nret;\n}", r"'p'\[1099511627776\]"),
+    "parameters": (
+        ".entry f(.param .b8 p[30000], .param .b8 q[3000])\n{\nret;\n}",
+        "33000 bytes; a function has 32764",
+    ),
+    "a parameter's alignment": (".entry f(.param .align 3 .b8 p[4])\n{\nret;\n}", r"\.align 3"),
+    "local memory": (".entry f()\n{\n.local .b8 x[1099511627776];\nret;\n}", r"'x'\[1099511627776\]"),
+    "registers": (".entry f()\n{\n.reg .b32 %r<1000000000>;\nret;\n}", "1000000000 registers here; a module declares"),
+    "registers in parts": (
+        f".entry f()\n{{\n{'.reg .b64 %r<262144>;' * 3}\nret;\n}}",
+        "a module declares at most 524288",
+    ),
+    "registers below zero": (".entry f()\n{\n.reg .b32 %r<-4>;\nret;\n}", "-4 registers here"),
+    "registers without a type": (
+        ".entry f()\n{\n.reg .foo %r<4>;\nret;\n}",
+        "where the type of registers was expected",
+    ),
+    "maxntid": (
+        ".entry f() .maxntid 99999999999, 1, 1\n{\nret;\n}",
+        r"\.maxntid \[99999999999, 1, 1\]; give one to three",
+    ),
+    "maxntid of a text": ('.entry f() .maxntid "x"\n{\nret;\n}', r"\.maxntid \['x'\]; give one to three"),
+    "maxntid of nothing": (".entry f() .maxntid\n{\nret;\n}", r"\.maxntid \[\]; give one to three"),
+    "reqntid of zero": (".entry f() .reqntid 0\n{\nret;\n}", r"\.reqntid \[0\]; give one to three"),
+    "clusters of four": (".entry f() .reqnctapercluster 1,1,1,1\n{\nret;\n}", r"\.reqnctapercluster \[1, 1, 1, 1\]"),
+    "blocks": (f".entry f()\n{{\n{'{' * 5000}ret;{'}' * 5000}\n}}", "blocks stand more than 100 deep"),
+    "operands": (f".entry f()\n{{\nmov.b64 _, {'{' * 5000}1{'}' * 5000};\nret;\n}}", "more than 100 deep"),
+}
+
+
+@pytest.mark.parametrize("name", [*DECLARED, *ENTRIES])
+def test_a_text_beyond_the_limits_is_refused(name):
+    text, sentence = ENTRIES.get(name) or (f"{DECLARED[name][0]}\n{ENTRY}", DECLARED[name][1])
+    with pytest.raises(ParseError, match=rf"^PTX line \d+: .*{sentence}"):
+        simulate.Device().load(HEAD + text, "f")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".global .align 1024 .b8 x[4];",
+        ".extern .shared .align 128 .b8 x[];",
+        f".global .b32 x = {'(' * 60}1{')' * 60};",
+        ".global .b8 x[268435456];",
+        ".global .b32 x[2][2] = {{1, 2}, {3, 4}};",
+    ],
+)
+def test_a_text_within_the_limits_is_read(text):
+    simulate.Device().load(f"{HEAD}{text}\n{ENTRY}", "f")
+
+
+def test_constant_expressions_have_64_bits():
+    """Each shift or product of larger numbers would take longer than the one before."""
+    expression = "1" + "<<63*9" * 20_000
+    kernel = simulate.Device().load(f"{HEAD}.global .b64 x = {expression};\n{ENTRY}", "f")
+    assert kernel.name == "f"
+    value = simulate.ptx.parse(f"{HEAD}.global .b64 x = 1<<63<<1|5;").variables["x"].initial
+    assert value == (5).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("threads", [32, 1024])
+def test_registers_of_more_than_the_limit_are_refused(threads):
+    text = ".visible .entry f()\n{\n.reg .b64 %r<500000>;\nmov.b64 %r1, 1;\nret;\n}\n"
+    if threads == 32:
+        assert launched(text, threads).findings == ()
+    else:
+        with pytest.raises(ValueError, match="f has 4000000 bytes of registers in each thread, and 1024 threads"):
+            launched(text, threads)
 
 
 PRINTS = """.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);

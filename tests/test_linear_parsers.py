@@ -11,9 +11,9 @@ import time
 
 import pytest
 
+from cuda_tma._files import first_bytes
 from cuda_tma.codec import encode
 from cuda_tma.command.dump import parse_dump
-from cuda_tma.command.files import first_bytes
 from cuda_tma.command.posted import read_posted
 from cuda_tma.errors import TensorMapError
 

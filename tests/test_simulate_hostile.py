@@ -97,7 +97,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_a_finding(launch, name, monkeypatch):
-    monkeypatch.setattr(_machine, "_REGISTERS_BYTES", 1 << 26)  # a sixteenth: the way there is the same
+    monkeypatch.setattr(_machine, "REGISTER_BYTES", 1 << 26)  # a sixteenth: the way there is the same
     config, arguments, kind, text = DEFECTS[name]
     (finding,) = launch(name, config, *arguments).errors
     assert finding.kind == kind

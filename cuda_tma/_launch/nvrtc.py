@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._budget import KERNEL_BYTES
+from .._files import text_of_file
 from ..errors import CompileError
 from ..include_path import include_path
 from .compiled import Compiled
@@ -167,7 +169,7 @@ def _refused(asked: Request, log: str) -> CompileError:
 def _text_of(source: Source, name: str) -> tuple[str, str]:
     if isinstance(source, os.PathLike):
         # In UTF-8 whatever the locale, and without the mark at its start, which NVRTC does not know.
-        text = Path(source).read_text("utf-8-sig", "surrogateescape")
+        text = text_of_file(source, KERNEL_BYTES, "surrogateescape")
         file = str(Path(source).absolute())
     elif isinstance(source, str):
         words = re.findall(r"\w+", name)

@@ -18,6 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from .._files import write
 from ..codec import decode, diff, diff_stored, encode, fields, words_of
 from ..data_type import parse_data_type
 from ..enums import TensorMapIm2ColWideMode
@@ -27,7 +28,7 @@ from ..rules import Violation, check, refusal, sentence
 from ..suggest import suggest
 from . import demo, explain, layouts, run, sanitize
 from .console import complain, escape_unprintable, print_json, print_table, silence
-from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, Misuse
+from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, UNSUPPORTED, Misuse
 from .info import facts
 from .maps import given_map, read_bytes
 from .parser import parser
@@ -78,12 +79,18 @@ def _outcome(argv: list[str]) -> int:
     except TensorMapError as error:
         violations = [_as_json(violation) for violation in error.violations]
         status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
+    except MemoryError:
+        status, answer = UNSUPPORTED, {"error": f"{_what(argv)} needs more memory than this process may have"}
     except TensorMapFault as fault:  # of a load that is to be drawn
         status, answer = REFUSED, {"error": str(fault)}
     if "--json" in argv:
         print_json(answer)
     complain(answer["error"])
     return status
+
+
+def _what(argv: list[str]) -> str:
+    return "this launch" if {"run", "sanitize"} & {*argv[:1]} else "this command"
 
 
 _PICTURES = ("tile", "banks", "box", "tiles")
@@ -221,7 +228,7 @@ def _explore(arguments: argparse.Namespace) -> int:
     arguments.map = arguments.map or arguments.picture
     params = given_map(arguments) if arguments.map or arguments.shape else None
     try:
-        Path(arguments.html).write_text(explorer(params), "utf-8")
+        write(arguments.html, explorer(params))
     except OSError as error:
         raise Misuse(f"--html {arguments.html} cannot be written: {error.strerror or error}") from None
     return _wrote(arguments.html, arguments.json)

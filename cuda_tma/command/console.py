@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from .._given import printable
+
 __all__ = ["complain", "escape_unprintable", "print_json", "print_styled", "print_table", "silence"]
 
 
@@ -21,7 +23,7 @@ def complain(text: str) -> None:
     if sys.stderr is None:  # closed: print would take standard output
         return
     try:
-        print(f"cuda-tma: {text}", file=sys.stderr, flush=True)
+        print(f"cuda-tma: {printable(text)}", file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr)
 
@@ -41,7 +43,7 @@ def escape_unprintable() -> None:
 
 def print_styled(pieces: Iterable[tuple[str, str]]) -> None:
     """Pieces of text with their styles, as rich names them: in colours on a terminal, where rich is installed."""
-    pieces = list(pieces)
+    pieces = [(printable(text), style) for text, style in pieces]
     try:
         if sys.stdout is None or not sys.stdout.isatty():
             raise ImportError

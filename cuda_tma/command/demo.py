@@ -22,6 +22,7 @@ import numpy as np
 from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
 
 from .. import emulate
+from .._files import write
 from .._launch.compile import compile
 from .._launch.launch import launch
 from ..device import Device
@@ -211,7 +212,7 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)  # 8 bits, RGB
     lines = np.pad(rgb.reshape(rows, -1), ((0, 0), (1, 0)))  # each line starts with its filter: 0, none
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 6)) + chunk(b"IEND", b"")
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+    write(path, b"\x89PNG\r\n\x1a\n" + body)
 
 
 # ---- the blur, and its check ----

@@ -6,10 +6,10 @@ import os
 import re
 import sys
 
+from .._files import first_bytes
 from ..codec import decode
 from ..errors import TensorMapError
 from ..limits import DESCRIPTOR_BYTES
-from .files import first_bytes
 
 __all__ = ["parse_dump", "read_map"]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
+from .._files import first_bytes
 from ..barrier import decode_barrier
 from ..codec import diff, encode
 from ..cuda_errors import CUDA_ERRORS, OBSERVED, CudaError
@@ -23,7 +24,6 @@ from ..params import Im2colParams, Params, TiledParams
 from ..rules import RULES, check, sentence
 from .console import print_json
 from .exit_status import ACCEPTED, REFUSED, Misuse
-from .files import first_bytes
 from .posted import Posted, PostedMap, read_posted
 
 __all__ = ["Statement", "of_barrier", "of_error", "of_map", "run"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files import opened
 from .._given import shown
 from ..errors import CompileError, TensorMapError
 from ..map_type import MapType
@@ -32,6 +33,8 @@ _BYTES = re.compile(r"hex:(?P<digits>([0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"[+-]?([0-9]+|0[xX][0-9a-fA-F]+)")
 _FLOAT = re.compile(r"[+-]?(([0-9]+\.?|[0-9]*\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
 _MOST_DIGITS = 64  # of a number: no type of a kernel's parameter has more bits
+_NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")  # dtypes that ml_dtypes has, and NumPy has not
+_NUMBERS = "biufc"  # kinds of dtypes
 _MAP_BYTES = 128
 _SEED = 0  # of arrays of random numbers: the same in each run
 
@@ -88,7 +91,7 @@ def _array(text: str) -> np.ndarray:
     found = _ARRAY.fullmatch(text)
     try:
         if found is None:
-            return np.load(text, allow_pickle=False)
+            return _loaded(text)
         return _made(found["dtype"], tuple(map(int, found["shape"].split("x"))), bool(found["random"]))
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text} cannot be read: {error.strerror or error}") from None
@@ -97,6 +100,15 @@ def _array(text: str) -> np.ndarray:
         raise argparse.ArgumentTypeError(f"{text} {what}") from None
     except MemoryError:
         raise argparse.ArgumentTypeError(f"{text} has no room in this machine's memory") from None
+
+
+def _loaded(path: str) -> np.ndarray:
+    """The numbers of a .npy file; NumPy keeps those of ml_dtypes as bytes without a name (V)."""
+    with opened(path) as file:
+        found = np.load(file, allow_pickle=False)
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in f"{_NUMBERS}V" or found.dtype.names:
+        raise ValueError("no array of numbers")
+    return found
 
 
 def _made(dtype_name: str, shape: tuple[int, ...], random: bool) -> np.ndarray:
@@ -109,17 +121,30 @@ def _made(dtype_name: str, shape: tuple[int, ...], random: bool) -> np.ndarray:
 
 
 def _dtype(name: str) -> np.dtype:
+    if _NARROW.fullmatch(name):
+        return _dtype_of_ml_dtypes(name)
     try:
         dtype = np.dtype(name)
     except TypeError:
-        import ml_dtypes  # bfloat16 and the like
-
-        if not hasattr(ml_dtypes, name):
-            raise argparse.ArgumentTypeError(f"{name} is no dtype of NumPy or ml_dtypes") from None
-        return np.dtype(getattr(ml_dtypes, name))
-    if dtype.kind not in "biufc":
+        raise argparse.ArgumentTypeError(f"{shown(name)} is no dtype of NumPy or ml_dtypes") from None
+    if dtype.kind not in _NUMBERS:
         raise argparse.ArgumentTypeError(f"{name} is no dtype of numbers")
     return dtype
+
+
+def _dtype_of_ml_dtypes(name: str) -> np.dtype:
+    """bfloat16 and the like; NumPy knows them by name as soon as the package is imported."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise argparse.ArgumentTypeError(
+            f"{name} is a dtype of ml_dtypes, which is not installed: pip install ml_dtypes, or give the array as a "
+            ".npy file of its bits, as uint16"
+        ) from None
+    try:
+        return np.dtype(getattr(ml_dtypes, name))
+    except (AttributeError, TypeError):
+        raise argparse.ArgumentTypeError(f"{shown(name)} is no dtype of NumPy or ml_dtypes") from None
 
 
 def arrays_of(given: list[Any]) -> dict[int, np.ndarray]:

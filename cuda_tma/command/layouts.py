@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._files import write
 from ..errors import TensorMapError
 from .console import print_json, print_table
 from .exit_status import ACCEPTED, REFUSED, Misuse
@@ -56,7 +57,7 @@ def _draw(found: Comparison, path: Path) -> None:
     if path.suffix != ".svg":
         raise Misuse(f"--output {path}: the picture is SVG; end the name in .svg")
     try:
-        path.write_text(found.svg(), "utf-8")
+        write(path, found.svg())
     except OSError as error:
         raise Misuse(f"--output {path} cannot be written: {error.strerror or error}") from None
 

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._files import write
+from .._given import printable
 from . import sarif
 from .console import print_json, print_styled
 from .excerpts import described
@@ -95,21 +97,22 @@ def _write(path: Path, log: dict[str, Any]) -> None:
     import json
 
     try:
-        path.write_text(json.dumps(log, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        write(path, json.dumps(log, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
         raise Misuse(f"--sarif {path} cannot be written: {error.strerror or error}") from None
 
 
 def _print(report: Report, sources: Sources, suppressions: tuple[Suppression, ...]) -> None:
-    print(report.output, end="" if report.output.endswith("\n") or not report.output else "\n")
+    output = printable(report.output)
+    print(output, end="" if output.endswith("\n") or not output else "\n")
     for finding in report.findings:
         print_styled(described(finding, sources))
         print()
     for finding in report.suppressed:
         reason = next(each.reason for each in suppressions if each.covers(finding))
-        print(f"suppressed: {finding.kind} at {_place(finding)}: {reason}")
+        print(printable(f"suppressed: {finding.kind} at {_place(finding)}: {reason}"))
     for each in report.unused_suppressions:
-        print(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}")
+        print(printable(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}"))
     print(_verdict(report))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import SupportsIndex
 
+from .._files import write
 from .._given import shown
 
 __all__ = ["UNITS", "Span", "Timeline", "Track"]
@@ -175,7 +176,7 @@ class Timeline:
         path = Path(path)
         if path.suffix not in (".svg", ".html"):
             raise ValueError(f"{path}: a timeline is written as .svg or as .html; end the name so")
-        path.write_text(self.svg() if path.suffix == ".svg" else self.html(), "utf-8")
+        write(path, self.svg() if path.suffix == ".svg" else self.html())
 
 
 def _check(name: str, value: object, least: int) -> None:

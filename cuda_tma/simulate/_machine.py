@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._budget import CALL_DEPTH
+from .._budget import CALL_DEPTH, REGISTER_BYTES
 from ._altered_reads import AlteredReads
 from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
@@ -33,7 +33,6 @@ from .ptx import Instruction
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 
 MAX_STEPS = 4_000_000
-_REGISTERS_BYTES = 1 << 30  # of all threads, in all the calls that they are in
 _MOST_STALLS = 20  # nobody can run, and time passes: the last time it is half an hour
 _STALL_NANOSECONDS = 1 << 20
 
@@ -122,11 +121,11 @@ class Machine:
         if found is None:
             if depth > CALL_DEPTH:
                 raise _too_deep(depth)
+            self._registers_bytes += code.thread_bytes * self.geometry.lanes
+            if self._registers_bytes > REGISTER_BYTES:
+                raise _too_deep(depth) if depth else _too_many_registers(code, self.geometry.lanes)
             found = RegisterFile(code.row_counts, code.parameter_bytes, self.geometry.lanes)
             self._registers[code, depth] = found
-            self._registers_bytes += found.size_bytes
-            if self._registers_bytes > _REGISTERS_BYTES:
-                raise _too_deep(depth)
         return found
 
     def registers(self) -> Iterable[RegisterFile]:
@@ -294,3 +293,10 @@ class Machine:
 
 def _too_deep(depth: int) -> Fault:
     return Fault("fault", f"stack overflow: calls are {depth} deep; the recursion is too deep, or does not end")
+
+
+def _too_many_registers(code: Code, lanes: int) -> ValueError:
+    return ValueError(
+        f"{code.name} has {code.register_bytes} bytes of registers in each thread, and {lanes} threads that run at the "
+        f"same time have {REGISTER_BYTES} bytes here: launch smaller blocks or clusters"
+    )

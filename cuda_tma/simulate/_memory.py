@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._budget import LOCAL_BYTES, STACK_BYTES
 from ._faults import Fault
 from ._geometry import Geometry
 from ._global_memory import Buffer, GlobalMemory, Segment
@@ -15,8 +16,6 @@ from ._spaces import OFFSET_MASK, RANK_SHIFT, SHARED_START, WINDOW_BYTES, WINDOW
 
 __all__ = ["Memory", "Piece"]
 
-_STACK_BYTES = 1 << 18  # of a thread, at most
-_LOCAL_BYTES = 1 << 30  # of all threads that run at the same time
 _FIRST_STACK_BYTES = 1 << 10
 
 
@@ -143,10 +142,10 @@ class Memory:
         end = int(addresses.max()) + size_bytes
         if (addresses < 0).any():
             raise Fault("out-of-bounds", "an access to local memory before the thread's stack", lanes)
-        if end > _STACK_BYTES:
-            text = f"an access to byte {end - size_bytes} of local memory, of which a thread has {_STACK_BYTES}"
+        if end > STACK_BYTES:
+            text = f"an access to byte {end - size_bytes} of local memory, of which a thread has {STACK_BYTES}"
             raise Fault(
-                "out-of-bounds", f"{text}: see the index", as_array(lanes)[addresses + size_bytes > _STACK_BYTES]
+                "out-of-bounds", f"{text}: see the index", as_array(lanes)[addresses + size_bytes > STACK_BYTES]
             )
         if end > self._stack_bytes:
             self.reserve_stack(end)
@@ -154,21 +153,21 @@ class Memory:
 
     def reserve_stack(self, size_bytes: int) -> None:
         """Room for so much local memory in each thread."""
-        if size_bytes > _STACK_BYTES:
+        if size_bytes > STACK_BYTES:
             raise Fault(
                 "fault",
-                f"stack overflow: a thread needs {size_bytes} bytes of local memory, and has {_STACK_BYTES}: "
+                f"stack overflow: a thread needs {size_bytes} bytes of local memory, and has {STACK_BYTES}: "
                 "the recursion is too deep, or does not end",
             )
         if size_bytes <= self._stack_bytes:
             return
         old, before = self._local.bytes, self._stack_bytes
         self._stack_bytes = 1 << (size_bytes - 1).bit_length()
-        if (whole := self._stack_bytes * self._geometry.lanes) > _LOCAL_BYTES:
+        if (whole := self._stack_bytes * self._geometry.lanes) > LOCAL_BYTES:
             raise Fault(
                 "fault",
                 f"{self._geometry.lanes} threads at the same time need {whole} bytes of local memory, and the "
-                f"simulator gives them {_LOCAL_BYTES}: end the recursion, or make a Device of a smaller "
+                f"simulator gives them {LOCAL_BYTES}: end the recursion, or make a Device of a smaller "
                 "multiprocessor_count, which runs fewer of them at a time",
             )
         grown = np.zeros((self._geometry.lanes, self._stack_bytes), np.uint8)

@@ -83,6 +83,11 @@ class Code:
         """Of one lane."""
         return sum(max(1, size) * count for size, count in self.row_counts.items())
 
+    @property
+    def thread_bytes(self) -> int:
+        """The memory of a :class:`RegisterFile` for each lane."""
+        return self.register_bytes + self.parameter_bytes + 1  # the carry flag
+
 
 class Program:
     """An entry of a module, and all that it may call.

@@ -66,8 +66,3 @@ class RegisterFile:
         """All that it holds, once."""
         owned = {id(view.base): view for view in self.views}
         return [*owned.values(), self.carry, self.parameters]
-
-    @property
-    def size_bytes(self) -> int:
-        """What it takes of this machine's memory."""
-        return sum(part.nbytes for part in self.memory)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from .._given import printable
 from .places import by_way_of, shown_path, statements
 from .ptx import Place
 
@@ -134,7 +135,7 @@ class Finding:
         lines += [f"  {name}: {_outermost(places)}" for name, places in beside if places]
         if self.blocks:
             lines.append(f"  block {self.blocks[0]}{_more(self.blocks)}, thread {self.threads[0]}{_more(self.threads)}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 def _outermost(places: tuple[Place, ...]) -> str:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 
+from .._budget import SUPPRESSIONS_BYTES
+from .._files import text_of_file
 from .._given import shown
 from .._launch.mangled import plain_name
 from .findings import KINDS, Finding, Report
@@ -126,10 +127,10 @@ def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
     OSError
         If it cannot be read.
     ValueError
-        If a line is none: it is named.
+        If a line has another form, which the error names, or the file is too large.
     """
     found = []
-    for number, line in enumerate(Path(path).read_text("utf-8-sig").splitlines(), 1):
+    for number, line in enumerate(text_of_file(path, SUPPRESSIONS_BYTES).splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             try:
                 found.append(Suppression.parse(line))

@@ -10,15 +10,28 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ..._budget import NESTING, REGISTERS
 from ..errors import ParseError
-from .module import Function, Guard, Instruction, Label, Place, Prototype, Register, RegisterName, Symbol, Variable
+from .constants import integer
+from .module import (
+    TYPE_BYTES,
+    Function,
+    Guard,
+    Instruction,
+    Label,
+    Place,
+    Prototype,
+    Register,
+    RegisterName,
+    Symbol,
+    Variable,
+)
 from .operands import Meaning, operands
 from .places import Places
 from .tokens import Cursor, Token
 from .variables import LINKAGE, parameters, variables
 
 _VARIABLE_SPACES = (".shared", ".local", ".param", ".const", ".global")
-_MOST_PARTS = 1 << 20  # of .reg .b32 %r<n>: more is a slip, not a function
 
 
 @dataclass
@@ -48,8 +61,10 @@ class _Statement(NamedTuple):
 class _Body:
     """What the statements of one body declare, as they are read."""
 
-    def __init__(self, function: Function, known: Mapping[str, Meaning], places: Places):
+    def __init__(self, function: Function, known: Mapping[str, Meaning], places: Places, registers_left: int):
         self.places = places
+        self._registers_left = registers_left
+        self._numbers: dict[str, int] = {}  # the last that each name was given
         self.scope = _Scope(_Scope(None, dict(known)))
         self.registers: list[RegisterName] = []
         self.variables: dict[str, Variable] = {}
@@ -67,23 +82,33 @@ class _Body:
         self.scope.names[name] = Register(len(self.registers))
         self.registers.append(RegisterName(name, type_))
 
+    def reserve_registers(self, count: int, line: int) -> None:
+        """Count registers that are declared next."""
+        self._registers_left -= count
+        if not 0 <= count <= count + self._registers_left:
+            raise ParseError(f"{count} registers here; a module declares at most {REGISTERS}", line)
+
     def unique(self, name: str, taken: Collection[str]) -> str:
         """The name itself, or in a scope that declares it anew, one with a number."""
-        number = 2
-        found = name
+        found, number = name, self._numbers.get(name, 1)
         while found in taken:
-            found = f"{name}#{number}"
             number += 1
+            found = f"{name}#{number}"
+        self._numbers[name] = number
         return found
 
 
-def read_body(cursor: Cursor, function: Function, known: Mapping[str, Meaning], places: Places) -> Function:
+def read_body(
+    cursor: Cursor, function: Function, known: Mapping[str, Meaning], places: Places, registers_left: int
+) -> Function:
     """The function with what stands between its braces; the cursor is behind the first of them."""
-    body = _Body(function, known, places)
+    body = _Body(function, known, places, registers_left)
     depth = 1
     while depth:
         if cursor.take("{"):
             depth += 1
+            if depth > NESTING:
+                raise ParseError(f"blocks stand more than {NESTING} deep in each other", cursor.line)
             body.scope = _Scope(body.scope)
         elif cursor.take("}"):
             depth -= 1
@@ -148,17 +173,20 @@ def _read_registers(cursor: Cursor, body: _Body) -> None:
     cursor.next()
     if cursor.token.kind != "dotted":
         cursor.refuse("the type of registers")
-    type_ = cursor.next().text[1:]
+    type_ = cursor.text[1:]
+    if type_ not in TYPE_BYTES:
+        cursor.refuse("the type of registers")
+    cursor.next()
     while True:
         name = cursor.expect_kind("name")
         if cursor.take("<"):
-            count = int(cursor.expect_kind("number"))
-            if count > _MOST_PARTS:
-                raise ParseError(f"{name}<{count}> declares more than {_MOST_PARTS} registers", cursor.line)
+            count = integer(cursor)
+            body.reserve_registers(count, cursor.line)
             cursor.expect(">")
             for number in range(count):
                 body.register(f"{name}{number}", type_)
         else:
+            body.reserve_registers(1, cursor.line)
             body.register(name, type_)
         if not cursor.take(","):
             break

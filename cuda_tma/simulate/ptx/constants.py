@@ -6,21 +6,27 @@ import operator
 import struct
 from collections.abc import Callable
 
+from ..._given import shown
 from ..errors import ParseError
 from .module import Immediate
 from .tokens import Cursor
 
+_MOST_DIGITS = 66  # of a number: 0b and 64 bits
 STARTS = ("-", "+", "~", "!", "(")  # with what a constant may begin, beside a number
 
-# Weakest first.
-_BINARY: tuple[dict[str, Callable[[int, int], int]], ...] = (
-    {"|": operator.or_},
-    {"^": operator.xor},
-    {"&": operator.and_},
-    {"<<": lambda value, count: value << (count & 63), ">>": lambda value, count: value >> (count & 63)},
-    {"+": operator.add, "-": operator.sub},
-    {"*": operator.mul},
-)
+_WORD = 1 << 64
+_Binary = Callable[[int, int], int]
+# By its mark: how strongly it binds, and what it gives.
+_BINARY: dict[str, tuple[int, _Binary]] = {
+    "|": (0, operator.or_),
+    "^": (1, operator.xor),
+    "&": (2, operator.and_),
+    "<<": (3, lambda value, count: value << (count & 63)),
+    ">>": (3, lambda value, count: value >> (count & 63)),
+    "+": (4, operator.add),
+    "-": (4, operator.sub),
+    "*": (5, operator.mul),
+}
 _UNARY: dict[str, Callable[[int], int]] = {
     "-": operator.neg,
     "+": operator.pos,
@@ -41,31 +47,42 @@ def constant(cursor: Cursor) -> Immediate:
 
 
 def integer(cursor: Cursor, weakest: int = 0) -> int:
-    """An integer expression."""
-    if weakest == len(_BINARY):
-        return _term(cursor)
-    value = integer(cursor, weakest + 1)
-    while (operation := _BINARY[weakest].get(cursor.text)) is not None:
+    """An integer expression, of 64 bits: what does not fit wraps."""
+    value = _term(cursor)
+    while (found := _BINARY.get(cursor.text)) is not None and found[0] >= weakest:
         cursor.next()
-        value = operation(value, integer(cursor, weakest + 1))
+        strength, operation = found
+        value = _wrapped(operation(value, integer(cursor, strength + 1)))
     return value
+
+
+def _wrapped(value: int) -> int:
+    return value if -_WORD // 2 <= value < _WORD else value % _WORD
 
 
 def _term(cursor: Cursor) -> int:
     if (operation := _UNARY.get(cursor.text)) is not None:
         cursor.next()
-        return operation(_term(cursor))
+        with cursor.nested():
+            return _wrapped(operation(_term(cursor)))
     if cursor.take("("):
-        value = integer(cursor)
+        with cursor.nested():
+            value = integer(cursor)
         cursor.expect(")")
         return value
     if _is_float(cursor.text):
         cursor.refuse("an integer")
-    text = cursor.expect_kind("number").rstrip("U")
-    octal = text[:1] == "0" and text.isdigit()
-    if octal and {*text} & {*"89"}:
-        raise ParseError(f"{text} is no octal number", cursor.line)
-    return int(text, 8 if octal else 0)
+    return _number(cursor.expect_kind("number"), cursor.line)
+
+
+def _number(text: str, line: int) -> int:
+    digits = text.rstrip("U")
+    octal = digits[:1] == "0" and digits.isdigit()
+    if octal and {*digits} & {*"89"}:
+        raise ParseError(f"{shown(digits)} is no octal number", line)
+    if len(digits) <= _MOST_DIGITS and (value := int(digits, 8 if octal else 0)) < _WORD:
+        return value
+    raise ParseError(f"{shown(digits)} has more than 64 bits", line)
 
 
 def _is_float(text: str) -> bool:

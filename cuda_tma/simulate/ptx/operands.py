@@ -50,7 +50,8 @@ def _operand(cursor: Cursor, find: Find) -> Operand:
     if token.text == "[":
         return _address(cursor, find)
     if token.text == "{":
-        return Vector(_elements(cursor, find, "}"))
+        with cursor.nested():
+            return Vector(_elements(cursor, find, "}"))
     if token.text == "!" and cursor.peek().kind == "name":
         cursor.next()
         return Not(_register(cursor, find))

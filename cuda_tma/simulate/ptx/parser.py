@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..._budget import MODULE_BYTES, REGISTERS
+from ..._given import shown
+from ..errors import ParseError
 from .body import read_body
 from .constants import integer
 from .module import Function, Module, Symbol, Variable
@@ -14,6 +17,8 @@ from .tokens import Cursor, tokens
 from .variables import LINKAGE, SPACES, parameters, variables
 
 _FUNCTIONS = ("entry", "func")
+_EXTENTS = ("maxntid", "reqntid", "reqnctapercluster")  # PTX ISA 9.0, "Performance-Tuning Directives"
+_MOST_EXTENT = (1 << 31) - 1
 
 
 def parse(text: str) -> Module:
@@ -57,6 +62,7 @@ class _Reader:
         self._functions: dict[str, Function] = {}
         self._variables: dict[str, Variable] = {}
         self._known: dict[str, Meaning] = {}
+        self._registers_left, self._left_bytes = REGISTERS, MODULE_BYTES
 
     def module(self) -> Module:
         cursor = self._cursor
@@ -75,11 +81,19 @@ class _Reader:
             self._function(linkage)
         elif word.split("[")[0] in SPACES:
             for variable in variables(cursor, linkage):
-                self._variables[variable.name] = variable
-                self._known[variable.name] = Symbol(variable.name)
+                self._add(variable)
         else:
             cursor.next()
             self._setting(word)
+
+    def _add(self, variable: Variable) -> None:
+        self._left_bytes -= variable.size_bytes
+        if self._left_bytes < 0:
+            raise ParseError(
+                f"the variables take more than the {MODULE_BYTES} bytes of a module here", self._cursor.line
+            )
+        self._variables[variable.name] = variable
+        self._known[variable.name] = Symbol(variable.name)
 
     def _setting(self, word: str) -> None:
         cursor = self._cursor
@@ -87,9 +101,10 @@ class _Reader:
             major, _, minor = cursor.expect_kind("number").partition(".")
             self._version = (int(major), int(minor))
         elif word == "target":
-            self._target = (cursor.next().text,)
+            target = [cursor.next().text]
             while cursor.take(","):
-                self._target += (cursor.next().text,)
+                target.append(cursor.next().text)
+            self._target = tuple(target)
         elif word == "address_size":
             self._address_size = integer(cursor)
         elif word == "file":
@@ -115,7 +130,8 @@ class _Reader:
         self._known[name] = Symbol(name)
         if cursor.take("{"):
             function = replace(function, declared_only=False)
-            function = read_body(cursor, function, self._known, Places(self._names, name))
+            function = read_body(cursor, function, self._known, Places(self._names, name), self._registers_left)
+            self._registers_left -= len(function.registers)
         elif name in self._functions:
             return
         self._functions[name] = function
@@ -134,5 +150,11 @@ class _Reader:
                     values.append(cursor.next().text[1:-1])
             if word == "pragma":
                 cursor.expect(";")
+            elif word in _EXTENTS and not _are_extents(values):
+                raise ParseError(f".{word} {shown(values)}; give one to three integers from 1 on", cursor.line)
             found[word] = tuple(values)
         return found
+
+
+def _are_extents(values: list[int | str]) -> bool:
+    return 1 <= len(values) <= 3 and all(isinstance(each, int) and 1 <= each <= _MOST_EXTENT for each in values)

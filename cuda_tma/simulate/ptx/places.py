@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from ..._budget import NAME_BYTES
+from ..errors import ParseError
 from .constants import integer
 from .module import Place
 from .tokens import Cursor, Token
@@ -18,7 +20,8 @@ class Names:
 
     def __init__(self, all_tokens: list[Token]):
         self._files: dict[int, str] = {}
-        self._sections: dict[str, bytes] = {}
+        self._labels: dict[str, int] = {}
+        self._strings, self._left_bytes = b"", NAME_BYTES
         cursor = Cursor(all_tokens)
         while (token := cursor.next()).kind != "end":
             if token.text == ".file" and cursor.token.kind == "number":
@@ -30,10 +33,15 @@ class Names:
     def file(self, number: int) -> str:
         return self._files.get(number, f"file {number}")
 
-    def function(self, label: str, offset: int) -> str | None:
+    def function(self, label: str, offset: int, line: int) -> str | None:
         """The zero-terminated text at a label, or at the start of the section."""
-        text = self._sections.get(label, b"")[offset:]
-        return text.split(b"\0")[0].decode(errors="replace") or None
+        start = self._labels.get(label, len(self._strings)) + offset
+        end = self._strings.find(b"\0", start)
+        text = self._strings[start : end if end >= 0 else None]
+        self._left_bytes -= len(text)
+        if start < 0 or self._left_bytes < 0:
+            raise ParseError(f"the names of functions have no place, or more than {NAME_BYTES} bytes", line)
+        return text.decode(errors="replace") or None
 
     def _read_strings(self, cursor: Cursor) -> None:
         label = cursor.next().text
@@ -50,7 +58,7 @@ class Names:
                     data.append(integer(cursor) & 0xFF)
             else:
                 cursor.refuse("a byte")
-        self._sections = {label: bytes(data[start:]) for label, start in labels.items()}
+        self._labels, self._strings = labels, bytes(data)
 
 
 def _path(written: str) -> str:
@@ -85,7 +93,7 @@ class Places:
             word = cursor.expect_kind("name")
             if word == "function_name":
                 label = cursor.next().text
-                function = self._names.function(label, integer(cursor) if cursor.take("+") else 0)
+                function = self._names.function(label, integer(cursor) if cursor.take("+") else 0, cursor.line)
             elif word == "inlined_at":
                 caller = _at(cursor)
                 callers = self._chains.get(caller) or (self._place(caller, self._function),)

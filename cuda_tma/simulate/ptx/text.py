@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+
+from ..._budget import KERNEL_BYTES
+from ..._files import text_of_file
 
 __all__ = ["text_of"]
 
@@ -18,7 +20,9 @@ def text_of(given: str | os.PathLike[str]) -> str:
     ------
     OSError
         If it is a file that cannot be read.
+    ValueError
+        If it is a file larger than any PTX.
     """
     if isinstance(given, str) and ("\n" in given or given.lstrip().startswith(_BEGINNINGS)):
         return str(given)
-    return Path(given).read_text("utf-8-sig", "replace")
+    return text_of_file(given, KERNEL_BYTES, "replace")

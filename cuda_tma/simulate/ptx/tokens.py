@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, NoReturn
 
+from ..._budget import NESTING, TOKENS
 from ..errors import ParseError
 
 # An opcode with its modifiers is one token, `%tid.x` too; directives and types are one each: `.reg`, `.b32`.
@@ -45,6 +48,8 @@ def tokens(text: str) -> list[Token]:
             line += token[0].count("\n")
         elif kind != "space":
             found.append(Token(str(kind), token[0], line))
+            if len(found) > TOKENS:
+                raise ParseError(f"the text has more than {TOKENS} words and marks", line)
     found.append(Token("end", "", line))
     return found
 
@@ -52,11 +57,20 @@ def tokens(text: str) -> list[Token]:
 class Cursor:
     """Where a parser stands in a list of tokens."""
 
-    __slots__ = ("_at", "_tokens")
+    __slots__ = ("_at", "_depth", "_tokens")
 
     def __init__(self, all_tokens: list[Token]):
         self._tokens = all_tokens
-        self._at = 0
+        self._at = self._depth = 0
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Read what stands in brackets, or behind a sign: not too deep in others."""
+        self._depth += 1
+        if self._depth > NESTING:
+            raise ParseError(f"brackets, braces and signs stand more than {NESTING} deep in each other", self.line)
+        yield
+        self._depth -= 1
 
     @property
     def token(self) -> Token:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
 
+from ..._budget import ALIGNMENT_BYTES, MODULE_BYTES, PARAMETER_BYTES
+from ..._given import shown
 from ..errors import ParseError
 from .constants import STARTS, constant, integer
 from .module import TYPE_BYTES, Immediate, Reference, Variable
@@ -16,7 +18,6 @@ SPACES = ("global", "const", "shared", "local", "param", "reg")
 LINKAGE = ("extern", "visible", "weak", "common")
 _FLOATS = {"f32": "<f", "f64": "<d"}
 _OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
-_MOST_ELEMENTS = 1 << 28  # of an initialiser: more is a slip
 _Item = Immediate | Reference | list  # of an initialiser; a list is a brace
 
 
@@ -41,7 +42,10 @@ def parameters(cursor: Cursor) -> tuple[Variable, ...]:
             align, vector, type_ = _modifiers(cursor)
             found.append(_variable(cursor, Variable("", space, type_, align, vector)))
             cursor.take(",")
-    return tuple(_at_offsets(found))
+    placed = tuple(_at_offsets(found))
+    if placed and (end := placed[-1].offset + placed[-1].size_bytes) > PARAMETER_BYTES:
+        raise ParseError(f"the parameters take {end} bytes; a function has {PARAMETER_BYTES}", cursor.line)
+    return placed
 
 
 def _at_offsets(params: Iterable[Variable]) -> Iterator[Variable]:
@@ -58,7 +62,7 @@ def _modifiers(cursor: Cursor) -> tuple[int, int, str]:
     while cursor.token.kind == "dotted":
         word = cursor.next().text[1:]
         if word == "align":
-            align = integer(cursor)
+            align = _alignment(cursor)
         elif word in ("v2", "v4", "v8"):
             vector = int(word[1:])
         elif word == "attribute":
@@ -79,7 +83,7 @@ def _pointer(cursor: Cursor) -> None:
     """``.ptr .global .align 16``: what a parameter points at."""
     while cursor.token.kind == "dotted":
         if cursor.next().text == ".align":
-            integer(cursor)
+            _alignment(cursor)
 
 
 def _variable(cursor: Cursor, declared: Variable) -> Variable:
@@ -88,15 +92,14 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
     element_bytes = TYPE_BYTES.get(declared.type) or _OPAQUE_BYTES.get(declared.type, 1)
     item_bytes = element_bytes * declared.size_bytes
     dims: list[int] = []
+    size_bytes = item_bytes
     while cursor.take("["):
-        dims.append(0 if cursor.text == "]" else integer(cursor))
+        dims.append(0 if cursor.text == "]" else _extent(cursor, name))
+        size_bytes *= dims[-1]
+        if size_bytes > MODULE_BYTES:
+            raise ParseError(f"{shown(name)} takes {size_bytes} bytes; a module has {MODULE_BYTES} here", cursor.line)
         cursor.expect("]")
-    found = replace(
-        declared,
-        name=name,
-        align=declared.align or item_bytes,
-        size_bytes=prod(dims) * item_bytes if dims else item_bytes,
-    )
+    found = replace(declared, name=name, align=declared.align or item_bytes, size_bytes=size_bytes)
     if not cursor.take("="):
         return found
     shape = (*dims, declared.size_bytes) if declared.size_bytes > 1 else tuple(dims)
@@ -109,12 +112,28 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
         raise ParseError(f"the initialiser of {name} does not fit {dims or 'one element'}: {error}", line) from None
 
 
+def _extent(cursor: Cursor, name: str) -> int:
+    extent = integer(cursor)
+    if not 0 <= extent <= MODULE_BYTES:
+        raise ParseError(f"{shown(name)}[{extent}]; give an extent of 0 to {MODULE_BYTES}", cursor.line)
+    return extent
+
+
+def _alignment(cursor: Cursor) -> int:
+    """PTX ISA 9.0, "Alignment": a power of two."""
+    align = integer(cursor)
+    if not 0 < align <= ALIGNMENT_BYTES or align & (align - 1):
+        raise ParseError(f".align {align}; give a power of two, at most {ALIGNMENT_BYTES}", cursor.line)
+    return align
+
+
 def _items(cursor: Cursor) -> _Item:
     if cursor.take("{"):
         items: list[_Item] = []
-        while not cursor.take("}"):
-            items.append(_items(cursor))
-            cursor.take(",")
+        with cursor.nested():
+            while not cursor.take("}"):
+                items.append(_items(cursor))
+                cursor.take(",")
         return items
     if cursor.token.kind == "number" and cursor.peek().text == "(":  # 0xFF00(symbol)
         mask = integer(cursor)
@@ -143,7 +162,7 @@ def _reference(cursor: Cursor) -> Reference:
 def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], element_bytes: int) -> Variable:
     """Inner braces begin a row; what is left out is zero."""
     count = prod(shape)
-    if not 0 < count <= _MOST_ELEMENTS:
+    if not 0 < count * element_bytes <= MODULE_BYTES:
         raise IndexError(f"{count} elements")
     data = bytearray(count * element_bytes)
     references = []

@@ -1,0 +1,76 @@
+"""Files that a user names, of any kind and size: each is read up to a limit, and none is waited for."""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO
+
+__all__ = ["first_bytes", "opened", "text_of_file", "whole", "write"]
+
+
+def first_bytes(path: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """Read no more than this of a file: a device such as /dev/zero has no end.
+
+    A named pipe without a writer is empty; opened in the usual way, it would wait for one (POSIX, ``open``,
+    ``O_NONBLOCK``). A pipe with a writer is read until the writer ends.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened or read.
+    """
+    with opened(path) as file:
+        return file.read(most_bytes)
+
+
+def opened(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file for reading, as :func:`first_bytes`."""
+    return os.fdopen(_handle(path, os.O_RDONLY), "rb")
+
+
+def whole(path: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """Read a file of at most this size.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened or read.
+    ValueError
+        If the file is larger, or its name has a null character.
+    """
+    data = first_bytes(path, most_bytes + 1)
+    if len(data) > most_bytes:
+        raise ValueError(f"{os.fspath(path)} has more than {most_bytes} bytes: it is no file of this kind")
+    return data
+
+
+def text_of_file(path: str | os.PathLike[str], most_bytes: int, errors: str = "strict") -> str:
+    """Read a file as UTF-8, with line ends as Python has them, and without a byte order mark."""
+    return whole(path, most_bytes).decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def write(path: str | os.PathLike[str], data: str | bytes) -> None:
+    """Write a file; a character that UTF-8 has not is written as an escape.
+
+    A named pipe without a reader is an error; opened in the usual way, it would
+    wait for a reader.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened or written.
+    """
+    with os.fdopen(_handle(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
+
+
+def _handle(path: str | os.PathLike[str], flags: int) -> int:
+    """A descriptor that the open did not wait for, and whose reads and writes wait."""
+    others = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags | others, 0o666)
+    try:
+        os.set_blocking(handle, True)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
