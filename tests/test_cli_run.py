@@ -68,7 +68,7 @@ def test_what_is_wrong_is_said(run):
     [
         (["--arg", "1"], "scale has 4 parameters, and 1 arguments were given"),
         (["--arg", "what"], "'what' is no number, no array"),
-        (["--arg", "nothing[3]"], "nothing is no dtype"),
+        (["--arg", "nothing[3]"], "'nothing' is no dtype"),
         (["--arg", "2_000"], "'2_000' is no number, no array"),
         (["--arg", "9" * 5000], "...9999999999999' has 5000 characters; a number has at most 64 bits"),
         (["--arg", f"int8[{'9' * 5000}]"], "is no number, no array"),
