@@ -8,7 +8,22 @@ from .session import Session, current
 
 __all__ = ["loaded"]
 
-_ADAPTERS: dict[str, Callable[[Session], None]] = {}  # functions that import their adapter when they are called
+
+def _torch(session: Session) -> None:
+    from .torch import install
+
+    install(session)
+
+
+def _torch_extensions(session: Session) -> None:
+    from .patches import Patches
+    from .torch.refused import refuse_extensions
+
+    refuse_extensions(Patches())
+
+
+# Functions that import their adapter when they are called, by the module whose import calls them.
+_ADAPTERS: dict[str, Callable[[Session], None]] = {"torch": _torch, "torch.utils.cpp_extension": _torch_extensions}
 
 
 def loaded(name: str) -> None:

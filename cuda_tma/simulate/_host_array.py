@@ -156,11 +156,13 @@ def _buffer(exporter: Any) -> Extent | None:
 
 
 def _of_torch(tensor: Any) -> HostArray:
-    if tensor.device.type != "cpu":
-        raise TypeError(f"the simulator reaches this machine's memory alone, not {tensor.device}; pass tensor.cpu()")
+    storage = tensor.untyped_storage()  # its device is true, where an adapter lets the tensor report another one
+    if storage.device.type != "cpu":
+        raise TypeError(f"the simulator reaches this machine's memory alone, not {storage.device}; pass tensor.cpu()")
     owner = _storage_owner(tensor)
-    is_own = tensor.untyped_storage().resizable()  # memory of another object, such as a read-only file, is not
-    return HostArray(tensor.data_ptr(), owner, is_own or not _has_read_only_pages(owner.extent))
+    is_own = storage.resizable()  # memory of another object, such as a read-only file, is not
+    address = storage.data_ptr() + tensor.storage_offset() * tensor.element_size()
+    return HostArray(address, owner, is_own or not _has_read_only_pages(owner.extent))
 
 
 def _storage_owner(tensor: Any) -> Owner:

@@ -11,7 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import PathFinder
 
 VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which has its options and its journals
-RUNTIMES = ("torch", "triton", "tilelang", "cuda_tma")  # modules that have an adapter
+RUNTIMES = ("torch", "torch.utils.cpp_extension", "triton", "tilelang", "cuda_tma")  # modules that have an adapter
 
 
 class Hook(MetaPathFinder):

@@ -1,0 +1,32 @@
+"""Attributes of a runtime that an adapter replaces, and their return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Patches"]
+
+_ABSENT = object()
+
+
+class Patches:
+    """Replaced attributes, with their old values."""
+
+    def __init__(self) -> None:
+        self._old: list[tuple[Any, str, Any]] = []
+
+    def replace(self, owner: Any, name: str, value: Any) -> Any:
+        """Replace an attribute; return the old value, or None if there was none."""
+        old = vars(owner).get(name, _ABSENT)
+        self._old.append((owner, name, old))
+        setattr(owner, name, value)
+        return None if old is _ABSENT else old
+
+    def undo(self) -> None:
+        """Return all attributes to their old values, the last one first."""
+        while self._old:
+            owner, name, old = self._old.pop()
+            if old is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, old)

@@ -1,0 +1,81 @@
+"""Marks tell which tensors lie on the simulated GPU.
+
+Every tensor lies in this machine's memory. A mark belongs to the storage, so that all views of a tensor share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+__all__ = ["GPU", "is_cuda_device", "mark", "mark_all", "on_gpu", "tensors_in"]
+
+GPU = torch.device("cuda", 0)
+_MARK = "_cuda_tma_is_on_gpu"
+_untyped_storage = torch._C.TensorBase.untyped_storage
+
+
+def is_cuda_device(device: Any) -> bool:
+    """Whether a device, as a script names it, is the GPU.
+
+    Raises
+    ------
+    RuntimeError
+        If it is another GPU than the first one, in CUDA's words.
+    """
+    if isinstance(device, torch.device):
+        kind, index = device.type, device.index
+    elif isinstance(device, str):
+        kind, _, number = device.partition(":")
+        index = int(number) if number.isdigit() else None
+    elif isinstance(device, int) and not isinstance(device, bool):
+        kind, index = "cuda", device
+    else:
+        return False
+    if kind == "cuda" and (index or 0) > 0:
+        raise RuntimeError(f"CUDA error: invalid device ordinal: cuda:{index}; cuda-tma simulates one GPU, cuda:0")
+    return kind == "cuda"
+
+
+def on_gpu(tensor: Any) -> bool | None:
+    """Whether a tensor lies on the GPU; None if that is unknown, which reads as the CPU."""
+    try:
+        with torch._C.DisableTorchFunction():
+            storage = _untyped_storage(tensor)
+    except (NotImplementedError, RuntimeError):  # a sparse tensor, or a subclass without a storage
+        return None
+    return getattr(storage, _MARK, None)
+
+
+def mark(tensor: Any, is_gpu: bool = True) -> Any:
+    """Mark a tensor, and so all its views; return it."""
+    for part in _dense_parts(tensor):
+        with torch._C.DisableTorchFunction():
+            setattr(_untyped_storage(part), _MARK, is_gpu)
+    return tensor
+
+
+def _dense_parts(tensor: Any) -> Iterator[Any]:
+    if tensor.layout is torch.strided and tensor.device.type != "meta":
+        yield tensor
+
+
+def tensors_in(value: Any) -> Iterator[Any]:
+    """Yield the tensors in an argument or a result: itself, or the elements of lists, tuples and mappings."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for element in value:
+            yield from tensors_in(element)
+    elif isinstance(value, dict):
+        for element in value.values():
+            yield from tensors_in(element)
+
+
+def mark_all(values: Iterable[Any]) -> None:
+    """Mark each tensor without a mark as one of the GPU."""
+    for tensor in tensors_in(list(values)):
+        if on_gpu(tensor) is None:
+            mark(tensor)

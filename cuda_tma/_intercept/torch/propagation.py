@@ -1,0 +1,105 @@
+"""A result of an operator lies on the GPU if an argument does."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import function as autograd
+from torch.overrides import TorchFunctionMode
+
+from ..patches import Patches
+from .marks import mark, on_gpu, tensors_in
+
+__all__ = ["Propagation", "install"]
+
+
+class Propagation(TorchFunctionMode):
+    """Marks the results of operators; the operators themselves run on the CPU."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Run an operator, and mark the tensors that it made."""
+        keywords = kwargs or {}
+        result = func(*args, **keywords)
+        if result is None or isinstance(result, (int, float, str, torch.Size, torch.dtype, torch.device)):
+            return result
+        fresh = [tensor for tensor in tensors_in(result) if on_gpu(tensor) is None]
+        if fresh and _has_gpu((args, keywords)):
+            given = {_storage(tensor) for tensor in tensors_in([args, keywords])}
+            for tensor in fresh:
+                if _storage(tensor) not in given:
+                    mark(tensor)
+        return result
+
+
+def _has_gpu(arguments: Any) -> bool:
+    return any(on_gpu(tensor) for tensor in tensors_in(arguments))
+
+
+def _storage(tensor: Any) -> int:
+    try:
+        with torch._C.DisableTorchFunction():
+            return tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):
+        return 0
+
+
+def install(patches: Patches) -> None:
+    """Enter the mode in this thread and in each thread that begins later, and in users' backward functions."""
+    Propagation().__enter__()
+    patches.replace(threading.Thread, "start", _start(threading.Thread.start))
+    for name in ("apply", "apply_boxed"):
+        if hasattr(autograd.BackwardCFunction, name):
+            patches.replace(autograd.BackwardCFunction, name, _backward(getattr(autograd.BackwardCFunction, name)))
+    own = torch.autograd.Function.apply.__func__
+    patches.replace(torch.autograd.Function, "apply", classmethod(_forward(own)))
+
+
+def _start(own: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(own)
+    def start(thread: threading.Thread) -> None:
+        run = thread.run
+
+        def run_with_marks() -> None:
+            with Propagation():
+                run()
+
+        thread.run = run_with_marks  # type: ignore[method-assign]
+        own(thread)
+
+    return start
+
+
+def _forward(own: Callable[..., Any]) -> Callable[..., Any]:
+    """``Function.apply`` is no operator for torch: mark the results, and remember the device for the gradients."""
+
+    @functools.wraps(own)
+    def apply(cls: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = own(cls, *arguments, **keywords)
+        if _has_gpu(arguments):
+            for tensor in tensors_in(result):
+                if on_gpu(tensor) is None:
+                    mark(tensor)
+                if tensor.grad_fn is not None:
+                    tensor.grad_fn._cuda_tma_is_on_gpu = True
+        return result
+
+    return apply
+
+
+def _backward(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Gradients come from the engine, without a mark; and within an operator the mode is off."""
+
+    @functools.wraps(own)
+    def apply(node: Any, *gradients: Any) -> Any:
+        with Propagation():
+            if getattr(node, "_cuda_tma_is_on_gpu", False):
+                for tensor in tensors_in(list(gradients)):
+                    if on_gpu(tensor) is None:
+                        mark(tensor)
+            return own(node, *gradients)
+
+    return apply
