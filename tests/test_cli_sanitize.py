@@ -166,13 +166,31 @@ def test_a_kernel_that_ptx_has_not_is_named(sanitize, ptx):
 def test_json_has_everything(sanitize):
     status, out, _ = sanitize(*WRONG, "--json", "--seed", "7", "--suppress", "deadlock:*:planted")
     answer = json.loads(out)
-    assert (status, answer["errors"], answer["output"]) == (1, 1, "loads")
-    assert answer["kernel"] == "_ZN2ns6kernelEN8cuda_tma9TensorMapEPib"
-    assert answer["schedules"] == [["early", 0], ["late", 0], ["random", 7], ["random", 8]]
-    race = answer["findings"][0]
-    assert (race["kind"], race["source"][-1]["line"], race["other"][-1]["line"]) == ("race", READ, LOAD)
+    (launch,) = answer["launches"]
+    assert (status, answer["status"], answer["program_status"], launch["output"]) == (1, 1, None, "loads")
+    assert (launch["kernel"], launch["runtime"]) == ("_ZN2ns6kernelEN8cuda_tma9TensorMapEPib", "cuda-tma")
+    assert (launch["grid"], launch["block"], launch["cluster"], launch["skipped"]) == (
+        [1, 1, 1],
+        [256, 1, 1],
+        None,
+        None,
+    )
+    assert launch["schedules"] == [["early", 0], ["late", 0], ["random", 7], ["random", 8]]
+    race, read = launch["findings"]
+    assert (race["kind"], race["severity"], read["kind"]) == ("race", "error", "uninitialized-read")
+    assert (race["source"]["file"], race["source"]["line"], race["inlined"]) == ("kernel.cu", READ, [])
+    other, *_ = race["related"]
+    assert (other["message"], other["source"]["line"]) == ("the other access", LOAD)
+    assert other["inlined"][-1]["file"].endswith(".cuh")
     assert race["rule"] in race["message"] and race["remedy"] in race["message"]
     assert answer["unused_suppressions"] == [{"kind": "deadlock", "place": "*", "reason": "planted"}]
+
+
+def test_json_goes_to_a_file_beside_the_text(sanitize, folder):
+    status, out, _ = sanitize(*WRONG, "--json", "out.json")
+    answer = json.loads((folder / "out.json").read_text("utf-8"))
+    assert (status, answer["status"], len(answer["launches"][0]["findings"])) == (1, 1, 2)
+    assert "error[race]" in out
 
 
 def test_sarif(sanitize, folder):
@@ -368,4 +386,5 @@ def test_a_kernel_that_does_not_end(sanitize, folder):
 def test_exit_statuses_are_in_the_help(capsys):
     assert cli.main(["sanitize", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "exit status: 0 if nothing is wrong" in text and "3 if the kernel has an instruction" in text
+    assert "exit status: 2 if the command line is wrong" in text and "3 if no launch could be judged" in text
+    assert "cuda-tma sanitize [options] -- COMMAND..." in text

@@ -8,7 +8,8 @@ import re
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -17,64 +18,12 @@ from ..simulate.config import Config
 from ..simulate.device import Device
 from ..simulate.findings import Report
 from ..simulate.kernel import Kernel
-from ..simulate.suppression import Suppression
+from .journal import Journal
+from .launched import Launched, launching_place
+from .options import Options, read_options
+from .startup.cuda_tma_startup import VARIABLE
 
-__all__ = ["Launched", "Options", "Session", "Sink", "begin", "current"]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Settings of a session, as the command line has them.
-
-    Attributes
-    ----------
-    compute_capability : tuple of int
-    schedules, seed : int
-    strict : bool
-    kernel : str
-        A regular expression; a launch is judged if it is found in the kernel's name.
-    launch_skip : int
-        The number of matching launches before the first one that is judged.
-    launch_count : int, optional
-        The most launches that are judged; None for all.
-    suppressions : tuple of Suppression
-    """
-
-    compute_capability: tuple[int, int] = (9, 0)
-    schedules: int = 4
-    seed: int = 0
-    strict: bool = False
-    kernel: str = ""
-    launch_skip: int = 0
-    launch_count: int | None = None
-    suppressions: tuple[Suppression, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """A launch of a session.
-
-    Attributes
-    ----------
-    number : int
-        From 0, in this process.
-    kernel, runtime : str
-    config : Config or None
-        None if the launch could not be read.
-    seconds : float
-    report : Report or None
-        None if the launch was not judged.
-    skipped : str
-        The reason why it was not judged; empty if it was, or if a filter left it out.
-    """
-
-    number: int
-    kernel: str
-    runtime: str
-    config: Config | None = None
-    seconds: float = 0.0
-    report: Report | None = None
-    skipped: str = ""
+__all__ = ["Session", "Sink", "begin", "current"]
 
 
 class Sink(Protocol):
@@ -159,9 +108,11 @@ class Session:
         UnsupportedInstruction, ParseError, TypeError, ValueError
             If the launch cannot run; the session has it as skipped then.
         """
+        place = launching_place()
         with self._lock:
-            known = Launched(self._next(), kernel_name, runtime, config)
-            device = self.device if self._is_judged(kernel_name) else self._unjudged
+            is_judged = self._matches(kernel_name)
+            known = Launched(self._next(), kernel_name, runtime, config, is_judged=is_judged, launched_at=place)
+            device = self.device if is_judged else self._unjudged
             self.sink.begun(known)
             begun = time.perf_counter()
             try:
@@ -170,7 +121,12 @@ class Session:
             except Exception as error:
                 self._end(known, begun, skipped=f"{type(error).__name__}: {error}")
                 raise
-            self._end(known, begun, report=report if device is self.device else None)
+            if is_judged:
+                quoted = {**sources, **({known.ptx_file: ptx} if _needs_ptx(report, sources) else {})}
+                names = tuple(name for name in generated if name in quoted)
+                self._end(known, begun, report=report, sources=quoted, generated=names)
+            else:
+                self._end(known, begun)
         if report.output and sys.stdout is not None:
             sys.stdout.write(report.output)
         return report
@@ -178,17 +134,25 @@ class Session:
     def skip(self, kernel_name: str, reason: str, runtime: str = "") -> None:
         """Report a launch that an adapter cannot run or judge."""
         with self._lock:
-            self.sink.ended(Launched(self._next(), kernel_name, runtime, skipped=reason))
+            self.sink.ended(Launched(self._next(), kernel_name, runtime, skipped=reason, launched_at=launching_place()))
 
     def note(self, text: str) -> None:
-        """Report something that the user should know, once for each text."""
+        """Report something that the user should know; the same text once."""
         self.sink.noted(text)
+
+    def acquire(self) -> None:
+        """Wait for the launch that runs: no fork happens in the middle of one."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """End :meth:`acquire`."""
+        self._lock.release()
 
     def _next(self) -> int:
         self._number += 1
         return self._number - 1
 
-    def _is_judged(self, kernel_name: str) -> bool:
+    def _matches(self, kernel_name: str) -> bool:
         if not self._pattern.search(kernel_name):
             return False
         before, self._matched = self._matched - self.options.launch_skip, self._matched + 1
@@ -204,13 +168,11 @@ class Session:
     def _end(self, launch: Launched, begun: float, **outcome: Any) -> None:
         self.sink.ended(replace(launch, seconds=time.perf_counter() - begun, **outcome))
 
-    def acquire(self) -> None:
-        """Wait for the launch that runs: no fork happens in the middle of one."""
-        self._lock.acquire()
 
-    def release(self) -> None:
-        """End :meth:`acquire`."""
-        self._lock.release()
+def _needs_ptx(report: Report, sources: Mapping[str, str]) -> bool:
+    """Whether a finding has no line that can be shown but that of the PTX."""
+    places = (finding.source for finding in (*report.findings, *report.suppressed))
+    return any(not any(place.file in sources or os.path.isfile(place.file) for place in source) for source in places)
 
 
 _sessions: list[Session] = []
@@ -223,13 +185,16 @@ def begin(options: Options, sink: Sink) -> Session:
 
 
 def current() -> Session | None:
-    """Return the session of this process, if it has one."""
+    """Return the session of this process: the one that has begun, or one of the command that started the process."""
+    folder = os.environ.get(VARIABLE)
+    if not _sessions and folder:
+        begin(read_options(Path(folder)), Journal(Path(folder)))
     return _sessions[0] if _sessions else None
 
 
-def _at_fork(what: str) -> None:
+def _at_fork(step: str) -> None:
     if _sessions:
-        getattr(_sessions[0], what)()
+        getattr(_sessions[0], step)()
 
 
 if hasattr(os, "register_at_fork"):

@@ -69,8 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _outcome(argv: list[str]) -> int:
     """Run the command; what it refuses goes to standard error, and with ``--json`` to standard output, too."""
     answer: dict[str, Any]
+    argv, program = _divided(argv)
     try:
         arguments = parser(_COMMANDS).parse_args(argv)
+        arguments.program = program
         return arguments.run(arguments)
     except SystemExit as end:  # argparse's, after --help and --version
         return int(end.code or ACCEPTED)
@@ -91,6 +93,14 @@ def _outcome(argv: list[str]) -> int:
 
 def _what(argv: list[str]) -> str:
     return "this launch" if {"run", "sanitize"} & {*argv[:1]} else "this command"
+
+
+def _divided(argv: list[str]) -> tuple[list[str], list[str] | None]:
+    """The command's own arguments, and the program behind ``--`` that ``sanitize`` runs; None if there is none."""
+    if argv[:1] != ["sanitize"] or "--" not in argv:
+        return argv, None
+    at = argv.index("--")
+    return argv[:at], argv[at + 1 :]
 
 
 _PICTURES = ("tile", "banks", "box", "tiles")

@@ -8,14 +8,11 @@ from typing import Any, NoReturn
 
 from ..version import __version__
 from .exit_status import Misuse
-from .launch import argument
-from .options import OPTIONS, capability, data_type, dtype, integer, sizes
-from .sanitize import EXIT_STATUS, suppression
+from .launch_options import add_capability, add_launch, add_sanitize
+from .options import OPTIONS, data_type, dtype, integer, sizes
 
 __all__ = ["parser"]
 
-_MOST_STEPS = 4_000_000  # of Device.launch, which is not imported for the other commands
-_SCHEDULES = 4
 _MAP = "256 hex digits, words as C prints them, a file, or - for standard input"
 
 Run = Callable[[argparse.Namespace], int]
@@ -45,7 +42,7 @@ def parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
     for name, (text, add_arguments) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(run=runs[name])
-        if name != "demo":
+        if name not in ("demo", "sanitize"):
             command.add_argument("--json", action="store_true", help="print JSON, whatever comes of it")
         add_arguments(command)
     return made
@@ -53,13 +50,13 @@ def parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
 
 def _add_check(command: argparse.ArgumentParser) -> None:
     _add_map(command)
-    _add_capability(command, "9.0", "of the device")
+    add_capability(command, "9.0", "of the device")
     command.add_argument("--warnings", action="store_true", help="also what is accepted and regretted")
 
 
 def _add_decode(command: argparse.ArgumentParser) -> None:
     _add_map(command)
-    _add_capability(command, "10.0", "of the device that takes a map from --shape")
+    add_capability(command, "10.0", "of the device that takes a map from --shape")
 
 
 def _add_diff(command: argparse.ArgumentParser) -> None:
@@ -75,7 +72,7 @@ def _add_suggest(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--smem-limit-bytes", type=integer, metavar="65536", help="of one load; if not given, a block's"
     )
-    _add_capability(command, "9.0", "of the device")
+    add_capability(command, "9.0", "of the device")
 
 
 def _add_layouts(command: argparse.ArgumentParser) -> None:
@@ -93,7 +90,7 @@ def _add_plot(command: argparse.ArgumentParser) -> None:
         "--html", metavar="FILE", help="write the swizzle explorer instead, with the map that is given"
     )
     _add_map(command)
-    _add_capability(command, "10.0", "of the device that takes the map")
+    add_capability(command, "10.0", "of the device that takes the map")
     command.add_argument(
         "--at", type=sizes, metavar="0x0", help="where the load starts, in tensor order; negative as --at=-1x0"
     )
@@ -103,16 +100,6 @@ def _add_plot(command: argparse.ArgumentParser) -> None:
 
 def _add_access(command: argparse.ArgumentParser, text: str) -> None:
     command.add_argument("--access", choices=("row", "column", "ldmatrix"), help=text)
-
-
-def _add_capability(command: argparse.ArgumentParser, default: str, text: str) -> None:
-    command.add_argument(
-        "--compute-capability",
-        type=capability,
-        default=capability(default),
-        metavar=default,
-        help=f"{text}, as 9.0, 90 or sm_90a; {default} if not given",
-    )
 
 
 def _add_map(command: argparse.ArgumentParser) -> None:
@@ -134,7 +121,7 @@ def _add_explain(command: argparse.ArgumentParser) -> None:
         help="an error (715, or what a log says), the fields of a map as CUTLASS, TensorRT-LLM or DeepGEMM print them, "
         "its 128 bytes, mbarrier 0x... with its 64 bits, or a file of any of them; standard input if not given",
     )
-    _add_capability(command, "9.0", "of the device that takes the maps")
+    add_capability(command, "9.0", "of the device that takes the maps")
 
 
 def _add_demo(command: argparse.ArgumentParser) -> None:
@@ -144,73 +131,11 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:
-    _add_launch(command)
+    add_launch(command)
     command.add_argument("--output", metavar="DIR", help="write each array as the kernel left it: arg0.npy, ...")
     command.add_argument(
         "--timeline", metavar="FILE", help="draw warps, copies and mbarriers over time: .svg, or .html to be zoomed"
     )
-
-
-def _add_sanitize(command: argparse.ArgumentParser) -> None:
-    _add_launch(command)
-    command.epilog = EXIT_STATUS
-    command.add_argument("--strict", action="store_true", help="what is disputed is an error, and not advice")
-    command.add_argument(
-        "--schedules",
-        type=integer,
-        default=_SCHEDULES,
-        metavar="N",
-        help=f"under how many orders of asynchronous copies and threads to run it; {_SCHEDULES} if not given",
-    )
-    command.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0")
-    command.add_argument(
-        "--suppress",
-        action="append",
-        type=suppression,
-        default=[],
-        metavar="KIND:PLACE:REASON",
-        help="what is not to be reported, and why, as race:gemm.cu:41:the sum is an estimate; a place may also be a "
-        "function, and have * in it",
-    )
-    command.add_argument(
-        "--suppressions", action="append", default=[], metavar="FILE", help="the same, one a line; # begins a comment"
-    )
-
-
-def _add_launch(command: argparse.ArgumentParser) -> None:
-    """What says which kernel is launched, and how."""
-    command.add_argument("file", help="CUDA C++, or PTX if its name ends in .ptx")
-    command.add_argument("--kernel", required=True, metavar="NAME", help="as C++ calls it; of PTX also its name there")
-    for name, text in (("grid", "CTAs, x first; clusters, if --cluster is given"), ("block", "threads of a CTA")):
-        command.add_argument(f"--{name}", type=sizes, required=True, metavar="4x1x1", help=text)
-    command.add_argument("--cluster", type=sizes, metavar="2", help="CTAs of a cluster")
-    command.add_argument("--shmem-size", type=integer, default=0, metavar="65536", help="dynamic shared memory, bytes")
-    command.add_argument(
-        "--arg",
-        action="append",
-        type=argument,
-        default=[],
-        metavar="VALUE",
-        help="of each parameter: 7, 2.5, float32[128x64] (zeros), random:float32[128x64], or a .npy file; for a plain "
-        "TensorMap also the map's box and options: float32[128x64]@32x32,swizzle=128B; of a struct its bytes: hex:0100",
-    )
-    command.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a macro")
-    command.add_argument("--include", "-I", action="append", default=[], metavar="DIR", help="folder of headers")
-    command.add_argument(
-        "--order",
-        choices=("early", "late", "random"),
-        default="early",
-        help="when copies take effect; early if not given",
-    )
-    command.add_argument("--seed", type=integer, default=0, metavar="1", help="of the random orders; 0 if not given")
-    command.add_argument(
-        "--max-steps",
-        type=integer,
-        default=_MOST_STEPS,
-        metavar="100000",
-        help=f"after which the kernel is taken not to end; {_MOST_STEPS} if not given",
-    )
-    _add_capability(command, "9.0", "of the GPU that is simulated")
 
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
@@ -223,6 +148,6 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "layouts": ("where two layouts put the same element: fragments, tiles, tensor memory", _add_layouts),
     "info": ("versions, driver and devices of this machine", _add_nothing),
     "run": ("run a kernel without a GPU, and say what is wrong in it", _add_run),
-    "sanitize": ("say what is wrong in a kernel, with line and remedy, without a GPU", _add_sanitize),
+    "sanitize": ("say what is wrong in a kernel, with line and remedy, without a GPU", add_sanitize),
     "demo": ("blur a picture through TMA, simulated where there is no GPU, and check it", _add_demo),
 }

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._launch.mangled import plain_name
 from ..version import __version__
 from .excerpts import absolute, column_of, statements
+from .outcome import unused
 
 if TYPE_CHECKING:
-    from ..simulate import Finding, Report, Suppression
+    from .._intercept.launched import Launched
+    from ..simulate import Finding, Suppression
     from ..simulate.ptx import Place
+    from .outcome import Outcome
     from .sources import Sources
 
 __all__ = ["failure", "log"]
@@ -26,25 +29,42 @@ _MOST = 32  # blocks and threads that are named: there may be millions
 _LEVELS = {"error": "error", "advice": "note"}
 
 
-def log(report: Report, kernel: str, sources: Sources, suppressions: Sequence[Suppression]) -> Json:
-    """A whole log, of one run.
+def log(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:
+    """Return the log of a run: a cause in several launches of a kernel is one result.
 
     Parameters
     ----------
-    report : Report
-    kernel : str
-        Its name in PTX.
-    sources : Sources
-        The files whose lines may be shown.
-    suppressions : sequence of Suppression
-        All that were given: a result that one covers says its reason.
+    outcome : Outcome
+    status : int
+        The exit status.
+    sources_of : callable
+        From a launch to the files whose lines may be shown.
     """
-    results = [_Result(finding, kernel, sources).json() for finding in report.findings]
-    for finding in report.suppressed:
-        reason = next(each.reason for each in suppressions if each.covers(finding))
-        accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given
-        results.append({**_Result(finding, kernel, sources).json(), "suppressions": [accepted]})
-    return _log(_invocation(report), results, [_logical(kernel)])
+    kernels = [*dict.fromkeys(launch.kernel for launch in outcome.judged)]
+    results: dict[object, Json] = {}
+    for launch in outcome.judged:
+        sources, index = sources_of(launch), kernels.index(launch.kernel)
+        for key, made in _results(launch, index, sources, outcome.suppressions):
+            if key in results:
+                results[key]["occurrenceCount"] += made["occurrenceCount"]
+            else:
+                results[key] = made
+    return _log(_invocation(outcome, status), [*results.values()], [*map(_logical, kernels)])
+
+
+def _results(
+    launch: Launched, index: int, sources: Sources, suppressions: Sequence[Suppression]
+) -> Iterator[tuple[object, Json]]:
+    """The results of a launch, each with a key that is equal for the same cause."""
+    report = launch.report
+    for finding in (*report.findings, *report.suppressed) if report is not None else ():
+        made = _Result(finding, launch.kernel, index, sources).json()
+        if finding in report.suppressed:
+            reason = next(each.reason for each in suppressions if each.covers(finding))
+            accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given
+            made["suppressions"] = [accepted]
+        places = finding.source or finding.ptx_line, finding.other or finding.other_ptx_line
+        yield (index, finding.kind, finding.severity, places), made
 
 
 def failure(message: str, status: int) -> Json:
@@ -94,17 +114,23 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _invocation(report: Report) -> Json:
-    """How it went, and the suppressions that cover nothing."""
+def _invocation(outcome: Outcome, status: int) -> Json:
+    """How it went: the exit status, launches that were not judged, and the suppressions that cover nothing."""
+    texts = [f"{launch.kernel} was not judged: {launch.skipped}" for launch in outcome.skipped]
+    texts += [f"{outcome.lost} launches are lost: {outcome.cause}"] * bool(outcome.lost)
+    skipped = [{"level": "warning", "message": {"text": text}} for text in dict.fromkeys(texts)]
     notes = [
         {
             "level": "warning",
             "message": {"text": f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}"},
             "associatedRule": {"id": each.kind},
         }
-        for each in report.unused_suppressions
+        for each in unused(outcome)
     ]
-    return {"executionSuccessful": True, "toolConfigurationNotifications": notes}
+    made: Json = {"executionSuccessful": bool(outcome.judged), "toolConfigurationNotifications": notes}
+    if skipped:
+        made["toolExecutionNotifications"] = skipped
+    return made if outcome.program_status is None else {**made, "exitCode": status}
 
 
 def _logical(name: str) -> Json:
@@ -119,11 +145,13 @@ class _Result:
     ----------
     finding : Finding
     kernel : str
+    index : int
+        Of the kernel in the run's list.
     sources : Sources
     """
 
-    def __init__(self, finding: Finding, kernel: str, sources: Sources):
-        self._finding, self._kernel, self._sources = finding, kernel, sources
+    def __init__(self, finding: Finding, kernel: str, index: int, sources: Sources):
+        self._finding, self._kernel, self._index, self._sources = finding, kernel, index, sources
 
     def json(self) -> Json:
         """As SARIF has it."""
@@ -159,8 +187,7 @@ class _Result:
         return [{"message": {"text": what}, **self._where(places, line)} for what, places, line in found]
 
     def _function(self) -> Json:
-        """The kernel; its first in the run's list."""
-        return {"index": 0, "fullyQualifiedName": plain_name(self._kernel)}
+        return {"index": self._index, "fullyQualifiedName": plain_name(self._kernel)}
 
     def _where(self, places: Sequence[Place], ptx_line: int) -> Json:
         own, _ = statements(places)

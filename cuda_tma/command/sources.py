@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from .._budget import KERNEL_BYTES, PATH_CHARACTERS, SOURCE_BYTES
 from ..include_path import include_path
@@ -29,14 +30,16 @@ class Sources:
         The kernel's C++ or PTX.
     folders : sequence of str, optional
         Folders of headers that the user named.
+    texts : mapping of str to str, optional
+        Files that need not exist on disk, by name.
 
     Attributes
     ----------
     file : Path
     """
 
-    def __init__(self, file: Path, folders: Sequence[str] = ()):
-        self.file = file
+    def __init__(self, file: Path, folders: Sequence[str] = (), texts: Mapping[str, str] = MappingProxyType({})):
+        self.file, self._texts = file, texts
         real = os.path.realpath(file)
         self._kernel, self._beside = real, os.path.dirname(real)
         self._roots = tuple(os.path.realpath(folder) for folder in (include_path(), *folders, *_working_directory()))
@@ -45,12 +48,14 @@ class Sources:
     def _lines(self, name: str) -> tuple[str, ...]:
         """Those of a small regular file that the user named, that lies in the kernel's folder, below the working
         directory or below a folder of headers, all links resolved; none of any other file."""
+        if name in self._texts:
+            return _lines_of(self._texts[name])
         try:
             if len(name) > PATH_CHARACTERS or not self._is_named(path := os.path.realpath(name)):
                 return ()
             most = KERNEL_BYTES if path == self._kernel else SOURCE_BYTES
             text = _small_file(path, most).decode("utf-8-sig", "replace")
-            return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+            return _lines_of(text)
         except (OSError, ValueError):
             return ()
 
@@ -58,6 +63,10 @@ class Sources:
         if path == self._kernel or os.path.dirname(path) == self._beside:
             return True
         return any(path.startswith(os.path.join(root, "")) for root in self._roots)
+
+
+def _lines_of(text: str) -> tuple[str, ...]:
+    return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
 def _working_directory() -> Iterator[str]:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..include_path import include_path
 from .ptx import Place
 
-__all__ = ["absolute", "by_way_of", "shown_path", "statements"]
+__all__ = ["absolute", "by_way_of", "is_library", "shown_path", "statements"]
+
+
+def is_library(file: str) -> bool:
+    """Whether a file is of the device header, of an installed package, or of Python itself."""
+    parts = file.replace("\\", "/").split("/")
+    return file.startswith(_LIBRARIES) or "site-packages" in parts or "dist-packages" in parts
+
+
+_LIBRARIES = tuple(os.path.join(folder, "") for folder in (include_path(), sysconfig.get_path("stdlib")))
 
 
 def statements(places: Sequence[Place]) -> tuple[list[Place], list[Place]]:
-    """Divide a chain of inlined calls into the user's places and those in the device header.
+    """Divide a chain of inlined calls into the user's places and those in libraries, such as the device header.
 
-    A chain that lies in the header as a whole keeps its outermost place as the user's.
+    A chain that lies in libraries as a whole keeps its outermost place as the user's.
     """
-    header = f"{Path(include_path())}{os.sep}"
-    own = [place for place in places if not place.file.startswith(header)]
+    own = [place for place in places if not is_library(place.file)]
     return (own, [place for place in places if place not in own]) if own else (list(places[-1:]), list(places[:-1]))
 
 
 def by_way_of(inner: Sequence[Place]) -> str:
-    """Name the places in the device header that lead from the user's statement to the instruction."""
+    """Name the places in libraries that lead from the user's statement to the instruction."""
     names = ", ".join(f"{Path(place.file).name}:{place.line}" for place in reversed(inner))
     return f", by way of {names}" if names else ""
 

@@ -4,61 +4,29 @@ Python imports it as ``sitecustomize``. It imports nothing of cuda_tma until the
 adapter. The user's own ``sitecustomize`` runs after it.
 """
 
+import contextlib
+import fcntl
 import importlib.util
 import os
 import sys
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import PathFinder
 
-VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which has its options and its journals
-RUNTIMES = ("torch", "torch.utils.cpp_extension", "triton", "tilelang", "cuda_tma")  # modules that have an adapter
-
-
-class Hook(MetaPathFinder):
-    """Calls `loaded` with the name of a module of `names` as soon as that module has been imported."""
-
-    def __init__(self, names, loaded):
-        self._names, self._loaded = set(names), loaded
-
-    def find_spec(self, name, path=None, target=None):
-        """Find the module as the other finders do, and give it a loader that calls back."""
-        if name not in self._names:
-            return None
-        self._names.discard(name)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Calling(spec.loader, lambda: self._loaded(name))
-        return spec
-
-
-class _Calling(Loader):
-    """A loader that calls a function after the module has been executed."""
-
-    def __init__(self, loader, call):
-        self._loader, self._call = loader, call
-
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
-        self._call()
-
-
-def after_import(names, loaded):
-    """Call `loaded` with each name: now if the module is there, else after its first import."""
-    hook = Hook([name for name in names if name not in sys.modules], loaded)
-    sys.meta_path.insert(0, hook)
-    for name in names:
-        if name in sys.modules:
-            loaded(name)
+from cuda_tma_startup import ALIVE, RUNTIMES, UNREADY, VARIABLE, after_import
 
 
 def _loaded(name):
-    from cuda_tma._intercept import adapters
+    try:
+        from cuda_tma._intercept import adapters
+    except ImportError as error:
+        _write(UNREADY, f"{sys.executable} cannot import cuda_tma: {error}\n")
+    else:
+        adapters.loaded(name)
 
-    adapters.loaded(name)
+
+def _write(name, text):
+    """Append to a file of the session; the program goes on if that fails."""
+    with contextlib.suppress(OSError), open(os.path.join(os.environ[VARIABLE], name), "a") as file:
+        file.write(text)
 
 
 def _run_next():
@@ -72,7 +40,15 @@ def _run_next():
         spec.loader.exec_module(module)
 
 
+def _begin(folder):
+    """Hold a lock that lasts as long as this process and those that it forks."""
+    _write(ALIVE, ".")
+    with contextlib.suppress(OSError):
+        fcntl.flock(os.open(os.path.join(folder, ALIVE), os.O_RDONLY), fcntl.LOCK_SH)
+    after_import(RUNTIMES, _loaded)
+
+
 if __name__ == "sitecustomize":
-    if os.environ.get(VARIABLE):
-        after_import(RUNTIMES, _loaded)
+    if os.path.isdir(os.environ.get(VARIABLE, "")):
+        _begin(os.environ[VARIABLE])
     _run_next()

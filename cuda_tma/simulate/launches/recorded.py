@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from ..config import Config
 
@@ -71,10 +70,10 @@ class RecordedLaunch:
     arguments: tuple[bytes, ...] = field(repr=False)
     tensor_maps: tuple[int, ...] = ()
     memory: tuple[MemorySegment, ...] = field(default=(), repr=False)
-    variables: Mapping[str, int] = field(default=MappingProxyType({}), repr=False)
+    variables: Mapping[str, int] = field(default_factory=dict, repr=False)
     next_address: int = 0
     compute_capability: tuple[int, int] = (9, 0)
     multiprocessor_count: int = 8
     runtime: str = ""
-    sources: Mapping[str, str] = field(default=MappingProxyType({}), repr=False)
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     generated: tuple[str, ...] = ()

@@ -1,0 +1,205 @@
+"""The journals of a session: each process appends its launches to a file of its own, one line of JSON for each event.
+
+A process may be killed at any time. The journal then has every launch that ended, and the launch that was running.
+A line that cannot be written, on a full disk say, is counted in a file that already has its place.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._budget import SOURCE_BYTES
+from ..simulate.config import Config
+from ..simulate.launches.report_values import report_of, values_of
+from ..simulate.ptx import Place
+from .launched import Launched
+
+__all__ = ["LOST", "UNFINISHED", "Journal", "Journals", "make_folder", "read_journals"]
+
+LOST = "lost"  # the file that counts what no journal could take
+_COUNTS = struct.Struct("<QQQ")  # launches, those with errors, and the last error number
+UNFINISHED = "the process ended during this launch"
+
+
+class Journal:
+    """The events of this process, written to a file at once; a forked process begins a file of its own.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the session.
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._process, self._name, self._cause = 0, "", 0
+        self._notes, self._quoted = set[str](), set[tuple[int, str]]()
+
+    def begun(self, launch: Launched) -> None:
+        """Write that a launch begins."""
+        self._write({"begun": _launch_values(launch)})
+
+    def ended(self, launch: Launched) -> None:
+        """Write a launch and its report."""
+        report = launch.report
+        quotes = report is not None and (report.findings or report.suppressed)
+        keys = {name: self._quote(text) for name, text in launch.sources.items()} if quotes else {}
+        if not self._write({"ended": {**_launch_values(launch), "sources": keys}}):
+            self._count_lost(report is not None and bool(report.errors))
+
+    def noted(self, text: str) -> None:
+        """Write a note, once."""
+        if text not in self._notes:
+            self._notes.add(text)
+            self._write({"note": text})
+
+    def _quote(self, text: str) -> str:
+        """Write a text that findings quote, once in each process; return its key."""
+        text = text[:SOURCE_BYTES]
+        key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        known = os.getpid(), key
+        if known not in self._quoted and self._write({"source": key, "text": text}):
+            self._quoted.add(known)
+        return key
+
+    def _write(self, event: dict[str, Any]) -> bool:
+        """Append a line, whole or not at all. No file stays open: a program may close every file that it finds."""
+        line = json.dumps(event).encode() + b"\n"
+        try:
+            handle = os.open(self._path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                before = os.fstat(handle).st_size
+                if os.write(handle, line) == len(line):
+                    return True
+                os.ftruncate(handle, before)
+                self._cause = errno.ENOSPC
+            finally:
+                os.close(handle)
+        except OSError as error:
+            self._cause = error.errno or errno.EIO
+        return False
+
+    def _path(self) -> Path:
+        """Return the file of this process; a number of a process may come again."""
+        if self._process != os.getpid():
+            self._process, self._name = os.getpid(), f"{os.getpid()}-{os.urandom(4).hex()}.journal"
+        return self._folder / self._name
+
+    def _count_lost(self, has_errors: bool) -> None:
+        """Count a launch in a file that already has its place; the command may be gone, and its folder with it."""
+        with suppress(OSError), open(self._folder / LOST, "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with mmap.mmap(file.fileno(), _COUNTS.size) as counts:
+                launches, errors, _ = _COUNTS.unpack_from(counts)
+                _COUNTS.pack_into(counts, 0, launches + 1, errors + has_errors, self._cause)
+
+
+def make_folder(folder: Path) -> None:
+    """Write the file that counts what is lost."""
+    (folder / LOST).write_bytes(bytes(_COUNTS.size))
+
+
+# ---- reading ----
+
+
+@dataclass(frozen=True, slots=True)
+class Journals:
+    """All events of a session.
+
+    Attributes
+    ----------
+    launches : tuple of Launched
+        Process by process, in the order of each.
+    notes : tuple of str
+    lost : int
+        Launches that no journal could take.
+    lost_errors : int
+        Those among them that have errors.
+    cause : str
+        Why they are lost.
+    """
+
+    launches: tuple[Launched, ...] = ()
+    notes: tuple[str, ...] = ()
+    lost: int = 0
+    lost_errors: int = 0
+    cause: str = ""
+
+
+def read_journals(folder: Path) -> Journals:
+    """Read what the processes of a session have written so far."""
+    launches: list[Launched] = []
+    unfinished: list[Launched] = []
+    notes: dict[str, None] = {}
+    for path in sorted(folder.glob("*.journal"), key=lambda path: (path.stat().st_mtime_ns, path.name)):
+        running: dict[int, Launched] = {}
+        texts: dict[str, str] = {}
+        for event in _events(path):
+            if "begun" in event:
+                launch = _launch_of(event["begun"], texts)
+                running[launch.number] = launch
+            elif "ended" in event:
+                launch = _launch_of(event["ended"], texts)
+                running.pop(launch.number, None)
+                launches.append(launch)
+            elif "source" in event:
+                texts[event["source"]] = event["text"]
+            else:
+                notes[event["note"]] = None
+        unfinished += [launch.with_skipped(UNFINISHED) for launch in running.values()]
+    lost, lost_errors, number = _COUNTS.unpack((folder / LOST).read_bytes())
+    launches += unfinished[lost:]  # of a lost launch, the beginning may have had room
+    return Journals(tuple(launches), tuple(notes), lost, lost_errors, os.strerror(number) if number else "")
+
+
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    """Each whole line; a process that was killed may leave a part of one."""
+    with open(path, "rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+def _launch_values(launch: Launched) -> dict[str, Any]:
+    config, report, at = launch.config, launch.report, launch.launched_at
+    return {
+        "number": launch.number,
+        "kernel": launch.kernel,
+        "runtime": launch.runtime,
+        "config": [getattr(config, name) for name in _CONFIG] if config is not None else None,
+        "seconds": launch.seconds,
+        "report": values_of(report) if report is not None else None,
+        "skipped": launch.skipped,
+        "is_judged": launch.is_judged,
+        "sources": {},
+        "generated": launch.generated,
+        "launched_at": [at.file, at.line, at.column, at.function] if at is not None else None,
+    }
+
+
+_CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
+
+
+def _launch_of(values: dict[str, Any], texts: dict[str, str]) -> Launched:
+    config, report, at = values["config"], values["report"], values["launched_at"]
+    return Launched(
+        **{
+            **values,
+            "config": Config(*(tuple(each) if isinstance(each, list) else each for each in config)) if config else None,
+            "report": report_of(report) if report is not None else None,
+            "sources": {name: texts[key] for name, key in values["sources"].items() if key in texts},
+            "generated": tuple(values["generated"]),
+            "launched_at": Place(*at) if at is not None else None,
+        }
+    )

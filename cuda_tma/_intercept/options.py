@@ -1,0 +1,57 @@
+"""Settings of a session, which the command hands to the processes of a program in a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..simulate.suppression import Suppression
+
+__all__ = ["FILE", "Options", "read_options", "write_options"]
+
+FILE = "options.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of a session, as the command line has them.
+
+    Attributes
+    ----------
+    compute_capability : tuple of int
+    schedules, seed : int
+    strict : bool
+    kernel : str
+        A regular expression; a launch is judged if it is found in the kernel's name.
+    launch_skip : int
+        The number of matching launches before the first one that is judged.
+    launch_count : int, optional
+        The most launches that are judged; None for all.
+    suppressions : tuple of Suppression
+    records : bool
+        Whether every launch is recorded.
+    """
+
+    compute_capability: tuple[int, int] = (9, 0)
+    schedules: int = 4
+    seed: int = 0
+    strict: bool = False
+    kernel: str = ""
+    launch_skip: int = 0
+    launch_count: int | None = None
+    suppressions: tuple[Suppression, ...] = ()
+    records: bool = False
+
+
+def write_options(options: Options, folder: Path) -> None:
+    """Write the settings into the folder of a session."""
+    (folder / FILE).write_text(json.dumps(asdict(options)), "utf-8")
+
+
+def read_options(folder: Path) -> Options:
+    """Return the settings that :func:`write_options` wrote."""
+    values = json.loads((folder / FILE).read_text("utf-8"))
+    major, minor = values.pop("compute_capability")
+    suppressions = tuple(Suppression(**each) for each in values.pop("suppressions"))
+    return Options(compute_capability=(major, minor), suppressions=suppressions, **values)

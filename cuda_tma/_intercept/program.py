@@ -1,0 +1,150 @@
+"""A program that runs below the command: its processes have the session, and their journals are read at its end."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from .journal import UNFINISHED, Journals, make_folder, read_journals
+from .options import Options, write_options
+from .startup.cuda_tma_startup import ALIVE, UNREADY, VARIABLE
+
+__all__ = ["Ended", "argv_of", "run_program", "session_folder"]
+
+_STARTUP = Path(__file__).parent / "startup"
+_GRACE_SECONDS = 5.0  # for forked processes that outlive the program and do not launch
+_LAUNCH_SECONDS = 600.0  # for those in the middle of a launch
+_POLL_SECONDS = 0.05
+_NO_PYTHON = (
+    "no Python of the program loaded the adapters. Start it without -I, -E and -S, which ignore PYTHONPATH; "
+    "other programs are not intercepted"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A program that has ended.
+
+    Attributes
+    ----------
+    journals : Journals
+    status : int
+        Its exit status; 128 plus the number of a signal that ended it.
+    """
+
+    journals: Journals
+    status: int
+
+
+@contextmanager
+def session_folder(options: Options) -> Iterator[Path]:
+    """Make the folder of a session; remove it at the end."""
+    folder = Path(mkdtemp(prefix="cuda-tma-"))
+    try:
+        make_folder(folder)
+        write_options(options, folder)
+        (folder / ALIVE).touch()
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def argv_of(command: Sequence[str]) -> list[str]:
+    """Return the command with its program found: beside this Python first, so that ``python`` is this one.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such program.
+    """
+    name, rest = command[0], [*command[1:]]
+    if name.endswith(".py") and os.path.isfile(name) and not os.access(name, os.X_OK):
+        return [sys.executable, name, *rest]
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise FileNotFoundError(f"there is no program {name}")
+    return [found, *rest]
+
+
+def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
+    """Run a program to its end, and wait for the processes that it has left.
+
+    Raises
+    ------
+    OSError
+        If it cannot be started.
+    """
+    environment = {**os.environ, VARIABLE: str(folder)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(_STARTUP), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with _forwarding() as started:
+        process = subprocess.Popen(argv, env=environment, **streams)
+        started.append(process)
+        status = process.wait()
+        _wait_for_others(folder)
+    return Ended(_with_causes(read_journals(folder), folder), status if status >= 0 else 128 - status)
+
+
+@contextmanager
+def _forwarding() -> Iterator[list[subprocess.Popen[Any]]]:
+    """Leave Ctrl-C to the program, which the terminal interrupts too; hand SIGTERM on to it."""
+    started: list[subprocess.Popen[Any]] = []
+    handlers = {
+        signal.SIGINT: lambda *_: None,
+        signal.SIGTERM: lambda *_: [process.terminate() for process in started],
+    }
+    before = {}
+    with suppress(ValueError):  # not the main thread
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield started
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait_for_others(folder: Path) -> None:
+    """Wait while another process of the session lives and launches something."""
+    with open(folder / ALIVE, "rb") as alive:
+        size, since = -1, time.monotonic()
+        while not _is_free(alive.fileno()):
+            now = sum(path.stat().st_size for path in folder.glob("*.journal"))
+            if now != size:
+                size, since = now, time.monotonic()
+            if time.monotonic() - since > (_LAUNCH_SECONDS if _launches(folder) else _GRACE_SECONDS):
+                return
+            time.sleep(_POLL_SECONDS)
+
+
+def _launches(folder: Path) -> bool:
+    return any(launch.skipped == UNFINISHED for launch in read_journals(folder).launches)
+
+
+def _is_free(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _with_causes(journals: Journals, folder: Path) -> Journals:
+    """Add notes on Python processes that could not load the adapters."""
+    notes = dict.fromkeys(journals.notes)
+    if not (folder / ALIVE).stat().st_size:
+        notes[_NO_PYTHON] = None
+    if (folder / UNREADY).exists():
+        lines = (folder / UNREADY).read_text("utf-8", "replace").splitlines()
+        notes.update(dict.fromkeys(f"{line}: install it there" for line in lines))
+    return replace(journals, notes=tuple(notes))

@@ -1,0 +1,54 @@
+"""The names by which the command and the processes of a program meet, and a hook after imports.
+
+``sitecustomize.py`` imports this module before anything else of a program runs: it has only the standard library.
+"""
+
+import importlib.util
+import sys
+from importlib.abc import Loader, MetaPathFinder
+
+ALIVE = "alive"  # a file of that folder: each process holds a shared lock on it
+UNREADY = "unready"  # a file of that folder: Python interpreters that have no cuda_tma
+VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which has its options and its journals
+RUNTIMES = ("torch", "torch.utils.cpp_extension", "triton", "tilelang", "cuda_tma")  # modules that have an adapter
+
+
+class Hook(MetaPathFinder):
+    """Calls `loaded` with the name of a module of `names` as soon as that module has been imported."""
+
+    def __init__(self, names, loaded):
+        self._names, self._loaded = set(names), loaded
+
+    def find_spec(self, name, path=None, target=None):
+        """Find the module as the other finders do, and give it a loader that calls back."""
+        if name not in self._names:
+            return None
+        self._names.discard(name)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Calling(spec.loader, lambda: self._loaded(name))
+        return spec
+
+
+class _Calling(Loader):
+    """A loader that calls a function after the module has been executed."""
+
+    def __init__(self, loader, call):
+        self._loader, self._call = loader, call
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._call()
+
+
+def after_import(names, loaded):
+    """Call `loaded` with each name: now if the module is there, else after its first import."""
+    hook = Hook([name for name in names if name not in sys.modules], loaded)
+    sys.meta_path.insert(0, hook)
+    for name in names:
+        if name in sys.modules:
+            loaded(name)

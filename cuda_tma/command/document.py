@@ -1,0 +1,94 @@
+"""The JSON document of ``cuda-tma sanitize``: every launch with its findings, the coverage, and the exit statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from .excerpts import shown_path, statements
+from .outcome import Outcome, unused
+
+if TYPE_CHECKING:
+    from .._intercept.launched import Launched
+    from ..simulate import Finding
+    from ..simulate.ptx import Place
+
+__all__ = ["document"]
+
+Json = dict[str, Any]
+
+_MOST = 32  # blocks and threads of a finding: there may be millions
+
+
+def document(outcome: Outcome, status: int) -> Json:
+    """Return the document."""
+    return {
+        "launches": [_launch(launch) for launch in outcome.launches],
+        "status": status,
+        "program_status": outcome.program_status,
+        "coverage": {
+            "judged": len(outcome.judged),
+            "skipped": len(outcome.skipped),
+            "left_out": len(outcome.left_out),
+            "lost": outcome.lost,
+            "errors": outcome.count("error"),
+            "advice": outcome.count("advice"),
+            "seconds": round(outcome.seconds, 3),
+        },
+        "notes": list(outcome.notes),
+        "unused_suppressions": [asdict(each) for each in unused(outcome)],
+    }
+
+
+def _launch(launch: Launched) -> Json:
+    config, report, at = launch.config, launch.report, launch.launched_at
+    made: Json = {
+        "kernel": launch.kernel,
+        "grid": config.grid if config is not None else None,
+        "block": config.block if config is not None else None,
+        "cluster": config.cluster if config is not None else None,
+        "shmem_size": config.shmem_size if config is not None else None,
+        "runtime": launch.runtime,
+        "launched_at": {"file": shown_path(at.file), "line": at.line} if at is not None else None,
+        "seconds": round(launch.seconds, 6),
+        "skipped": launch.skipped or (None if report is not None else "a filter left it out"),
+        "findings": [],
+    }
+    if report is not None:
+        made["findings"] = [_finding(finding) for finding in report.findings]
+        made["suppressed"] = [_finding(finding) for finding in report.suppressed]
+        made["schedules"] = report.schedules
+        made["thread_instructions"] = report.thread_instructions
+        made["output"] = report.output
+    return made
+
+
+def _finding(finding: Finding) -> Json:
+    related = [("the other access", finding.other, finding.other_ptx_line)]
+    related += [(what, places, 0) for what, places in finding.related]
+    return {
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "message": finding.message,
+        "rule": finding.rule,
+        "remedy": finding.remedy,
+        **_where(finding.source, finding.ptx_line),
+        "related": [{"message": what, **_where(places, line)} for what, places, line in related if places or line],
+        "count": finding.count,
+        "blocks": finding.blocks[:_MOST],
+        "block_count": len(finding.blocks),
+        "threads": finding.threads[:_MOST],
+        "thread_count": len(finding.threads),
+    }
+
+
+def _where(places: Sequence[Place], ptx_line: int) -> Json:
+    """The statement; the other statements of its chain of inlined calls; the line of the PTX."""
+    own, inner = statements(places)
+    chain = [_place(place) for place in (*own, *reversed(inner))]
+    return {"source": chain[0] if chain else None, "inlined": chain[1:], "ptx_line": ptx_line or None}
+
+
+def _place(place: Place) -> Json:
+    return {"file": shown_path(place.file), "line": place.line, "column": place.column, "function": place.function}

@@ -1,0 +1,87 @@
+"""``cuda-tma sanitize kernel.cu --kernel NAME``: one launch of one kernel of C++ or PTX."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._given import printable
+from .console import print_styled
+from .excerpts import described
+from .exit_status import Misuse
+from .judgement import schedules_of, suppressions_of
+from .launch import kernel_of, launched
+from .outcome import Outcome
+from .sources import Sources
+
+if TYPE_CHECKING:
+    from .._intercept.launched import Launched
+    from ..simulate import Device, Report, Suppression
+
+__all__ = ["judge_kernel"]
+
+
+def judge_kernel(
+    arguments: argparse.Namespace,
+) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
+    """Compile or load the kernel, and run it under every schedule."""
+    from .._intercept.launched import Launched
+    from ..simulate import Config
+
+    _check_kernel(arguments)
+    gpu, begun = _device(arguments), time.perf_counter()
+    kernel = kernel_of(gpu, arguments)
+    report = launched(gpu, kernel, arguments)
+    config = Config(arguments.grid, arguments.block, arguments.cluster, arguments.shmem_size)
+    seconds = time.perf_counter() - begun
+    launch = Launched(0, kernel.name, "cuda-tma", config, seconds, report)
+    sources = Sources(Path(arguments.file), arguments.include)
+    outcome = Outcome((launch,), suppressions=gpu.suppressions, seconds=seconds)
+    return outcome, lambda _: sources, lambda _: _print(report, sources, gpu.suppressions)
+
+
+def _check_kernel(arguments: argparse.Namespace) -> None:
+    missing = [f"--{name}" for name in ("kernel", "grid", "block") if getattr(arguments, name) is None]
+    if missing:
+        raise Misuse(f"the following arguments are required: {', '.join(missing)} (see cuda-tma sanitize --help)")
+
+
+def _device(arguments: argparse.Namespace) -> Device:
+    from ..simulate import Device
+
+    settings = {"strict": arguments.strict, "suppressions": suppressions_of(arguments)}
+    try:
+        return Device(arguments.compute_capability, schedules=schedules_of(arguments), **settings)
+    except ValueError as error:
+        raise Misuse(str(error)) from None
+
+
+def _print(report: Report, sources: Sources, suppressions: tuple[Suppression, ...]) -> None:
+    output = printable(report.output)
+    print(output, end="" if output.endswith("\n") or not output else "\n")
+    for finding in report.findings:
+        print_styled(described(finding, sources))
+        print()
+    for finding in report.suppressed:
+        reason = next(each.reason for each in suppressions if each.covers(finding))
+        print(printable(f"suppressed: {finding.kind} at {_place(finding)}: {reason}"))
+    for each in report.unused_suppressions:
+        print(printable(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}"))
+    print(_verdict(report))
+
+
+def _place(finding: Any) -> str:
+    where = finding.source[-1:]
+    return f"{Path(where[0].file).name}:{where[0].line}" if where else f"PTX line {finding.ptx_line}"
+
+
+def _verdict(report: Report) -> str:
+    errors, advice = len(report.errors), len(report.findings) - len(report.errors)
+    parts = [f"{errors} error{'s' * (errors != 1)}" if errors else "no errors"]
+    parts += [f"{advice} of advice"] * bool(advice) + [f"{len(report.suppressed)} suppressed"] * bool(report.suppressed)
+    tried = max(len(report.schedules), 1)
+    run = f"{tried} schedule{'s' * (tried > 1)}, {report.thread_instructions} instructions of threads"
+    return f"{', '.join(parts)}; {run}"

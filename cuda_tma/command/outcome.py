@@ -1,0 +1,112 @@
+"""The outcome of ``cuda-tma sanitize``: its launches, its exit status, and the line that counts them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .exit_status import REFUSED, UNSUPPORTED
+
+if TYPE_CHECKING:
+    from .._intercept.launched import Launched
+    from ..simulate import Suppression
+
+__all__ = ["Outcome", "coverage", "exit_status", "unused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All launches of one run of the command.
+
+    Attributes
+    ----------
+    launches : tuple of Launched
+    program_status : int or None
+        The exit status of the program; None if there was none.
+    suppressions : tuple of Suppression
+    notes : tuple of str
+    lost : int
+        Launches whose reports could not be written down.
+    lost_errors : int
+        Those among them with an error.
+    cause : str
+        Why they are lost.
+    seconds : float
+    """
+
+    launches: tuple[Launched, ...]
+    program_status: int | None = None
+    suppressions: tuple[Suppression, ...] = ()
+    notes: tuple[str, ...] = ()
+    lost: int = 0
+    lost_errors: int = 0
+    cause: str = ""
+    seconds: float = 0.0
+
+    @property
+    def judged(self) -> list[Launched]:
+        """The launches that have a report."""
+        return [launch for launch in self.launches if launch.report is not None]
+
+    @property
+    def skipped(self) -> list[Launched]:
+        """The launches that could not be judged."""
+        return [launch for launch in self.launches if launch.skipped]
+
+    @property
+    def left_out(self) -> list[Launched]:
+        """The launches that a filter left out."""
+        return [launch for launch in self.launches if launch.report is None and not launch.skipped]
+
+    def count(self, severity: str) -> int:
+        """Return the number of launches' findings of a severity, a cause in several launches of a kernel once."""
+        found = {
+            (launch.kernel, finding.kind, finding.source or finding.ptx_line, finding.other or finding.other_ptx_line)
+            for launch in self.judged
+            if launch.report is not None
+            for finding in launch.report.findings
+            if finding.severity == severity
+        }
+        return len(found)
+
+
+def exit_status(outcome: Outcome, require_judged: bool = False) -> int:
+    """Return 1 after an error; else 3 if a verdict is missing; else the status of the program."""
+    reports = [launch.report for launch in outcome.judged if launch.report is not None]
+    if outcome.lost_errors or any(report.errors for report in reports):
+        return REFUSED
+    if not reports or (require_judged and (outcome.skipped or outcome.lost)):
+        return UNSUPPORTED
+    return outcome.program_status or 0
+
+
+def coverage(outcome: Outcome) -> str:
+    """Return the line that counts launches: judged, skipped and why, left out; schedules; seconds."""
+    judged = outcome.judged
+    tried = max((max(len(launch.report.schedules), 1) for launch in judged if launch.report is not None), default=0)
+    parts = [f"{_counted(len(judged), 'launch', 'launches')} judged"]
+    parts[0] += f" under {_counted(tried, 'schedule', 'schedules')}" if tried else ""
+    errors, advice = outcome.count("error"), outcome.count("advice")
+    parts.append(_counted(errors, "error", "errors") if errors else "no errors")
+    parts += [f"{advice} of advice"] * bool(advice)
+    parts += [f"{len(outcome.skipped)} skipped ({_reasons(outcome.skipped)})"] * bool(outcome.skipped)
+    parts += [f"{len(outcome.left_out)} left out by filters"] * bool(outcome.left_out)
+    parts += [f"{outcome.lost} lost ({outcome.cause})"] * bool(outcome.lost)
+    return f"{', '.join(parts)}; {outcome.seconds:.1f} s"
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
+def _reasons(skipped: Sequence[Launched]) -> str:
+    counts = Counter(launch.skipped.splitlines()[0] for launch in skipped)
+    return "; ".join(reason if number == 1 else f"{number} times: {reason}" for reason, number in counts.items())
+
+
+def unused(outcome: Outcome) -> list[Suppression]:
+    """Return the suppressions that cover nothing in any launch."""
+    hidden = [finding for launch in outcome.judged if launch.report is not None for finding in launch.report.suppressed]
+    return [each for each in outcome.suppressions if not any(each.covers(finding) for finding in hidden)]

@@ -1,0 +1,140 @@
+"""``cuda-tma sanitize -- COMMAND``: run a program, and judge every launch of its processes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .._given import printable
+from .console import complain, print_styled
+from .excerpts import described, shown_path
+from .exit_status import Misuse
+from .judgement import STANDARD_OUTPUT, schedules_of, suppressions_of
+from .outcome import Outcome, coverage, unused
+from .sources import Sources
+
+if TYPE_CHECKING:
+    from .._intercept.launched import Launched
+    from .._intercept.options import Options
+    from ..simulate import Finding
+
+__all__ = ["judge_program", "show_launches", "sources_of"]
+
+
+def judge_program(
+    arguments: argparse.Namespace,
+) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
+    """Run the program to its end, and read the journals of its processes."""
+    from .._intercept.program import argv_of, run_program, session_folder
+
+    options = _options(arguments)
+    try:
+        argv = argv_of(arguments.program)
+    except FileNotFoundError as error:
+        raise Misuse(str(error)) from None
+    streams = {"stdout": sys.stderr} if arguments.json == STANDARD_OUTPUT else {}
+    begun = time.perf_counter()
+    try:
+        with session_folder(options) as folder:
+            ended = run_program(argv, folder, **streams)
+    except OSError as error:
+        raise Misuse(f"{arguments.program[0]} cannot be run: {error.strerror or error}") from None
+    journals = ended.journals
+    outcome = Outcome(
+        journals.launches,
+        ended.status,
+        options.suppressions,
+        journals.notes,
+        journals.lost,
+        journals.lost_errors,
+        journals.cause,
+        time.perf_counter() - begun,
+    )
+    return outcome, sources_of, show_launches
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    """The settings of the session; the device that they make shows that they are right."""
+    from .._intercept.options import Options
+    from ..simulate import Device
+
+    if not arguments.program:
+        raise Misuse("no program stands behind -- (see cuda-tma sanitize --help)")
+    unfit = [name for name in ("grid", "block", "cluster") if getattr(arguments, name) is not None]
+    if arguments.file is not None or unfit or arguments.arg:
+        given = arguments.file or f"--{(*unfit, 'arg')[0]}"
+        raise Misuse(f"{given} is for a single kernel, and a program stands behind --: leave one of them out")
+    if arguments.launch_skip < 0 or (arguments.launch_count is not None and arguments.launch_count < 1):
+        raise Misuse("--launch-skip takes 0 or more, and --launch-count 1 or more")
+    schedules = schedules_of(arguments)
+    try:
+        re.compile(arguments.kernel or "")
+        Device(arguments.compute_capability, schedules=schedules)
+    except (re.error, ValueError) as error:
+        raise Misuse(f"--kernel {arguments.kernel}: {error}" if isinstance(error, re.error) else str(error)) from None
+    return Options(
+        compute_capability=arguments.compute_capability,
+        schedules=schedules,
+        seed=arguments.seed,
+        strict=arguments.strict,
+        kernel=arguments.kernel or "",
+        launch_skip=arguments.launch_skip,
+        launch_count=arguments.launch_count,
+        suppressions=suppressions_of(arguments),
+    )
+
+
+def sources_of(launch: Launched) -> Sources:
+    """The files whose lines a finding of a launch may show: of the working directory and of the launching script."""
+    at = launch.launched_at
+    folder = os.path.dirname(at.file) if at is not None else ""
+    return Sources(Path(launch.ptx_file), [folder] if os.path.dirname(folder) != folder else [], launch.sources)
+
+
+# ---- for people ----
+
+
+def show_launches(outcome: Outcome) -> None:
+    """Print each cause once, with the first launch that it was found in; then notes, and the coverage."""
+    print_styled(_styled(outcome))
+    for text in outcome.notes:
+        complain(f"note: {text}")
+    print(printable(f"cuda-tma: {coverage(outcome)}"), flush=True)
+
+
+def _styled(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    found: dict[object, list[tuple[Launched, Finding]]] = {}
+    hidden: dict[str, None] = {}
+    for launch in outcome.judged:
+        for finding in launch.report.findings if launch.report is not None else ():
+            places = finding.source or finding.ptx_line, finding.other or finding.other_ptx_line
+            found.setdefault((launch.kernel, finding.kind, finding.severity, places), []).append((launch, finding))
+        for finding in launch.report.suppressed if launch.report is not None else ():
+            reason = next(each.reason for each in outcome.suppressions if each.covers(finding))
+            hidden[printable(f"suppressed: {finding.kind} in {launch.kernel}: {reason}\n")] = None
+    for given in found.values():
+        launch, finding = given[0]
+        yield from described(finding, sources_of(launch))
+        yield "  launch: ", "bold"
+        yield printable(f"{_described(launch)}{_others(len(given) - 1)}\n\n"), ""
+    yield from ((text, "") for text in hidden)
+    for each in unused(outcome):
+        yield printable(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}\n"), ""
+
+
+def _described(launch: Launched) -> str:
+    config, at = launch.config, launch.launched_at
+    shape = f", grid {config.grid}, block {config.block}" if config is not None else ""
+    cluster = f", cluster {config.cluster}" if config is not None and config.cluster else ""
+    place = f", by {shown_path(at.file)}:{at.line}" if at is not None else ""
+    return f"{launch.kernel}{shape}{cluster}{place}"
+
+
+def _others(number: int) -> str:
+    return f", and {number} more launch{'es' * (number > 1)}" if number else ""

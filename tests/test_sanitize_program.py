@@ -1,0 +1,192 @@
+"""``cuda-tma sanitize -- COMMAND``: every launch of a program is judged, however the program ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from cuda_tma.command import cli
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch, capfd):
+    """Judge a script; return the exit status, the document, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    copy(TESTS / "fake_runtime.py", packages)
+    paths = [str(packages), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+    def program(text, *options, command=None, name="script.py"):
+        (tmp_path / name).write_text(f"import os, sys; from fake_runtime import *\n{text}\n", "utf-8")
+        command = ["python", name] if command is None else command
+        status = cli.main(["sanitize", "--json", "out.json", "--schedules", "2", *options, "--", *command])
+        out, err = capfd.readouterr()
+        answer = json.loads((tmp_path / "out.json").read_text("utf-8"))
+        assert answer["status"] == status
+        return status, answer, out, err
+
+    return program
+
+
+def kinds(answer):
+    return [[finding["kind"] for finding in launch["findings"]] for launch in answer["launches"]]
+
+
+# ---- verdicts ----
+
+
+def test_a_right_program_has_its_own_status(program):
+    status, answer, out, err = program("x = right()\nprint(x.sum())\nsys.exit(7)\n", name="ünï cödé.py")
+    assert (status, answer["program_status"], kinds(answer), err) == (7, 7, [[]], "")
+    (launch,) = answer["launches"]
+    assert (launch["kernel"], launch["grid"], launch["block"]) == ("right", [1, 1, 1], [64, 1, 1])
+    assert (launch["cluster"], launch["runtime"], launch["skipped"]) == (None, "fake", None)
+    assert (launch["launched_at"]["file"], launch["launched_at"]["line"]) == ("ünï cödé.py", 2)
+    first, last = out.splitlines()
+    assert first == "64" and last.startswith("cuda-tma: 1 launch judged under 2 schedules, no errors; ")
+
+
+def test_an_error_ends_with_status_1_and_its_lines(program):
+    status, answer, out, _ = program("for _ in range(3): wrong()\nsys.exit(5)")
+    assert (status, answer["program_status"], kinds(answer)) == (1, 5, [["race"]] * 3)
+    assert out.count("error[race]") == 1 and "the other access:" in out
+    assert "  launch: wrong, grid (1, 1, 1), block (64, 1, 1), by script.py:2, and 2 more launches\n" in out
+    assert "3 launches judged under 2 schedules, 1 error; " in out
+    assert answer["coverage"]["errors"] == 1
+
+
+def test_a_line_of_ptx_is_shown_where_there_is_no_other(program):
+    *_, out, _ = program("wrong()")
+    assert "  --> wrong.ptx:" in out and "ld.shared.u32" in out
+
+
+def test_a_source_of_the_runtime_is_quoted(program, tmp_path):
+    place = str(tmp_path / "wrong.cu")
+    *_, out, _ = program(f"launch(WRONG, 'wrong', sources={{{place!r}: WRONG}}, generated=[{place!r}])")
+    assert "  --> wrong.cu:4:5\n    4 |     x[threadIdx.x] = tile[63 - threadIdx.x];\n      |     ^\n" in out
+    assert "wrong.ptx" not in out
+
+
+def test_a_program_without_launches_has_no_verdict(program):
+    status, answer, out, _ = program("print('hello')")
+    assert (status, answer["program_status"], answer["launches"]) == (3, 0, [])
+    assert out.endswith("cuda-tma: 0 launches judged, no errors; " + out.rpartition("; ")[2])
+
+
+def test_an_unknown_instruction_is_skipped(program):
+    status, answer, out, _ = program("launch(UNSUPPORTED, 'odd')")
+    assert (status, answer["program_status"]) == (3, 1)
+    (launch,) = answer["launches"]
+    assert launch["skipped"].startswith("UnsupportedInstruction: ") and "nonsense.b32" in launch["skipped"]
+    assert "0 launches judged, no errors, 1 skipped (UnsupportedInstruction: " in out
+
+
+@pytest.mark.parametrize(("options", "expected"), [([], 0), (["--require-judged"], 3)])
+def test_a_skipped_launch_is_an_error_only_where_all_must_be_judged(program, options, expected):
+    status, answer, out, _ = program("right()\ncurrent().skip('other', 'its PTX is not known')", *options)
+    assert (status, [launch["skipped"] for launch in answer["launches"]]) == (expected, [None, "its PTX is not known"])
+    assert "1 launch judged under 2 schedules, no errors, 1 skipped (its PTX is not known); " in out
+
+
+def test_a_note_is_shown_once(program):
+    _, answer, _, err = program("right()\nfor _ in range(2): current().note('do_bench ran nothing')")
+    assert (answer["notes"], err) == (["do_bench ran nothing"], "cuda-tma: note: do_bench ran nothing\n")
+
+
+def test_suppressions_hold_for_all_launches(program):
+    status, answer, out, _ = program("wrong()", "--suppress", "race:*:planted", "--suppress", "deadlock:*:old")
+    assert (status, kinds(answer)) == (0, [[]])
+    assert "suppressed: race in wrong: planted\n" in out
+    assert "this suppression covers nothing: deadlock:*:old\n" in out
+    assert [each["kind"] for each in answer["unused_suppressions"]] == ["deadlock"]
+
+
+def test_sarif_has_each_cause_once(program, tmp_path):
+    program("right()\nfor _ in range(3): wrong()", "--sarif", "out.sarif")
+    (run,) = json.loads((tmp_path / "out.sarif").read_text("utf-8"))["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["occurrenceCount"]) == ("race", 3)
+    assert [each["name"] for each in run["logicalLocations"]] == ["right", "wrong"]
+    assert result["locations"][0]["logicalLocations"] == [{"index": 1, "fullyQualifiedName": "wrong"}]
+    assert run["invocations"][0]["exitCode"] == 1
+
+
+def test_json_on_standard_output_is_alone_there(tmp_path, monkeypatch, program, capfd):
+    (tmp_path / "script.py").write_text("from fake_runtime import *\nprint('hello')\nright()\n")
+    assert cli.main(["sanitize", "--json", "--", "python", "script.py", "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert (kinds(json.loads(out)), err) == ([[]], "hello\n")
+
+
+# ---- filters ----
+
+
+@pytest.mark.parametrize(
+    ("options", "judged"),
+    [
+        (["--kernel", "^wrong$"], [1, 3]),
+        (["--kernel", "wrong", "--launch-skip", "1"], [3]),
+        (["--launch-skip", "1", "--launch-count", "2"], [1, 2]),
+        (["--launch-count", "1"], [0]),
+        (["--kernel", "absent"], []),
+    ],
+)
+def test_a_filter_leaves_launches_out_and_results_as_they_are(program, options, judged):
+    text = "x = np.arange(64, dtype=np.int32)\nright(array=x); wrong(array=x); right(array=x); wrong(array=x)\n"
+    status, answer, out, _ = program(f"{text}assert x.tolist() == [i + 2 for i in range(64)]", *options)
+    found = [number for number, launch in enumerate(answer["launches"]) if launch["skipped"] is None]
+    assert found == judged
+    assert status == (1 if {1, 3} & {*judged} else 0 if judged else 3)
+    assert f", {4 - len(judged)} left out by filters; " in out and answer["coverage"]["left_out"] == 4 - len(judged)
+
+
+# ---- programs ----
+
+
+def test_python_is_the_one_of_the_command_and_a_script_needs_none(program):
+    assert program("assert sys.executable == " + repr(sys.executable) + "\nright()")[0] == 0
+    assert program("right()", command=["script.py"])[0] == 0
+    assert program("right()", command=["python", "-m", "script"])[0] == 0
+
+
+def test_a_python_that_ignores_the_environment_is_no_verdict(program):
+    status, answer, _, err = program("", command=["python", "-I", "-c", "print(1)"])
+    assert status == 3 and answer["notes"][0].startswith("no Python of the program loaded the adapters")
+    assert "Start it without -I, -E and -S" in err
+
+
+def test_the_users_sitecustomize_still_runs(program, tmp_path, monkeypatch):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import builtins\nbuiltins.mine = 1\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'site'}{os.pathsep}{os.environ['PYTHONPATH']}")
+    assert program("assert mine == 1\nright()")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--", "absent-program"], "there is no program absent-program"),
+        (["--"], "no program stands behind --"),
+        ([], "name a FILE, or a program behind --"),
+        (["kernel.cu", "--", "python"], "kernel.cu is for a single kernel"),
+        (["--grid", "1", "--", "python"], "--grid is for a single kernel"),
+        (["--kernel", "(", "--", "python"], "--kernel (: "),
+        (["--launch-count", "0", "--", "python"], "--launch-count 1 or more"),
+        (["--schedules", "0", "--", "python"], "schedules=0; give 1 to 1000"),
+        (["--json", "absent/out.json", "--", "python"], "--json absent/out.json cannot be written: there is no such"),
+        (["kernel.cu"], "the following arguments are required: --kernel, --grid, --block"),
+    ],
+)
+def test_misuse(arguments, text, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["sanitize", *arguments]) == 2
+    assert text in capsys.readouterr().err
