@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from cuda_tma._intercept import adapters
 from cuda_tma._intercept.session import Launched, Options, begin
-from cuda_tma._intercept.startup.sitecustomize import RUNTIMES, after_import
+from cuda_tma._intercept.startup.cuda_tma_startup import RUNTIMES, after_import
 
 ROOT = Path(__file__).parent.parent
 
