@@ -7,7 +7,16 @@ from __future__ import annotations
 
 __all__ = ["ALIGNMENT_BYTES", "CALL_DEPTH", "KERNEL_BYTES", "LAYOUT_STEPS", "LOCAL_BYTES", "MODULE_BYTES", "NAME_BYTES"]
 __all__ += ["NESTING", "OUTPUT_CHARACTERS", "PARAMETER_BYTES", "PATH_CHARACTERS", "REGISTERS", "REGISTER_BYTES"]
-__all__ += ["SOURCE_BYTES", "STACK_BYTES", "SUPPRESSIONS_BYTES", "TEXT_CHARACTERS", "TOKENS", "name_steps"]
+__all__ += [
+    "RECORDED_BYTES",
+    "RECORDING_TEXT_BYTES",
+    "SOURCE_BYTES",
+    "STACK_BYTES",
+    "SUPPRESSIONS_BYTES",
+    "TEXT_CHARACTERS",
+    "TOKENS",
+    "name_steps",
+]
 
 # ---- of a PTX text ----
 
@@ -33,6 +42,8 @@ TEXT_CHARACTERS = 1 << 16  # of a text in a kernel's memory, and of one conversi
 
 LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of tensor memory have 1/32 of that
 PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
+RECORDED_BYTES = 2 << 30  # of memory that one recorded launch has
+RECORDING_TEXT_BYTES = 256 << 20  # of the list of launches of a recording
 SOURCE_BYTES = 4 << 20  # of a source file, of which a finding shows lines, and of a header
 SUPPRESSIONS_BYTES = 1 << 20  # of a file of suppressions: ten thousand of them
 

@@ -177,9 +177,9 @@ def test_the_users_sitecustomize_still_runs(program, tmp_path, monkeypatch):
         (["--", "absent-program"], "there is no program absent-program"),
         (["--"], "no program stands behind --"),
         ([], "name a FILE, or a program behind --"),
-        (["kernel.cu", "--", "python"], "kernel.cu is for a single kernel"),
+        (["kernel.cu", "--", "python"], "kernel.cu is a FILE, and a program stands behind --"),
         (["--grid", "1", "--", "python"], "--grid is for a single kernel"),
-        (["--kernel", "(", "--", "python"], "--kernel (: "),
+        (["--kernel", "(", "--", "python"], "--kernel ( is no regular expression: "),
         (["--launch-count", "0", "--", "python"], "--launch-count 1 or more"),
         (["--schedules", "0", "--", "python"], "schedules=0; give 1 to 1000"),
         (["--json", "absent/out.json", "--", "python"], "--json absent/out.json cannot be written: there is no such"),
@@ -190,3 +190,34 @@ def test_misuse(arguments, text, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["sanitize", *arguments]) == 2
     assert text in capsys.readouterr().err
+
+
+# ---- recordings ----
+
+
+def without_times(answer):
+    """A document without its seconds and the program's status."""
+    launches = [{**launch, "seconds": 0} for launch in answer["launches"]]
+    return {**answer, "launches": launches, "program_status": 0, "coverage": {**answer["coverage"], "seconds": 0}}
+
+
+def test_record_and_replay_give_the_report_of_the_run(program, tmp_path, capfd):
+    text = "x = np.arange(64, dtype=np.int32)\nright(array=x); wrong(array=x); wrong(array=x)"
+    direct = program(text)
+    recorded = program(text, "--record", "läunches")
+    assert cli.main(["sanitize", "läunches", "--json", "again.json"]) == 1
+    again = json.loads((tmp_path / "again.json").read_text("utf-8"))
+    assert without_times(direct[1]) == without_times(recorded[1]) == without_times(again)
+    shown = [output.rpartition("; ")[0] for output in (direct[2], recorded[2], capfd.readouterr().out)]
+    assert shown[0] == shown[1] == shown[2] and "error[race]" in shown[0]
+
+
+def test_a_replay_elsewhere_quotes_the_recorded_sources(program, tmp_path, monkeypatch, capfd):
+    place = str(tmp_path / "wrong.cu")
+    (tmp_path / "wrong.cu").write_text("the source of the run\n" * 9)
+    program("launch(WRONG, 'wrong')", "--record", "launches")
+    (tmp_path / "wrong.cu").unlink()
+    program(f"launch(WRONG, 'wrong', sources={{{place!r}: WRONG}}, generated=[{place!r}])", "--record", "generated")
+    for name, line in (("launches", "the source of the run"), ("generated", "x[threadIdx.x] = tile[63")):
+        assert cli.main(["sanitize", name]) == 1
+        assert line in capfd.readouterr().out

@@ -13,7 +13,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,15 @@ from typing import Any
 
 from .._budget import SOURCE_BYTES
 from ..simulate.config import Config
+from ..simulate.launches import RecordedLaunch
 from ..simulate.launches.report_values import report_of, values_of
+from ..simulate.launches.values import blobs_of, launch_of, values_of_launch
 from ..simulate.ptx import Place
 from .launched import Launched
 
 __all__ = ["LOST", "UNFINISHED", "Journal", "Journals", "make_folder", "read_journals"]
 
+BLOBS = "blobs"  # the folder of the texts and memory of recorded launches, by their SHA-256
 LOST = "lost"  # the file that counts what no journal could take
 _COUNTS = struct.Struct("<QQQ")  # launches, those with errors, and the last error number
 UNFINISHED = "the process ended during this launch"
@@ -55,7 +58,8 @@ class Journal:
         report = launch.report
         quotes = report is not None and (report.findings or report.suppressed)
         keys = {name: self._quote(text) for name, text in launch.sources.items()} if quotes else {}
-        if not self._write({"ended": {**_launch_values(launch), "sources": keys}}):
+        event = {"ended": {**_launch_values(launch), "sources": keys}, "recorded": self._record(launch)}
+        if not self._write(event):
             self._count_lost(report is not None and bool(report.errors))
 
     def noted(self, text: str) -> None:
@@ -72,6 +76,23 @@ class Journal:
         if known not in self._quoted and self._write({"source": key, "text": text}):
             self._quoted.add(known)
         return key
+
+    def _record(self, launch: Launched) -> dict[str, Any] | None:
+        """Write the blobs of a recorded launch, those that no process has written before; return its values."""
+        if launch.recorded is None:
+            return None
+        values, blobs = values_of_launch(launch.recorded())
+        try:
+            for key, data in blobs.items():
+                path = self._folder / BLOBS / key
+                if not path.exists():
+                    partial = path.with_name(f"{key}.{os.getpid()}")
+                    partial.write_bytes(data)
+                    partial.rename(path)
+        except OSError as error:
+            self.noted(f"a launch of {launch.kernel} is not recorded: {error.strerror}")
+            return None
+        return values
 
     def _write(self, event: dict[str, Any]) -> bool:
         """Append a line, whole or not at all. No file stays open: a program may close every file that it finds."""
@@ -106,7 +127,8 @@ class Journal:
 
 
 def make_folder(folder: Path) -> None:
-    """Write the file that counts what is lost."""
+    """Make the folder of blobs, and the file that counts lost launches."""
+    (folder / BLOBS).mkdir()
     (folder / LOST).write_bytes(bytes(_COUNTS.size))
 
 
@@ -150,7 +172,7 @@ def read_journals(folder: Path) -> Journals:
                 launch = _launch_of(event["begun"], texts)
                 running[launch.number] = launch
             elif "ended" in event:
-                launch = _launch_of(event["ended"], texts)
+                launch = _launch_of(event["ended"], texts, _recording(folder, event.get("recorded")))
                 running.pop(launch.number, None)
                 launches.append(launch)
             elif "source" in event:
@@ -191,7 +213,16 @@ def _launch_values(launch: Launched) -> dict[str, Any]:
 _CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
 
 
-def _launch_of(values: dict[str, Any], texts: dict[str, str]) -> Launched:
+def _recording(folder: Path, values: dict[str, Any] | None) -> Callable[[], RecordedLaunch] | None:
+    """A function that reads a recorded launch with its blobs."""
+    if values is None:
+        return None
+    return lambda: launch_of(values, {key: (folder / BLOBS / key).read_bytes() for key in blobs_of(values)})
+
+
+def _launch_of(
+    values: dict[str, Any], texts: dict[str, str], recorded: Callable[[], RecordedLaunch] | None = None
+) -> Launched:
     config, report, at = values["config"], values["report"], values["launched_at"]
     return Launched(
         **{
@@ -200,6 +231,7 @@ def _launch_of(values: dict[str, Any], texts: dict[str, str]) -> Launched:
             "report": report_of(report) if report is not None else None,
             "sources": {name: texts[key] for name, key in values["sources"].items() if key in texts},
             "generated": tuple(values["generated"]),
+            "recorded": recorded,
             "launched_at": Place(*at) if at is not None else None,
         }
     )

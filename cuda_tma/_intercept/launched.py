@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..simulate.config import Config
 from ..simulate.findings import Report
+from ..simulate.launches import RecordedLaunch
 from ..simulate.places import is_library
 from ..simulate.ptx import Place
 
-__all__ = ["Launched", "launching_place"]
+__all__ = ["Launched", "launching_place", "with_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Launched:
         PTX, as `ptx_file`, if it has no line information.
     generated : tuple of str
         The names of those files that a compiler wrote.
+    recorded : callable, optional
+        It returns the recorded launch, if the session records.
     """
 
     number: int
@@ -53,6 +56,7 @@ class Launched:
     launched_at: Place | None = None
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     generated: tuple[str, ...] = ()
+    recorded: Callable[[], RecordedLaunch] | None = field(default=None, repr=False, compare=False)
 
     @property
     def ptx_file(self) -> str:
@@ -62,6 +66,26 @@ class Launched:
     def with_skipped(self, reason: str) -> Launched:
         """Return it as a launch that could not be judged."""
         return replace(self, skipped=reason)
+
+
+def with_report(
+    launch: Launched,
+    report: Report,
+    seconds: float,
+    ptx: str,
+    sources: Mapping[str, str],
+    generated: Collection[str],
+) -> Launched:
+    """Return it as judged, with the texts that its findings quote; the PTX is one if no other line can be shown."""
+    quoted = {**sources, **({launch.ptx_file: ptx} if _needs_ptx(report, sources) else {})}
+    names = tuple(name for name in generated if name in quoted)
+    return replace(launch, report=report, seconds=seconds, sources=quoted, generated=names)
+
+
+def _needs_ptx(report: Report, sources: Mapping[str, str]) -> bool:
+    """Whether a finding has no line that can be shown but that of the PTX."""
+    places = (finding.source for finding in (*report.findings, *report.suppressed))
+    return any(not any(place.file in sources or os.path.isfile(place.file) for place in source) for source in places)
 
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -18,8 +18,9 @@ from ..simulate.config import Config
 from ..simulate.device import Device
 from ..simulate.findings import Report
 from ..simulate.kernel import Kernel
+from ..simulate.launches import MemoryTooLarge, RecordedLaunch, captured
 from .journal import Journal
-from .launched import Launched, launching_place
+from .launched import Launched, launching_place, with_report
 from .options import Options, read_options
 from .startup.cuda_tma_startup import VARIABLE
 
@@ -112,24 +113,44 @@ class Session:
         with self._lock:
             is_judged = self._matches(kernel_name)
             known = Launched(self._next(), kernel_name, runtime, config, is_judged=is_judged, launched_at=place)
-            device = self.device if is_judged else self._unjudged
             self.sink.begun(known)
             begun = time.perf_counter()
             try:
                 kernel = self._kernel(ptx, entry)
+                recorded = self._recorded(known, kernel, arguments, sources, generated)
+                device = self.device if is_judged else self._unjudged
                 report = device.launch(config, kernel, *arguments, seed=self.options.seed)
-            except Exception as error:
+            except BaseException as error:
                 self._end(known, begun, skipped=f"{type(error).__name__}: {error}")
                 raise
             if is_judged:
-                quoted = {**sources, **({known.ptx_file: ptx} if _needs_ptx(report, sources) else {})}
-                names = tuple(name for name in generated if name in quoted)
-                self._end(known, begun, report=report, sources=quoted, generated=names)
+                ended = with_report(known, report, time.perf_counter() - begun, ptx, sources, generated)
+                self.sink.ended(replace(ended, recorded=recorded))
             else:
                 self._end(known, begun)
         if report.output and sys.stdout is not None:
             sys.stdout.write(report.output)
         return report
+
+    def _recorded(
+        self,
+        launch: Launched,
+        kernel: Kernel,
+        arguments: Sequence[Any],
+        sources: Mapping[str, str],
+        generated: Collection[str],
+    ) -> Callable[[], RecordedLaunch] | None:
+        """Copy a launch that is judged before it runs, if the session records."""
+        if not self.options.records or not launch.is_judged or launch.config is None:
+            return None
+        known = {"kernel": launch.kernel, "runtime": launch.runtime, "launched_at": launch.launched_at}
+        known |= {"sources": dict(sources), "generated": tuple(generated)}
+        try:
+            recorded = captured(self.device, launch.config, kernel, arguments, **known)
+        except MemoryTooLarge as error:
+            self.note(f"a launch of {launch.kernel} is not recorded: {error}")
+            return None
+        return lambda: recorded
 
     def skip(self, kernel_name: str, reason: str, runtime: str = "") -> None:
         """Report a launch that an adapter cannot run or judge."""
@@ -167,12 +188,6 @@ class Session:
 
     def _end(self, launch: Launched, begun: float, **outcome: Any) -> None:
         self.sink.ended(replace(launch, seconds=time.perf_counter() - begun, **outcome))
-
-
-def _needs_ptx(report: Report, sources: Mapping[str, str]) -> bool:
-    """Whether a finding has no line that can be shown but that of the PTX."""
-    places = (finding.source for finding in (*report.findings, *report.suppressed))
-    return any(not any(place.file in sources or os.path.isfile(place.file) for place in source) for source in places)
 
 
 _sessions: list[Session] = []

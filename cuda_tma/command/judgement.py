@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
 from .exit_status import Misuse
@@ -10,10 +11,19 @@ from .exit_status import Misuse
 if TYPE_CHECKING:
     from ..simulate import Suppression
 
-__all__ = ["EXIT_STATUS", "SCHEDULES", "STANDARD_OUTPUT", "schedules_of", "suppression", "suppressions_of"]
+__all__ = [
+    "EXIT_STATUS",
+    "SCHEDULES",
+    "STANDARD_OUTPUT",
+    "check_filters",
+    "schedules_of",
+    "suppression",
+    "suppressions_of",
+]
 
 STANDARD_OUTPUT = "-"
 SCHEDULES = 4
+SEED = 0
 EXIT_STATUS = (
     "exit status: 2 if the command line is wrong or a file cannot be read, compiled or written; else 1 if there are "
     "errors; else 3 if no launch could be judged (an instruction that the simulator does not know, say), if a launch "
@@ -50,3 +60,21 @@ def suppressions_of(arguments: argparse.Namespace) -> tuple[Suppression, ...]:
 def schedules_of(arguments: argparse.Namespace) -> int:
     """The number of schedules, if it was given, else the usual one."""
     return SCHEDULES if arguments.schedules is None else arguments.schedules
+
+
+def seed_of(arguments: argparse.Namespace) -> int:
+    """The seed of random schedules, if it was given, else the usual one."""
+    return SEED if arguments.seed is None else arguments.seed
+
+
+def check_filters(arguments: argparse.Namespace, subject: str) -> None:
+    """Refuse a filter that selects nothing, and options of a single kernel."""
+    unfit = [name for name in ("grid", "block", "cluster") if getattr(arguments, name) is not None]
+    if unfit or arguments.arg:
+        raise Misuse(f"--{(*unfit, 'arg')[0]} is for a single kernel, and not for {subject}: leave it out")
+    if arguments.launch_skip < 0 or (arguments.launch_count is not None and arguments.launch_count < 1):
+        raise Misuse("--launch-skip takes 0 or more, and --launch-count 1 or more")
+    try:
+        re.compile(arguments.kernel or "")
+    except re.error as error:
+        raise Misuse(f"--kernel {arguments.kernel} is no regular expression: {error}") from None

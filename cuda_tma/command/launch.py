@@ -21,6 +21,7 @@ from .._given import shown
 from ..errors import CompileError, TensorMapError
 from ..map_type import MapType
 from .exit_status import Misuse, Unsupported
+from .judgement import seed_of
 
 if TYPE_CHECKING:
     from ..simulate import Device, Kernel, Report
@@ -161,7 +162,7 @@ def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace, *, trac
         config = Config(arguments.grid, arguments.block, arguments.cluster, arguments.shmem_size)
         given = [_with_map(gpu, number, each) for number, each in enumerate(arguments.arg)]
         _check_maps(kernel, given)
-        settings = {"order": arguments.order, "seed": arguments.seed, "max_steps": arguments.max_steps}
+        settings = {"order": arguments.order, "seed": seed_of(arguments), "max_steps": arguments.max_steps}
         settings["trace"] = trace
         return gpu.launch(config, kernel, *given, **settings)
     except UnsupportedInstruction as error:

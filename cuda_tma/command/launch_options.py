@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .judgement import EXIT_STATUS, SCHEDULES, STANDARD_OUTPUT, suppression
+from .judgement import EXIT_STATUS, SCHEDULES, SEED, STANDARD_OUTPUT, suppression
 from .launch import argument
 from .options import capability, integer, sizes
 
@@ -63,7 +63,7 @@ def add_configuration(command: Any, *, required: bool) -> None:
 
 
 def _add_limits(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--seed", type=integer, default=0, metavar="1", help="of the random orders; 0 if not given")
+    command.add_argument("--seed", type=integer, metavar="1", help=f"of the random orders; {SEED} if not given")
     command.add_argument(
         "--max-steps",
         type=integer,
@@ -125,6 +125,9 @@ def _add_outputs(command: argparse.ArgumentParser) -> None:
         "output goes to standard error",
     )
     command.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0")
+    command.add_argument(
+        "--record", metavar="FILE", help="write the judged launches with their memory; sanitize FILE judges them again"
+    )
 
 
 def _add_filters(command: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ __all__ = ["judge_kernel"]
 
 
 def judge_kernel(
-    arguments: argparse.Namespace,
+    arguments: argparse.Namespace, stack: ExitStack
 ) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
     """Compile or load the kernel, and run it under every schedule."""
     from .._intercept.launched import Launched

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from .._given import printable
 from .console import complain, print_styled
 from .excerpts import described, shown_path
 from .exit_status import Misuse
-from .judgement import STANDARD_OUTPUT, schedules_of, suppressions_of
+from .judgement import STANDARD_OUTPUT, check_filters, schedules_of, seed_of, suppressions_of
 from .outcome import Outcome, coverage, unused
 from .sources import Sources
 
@@ -28,9 +28,9 @@ __all__ = ["judge_program", "show_launches", "sources_of"]
 
 
 def judge_program(
-    arguments: argparse.Namespace,
+    arguments: argparse.Namespace, stack: ExitStack
 ) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
-    """Run the program to its end, and read the journals of its processes."""
+    """Run the program to its end, and read the journals of its processes, whose folder lasts as long as `stack`."""
     from .._intercept.program import argv_of, run_program, session_folder
 
     options = _options(arguments)
@@ -41,8 +41,7 @@ def judge_program(
     streams = {"stdout": sys.stderr} if arguments.json == STANDARD_OUTPUT else {}
     begun = time.perf_counter()
     try:
-        with session_folder(options) as folder:
-            ended = run_program(argv, folder, **streams)
+        ended = run_program(argv, stack.enter_context(session_folder(options)), **streams)
     except OSError as error:
         raise Misuse(f"{arguments.program[0]} cannot be run: {error.strerror or error}") from None
     journals = ended.journals
@@ -66,27 +65,24 @@ def _options(arguments: argparse.Namespace) -> Options:
 
     if not arguments.program:
         raise Misuse("no program stands behind -- (see cuda-tma sanitize --help)")
-    unfit = [name for name in ("grid", "block", "cluster") if getattr(arguments, name) is not None]
-    if arguments.file is not None or unfit or arguments.arg:
-        given = arguments.file or f"--{(*unfit, 'arg')[0]}"
-        raise Misuse(f"{given} is for a single kernel, and a program stands behind --: leave one of them out")
-    if arguments.launch_skip < 0 or (arguments.launch_count is not None and arguments.launch_count < 1):
-        raise Misuse("--launch-skip takes 0 or more, and --launch-count 1 or more")
+    if arguments.file is not None:
+        raise Misuse(f"{arguments.file} is a FILE, and a program stands behind --: leave one of them out")
+    check_filters(arguments, "a program")
     schedules = schedules_of(arguments)
     try:
-        re.compile(arguments.kernel or "")
         Device(arguments.compute_capability, schedules=schedules)
-    except (re.error, ValueError) as error:
-        raise Misuse(f"--kernel {arguments.kernel}: {error}" if isinstance(error, re.error) else str(error)) from None
+    except ValueError as error:
+        raise Misuse(str(error)) from None
     return Options(
         compute_capability=arguments.compute_capability,
         schedules=schedules,
-        seed=arguments.seed,
+        seed=seed_of(arguments),
         strict=arguments.strict,
         kernel=arguments.kernel or "",
         launch_skip=arguments.launch_skip,
         launch_count=arguments.launch_count,
         suppressions=suppressions_of(arguments),
+        records=arguments.record is not None,
     )
 
 

@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from .document import document
 from .exit_status import Misuse
 from .judgement import STANDARD_OUTPUT
 from .outcome import Outcome, exit_status
+from .record import record
 from .sources import Sources
 
 if TYPE_CHECKING:
@@ -33,16 +35,28 @@ def run(arguments: argparse.Namespace) -> int:
         from .program import judge_program as judge
     elif arguments.file in (None, STANDARD_OUTPUT):
         raise Misuse("name a FILE, or a program behind -- (see cuda-tma sanitize --help)")
+    elif _is_recording(arguments.file):
+        from .recording import judge_recording as judge
     else:
         from .one_kernel import judge_kernel as judge
     _check_outputs(arguments)
+    with ExitStack() as stack:
+        try:
+            outcome, sources_of, show = judge(arguments, stack)
+        except Misuse as error:
+            if arguments.sarif:
+                _write("--sarif", arguments.sarif, sarif.failure(str(error), error.status))
+            raise
+        return _deliver(arguments, outcome, sources_of, show)
+
+
+def _is_recording(path: str) -> bool:
+    from ..simulate.launches import is_recording
+
     try:
-        outcome, sources_of, show = judge(arguments)
-    except Misuse as error:
-        if arguments.sarif:
-            _write("--sarif", arguments.sarif, sarif.failure(str(error), error.status))
-        raise
-    return _deliver(arguments, outcome, sources_of, show)
+        return is_recording(path)
+    except (OSError, ValueError):
+        return False  # the file is read as C++ or PTX, with an error in those words
 
 
 def _deliver(
@@ -61,12 +75,14 @@ def _deliver(
         _write("--json", arguments.json, document(outcome, status))
     if arguments.sarif:
         _write("--sarif", arguments.sarif, sarif.log(outcome, status, sources_of))
+    if arguments.record:
+        record(arguments, outcome, sources_of)
     return status
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse a file that cannot be written, before a long run, and one that this command reads, links resolved."""
-    for option in ("json", "sarif"):
+    for option in ("json", "sarif", "record"):
         path = getattr(arguments, option)
         if not path or path == STANDARD_OUTPUT:
             continue

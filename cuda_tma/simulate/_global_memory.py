@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import NamedTuple
@@ -93,6 +93,25 @@ class GlobalMemory:
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._table[1])
+
+    @property
+    def next_address(self) -> int:
+        """The next free address."""
+        return self._next
+
+    @property
+    def formers(self) -> tuple[Former, ...]:
+        """The segments that are gone, as far as a finding can still name them."""
+        with self._lock:
+            return tuple(self._former)
+
+    def restore(self, segments: Iterable[Segment], formers: Iterable[Former], next_address: int) -> None:
+        """Take over the segments of another memory, at their addresses."""
+        with self._lock:
+            for segment in segments:
+                self.add(segment)
+            self._former.extend(formers)
+            self._next = next_address
 
     def find(self, address: int) -> Segment | None:
         """The segment that an address lies in."""

@@ -1,5 +1,9 @@
 """A launch of any runtime as a value: recorded, written to a file, and run again."""
 
+from .capture import MemoryTooLarge, captured
+from .file import LaunchesError, Recording, is_recording, read_recording, write_recording
 from .recorded import MemorySegment, RecordedLaunch
+from .replay import replayed
 
-__all__ = ["MemorySegment", "RecordedLaunch"]
+__all__ = ["LaunchesError", "MemorySegment", "MemoryTooLarge", "RecordedLaunch", "Recording", "captured"]
+__all__ += ["is_recording", "read_recording", "replayed", "write_recording"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .._global_memory import Former
 from ..config import Config
+from ..ptx import Place
 
 __all__ = ["MemorySegment", "RecordedLaunch"]
 
@@ -51,6 +53,8 @@ class RecordedLaunch:
         By ascending address.
     variables : mapping of str to int
         Addresses of the module's ``__device__`` and ``__constant__`` variables, which lie in `memory`.
+    formers : tuple of Former
+        Memory that is gone, which a finding can name.
     next_address : int
         The address of the next allocation, such as one of ``malloc`` in the kernel.
     compute_capability : tuple of int
@@ -61,6 +65,8 @@ class RecordedLaunch:
         Files that findings may quote: the name and the text of each.
     generated : tuple of str
         The names of those sources that a compiler wrote.
+    launched_at : Place or None
+        The statement of the program that launched it.
     """
 
     kernel: str
@@ -71,9 +77,11 @@ class RecordedLaunch:
     tensor_maps: tuple[int, ...] = ()
     memory: tuple[MemorySegment, ...] = field(default=(), repr=False)
     variables: Mapping[str, int] = field(default_factory=dict, repr=False)
+    formers: tuple[Former, ...] = field(default=(), repr=False)
     next_address: int = 0
     compute_capability: tuple[int, int] = (9, 0)
     multiprocessor_count: int = 8
     runtime: str = ""
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     generated: tuple[str, ...] = ()
+    launched_at: Place | None = None

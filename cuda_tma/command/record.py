@@ -1,0 +1,53 @@
+"""``--record FILE`` of ``cuda-tma sanitize``: the judged launches, with the sources that their findings may quote."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .exit_status import Misuse
+from .judgement import schedules_of, seed_of
+
+if TYPE_CHECKING:
+    from .._intercept.launched import Launched
+    from ..simulate.launches import RecordedLaunch
+    from .outcome import Outcome
+    from .sources import Sources
+
+__all__ = ["record"]
+
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+\d{1,10}[ \t]+"([^"\n]{1,4096})"', re.MULTILINE)
+_MOST_FILES = 64  # of a PTX text, whose lines are kept
+
+
+def record(arguments: argparse.Namespace, outcome: Outcome, sources_of: Callable[[Launched], Sources]) -> None:
+    """Write the recorded launches of an outcome."""
+    from ..simulate.launches import write_recording
+
+    settings: dict[str, Any] = {"schedules": schedules_of(arguments), "seed": seed_of(arguments)}
+    settings["strict"] = arguments.strict
+    try:
+        write_recording(arguments.record, _recorded(outcome, sources_of), settings)
+    except OSError as error:
+        raise Misuse(f"--record {arguments.record} cannot be written: {error.strerror or error}") from None
+
+
+def _recorded(outcome: Outcome, sources_of: Callable[[Launched], Sources]) -> Iterator[RecordedLaunch]:
+    known: dict[tuple[str, str], dict[str, str]] = {}
+    for launch in outcome.judged:
+        if launch.recorded is not None:
+            recorded = launch.recorded()
+            place = launch.launched_at.file if launch.launched_at is not None else ""
+            key = recorded.ptx, place
+            if key not in known:
+                known[key] = _quoted(recorded.ptx, sources_of(launch))
+            yield replace(recorded, sources={**known[key], **recorded.sources})
+
+
+def _quoted(ptx: str, sources: Sources) -> dict[str, str]:
+    """The text of the files that a PTX text names, as far as a report may show them."""
+    names = [*dict.fromkeys(_FILE.findall(ptx))][:_MOST_FILES]
+    return {name: "\n".join(lines) for name in names if (lines := sources.lines(name))}

@@ -1,0 +1,71 @@
+"""From a launch that is about to run to its recorded value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._budget import RECORDED_BYTES
+from ..config import Config
+from ..device import Device
+from ..kernel import Kernel
+from ..tensor_map import TensorMap
+from .recorded import MemorySegment, RecordedLaunch
+
+__all__ = ["MemoryTooLarge", "captured"]
+
+
+class MemoryTooLarge(Exception):
+    """The memory of a launch does not fit into a recording."""
+
+
+def captured(device: Device, config: Config, loaded: Kernel, arguments: Sequence[Any], **known: Any) -> RecordedLaunch:
+    """Return a launch, with the whole memory of its device as it is now.
+
+    Parameters
+    ----------
+    device : Device
+    config : Config
+    loaded : Kernel
+    arguments : sequence
+        As of :meth:`Device.launch`.
+    **known
+        Other fields of :class:`RecordedLaunch`: `kernel`, `runtime`, `sources`, `generated`, `launched_at`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the launch is wrong.
+    MemoryTooLarge
+    """
+    memory = device._memory
+    with memory.launch() as address:
+        block = device._block(loaded, arguments, address)
+        total = sum(len(segment.bytes) for segment in memory)
+        if total > RECORDED_BYTES:
+            raise MemoryTooLarge(f"its memory has {total} bytes, and a recording takes {RECORDED_BYTES}")
+        segments = tuple(
+            MemorySegment(segment.start, segment.bytes.tobytes(), segment.name, not segment.writeable)
+            for segment in memory
+        )
+        next_address, formers = memory.next_address, memory.formers
+    declared = loaded.program.entry.function.params
+    module = loaded.program.module
+    return RecordedLaunch(
+        entry=loaded.name,
+        ptx=loaded.ptx,
+        config=config,
+        arguments=tuple(block[each.offset : each.offset + each.size_bytes].tobytes() for each in declared),
+        tensor_maps=tuple(number for number, each in enumerate(arguments) if isinstance(each, TensorMap)),
+        memory=segments,
+        variables={
+            name: loaded.program.addresses[name]
+            for name, variable in module.variables.items()
+            if variable.space in ("global", "const")
+        },
+        formers=formers,
+        next_address=next_address,
+        compute_capability=device.compute_capability,
+        multiprocessor_count=device.multiprocessor_count,
+        **known,
+    )

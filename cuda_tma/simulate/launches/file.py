@@ -1,0 +1,236 @@
+"""A file of recorded launches.
+
+The file begins with a line, ``cuda-tma launches 1 sha256:`` and the hexadecimal SHA-256 of all bytes after that line. A
+ZIP archive follows. Its ``launches.json`` has the settings of the session and every launch; each text and each content
+of memory is a member ``blobs/<sha256>``, once, and ``launches.json`` names it by its SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..._budget import RECORDED_BYTES, RECORDING_TEXT_BYTES
+from ..._files import first_bytes, opened
+from .recorded import RecordedLaunch
+from .values import blobs_of, launch_of, values_of_launch
+
+__all__ = ["LaunchesError", "Recording", "is_recording", "read_recording", "write_recording"]
+
+VERSION = 1
+_NAME = b"cuda-tma launches "
+_HEAD = b"cuda-tma launches %d sha256:" % VERSION
+_HEAD_BYTES = len(_HEAD) + 64 + 1
+_LIST = "launches.json"
+_MOST_MEMBERS = 1 << 20
+_CHUNK = 1 << 20
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    KeyError,
+    IndexError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RecursionError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)  # errors of zipfile, json and of values that are no launch
+
+
+class LaunchesError(ValueError):
+    """A file of launches that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A file of recorded launches; each launch is read when it is asked for.
+
+    Attributes
+    ----------
+    path : str
+    settings : mapping
+        Of the session: `schedules`, `seed`, `strict`.
+    """
+
+    path: str
+    settings: Mapping[str, Any]
+    _launches: tuple[Mapping[str, Any], ...]
+
+    def __len__(self) -> int:
+        return len(self._launches)
+
+    def __iter__(self) -> Iterator[RecordedLaunch]:
+        """Read the launches, one at a time.
+
+        Raises
+        ------
+        LaunchesError
+        """
+        with _archive(self.path) as archive, _explained(self.path):
+            for values in self._launches:
+                sizes = (archive.getinfo(_member(key)).file_size for key in blobs_of(values))
+                if sum(sizes) > RECORDED_BYTES:
+                    raise ValueError(f"a launch has more than {RECORDED_BYTES} bytes")
+                yield launch_of(values, {key: _blob(archive, key) for key in blobs_of(values)})
+
+
+def is_recording(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as one of recorded launches does.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    return first_bytes(path, len(_NAME)) == _NAME
+
+
+def read_recording(path: str | os.PathLike[str]) -> Recording:
+    """Read the list of launches of a file, after a comparison of its SHA-256.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    LaunchesError
+        If it is no whole file of recorded launches.
+    """
+    path = os.fspath(path)
+    with _archive(path) as archive, _explained(path):
+        if len(archive.infolist()) > _MOST_MEMBERS:
+            raise ValueError(f"it has more than {_MOST_MEMBERS} members")
+        if archive.getinfo(_LIST).file_size > RECORDING_TEXT_BYTES:
+            raise ValueError(f"its {_LIST} has more than {RECORDING_TEXT_BYTES} bytes")
+        listed = json.loads(_read(archive, _LIST))
+        settings, launches = listed["settings"], listed["launches"]
+        if not isinstance(settings, dict) or not isinstance(launches, list):
+            raise ValueError(f"its {_LIST} has no settings and no launches")
+        return Recording(path, settings, tuple(launches))
+
+
+@contextmanager
+def _archive(path: str) -> Iterator[zipfile.ZipFile]:
+    with opened(path) as file:
+        _check_whole(path, file)
+        with _explained(path):
+            archive = zipfile.ZipFile(file)
+        with archive:
+            yield archive
+
+
+def _check_whole(path: str, file: BinaryIO) -> None:
+    head = file.read(_HEAD_BYTES)
+    if not head.startswith(_HEAD):
+        what = f"of another version, and this cuda_tma reads {VERSION}" if head.startswith(_NAME) else "none"
+        raise LaunchesError(f"{path} is no file of recorded launches: its first line is {what}")
+    digest = hashlib.sha256()
+    while data := file.read(_CHUNK):
+        digest.update(data)
+    if head[len(_HEAD) :] != digest.hexdigest().encode() + b"\n":
+        raise LaunchesError(f"{path} is damaged: its bytes do not have the SHA-256 of its first line. Record it again")
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Give every way in which the content can be wrong one error with one sentence."""
+    try:
+        yield
+    except LaunchesError:
+        raise
+    except _BROKEN as error:
+        text = f"{error}".splitlines()[0] if f"{error}" else type(error).__name__
+        raise LaunchesError(f"{path} has recorded launches that cannot be read: {text[:200]}") from None
+
+
+def _member(key: str) -> str:
+    return f"blobs/{key}"
+
+
+def _blob(archive: zipfile.ZipFile, key: str) -> bytes:
+    data = _read(archive, _member(key))
+    if hashlib.sha256(data).hexdigest() != key:
+        raise ValueError(f"the content of blob {key[:12]} does not have that SHA-256")
+    return data
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read a member, up to the size that the archive states, which a bomb exceeds."""
+    size = archive.getinfo(name).file_size
+    with archive.open(name) as member:
+        parts, left = [], size
+        while left > 0 and (data := member.read(min(left, _CHUNK))):
+            parts.append(data)
+            left -= len(data)
+    if left:
+        raise ValueError(f"{name} is shorter than the {size} bytes that the archive states")
+    return b"".join(parts)
+
+
+# ---- writing ----
+
+
+def write_recording(
+    path: str | os.PathLike[str],
+    launches: Iterable[RecordedLaunch],
+    settings: Mapping[str, Any],
+) -> int:
+    """Write a file of recorded launches, whole or not at all; return their number.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; a file that was there stays.
+    """
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "w+b") as file:
+            count = _write(file, launches, settings)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
+
+
+def _write(file: BinaryIO, launches: Iterable[RecordedLaunch], settings: Mapping[str, Any]) -> int:
+    file.write(_HEAD + b"0" * 64 + b"\n")
+    listed: list[dict[str, Any]] = []
+    written: set[str] = set()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for launch in launches:
+            values, blobs = values_of_launch(launch)
+            listed.append(values)
+            for key in blobs.keys() - written:
+                archive.writestr(_fixed(_member(key)), blobs[key])
+                written.add(key)
+        document = {"settings": dict(settings), "launches": listed}
+        archive.writestr(_fixed(_LIST), json.dumps(document))
+    file.seek(_HEAD_BYTES)
+    digest = hashlib.sha256()
+    while data := file.read(_CHUNK):
+        digest.update(data)
+    file.seek(len(_HEAD))
+    file.write(digest.hexdigest().encode())
+    return len(listed)
+
+
+def _fixed(name: str) -> zipfile.ZipInfo:
+    """A member without a date: equal launches give equal files."""
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info

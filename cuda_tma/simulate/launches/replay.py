@@ -1,0 +1,66 @@
+"""A recorded launch, run again on a simulated GPU of its own."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..._launch.mangled import parameter_types
+from .._decode import decode
+from .._global_memory import Segment
+from ..device import Device
+from ..findings import Report
+from ..kernel import Kernel, kernel_of
+from ..ptx import parse
+from .recorded import RecordedLaunch
+
+__all__ = ["replayed"]
+
+
+def replayed(
+    launch: RecordedLaunch, *, seed: int = 0, trace: bool = False, order: str = "early", **settings: Any
+) -> Report:
+    """Run a recorded launch, and judge it. The recording stays as it is.
+
+    Parameters
+    ----------
+    launch : RecordedLaunch
+    order, seed, trace
+        Of :meth:`Device.launch`.
+    **settings
+        Of :class:`Device`: `schedules`, `strict`, `suppressions`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ParseError, UnsupportedInstruction
+        If the PTX cannot be run.
+    ValueError
+        If the recording contradicts itself.
+    """
+    device = Device(launch.compute_capability, multiprocessor_count=launch.multiprocessor_count, **settings)
+    segments = [
+        Segment(each.address, np.frombuffer(bytearray(each.data), np.uint8), each.name, not each.is_read_only)
+        for each in launch.memory
+    ]
+    device._memory.restore(segments, launch.formers, launch.next_address)
+    kernel = _kernel(launch.ptx, launch.entry, tuple(sorted(launch.variables.items())))
+    return device.launch(launch.config, kernel, *launch.arguments, order=order, seed=seed, trace=trace)
+
+
+@lru_cache(maxsize=16)
+def _kernel(ptx: str, entry: str, variables: tuple[tuple[str, int], ...]) -> Kernel:
+    """Read a kernel whose variables have their places already."""
+    module, placed = parse(ptx), dict(variables)
+    function = module.functions.get(entry)
+    if function is None or function.kind != "entry":
+        raise ValueError(f"the recorded PTX has no kernel {entry}")
+    for variable in module.variables.values():
+        if variable.space in ("global", "const") and variable.name not in placed:
+            raise ValueError(f"the recording has no address of the variable {variable.name}")
+    return kernel_of(ptx, decode(module, entry, placed), parameter_types(entry))

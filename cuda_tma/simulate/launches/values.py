@@ -1,0 +1,158 @@
+"""A recorded launch as plain values of JSON, beside its texts and memory, which are blobs by their SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..._budget import PARAMETER_BYTES
+from .._global_memory import Former
+from .._spaces import GLOBAL_START, GRID_WORKSPACE
+from ..config import Config
+from ..ptx import Place
+from .recorded import MemorySegment, RecordedLaunch
+
+__all__ = ["blobs_of", "launch_of", "values_of_launch"]
+
+_CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
+_PLACE = ("file", "line", "column", "function")
+_MOST_MULTIPROCESSORS = 1 << 16
+
+Values = dict[str, Any]
+
+
+def values_of_launch(launch: RecordedLaunch) -> tuple[Values, dict[str, bytes]]:
+    """Return a launch as values, and the blobs that these name."""
+    blobs: dict[str, bytes] = {}
+    keys: dict[int, str] = {}
+
+    def key_of(data: bytes) -> str:
+        if id(data) not in keys:
+            keys[id(data)] = hashlib.sha256(data).hexdigest()
+        blobs[keys[id(data)]] = data
+        return keys[id(data)]
+
+    place = launch.launched_at
+    values = {
+        "kernel": launch.kernel,
+        "entry": launch.entry,
+        "ptx": key_of(launch.ptx.encode("utf-8", "surrogatepass")),
+        "config": {name: getattr(launch.config, name) for name in _CONFIG},
+        "arguments": [argument.hex() for argument in launch.arguments],
+        "tensor_maps": launch.tensor_maps,
+        "memory": [
+            {"address": each.address, "data": key_of(each.data), "name": each.name, "read_only": each.is_read_only}
+            for each in launch.memory
+        ],
+        "variables": dict(launch.variables),
+        "formers": [list(each) for each in launch.formers],
+        "next_address": launch.next_address,
+        "compute_capability": launch.compute_capability,
+        "multiprocessor_count": launch.multiprocessor_count,
+        "runtime": launch.runtime,
+        "sources": {name: key_of(text.encode("utf-8", "surrogatepass")) for name, text in launch.sources.items()},
+        "generated": launch.generated,
+        "launched_at": {name: getattr(place, name) for name in _PLACE} if place is not None else None,
+    }
+    return values, blobs
+
+
+def blobs_of(values: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the blobs that a launch names, each once.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the values are no launch.
+    """
+    memory = [_typed(each, dict) for each in _typed(values["memory"], list)]
+    keys = [values["ptx"], *_typed(values["sources"], dict).values(), *(each["data"] for each in memory)]
+    return [*dict.fromkeys(_typed(key, str) for key in keys)]
+
+
+def launch_of(values: Mapping[str, Any], blobs: Mapping[str, bytes]) -> RecordedLaunch:
+    """Return the launch that :func:`values_of_launch` was given.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the values are no launch.
+    """
+    texts = {key: blobs[key].decode("utf-8", "surrogatepass") for key in _texts(values)}
+    config = _typed(values["config"], dict)
+    extents = {name: _extents(config[name]) for name in ("grid", "block", "cluster")}
+    flags = {name: _typed(config[name], bool) for name in _CONFIG[4:]}
+    place = values["launched_at"]
+    major, minor = _numbers(values["compute_capability"], 99)
+    return RecordedLaunch(
+        kernel=_typed(values["kernel"], str),
+        entry=_typed(values["entry"], str),
+        ptx=texts[values["ptx"]],
+        config=Config(**extents, shmem_size=_number(config["shmem_size"], 1 << 31), **flags),
+        arguments=tuple(_argument(each) for each in _typed(values["arguments"], list)),
+        tensor_maps=tuple(_numbers(values["tensor_maps"], 1 << 16)),
+        memory=tuple(_memory(values["memory"], blobs)),
+        variables={_typed(k, str): _number(v, 1 << 63) for k, v in _typed(values["variables"], dict).items()},
+        formers=tuple(_former(each) for each in _typed(values["formers"], list)),
+        next_address=_number(values["next_address"], GRID_WORKSPACE >> 1),
+        compute_capability=(major, minor),
+        multiprocessor_count=max(1, _number(values["multiprocessor_count"], _MOST_MULTIPROCESSORS)),
+        runtime=_typed(values["runtime"], str),
+        sources={_typed(name, str): texts[key] for name, key in values["sources"].items()},
+        generated=tuple(_typed(each, str) for each in _typed(values["generated"], list)),
+        launched_at=_place(_typed(place, dict)) if place is not None else None,
+    )
+
+
+def _texts(values: Mapping[str, Any]) -> list[str]:
+    return [values["ptx"], *values["sources"].values()]
+
+
+def _memory(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[MemorySegment]:
+    """Segments by ascending address, none over another, all where global memory is."""
+    end = GLOBAL_START
+    for each in values:
+        data, start = blobs[each["data"]], _number(each["address"], GRID_WORKSPACE >> 1)
+        if start < end:
+            raise ValueError(f"its memory at 0x{start:x} lies before 0x{end:x}, where the memory before it ends")
+        end = start + len(data)
+        yield MemorySegment(start, data, _typed(each["name"], str), _typed(each["read_only"], bool))
+
+
+def _extents(values: Any) -> tuple[int, ...] | None:
+    return None if values is None else tuple(_numbers(values, 1 << 31))
+
+
+def _argument(text: Any) -> bytes:
+    data = bytes.fromhex(_typed(text, str))
+    if len(data) > PARAMETER_BYTES:
+        raise ValueError(f"an argument has {len(data)} bytes; a kernel takes at most {PARAMETER_BYTES}")
+    return data
+
+
+def _former(values: Any) -> Former:
+    start, stop, name, end = _typed(values, list)
+    return Former(_number(start, 1 << 63), _number(stop, 1 << 63), _typed(name, str), _typed(end, str))
+
+
+def _place(values: Values) -> Place:
+    function = values["function"]
+    line, column = (_number(values[name], 1 << 31) for name in ("line", "column"))
+    return Place(_typed(values["file"], str), line, column, None if function is None else _typed(function, str))
+
+
+def _numbers(values: Any, limit: int) -> list[int]:
+    return [_number(each, limit) for each in _typed(values, list)]
+
+
+def _number(value: Any, limit: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
+        raise ValueError(f"{str(value)[:40]} is no integer from 0 to {limit - 1}")
+    return value
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{str(value)[:40]} is no {kind.__name__}")
+    return value
