@@ -132,6 +132,7 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
         check_named(lanes, masks(group, lanes))
     if _is_whole(lanes, width):
         act(group, lanes)
+        _tell(group, lanes, pc, width)
         return None
     sync = group.machine.warp_sync
     here = sync.take(group, lanes, pc)
@@ -140,10 +141,17 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
     if ready is None:
         return YIELD
     act(group, ready)
+    _tell(group, ready, pc, width)
     if ready is lanes:
         return None
     group.machine.scheduler.add(group.context, pc + 1, as_array(ready))
     return YIELD
+
+
+def _tell(group: Group, lanes: Lanes, pc: int, width: int) -> None:
+    """Tell the observer of an instruction of whole warps; what a warpgroup executes tells of itself."""
+    if width == WARP and group.machine.observer is not None:
+        tell(group.machine, "warp.together", lanes, group.context.code.instruction(pc))
 
 
 def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:

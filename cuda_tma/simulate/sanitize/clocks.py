@@ -81,6 +81,8 @@ class Clocks:
         Threads of a cluster: the columns before the others. The column of a lane is its place in its cluster.
     slots : int
         Places of clusters: the columns behind those. They hold times: all that the cluster there had done until then.
+    each : numpy.ndarray
+        The columns of threads.
     now : int
         The time: how much has been observed.
     started : numpy.ndarray, [slot]
@@ -93,7 +95,7 @@ class Clocks:
         self.threads = geometry.cluster_ctas * geometry.lanes_of_cta
         self.slots = geometry.slots
         self.now, self.started = 1, np.zeros(self.slots, np.int64)
-        self._each = np.arange(self.threads)
+        self.each = np.arange(self.threads)
         self._first = self.threads + self.slots  # column of what is neither
         self.visible = 2 if scopes else ORDERED
         self.rows = np.zeros((2 + scopes, geometry.lanes, self._first + _SPARE_COLUMNS), np.int32)
@@ -124,7 +126,7 @@ class Clocks:
         self._fence_epochs[slot * self.threads : (slot + 1) * self.threads] = 0
         first, here = slot * self.threads, slice(slot * self.threads, (slot + 1) * self.threads)
         self.warps[:, here.start // WARP : here.stop // WARP] = 0
-        self.rows[:, first + self._each, self._each] = 0
+        self.rows[:, first + self.each, self.each] = 0
         if self._touched[here].any():
             self.rows[:, first + np.flatnonzero(self._touched[here])] = 0
             self._touched[here] = self._apart[here] = False

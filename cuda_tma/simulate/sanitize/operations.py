@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -130,6 +131,17 @@ class Operations:
         """The groups of some lanes."""
         among = {*as_array(lanes).tolist()}
         return [(owner, groups) for (of, owner), groups in self._groups.items() if of == kind and owner in among]
+
+    def of_copies(self, parts: list[str], barriers: Barriers) -> Callable[[Event], None]:
+        """Return what a ``cp.async`` does that waits for copies, commits their group or arrives for them."""
+        kind = "bulk" if "bulk" in parts else "cp.async"
+        if "mbarrier" in parts:
+            return lambda event: self.cp_async_arrive(event, barriers)
+        if "commit_group" in parts:
+            return lambda event: self.commit(kind, event)
+        if kind == "bulk":
+            return lambda event: self.bulk_wait(event, "read" in parts)
+        return lambda event: self.cp_async_wait(event, "wait_all" in parts)
 
     def commit(self, kind: str, event: Event) -> None:
         """``commit_group``."""

@@ -12,6 +12,7 @@ __all__ = [
     "NO_EFFECT",
     "RULES",
     "WAIT_FOR_GRIDS",
+    "WARP_BARRIER",
     "WIDER_SCOPE",
     "remedy_of",
 ]
@@ -62,6 +63,7 @@ WAIT_FOR_GRIDS = (
     "griddepcontrol_wait() (griddepcontrol.wait) before the first access to what the grid before touches, by each "
     "thread, or by one before a barrier; or a launch without programmatic_stream_serialization"
 )
+WARP_BARRIER = "put __syncwarp() (bar.warp.sync) behind the access, before one lane of the warp tells others of it"
 WIDER_SCOPE = (
     "mbarrier.arrive.release.cluster (Barrier::arrive_at(), ClusterBarrier::arrive()) by who tells, and "
     "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) by who waits; without a scope both are .cta"

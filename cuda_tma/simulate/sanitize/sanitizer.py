@@ -18,6 +18,7 @@ from ..ptx import Instruction
 from .arrays import InArrays
 from .barriers import Barriers
 from .clocks import CLUSTER, GPU, Clocks, scope_of
+from .collectives import Collectives
 from .exits import Exits
 from .global_shadow import GlobalShadow
 from .grids import InRow, Waited
@@ -112,8 +113,9 @@ class Sanitizer:
         self._exits = Exits(machine, self._clocks, self._operations, self._remote, self._trail, self._words)
         if self._row is not None:
             self._row.begin(memory.all_global, self._waited, self._words)
+        self._together = Collectives(geometry, self._clocks, self._ledger)
         self._in_shared = InShared(
-            machine, self._clocks, self._shadow, self._ledger, self._words, self._remote, self._strict
+            machine, self._clocks, self._shadow, self._ledger, self._words, self._remote, self._together, self._strict
         )
         self._inits = Inits(self._clocks, self._words, self._strict)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
@@ -138,6 +140,7 @@ class Sanitizer:
             "mbarrier.complete": self._mbarrier_complete,
             "copy.elsewhere": self._words.signaled_elsewhere,
             "copy.together": self._operations.issue_together,
+            "warp.together": self._together.met,
             "griddepcontrol.wait": lambda event: self._waited.wait(event.lanes),
         }
 
@@ -167,6 +170,8 @@ class Sanitizer:
         def both(event: Event) -> None:
             act(event)
             self._trail.touch(event.lanes, self._ledger.site(cast(Instruction, event.instruction)))
+            if event.name.startswith("wgmma"):
+                self._together.met(event)
 
         return both
 
@@ -183,7 +188,7 @@ class Sanitizer:
         if parts[:1] == ["wgmma"]:
             return self._and_touched(self._wgmma(parts))
         if parts[:2] == ["cp", "async"]:
-            return self._and_touched(self._copies(parts))
+            return self._and_touched(self._operations.of_copies(parts, self._barriers))
         return _ignored
 
     def _start(self, event: Event) -> None:
@@ -193,6 +198,7 @@ class Sanitizer:
         self._clocks.start(lanes)
         self._remote.start(resident)
         self._trail.start(lanes)
+        self._together.start(lanes)
         self._waited.start(lanes)
         self._fenced_products.difference_update(lanes.tolist())
         self._barriers.forget(slot, resident)
@@ -292,16 +298,6 @@ class Sanitizer:
                 self._words.product_without_fence(instruction, first)
             return self._operations.issue(slice(first, first + WARPGROUP), instruction, "wgmma")
         return self._operations.issue(slice(lane, lane + 1), instruction, kind)
-
-    def _copies(self, parts: list[str]) -> Callable[[Event], None]:
-        operations, kind = self._operations, "bulk" if "bulk" in parts else "cp.async"
-        if "mbarrier" in parts:
-            return lambda event: operations.cp_async_arrive(event, self._barriers)
-        if "commit_group" in parts:
-            return lambda event: operations.commit(kind, event)
-        if kind == "bulk":
-            return lambda event: operations.bulk_wait(event, "read" in parts)
-        return lambda event: operations.cp_async_wait(event, "wait_all" in parts)
 
     def _wgmma(self, parts: list[str]) -> Callable[[Event], None]:
         if parts[1] == "fence":

@@ -10,6 +10,7 @@ from .._lanes import WARP
 from .._observe import Access
 from ..ptx import Instruction
 from .clocks import FENCED, ORDERED, Clocks, Known
+from .collectives import Collectives
 from .ledger import Ledger
 from .operations import Mark
 from .remote import Remote
@@ -38,10 +39,12 @@ class InShared:
         ledger: Ledger,
         words: Words,
         remote: Remote,
+        collectives: Collectives,
         strict: bool,
     ):
         self._machine, self._clocks, self._shadow, self._ledger = machine, clocks, shadow, ledger
         self._words, self._remote, self._strict = words, remote, strict
+        self._collectives = collectives
         self._strengths: dict[int, int] = {}
 
     def strength(self, instruction: Instruction) -> int:
@@ -106,12 +109,30 @@ class InShared:
             self._words.same_value(found, int(lanes[found.which[0]]), instruction, self._strict)
 
     def _conflict(self, found: Conflict, by: np.ndarray, kind: str, instruction: Instruction) -> None:
-        lanes = by[found.which]
-        if (self._clocks.known(ORDERED).at(lanes, found.columns) < found.epochs).any():
-            self._words.race(found, int(lanes[0]), None, kind, instruction)
-        else:
+        lanes, known = by[found.which], self._clocks.known(ORDERED)
+        late = known.at(lanes, found.columns) < found.epochs
+        for lane in np.unique(lanes[late]).tolist():
+            clock = known.at(np.full(self._clocks.threads, lane), self._clocks.each)
+            mine = found.only(late & (lanes == lane))
+            rest = found if lane == lanes[0] else mine  # of many lanes, the first finding tells of all
+            if not self._race(mine, rest, clock, lane, None, kind, instruction):
+                return
+        if not late.any():
             disputed = self._is_disputed(found, int(lanes[0]))
             self._words.narrow(found, int(lanes[0]), None, kind, instruction, disputed)
+
+    def _race(
+        self, found: Conflict, rest: Conflict, clock: np.ndarray, lane: int, mark: Mark | None, kind: str,
+        instruction: Instruction,
+    ) -> bool:  # fmt: skip
+        """Report advice if instructions of whole warps order all of `found`, else a race of `rest`; return which."""
+        together, site = self._collectives.of(found, clock, lane)
+        if together.all() and site is not None:
+            by = self._ledger.instruction(site)
+            self._words.together(found, lane, mark, kind, instruction, by, self._strict)
+            return True
+        self._words.race(found.only(~together) if together.any() else rest, lane, mark, kind, instruction)
+        return False
 
     def _at_once(self, met: Conflict, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
         """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
@@ -175,9 +196,23 @@ class InShared:
         """Whether order is missing, or a fence alone, or a scope."""
         late = clock[ORDERED][found.columns] < found.epochs
         if late.any():
-            self._words.race(found.only(late), mark.lane, mark, access.kind, access.instruction)
+            mine = found.only(late)
+            if not self._race(mine, mine, clock[ORDERED], mark.lane, mark, access.kind, access.instruction):
+                return
+            if found.before == _READ or access.proxy != "async" or not self._lacks_fence(mine, clock, mark.lane):
+                return
+            self._words.missing_fence(mine, mark.lane, mark, access.kind, access.instruction, False)
             return
         say = self._words.narrow
         if access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any():
             say = self._words.missing_fence
         say(found, mark.lane, mark, access.kind, access.instruction, self._is_disputed(found, mark.lane))
+
+    def _lacks_fence(self, found: Conflict, clock: np.ndarray, lane: int) -> bool:
+        """Return whether there is no proxy fence by the thread that wrote, nor on the way from its warp."""
+        told, _ = self._collectives.of(found, clock[FENCED], lane)
+        threads = self._clocks.threads
+        first = lane // threads * threads
+        return bool(
+            (~told & (self._clocks.known(FENCED).at(first + found.columns, found.columns) < found.epochs)).any()
+        )

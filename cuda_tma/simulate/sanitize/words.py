@@ -10,9 +10,9 @@ import numpy as np
 from .._lanes import as_array
 from .._observe import Event
 from ..ptx import Instruction
+from .disputed import Disputed
 from .global_shadow import Past
 from .operations import Mark
-from .phrases import Phrases
 from .remedies import (
     ACQUIRE_MAP,
     FENCE_BEFORE_LOAD,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Words"]
 
 
-class Words(Phrases):
+class Words(Disputed):
     """Turns what the sanitizer has found into findings."""
 
     # ---- accesses ----

@@ -1,0 +1,89 @@
+"""Instructions that the lanes of a warp execute together, which are no barriers for memory.
+
+The PTX ISA orders memory by ``bar.warp.sync``. At ``shfl.sync``, ``ldmatrix`` or ``wgmma`` the threads of a warp wait
+for each other, and no memory is ordered ("Causality Order"). DeepGEMM and CUTLASS let one lane arrive for its warp
+behind one of them. Hardware keeps that order, so a finding about it is advice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._geometry import Geometry
+from .._lanes import WARP, as_array
+from .._observe import Event
+from .clocks import Clocks
+from .ledger import Ledger
+from .shadow import Conflict
+
+__all__ = ["Collectives"]
+
+_MOST = 32  # of a warp, that are followed by releases
+_NONE = -1
+_BARRIERS = ("bar", "barrier", "elect")  # elect.sync chooses a lane, and takes nothing from the others
+
+
+class Collectives:
+    """The last of each warp, between which its lanes release something."""
+
+    def __init__(self, geometry: Geometry, clocks: Clocks, ledger: Ledger):
+        warps = geometry.lanes // WARP
+        self._clocks, self._ledger = clocks, ledger
+        self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)  # of each lane, at each
+        self._sites = np.zeros((_MOST, warps), np.int32)
+        self._at = np.zeros(warps, np.intp)  # which is the last
+        self._last: tuple[int, slice | np.ndarray] | None = None
+
+    def start(self, lanes: np.ndarray) -> None:
+        """Threads of a new cluster begin."""
+        self._epochs[:, np.unique(lanes // WARP)] = _NONE
+
+    def met(self, event: Event) -> None:
+        """Whole warps have executed one."""
+        by = event.instruction
+        if by is None or by.opcode[0] in _BARRIERS or self._repeats(event):
+            return
+        here = as_array(event.lanes)
+        warps = here[::WARP] // WARP
+        if len(here) % WARP or (here.reshape(-1, WARP)[:, -1] != warps * WARP + WARP - 1).any():
+            return
+        own = self._clocks.own(here).reshape(-1, WARP)
+        at = self._at[warps]
+        at += (self._epochs[at, warps] + 1 != own).any(axis=1)  # else no lane has released anything since
+        at %= _MOST
+        self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._ledger.site(by)
+        self._clocks.tick(event.lanes)
+
+    def _repeats(self, event: Event) -> bool:
+        """Return whether nothing was observed since the last one, of the same lanes."""
+        now, last = self._clocks.now, self._last
+        self._last = now, event.lanes
+        if last is None or last[0] != now - 1 or not isinstance(event.lanes, slice):
+            return False
+        return last[1] == event.lanes
+
+    def of(self, found: Conflict, known: np.ndarray, lane: int) -> tuple[np.ndarray, int | None]:
+        """Return which accesses before the present one they alone order, and the site of one that does.
+
+        Parameters
+        ----------
+        found : Conflict
+        known : numpy.ndarray, [column]
+            What precedes the present access of a lane.
+        lane : int
+        """
+        threads = self._clocks.threads
+        first = lane // threads * threads
+        which, site = np.zeros(len(found.columns), bool), None
+        for column in np.unique(found.columns[found.columns < threads]).tolist():
+            warp = (first + column) // WARP
+            others = known[warp * WARP - first : (warp + 1) * WARP - first].copy()
+            if found.before == "write" and lane // WARP == warp:
+                others[lane % WARP] = 0  # the lane itself has to have been told
+            passed = (others > self._epochs[:, warp]).any(axis=1)
+            some = found.columns == column
+            until = self._epochs[passed, warp, column % WARP].max(initial=_NONE)
+            which[some] = found.epochs[some] <= until
+            if which.any() and site is None:
+                site = int(self._sites[np.flatnonzero(passed)[0], warp])
+        return which, site
