@@ -22,6 +22,7 @@ class Options:
     compute_capability : tuple of int
     schedules, seed : int
     strict : bool
+    time_limit : float or None
     kernel : str
         A regular expression; a launch is judged if it is found in the kernel's name.
     launch_skip : int
@@ -37,6 +38,7 @@ class Options:
     schedules: int = 4
     seed: int = 0
     strict: bool = False
+    time_limit: float | None = None
     kernel: str = ""
     launch_skip: int = 0
     launch_count: int | None = None

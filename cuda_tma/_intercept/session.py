@@ -60,6 +60,7 @@ class Session:
             options.compute_capability,
             schedules=options.schedules,
             strict=options.strict,
+            time_limit=options.time_limit,
             suppressions=options.suppressions,
         )
         self._unjudged = copy.copy(self.device)  # the same memory

@@ -2,8 +2,9 @@
 
 Exit status: 0 if the map is accepted, was decoded or drawn, or both are equal; 1 if it is refused, by a rule or before
 any, or they differ (two layouts, too), or a kernel has errors; 2 if the command line is wrong, the bytes are no tensor
-map, or a file cannot be read or written; 3 if a kernel has an instruction that the simulator does not know; 130 after
-Ctrl-C; 141 if nobody reads the output to its end, as of ``| head``.
+map, or a file cannot be read or written; 3 if a launch could not be judged (an instruction that the simulator does not
+know, the time limit, the memory of the process); 130 after Ctrl-C; 141 if the output is not read to its end, as of
+``| head``.
 
 With ``--json`` standard output is JSON whatever comes of it: what is refused is ``{"accepted": false, ...}`` with an
 ``error`` or ``violations``, misuse is ``{"error": ...}``.

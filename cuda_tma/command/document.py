@@ -61,6 +61,7 @@ def _launch(launch: Launched) -> Json:
         made["schedules"] = report.schedules
         made["thread_instructions"] = report.thread_instructions
         made["output"] = report.output
+        made["unfinished"] = report.unfinished or None
     return made
 
 

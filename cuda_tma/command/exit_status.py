@@ -19,6 +19,6 @@ class Misuse(Exception):
 
 
 class Unsupported(Misuse):
-    """A kernel has an instruction that the simulator does not know."""
+    """A launch could not be judged: an instruction that the simulator does not know, the time limit, the memory."""
 
     status = UNSUPPORTED

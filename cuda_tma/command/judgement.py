@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
+from .._given import shown
 from .exit_status import Misuse
 
 if TYPE_CHECKING:
@@ -15,8 +16,10 @@ __all__ = [
     "EXIT_STATUS",
     "SCHEDULES",
     "STANDARD_OUTPUT",
+    "TIME_LIMIT_SECONDS",
     "check_filters",
     "schedules_of",
+    "seconds",
     "suppression",
     "suppressions_of",
 ]
@@ -24,12 +27,26 @@ __all__ = [
 STANDARD_OUTPUT = "-"
 SCHEDULES = 4
 SEED = 0
+TIME_LIMIT_SECONDS = 60.0
 EXIT_STATUS = (
     "exit status: 2 if the command line is wrong or a file cannot be read, compiled or written; else 1 if there are "
     "errors; else 3 if no launch could be judged (an instruction that the simulator does not know, say), if a launch "
     "reached the time limit, or, with --require-judged, if any launch was skipped; else that of the program, or 0 "
     "(advice and suppressed findings do not count)"
 )
+
+
+def seconds(text: str) -> float:
+    """Read ``--time-limit``."""
+    from ..simulate._deadline import seconds_of
+
+    try:
+        found = seconds_of(float(text))
+    except ValueError:
+        found = None
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is no time; write seconds as 60 or 0.5")
+    return found
 
 
 def suppression(text: str) -> Suppression:

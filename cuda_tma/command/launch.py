@@ -198,7 +198,7 @@ def _check_maps(kernel: Kernel, given: list[Any]) -> None:
 
 def kernel_of(gpu: Device, arguments: argparse.Namespace) -> Kernel:
     """Compile or load it."""
-    from ..simulate import ParseError, UnsupportedInstruction
+    from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
 
     path = Path(arguments.file)
     defines = dict(given.partition("=")[::2] for given in arguments.define)
@@ -207,7 +207,7 @@ def kernel_of(gpu: Device, arguments: argparse.Namespace) -> Kernel:
         if path.suffix == ".ptx":
             return gpu.load(path, arguments.kernel)
         return gpu.compile(path, arguments.kernel, defines=defines, options=options)
-    except UnsupportedInstruction as error:
+    except (TimeLimitReached, UnsupportedInstruction) as error:
         raise Unsupported(str(error)) from None
     except OSError as error:
         raise Misuse(f"{path} cannot be read: {error.strerror or error}") from None

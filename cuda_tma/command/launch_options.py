@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .judgement import EXIT_STATUS, SCHEDULES, SEED, STANDARD_OUTPUT, suppression
+from .judgement import EXIT_STATUS, SCHEDULES, SEED, STANDARD_OUTPUT, TIME_LIMIT_SECONDS, seconds, suppression
 from .launch import argument
 from .options import capability, integer, sizes
 
@@ -70,6 +70,14 @@ def _add_limits(command: argparse.ArgumentParser) -> None:
         default=_MOST_STEPS,
         metavar="100000",
         help=f"steps of groups of threads, after which a kernel is taken not to end; {_MOST_STEPS} if not given",
+    )
+    command.add_argument(
+        "--time-limit",
+        type=seconds,
+        default=TIME_LIMIT_SECONDS,
+        metavar="SECONDS",
+        help="of each launch under all its schedules, and of the loading of its PTX: then it ends with the findings "
+        f"until then, and with exit status 3; {TIME_LIMIT_SECONDS:g} if not given",
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._given import printable
-from .console import print_styled
+from .console import complain, print_styled
 from .excerpts import described
 from .exit_status import Misuse
 from .judgement import schedules_of, suppressions_of
@@ -54,6 +54,7 @@ def _device(arguments: argparse.Namespace) -> Device:
     from ..simulate import Device
 
     settings = {"strict": arguments.strict, "suppressions": suppressions_of(arguments)}
+    settings["time_limit"] = arguments.time_limit
     try:
         return Device(arguments.compute_capability, schedules=schedules_of(arguments), **settings)
     except ValueError as error:
@@ -71,7 +72,9 @@ def _print(report: Report, sources: Sources, suppressions: tuple[Suppression, ..
         print(printable(f"suppressed: {finding.kind} at {_place(finding)}: {reason}"))
     for each in report.unused_suppressions:
         print(printable(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}"))
-    print(_verdict(report))
+    print(_verdict(report), flush=True)
+    if report.unfinished:
+        complain(report.unfinished)
 
 
 def _place(finding: Any) -> str:

@@ -56,6 +56,11 @@ class Outcome:
         return [launch for launch in self.launches if launch.skipped]
 
     @property
+    def unfinished(self) -> list[Launched]:
+        """The launches that reached the time limit."""
+        return [launch for launch in self.launches if launch.report is not None and launch.report.unfinished]
+
+    @property
     def left_out(self) -> list[Launched]:
         """The launches that a filter left out."""
         return [launch for launch in self.launches if launch.report is None and not launch.skipped]
@@ -77,7 +82,7 @@ def exit_status(outcome: Outcome, require_judged: bool = False) -> int:
     reports = [launch.report for launch in outcome.judged if launch.report is not None]
     if outcome.lost_errors or any(report.errors for report in reports):
         return REFUSED
-    if not reports or (require_judged and (outcome.skipped or outcome.lost)):
+    if not reports or outcome.unfinished or (require_judged and (outcome.skipped or outcome.lost)):
         return UNSUPPORTED
     return outcome.program_status or 0
 
@@ -92,6 +97,7 @@ def coverage(outcome: Outcome) -> str:
     parts.append(_counted(errors, "error", "errors") if errors else "no errors")
     parts += [f"{advice} of advice"] * bool(advice)
     parts += [f"{len(outcome.skipped)} skipped ({_reasons(outcome.skipped)})"] * bool(outcome.skipped)
+    parts += [f"{len(outcome.unfinished)} at the time limit"] * bool(outcome.unfinished)
     parts += [f"{len(outcome.left_out)} left out by filters"] * bool(outcome.left_out)
     parts += [f"{outcome.lost} lost ({outcome.cause})"] * bool(outcome.lost)
     return f"{', '.join(parts)}; {outcome.seconds:.1f} s"

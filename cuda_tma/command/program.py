@@ -70,7 +70,7 @@ def _options(arguments: argparse.Namespace) -> Options:
     check_filters(arguments, "a program")
     schedules = schedules_of(arguments)
     try:
-        Device(arguments.compute_capability, schedules=schedules)
+        Device(arguments.compute_capability, schedules=schedules, time_limit=arguments.time_limit)
     except ValueError as error:
         raise Misuse(str(error)) from None
     return Options(
@@ -78,6 +78,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         schedules=schedules,
         seed=seed_of(arguments),
         strict=arguments.strict,
+        time_limit=arguments.time_limit,
         kernel=arguments.kernel or "",
         launch_skip=arguments.launch_skip,
         launch_count=arguments.launch_count,
@@ -101,6 +102,8 @@ def show_launches(outcome: Outcome) -> None:
     print_styled(_styled(outcome))
     for text in outcome.notes:
         complain(f"note: {text}")
+    for launch in outcome.unfinished:
+        complain(f"{_described(launch)}: {launch.report.unfinished if launch.report else ''}")
     print(printable(f"cuda-tma: {coverage(outcome)}"), flush=True)
 
 

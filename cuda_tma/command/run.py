@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .console import print_json
-from .exit_status import ACCEPTED, REFUSED, Misuse
+from .console import complain, print_json
+from .exit_status import ACCEPTED, REFUSED, UNSUPPORTED, Misuse
 from .launch import arrays_of, as_json, kernel_of, launched
 
 if TYPE_CHECKING:
@@ -23,14 +23,16 @@ def run(arguments: argparse.Namespace) -> int:
     from ..simulate import Device
 
     _check_timeline(arguments.timeline)
-    gpu = Device(arguments.compute_capability)
+    gpu = Device(arguments.compute_capability, time_limit=arguments.time_limit)
     report = launched(gpu, kernel_of(gpu, arguments), arguments, trace=arguments.timeline is not None)
     if arguments.output:
         _write(Path(arguments.output), arrays_of(arguments.arg))
     if arguments.timeline:
         _draw(report, arguments.timeline)
     _print(report, arguments.json)
-    return REFUSED if report.errors else ACCEPTED
+    if report.unfinished:
+        complain(report.unfinished)
+    return REFUSED if report.errors else UNSUPPORTED if report.unfinished else ACCEPTED
 
 
 def _write(folder: Path, arrays: dict[int, np.ndarray]) -> None:

@@ -117,6 +117,7 @@ def _sentence(text: str) -> str:
 def _invocation(outcome: Outcome, status: int) -> Json:
     """How it went: the exit status, launches that were not judged, and the suppressions that cover nothing."""
     texts = [f"{launch.kernel} was not judged: {launch.skipped}" for launch in outcome.skipped]
+    texts += [f"{launch.kernel}: {launch.report.unfinished}" for launch in outcome.unfinished if launch.report]
     texts += [f"{outcome.lost} launches are lost: {outcome.cause}"] * bool(outcome.lost)
     skipped = [{"level": "warning", "message": {"text": text}} for text in dict.fromkeys(texts)]
     notes = [
@@ -127,7 +128,10 @@ def _invocation(outcome: Outcome, status: int) -> Json:
         }
         for each in unused(outcome)
     ]
-    made: Json = {"executionSuccessful": bool(outcome.judged), "toolConfigurationNotifications": notes}
+    made: Json = {
+        "executionSuccessful": bool(outcome.judged and not outcome.unfinished),
+        "toolConfigurationNotifications": notes,
+    }
     if skipped:
         made["toolExecutionNotifications"] = skipped
     return made if outcome.program_status is None else {**made, "exitCode": status}

@@ -15,7 +15,7 @@ from ..show.timeline import Timeline
 from ._watch import Difference, Watched, watch
 from .config import Config
 from .device import Device
-from .errors import ParseError, UnsupportedInstruction
+from .errors import ParseError, TimeLimitReached, UnsupportedInstruction
 from .findings import KINDS, Finding, Report, SimulationError
 from .kernel import Kernel
 from .suppression import Suppression, read_suppressions
@@ -33,6 +33,7 @@ __all__ = [
     "SimulationError",
     "Suppression",
     "TensorMap",
+    "TimeLimitReached",
     "Timeline",
     "UnsupportedInstruction",
     "Watched",

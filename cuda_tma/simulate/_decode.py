@@ -8,6 +8,8 @@ Cython.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ._binder import BOOL, Binder, Read
@@ -20,8 +22,10 @@ from .ptx import Guard, Instruction, Module
 
 __all__ = ["decode"]
 
+_EVERY = 64  # instructions, between two looks at the clock
 
-def decode(module: Module, entry: str, addresses: dict[str, int]) -> Program:
+
+def decode(module: Module, entry: str, addresses: dict[str, int], check: Callable[[], None] | None = None) -> Program:
     """A kernel and all that it may call, ready to run.
 
     Parameters
@@ -30,6 +34,8 @@ def decode(module: Module, entry: str, addresses: dict[str, int]) -> Program:
     entry : str
     addresses : dict
         Of the module's global and constant variables.
+    check : callable, optional
+        Called now and then; it may raise to end the work.
 
     Raises
     ------
@@ -39,6 +45,8 @@ def decode(module: Module, entry: str, addresses: dict[str, int]) -> Program:
     program = Program(module, entry, addresses)
     for code in program.codes.values():
         for pc, instruction in enumerate(code.function.instructions):
+            if check is not None and not pc % _EVERY:
+                check()
             code.steps.append(_step(program, code, instruction, pc))
         end = Instruction(("ret",))
         code.steps.append(_step(program, code, end, len(code.steps)))

@@ -12,6 +12,7 @@ from ._altered_reads import AlteredReads
 from ._async import Engine
 from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
+from ._deadline import NEVER, Deadline
 from ._dependents import Dependents
 from ._faults import Fault, Kept
 from ._geometry import Geometry
@@ -52,6 +53,8 @@ class Settings:
         After which a kernel is taken not to end.
     altered : AlteredReads, optional
         The loads of a replay that return other values.
+    deadline : Deadline, optional
+        The end of the launch's time.
     """
 
     multiprocessor_count: int = 8
@@ -59,6 +62,7 @@ class Settings:
     seed: int = 0
     max_steps: int = MAX_STEPS
     altered: AlteredReads | None = None
+    deadline: Deadline = NEVER
 
 
 class Machine:
@@ -88,6 +92,7 @@ class Machine:
     ):
         self.program, self.geometry, self.observer = program, geometry, observer
         self.parameters, self.altered = parameters, settings.altered
+        self.deadline = settings.deadline
         self.multiprocessor_count = settings.multiprocessor_count
         self.dynamic_shared_bytes = dynamic_shared_bytes
         self.shared_bytes = program.static_shared_bytes + dynamic_shared_bytes
@@ -177,6 +182,7 @@ class Machine:
             progress = Progress()
             try:
                 while self._advance():
+                    self._check_time()
                     if progress.is_due:
                         progress.show(self._how_far())
                     if until is not None and until():
@@ -264,7 +270,12 @@ class Machine:
                 started = True
         return started
 
+    def _check_time(self) -> None:
+        if self.scheduler.is_interrupted:
+            self.deadline.check()
+
     def _start(self, slot: int, cluster: int) -> None:
+        self._check_time()
         lanes = self.geometry.place(slot, cluster)
         first = slot * self.geometry.cluster_ctas
         ctas = range(first, first + self.geometry.cluster_ctas)

@@ -17,8 +17,10 @@ from ._observe import Observer
 from ._spaces import GRID_WORKSPACE, PARAM_WINDOW
 from ._waiting import CALLED, Stuck, Waiting
 from .config import Config
+from .errors import TimeLimitReached
 from .findings import Finding, Report
 from .kernel import Kernel
+from .places import shown_path, statements
 from .ptx import Instruction
 
 __all__ = ["Running", "run", "run_overlapping"]
@@ -60,6 +62,7 @@ class Running:
         self.machine.explicit_cluster |= (config.cluster or kernel.cluster) is not None  # of one CTA, too
         self._kernel, self._memory, self._segments = kernel, memory, [parameters]
         self._faults: tuple[Finding, ...] = ()
+        self._unfinished = ""
         if config.is_cooperative:
             _check_resident(geometry, settings)
             self.machine.grid_workspace = GRID_WORKSPACE
@@ -67,9 +70,10 @@ class Running:
 
     def go(self, until: Callable[[], bool] | None = None) -> None:
         """As :meth:`Machine.run`; a fault is kept, and is the end."""
-        if self._faults:
+        if self.has_faulted:
             return
-        with self._memory.holding(*self._segments):
+        deadline, interrupt = self.machine.deadline, self.machine.scheduler.interrupt
+        with self._memory.holding(*self._segments), deadline.interrupting(interrupt):
             try:
                 self.machine.run(until)
             except Fault as fault:
@@ -77,6 +81,19 @@ class Running:
             except Stuck as stuck:
                 fault = self._deadlock(stuck.waiting)
                 self._faults = (replace(_finding(fault, self.machine, stuck.waiting), ends_launch=True),)
+            except TimeLimitReached as reached:
+                self._unfinished = self._cut(reached)
+
+    def _cut(self, reached: TimeLimitReached) -> str:
+        """The sentence of a launch that was ended, with the place where it was."""
+        scheduler = self.machine.scheduler
+        at = next((each for each in scheduler.standing()[-1:]), None)
+        instruction = at[0].code.instruction(at[1]) if at else None
+        where = f", at {_place(instruction)}" if instruction else ""
+        return (
+            f"{reached} after {scheduler.steps} steps{where}: its end is not judged. Remedy: a larger time limit, a "
+            "smaller grid, or fewer schedules"
+        )
 
     def _told(self, fault: Fault) -> tuple[Fault, Machine, list[Waiting]]:
         """A wait that has a deadline, and then traps, was in vain before that: it is the deadlock that it was."""
@@ -95,8 +112,8 @@ class Running:
 
     @property
     def has_faulted(self) -> bool:
-        """Whether a fault ended the launch."""
-        return bool(self._faults)
+        """Whether a fault, or the end of its time, ended the launch."""
+        return bool(self._faults or self._unfinished)
 
     def report(self) -> Report:
         """What it came to."""
@@ -104,7 +121,7 @@ class Running:
         kept = [replace(_finding(each.fault, machine, []), count=each.count) for each in machine.kept.values()]
         observed = observer.findings() if observer is not None else ()
         findings = (*kept, *self._faults, *observed)
-        return Report(findings, "".join(machine.output), machine.scheduler.thread_steps)
+        return Report(findings, "".join(machine.output), machine.scheduler.thread_steps, unfinished=self._unfinished)
 
 
 def run(
@@ -177,6 +194,11 @@ def _finding(fault: Fault, machine: Machine, waiting: list[Waiting]) -> Finding:
     beside = (*((CALLED, by) for by in calls), *fault.related, *explained)
     related = tuple({(what, each.places): None for what, each in beside if each is not None and each.places})
     return Finding(fault.kind, "error", fault.message, source, blocks, threads, line, related=related)
+
+
+def _place(instruction: Instruction) -> str:
+    own, _ = statements(instruction.places)
+    return f"{shown_path(own[0].file)}:{own[0].line}" if own else f"PTX line {instruction.line}"
 
 
 def _explained(

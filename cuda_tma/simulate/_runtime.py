@@ -81,6 +81,7 @@ def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -
     given = _Arguments(group, lane, address)
     pieces, end = [], 0
     for found in _CONVERSION.finditer(pattern):
+        group.machine.deadline.check()
         pieces += [pattern[end : found.start()], _converted(found, given)]
         end, room = found.end(), room - len(pieces[-1]) - len(pieces[-2])
         if room < 0:

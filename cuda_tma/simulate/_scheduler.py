@@ -23,7 +23,7 @@ __all__ = ["Scheduler"]
 _TURN = 4096  # steps, and then the group that has been ready longest runs
 _POLLS = 16  # looks at what others may change, and then likewise: a lock is held by one who has been kept waiting
 _LOOKS = 64  # by each group that can run, and then what is under way happens: they may all wait for it
-_NEVER = 1 << 60
+_NEVER, _AT_ONCE = 1 << 60, -1
 _STRAY = 0.3  # how often, in random order, somebody else runs; and which part of the warps there
 
 
@@ -36,6 +36,8 @@ class Scheduler:
         Instructions executed, by groups of any size.
     thread_steps : int
         By threads.
+    is_interrupted : bool
+        Whether the launch's time is over.
     where : Group or None
         The group that runs, at the instruction that raised if one did.
     """
@@ -48,6 +50,7 @@ class Scheduler:
         self._max_steps = max_steps
         self._expired = False
         self._polls = self._looks = 0
+        self.is_interrupted = False
         self.where: Group | None = None
         self.steps = self.thread_steps = 0
 
@@ -59,6 +62,11 @@ class Scheduler:
         self._ready.setdefault((context, pc), []).append(lanes)
         if context is self._running and pc > self._pc:
             self._stop = min(self._stop, pc)
+
+    def interrupt(self) -> None:
+        """Let the group that runs stop behind its instruction; called from another thread."""
+        self.is_interrupted = True
+        self._stop = _AT_ONCE
 
     def polled(self) -> None:
         """The group that runs has looked at what others may change: it may wait for them."""

@@ -64,6 +64,8 @@ def explored(
     after, found = _saved(memory), [first]
     try:
         for number, schedule in enumerate(schedules[1:], 1):
+            if any(report.unfinished for report in found[-1]):
+                break
             if progress.is_due:
                 progress.show(f"simulated: {number} of {len(schedules)} schedules")
             _restore(memory, before)
@@ -71,7 +73,7 @@ def explored(
     finally:
         progress.clear()
         _restore(memory, after)
-    merged = (_together(reports, schedules) for reports in zip_longest(*found))
+    merged = (_together(reports, schedules[: len(found)]) for reports in zip_longest(*found))
     return tuple(until_error(merged))
 
 
@@ -79,7 +81,7 @@ def until_error(reports: Iterable[Report]) -> Iterator[Report]:
     """What comes after a launch with an error is not run, or not told."""
     for report in reports:
         yield report
-        if report.errors:
+        if report.errors or report.unfinished:
             return
 
 
@@ -91,6 +93,7 @@ def _together(reports: tuple[Report | None, ...], schedules: list[Schedule]) -> 
         findings=_merged([report.findings for report in given]),
         thread_instructions=sum(report.thread_instructions for report in given),
         schedules=tuple(schedules),
+        unfinished=next((report.unfinished for report in given if report.unfinished), ""),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..map_type import MapType
 from ._arguments import parameter_block
 from ._array_memory import ArrayMemory
 from ._async import ORDERS
+from ._deadline import Deadline, seconds_of
 from ._decode import decode
 from ._machine import MAX_STEPS, Settings
 from ._module import load_variables
@@ -55,6 +57,10 @@ class Device:
         random ones, always the same. Memory is as the first leaves it; findings are those of all.
     suppressions : sequence of Suppression
         What is not reported, and why.
+    time_limit : float, optional
+        The seconds of a launch under all its schedules, and of the loading of PTX. A launch that reaches the limit
+        returns a report that is :attr:`Report.unfinished`; the loading raises :class:`TimeLimitReached`. None for no
+        limit. NVRTC's own time is not limited.
 
     Examples
     --------
@@ -76,6 +82,7 @@ class Device:
         strict: bool = False,
         schedules: int = 1,
         suppressions: Sequence[Suppression] = (),
+        time_limit: float | None = None,
     ):
         self.compute_capability = parse_compute_capability(compute_capability)
         if self.compute_capability < TMA_SINCE:
@@ -85,6 +92,7 @@ class Device:
         self.schedules, self.suppressions = schedules, tuple(suppressions)
         if not 1 <= schedules <= MOST_SCHEDULES:
             raise ValueError(f"schedules={schedules}; give 1 to {MOST_SCHEDULES}")
+        self.time_limit = seconds_of(time_limit)
         self._memory = ArrayMemory()
 
     @property
@@ -149,7 +157,7 @@ class Device:
 
         Raises
         ------
-        ParseError, UnsupportedInstruction
+        ParseError, UnsupportedInstruction, TimeLimitReached
             If the text is no PTX, or has an instruction that is not known.
         ValueError
             If it has no kernel of that name.
@@ -158,11 +166,12 @@ class Device:
 
     def _kernel(self, ptx: str, name: str, signature: str | None, *known: Any) -> Kernel:
         """A kernel whose variables end with it; without a signature, the types are of its name in the PTX."""
-        module = parse(ptx)
+        check = partial(Deadline(self.time_limit).check, "the loading of the PTX")
+        module = parse(ptx, check)
         entry = _entry(module, name)
         variables = load_variables(module, self._memory)
         try:
-            program = decode(module, entry, variables)
+            program = decode(module, entry, variables, check)
             kernel = kernel_of(ptx, program, parameter_types(signature or entry), *known)
         except BaseException:
             self._memory.unload(variables.values())
@@ -284,12 +293,12 @@ class Device:
         """
         _check_settings(order, seed, max_steps)
         config = Config.of(config)
-        schedules = schedules_of(order, seed, self.schedules)
+        schedules, deadline = schedules_of(order, seed, self.schedules), Deadline(self.time_limit)
         with self._memory.launch() as address:
             block = self._block(kernel, arguments, address)
 
             def under(schedule: Schedule) -> Report:
-                settings = Settings(self.multiprocessor_count, *schedule, max_steps)
+                settings = Settings(self.multiprocessor_count, *schedule, max_steps, deadline=deadline)
                 replay = None if self.strict else Replay(kernel, config, block, self._memory, settings)
                 observer = Sanitizer(self.strict, replay=replay) if self.sanitize else None
                 if trace and schedule == schedules[0]:
@@ -329,7 +338,7 @@ class Device:
         Returns
         -------
         tuple of Report
-            One for each launch; after an error the rest is not run.
+            One for each launch; after an error, or at the time limit, the rest is not run.
         """
         _check_settings(order, seed, max_steps)
         reports: list[Report] = []
@@ -338,17 +347,18 @@ class Device:
                 reports.append(self.launch(*row[0], order=order, seed=seed, max_steps=max_steps))
             else:
                 reports += self._launch_row(row, schedules_of(order, seed, self.schedules), max_steps)
-            if reports[-1].errors:
+            if reports[-1].errors or reports[-1].unfinished:
                 break
         return tuple(reports)
 
     def _launch_row(self, row: list[Sequence[Any]], schedules: list[Schedule], max_steps: int) -> tuple[Report, ...]:
         """Launches each of which may begin before the one before it has ended."""
+        deadline = Deadline(self.time_limit)
         with self._memory.launch() as address:
             blocks = [self._block(kernel, rest, address) for _, kernel, *rest in row]
 
             def under(schedule: Schedule) -> tuple[Report, ...]:
-                settings = Settings(self.multiprocessor_count, *schedule, max_steps)
+                settings = Settings(self.multiprocessor_count, *schedule, max_steps, deadline=deadline)
                 given = zip(row, blocks, strict=True)
                 running = (self._running(each[0], each[1], block, settings) for each, block in given)
                 return tuple(until_error(run_overlapping(zip(running, begin_early(len(row), schedule), strict=True))))

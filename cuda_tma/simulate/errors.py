@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ParseError", "UnsupportedInstruction"]
+__all__ = ["ParseError", "TimeLimitReached", "UnsupportedInstruction"]
 
 
 class ParseError(ValueError):
@@ -52,3 +52,7 @@ class UnsupportedInstruction(NotImplementedError):
     def __reduce__(self) -> tuple:
         """For pickle and copy, which would call the class with the whole text alone."""
         return type(self), (self.opcode, self.line, self.reason)
+
+
+class TimeLimitReached(RuntimeError):
+    """The time limit of a :class:`Device` ended the loading of PTX, or a launch whose report is asked for errors."""

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .._given import printable
+from .errors import TimeLimitReached
 from .places import by_way_of, shown_path, statements
 from .ptx import Place
 
@@ -180,6 +181,8 @@ class Report:
         Those that a :class:`Suppression` covers.
     unused_suppressions : tuple of Suppression
         Those that cover nothing.
+    unfinished : str
+        A sentence, if the time limit ended the launch: the findings are those until then. Else empty.
     traced : Timeline, optional
         What :meth:`timeline` gives.
     """
@@ -190,6 +193,7 @@ class Report:
     schedules: tuple[tuple[str, int], ...] = ()
     suppressed: tuple[Finding, ...] = ()
     unused_suppressions: tuple[Suppression, ...] = ()
+    unfinished: str = ""
     traced: Timeline | None = None
 
     def __repr__(self) -> str:
@@ -201,6 +205,7 @@ class Report:
         """All findings, as a compiler says them."""
         lines = [*map(str, self.findings)] or ["no findings"]
         lines += [f"this suppression covers nothing: {each}" for each in self.unused_suppressions]
+        lines += [self.unfinished] if self.unfinished else []
         return "\n".join(lines)
 
     def timeline(self) -> Timeline:
@@ -226,11 +231,15 @@ class Report:
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     def raise_for_errors(self) -> None:
-        """Raise what was found, if it is an error.
+        """Raise the errors, or the reason why there may be more than were found.
 
         Raises
         ------
         SimulationError
+        TimeLimitReached
+            If the time limit ended the launch before it had an error.
         """
         if self.errors:
             raise SimulationError(self.errors)
+        if self.unfinished:
+            raise TimeLimitReached(self.unfinished)

@@ -132,7 +132,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 def _errors(item: pytest.Item) -> str:
     gpu = item.stash.get(_DEVICE, None)
-    return "\n".join(map(str, gpu.found("error"))) if gpu is not None else ""
+    if gpu is None:
+        return ""
+    unfinished = [report.unfinished for report in gpu.reports if report.unfinished]
+    return "\n".join([*map(str, gpu.found("error")), *unfinished])
 
 
 # ---- suppressions for all tests ----

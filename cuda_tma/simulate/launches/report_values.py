@@ -24,6 +24,7 @@ def values_of(report: Report) -> Values:
         "schedules": report.schedules,
         "suppressed": [asdict(finding) for finding in report.suppressed],
         "unused_suppressions": [asdict(each) for each in report.unused_suppressions],
+        "unfinished": report.unfinished,
     }
 
 
@@ -36,6 +37,7 @@ def report_of(values: Values) -> Report:
         schedules=tuple((order, seed) for order, seed in values["schedules"]),
         suppressed=tuple(map(_finding, values["suppressed"])),
         unused_suppressions=tuple(Suppression(**each) for each in values["unused_suppressions"]),
+        unfinished=values.get("unfinished", ""),
     )
 
 

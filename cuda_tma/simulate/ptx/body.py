@@ -28,9 +28,10 @@ from .module import (
 )
 from .operands import Meaning, operands
 from .places import Places
-from .tokens import Cursor, Token
+from .tokens import Check, Cursor, Token
 from .variables import LINKAGE, parameters, variables
 
+_EVERY = 64  # statements, between two looks at the clock
 _VARIABLE_SPACES = (".shared", ".local", ".param", ".const", ".global")
 
 
@@ -116,12 +117,14 @@ def read_body(
         elif cursor.token.kind == "end":
             cursor.refuse(f"the }} of {function.name}")
         elif not cursor.take(";"):
+            if not len(body.statements) % _EVERY:
+                cursor.check()
             _read_statement(cursor, body)
     return replace(
         function,
         registers=tuple(body.registers),
         variables=body.variables,
-        instructions=tuple(_instructions(body)),
+        instructions=tuple(_instructions(body, cursor.check)),
         labels=body.labels,
         branch_targets=dict(_branch_targets(body)),
         prototypes=body.prototypes,
@@ -218,8 +221,10 @@ def _read_label(cursor: Cursor, body: _Body, label: Token) -> None:
         body.scope.names[name] = Label(unique, len(body.statements))
 
 
-def _instructions(body: _Body) -> Iterator[Instruction]:
-    for statement in body.statements:
+def _instructions(body: _Body, check: Check) -> Iterator[Instruction]:
+    for number, statement in enumerate(body.statements):
+        if not number % _EVERY:
+            check()
         parts = tuple(statement.opcode.text.split("."))
         guard = None
         if statement.guard is not None:

@@ -13,7 +13,7 @@ from .constants import integer
 from .module import Function, Module, Symbol, Variable
 from .operands import Meaning
 from .places import Names, Places
-from .tokens import Cursor, tokens
+from .tokens import Check, Cursor, not_at_all, tokens
 from .variables import LINKAGE, SPACES, parameters, variables
 
 _FUNCTIONS = ("entry", "func")
@@ -21,7 +21,7 @@ _EXTENTS = ("maxntid", "reqntid", "reqnctapercluster")  # PTX ISA 9.0, "Performa
 _MOST_EXTENT = (1 << 31) - 1
 
 
-def parse(text: str) -> Module:
+def parse(text: str, check: Check = not_at_all) -> Module:
     """A PTX text, as NVRTC and nvcc write it, as a frozen `Module`.
 
     Instructions are taken as they are spelled, known or not.
@@ -30,6 +30,8 @@ def parse(text: str) -> Module:
     ----------
     text : str
         The whole text.
+    check : callable, optional
+        Called now and then; it may raise to end the reading.
 
     Returns
     -------
@@ -46,8 +48,8 @@ def parse(text: str) -> Module:
     >>> module.functions["nothing"].instructions[0].opcode
     ('ret',)
     """
-    all_tokens = tokens(text.rstrip("\0"))
-    return _Reader(Cursor(all_tokens), Names(all_tokens)).module()
+    all_tokens = tokens(text.rstrip("\0"), check)
+    return _Reader(Cursor(all_tokens, check), Names(all_tokens)).module()
 
 
 class _Reader:
@@ -67,6 +69,7 @@ class _Reader:
     def module(self) -> Module:
         cursor = self._cursor
         while cursor.token.kind != "end":
+            cursor.check()
             if not cursor.take(";"):
                 self._directive()
         return Module(self._version, self._target, self._address_size, self._functions, self._variables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, NoReturn
 
@@ -25,13 +25,21 @@ _TOKEN = re.compile(
 )
 
 
+Check = Callable[[], None]
+_EVERY = 4096  # tokens, between two looks at the clock
+
+
+def not_at_all() -> None:
+    """Check nothing: the parser has all the time."""
+
+
 class Token(NamedTuple):
     kind: str  # "string", "number", "name", "dotted", "mark" or "end"
     text: str
     line: int
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str, check: Check) -> list[Token]:
     """All tokens of a PTX text, the last of kind "end"."""
     found: list[Token] = []
     line, at = 1, 0
@@ -48,19 +56,28 @@ def tokens(text: str) -> list[Token]:
             line += token[0].count("\n")
         elif kind != "space":
             found.append(Token(str(kind), token[0], line))
-            if len(found) > TOKENS:
-                raise ParseError(f"the text has more than {TOKENS} words and marks", line)
+            if not len(found) % _EVERY:
+                check()
+                if len(found) > TOKENS:
+                    raise ParseError(f"the text has more than {TOKENS} words and marks", line)
     found.append(Token("end", "", line))
     return found
 
 
 class Cursor:
-    """Where a parser stands in a list of tokens."""
+    """Where a parser stands in a list of tokens.
 
-    __slots__ = ("_at", "_depth", "_tokens")
+    Attributes
+    ----------
+    check : callable
+        Raises when the parser has had its time.
+    """
 
-    def __init__(self, all_tokens: list[Token]):
+    __slots__ = ("_at", "_depth", "_tokens", "check")
+
+    def __init__(self, all_tokens: list[Token], check: Check = not_at_all):
         self._tokens = all_tokens
+        self.check = check
         self._at = self._depth = 0
 
     @contextmanager

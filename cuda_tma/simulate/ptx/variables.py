@@ -18,6 +18,7 @@ SPACES = ("global", "const", "shared", "local", "param", "reg")
 LINKAGE = ("extern", "visible", "weak", "common")
 _FLOATS = {"f32": "<f", "f64": "<d"}
 _OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
+_EVERY = 1024  # items, between two looks at the clock
 _Item = Immediate | Reference | list  # of an initialiser; a list is a brace
 
 
@@ -132,6 +133,8 @@ def _items(cursor: Cursor) -> _Item:
         items: list[_Item] = []
         with cursor.nested():
             while not cursor.take("}"):
+                if not len(items) % _EVERY:
+                    cursor.check()
                 items.append(_items(cursor))
                 cursor.take(",")
         return items

@@ -1,0 +1,117 @@
+"""The time that a launch, or the loading of its PTX, may take.
+
+One thread of this process interrupts launches whose time is over: a launch itself never looks at the clock. The thread
+starts with the first launch that has a limit, and it ends when there has been none for some time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from .._given import shown
+from .errors import TimeLimitReached
+
+__all__ = ["NEVER", "Deadline", "seconds_of"]
+
+_TICK_SECONDS = 0.05  # between two looks of the thread
+_IDLE_SECONDS = 5.0
+_MOST_SECONDS = 10_000_000  # four months
+
+
+class Deadline:
+    """The end of some work.
+
+    Parameters
+    ----------
+    limit_seconds : float or None
+        From now on; None for no limit.
+    """
+
+    def __init__(self, limit_seconds: float | None):
+        self.limit_seconds = limit_seconds
+        self._end = float("inf") if limit_seconds is None else time.monotonic() + limit_seconds
+
+    @property
+    def has_passed(self) -> bool:
+        return time.monotonic() >= self._end
+
+    def check(self, work: str = "the launch") -> None:
+        """Raise at the end of the time.
+
+        Raises
+        ------
+        TimeLimitReached
+        """
+        if self.has_passed:
+            raise TimeLimitReached(f"{work} reached the time limit of {self.limit_seconds:g} s")
+
+    @contextmanager
+    def interrupting(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Call a function from another thread, again and again, from the end of the time to the end of the block."""
+        if self.limit_seconds is None:
+            yield
+            return
+        key = _watch.add(self, interrupt)
+        try:
+            yield
+        finally:
+            _watch.remove(key)
+
+
+NEVER = Deadline(None)
+
+
+def seconds_of(given: float | None) -> float | None:
+    """Return a time limit, or None for no limit; refuse other values."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise TypeError(f"time_limit={shown(given)}; give seconds, or None")
+    if not 0 < given <= _MOST_SECONDS:
+        raise ValueError(f"time_limit={given}; give more than 0 seconds, at most {_MOST_SECONDS}")
+    return float(given)
+
+
+class _Watch:
+    """The thread, and what it looks after."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._keys = count()
+        self._watched: dict[int, tuple[Deadline, Callable[[], None]]] = {}
+        self._thread: threading.Thread | None = None
+
+    def add(self, deadline: Deadline, interrupt: Callable[[], None]) -> int:
+        with self._lock:
+            key = next(self._keys)
+            self._watched[key] = deadline, interrupt
+            if self._thread is None or not self._thread.is_alive():  # a process that was forked has none
+                self._thread = threading.Thread(target=self._run, name="cuda_tma time limits", daemon=True)
+                self._thread.start()
+        return key
+
+    def remove(self, key: int) -> None:
+        with self._lock:
+            del self._watched[key]
+
+    def _run(self) -> None:
+        last_used = time.monotonic()
+        while True:
+            time.sleep(_TICK_SECONDS)
+            with self._lock:
+                watched = [*self._watched.values()]
+                if watched:
+                    last_used = time.monotonic()
+                elif time.monotonic() - last_used > _IDLE_SECONDS:
+                    self._thread = None
+                    return
+            for deadline, interrupt in watched:
+                if deadline.has_passed:
+                    interrupt()
+
+
+_watch = _Watch()
