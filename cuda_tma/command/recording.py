@@ -52,6 +52,7 @@ def _settings(arguments: argparse.Namespace, recording: Recording) -> dict[str, 
     schedules = recorded.get("schedules", SCHEDULES) if arguments.schedules is None else arguments.schedules
     strict = arguments.strict or recorded.get("strict") is True
     settings = {"schedules": schedules, "strict": strict, "suppressions": suppressions_of(arguments)}
+    settings["time_limit"] = arguments.time_limit
     try:
         Device(**settings)
     except (TypeError, ValueError) as error:
@@ -75,7 +76,7 @@ def _judged_launch(
     number: int, launch: RecordedLaunch, is_judged: bool, seed: Any, settings: dict[str, Any]
 ) -> Launched:
     from .._intercept.launched import Launched, with_report
-    from ..simulate import ParseError, UnsupportedInstruction
+    from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
     from ..simulate.launches import replayed
 
     place, begun = launch.launched_at, time.perf_counter()
@@ -84,6 +85,6 @@ def _judged_launch(
         return known
     try:
         report = replayed(launch, seed=seed, **settings)
-    except (ParseError, UnsupportedInstruction, TypeError, ValueError) as error:
+    except (ParseError, TimeLimitReached, UnsupportedInstruction, TypeError, ValueError) as error:
         return known.with_skipped(f"{type(error).__name__}: {error}")
     return with_report(known, report, time.perf_counter() - begun, launch.ptx, launch.sources, launch.generated)
