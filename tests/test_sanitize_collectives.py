@@ -107,6 +107,14 @@ def test_a_read_before_an_instruction_of_the_warp_is_advice(name, after):
     assert kinds(launched(READ + COLLECTIVES[name], after, strict=True)) >= {("race", "error")}
 
 
+def test_the_instruction_between_the_read_and_the_arrival_is_named():
+    before = COLLECTIVES["vote"] + "\n" + SYNC + READ + COLLECTIVES["shuffle"] + "  // named"
+    (finding,) = launched(before, STORE)
+    lines = SOURCE.replace("BEFORE", before).splitlines()
+    (place,) = dict(finding.related)["its warp executes together"]
+    assert lines[place.line - 1].endswith("// named")
+
+
 @pytest.mark.parametrize("after", [STORE, LOAD], ids=["store", "load"])
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_a_read_behind_it_is_an_error(name, after):

@@ -82,8 +82,9 @@ class Collectives:
                 others[lane % WARP] = 0  # the lane itself has to have been told
             passed = (others > self._epochs[:, warp]).any(axis=1)
             some = found.columns == column
-            until = self._epochs[passed, warp, column % WARP].max(initial=_NONE)
-            which[some] = found.epochs[some] <= until
+            epochs = np.where(passed, self._epochs[:, warp, column % WARP], _NONE)
+            which[some] = found.epochs[some] <= epochs.max()
             if which.any() and site is None:
-                site = int(self._sites[np.flatnonzero(passed)[0], warp])
+                behind = epochs >= found.epochs[which].min()
+                site = int(self._sites[np.flatnonzero(behind)[epochs[behind].argmin()], warp])
         return which, site
