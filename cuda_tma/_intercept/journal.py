@@ -20,12 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from .._budget import SOURCE_BYTES
-from ..simulate.config import Config
 from ..simulate.launches import RecordedLaunch
-from ..simulate.launches.report_values import report_of, values_of
 from ..simulate.launches.values import blobs_of, launch_of, values_of_launch
-from ..simulate.ptx import Place
 from .launched import Launched
+from .launched_values import launched_of, values_of_launched
 
 __all__ = ["LOST", "UNFINISHED", "Journal", "Journals", "make_folder", "read_journals"]
 
@@ -51,14 +49,14 @@ class Journal:
 
     def begun(self, launch: Launched) -> None:
         """Write that a launch begins."""
-        self._write({"begun": _launch_values(launch)})
+        self._write({"begun": values_of_launched(launch)})
 
     def ended(self, launch: Launched) -> None:
         """Write a launch and its report."""
         report = launch.report
         quotes = report is not None and (report.findings or report.suppressed)
         keys = {name: self._quote(text) for name, text in launch.sources.items()} if quotes else {}
-        event = {"ended": {**_launch_values(launch), "sources": keys}, "recorded": self._record(launch)}
+        event = {"ended": {**values_of_launched(launch), "sources": keys}, "recorded": self._record(launch)}
         if not self._write(event):
             self._count_lost(report is not None and bool(report.errors))
 
@@ -169,10 +167,10 @@ def read_journals(folder: Path) -> Journals:
         texts: dict[str, str] = {}
         for event in _events(path):
             if "begun" in event:
-                launch = _launch_of(event["begun"], texts)
+                launch = launched_of(event["begun"], texts)
                 running[launch.number] = launch
             elif "ended" in event:
-                launch = _launch_of(event["ended"], texts, _recording(folder, event.get("recorded")))
+                launch = launched_of(event["ended"], texts, _recording(folder, event.get("recorded")))
                 running.pop(launch.number, None)
                 launches.append(launch)
             elif "source" in event:
@@ -193,45 +191,8 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
-def _launch_values(launch: Launched) -> dict[str, Any]:
-    config, report, at = launch.config, launch.report, launch.launched_at
-    return {
-        "number": launch.number,
-        "kernel": launch.kernel,
-        "runtime": launch.runtime,
-        "config": [getattr(config, name) for name in _CONFIG] if config is not None else None,
-        "seconds": launch.seconds,
-        "report": values_of(report) if report is not None else None,
-        "skipped": launch.skipped,
-        "is_judged": launch.is_judged,
-        "sources": {},
-        "generated": launch.generated,
-        "launched_at": [at.file, at.line, at.column, at.function] if at is not None else None,
-    }
-
-
-_CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
-
-
 def _recording(folder: Path, values: dict[str, Any] | None) -> Callable[[], RecordedLaunch] | None:
     """A function that reads a recorded launch with its blobs."""
     if values is None:
         return None
     return lambda: launch_of(values, {key: (folder / BLOBS / key).read_bytes() for key in blobs_of(values)})
-
-
-def _launch_of(
-    values: dict[str, Any], texts: dict[str, str], recorded: Callable[[], RecordedLaunch] | None = None
-) -> Launched:
-    config, report, at = values["config"], values["report"], values["launched_at"]
-    return Launched(
-        **{
-            **values,
-            "config": Config(*(tuple(each) if isinstance(each, list) else each for each in config)) if config else None,
-            "report": report_of(report) if report is not None else None,
-            "sources": {name: texts[key] for name, key in values["sources"].items() if key in texts},
-            "generated": tuple(values["generated"]),
-            "recorded": recorded,
-            "launched_at": Place(*at) if at is not None else None,
-        }
-    )

@@ -1,0 +1,52 @@
+"""A launch of a session as plain values of JSON, and back: for journals, and for processes of pytest-xdist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..simulate.config import Config
+from ..simulate.launches import RecordedLaunch
+from ..simulate.launches.report_values import report_of, values_of
+from ..simulate.ptx import Place
+from .launched import Launched
+
+__all__ = ["launched_of", "values_of_launched"]
+
+_CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
+
+
+def values_of_launched(launch: Launched) -> dict[str, Any]:
+    """Return a launch as values, without the texts of its sources and without its recording."""
+    config, report, at = launch.config, launch.report, launch.launched_at
+    return {
+        "number": launch.number,
+        "kernel": launch.kernel,
+        "runtime": launch.runtime,
+        "config": [getattr(config, name) for name in _CONFIG] if config is not None else None,
+        "seconds": launch.seconds,
+        "report": values_of(report) if report is not None else None,
+        "skipped": launch.skipped,
+        "is_judged": launch.is_judged,
+        "sources": {},
+        "generated": launch.generated,
+        "launched_at": [at.file, at.line, at.column, at.function] if at is not None else None,
+    }
+
+
+def launched_of(
+    values: dict[str, Any], texts: Mapping[str, str], recorded: Callable[[], RecordedLaunch] | None = None
+) -> Launched:
+    """Return the launch of some values; `texts` has its sources by the keys that the values name."""
+    config, report, at = values["config"], values["report"], values["launched_at"]
+    return Launched(
+        **{
+            **values,
+            "config": Config(*(tuple(each) if isinstance(each, list) else each for each in config)) if config else None,
+            "report": report_of(report) if report is not None else None,
+            "sources": {name: texts[key] for name, key in values["sources"].items() if key in texts},
+            "generated": tuple(values["generated"]),
+            "recorded": recorded,
+            "launched_at": Place(*at) if at is not None else None,
+        }
+    )

@@ -1,0 +1,68 @@
+"""The files that ``cuda-tma sanitize`` and ``pytest --cuda-tma`` write."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._files import write
+from . import sarif
+from .document import document
+from .exit_status import Misuse
+from .judgement import STANDARD_OUTPUT
+from .outcome import Outcome
+from .record import record
+from .sources import Sources
+
+if TYPE_CHECKING:
+    from .._intercept.launched import Launched
+
+__all__ = ["check_outputs", "write_failure", "write_outputs"]
+
+
+def check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse a file that cannot be written, before a long run, and one that this command reads, links resolved."""
+    for option in ("json", "sarif", "record"):
+        path = getattr(arguments, option)
+        if not path or path == STANDARD_OUTPUT:
+            continue
+        if not Path(path).absolute().parent.is_dir():
+            raise Misuse(f"--{option} {path} cannot be written: there is no such folder")
+        for given in filter(None, (arguments.file, *arguments.suppressions)):
+            if os.path.exists(path) and os.path.exists(given) and os.path.samefile(given, path):
+                raise Misuse(f"--{option} {path} is {given}, which this command reads; name another file")
+
+
+def write_outputs(
+    arguments: argparse.Namespace, outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]
+) -> None:
+    """Write each file that the options name.
+
+    Raises
+    ------
+    Misuse
+        If one cannot be written.
+    """
+    if arguments.json and arguments.json != STANDARD_OUTPUT:
+        _write("--json", arguments.json, document(outcome, status))
+    if arguments.sarif:
+        _write("--sarif", arguments.sarif, sarif.log(outcome, status, sources_of))
+    if arguments.record:
+        record(arguments, outcome, sources_of)
+
+
+def write_failure(arguments: argparse.Namespace, error: Misuse) -> None:
+    """Write that a run came to no verdict."""
+    if arguments.sarif:
+        _write("--sarif", arguments.sarif, sarif.failure(str(error), error.status))
+
+
+def _write(option: str, path: str, values: dict[str, Any]) -> None:
+    try:
+        write(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise Misuse(f"{option} {path} cannot be written: {error.strerror or error}") from None

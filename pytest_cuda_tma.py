@@ -1,0 +1,50 @@
+"""The pytest plugin of cuda_tma: ``pytest --cuda-tma`` judges every launch of a suite on a simulated GPU.
+
+pytest loads this module in every run. It has only the options: cuda_tma is imported when ``--cuda-tma`` is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+_NAME = "cuda-tma-suite"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options, which have the names that ``cuda-tma sanitize`` has."""
+    group = parser.getgroup("cuda-tma", "kernels on a simulated GPU")
+    group.addoption("--cuda-tma", action="store_true", help="judge every launch; fail a test whose kernel has an error")
+    for name, metavar, text in (
+        ("compute-capability", "9.0", "of the GPU that is simulated; 9.0 if not given"),
+        ("schedules", "N", "under how many orders to run a launch; 4 if not given"),
+        ("suppressions", "FILE", "findings that are not reported: kind:place:reason, one a line"),
+        ("json", "FILE", "write the launches and findings as JSON"),
+        ("sarif", "FILE", "write the findings as SARIF 2.1.0"),
+    ):
+        group.addoption(f"--cuda-tma-{name}", metavar=metavar, help=text)
+    group.addoption("--cuda-tma-strict", action="store_true", help="report disputed findings as errors, not as advice")
+    group.addoption("--cuda-tma-require-judged", action="store_true", help="fail a test with an unjudged launch")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Begin before a conftest.py can import a runtime."""
+    _begin(early_config, early_config.known_args_namespace)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the mark, and begin if pytest has loaded this plugin only now."""
+    config.addinivalue_line(
+        "markers", "cuda_tma(expected=...): the kinds of errors, such as 'race', that the kernels of a test must have"
+    )
+    _begin(config, config.option)
+
+
+def _begin(config: pytest.Config, options: Any) -> None:
+    if getattr(options, "cuda_tma", False) and not config.pluginmanager.has_plugin(_NAME):
+        from cuda_tma.command.suite import Suite
+
+        config.pluginmanager.register(Suite(options), _NAME)
