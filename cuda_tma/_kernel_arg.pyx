@@ -16,10 +16,8 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from ._read.context cimport locate
-from ._read.dlpack cimport DLTensor, address_of, kDLCUDA, shape_of
 from ._cuda.driver cimport CUcontext
-from ._read.export cimport Reading, layout_of, read
+from ._launch.array_address cimport address_of_array, reached
 from ._read.exporter cimport is_of_known_type
 from ._launch.signature cimport ANY, BOOL, FLOAT, INTEGER, POINTER, Kind, Parameter, Signature, where
 from ._make.uploads cimport KIND_COUNT, UploadedMaps, uploaded_to
@@ -34,7 +32,7 @@ from ._cuda.core import GraphCondition, ParamHolder
 from ._cuda.core import TensorMapDescriptor as _CoreDescriptor
 from .errors import TensorMapError
 from .options import TensorMapIm2colWideOptions
-from .rules import launches, refusals
+from .rules import launches
 
 _CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
 _KIND_NAMES = {ANY: None, INTEGER: "integer", FLOAT: "float", BOOL: "bool", POINTER: "pointer"}
@@ -44,8 +42,9 @@ _NUMPY_NUMBERS = {
     **{np.dtype(f"{sign}int{8 * size}").type: (INTEGER, size) for sign in ("", "u") for size in (1, 2, 4, 8)},
     np.float32: (FLOAT, 4), np.float64: (FLOAT, 8), np.bool_: (BOOL, 1),
 }
+_BYTES = (bytes, bytearray, memoryview)  # of a struct
 _NO_TENSORS = (  # what is packed as it is, and is refused where it is no map
-    TensorMapDescriptor, int, float, complex, np.generic, _CData, GraphCondition, _CoreDescriptor, CUtensorMap)
+    TensorMapDescriptor, int, float, complex, np.generic, _CData, GraphCondition, _CoreDescriptor, CUtensorMap, *_BYTES)
 _NUMPY_KINDS = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "b": BOOL, "c": ANY, "V": ANY}
 
 
@@ -74,7 +73,7 @@ cdef int pack_all(
     cdef int device_id = 0
     cdef Py_ssize_t index, count = PyTuple_GET_SIZE(args)
     if count != signature.count:
-        raise TypeError(f"kernel {signature.name} takes {signature.count} arguments, and {count} were given")
+        refuse_count(signature, count)
     made[0] = NULL
     for index in range(count):
         slot = block + parameter.offset
@@ -92,6 +91,10 @@ cdef int pack_all(
             pack(parameter, <object>value, slot)
         parameter += 1
     return foreign + (made[0] != NULL and made[0] != context)
+
+
+cdef int refuse_count(Signature signature, Py_ssize_t count) except -1:
+    raise TypeError(f"kernel {signature.name} takes {signature.count} arguments, and {count} were given")
 
 
 cdef inline int _make_map(
@@ -113,10 +116,14 @@ cdef bint takes_tensor(Parameter* parameter, object value) except -1:
 
 cdef inline int require_type(Parameter* parameter, object value, const void* map) except -1:
     """Refuse a map that is not of the parameter's type."""
+    return require_map_type(parameter, map, (<TypedMap>parameter.typed).options is None and _is_wide(value))
+
+
+cdef int require_map_type(Parameter* parameter, const void* map, bint is_wide) except -1:
     cdef TypedMap typed = <TypedMap>parameter.typed
-    if is_of_type(typed, map) and (typed.options is not None or not _is_wide(value)):
+    if is_of_type(typed, map) and not is_wide:
         return 0
-    raise launches.other_map(where(parameter), typed.map_type, (<const char*>map)[:MAP_BYTES], _is_wide(value))
+    raise launches.other_map(where(parameter), typed.map_type, (<const char*>map)[:MAP_BYTES], is_wide)
 
 
 cdef bint _is_wide(object value) except -1:
@@ -153,7 +160,7 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
     cdef type value_type = type(value)
     if value_type is TensorMapDescriptor:
         with cython.critical_section(value):
-            _pack_map(parameter, value, (<TensorMapDescriptor>value).map(), slot)
+            pack_map(parameter, (<TensorMapDescriptor>value).map(), slot)
     elif value_type is int:
         _pack_int(parameter, value, slot)
     elif value_type is float:
@@ -170,6 +177,8 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
         _pack_bytes(parameter, value, _NUMPY_KINDS[value.dtype.kind], slot)
     elif isinstance(value, _CData):
         _pack_bytes(parameter, value, _ctypes_kind(value), slot)
+    elif isinstance(value, _BYTES):
+        _pack_struct(parameter, value, slot)
     elif isinstance(value, int):
         _pack_int(parameter, int(value), slot)
     elif isinstance(value, float):
@@ -178,11 +187,8 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
         _pack_complex(parameter, value, slot)
     elif isinstance(value, GraphCondition):
         _pack_pointer(parameter, value, int(value.handle), slot)
-    elif isinstance(value, _CoreDescriptor):
-        holder = ParamHolder((value,))  # cuda.core's own way to the 128 bytes
-        _pack_map(parameter, value, (<void**><uintptr_t>holder.ptr)[0], slot)
-    elif isinstance(value, CUtensorMap):  # filled by cuTensorMapEncode...: no more is known of it
-        _pack_map(parameter, value, <void*><uintptr_t>value.getPtr(), slot)
+    elif isinstance(value, (_CoreDescriptor, CUtensorMap)):
+        _pack_foreign_map(parameter, value, slot)
     elif str(value_type.__module__).startswith("cuda.bindings") and hasattr(value, "__int__"):
         _pack_pointer(parameter, value, int(value), slot)  # a driver handle
     else:
@@ -190,9 +196,24 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
     return 0
 
 
-cdef inline int _pack_map(Parameter* parameter, object value, const void* map, unsigned char* slot) except -1:
+cdef int _pack_foreign_map(Parameter* parameter, object value, unsigned char* slot) except -1:
+    """A map of cuda.core, or of cuda.bindings, of which the 128 bytes are known alone."""
+    if isinstance(value, CUtensorMap):
+        return pack_map(parameter, <void*><uintptr_t>value.getPtr(), slot)
+    holder = ParamHolder((value,))  # cuda.core's own way to the bytes
+    return pack_map(parameter, (<void**><uintptr_t>holder.ptr)[0], slot)
+
+
+cdef int _pack_struct(Parameter* parameter, object value, unsigned char* slot) except -1:
+    """The bytes of a struct, or of a tensor map."""
+    if parameter.kind != ANY:
+        raise _mismatch(parameter, f"a {type(value).__name__}", "; bytes are for a struct or a tensor map")
+    return _pack_bytes(parameter, value, ANY, slot)
+
+
+cdef int pack_map(Parameter* parameter, const void* map, unsigned char* slot) except -1:
     if parameter.size != MAP_BYTES:
-        raise _mismatch(parameter, f"a {type(value).__name__} (128 bytes)",
+        raise _mismatch(parameter, "a tensor map (128 bytes)",
                         "; declare the parameter as const __grid_constant__ CUtensorMap, by value")
     memcpy(slot, map, MAP_BYTES)
     return 0
@@ -205,9 +226,7 @@ cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) exce
     cdef int overflow = 0
     cdef long long bits
     if (size != 8 and size != 4 and size != 1 and size != 2) or kind == FLOAT or kind == BOOL:
-        shown = _shown_int(value)
-        raise _mismatch(parameter, f"the int {shown}",
-                        f"; pass {shown}.0" if kind == FLOAT else f"; pass bool({shown})" if kind == BOOL else "")
+        raise _mismatch(parameter, f"the int {_shown_int(value)}", _int_remedy(kind, value))
     bits = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow > 0 and size == 8 and value < 2**64:
         bits = <long long>PyLong_AsUnsignedLongLong(value)
@@ -220,6 +239,14 @@ cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) exce
     else:
         memcpy(slot, &bits, size)  # little-endian, as CUDA's hosts are
     return 0
+
+
+cdef str _int_remedy(Kind kind, object value):
+    if kind == BOOL:
+        return f"; pass bool({_shown_int(value)})"
+    if kind == FLOAT:
+        return f"; pass {value}.0" if value.bit_length() <= 53 else "; pass a float"  # of 53 bits, a double has each
+    return ""
 
 
 cdef object _shown_int(object value):
@@ -267,7 +294,8 @@ cdef int _pack_number(Parameter* parameter, object value, unsigned char* slot) e
     cdef float single
     kind, size = <tuple>_NUMPY_NUMBERS[type(value)]
     if size != parameter.size or not _kinds_agree(kind, parameter.kind):
-        raise _mismatch(parameter, f"{value!r} ({type(value).__name__}, {size} bytes)")
+        raise _mismatch(
+            parameter, f"{value!r} ({type(value).__name__}, {size} bytes)", _number_remedy(parameter, kind))
     if kind != FLOAT:
         bits = PyLong_AsUnsignedLongLongMask(int(value))
         memcpy(slot, &bits, size)
@@ -281,13 +309,24 @@ cdef int _pack_number(Parameter* parameter, object value, unsigned char* slot) e
     return 0
 
 
+cdef str _number_remedy(Parameter* parameter, Kind kind):
+    """NumPy's numbers keep their size; Python's take that of the parameter."""
+    if kind == INTEGER and parameter.kind in (ANY, INTEGER) and parameter.size <= 8:
+        return "; pass int(value)"
+    if kind == FLOAT and parameter.kind in (ANY, FLOAT) and parameter.size in (4, 8):
+        return "; pass float(value)"
+    return ""
+
+
 cdef int _pack_bytes(Parameter* parameter, object value, Kind kind, unsigned char* slot) except -1:
     """A numpy scalar (structured ones too) or a ctypes value: its bytes, which must be as many as the parameter's."""
     cdef Py_buffer buffer
     PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE)
     try:
         if <size_t>buffer.len != parameter.size or not _kinds_agree(kind, parameter.kind):
-            raise _mismatch(parameter, f"{value!r} ({type(value).__name__}, {buffer.len} bytes)")
+            raise _mismatch(
+                parameter, f"{value!r:.100} ({type(value).__name__}, {buffer.len} bytes)",
+                _number_remedy(parameter, kind) if isinstance(value, np.generic) else "")
         memcpy(slot, buffer.buf, buffer.len)
     finally:
         PyBuffer_Release(&buffer)
@@ -327,15 +366,14 @@ cdef int _pack_buffer(Parameter* parameter, object value, unsigned char* slot) e
 
 cdef int _pack_array(Parameter* parameter, object value, unsigned char* slot) except -1:
     """An array: the address of its first element."""
-    cdef Reading reading
-    cdef DLTensor* tensor
+    cdef uint64_t address
+    reach = (<Signature>parameter.signature).reach
+    if parameter.size != 8 and getattr(value, "shape", None) == () and hasattr(value, "item"):
+        raise _mismatch(parameter, f"a {type(value).__name__} of shape ()", "; pass value.item()")
     try:
-        owner = read(value, &reading)  # keeps what was read
-        tensor = layout_of(owner, &reading)
-        if tensor.device_type != kDLCUDA and tensor.device_type != 0:  # 0: a Buffer's or CUDA array's
-            locate(tensor)
-        if address_of(tensor) == 0 and 0 not in shape_of(tensor):
-            raise refusals.no_memory()
+        address = address_of_array(value) if reach is None else reached(reach, value)
     except Exception as error:
+        if reach is not None and isinstance(error, ValueError) and not isinstance(error, TensorMapError):
+            raise  # of an array whose memory the simulator cannot map
         raise _mismatch(parameter, f"a {type(value).__name__}", f" ({error})") from error
-    return _pack_pointer(parameter, value, address_of(tensor), slot)
+    return _pack_pointer(parameter, value, address, slot)

@@ -20,7 +20,11 @@ from .launching import HANDLES, ForeignStream
 
 CONFIG = {"grid": 1, "block": 32}
 Outcome = tuple[type[Exception], str] | None  # None: the door took them
-HEADER = "#include <cuda_tma/tile.cuh>\nusing namespace cuda_tma;\n"
+HEADER = """struct __half { unsigned short bits; };  // named as the toolkit names it
+struct Pair { int a; double b; };
+struct Complex { float re, im; };
+"""
+MAP_HEADER = "#include <cuda_tma/tile.cuh>\nusing namespace cuda_tma;\n"
 
 
 @dataclass
@@ -30,10 +34,12 @@ class Doors:
     driver: FakeDriver
     gpu: simulate.Device
 
-    def refusals(self, parameters: str, *arguments: Any, config: Any = CONFIG) -> tuple[Outcome, Outcome]:
+    def refusals(
+        self, parameters: str, *arguments: Any, config: Any = CONFIG, attribute: str = ""
+    ) -> tuple[Outcome, Outcome]:
         """Return the refusal of each door; a callable argument makes a tensor map by the door's create_tensor_map."""
-        compiled = _compiled(parameters)
-        simulated = self.gpu.compile(_source(parameters), "k")
+        compiled = _compiled(parameters, attribute)
+        simulated = self.gpu.compile(_source(parameters, attribute), "k")
         handle = next(HANDLES)
         self.driver.kernels[handle] = (compiled.lowered_name, [each.size_bytes for each in simulated.parameters])
         kernel = core.Kernel.from_handle(handle)
@@ -62,11 +68,11 @@ def _outcome(launch: Callable[[], object]) -> Outcome:
     return None
 
 
-def _source(parameters: str) -> str:
-    header = HEADER if "Map" in parameters else ""
-    return f'{header}extern "C" __global__ void k({parameters}) {{}}'
+def _source(parameters: str, attribute: str) -> str:
+    header = HEADER + (MAP_HEADER if "Map" in parameters else "")
+    return f'{header}extern "C" __global__ void {attribute} k({parameters}) {{}}'
 
 
 @cache
-def _compiled(parameters: str) -> Compiled:
-    return run(request(_source(parameters), "k", target="compute_90a"))
+def _compiled(parameters: str, attribute: str) -> Compiled:
+    return run(request(_source(parameters, attribute), "k", target="compute_90a"))

@@ -164,7 +164,7 @@ MISTAKES = [
         [8],
         (cuda_driver.CUtensorMap(),),
         TypeError,
-        r"a CUtensorMap \(128 bytes\) was given; declare the parameter as",
+        r"a tensor map \(128 bytes\) was given; declare the parameter as",
     ),
     ("_Z1kPfi", [8, 4], (1, 1.0), TypeError, "argument 1 of kernel k: the parameter takes an integer"),
     (
@@ -276,7 +276,7 @@ def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
     theirs.opaque = list(struct.unpack("16Q", raw))
     assert launch("k", [4, 128], 7, theirs).arguments == [b"\7\0\0\0", raw]
     with pytest.raises(
-        TypeError, match=r"takes a pointer of 8 bytes, and a CUtensorMap \(128 bytes\) was given; declare"
+        TypeError, match=r"takes a pointer of 8 bytes, and a tensor map \(128 bytes\) was given; declare"
     ):
         launch("_Z1kPv", [8], theirs)
 

@@ -161,11 +161,12 @@ def test_what_is_no_kernel(driver):
         cuda_tma.launch(ForeignStream(), CONFIG, "kernel")
 
 
-def test_a_refused_launch_is_named(launch):
+def test_a_refused_launch_is_named(launch, driver):
+    driver.errors["cuLaunchKernelEx"] = 1
     with pytest.raises(
         Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch k with LaunchConfig"
     ) as e:
-        launch("k", [], config=core.LaunchConfig(grid=1, block=2048))
+        launch("k", [], config=core.LaunchConfig(grid=1, block=32))
     assert type(e.value).__name__ == "CUDAError"
 
 

@@ -9,6 +9,23 @@ import pytest
 from cuda_tma import TensorMapError
 
 from .both_doors import doors  # noqa: F401
+from .wrong_launches import RIGHT, WRONG
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.name.replace(" ", "-"))
+def test_both_refuse_in_the_same_words(doors, wrong):
+    launched, simulated = doors.refusals(
+        wrong.parameters, *wrong.arguments, config=wrong.config, attribute=wrong.attribute
+    )
+    assert launched is not None
+    assert wrong.words in launched[1]
+    assert simulated == launched
+
+
+@pytest.mark.parametrize("right", RIGHT, ids=lambda each: each.name.replace(" ", "-"))
+def test_both_accept(doors, right):
+    refusals = doors.refusals(right.parameters, *right.arguments, config=right.config, attribute=right.attribute)
+    assert refusals == (None, None)
 
 
 def _typed(element: str) -> str:

@@ -201,7 +201,8 @@ def test_later_changes_of_the_configuration_do_not_count(driver, kernel, stream)
 
 
 def test_a_refused_prepared_launch_is_named(driver, kernel, stream):
-    prepared = cuda_tma.prepare(kernel([8], "wide"), core.LaunchConfig(grid=1, block=2048), 1)
+    prepared = cuda_tma.prepare(kernel([8], "wide"), core.LaunchConfig(grid=1, block=32), 1)
+    driver.errors["cuLaunchKernelEx"] = 1
     for _ in range(2):
         with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch wide with Launch"):
             prepared(stream)

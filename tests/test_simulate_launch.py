@@ -150,4 +150,5 @@ def test_a_map_of_another_type_than_the_kernels_is_refused():
         gpu.launch(Config(1, 32), kernel, plain)
     with pytest.raises(TensorMapError, match="its box_dim is "):
         gpu.launch(Config(1, 32), kernel, gpu.create_tensor_map(array, box_dim=(16, 32), swizzle="128B"))
-    gpu.launch(Config(1, 32), kernel, bytes(plain))  # bytes are the caller's own affair
+    with pytest.raises(TensorMapError, match=words):
+        gpu.launch(Config(1, 32), kernel, bytes(plain))

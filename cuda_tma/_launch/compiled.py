@@ -10,6 +10,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from ..rules.configurations import Directives, directives_in
+
 if TYPE_CHECKING:
     from cuda.core import Kernel
 
@@ -64,6 +66,11 @@ class Compiled:
         own = f".entry {self.lowered_name}("
         functions = (text for text in re.split(_FUNCTION, self.ptx) if ".entry " not in text or own in text)
         return max([0, *(int(size) for text in functions for size in re.findall(_DYNAMIC_SHARED, text))])
+
+    @cached_property
+    def directives(self) -> Directives:
+        """What the kernel's PTX asks of launches."""
+        return directives_in(self.ptx, self.lowered_name)
 
 
 _known: WeakKeyDictionary[Kernel, Compiled] = WeakKeyDictionary()

@@ -11,7 +11,7 @@ from ..errors import CompileError
 from ..include_path import include_path
 from .source_text import kernels_of
 
-__all__ = ["NVRTC_WHEEL", "diagnose", "diagnose_assembly", "is_of_assembler", "nvrtc_wheel"]
+__all__ = ["NVRTC_WHEEL", "diagnose", "diagnose_assembly", "diagnose_refusal", "is_of_assembler", "nvrtc_wheel"]
 
 # gemm.cu(3): error: identifier "foo" is undefined; catastrophic errors, and numbered ones.
 _ERROR = re.compile(
@@ -30,6 +30,8 @@ _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
 # What refuse.cuh has the assembler say: a sentence in which _ is a blank and __ a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
+
+_REFUSAL = re.compile(r"^[ \t]*cuda_tma_error__(\w+);", re.MULTILINE)  # the same, in the PTX
 
 
 def nvrtc_wheel(bindings: str) -> str:
@@ -108,11 +110,24 @@ def diagnose_assembly(log: str, ptx: str, source: str, file: str, name: str, tar
     before = ptx.splitlines()[: int(error["line"])]
     own = _OWN_SENTENCE.fullmatch(error["text"])
     text = _sentence(own[1]) if own else f"{error['text']}, in the PTX {before[-1].strip()!r}"
-    place = _place("\n".join(before), dict(_FILE.findall(ptx)))
+    return _of_ptx(text, "\n".join(before), ptx, source, file, name, target, log)
+
+
+def diagnose_refusal(ptx: str, source: str, file: str, name: str, target: str) -> CompileError | None:
+    """The error for PTX in which one of our headers refuses what the kernel does, as the assembler would."""
+    found = _REFUSAL.search(ptx)
+    if found is None:
+        return None
+    return _of_ptx(_sentence(found[1]), ptx[: found.end()], ptx, source, file, name, target, "")
+
+
+def _of_ptx(text: str, before: str, ptx: str, source: str, file: str, name: str, target: str, log: str) -> CompileError:
+    """The error of what ends a part of PTX, at the line of the source that it comes from."""
+    place = _place(before, dict(_FILE.findall(ptx)))
     if place is None:
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}\n\n{log}", log)
     found, line, column = place
-    is_own = found.endswith(file)
+    is_own = bool(file) and found.endswith(file)
     shown = _line(source, line, column) if is_own else ""
     return _error(name, target, file if is_own else found, line, text, shown + log)
 

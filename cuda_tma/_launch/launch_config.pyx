@@ -3,7 +3,7 @@
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.tuple cimport PyTuple_GET_ITEM
-from libc.stdint cimport INT32_MAX, uint32_t
+from libc.stdint cimport uint32_t
 from libc.string cimport memcmp, memcpy
 
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
@@ -11,12 +11,11 @@ from .._cuda.free_threading cimport FREE_THREADED
 from .signature cimport Signature
 from .._read.property cimport named_property, own_property, read_property
 
-import operator
 from collections.abc import Mapping
 
 from cuda.core import LaunchConfig
 
-from ..rules import launches
+from ..rules import configurations, launches
 
 cdef enum:  # CUlaunchAttributeID
     ATTRIBUTE_COOPERATIVE = 2
@@ -53,9 +52,8 @@ cdef Configuration _by_fields(Signature signature, object config):
         fields = NAMED_FIELDS
         if not isinstance(config, LaunchConfig):
             if not isinstance(config, Mapping):
-                raise TypeError(f"config is a {type(config).__name__}; launch takes a cuda.core.LaunchConfig or a "
-                                "mapping of its fields")
-            config = LaunchConfig(**config)
+                raise configurations.no_configuration(config)
+            config = LaunchConfig(**configurations.fields_of(config))
     if last is None or _differs(last, config, fields):
         last = _read(config, fields, signature)
         with cython.critical_section(signature):
@@ -145,10 +143,12 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
     read = [read_property(PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)]
     # A subclass's list may change and stay the same object: as a tuple it is never what _differs() finds.
     new.fields = tuple([tuple(value) if isinstance(value, list) else value for value in read])
-    cluster = _extents("cluster", new.fields[CLUSTER] or (1, 1, 1))
-    grid, block = _extents("grid", new.fields[GRID]), _extents("block", new.fields[BLOCK])
+    cluster = configurations.three_extents("cluster", new.fields[CLUSTER]) if new.fields[CLUSTER] else None
+    grid = configurations.three_extents("grid", new.fields[GRID])
+    block = configurations.three_extents("block", new.fields[BLOCK])
+    ctas, _ = configurations.shape(signature.name, signature.directives, grid, block, cluster)
     for axis in range(3):
-        native.grid_dim[axis] = grid[axis] * cluster[axis]  # LaunchConfig.grid counts clusters
+        native.grid_dim[axis] = ctas[axis] if cluster else grid[axis]  # LaunchConfig.grid counts clusters
         native.block_dim[axis] = block[axis]
     native.shared_mem_bytes = _shared_bytes(new.fields[SHMEM_SIZE], signature)
     native.attributes = new.attributes
@@ -163,19 +163,9 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
     return new
 
 
-cdef tuple _extents(str name, object given):
-    """Three of them; cuda.core looks at what its constructor is given, and not at what is set later."""
-    try:
-        extents = tuple([operator.index(extent) for extent in given])
-    except TypeError:
-        extents = ()
-    if len(extents) != 3 or min(extents) < 1 or max(extents) > INT32_MAX:
-        raise launches.extents(name, given)
-    return extents
-
-
 cdef uint32_t _shared_bytes(object given, Signature signature) except? 0:
     """What the kernel was found to take when it was compiled, unless more is given."""
+    given = configurations.shared_bytes(given or 0)
     if not given:
         return signature.dynamic_shared_bytes
     if given < signature.dynamic_shared_bytes:

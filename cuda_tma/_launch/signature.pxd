@@ -37,11 +37,13 @@ cdef class Signature(Known):
     # How far behind an aligned address the block begins, so that typed maps lie at aligned ones. Offsets count from
     # where parameters begin in constant memory, 0x210 on sm_90: there the first map's is 112 (observed: driver 580).
     cdef size_t lead_bytes
+    cdef object reach  # from an array to its address, where no driver is asked (described()); else None
     cdef Parameter* parameters
     cdef readonly tuple types  # of each parameter, as mangled.parameter_types has them; None: not known
     cdef list typed_maps
     cdef tuple parameter_names  # where they are known
     cdef readonly size_t dynamic_shared_bytes  # that the kernel takes, if it was compiled here and says so; else 0
+    cdef readonly object directives  # a rules.configurations.Directives: what its PTX asks of launches
     cdef dict shared_limits  # device: the dynamic shared memory that it now allows
     cdef object configuration  # what the kernel was last launched with: a _launch_config.Configuration
     cdef uint64_t context_id   # the first context that it was launched in; 0 before that

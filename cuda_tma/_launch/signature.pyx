@@ -16,6 +16,7 @@ from .typed_map cimport typed_map
 from cuda.core import Kernel
 
 from ..map_type import MapPointer, MapType
+from ..rules.configurations import NO_DIRECTIVES
 from .compiled import compiled_of
 from .mangled import parameter_types, plain_name
 
@@ -81,38 +82,76 @@ cdef Signature _read_signature(object kernel):
         raise RuntimeError("launch checks arguments against the kernel's parameters, which needs driver 550 "
                            "(CUDA 12.4) or later")
     while True:
-        signature.parameters = <Parameter*>PyMem_Realloc(
-            signature.parameters, (signature.count + 1) * sizeof(Parameter))
-        if signature.parameters == NULL:
-            raise MemoryError
-        parameter = &signature.parameters[signature.count]
+        parameter = _add_parameter(signature)
         with nogil:  # as in call.enter: it may have to load the kernel
             result = driver.cuKernelGetParamInfo(
                 signature.function, signature.count, &parameter.offset, &parameter.size)
         if result == CUDA_ERROR_INVALID_VALUE:  # one past the last
             break
         require_success(result, "cuKernelGetParamInfo")
-        parameter.signature, parameter.index, parameter.kind = <PyObject*>signature, signature.count, ANY
-        parameter.typed = parameter.pointed = NULL
-        signature.block_bytes = parameter.offset + parameter.size
-        signature.count += 1
+        _count_parameter(signature, parameter)
     if driver.cuKernelGetName != NULL and driver.cuKernelGetName(&name, signature.function) == CUDA_SUCCESS:
         signature.lowered_name = name.decode()
     _read_types(signature, compiled_of(kernel))
     return signature
 
 
+def described(name, parameters, reach):
+    """The signature of a kernel that no driver holds.
+
+    Parameters
+    ----------
+    name : str
+        As errors say it.
+    parameters : iterable of KernelParameter
+    reach : callable
+        From an array to the address that the kernel is to get.
+    """
+    cdef Signature signature = Signature.__new__(Signature)
+    cdef Parameter* parameter
+    known = tuple(parameters)
+    for each in known:
+        parameter = _add_parameter(signature)
+        parameter.offset, parameter.size = each.offset_bytes, each.size_bytes
+        _count_parameter(signature, parameter)
+    signature.name = name
+    signature.parameter_names = tuple([each.name for each in known])
+    signature.reach, signature.typed_maps = reach, []
+    _set_types(signature, tuple([each.type for each in known]))
+    return signature
+
+
+cdef Parameter* _add_parameter(Signature signature) except NULL:
+    """Room for one more parameter, which does not count yet."""
+    signature.parameters = <Parameter*>PyMem_Realloc(
+        signature.parameters, (signature.count + 1) * sizeof(Parameter))
+    if signature.parameters == NULL:
+        raise MemoryError
+    return &signature.parameters[signature.count]
+
+
+cdef int _count_parameter(Signature signature, Parameter* parameter) except -1:
+    parameter.signature, parameter.index, parameter.kind = <PyObject*>signature, signature.count, ANY
+    parameter.typed = parameter.pointed = NULL
+    signature.block_bytes = parameter.offset + parameter.size
+    signature.count += 1
+    return 0
+
+
 cdef int _read_types(Signature signature, object compiled) except -1:
     """What the kernel's own name says of its parameters; of a kernel that was compiled here, its signature's."""
-    cdef Parameter* parameter
     types = parameter_types((signature.lowered_name if compiled is None else compiled.signature) or "")
     signature.shared_limits, signature.typed_maps, signature.parameter_names = {}, [], ()
     signature.name = plain_name(signature.lowered_name or "?") if compiled is None else compiled.name
+    signature.directives = NO_DIRECTIVES if compiled is None else compiled.directives
     if compiled is not None:
         signature.dynamic_shared_bytes = compiled.dynamic_shared_bytes
         signature.parameter_names = compiled.parameter_names
-    if types is None or len(types) != signature.count:
-        return 0
+    return 0 if types is None or len(types) != signature.count else _set_types(signature, types)
+
+
+cdef int _set_types(Signature signature, tuple types) except -1:
+    cdef Parameter* parameter
     signature.types = types
     for index, kind in enumerate(types):
         parameter = &signature.parameters[index]
@@ -131,6 +170,11 @@ cdef PyObject* _keep_typed(Signature signature, object map_type) except NULL:
     typed = typed_map(map_type)
     signature.typed_maps.append(typed)
     return <PyObject*>typed
+
+
+def place_of(Signature signature, Py_ssize_t index):
+    """An argument in an error, as where()."""
+    return where(&signature.parameters[index])
 
 
 cdef str where(Parameter* parameter):

@@ -162,13 +162,28 @@ def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace, *, trac
         config = Config(arguments.grid, arguments.block, arguments.cluster, arguments.shmem_size)
         given = [_with_map(gpu, number, each) for number, each in enumerate(arguments.arg)]
         _check_maps(kernel, given)
+        given = _as_numbers(kernel, given)
         settings = {"order": arguments.order, "seed": seed_of(arguments), "max_steps": arguments.max_steps}
         settings["trace"] = trace
         return gpu.launch(config, kernel, *given, **settings)
     except UnsupportedInstruction as error:
         raise Unsupported(str(error)) from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise Misuse(str(error)) from None
+
+
+def _as_numbers(kernel: Kernel, given: list[Any]) -> list[Any]:
+    """Give an integer that the command line names the type of its parameter: a text has none."""
+    types = [*(parameter.type for parameter in kernel.parameters), *[None] * len(given)]
+    return [_as_number(of_type, each) for of_type, each in zip(types, given, strict=False)]
+
+
+def _as_number(of_type: object, given: Any) -> Any:
+    if not isinstance(given, int):
+        return given
+    if of_type == "float":
+        return float(given)
+    return bool(given) if of_type == "bool" and given in (0, 1) else given
 
 
 def as_json(report: Report) -> dict[str, Any]:

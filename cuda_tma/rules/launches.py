@@ -16,7 +16,6 @@ from ..map_type import MapType
 from ..params import TiledParams
 
 __all__ = [
-    "extents",
     "foreign_tensor",
     "im2col_tensor",
     "is_other_map",
@@ -144,11 +143,6 @@ def foreign_tensor(argument: int, own: tuple[int, int], launch: tuple[int, int])
         f"and the launch is on device {launch[0]} in context {launch[1]:#x}; make that one current first: "
         f"Device({launch[0]}).set_current()"
     )
-
-
-def extents(name: str, given: object) -> ValueError:
-    """CUDA driver API, cuLaunchKernelEx: gridDim and blockDim."""
-    return ValueError(f"the configuration's {name} is {given}; a launch needs three integers from 1 to {2**31 - 1}")
 
 
 def shared_memory_limit(kernel: str, dynamic: int, static: int, limit: int, device_id: int) -> ValueError:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..rules import configurations, launches
 from ._deadlock import deadlock, explained
 from ._faults import Fault
 from ._geometry import Geometry
@@ -26,6 +27,7 @@ from .ptx import Instruction
 __all__ = ["Running", "run", "run_overlapping"]
 
 _MOST_SHARED_BYTES = 227 << 10  # of a CTA, compute capability 9.0
+_DEVICE_ID = 0
 
 
 class Running:
@@ -51,10 +53,11 @@ class Running:
         settings: Settings,
         observer: Observer | None = None,
     ):
-        grid, cluster = config.shape(kernel.cluster)
+        name, extents = kernel.parameters.kernel, (config.grid, config.block, config.cluster)
+        grid, cluster = configurations.shape(name, kernel.directives, *extents)
         dynamic_bytes = config.shmem_size or kernel.parameters.dynamic_shared_bytes
         shared_bytes = kernel.program.static_shared_bytes + dynamic_bytes
-        _check(kernel, config, shared_bytes, dynamic_bytes)
+        _check_shared_memory(kernel, dynamic_bytes)
         thread_bytes = kernel.program.entry.register_bytes + kernel.program.entry.local_bytes
         geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
         parameters = Segment(PARAM_WINDOW, block, "the kernel's parameters", writeable=False)
@@ -170,16 +173,12 @@ def _check_resident(geometry: Geometry, settings: Settings) -> None:
         )
 
 
-def _check(kernel: Kernel, config: Config, shared_bytes: int, dynamic_bytes: int) -> None:
-    """What the driver refuses, of what only the kernel tells."""
-    threads = int(np.prod(config.block))
-    if threads > kernel.most_threads:
-        raise ValueError(f"block={config.block} has {threads} threads; {kernel.name} allows {kernel.most_threads}")
-    if shared_bytes > _MOST_SHARED_BYTES:
-        raise ValueError(f"{kernel.name} takes {shared_bytes} bytes of shared memory; a CTA has {_MOST_SHARED_BYTES}")
-    needed = kernel.parameters.dynamic_shared_bytes
-    if dynamic_bytes < needed:
-        raise ValueError(f"shmem_size={dynamic_bytes}; {kernel.name} needs {needed}: leave it out, or give that")
+def _check_shared_memory(kernel: Kernel, dynamic_bytes: int) -> None:
+    known, static_bytes = kernel.parameters, kernel.program.static_shared_bytes
+    if dynamic_bytes < known.dynamic_shared_bytes:
+        raise launches.shared_memory_needed(known.kernel, dynamic_bytes, known.dynamic_shared_bytes)
+    if static_bytes + dynamic_bytes > _MOST_SHARED_BYTES:
+        raise launches.shared_memory_limit(known.kernel, dynamic_bytes, static_bytes, _MOST_SHARED_BYTES, _DEVICE_ID)
 
 
 def _finding(fault: Fault, machine: Machine, waiting: list[Waiting]) -> Finding:

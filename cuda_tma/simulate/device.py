@@ -9,23 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from .._given import shown
 from .._launch.mangled import parameter_types, plain_name
 from .._launch.nvrtc import request
 from .._launch.nvrtc import run as run_compiler
-from ..compute_capability import parse_compute_capability
-from ..limits import TMA_SINCE
 from ..map_type import MapType
 from ._arguments import parameter_block
 from ._array_memory import ArrayMemory
-from ._async import ORDERS
 from ._deadline import Deadline, seconds_of
 from ._decode import decode
 from ._machine import MAX_STEPS, Settings
 from ._module import load_variables
+from ._refusals import (
+    check_headers,
+    check_kernel,
+    check_settings,
+    count,
+    flag,
+    schedule_count,
+    since_tma,
+    suppressions_of,
+)
 from ._replay import Replay
 from ._run import Running, run, run_overlapping
-from ._schedules import MOST_SCHEDULES, Schedule, begin_early, explored, rows, schedules_of, until_error
+from ._schedules import Schedule, begin_early, explored, rows, schedules_of, until_error
 from .config import Config
 from .findings import Report
 from .kernel import Kernel, kernel_of
@@ -55,12 +61,17 @@ class Device:
     schedules : int
         Under how many orders of asynchronous operations, and of threads, each launch is run: early, late, and then
         random ones, always the same. Memory is as the first leaves it; findings are those of all.
-    suppressions : sequence of Suppression
-        What is not reported, and why.
+    suppressions : sequence of Suppression or str
+        What is not reported, and why; a text is ``kind:place:reason``.
     time_limit : float, optional
         The seconds of a launch under all its schedules, and of the loading of PTX. A launch that reaches the limit
         returns a report that is :attr:`Report.unfinished`; the loading raises :class:`TimeLimitReached`. None for no
         limit. NVRTC's own time is not limited.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one of them is of another type, or beyond its limits.
 
     Examples
     --------
@@ -81,17 +92,13 @@ class Device:
         sanitize: bool = True,
         strict: bool = False,
         schedules: int = 1,
-        suppressions: Sequence[Suppression] = (),
+        suppressions: Sequence[Suppression | str] = (),
         time_limit: float | None = None,
     ):
-        self.compute_capability = parse_compute_capability(compute_capability)
-        if self.compute_capability < TMA_SINCE:
-            raise ValueError(f"compute_capability={shown(compute_capability)}: TMA needs {TMA_SINCE} or a later one")
-        self.multiprocessor_count = multiprocessor_count
-        self.sanitize, self.strict = sanitize, strict
-        self.schedules, self.suppressions = schedules, tuple(suppressions)
-        if not 1 <= schedules <= MOST_SCHEDULES:
-            raise ValueError(f"schedules={schedules}; give 1 to {MOST_SCHEDULES}")
+        self.compute_capability = since_tma(compute_capability)
+        self.multiprocessor_count = count("multiprocessor_count", multiprocessor_count)
+        self.sanitize, self.strict = flag("sanitize", sanitize), flag("strict", strict)
+        self.schedules, self.suppressions = schedule_count(schedules), suppressions_of(suppressions)
         self.time_limit = seconds_of(time_limit)
         self._memory = ArrayMemory()
 
@@ -132,13 +139,14 @@ class Device:
         Raises
         ------
         CompileError
-            If NVRTC refuses it.
+            If NVRTC or a header of cuda_tma refuses it.
         UnsupportedInstruction
             If its PTX has one that is not known.
         """
         asked = request(source, name, target=self.target, defines=defines, options=options, constants=constants)
         compiled = run_compiler(asked)
-        known = compiled.parameter_names, compiled.dynamic_shared_bytes, compiled.constants, asked.source
+        check_headers(compiled.ptx, asked.source, asked.file, name, self.target)
+        known = compiled.parameter_names, compiled.dynamic_shared_bytes, compiled.constants, asked.source, name
         return self._kernel(compiled.ptx, compiled.lowered_name, compiled.signature, *known)
 
     def load(self, ptx: str | os.PathLike[str], name: str) -> Kernel:
@@ -159,10 +167,14 @@ class Device:
         ------
         ParseError, UnsupportedInstruction, TimeLimitReached
             If the text is no PTX, or has an instruction that is not known.
+        CompileError
+            If a header of cuda_tma refuses the kernel in it, which no assembler takes.
         ValueError
             If it has no kernel of that name.
         """
-        return self._kernel(text_of(ptx), name, None)
+        text = text_of(ptx)
+        check_headers(text, "", "", name, self.target)
+        return self._kernel(text, name, None)
 
     def _kernel(self, ptx: str, name: str, signature: str | None, *known: Any) -> Kernel:
         """A kernel whose variables end with it; without a signature, the types are of its name in the PTX."""
@@ -197,7 +209,7 @@ class Device:
         TensorMapError
             As :func:`cuda_tma.create_tensor_map`.
         """
-        return tensor_map_of(tensor, self.address(tensor), self.compute_capability, options, keywords)
+        return tensor_map_of(tensor, self.address, self.compute_capability, options, keywords)
 
     def address(self, array: Any) -> int:
         """The simulated address of an array's first element: for pointers in structs, or with an offset.
@@ -291,8 +303,9 @@ class Device:
         TypeError, ValueError, TensorMapError
             If the launch itself is wrong. What the kernel does wrong is a finding.
         """
-        _check_settings(order, seed, max_steps)
+        check_settings(order, seed, max_steps)
         config = Config.of(config)
+        check_kernel(kernel)
         schedules, deadline = schedules_of(order, seed, self.schedules), Deadline(self.time_limit)
         with self._memory.launch() as address:
             block = self._block(kernel, arguments, address)
@@ -310,7 +323,7 @@ class Device:
 
     def _block(self, kernel: Kernel, arguments: Sequence[Any], address: Callable[[Any], int]) -> np.ndarray:
         def typed_map(array: Any, of_type: MapType) -> TensorMap:
-            return tensor_map_of(array, address(array), self.compute_capability, of_type.options, {})
+            return tensor_map_of(array, address, self.compute_capability, of_type.options, {})
 
         return parameter_block(kernel, arguments, address, typed_map)
 
@@ -340,7 +353,7 @@ class Device:
         tuple of Report
             One for each launch; after an error, or at the time limit, the rest is not run.
         """
-        _check_settings(order, seed, max_steps)
+        check_settings(order, seed, max_steps)
         reports: list[Report] = []
         for row in rows(launches):
             if len(row) == 1:
@@ -368,15 +381,6 @@ class Device:
     def _running(self, config: Any, kernel: Kernel, block: np.ndarray, settings: Settings) -> Running:
         observer = Sanitizer(self.strict, is_in_row=True) if self.sanitize else None
         return Running(kernel, Config.of(config), block, self._memory, settings, observer)
-
-
-def _check_settings(order: str, seed: int, max_steps: int) -> None:
-    if order not in ORDERS:
-        raise ValueError(f"order={order!r}; it is one of {', '.join(map(repr, ORDERS))}")
-    if seed < 0:
-        raise ValueError(f"seed={seed}; give 0 or more")
-    if max_steps < 1:
-        raise ValueError(f"max_steps={max_steps}; give at least 1")
 
 
 def _entry(module: Module, name: str) -> str:

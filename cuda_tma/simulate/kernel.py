@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import NoReturn
 
-from .._launch.mangled import ParameterType
+from .._launch.mangled import ParameterType, plain_name
 from ..parameters_of import KernelParameter, KernelParameters
+from ..rules.configurations import Directives, directives_of
 from ._program import Program
 
 __all__ = ["Kernel", "kernel_of"]
+
+_FLOATS = ("f32", "f64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +45,17 @@ class Kernel:
     @property
     def cluster(self) -> tuple[int, int, int] | None:
         """What ``__cluster_dims__`` says."""
-        return self._extents("reqnctapercluster")
+        return self.directives.reqnctapercluster
 
     @property
     def most_threads(self) -> int:
         """What ``__launch_bounds__`` allows a CTA; 1024 if it does not say."""
-        x, y, z = self._extents("maxntid") or (1024, 1, 1)
-        return x * y * z
+        return self.directives.most_threads
+
+    @cached_property
+    def directives(self) -> Directives:
+        """What its PTX asks of launches."""
+        return directives_of(self.program.entry.function.attributes)
 
     def __reduce__(self) -> NoReturn:
         """Refuse: the program consists of functions of this process."""
@@ -55,13 +63,6 @@ class Kernel:
             "a kernel of the simulator cannot be pickled or copied: take its ptx and its name, and load them in the "
             "other process: gpu.load(kernel.ptx, kernel.name)"
         )
-
-    def _extents(self, attribute: str) -> tuple[int, int, int] | None:
-        asked = self.program.entry.function.attributes.get(attribute)
-        if not asked:
-            return None
-        x, y, z = (*map(int, asked), 1, 1)[:3]
-        return x, y, z
 
 
 def kernel_of(
@@ -72,14 +73,21 @@ def kernel_of(
     dynamic_shared_bytes: int = 0,
     constants: Mapping[str, int] = MappingProxyType({}),
     source: str = "",
+    asked_name: str = "",
 ) -> Kernel:
-    """A kernel, with what is known of its parameters beside their sizes and offsets."""
+    """A kernel, with what is known of its parameters beside their sizes and offsets.
+
+    `asked_name` is how C++ names it. PTX gives the type of a number, which a name of C++ without types does not.
+    """
     declared = program.entry.function.params
     count = len(declared)
-    every_type = types if types and len(types) == count else (None,) * count
+    of_ptx = tuple("float" if each.type in _FLOATS else None for each in declared)
+    every_type = types if types and len(types) == count else of_ptx
     every_name = names if len(names) == count else ("",) * count
     given = zip(every_name, every_type, declared, strict=True)
     parameters = tuple(KernelParameter(name, of, v.offset, v.size_bytes) for name, of, v in given)
     name = program.entry.name
-    known = KernelParameters(name, parameters, program.static_shared_bytes, dynamic_shared_bytes, constants)
+    known = KernelParameters(
+        asked_name or plain_name(name), parameters, program.static_shared_bytes, dynamic_shared_bytes, constants
+    )
     return Kernel(name, ptx, known, program, source)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import codec, rules
 from ..params import Params
-from ..params_of import params_of
+from ..params_of import described, params_of
 
 __all__ = ["TensorMap", "tensor_map_of"]
 
@@ -37,11 +38,16 @@ class TensorMap:
 
 
 def tensor_map_of(
-    tensor: Any, address: int, compute_capability: tuple[int, int], options: Any, keywords: dict[str, Any]
+    tensor: Any,
+    address: Callable[[Any], int],
+    compute_capability: tuple[int, int],
+    options: Any,
+    keywords: dict[str, Any],
 ) -> TensorMap:
-    """A map of a tensor at a simulated address; one that no driver makes is refused in the same words."""
-    params = replace(params_of(tensor, options, **keywords), global_address=address)
+    """A map of a tensor, which `address` maps; one that no driver makes is refused in the same words."""
+    params = params_of(tensor, options, **keywords)
+    params = replace(params, global_address=address(tensor))
     broken = rules.check(params, compute_capability)
     if broken:
-        raise rules.refusal(params, broken, options=options)
+        raise rules.refusal(params, broken, dtype_name=described(tensor).dtype_name)
     return TensorMap(params, tensor)

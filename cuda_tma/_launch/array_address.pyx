@@ -1,0 +1,30 @@
+"""The address of an array that is an argument: in memory that a kernel on a GPU reaches, or on the simulator."""
+
+from .._read.context cimport locate
+from .._read.dlpack cimport DLTensor, address_of, kDLCUDA, shape_of
+from .._read.export cimport Reading, layout_of, read
+
+from ..rules import refusals
+
+
+cdef uint64_t address_of_array(object array) except? 0:
+    """Return the address of the first element; refuse memory that no kernel reaches."""
+    cdef Reading reading
+    cdef DLTensor* tensor
+    owner = read(array, &reading)  # keeps the memory
+    tensor = layout_of(owner, &reading)
+    if tensor.device_type != kDLCUDA and tensor.device_type != 0:  # 0: a Buffer's or CUDA array's
+        locate(tensor)
+    if address_of(tensor) == 0 and 0 not in shape_of(tensor):
+        raise refusals.no_memory()
+    return address_of(tensor)
+
+
+cdef uint64_t reached(object reach, object array) except? 0:
+    """Return the address on the simulator; refuse another object in the words of a launch on a GPU."""
+    cdef Reading reading
+    try:
+        return reach(array)
+    except TypeError:
+        read(array, &reading)
+        raise

@@ -1,0 +1,275 @@
+"""What a launch refuses of its configuration, alone and for one kernel: the same for a GPU and for the simulator.
+
+Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; PTX ISA, "Performance-Tuning
+Directives" and "Cluster Dimension Directives". None is on the hot path.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from .._given import shown
+
+__all__ = [
+    "NO_DIRECTIVES",
+    "Directives",
+    "Extents",
+    "check_extents",
+    "directives_in",
+    "directives_of",
+    "extents",
+    "fields_of",
+    "no_configuration",
+    "shape",
+    "shared_bytes",
+    "three_extents",
+]
+
+Extents = tuple[int, int, int]
+FIELDS = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
+
+_MOST_CTAS = ((1 << 31) - 1, 65535, 65535)
+_MOST_EXTENTS = (1024, 1024, 64)  # of a CTA
+_MOST_THREADS = 1024
+_MOST_CTAS_OF_CLUSTER = 16  # 8 are portable
+_MOST_BYTES = (1 << 31) - 1
+_DIRECTIVE = re.compile(
+    r"\.(maxntid|reqntid|reqnctapercluster|maxclusterrank|explicitcluster|blocksareclusters)\b([ \d,]*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Directives:
+    """The directives of a kernel's PTX that restrict its launches.
+
+    Attributes
+    ----------
+    reqntid, reqnctapercluster : tuple of int, optional
+        The extents of each CTA and each cluster, x first.
+    most_threads, most_ctas_of_cluster : int
+        ``.maxntid``, as the product of its extents; ``.maxclusterrank``.
+    is_cluster_explicit : bool
+        ``.explicitcluster``: the kernel or the launch gives the extents of a cluster.
+    counts_clusters : bool
+        ``.blocksareclusters``: a launch gives the grid in clusters.
+    """
+
+    reqntid: Extents | None = None
+    reqnctapercluster: Extents | None = None
+    most_threads: int = _MOST_THREADS
+    most_ctas_of_cluster: int = _MOST_CTAS_OF_CLUSTER
+    is_cluster_explicit: bool = False
+    counts_clusters: bool = False
+
+
+NO_DIRECTIVES = Directives()
+
+
+def directives_of(attributes: Mapping[str, Sequence[Any]]) -> Directives:
+    """Return the directives of a kernel from their names, without the dot, and their numbers."""
+
+    def numbers(name: str) -> Extents | None:
+        given = attributes.get(name)
+        return _padded(tuple(map(int, given))) if given else None
+
+    threads, rank = numbers("maxntid"), numbers("maxclusterrank")
+    return Directives(
+        numbers("reqntid"),
+        numbers("reqnctapercluster"),
+        prod(threads) if threads else _MOST_THREADS,
+        rank[0] if rank else _MOST_CTAS_OF_CLUSTER,
+        "explicitcluster" in attributes,
+        "blocksareclusters" in attributes,
+    )
+
+
+def directives_in(ptx: str, entry: str) -> Directives:
+    """Return the directives of a kernel in PTX that a compiler wrote."""
+    head = re.search(rf"\.entry {re.escape(entry)}\(.*?\)([^{{]*)", ptx, re.DOTALL)
+    found = _DIRECTIVE.findall(head[1]) if head else []
+    return directives_of({name: [*filter(None, re.split("[ ,]+", text))] for name, text in found})
+
+
+def no_configuration(given: object) -> TypeError:
+    """Refuse what is neither a configuration nor a mapping."""
+    return TypeError(
+        f"config is a {type(given).__name__}; launch takes a cuda.core.LaunchConfig or a mapping of its fields "
+        "(on the simulator a cuda_tma.simulate.Config, too)"
+    )
+
+
+def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a configuration that a mapping gives, with three extents each.
+
+    Raises
+    ------
+    TypeError
+        If the mapping has another key, or no grid or block.
+    ValueError
+        If a field has a value that no launch takes.
+    """
+    for name in given:
+        if name not in FIELDS:
+            raise TypeError(f"the configuration has no field {shown(name)}; its fields are {', '.join(FIELDS)}")
+    for name in ("grid", "block"):
+        if name not in given:
+            raise TypeError(f"the configuration has no {name}; a launch needs a grid and a block")
+    found = dict(given)
+    for name in ("grid", "block", "cluster"):
+        if found.get(name) is not None:
+            found[name] = extents(name, found[name])
+    found["shmem_size"] = shared_bytes(found.get("shmem_size") or 0)
+    return found
+
+
+def extents(name: str, given: Any) -> Extents:
+    """Return one to three extents as three.
+
+    Raises
+    ------
+    ValueError
+        If they are no integers of at least 1.
+    """
+    try:
+        values = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),)
+    except TypeError:
+        values = ()
+    if not 1 <= len(values) <= 3 or any(value < 1 for value in values):
+        raise ValueError(f"{name}={shown(given)}; give one to three integers, each at least 1, x first")
+    return _padded(values)
+
+
+def three_extents(name: str, given: Any) -> Extents:
+    """Return the extents that a LaunchConfig has.
+
+    cuda.core checks what its constructor receives, and not a later assignment. CUDA driver API, cuLaunchKernelEx:
+    gridDim and blockDim.
+
+    Raises
+    ------
+    ValueError
+        If they are no three integers, or a launch takes no such extents.
+    """
+    try:
+        found = tuple(map(operator.index, given))
+    except TypeError:
+        found = ()
+    if len(found) != 3 or min(found) < 1 or max(found) >= 1 << 31:
+        raise ValueError(f"the configuration's {name} is {given}; a launch needs three integers from 1 to {2**31 - 1}")
+    return _padded(found)
+
+
+def shared_bytes(given: Any) -> int:
+    """Return the bytes of dynamic shared memory.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no integer, or no size.
+    """
+    try:
+        size = operator.index(given)
+    except TypeError:
+        raise TypeError(f"shmem_size is {shown(given)}; give an integer: bytes of dynamic shared memory") from None
+    if not 0 <= size <= _MOST_BYTES:
+        raise ValueError(f"shmem_size={shown(size)}; give bytes of dynamic shared memory, 0 or more")
+    return size
+
+
+def check_extents(grid: Extents, block: Extents, cluster: Extents | None) -> None:
+    """Refuse extents that no GPU takes, whatever the kernel is."""
+    if prod(block) > _MOST_THREADS:
+        raise ValueError(f"block={block} has {prod(block)} threads; a CTA has at most {_MOST_THREADS}")
+    _check_most("block", block, _MOST_EXTENTS)
+    _check_most("grid", grid, _MOST_CTAS)
+    if cluster and prod(cluster) > _MOST_CTAS_OF_CLUSTER:
+        raise ValueError(f"cluster={cluster} has {prod(cluster)} CTAs; a cluster has at most {_MOST_CTAS_OF_CLUSTER}")
+
+
+def shape(
+    kernel: str, directives: Directives, grid: Extents, block: Extents, cluster: Extents | None
+) -> tuple[Extents, Extents]:
+    """Return the grid in CTAs and the cluster of a launch.
+
+    Parameters
+    ----------
+    kernel : str
+        An error names it so.
+    directives : Directives
+    grid : tuple of int
+        CTAs; clusters, if `cluster` is given.
+    block, cluster : tuple of int
+
+    Raises
+    ------
+    ValueError
+        If the driver refuses these extents for this kernel.
+    """
+    check_extents(grid, block, cluster)
+    _check_block(kernel, directives, block)
+    _check_cluster(kernel, directives, cluster)
+    of_launch = cluster or directives.reqnctapercluster or (1, 1, 1)
+    if cluster or directives.counts_clusters:
+        x, y, z = (g * c for g, c in zip(grid, of_launch, strict=True))
+        _check_most("grid times cluster", (x, y, z), _MOST_CTAS)
+        return (x, y, z), of_launch
+    if any(g % c for g, c in zip(grid, of_launch, strict=True)):
+        raise ValueError(
+            f"grid={grid} is no multiple of the clusters of {of_launch} that kernel {kernel} was compiled for "
+            "(__cluster_dims__, .reqnctapercluster): make each cluster whole"
+        )
+    return grid, of_launch
+
+
+def _check_block(kernel: str, directives: Directives, block: Extents) -> None:
+    if directives.reqntid and block != directives.reqntid:
+        raise ValueError(
+            f"block={block}, and kernel {kernel} was compiled for blocks of {directives.reqntid} alone "
+            f"(__block_size__, .reqntid): launch it with block={directives.reqntid}"
+        )
+    if prod(block) > directives.most_threads:
+        raise ValueError(
+            f"block={block} has {prod(block)} threads, and kernel {kernel} was compiled for at most "
+            f"{directives.most_threads} (__launch_bounds__, .maxntid)"
+        )
+
+
+def _check_cluster(kernel: str, directives: Directives, cluster: Extents | None) -> None:
+    compiled = directives.reqnctapercluster
+    if cluster is None:
+        if directives.is_cluster_explicit and compiled is None:
+            raise ValueError(
+                f"the configuration has no cluster, and kernel {kernel} was compiled for launches that give one "
+                "(__cluster_dims__() without extents, .explicitcluster): give cluster"
+            )
+        return
+    if compiled and cluster != compiled:
+        raise ValueError(
+            f"cluster={cluster}, and kernel {kernel} was compiled for clusters of {compiled} "
+            "(__cluster_dims__, .reqnctapercluster): leave cluster out, or give that"
+        )
+    if directives.counts_clusters and prod(cluster) > 1:
+        raise ValueError(
+            f"cluster={cluster}, and the grid of kernel {kernel} counts clusters of {compiled} already "
+            "(__block_size__ with two tuples, .blocksareclusters): leave cluster out"
+        )
+    if prod(cluster) > directives.most_ctas_of_cluster:
+        raise ValueError(
+            f"cluster={cluster} has {prod(cluster)} CTAs, and kernel {kernel} was compiled for at most "
+            f"{directives.most_ctas_of_cluster} (__launch_bounds__, .maxclusterrank)"
+        )
+
+
+def _padded(values: Sequence[int]) -> Extents:
+    x, y, z = (*values, 1, 1)[:3]
+    return x, y, z
+
+
+def _check_most(name: str, given: Extents, most: Extents) -> None:
+    if any(extent > limit for extent, limit in zip(given, most, strict=True)):
+        raise ValueError(f"{name}={given}; it has at most {most}")

@@ -1,0 +1,96 @@
+"""What a Device refuses of its own settings, of a launch's settings and of a kernel, before anything runs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._given import shown
+from .._launch.diagnosis import diagnose_refusal
+from ..compute_capability import parse_compute_capability
+from ..limits import TMA_SINCE
+from ._async import ORDERS
+from ._schedules import MOST_SCHEDULES
+from .kernel import Kernel
+from .suppression import Suppression
+
+__all__ = [
+    "check_headers",
+    "check_kernel",
+    "check_settings",
+    "count",
+    "flag",
+    "schedule_count",
+    "since_tma",
+    "suppressions_of",
+]
+
+
+def since_tma(given: Any) -> tuple[int, int]:
+    """Return the compute capability; refuse one before TMA."""
+    found = parse_compute_capability(given)
+    if found < TMA_SINCE:
+        raise ValueError(f"compute_capability={shown(given)}: TMA needs {TMA_SINCE} or a later one")
+    return found
+
+
+def count(name: str, given: Any, least: int = 1) -> int:
+    """Return an integer; refuse anything else, and less than `least`."""
+    try:
+        found = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{name} is {shown(given)}; give an integer") from None
+    if found < least:
+        raise ValueError(f"{name}={shown(found)}; give {least} or more")
+    return found
+
+
+def schedule_count(given: Any) -> int:
+    """Return how many schedules there are."""
+    found = count("schedules", given, -MOST_SCHEDULES)
+    if not 1 <= found <= MOST_SCHEDULES:
+        raise ValueError(f"schedules={found}; give 1 to {MOST_SCHEDULES}")
+    return found
+
+
+def flag(name: str, given: Any) -> bool:
+    """Return a bool; refuse anything else, such as a text, which is true whatever it says."""
+    if not isinstance(given, (bool, np.bool_)):
+        raise TypeError(f"{name} is {shown(given)}; give True or False")
+    return bool(given)
+
+
+def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ...]:
+    """Return suppressions, of which each may be text."""
+    if isinstance(given, str):
+        raise TypeError(f"suppressions is {shown(given)}; give a sequence of them: [{shown(given)}]")
+    found = tuple(Suppression.parse(each) if isinstance(each, str) else each for each in given)
+    for each in found:
+        if not isinstance(each, Suppression):
+            raise TypeError(f"suppressions has {shown(each)}; give a Suppression, or text: kind:place:reason")
+    return found
+
+
+def check_settings(order: str, seed: int, max_steps: int) -> None:
+    """Refuse the settings of a launch that no launch has."""
+    if order not in ORDERS:
+        raise ValueError(f"order={shown(order)}; it is one of {', '.join(map(repr, ORDERS))}")
+    count("seed", seed, 0)
+    count("max_steps", max_steps)
+
+
+def check_headers(ptx: str, source: str, file: str, name: str, target: str) -> None:
+    """Refuse a kernel that the assembler refuses, in the same words; the simulator asks no assembler."""
+    if (refusal := diagnose_refusal(ptx, source, file, name, target)) is not None:
+        raise refusal
+
+
+def check_kernel(given: Any) -> None:
+    """Refuse what is no kernel of the simulator."""
+    if not isinstance(given, Kernel):
+        raise TypeError(
+            f"kernel is a {type(given).__name__}; the simulator takes what Device.compile or Device.load returns"
+        )

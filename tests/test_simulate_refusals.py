@@ -1,0 +1,141 @@
+"""Launches and kernels that the simulator refuses as a GPU, the driver or the assembler does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma import CompileError, simulate
+from cuda_tma.rules.configurations import Directives, directives_in
+from cuda_tma.simulate import Config
+
+COUNT = 'extern "C" __global__ void {} count(int* ctas) {{ atomicAdd(ctas, 1); }}'
+PTX = """.version 8.7
+.target sm_90a
+.address_size 64
+.entry k(.param .u64 out, .param .f32 by) {} {{
+ .reg .b64 %rd<2>;
+ .reg .f32 %f<2>;
+ ld.param.u64 %rd1, [out];
+ ld.param.f32 %f1, [by];
+ st.global.f32 [%rd1], %f1;
+ ret;
+}}
+"""
+COPIED = """#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+using Window = Tile<FLOAT32, Box<8, 8>>;
+extern "C" __global__ void copied(TiledMap<Window> map, float* out) {
+    __shared__ Window tile;
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) { full.init(1); fence_barrier_init(); full.arrive_expect_tx(tile); }
+    if (threadIdx.x == 0) load(tile, map, full, Coordinates{0, 0});
+    __syncthreads();
+    full.wait(0);
+    out[threadIdx.x] = tile(0, threadIdx.x);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    return simulate.Device()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "config", "ctas"),
+    [
+        ("__block_size__((64, 1, 1), (2, 1, 1))", Config(3, 64), 6),
+        ("__block_size__((64, 1, 1))", Config(3, 64), 3),
+        ("__cluster_dims__(2, 1, 1)", Config(4, 64), 4),
+        ("__cluster_dims__(2, 1, 1)", Config(2, 64, cluster=2), 4),
+    ],
+)
+def test_a_grid_counts_what_the_directives_state(gpu, attribute, config, ctas):
+    """PTX ISA, ".blocksareclusters": the grid of a launch is in clusters."""
+    counted = np.zeros(1, np.int32)
+    gpu.launch(config, gpu.compile(COUNT.format(attribute), "count"), counted).raise_for_errors()
+    assert counted[0] == ctas * 64
+
+
+@pytest.mark.parametrize(
+    ("directives", "block", "words"),
+    [
+        (".reqntid 64", 32, r"block=\(32, 1, 1\), and kernel k was compiled for blocks of \(64, 1, 1\) alone"),
+        (".reqntid 32, 2", 64, r"compiled for blocks of \(32, 2, 1\) alone"),
+        (".maxntid 8, 4", 33, r"has 33 threads, and kernel k was compiled for at most 32"),
+    ],
+)
+def test_directives_of_ptx_are_heeded(gpu, directives, block, words):
+    """PTX ISA, "Performance-Tuning Directives"."""
+    kernel = gpu.load(PTX.format(directives), "k")
+    with pytest.raises(ValueError, match=words):
+        gpu.launch(Config(1, block), kernel, np.zeros(1, np.float32), 1.0)
+
+
+@pytest.mark.parametrize(("directives", "block"), [(".reqntid 64", 64), (".maxntid 8, 4", 32), ("", 1024)])
+def test_launches_that_directives_allow_run(gpu, directives, block):
+    """Of ``.maxntid`` the product counts, and not each extent."""
+    out = np.zeros(1, np.float32)
+    assert gpu.launch(Config(1, block), gpu.load(PTX.format(directives), "k"), out, 2.5).errors == ()
+    assert out[0] == 2.5
+
+
+def test_a_kernel_that_names_no_clusters_wants_them_at_the_launch(gpu):
+    """PTX ISA, ".explicitcluster"."""
+    kernel = gpu.load(PTX.format(".explicitcluster"), "k")
+    with pytest.raises(ValueError, match=r"\.explicitcluster\): give cluster"):
+        gpu.launch(Config(1, 32), kernel, np.zeros(1, np.float32), 1.0)
+
+
+def test_directives_in_the_text_of_a_compiler():
+    text = "\n.entry other(\n.param .u64 a\n)\n.maxntid 9, 1, 1\n{\n}\n.visible .entry k(\n.param .u64 a[2]\n)\n"
+    text += ".blocksareclusters\n.reqntid 64, 2, 1\n.reqnctapercluster 2, 1, 1\n.maxclusterrank 4\n{\n}\n"
+    wanted = Directives((64, 2, 1), (2, 1, 1), most_ctas_of_cluster=4, counts_clusters=True)
+    assert directives_in(text, "k") == wanted
+    assert directives_in(text, "none") == Directives()
+
+
+def test_ptx_gives_the_type_of_a_float(gpu):
+    """Without C++ a launch on a GPU takes an int for its bits, which are another number."""
+    kernel = gpu.load(PTX.format(""), "k")
+    assert [each.type for each in kernel.parameters] == [None, "float"]
+    with pytest.raises(TypeError, match=r"argument 1 of kernel k: .* the int 2 was given; pass 2\.0"):
+        gpu.launch(Config(1, 1), kernel, np.zeros(1, np.float32), 2)
+
+
+def test_what_is_no_kernel_is_refused(gpu):
+    with pytest.raises(TypeError, match="kernel is a str; the simulator takes what Device.compile or Device.load ret"):
+        gpu.launch(Config(1, 1), "k")
+    with pytest.raises(TypeError, match="config is a Kernel; launch takes a cuda.core.LaunchConfig or a mapping"):
+        gpu.launch(gpu.load(PTX.format(""), "k"), Config(1, 1))
+
+
+def test_a_map_without_grid_constant_is_refused_in_the_words_of_a_compiler(gpu, nvrtc):
+    """The headers place an instruction there that no assembler knows: cuda_tma/refuse.cuh."""
+    words = (
+        r"^kernel 'copied' does not compile for compute_90a: copied.cu\(8\): this TensorMap is a copy in local memory: "
+        "declare the parameter as const __grid_constant__ TensorMap and pass it on by reference"
+    )
+    with pytest.raises(CompileError, match=words) as refused:
+        gpu.compile(COPIED, "copied")
+    assert refused.value.line == 8
+    ptx = nvrtc(COPIED)
+    with pytest.raises(CompileError, match=r"copied.cu\(8\): this TensorMap is a copy in local memory"):
+        gpu.load(ptx, "copied")
+
+
+def test_a_map_with_grid_constant_runs(gpu):
+    source = COPIED.replace("TiledMap<Window> map", "const __grid_constant__ TiledMap<Window> map")
+    given = np.ones((16, 16), np.float32)
+    out = np.zeros(8, np.float32)
+    assert gpu.launch(Config(1, 8), gpu.compile(source, "copied"), given, out).errors == ()
+    assert out.tolist() == [1.0] * 8
+
+
+@pytest.fixture
+def nvrtc():
+    """From C++ to PTX, without the simulator."""
+    from cuda_tma._launch.nvrtc import request, run
+
+    return lambda source: run(request(source, "copied", target="compute_90a")).ptx
