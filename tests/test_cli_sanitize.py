@@ -329,7 +329,7 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
         (["--suppressions", "absent"], "--suppressions absent cannot be read: No such file"),
         (["--suppressions", "known"], "known:2: kind='rase'; it is one of"),
         (["--schedules", "0"], "schedules=0; give 1 to 1000"),
-        (["--max-steps", "0"], "max_steps=0; give at least 1"),
+        (["--max-steps", "0"], "max_steps=0; give 1 or more"),
         (["--seed", "-1"], "seed=-1; give 0 or more"),
         (["--sarif", "absent/out.sarif"], "--sarif absent/out.sarif cannot be written: there is no such folder"),
         (["--sarif", "."], "--sarif . cannot be written: Is a directory"),

@@ -112,9 +112,12 @@ def test_a_struct_as_ctypes_and_numpy_have_it(launched):
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ((np.float32(1), 2.5, True, 7), r"argument 0 .*takes an integer: its bits would be read as that"),
+        (
+            (np.float32(1), 2.5, True, 7),
+            r"argument 0 .*takes an integer of 4 bytes, and np.float32\(1.0\) \(float32, 4 bytes\) was given",
+        ),
         ((ctypes.c_float(1), 2.5, True, 7), r"argument 0 .*takes an integer"),
-        ((1, np.int32(2), True, 7), r"argument 1 .*takes a floating-point number"),
+        ((1, np.int32(2), True, 7), r"argument 1 .*takes a float of 4 bytes, and np.int32\(2\)"),
         ((1, 2.5, np.int8(1), 7), r"argument 2 .*takes a bool"),
         ((1, 2.5, True, np.float64(7)), r"argument 3 .*takes an integer"),
     ],

@@ -259,6 +259,9 @@ def test_errors_of_a_launch_are_its_own(gpu, twice):
     with simulate.watch() as found:
         with pytest.raises(TypeError, match="takes 2 arguments, and 3 were given"):
             cuda_tma.launch(STREAM, ONE_WARP, kernel, tensor_map, out.ctypes.data, 3)
-        with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch twice"):
+        with pytest.raises(ValueError, match="has 2048 threads; a CTA has at most 1024"):
             cuda_tma.launch(STREAM, {"grid": 1, "block": 2048}, kernel, tensor_map, out.ctypes.data)
+        gpu.driver.errors["cuLaunchKernelEx"] = 1
+        with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch twice"):
+            cuda_tma.launch(STREAM, {"grid": 1, "block": 32}, kernel, tensor_map, out.ctypes.data)
     assert found == []

@@ -100,7 +100,7 @@ def tried(name: str, fault: Fault, known: dict, wanted: Callable[[dict], bool]) 
         return {**found, "findings": [row for row in found.get("findings", []) if _cause(row) not in before]}
     except (CompileError, simulate.UnsupportedInstruction) as error:
         return {"outcome": "does not compile", "error": str(error)[:300]}
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         return {"outcome": "does not launch", "error": f"{type(error).__name__}: {error}"[:300]}
 
 
