@@ -120,8 +120,8 @@ def test_the_notes_of_the_sanitizer_end_with_the_launch(gpu, put, monkeypatch, t
     made = []
 
     class Kept(device.Sanitizer):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
+        def __init__(self, *arguments, **keywords):
+            super().__init__(*arguments, **keywords)
             made.append(weakref.ref(self))
 
     monkeypatch.setattr(device, "Sanitizer", Kept)
