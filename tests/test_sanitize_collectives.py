@@ -107,6 +107,21 @@ def test_a_read_before_an_instruction_of_the_warp_is_advice(name, after):
     assert kinds(launched(READ + COLLECTIVES[name], after, strict=True)) >= {("race", "error")}
 
 
+def test_warps_apart_from_each_other_beside_one_warp():
+    source = """
+extern "C" __global__ void k(int* out, int turns) {
+    int t = threadIdx.x;
+    for (int i = 0; i < turns; ++i) {
+        if (t / 32 == 1) t = __shfl_xor_sync(~0u, t, 1); else t = __reduce_max_sync(~0u, t);
+    }
+    out[threadIdx.x] = t;
+}
+"""
+    gpu, out, t = simulate.Device(schedules=4), np.zeros(96, np.int32), np.arange(96)
+    assert gpu.launch(simulate.Config(1, 96), gpu.compile(source, "k"), out, 3).findings == ()
+    assert out.tolist() == np.where(t // 32 == 1, t ^ 1, t | 31).tolist()
+
+
 def test_the_instruction_between_the_read_and_the_arrival_is_named():
     before = COLLECTIVES["vote"] + "\n" + SYNC + READ + COLLECTIVES["shuffle"] + "  // named"
     (finding,) = launched(before, STORE)

@@ -58,7 +58,7 @@ class Collectives:
         """Return whether nothing was observed since the last one, of the same lanes."""
         now, last = self._clocks.now, self._last
         self._last = now, event.lanes
-        if last is None or last[0] != now - 1 or not isinstance(event.lanes, slice):
+        if last is None or last[0] != now - 1 or not isinstance(event.lanes, slice) or not isinstance(last[1], slice):
             return False
         return last[1] == event.lanes
 
