@@ -6,6 +6,7 @@ starts with the first launch that has a limit, and it ends when there has been n
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -115,3 +116,6 @@ class _Watch:
 
 
 _watch = _Watch()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_watch.__init__)  # type: ignore[misc]  # the thread may have held the lock

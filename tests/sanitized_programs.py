@@ -1,0 +1,64 @@
+"""Runs scripts of the fake runtime below ``cuda-tma sanitize``, in this process or as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copy
+from typing import Any, NamedTuple
+
+__all__ = ["Sanitized", "environment", "sanitize", "started"]
+
+TESTS = Path(__file__).parent
+BEGINNING = "import os, signal, sys, threading, time; from fake_runtime import *\n"  # the first line of each script
+
+
+class Sanitized(NamedTuple):
+    """The end of the command: its exit status, its document, and its output."""
+
+    status: int
+    answer: dict[str, Any]
+    out: str
+    err: str
+
+    @property
+    def kinds(self) -> list[list[str]]:
+        """The kinds of the findings of each launch."""
+        return [[finding["kind"] for finding in launch["findings"]] for launch in self.answer["launches"]]
+
+    @property
+    def skipped(self) -> list[str]:
+        """The reasons why launches were not judged."""
+        return [launch["skipped"] for launch in self.answer["launches"] if launch["skipped"]]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment in which scripts find the fake runtime, as an installed package."""
+    packages = folder / "site-packages"
+    if not packages.exists():
+        packages.mkdir()
+        copy(TESTS / "fake_runtime.py", packages)
+    paths = [str(packages), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def started(folder: Path, text: str, *options: str, **keywords: Any) -> subprocess.Popen[str]:
+    """Start the command on a script; the document goes to ``out.json``."""
+    (folder / "script.py").write_text(BEGINNING + text + "\n", "utf-8")
+    command = [sys.executable, "-m", "cuda_tma", "sanitize", "--json", "out.json", "--schedules", "2", *options]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(
+        [*command, "--", "python", "script.py"], cwd=folder, env=environment(folder), **streams, **keywords
+    )
+
+
+def sanitize(folder: Path, text: str, *options: str, **keywords: Any) -> Sanitized:
+    """Run the command on a script to its end."""
+    process = started(folder, text, *options, **keywords)
+    out, err = process.communicate(timeout=300)
+    path = folder / "out.json"
+    answer = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return Sanitized(process.returncode, answer, out, err)
