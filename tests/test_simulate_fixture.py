@@ -98,6 +98,87 @@ def test_expected(simulated_gpu):
     result.stdout.re_match_lines([r".*fill.cu:1: error: a write of 4 bytes .*\[out-of-bounds\]"])
 
 
+def test_launches_in_the_teardown_of_another_fixture_are_judged(run):
+    """A test passes, and its teardown is an error; launches of the test itself are judged once."""
+    result = run("""
+@pytest.fixture
+def wrong_after(simulated_gpu):
+    yield
+    fill(simulated_gpu, 5)
+
+@pytest.fixture
+def right_after(simulated_gpu):
+    yield
+    fill(simulated_gpu, 4)
+
+@pytest.fixture
+def cleared_after(simulated_gpu):
+    yield
+    fill(simulated_gpu, 5)
+    simulated_gpu.reports.clear()
+
+kept = []
+
+@pytest.fixture
+def wrong_last():
+    yield
+    fill(kept[0], 5)
+
+def test_wrong_after(wrong_after): pass
+def test_right_after(right_after): pass
+def test_cleared_after(cleared_after): pass
+def test_wrong_last(wrong_last, simulated_gpu): kept.append(simulated_gpu)
+def test_wrong_and_right_after(right_after, simulated_gpu): fill(simulated_gpu, 5)
+""")
+    result.assert_outcomes(passed=4, failed=1, errors=2)
+    result.stdout.re_match_lines(
+        ["_+ ERROR at teardown of test_wrong_after _+", r".*fill.cu:1: error: a write of 4 bytes .*"]
+    )
+
+
+def test_a_test_that_skips_after_an_error_fails(run):
+    result = run("""
+import unittest
+
+def test_skips(simulated_gpu):
+    fill(simulated_gpu, 5)
+    pytest.skip("no need")
+
+def test_skips_otherwise(simulated_gpu):
+    fill(simulated_gpu, 5)
+    raise unittest.SkipTest("no need")
+
+def test_skips_before(simulated_gpu):
+    fill(simulated_gpu, 4)
+    pytest.skip("right so far")
+
+@pytest.fixture
+def skips(simulated_gpu):
+    fill(simulated_gpu, 5)
+    pytest.skip("in the setup")
+
+def test_skipped_in_the_setup(skips): pass
+
+@pytest.mark.xfail(strict=True)
+def test_expected(simulated_gpu):
+    fill(simulated_gpu, 5)
+""")
+    result.assert_outcomes(failed=2, skipped=2, errors=1, xfailed=1)
+    result.stdout.re_match_lines([r".*fill.cu:1: error: a write of 4 bytes .*", "the test skips after that: no need"])
+
+
+def test_advice_of_a_launch_in_a_teardown_is_a_warning(run):
+    result = run("""
+@pytest.fixture
+def after(simulated_gpu):
+    yield
+    add(simulated_gpu)
+
+def test_said(after): pass
+""")
+    result.assert_outcomes(passed=1, warnings=1)
+
+
 def test_what_fails_otherwise_says_what_the_kernels_did(run):
     result = run("""
 def test_wrong(simulated_gpu):

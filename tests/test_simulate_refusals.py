@@ -104,6 +104,76 @@ def test_ptx_gives_the_type_of_a_float(gpu):
         gpu.launch(Config(1, 1), kernel, np.zeros(1, np.float32), 2)
 
 
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"multiprocessor_count": 0}, ValueError, "multiprocessor_count=0; give 1 or more"),
+        ({"multiprocessor_count": -1}, ValueError, "multiprocessor_count=-1; give 1 or more"),
+        ({"multiprocessor_count": 1.5}, TypeError, "multiprocessor_count is 1.5; give an integer"),
+        ({"multiprocessor_count": "8"}, TypeError, "multiprocessor_count is '8'; give an integer"),
+        ({"schedules": 0}, ValueError, "schedules=0; give 1 to 1000"),
+        ({"schedules": 1001}, ValueError, "schedules=1001; give 1 to 1000"),
+        ({"schedules": 2.5}, TypeError, "schedules is 2.5; give an integer"),
+        ({"schedules": None}, TypeError, "schedules is None; give an integer"),
+        ({"strict": "no"}, TypeError, "strict is 'no'; give True or False"),
+        ({"sanitize": 0}, TypeError, "sanitize is 0; give True or False"),
+        ({"suppressions": "race:f.cu:1:why"}, TypeError, r"suppressions is 'race:f.cu:1:why'; give a sequence"),
+        ({"suppressions": [5]}, TypeError, "suppressions has 5; give a Suppression, or text"),
+        ({"suppressions": 5}, TypeError, "suppressions is 5; give a sequence"),
+        ({"suppressions": ["race:f.cu:1"]}, ValueError, "needs a reason: say why it is right"),
+        ({"compute_capability": (8, 9)}, ValueError, "TMA needs"),
+    ],
+)
+def test_settings_of_a_device_are_checked(settings, error, words):
+    with pytest.raises(error, match=words):
+        simulate.Device(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"seed": 1.5}, TypeError, "seed is 1.5; give an integer"),
+        ({"seed": -1}, ValueError, "seed=-1; give 0 or more"),
+        ({"max_steps": "9"}, TypeError, "max_steps is '9'; give an integer"),
+        ({"max_steps": 0}, ValueError, "max_steps=0; give 1 or more"),
+        ({"order": 1}, ValueError, "order=1; it is one of 'early'"),
+        ({"order": ["early"]}, ValueError, "order=.*; it is one of 'early'"),
+    ],
+)
+def test_settings_of_a_launch_are_checked(gpu, settings, error, words):
+    kernel, out = gpu.load(PTX.format(""), "k"), np.zeros(1, np.float32)
+    for launch in (
+        lambda: gpu.launch(Config(1, 1), kernel, out, 1.0, **settings),
+        lambda: gpu.launch_all([(Config(1, 1), kernel, out, 1.0)], **settings),
+    ):
+        with pytest.raises(error, match=words):
+            launch()
+
+
+def test_settings_of_numpy_are_taken():
+    gpu = simulate.Device(multiprocessor_count=np.int64(2), schedules=np.int8(3), strict=np.bool_(True))
+    assert (gpu.multiprocessor_count, gpu.schedules, gpu.strict) == (2, 3, True)
+
+
+def test_a_suppression_may_be_text(gpu):
+    """As in a mark of the fixture."""
+    text = "out-of-bounds:PTX line 9:the array is a stand-in"
+    gpu = simulate.Device(suppressions=[text])
+    assert gpu.suppressions == (simulate.Suppression.parse(text),)
+    report = gpu.launch(Config(1, 1), gpu.load(PTX.format(""), "k"), np.zeros(0, np.float32), 1.0)
+    assert [each.kind for each in report.suppressed] == ["out-of-bounds"]
+
+
+@pytest.mark.parametrize("is_dependent", [False, True])
+def test_what_is_no_kernel_is_refused_in_a_row(gpu, is_dependent):
+    kernel, out = gpu.load(PTX.format(""), "k"), np.zeros(1, np.float32)
+    second = Config(1, 1, programmatic_stream_serialization=is_dependent)
+    with pytest.raises(TypeError, match="kernel is a str; the simulator takes"):
+        gpu.launch_all([(Config(1, 1), kernel, out, 1.0), (second, "k", out, 1.0)])
+    with pytest.raises(TypeError, match="config is a tuple; launch takes"):
+        gpu.launch_all([((1, 1), kernel, out, 1.0)])
+
+
 def test_what_is_no_kernel_is_refused(gpu):
     with pytest.raises(TypeError, match="kernel is a str; the simulator takes what Device.compile or Device.load ret"):
         gpu.launch(Config(1, 1), "k")

@@ -65,8 +65,8 @@ def flag(name: str, given: Any) -> bool:
 
 def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ...]:
     """Return suppressions, of which each may be text."""
-    if isinstance(given, str):
-        raise TypeError(f"suppressions is {shown(given)}; give a sequence of them: [{shown(given)}]")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"suppressions is {shown(given)}; give a sequence of Suppression, or of text")
     found = tuple(Suppression.parse(each) if isinstance(each, str) else each for each in given)
     for each in found:
         if not isinstance(each, Suppression):
@@ -76,7 +76,7 @@ def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ..
 
 def check_settings(order: str, seed: int, max_steps: int) -> None:
     """Refuse the settings of a launch that no launch has."""
-    if order not in ORDERS:
+    if not isinstance(order, str) or order not in ORDERS:
         raise ValueError(f"order={shown(order)}; it is one of {', '.join(map(repr, ORDERS))}")
     count("seed", seed, 0)
     count("max_steps", max_steps)

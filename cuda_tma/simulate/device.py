@@ -305,7 +305,6 @@ class Device:
         """
         check_settings(order, seed, max_steps)
         config = Config.of(config)
-        check_kernel(kernel)
         schedules, deadline = schedules_of(order, seed, self.schedules), Deadline(self.time_limit)
         with self._memory.launch() as address:
             block = self._block(kernel, arguments, address)
@@ -322,6 +321,8 @@ class Device:
         return report
 
     def _block(self, kernel: Kernel, arguments: Sequence[Any], address: Callable[[Any], int]) -> np.ndarray:
+        check_kernel(kernel)
+
         def typed_map(array: Any, of_type: MapType) -> TensorMap:
             return tensor_map_of(array, address, self.compute_capability, of_type.options, {})
 
@@ -368,7 +369,7 @@ class Device:
         """Launches each of which may begin before the one before it has ended."""
         deadline = Deadline(self.time_limit)
         with self._memory.launch() as address:
-            blocks = [self._block(kernel, rest, address) for _, kernel, *rest in row]
+            blocks = [self._block(kernel, arguments, address) for _, kernel, *arguments in row]
 
             def under(schedule: Schedule) -> tuple[Report, ...]:
                 settings = Settings(self.multiprocessor_count, *schedule, max_steps, deadline=deadline)

@@ -3,11 +3,12 @@
 In the outermost ``conftest.py``: ``pytest_plugins = ["cuda_tma.simulate.fixture"]``; then
 
     def test_scale(simulated_gpu):
-        kernel = simulated_gpu.compile("scale.cu", "scale")
+        kernel = simulated_gpu.compile(Path("scale.cu"), "scale")
         simulated_gpu.launch(Config(1, 32), kernel, given, out)
         assert np.array_equal(out, 2 * given)
 
-Errors fail the test, advice is a warning of pytest. A test, class or module is marked where it wants it otherwise:
+Errors fail the test, advice is a warning of pytest. Errors of a launch in the teardown of another fixture are errors of
+the test's teardown; a test that skips after an error fails. Marks of a test, class or module change settings:
 
     @pytest.mark.simulated_gpu(strict=True, schedules=4, advice=False, suppressions=["race:scale.cu:7:an estimate"])
 
@@ -19,10 +20,12 @@ wrong takes its reports away: ``simulated_gpu.reports.clear()``.
 
 from __future__ import annotations
 
+import unittest
 import warnings
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import pytest
 
@@ -34,7 +37,9 @@ __all__ = ["RecordingDevice", "SimulatedGpuWarning", "simulated_gpu"]
 
 _FILES = "simulated_gpu_suppressions"
 _SESSION = pytest.StashKey["_Session"]()
-_DEVICE = pytest.StashKey["RecordingDevice"]()
+_OPEN = pytest.StashKey["_Open"]()
+_SECTION = "kernels on the simulated GPU"
+_SKIPS = (pytest.skip.Exception, unittest.SkipTest)
 
 
 class SimulatedGpuWarning(UserWarning):
@@ -53,11 +58,20 @@ class RecordingDevice(Device):
     def __init__(self, *arguments: Any, **keywords: Any):
         super().__init__(*arguments, **keywords)
         self.reports: list[Report] = []
+        self._judged: list[Report] = []
 
     def _finished(self, reports: Iterable[Report]) -> tuple[Report, ...]:
         finished = super()._finished(reports)
         self.reports += finished
         return finished
+
+    def judged(self) -> list[str]:
+        """Return why the reports fail a test, of those that no call has judged before."""
+        known = {id(report) for report in self._judged}
+        new = [report for report in self.reports if id(report) not in known]
+        self._judged += new
+        errors = [str(finding) for report in new for finding in report.errors]
+        return [*errors, *(report.unfinished for report in new if report.unfinished)]
 
     def covering(self) -> set[Suppression]:
         """The suppressions that covered something."""
@@ -75,31 +89,33 @@ class _Session:
     def __init__(self, given: tuple[Suppression, ...]):
         self.given, self.used = given, set[Suppression]()
         self.has_run = False  # a test with the fixture
+        self.devices = WeakSet[RecordingDevice]()
 
     @property
     def unused(self) -> list[Suppression]:
         return [each for each in self.given if each not in self.used] if self.has_run else []
 
 
+class _Open(NamedTuple):
+    """The device of a test that runs, the suppressions of its marks, and whether its advice is wanted."""
+
+    gpu: RecordingDevice
+    suppressions: list[Suppression]
+    has_advice: bool
+
+
 # ---- the fixture ----
 
 
 @pytest.fixture
-def simulated_gpu(request: pytest.FixtureRequest) -> Iterator[RecordingDevice]:
+def simulated_gpu(request: pytest.FixtureRequest) -> RecordingDevice:
     """A simulated GPU. What its launches did wrong fails the test."""
     session = _session(request.config)
     settings, own, has_advice = _marked(request.node)
     gpu = RecordingDevice(**settings, suppressions=(*own, *session.given))
-    request.node.stash[_DEVICE] = gpu
-    yield gpu
-    session.has_run = True
-    used = gpu.covering()
-    session.used |= used
-    for each in own:
-        if each not in used:
-            warnings.warn(SimulatedGpuWarning(f"this suppression covers nothing: {each}"), stacklevel=1)
-    for finding in gpu.found("advice") if has_advice else ():
-        warnings.warn(SimulatedGpuWarning(str(finding)), stacklevel=1)
+    request.node.stash[_OPEN] = _Open(gpu, own, has_advice)
+    session.devices.add(gpu)
+    return gpu
 
 
 def _marked(node: pytest.Item) -> tuple[dict[str, Any], list[Suppression], bool]:
@@ -118,24 +134,57 @@ def _marked(node: pytest.Item) -> tuple[dict[str, Any], list[Suppression], bool]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """A test that is right by its own word fails if its kernels are not; if it fails, they may be why."""
+    """Fail a test whose kernels have errors: one that passes, and one that skips after the launch."""
     try:
         result = yield
-    except BaseException:
-        if errors := _errors(item):
-            item.add_report_section("call", "kernels on the simulated GPU", errors)
+    except BaseException as ended:
+        if (errors := _new_errors(item)) and isinstance(ended, _SKIPS):
+            pytest.fail(f"{errors}\nthe test skips after that: {ended}", pytrace=False)
+        if errors:
+            item.add_report_section("call", _SECTION, errors)
         raise
-    if errors := _errors(item):
+    if errors := _new_errors(item):
         pytest.fail(errors, pytrace=False)
     return result
 
 
-def _errors(item: pytest.Item) -> str:
-    gpu = item.stash.get(_DEVICE, None)
-    if gpu is None:
-        return ""
-    unfinished = [report.unfinished for report in gpu.reports if report.unfinished]
-    return "\n".join([*map(str, gpu.found("error")), *unfinished])
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Judge the launches in the setup of a test that did not run, and in the teardown of other fixtures."""
+    try:
+        result = yield
+    except BaseException:
+        if errors := _new_errors(item):
+            item.add_report_section("teardown", _SECTION, errors)
+        _close(item)
+        raise
+    errors = _new_errors(item)
+    _close(item)
+    if errors:
+        pytest.fail(errors, pytrace=False)
+    return result
+
+
+def _new_errors(item: pytest.Item) -> str:
+    """Return what the launches did wrong since the last call: of all devices, as a fixture may keep one."""
+    devices = [*_session(item.config).devices]
+    return "\n".join(each for gpu in devices for each in gpu.judged())
+
+
+def _close(item: pytest.Item) -> None:
+    """Warn of advice, and of suppressions that cover nothing."""
+    closed = item.stash.get(_OPEN, None)
+    if closed is None:
+        return
+    del item.stash[_OPEN]
+    session = _session(item.config)
+    used = closed.gpu.covering()
+    session.has_run, session.used = True, session.used | used
+    for each in closed.suppressions:
+        if each not in used:
+            warnings.warn(SimulatedGpuWarning(f"this suppression covers nothing: {each}"), stacklevel=1)
+    for finding in closed.gpu.found("advice") if closed.has_advice else ():
+        warnings.warn(SimulatedGpuWarning(str(finding)), stacklevel=1)
 
 
 # ---- suppressions for all tests ----
