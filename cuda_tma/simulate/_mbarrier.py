@@ -32,7 +32,8 @@ __all__ = ["BYTES", "Mbarrier", "Mbarriers", "parity_of", "pending_of"]
 BYTES = 8
 _MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
 _LAST_ARRIVAL = "last arrival"
-_PENDING_SHIFT, _COUNT_SHIFT, _PARITY_SHIFT = 0, 24, 63
+_PENDING_SHIFT, _COUNT_SHIFT, _PHASE_SHIFT, _PARITY_SHIFT = 0, 24, 44, 63
+_PHASE_BITS = 8  # of a token, beside the parity
 
 
 @dataclass(slots=True)
@@ -89,6 +90,11 @@ class Mbarrier:
         """What memory holds of it."""
         return (self.phase & 1) << _PARITY_SHIFT | self.count << _COUNT_SHIFT | self.pending << _PENDING_SHIFT
 
+    @property
+    def token(self) -> int:
+        """The state that an arrival returns: the word, and more of the phase than its parity."""
+        return self.word | (self.phase >> 1 & (1 << _PHASE_BITS) - 1) << _PHASE_SHIFT
+
 
 def parity_of(states: np.ndarray) -> np.ndarray:
     """Of the phase that was present when a state was taken."""
@@ -107,6 +113,7 @@ class Mbarriers:
         self._machine = machine
         self._barriers: dict[int, Mbarrier] = {}
         self.timed_out = np.zeros(machine.geometry.lanes, bool)
+        self._invalidated: dict[int, Instruction] = {}
         self._looks: dict[tuple[Context, int], np.ndarray] = {}  # by who looks where in a function: at which
 
     # ---- from their making to their end ----
@@ -125,6 +132,7 @@ class Mbarriers:
             self._machine.keep(Fault("barrier-use", text, slice(lane, lane + 1), made, known.related))
         parked, count = known.parked if known is not None else [], count & _MOST or _MOST + 1
         self._barriers[position] = Mbarrier(count, count, made=made, parked=parked)
+        self._invalidated.pop(position, None)
         self._write(position)
 
     def _made_already(self, position: int, known: Mbarrier) -> str:
@@ -134,16 +142,19 @@ class Mbarriers:
             "once, or mbarrier.inval it before (PTX ISA, mbarrier.init: otherwise the behaviour is undefined)"
         )
 
-    def invalidate(self, position: int) -> None:
-        """``mbarrier.inval``."""
-        self.at(position)
+    def invalidate(self, position: int, by: Instruction) -> None:
+        """``mbarrier.inval``; a thread that waits looks again, and finds no mbarrier."""
+        for parked in self.at(position).parked:
+            self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
         del self._barriers[position]
+        self._invalidated[position] = by
 
     def forget(self, ctas: range) -> None:
         """CTAs have ended, and their barriers with them."""
         pitch = self._machine.memory.shared_pitch
-        for position in [p for p in self._barriers if p // pitch in ctas]:
-            del self._barriers[position]
+        for known in (self._barriers, self._invalidated):
+            for position in [p for p in known if p // pitch in ctas]:
+                del known[position]
 
     def of(self, cta: int) -> list[int]:
         """Where those of a CTA lie."""
@@ -161,6 +172,13 @@ class Mbarriers:
     def at(self, position: int) -> Mbarrier:
         """The barrier at a byte of `Memory.shared`."""
         barrier = self._barriers.get(position)
+        if barrier is None and (by := self._invalidated.get(position)) is not None:
+            raise Fault(
+                "barrier-use",
+                f"{self.name(position)} is used after its mbarrier.inval (PTX ISA, mbarrier.inval: only mbarrier.init "
+                "may follow). Remedy: a barrier of all its users before mbarrier.inval",
+                related=[("invalidated", by)],
+            )
         if barrier is None:
             raise NotInitialised(
                 "barrier-use",
@@ -183,9 +201,9 @@ class Mbarriers:
     # ---- arrivals and bytes ----
 
     def arrive(self, position: int, count: int, by: Instruction, drop: bool = False) -> int:
-        """Arrive `count` times; the word before."""
+        """Arrive `count` times; the token of the phase."""
         barrier = self.at(position)
-        before = barrier.word
+        before = barrier.token
         if not 1 <= count <= barrier.pending:
             many = f"{count} arrival{'s' * (count > 1)}"
             raise Fault(
@@ -251,6 +269,32 @@ class Mbarriers:
         places, which = np.unique(positions, return_inverse=True)
         present = np.array([self.at(int(place)).phase & 1 for place in places])
         return present[which] != parities
+
+    def parities_of(self, tokens: np.ndarray, positions: np.ndarray, lanes: Lanes, by: Instruction) -> np.ndarray:
+        """Return the parities of the phases of tokens; keep a fault for a phase that is neither present nor the last.
+
+        The low bits of a phase's number suffice to find that.
+        """
+        some = tokens >> np.uint64(_PHASE_SHIFT) & np.uint64((1 << _PHASE_BITS) - 1)
+        phases = some.astype(np.int64) << 1 | parity_of(tokens).astype(np.int64)
+        present = np.array([self.at(int(position)).phase for position in positions])
+        ages = (present - phases) % (2 << _PHASE_BITS)
+        if (stale := ages > 1).any():
+            at = int(np.flatnonzero(stale)[0])
+            self._machine.keep(self._stale(int(positions[at]), int(ages[at]), as_array(lanes)[stale], by))
+        return parity_of(tokens)
+
+    def _stale(self, position: int, age: int, lanes: np.ndarray, by: Instruction) -> Fault:
+        barrier = self.at(position)
+        return Fault(
+            "barrier-use",
+            f"a wait at {self.name(position)}, which is in phase {barrier.phase}, with a token of phase "
+            f"{barrier.phase - age} (PTX ISA, mbarrier.test_wait: a token is of the present phase or of the phase "
+            "before). Remedy: wait with the token that the last arrival of the thread returned",
+            lanes,
+            by,
+            barrier.related,
+        )
 
     def park(self, group: Group, lanes: Lanes, pc: int, positions: np.ndarray) -> Outcome:
         """Let lanes wait until the phase of their barrier completes; they then look again."""

@@ -9,12 +9,14 @@ import numpy as np
 from .._binder import BOOL, I64, U32, U64, Address64, Binder, Read, Write
 from .._group import Group
 from .._lanes import Lanes, as_array, count, narrowed
-from .._mbarrier import BYTES, parity_of, pending_of
+from .._mbarrier import BYTES, pending_of
 from .._observe import announce
 from .._program import Outcome, Step
 from ..ptx import Address, Instruction, Operand
 from ._table import instruction
 from .addresses import space_of
+
+Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]  # of lanes that look at barriers at some positions
 
 SECTION = "Parallel Synchronization and Communication Instructions: mbarrier.{}"
 
@@ -75,7 +77,7 @@ def inval(binder: Binder) -> Step:
         at = positions(group, lanes)
         announce(group, "mbarrier.inval", lanes, by, positions=at)
         for position in at.tolist():
-            group.machine.mbarriers.invalidate(position)
+            group.machine.mbarriers.invalidate(position, by)
 
     return step
 
@@ -116,7 +118,7 @@ def test_wait(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         at = positions(group, lanes)
-        done = group.machine.mbarriers.completed(at, parities(group, lanes))
+        done = group.machine.mbarriers.completed(at, parities(group, lanes, at))
         group.machine.mbarriers.look(group, lanes, pc, np.where(done, -1, at))
         _announce_waited(binder, group, lanes, at, done)
         write(group, lanes, done)
@@ -132,7 +134,7 @@ def try_wait(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> Outcome:
         barriers, at = group.machine.mbarriers, positions(group, lanes)
-        done = barriers.completed(at, parities(group, lanes))
+        done = barriers.completed(at, parities(group, lanes, at))
         late = barriers.timed_out[lanes]
         if done.all() and not late.any():
             _announce_waited(binder, group, lanes, at, done)
@@ -157,14 +159,20 @@ def _announce_waited(binder: Binder, group: Group, lanes: Lanes, at: np.ndarray,
     announce(group, name, lanes, by, positions=at, done=done)
 
 
-def _waiting(binder: Binder) -> tuple[Write, Address64, Read]:
+def _waiting(binder: Binder) -> tuple[Write, Address64, Parities]:
     """Where the answer goes, the barriers, and the parities of the phases that are waited for."""
     result, where, phase, *_ = binder.instruction.operands
-    if "parity" in binder.instruction.opcode:
+    by, write, positions = binder.instruction, binder.write(result, BOOL), positions_of(binder, where)
+    if "parity" in by.opcode:
         read = binder.read(phase, U32)
-        return binder.write(result, BOOL), positions_of(binder, where), lambda group, lanes: read(group, lanes) & 1
+        return write, positions, lambda group, lanes, at: read(group, lanes) & 1
     state = binder.read(phase, U64)
-    return binder.write(result, BOOL), positions_of(binder, where), lambda group, lanes: parity_of(state(group, lanes))
+
+    def parities(group: Group, lanes: Lanes, at: np.ndarray) -> np.ndarray:
+        tokens = np.broadcast_to(np.asarray(state(group, lanes), np.uint64), at.shape)
+        return group.machine.mbarriers.parities_of(tokens, at, lanes, by)
+
+    return write, positions, parities
 
 
 @instruction("mbarrier.pending_count", section=SECTION.format("pending_count"))

@@ -89,12 +89,15 @@ class Clocks:
         When the cluster there began.
     releases : Releases
         What those to other clusters cover.
+    heard : numpy.ndarray, [lane]
+        When each lane last waited for others, or read what others write: it may depend on all before that time.
     """
 
     def __init__(self, geometry: Geometry, scopes: bool = False):
         self.threads = geometry.cluster_ctas * geometry.lanes_of_cta
         self.slots = geometry.slots
         self.now, self.started = 1, np.zeros(self.slots, np.int64)
+        self.heard = np.zeros(geometry.lanes, np.int64)
         self.each = np.arange(self.threads)
         self._first = self.threads + self.slots  # column of what is neither
         self.visible = 2 if scopes else ORDERED
@@ -122,7 +125,7 @@ class Clocks:
         self._together.clear()
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
-        self.started[slot] = self.now
+        self.started[slot] = self.heard[lanes] = self.now
         self._fence_epochs[slot * self.threads : (slot + 1) * self.threads] = 0
         first, here = slot * self.threads, slice(slot * self.threads, (slot + 1) * self.threads)
         self.warps[:, here.start // WARP : here.stop // WARP] = 0
@@ -183,6 +186,7 @@ class Clocks:
     def _learn(self, lanes: np.ndarray, clock: np.ndarray) -> None:
         """Lanes know what a clock knows: whole warps as such."""
         self._together.clear()
+        self.heard[lanes] = self.now
         whole, rest = _whole_warps(lanes)
         for some in stretches(whole) if len(whole) else ():
             np.maximum(self.warps[:, some], clock[:, None], out=self.warps[:, some])
@@ -272,6 +276,7 @@ class Clocks:
 
     def notice(self, lanes: Lanes, clock: np.ndarray, scope: int = CLUSTER) -> None:
         """What some lanes find by a relaxed operation, to be known from their next fence of a scope on."""
+        self.heard[lanes] = self.now
         for lane in as_array(lanes).tolist():
             noticed = self._noticed.setdefault(lane, [None] * (GPU + 1))
             before = noticed[scope]
@@ -333,6 +338,7 @@ class Clocks:
     def meet(self, lanes: Lanes, width: int) -> None:
         """Each `width` lanes side by side, of which all or some are in `lanes`, know what each of them knows."""
         here = as_array(lanes)
+        self.heard[lanes] = self.now
         for number in np.unique(here // width).tolist() if self._noticed else ():
             some = here[here // width == number]
             self.notice_together(some, self.noticed(some))
@@ -360,6 +366,7 @@ class Clocks:
     def complete(self, lanes: Lanes, column: int, value: int, fenced: bool = True) -> None:
         """Lanes know that asynchronous operations up to a value have completed; of the async proxy without a fence."""
         self._together.clear()
+        self.heard[lanes] = self.now
         of, (whole, rest) = slice(None, None, 1 if fenced else 2), _whole_warps(as_array(lanes))
         self.warps[of, whole, column] = np.maximum(self.warps[of, whole, column], value)
         self.rows[of, rest, column] = np.maximum(self.rows[of, rest, column], value)

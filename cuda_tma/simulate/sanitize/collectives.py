@@ -41,6 +41,7 @@ class Collectives:
     def met(self, event: Event) -> None:
         """Whole warps have executed one."""
         by = event.instruction
+        self._clocks.heard[event.lanes] = self._clocks.now
         if by is None or by.opcode[0] in _BARRIERS or self._repeats(event):
             return
         here = as_array(event.lanes)

@@ -47,6 +47,8 @@ class Locations:
         """Strong accesses of an instruction: first they acquire, then they release; atomics one after the other."""
         parts, opcode = {*instruction.opcode}, instruction.opcode[0]
         acquires, releases = bool(parts & {"acquire", "acq_rel"}), bool(parts & {"release", "acq_rel"})
+        if opcode not in ("st", "red"):
+            self._clocks.heard[lanes] = self._clocks.now
         if not (self._found or releases or self._clocks.publishing(lanes)):
             return
         here, scope = as_array(lanes), scope_of(instruction.opcode, GPU)

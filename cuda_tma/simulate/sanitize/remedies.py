@@ -23,6 +23,8 @@ RULES = {
     "scope": f'{_ISA}"Morally Strong Operations": a release and an acquire each need a scope with both threads in it',
     "proxy": f'{_ISA}"Causality Order": accesses through two proxies are ordered by a proxy fence between them',
     "init": f'{_ISA}"mbarrier.init": an mbarrier is used after its initialisation, as memory is read after a write',
+    "inval": f'{_ISA}"mbarrier.inval": every other operation on the mbarrier is ordered before it',
+    "arrivals": f'{_ISA}"Arrive-on operation on mbarrier object": a phase has as many arrivals as its pending count',
     "bytes": f'{_ISA}"Phase Completion of the mbarrier object": a phase is complete when its tx-count is zero',
     "elsewhere": f'{_ISA}"cp.async.bulk": the mbarrier lies in the shared memory of the CTA that the copy writes',
     "group": f'{_ISA}"cp.async.bulk.wait_group": the thread that issued a copy waits for it by its groups',

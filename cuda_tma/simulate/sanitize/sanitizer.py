@@ -25,6 +25,7 @@ from .grids import InRow, Waited
 from .inits import Inits
 from .ledger import Ledger
 from .locations import Locations
+from .mbarriers import MbarrierUses
 from .operations import Mark, Operations
 from .racing_reads import Pair, RacingReads
 from .remedies import NO_EFFECT
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sanitizer"]
 
-_RELEASING = ("mbarrier.arrive", "mbarrier.arrive_drop")
 _READ, _WRITE = "read", "write"
 
 
@@ -118,6 +118,8 @@ class Sanitizer:
             machine, self._clocks, self._shadow, self._ledger, self._words, self._remote, self._together, self._strict
         )
         self._inits = Inits(self._clocks, self._words, self._strict)
+        judges = self._barriers, self._in_shared, self._inits, self._exits, self._trail, self._words
+        self._mbarriers = MbarrierUses(machine, self._clocks, self._ledger, *judges)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._ledger)
         self._maps = TensorMaps(self._clocks, self._ledger, self._global)
@@ -136,8 +138,8 @@ class Sanitizer:
             "barrier.cluster.arrive": barriers.cluster_arrive,
             "barrier.cluster.complete": barriers.cluster_complete,
             "barrier.cluster.wait": self._and_heard(barriers.cluster_wait),
-            "mbarrier.init": self._mbarrier_init,
-            "mbarrier.complete": self._mbarrier_complete,
+            "mbarrier.init": self._mbarriers.init,
+            "mbarrier.complete": self._mbarriers.complete,
             "copy.elsewhere": self._words.signaled_elsewhere,
             "copy.together": self._operations.issue_together,
             "warp.together": self._together.met,
@@ -182,13 +184,14 @@ class Sanitizer:
     def _by_prefix(self, name: str) -> Callable[[Event], None]:
         parts = name.split(".")
         if parts[0] == "mbarrier":
-            return self._mbarrier_use(parts)
+            return self._mbarriers.use(parts)
         if parts[0] in ("fence", "membar"):
             return self._fence(parts) if parts[1] == "mbarrier_init" else self._and_touched(self._fence(parts))
         if parts[:1] == ["wgmma"]:
             return self._and_touched(self._wgmma(parts))
         if parts[:2] == ["cp", "async"]:
-            return self._and_touched(self._operations.of_copies(parts, self._barriers))
+            act = self._operations.of_copies(parts, self._barriers)
+            return self._and_touched(self._mbarriers.with_later(act) if "mbarrier" in parts else act)
         return _ignored
 
     def _start(self, event: Event) -> None:
@@ -205,6 +208,7 @@ class Sanitizer:
         self._shadow.forget(resident.start * self._pitch, ctas * self._pitch)
         self._exits.forget(resident, self._pitch)
         self._inits.forget(resident, self._pitch)
+        self._mbarriers.arrivals.forget(resident, self._pitch)
         self._operations.forget(slot)
         self._maps.forget(slot)
 
@@ -244,37 +248,6 @@ class Sanitizer:
         self._clocks.memory_fence(event.lanes, CLUSTER)
         self._inits.fence(as_array(event.lanes))
         self._trail.init_fence = event.instruction
-
-    # ---- mbarriers ----
-
-    def _mbarrier_init(self, event: Event) -> None:
-        positions, lanes = event.details["positions"], as_array(event.lanes)
-        by = cast(Instruction, event.instruction)
-        self._in_shared.by_threads(lanes, positions, 8, _WRITE, by)
-        self._inits.made(lanes, positions, self._ledger.site(by))
-
-    def _mbarrier_complete(self, event: Event) -> None:
-        position = event.details["position"]
-        self._barriers.mbarrier_complete(position, self._slot_at(position))
-
-    def _mbarrier_use(self, parts: list[str]) -> Callable[[Event], None]:
-        def use(event: Event) -> None:
-            by = cast(Instruction, event.instruction)
-            self._in_shared.by_threads(as_array(event.lanes), event.details["positions"], 8, _READ, by)
-            if parts[1] == "inval":
-                self._words.bytes_unexpected(event.details["positions"].tolist(), int(as_array(event.lanes)[0]), by)
-            elif ".".join(parts[:2]) in _RELEASING:
-                self._barriers.mbarrier_arrive(event, parts)
-            elif "done" in event.details:
-                self._exits.waits.update(dict.fromkeys(event.details["positions"].tolist(), by))
-                self._barriers.mbarrier_wait(event, parts)
-                done = np.broadcast_to(event.details["done"], event.details["positions"].shape)
-                self._trail.hear(as_array(event.lanes)[done], by, event.details["positions"][done])
-
-        return use
-
-    def _slot_at(self, position: int) -> int:
-        return position // self._pitch // self._machine.geometry.cluster_ctas
 
     # ---- asynchronous operations ----
 

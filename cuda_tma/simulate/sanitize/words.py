@@ -10,7 +10,7 @@ import numpy as np
 from .._lanes import as_array
 from .._observe import Event
 from ..ptx import Instruction
-from .disputed import Disputed
+from .barrier_words import BarrierWords
 from .global_shadow import Past
 from .operations import Mark
 from .remedies import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Words"]
 
 
-class Words(Disputed):
+class Words(BarrierWords):
     """Turns what the sanitizer has found into findings."""
 
     # ---- accesses ----
@@ -180,23 +180,6 @@ class Words(Disputed):
         self._add("race", "error", text, now, other, lane, RULES["grids"], WAIT_FOR_GRIDS)
 
     # ---- barriers ----
-
-    def _barrier_race(self, before: Instruction, now: Instruction, lane: int, found: Conflict) -> None:
-        if self._ledger.known("barrier-use", "error", id(before), id(now)):
-            return
-        where = self._bytes(found)
-        if before.opcode[:2] == ("mbarrier", "init"):
-            name = self._mbarrier(int(found.units[0]) * self._unit_bytes)
-            text = f"{self._who(lane, None)} uses the mbarrier {name}, and nothing orders that after its mbarrier.init"
-            remedy = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
-        elif now.opcode[:2] == ("mbarrier", "init"):
-            text = f"mbarrier.init of {where}, which others may still use: nothing orders it after them"
-            remedy = "initialise each mbarrier once, or meet at a barrier before it is initialised again"
-        else:
-            text = f"{self._who(lane, None)} uses {where} as memory, where an mbarrier is"
-            remedy = "reach an mbarrier by mbarrier instructions alone, and mbarrier.inval it first"
-        after = (*self._after(lane, None), self._trail.fence_of_inits)
-        self._add("barrier-use", "error", text, now, before, lane, RULES["init"], remedy, after)
 
     def barrier_not_ready(self, position: int, mark: Mark, site: int) -> None:
         """An operation names an mbarrier whose making does not precede it."""

@@ -1,0 +1,124 @@
+"""Arrivals at an mbarrier that may count for the phase before the one that they count for here.
+
+An arrival for a phase follows the end of the phase before: its thread has waited for that phase, or it follows all
+arrivals of that phase. If its thread has waited for nothing since then, another order of threads counts the arrival
+for the phase before, which then has more arrivals than ``mbarrier.init`` states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .._lanes import as_array
+from .._observe import Event
+from ..ptx import Instruction
+from .clocks import ORDERED, Clocks
+
+if TYPE_CHECKING:
+    from .._machine import Machine
+    from .barrier_words import BarrierWords
+
+__all__ = ["Arrivals"]
+
+
+class _Arrived(NamedTuple):
+    """Arrivals of one instruction: the lanes, and their epochs."""
+
+    lanes: np.ndarray
+    epochs: np.ndarray
+    by: Instruction
+
+
+@dataclass(slots=True)
+class _Barrier:
+    """What is known of one mbarrier.
+
+    Attributes
+    ----------
+    now, before : list of _Arrived
+        The arrivals of the present phase, and of the phase before.
+    ended : int
+        The time at which the phase before ended.
+    is_judged : bool
+        Whether all of its arrivals are of threads, at the time of the instruction, and none is reported yet.
+    """
+
+    now: list[_Arrived] = field(default_factory=list)
+    before: list[_Arrived] = field(default_factory=list)
+    ended: int = 0
+    is_judged: bool = True
+
+
+class Arrivals:
+    """Those at all mbarriers, in their last two phases."""
+
+    def __init__(self, machine: Machine, clocks: Clocks, words: BarrierWords):
+        self._machine, self._clocks, self._words = machine, clocks, words
+        self._barriers: dict[int, _Barrier] = {}
+
+    def forget(self, ctas: range, pitch: int) -> None:
+        """Another cluster begins."""
+        for position in [position for position in self._barriers if position // pitch in ctas]:
+            del self._barriers[position]
+
+    def made(self, positions: np.ndarray) -> None:
+        """mbarriers begin, or end."""
+        for position in positions.tolist():
+            self._barriers.pop(position, None)
+
+    def later(self, positions: np.ndarray) -> None:
+        """Arrivals that come when copies are complete: their phase is unknown at the instruction."""
+        for position in np.unique(positions).tolist():
+            self._barriers.setdefault(position, _Barrier()).is_judged = False
+
+    def complete(self, position: int) -> None:
+        """A phase ends."""
+        barrier = self._barriers.setdefault(position, _Barrier())
+        barrier.before, barrier.now, barrier.ended = barrier.now, [], self._clocks.now
+
+    def arrive(self, event: Event, by: Instruction) -> None:
+        """Threads arrive, each at its mbarrier."""
+        lanes, positions = as_array(event.lanes), event.details["positions"]
+        for position in {*positions.tolist()}:
+            barrier = self._barriers.setdefault(position, _Barrier())
+            if barrier.is_judged:
+                some = positions == position
+                values = np.array(event.details["values"])[some] if "expect_tx" not in by.opcode else 1
+                self._judge(position, barrier, lanes[some], np.broadcast_to(values, int(some.sum())), by)
+
+    def _judge(self, position: int, barrier: _Barrier, lanes: np.ndarray, values: np.ndarray, by: Instruction) -> None:
+        made = self._machine.mbarriers.known(position)
+        if made is None:
+            return
+        fits = int(np.searchsorted(np.cumsum(values), made.pending, "right"))
+        mine = _Arrived(lanes[:fits], self._clocks.own(lanes[:fits]), by)
+        early = self._early(barrier, mine.lanes)
+        if early is not None:
+            self._report(position, barrier, int(early), by, barrier.before[-1].by, made.phase)
+        elif 0 < fits < len(lanes) and made.tx == 0:
+            self._report(position, barrier, int(lanes[fits]), by, by, made.phase + 1)
+        barrier.now.append(mine)
+
+    def _early(self, barrier: _Barrier, lanes: np.ndarray) -> int | None:
+        """Return a lane whose arrival nothing orders after the end of the phase before."""
+        for lane in lanes[self._clocks.heard[lanes] < barrier.ended].tolist():
+            for arrived in barrier.before:
+                if not self._follows(lane, arrived):
+                    return lane
+        return None
+
+    def _follows(self, lane: int, arrived: _Arrived) -> bool:
+        clocks = self._clocks
+        if clocks.slot_of(lane) != clocks.slot_of(int(arrived.lanes[0])):
+            return True
+        columns = arrived.lanes % clocks.threads
+        return bool((clocks.known(ORDERED).at(np.full(len(columns), lane), columns) >= arrived.epochs).all())
+
+    def _report(
+        self, position: int, barrier: _Barrier, lane: int, by: Instruction, before: Instruction, phase: int
+    ) -> None:
+        barrier.is_judged = False
+        self._words.arrival_too_early(position, lane, by, before, phase)
