@@ -22,8 +22,18 @@ def _torch_extensions(session: Session) -> None:
     refuse_extensions(Patches())
 
 
+def _triton(session: Session) -> None:
+    from .triton import install
+
+    install(session)
+
+
 # Functions that import their adapter when they are called, by the module whose import calls them.
-_ADAPTERS: dict[str, Callable[[Session], None]] = {"torch": _torch, "torch.utils.cpp_extension": _torch_extensions}
+_ADAPTERS: dict[str, Callable[[Session], None]] = {
+    "torch": _torch,
+    "torch.utils.cpp_extension": _torch_extensions,
+    "triton": _triton,
+}
 
 
 def loaded(name: str) -> None:

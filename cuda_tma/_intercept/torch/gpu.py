@@ -168,7 +168,7 @@ def functions(device: Any) -> dict[str, Any]:
         "current_stream": lambda device=None: stream,
         "default_stream": lambda device=None: stream,
         "get_stream_from_external": lambda pointer, device=None: stream,
-        **dict.fromkeys(("manual_seed", "manual_seed_all"), torch.manual_seed),
+        **dict.fromkeys(("manual_seed", "manual_seed_all"), _seed),
         **{name: lambda: torch.seed() and None for name in ("seed", "seed_all")},
         "initial_seed": torch.initial_seed,
         "get_rng_state": lambda device="cuda": torch.get_rng_state(),
@@ -182,6 +182,11 @@ def functions(device: Any) -> dict[str, Any]:
     }
 
 
+def _seed(seed: int) -> None:
+    """Seed the generator of the CPU, which makes the GPU's numbers too; ``torch.manual_seed`` calls this."""
+    torch.default_generator.manual_seed(int(seed))
+
+
 @contextlib.contextmanager
 def _range(*_: Any, **__: Any) -> Iterator[None]:
     yield
@@ -191,7 +196,7 @@ def install(patches: Patches, session: Any) -> None:
     """Replace the attributes of ``torch.cuda``, and the attributes of torch that report a GPU."""
     for name, value in functions(session.device).items():
         patches.replace(torch.cuda, name, value)
-    patches.replace(torch.cuda.random, "manual_seed_all", torch.manual_seed)
+    patches.replace(torch.cuda.random, "manual_seed_all", _seed)
     patches.replace(Event, "note", staticmethod(session.note))
     nvtx = {"range": _range, **{name: lambda *_, **__: 0 for name in ("range_push", "range_pop", "mark")}}
     patches.replace(torch.cuda, "nvtx", SimpleNamespace(**nvtx))

@@ -12,6 +12,7 @@ from torch.autograd import function as autograd
 from torch.overrides import TorchFunctionMode
 
 from ..patches import Patches
+from .accumulation import accumulated
 from .marks import mark, on_gpu, tensors_in
 
 __all__ = ["Propagation", "install"]
@@ -23,7 +24,7 @@ class Propagation(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Run an operator, and mark the tensors that it made."""
         keywords = kwargs or {}
-        result = func(*args, **keywords)
+        result = accumulated(func, args, keywords)
         if result is None or isinstance(result, (int, float, str, torch.Size, torch.dtype, torch.device)):
             return result
         fresh = [tensor for tensor in tensors_in(result) if on_gpu(tensor) is None]

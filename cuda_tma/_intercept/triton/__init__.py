@@ -1,0 +1,35 @@
+"""Triton without a GPU: a driver whose launches run on the simulator. Triton compiles as for hardware, up to PTX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.backends import backends
+from triton.runtime import driver
+
+from ..patches import Patches
+from . import compiler, tuning
+from .gpu_driver import Driver
+
+__all__ = ["install"]
+
+
+def install(session: Any) -> Patches:
+    """Make the simulated GPU Triton's active device.
+
+    Parameters
+    ----------
+    session : Session
+        Its device has the compute capability; launches go to it.
+
+    Returns
+    -------
+    Patches
+        They can be undone; the driver stays.
+    """
+    patches = Patches()
+    compiler.install(patches, backends["nvidia"].compiler)
+    patches.replace(backends["nvidia"].driver, "is_active", staticmethod(lambda: True))
+    tuning.install(patches, session)
+    driver.set_active(Driver(session))
+    return patches

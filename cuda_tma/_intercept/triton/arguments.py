@@ -1,0 +1,141 @@
+"""Arguments of a Triton launch: from values and Triton's types to those of a kernel in PTX."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import rules
+from ...params import Im2colParams, TiledParams
+from ...simulate.tensor_map import TensorMap
+
+__all__ = ["Descriptors", "flat"]
+
+_FLOATS = {"fp16": "e", "fp32": "f", "f32": "f", "fp64": "d"}
+_HOST_TYPES = {8: 10, 9: 8, 10: 9}  # of CUtensorMapDataType, where the numbers in Triton's metadata differ
+_TFLOAT32 = 11
+_L2_128B = 2
+
+Address = Callable[[Any], int]
+
+
+class Descriptors:
+    """Makes tensor maps of host descriptors.
+
+    Parameters
+    ----------
+    metadata : sequence of mapping
+        Triton's, one for each descriptor in order; empty if the kernel takes descriptors apart.
+    compute_capability : tuple of int
+    address : callable
+        The GPU's address of a tensor.
+    """
+
+    def __init__(self, metadata: Sequence[Any] | None, compute_capability: tuple[int, int], address: Address):
+        self._metadata, self._compute_capability, self._address = metadata or (), compute_capability, address
+
+    def begin(self) -> Iterator[Any]:
+        """Return an iterator over the metadata, for the descriptors of one launch."""
+        return iter(self._metadata)
+
+    def parts(self, descriptor: Any, metadata: Any) -> Iterator[tuple[Any, str]]:
+        """Yield the parameters that a descriptor becomes, each with its type."""
+        shape, strides = descriptor.shape, descriptor.strides
+        if metadata is None:
+            yield descriptor.base, "*"
+            yield from ((extent, "i64") for extent in (*shape, *strides))
+            yield descriptor.padding == "nan", "i1"
+            if hasattr(descriptor, "round_f32_to_tf32"):
+                yield descriptor.round_f32_to_tf32, "i1"
+        else:
+            yield self._map(descriptor, metadata), "nvTmaDesc"
+        yield from ((extent, "i32") for extent in shape)
+        yield from ((stride, "i64") for stride in strides)
+
+    def _map(self, descriptor: Any, metadata: Any) -> TensorMap:
+        params = self._params(descriptor, metadata)
+        broken = rules.check(params, self._compute_capability)
+        if broken:
+            raise rules.refusal(params, broken)
+        return TensorMap(params, descriptor.base)
+
+    def _params(self, descriptor: Any, metadata: Any) -> TiledParams | Im2colParams:
+        shape = [*descriptor.shape]
+        shape[-1] *= 2 if metadata["fp4_padded"] else 1
+        element_type = metadata["elem_type"]
+        if getattr(descriptor, "round_f32_to_tf32", False):
+            element_type = _TFLOAT32
+        rank, box = len(shape), tuple(metadata["block_size"][::-1])
+        common = {
+            "data_type": _HOST_TYPES.get(element_type, element_type),
+            "global_address": self._address(descriptor.base),
+            "global_dim": tuple(shape[::-1]),
+            "global_strides": tuple(stride * metadata["elem_size"] for stride in descriptor.strides[-2::-1]),
+            "interleave": 0,
+            "swizzle": metadata["swizzle"],
+            "l2_promotion": _L2_128B,
+            "oob_fill": int(descriptor.padding == "nan"),
+        }
+        if not metadata.get("is_im2col"):
+            return TiledParams(**common, element_strides=(1,) * rank, box_dim=box)
+        return Im2colParams(
+            **common,
+            element_strides=tuple((descriptor.element_strides or [1] * rank)[::-1]),
+            pixel_box_lower_corner=tuple(descriptor.pixel_box_lower_corner[::-1]),
+            pixel_box_upper_corner=tuple(descriptor.pixel_box_upper_corner[::-1]),
+            channels_per_pixel=box[0],
+            pixels_per_column=box[1],
+        )
+
+
+def flat(values: Sequence[Any], types: Sequence[Any], descriptors: Descriptors) -> list[Any]:
+    """Return the arguments of the kernel in PTX: tuples and descriptors spread, constants left out."""
+    metadata = descriptors.begin()
+    return [_argument(value, of_type) for value, of_type in _spread(values, types, descriptors, metadata)]
+
+
+def _spread(
+    values: Sequence[Any], types: Sequence[Any], descriptors: Descriptors, metadata: Iterator[Any]
+) -> Iterator[tuple[Any, str]]:
+    for value, of_type in zip(values, types, strict=True):
+        if isinstance(of_type, tuple):
+            yield from _spread(value, of_type, descriptors, metadata)
+        elif of_type.startswith("tensordesc"):
+            yield from descriptors.parts(value, next(metadata, None))
+        elif of_type != "constexpr":
+            yield value, of_type
+
+
+def _argument(value: Any, of_type: str) -> Any:
+    """Return an argument as :meth:`Device.launch` takes it."""
+    if of_type == "nvTmaDesc":
+        return value
+    if of_type[0] == "*":
+        return _pointer(value)
+    if of_type in _FLOATS:
+        return struct.pack(_FLOATS[of_type], value)
+    if of_type == "bf16":
+        return _bfloat16(float(value))
+    bits = int(of_type[1:])
+    return (int(value) % (1 << bits)).to_bytes(max(bits // 8, 1), "little")
+
+
+def _pointer(value: Any) -> Any:
+    if value is None or isinstance(value, int):
+        return value or 0
+    if hasattr(value, "untyped_storage"):
+        return value
+    if hasattr(value, "base") and hasattr(value.base, "untyped_storage"):  # a TensorWrapper
+        return value.base
+    return int(value.data_ptr())
+
+
+def _bfloat16(value: float) -> bytes:
+    """Round to nearest, ties to even, as Triton's launcher does."""
+    bits = int(np.float32(value).view(np.uint32))
+    if bits & 0x7FFFFFFF > 0x7F800000:
+        return (bits >> 16 | 0x40).to_bytes(2, "little")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).to_bytes(2, "little")

@@ -1,0 +1,48 @@
+"""Scripts of each runtime, run with the adapters: right ones have no error, wrong ones have it at the marked line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from .adapted import Ran, ran
+
+SCRIPTS = Path(__file__).parent / "scripts"
+RUNTIMES = [folder.name for folder in sorted(SCRIPTS.iterdir())]
+NEEDS = {"ours": ["numpy"]}  # the modules that each runtime needs; others need torch and themselves
+MARK = "# wrong"
+
+
+def names(pattern: str) -> list[str]:
+    return [f"{path.parent.name}/{path.name}" for path in sorted(SCRIPTS.glob(f"*/{pattern}"))]
+
+
+def ran_copy(name: str, folder: Path) -> tuple[Path, Ran]:
+    runtime = name.partition("/")[0]
+    for module in NEEDS.get(runtime, ["torch", runtime]):
+        pytest.importorskip(module)
+    script = folder / Path(name).name
+    shutil.copy(SCRIPTS / name, script)
+    return script, ran(script)
+
+
+@pytest.mark.parametrize("name", names("right*.py"))
+def test_right(name, tmp_path):
+    _, done = ran_copy(name, tmp_path)
+    assert done.status == 0, done.errors
+    errors = [found for launch in done.launches for found in launch["findings"] if found["severity"] == "error"]
+    assert errors == []
+    assert done.launches
+    assert not any(launch["skipped"] for launch in done.launches)
+
+
+@pytest.mark.parametrize("name", names("wrong*.py"))
+def test_wrong(name, tmp_path):
+    script, done = ran_copy(name, tmp_path)
+    lines = [number for number, line in enumerate(script.read_text().splitlines(), 1) if MARK in line]
+    errors = [found for launch in done.launches for found in launch["findings"] if found["severity"] == "error"]
+    assert errors, done.errors
+    places = {(Path(file).name, line) for found in errors for file, line in found["places"]}
+    assert lines == [] or {(script.name, line) for line in lines} & places, errors
