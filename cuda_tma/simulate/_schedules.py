@@ -58,7 +58,7 @@ def explored(
         From a schedule to the reports of launches in a row under it: those up to the first with an error.
     """
     if len(schedules) == 1:
-        return run(schedules[0])
+        return tuple(replace(report, findings=_merged([report.findings])) for report in run(schedules[0]))
     before, progress = _saved(memory), Progress()
     first = run(schedules[0])
     after, found = _saved(memory), [first]
