@@ -208,3 +208,9 @@ def test_a_map_that_is_replaced_behind_its_copy_is_advice(behind, expected):
     arguments = gpu.create_tensor_map(given, box_dim=(128,)), copies, memory
     report = gpu.launch(simulate.Config(1, 32), kernel, *arguments)
     assert kinds(report.findings) == expected
+
+
+def test_warps_that_come_apart_and_together():
+    """Some lanes of each turn are no slice."""
+    body = "for (int i = 0; i < 4; ++i) { if (t / 32 == i) v += elect_one(); v += __shfl_sync(~0u, v, lane ^ 1); }"
+    assert launched(body + SYNC, STORE, strict=True) == ()

@@ -13,7 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ._binder import BOOL, Binder, Read
+from ._flights import watched
 from ._group import Group
+from ._hazards import hazards_of
 from ._instructions import TABLE, Entry
 from ._lanes import Lanes, as_array, narrowed
 from ._program import YIELD, Code, Outcome, Program, Step
@@ -44,6 +46,7 @@ def decode(module: Module, entry: str, addresses: dict[str, int], check: Callabl
     """
     program = Program(module, entry, addresses)
     for code in program.codes.values():
+        code.hazards = hazards_of(code.function)
         for pc, instruction in enumerate(code.function.instructions):
             if check is not None and not pc % _EVERY:
                 check()
@@ -60,6 +63,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
         step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
     except (ValueError, LookupError, StopIteration, AttributeError) as error:  # a spelling that is read as another
         raise binder.unsupported("of this form") from error
+    step = watched(step, code, pc)
     if instruction.guard is None:
         return step
     mask = _mask(binder, instruction.guard)

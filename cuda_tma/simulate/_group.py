@@ -60,6 +60,8 @@ class Context:
 
     def begin(self, lanes: np.ndarray) -> None:
         """Threads enter the function, and have allocated nothing in it."""
+        if self.registers.flights is not None:
+            self.registers.flights.forget(lanes)
         if self._tops is not None:
             self._tops[lanes] = self.dynamic_end - DYNAMIC_BYTES
 

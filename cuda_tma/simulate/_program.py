@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from ._hazards import Hazards
 from ._lanes import Lanes
 from ._registers import rows_of
 from ._spaces import FUNCTION_WINDOW, SHARED_START
@@ -48,6 +49,8 @@ class Code:
     ----------
     steps : list of Step
         One for each instruction, and a last one that returns.
+    hazards : Hazards
+        What its instructions may do to registers of products that are under way.
     call_sites : dict
         The calls in it, by where each goes on.
     parameters : dict
@@ -61,6 +64,7 @@ class Code:
     def __init__(self, function: Function):
         self.function = function
         self.steps: list[Step] = []
+        self.hazards = Hazards()
         self.call_sites: dict[int, CallSite] = {}
         self.register_rows, self.row_counts = rows_of(function.registers)
         passed = [*function.params, *function.returns] if function.kind == "func" else []

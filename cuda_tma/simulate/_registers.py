@@ -7,10 +7,14 @@ memory only to the rows that are touched.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .ptx import TYPE_BYTES, RegisterName
+
+if TYPE_CHECKING:
+    from ._flights import Flights
 
 __all__ = ["VIEW", "RegisterFile", "Row", "rows_of"]
 
@@ -49,9 +53,11 @@ class RegisterFile:
         The condition code register's carry flag, of each lane.
     parameters : numpy.ndarray of uint8, [lane, byte]
         What is passed to this function, and by it to those it calls.
+    flights : Flights or None
+        Those that products use which are under way, if it matters to the function.
     """
 
-    __slots__ = ("carry", "parameters", "views")
+    __slots__ = ("carry", "flights", "parameters", "views")
 
     def __init__(self, rows: Mapping[int, int], parameter_bytes: int, lanes: int):
         self.views: list[np.ndarray] = []
@@ -59,6 +65,7 @@ class RegisterFile:
             matrix = np.zeros((rows[size], lanes), dtypes[0])
             self.views += [matrix.view(dtype) for dtype in dtypes]
         self.carry = np.zeros(lanes, bool)
+        self.flights: Flights | None = None
         self.parameters = np.zeros((lanes, parameter_bytes), np.uint8)
 
     @property

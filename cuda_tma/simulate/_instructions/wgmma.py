@@ -1,8 +1,9 @@
 """``wgmma``: products of matrices, by four warps together, from shared memory.
 
 They take effect at once, whatever the order of the launch: in PTX the compiler moves sums from register to register
-before the wait for them, which machine code does not (observed: PTX of examples/grouped_gemm.py). That operands stay as
-they are until the wait is for an observer to see.
+before the wait for them, which machine code does not (observed: PTX of examples/grouped_gemm.py). `_flights.py` watches
+other accesses to their registers before the wait. That operands in shared memory stay as they are until the wait is for
+an observer to see.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from .._binder import BOOL, U32, U64, Binder, Read
 from .._copy import Issue
 from .._faults import Fault
+from .._flights import on_order, on_product
 from .._group import Group
 from .._lanes import WARPGROUP, Lanes, as_array, selected
 from .._observe import announce
@@ -31,8 +33,9 @@ _PIECE = np.dtype(np.complex128)  # merely the item of 16 bytes
 
 @instruction("wgmma.mma_async", section=SECTION.format("wgmma.mma_async"), moves=True)
 def mma_async(binder: Binder) -> Step:
-    product, pc = Product(binder, wgmma_of(binder.instruction)), binder.pc
-    return lambda group, lanes: when_together(group, lanes, pc, product.execute, width=WARPGROUP)
+    pc = binder.pc
+    act = on_product(binder.code, pc, Product(binder, wgmma_of(binder.instruction)).execute)
+    return lambda group, lanes: when_together(group, lanes, pc, act, width=WARPGROUP)
 
 
 class Product:
@@ -127,6 +130,7 @@ def order(binder: Binder) -> Step:
 
     def act(group: Group, lanes: Lanes) -> None:
         announce(group, name, lanes, by, values=values)
+        on_order(binder.code, by, values, group, lanes)
 
     def step(group: Group, lanes: Lanes) -> Outcome:
         return when_together(group, lanes, pc, act, width=WARPGROUP)

@@ -29,6 +29,7 @@ RULES = {
     "elsewhere": f'{_ISA}"cp.async.bulk": the mbarrier lies in the shared memory of the CTA that the copy writes',
     "group": f'{_ISA}"cp.async.bulk.wait_group": the thread that issued a copy waits for it by its groups',
     "wgmma": f'{_ISA}"wgmma.wait_group": the sums are there after the wait for their group',
+    "flight": f'{_ISA}"wgmma.mma_async": its registers are accessed after the wgmma.wait_group for its group',
     "registers": f'{_ISA}"wgmma.fence": it orders accesses of registers before a wgmma.mma_async that reads them',
     "map": f'{_ISA}"membar, fence": a tensor map that was changed is acquired through the tensormap proxy',
     "grids": f'{_ISA}"griddepcontrol": what grids before have done is visible after griddepcontrol.wait',

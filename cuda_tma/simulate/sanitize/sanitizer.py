@@ -143,6 +143,7 @@ class Sanitizer:
             "copy.elsewhere": self._words.signaled_elsewhere,
             "copy.together": self._operations.issue_together,
             "warp.together": self._together.met,
+            "registers.touched": self._words.registers_touched,
             "griddepcontrol.wait": lambda event: self._waited.wait(event.lanes),
         }
 
@@ -278,7 +279,7 @@ class Sanitizer:
         return self._operations.commit_products if parts[1] == "commit_group" else self._operations.wgmma_wait
 
     def _wgmma_fence(self, event: Event) -> None:
-        """Registers are not watched: whether there has been one at all."""
+        """Remember whether there has been one at all."""
         self._fenced_products.update(as_array(event.lanes)[::WARPGROUP].tolist())
 
     # ---- accesses ----

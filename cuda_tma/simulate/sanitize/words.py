@@ -13,6 +13,7 @@ from ..ptx import Instruction
 from .barrier_words import BarrierWords
 from .global_shadow import Past
 from .operations import Mark
+from .products import OfProducts
 from .remedies import (
     ACQUIRE_MAP,
     FENCE_BEFORE_LOAD,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Words"]
 
 
-class Words(BarrierWords):
+class Words(BarrierWords, OfProducts):
     """Turns what the sanitizer has found into findings."""
 
     # ---- accesses ----
@@ -258,14 +259,6 @@ class Words(BarrierWords):
         )
         self._add("early-exit", "error", text, mark.instruction, None, lane, RULES["group"], remedy, related)
 
-    def exit_before_product(self, mark: Mark, first: int, related: Sequence[Explained] = ()) -> None:
-        """Sums that nobody has waited for."""
-        if self._ledger.known("wgmma-order", "error", id(mark.instruction)):
-            return
-        text = f"the warpgroup of {self._thread(first)} ends, and has not waited for {name_of(mark.instruction)}"
-        remedy = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
-        self._add("wgmma-order", "error", text, mark.instruction, None, first, RULES["wgmma"], remedy, related)
-
     def exit_while_landing(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
         """A load writes into memory that is no longer the CTA's."""
         if self._ledger.known("early-exit", "error", id(mark.instruction)):
@@ -335,14 +328,6 @@ class Words(BarrierWords):
         )
         after = self._unacquired(mark)
         self._add("missing-tensor-map-fence", severity, text, now, None, mark.lane, RULES["map"], remedy, after)
-
-    def product_without_fence(self, now: Instruction, first: int) -> None:
-        """The first wgmma of a warpgroup wants its registers fenced."""
-        if self._ledger.known("wgmma-order", "error", id(now)):
-            return
-        text = f"the warpgroup of {self._thread(first)} issues wgmma.mma_async, and has not executed wgmma.fence before"
-        remedy = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
-        self._add("wgmma-order", "error", text, now, None, first, RULES["registers"], remedy)
 
     def uninitialized(
         self, who: np.ndarray, units: Units, unwritten: np.ndarray, now: Instruction, beside: Instruction | None,

@@ -1,0 +1,61 @@
+"""Findings about wgmma and the registers that it reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from .._lanes import as_array
+from .._observe import Event
+from ..ptx import Instruction
+from .operations import Mark
+from .phrases import Phrases
+from .remedies import RULES
+from .statements import name_of, place_of
+from .trail import Explained
+
+__all__ = ["OfProducts"]
+
+_FENCE = "wgmma_fence(registers) (wgmma.fence.sync.aligned) between the write and the product, by all of the warpgroup"
+_WAIT = (
+    "wgmma_wait<N>(registers) (wgmma.wait_group) that covers the group of the product, before its registers are touched"
+)
+
+
+class OfProducts(Phrases):
+    """Turns what the sanitizer has found of products into findings."""
+
+    def exit_before_product(self, mark: Mark, first: int, related: Sequence[Explained] = ()) -> None:
+        """Report a warpgroup that ends before a product."""
+        if self._ledger.known("wgmma-order", "error", id(mark.instruction)):
+            return
+        text = f"the warpgroup of {self._thread(first)} ends, and has not waited for {name_of(mark.instruction)}"
+        remedy = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
+        self._add("wgmma-order", "error", text, mark.instruction, None, first, RULES["wgmma"], remedy, related)
+
+    def product_without_fence(self, now: Instruction, first: int) -> None:
+        """The first wgmma of a warpgroup wants its registers fenced."""
+        if self._ledger.known("wgmma-order", "error", id(now)):
+            return
+        text = f"the warpgroup of {self._thread(first)} issues wgmma.mma_async, and has not executed wgmma.fence before"
+        remedy = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
+        self._add("wgmma-order", "error", text, now, None, first, RULES["registers"], remedy)
+
+    def registers_touched(self, event: Event) -> None:
+        """Report an instruction that touches registers of a product under way, or a product without its fence."""
+        now, other, verb = cast(Instruction, event.instruction), event.details["other"], event.details["verb"]
+        if self._ledger.known("wgmma-order", "error", id(other), id(now)):
+            return
+        first = int(as_array(event.lanes)[0])
+        who, place = f"the warpgroup of {self._thread(first)}", place_of(other.places, other.line)
+        if verb == "unfenced":
+            text = (
+                f"{who} issues wgmma.mma_async, whose registers {'.'.join(other.opcode)} at {place} has written since "
+                "its last wgmma.fence"
+            )
+            self._add("wgmma-order", "error", text, now, other, first, RULES["registers"], _FENCE)
+            return
+        done = f"{who} {verb} in registers" if verb == "overwrites A" else f"{who} {verb} registers"
+        uses = "reads" if verb == "overwrites A" else "writes"
+        text = f"{done} that {name_of(other)} at {place} still {uses}: no wgmma.wait_group covers its group"
+        self._add("wgmma-order", "error", text, now, other, first, RULES["flight"], _WAIT)
