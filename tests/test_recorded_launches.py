@@ -77,6 +77,18 @@ def test_a_replay_has_the_same_report_each_time(launched):
     assert traced.timeline().kernel == "kernel" and replace(traced, traced=None) == report
 
 
+@pytest.mark.parametrize("linkage", ["", 'extern "C" '])
+def test_a_replay_takes_arguments_of_every_type(linkage):
+    """A recording has the bytes of each argument; the type of a parameter refuses none of them."""
+    source = f"{linkage}__global__ void put(float* out, float x, bool b, long n, double y) {{ *out = x + b + n + y; }}"
+    gpu, out, config = simulate.Device(), np.zeros(1, np.float32), simulate.Config(1, 1)
+    kernel = gpu.compile(source, "put")
+    value = captured(gpu, config, kernel, [out, 0.5, True, 2, 4.0], kernel="put", runtime="fake", sources={})
+    assert [len(argument) for argument in value.arguments] == [8, 4, 1, 8, 8]
+    assert replayed(value) == gpu.launch(config, kernel, out, 0.5, True, 2, 4.0)
+    assert out[0] == 7.5
+
+
 def test_values_are_the_launch(launched):
     value, _ = launched
     values, blobs = values_of_launch(value)
@@ -234,7 +246,7 @@ def test_deep_json_is_refused(tmp_path):
     [
         (lambda document, launch: launch.update(entry="absent"), "the recorded PTX has no kernel absent"),
         (lambda document, launch: launch.update(variables={}), "the recording has no address of the variable"),
-        (lambda document, launch: launch.update(arguments=[]), "4 parameters, and 0 arguments were given"),
+        (lambda document, launch: launch.update(arguments=[]), "kernel kernel takes 4 arguments, and 0 were given"),
         (lambda document, launch: launch.update(ptx=next(iter(launch["sources"].values()))), "ParseError"),
     ],
 )

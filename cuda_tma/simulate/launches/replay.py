@@ -50,7 +50,8 @@ def replayed(
     ]
     device._memory.restore(segments, launch.formers, launch.next_address)
     kernel = _kernel(launch.ptx, launch.entry, tuple(sorted(launch.variables.items())))
-    return device.launch(launch.config, kernel, *launch.arguments, order=order, seed=seed, trace=trace)
+    arguments = map(np.void, launch.arguments)  # bytes that are of any type
+    return device.launch(launch.config, kernel, *arguments, order=order, seed=seed, trace=trace)
 
 
 @lru_cache(maxsize=16)
