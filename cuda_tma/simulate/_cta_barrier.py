@@ -61,7 +61,7 @@ class CtaBarriers:
         for cta in np.unique(self._cta_of_lane[here]):
             mine = here[self._cta_of_lane[here] == cta]
             barrier = self._arrive(int(cta), number, expected, mine, group.context.code.instruction(pc))
-            barrier.parked.append(Parked(group.context, pc, pc + 1, mine))
+            barrier.parked.append(self._parked(group, pc, mine))
             self._complete(int(cta), number)
         return YIELD
 
@@ -81,9 +81,21 @@ class CtaBarriers:
             chosen = self._cta_of_lane[here] == cta
             barrier = self._arrive(int(cta), number, expected, here[chosen], group.context.code.instruction(pc))
             barrier.true += int(true[chosen].sum())
-            barrier.votes.append((Parked(group.context, pc, pc + 1, here[chosen]), vote))
+            barrier.votes.append((self._parked(group, pc, here[chosen]), vote))
             self._complete(int(cta), number)
         return YIELD
+
+    def _parked(self, group: Group, pc: int, lanes: np.ndarray) -> Parked:
+        """Return lanes that wait; of a warp that comes in part to an ``.aligned`` barrier, with its other lanes."""
+        parked = Parked(group.context, pc, pc + 1, lanes)
+        if len(lanes) % WARP or (lanes[::WARP] % WARP).any() or (lanes[WARP - 1 :: WARP] % WARP != WARP - 1).any():
+            absent = self._machine.alive.copy()
+            absent[lanes] = False
+            rest = np.flatnonzero(absent)
+            rest = rest[np.isin(rest // WARP, lanes // WARP)]
+            if len(rest) and _is_aligned(parked.instruction):
+                parked.absent = self._machine.detours.standing(group, pc, rest)
+        return parked
 
     def _all_are_here(self, here: np.ndarray, number: int) -> bool:
         """Whether lanes are all threads of their CTAs, and none has come before: the common case."""
@@ -135,6 +147,8 @@ class CtaBarriers:
             vote(parked.context, parked.lanes, barrier.true, barrier.arrived)
         parked_here = [*barrier.parked, *(parked for parked, _ in barrier.votes)]
         _check_aligned(parked_here, number)
+        if barrier.expected is not None:
+            self._check_whole(parked_here, number)
         for parked in parked_here:
             self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
         lanes = np.concatenate([p.lanes for p in parked_here]) if parked_here else np.zeros(0, np.int64)
@@ -147,10 +161,29 @@ class CtaBarriers:
         size = self._machine.geometry.lanes_of_cta
         return int(self._machine.alive[cta * size : (cta + 1) * size].sum())
 
+    def _check_whole(self, parked: list[Parked], number: int) -> None:
+        """Keep a fault if a barrier of a count completes and lanes of its warps have not come."""
+        come = np.concatenate([each.lanes for each in parked]) if parked else ()
+        for each in parked:
+            absent = [lane for standing in each.absent for lane in np.setdiff1d(standing.lanes, come).tolist()]
+            absent = [lane for lane in absent if self._machine.alive[lane]]
+            if absent:
+                text = (
+                    f"barrier {number} completes with a part of a warp, and lane {absent[0] % WARP} has not come: "
+                    "all threads of a warp execute an .aligned barrier, as bar.sync is, together (PTX ISA, "
+                    '"bar, barrier"). '
+                    "Remedy: put the barrier outside of the branch, and count whole warps"
+                )
+                self._machine.keep(Fault("barrier-divergence", text, each.lanes, each.instruction))
+                return
+
     def exited(self, lanes: np.ndarray) -> None:
         """Barriers of all threads no longer wait for those that have ended."""
         ctas = {*np.unique(self._cta_of_lane[lanes]).tolist()}
         for cta, number in [key for key in self._barriers if key[0] in ctas]:
+            barrier = self._barriers[cta, number]
+            for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
+                self._machine.detours.check(parked, lanes)
             if self._barriers[cta, number].expected is None:
                 self._complete(cta, number)
 
@@ -167,7 +200,7 @@ class CtaBarriers:
 def _check_aligned(parked: list[Parked], number: int) -> None:
     """Threads of one warp come to an ``.aligned`` barrier, as ``bar.sync`` is, by one and the same instruction."""
     known = [(each, each.instruction) for each in parked]
-    aligned = [(each, i) for each, i in known if i and (i.opcode[0] == "bar" or "aligned" in i.opcode)]
+    aligned = [(each, i) for each, i in known if i and _is_aligned(i)]
     if len({(id(each.context), each.at) for each, _ in aligned}) < 2:
         return
     for (here, instruction), (there, other) in combinations(aligned, 2):
@@ -181,6 +214,10 @@ def _check_aligned(parked: list[Parked], number: int) -> None:
                 here.lanes[np.isin(here.lanes // WARP, torn)],
                 instruction,
             )
+
+
+def _is_aligned(instruction: Instruction | None) -> bool:
+    return instruction is not None and (instruction.opcode[0] == "bar" or "aligned" in instruction.opcode)
 
 
 def _place(instruction: Instruction) -> str:

@@ -14,6 +14,7 @@ from ._cluster_barrier import ClusterBarriers
 from ._cta_barrier import CtaBarriers
 from ._deadline import NEVER, Deadline
 from ._dependents import Dependents
+from ._detours import Detours
 from ._faults import Fault, Kept
 from ._geometry import Geometry
 from ._global_memory import GlobalMemory, Segment
@@ -101,6 +102,7 @@ class Machine:
         self.random = np.random.default_rng(settings.seed) if settings.order == "random" else None
         self.scheduler = Scheduler(self, settings.max_steps, self.random)
         self.engine = Engine(settings.order, self.random)
+        self.detours = Detours(self)
         self.warp_sync, self.cta_barriers = WarpSync(self), CtaBarriers(self)
         self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
         self.dependents, self.register_pool = Dependents(self), RegisterPool(self)

@@ -14,6 +14,7 @@ import numpy as np
 from ._faults import Fault
 from ._group import Context, Group
 from ._lanes import WARP
+from ._waiting import Standing
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -77,6 +78,11 @@ class Scheduler:
         """Who can run: a function, the place in it, and the lanes there; the last are those who ran last."""
         everyone = ((*key, np.sort(np.concatenate(waiting))) for key, waiting in self._ready.items())
         return [*everyone]
+
+    def standing_among(self, wanted: np.ndarray) -> list[Standing]:
+        """Return the places of those of some lanes that can run; `wanted` is true for these lanes."""
+        each = ((*key, lanes[wanted[lanes]]) for key, waiting in self._ready.items() for lanes in waiting)
+        return [Standing(*place) for place in each if len(place[2])]
 
     def turn(self) -> bool:
         """Run one group until it waits, meets another, or has had its turn; True if it was made to stop."""

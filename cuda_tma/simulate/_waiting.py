@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,19 +12,31 @@ from ..hang import BarrierWait, MbarrierWait
 from ._group import Context
 from .ptx import Instruction
 
-__all__ = ["CALLED", "Parked", "Stuck", "Waiting"]
+__all__ = ["CALLED", "Parked", "Standing", "Stuck", "Waiting"]
 
 CALLED = "called"  # what the call of a function that is not inlined is to a finding in it
 
 
+class Standing(NamedTuple):
+    """Lanes that others wait for, and their place at that time."""
+
+    context: Context
+    pc: int
+    lanes: np.ndarray
+
+
 @dataclass(slots=True)
 class Parked:
-    """Lanes that wait at an instruction, and go on at another, or look again at the same."""
+    """Lanes that wait at an instruction, and go on at another, or look again at the same.
+
+    `absent` contains the places of other lanes that have to come to this instruction too.
+    """
 
     context: Context
     at: int
     pc: int
     lanes: np.ndarray
+    absent: Sequence[Standing] = ()
 
     @property
     def instruction(self) -> Instruction | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,8 @@ class WarpSync:
         waits = np.isin(here // width, here[missing.any(axis=1)] // width)
         if not waits.any():
             return lanes
-        self._parked.append(Parked(group.context, pc, pc, here[waits]))
+        standing = self._machine.detours.standing(group, pc, _lanes_of(here[waits], missing[waits], width))
+        self._parked.append(Parked(group.context, pc, pc, here[waits], standing))
         return selected(here[~waits]) if not waits.all() else None
 
     def meet(self, group: Group, lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
@@ -66,7 +68,8 @@ class WarpSync:
             return None
         here = as_array(lanes)
         self._arrived[here], self._masks[here] = True, masks
-        self._met.append(Parked(group.context, pc, pc + 1, here))
+        standing = self._machine.detours.standing(group, pc, _lanes_of(here, self._missing(here), WARP))
+        self._met.append(Parked(group.context, pc, pc + 1, here, standing))
         self._release()
         return YIELD
 
@@ -82,7 +85,7 @@ class WarpSync:
                 self._arrived[each.lanes[goes]] = False
                 self._machine.scheduler.add(each.context, each.pc, each.lanes[goes])
             if not goes.all():
-                self._met.append(Parked(each.context, each.at, each.pc, each.lanes[~goes]))
+                self._met.append(replace(each, lanes=each.lanes[~goes]))
 
     def _missing(self, lanes: np.ndarray) -> np.ndarray:
         """For each lane, which of its warp it still waits for."""
@@ -105,7 +108,10 @@ class WarpSync:
         for parked in [*self._parked]:
             if np.isin(parked.lanes // WARPGROUP, groups).any():
                 self._parked.remove(parked)
+                self._machine.detours.check(parked, lanes)
                 self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+        for parked in self._met:
+            self._machine.detours.check(parked, lanes)
         if self._met:
             self._release()
 
@@ -137,6 +143,7 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
     sync = group.machine.warp_sync
     here = sync.take(group, lanes, pc)
     found = masks if isinstance(masks, int) else masks(group, here)
+    check_named(here, found)
     ready = sync.gathered(group, here, pc, found, width)
     if ready is None:
         return YIELD
@@ -170,6 +177,30 @@ def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
             "__ballot_sync() before the branch",
             who,
         )
+    if (given != given[0]).any():
+        _check_agreement(here, given)
+
+
+def _check_agreement(here: np.ndarray, given: np.ndarray) -> None:
+    """Lanes that name each other name the same mask."""
+    is_here, masks = (np.zeros((int(here[-1]) // WARP + 1) * WARP, dtype) for dtype in (bool, np.uint32))
+    is_here[here], masks[here] = True, given
+    is_here, masks = is_here.reshape(-1, WARP)[here // WARP], masks.reshape(-1, WARP)[here // WARP]
+    apart = is_here & _bits(given) & (masks != given[:, None])
+    if apart.any():
+        one, other = (int(each[0]) for each in apart.nonzero())
+        raise Fault(
+            "barrier-divergence",
+            f"lane {int(here[one]) % WARP} of its warp names the mask 0x{int(given[one]):08x}, and lane {other}, which "
+            f"that mask contains, names 0x{int(masks[one, other]):08x}: the result is undefined (PTX ISA, membermask: "
+            "all its lanes execute the instruction with the same mask). Remedy: name one mask in all its lanes",
+            here[apart.any(axis=1)],
+        )
+
+
+def _lanes_of(here: np.ndarray, missing: np.ndarray, width: int) -> np.ndarray:
+    """Return the numbers of missing lanes, of the truths [lane that waits, lane of its group]."""
+    return np.unique((here[:, None] // width * width + np.arange(width))[missing])
 
 
 def _is_whole(lanes: Lanes, width: int) -> bool:

@@ -1,0 +1,167 @@
+"""Threads that pass by an instruction at which other threads of their warp wait for them.
+
+A warp executes ``shfl.sync`` with the lanes of a mask, and ``bar.sync`` with all its lanes. On hardware as here, a
+thread that has ended is not waited for. So a kernel ends although a lane takes another path, goes on behind the
+instruction and ends. A lane that returns early does not go on behind it, and is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._faults import Fault
+from ._group import Context, Group
+from ._lanes import WARP, WARPGROUP
+from ._waiting import Parked, Standing
+from .ptx import Instruction, Label, Symbol
+
+if TYPE_CHECKING:
+    from ._machine import Machine
+    from ._program import Code
+
+__all__ = ["Detours"]
+
+_ENDS = ("ret", "exit", "trap")
+
+
+class _Flow:
+    """The branches of one function: for each instruction the next ones."""
+
+    def __init__(self, code: Code):
+        self._code = code
+        listed = code.function.instructions
+        self.end = len(listed)  # the return at the end
+        self.after = [[*_next(code, pc, each)] for pc, each in enumerate(listed)] + [[]]
+        self.before: list[list[int]] = [[] for _ in self.after]
+        for pc, following in enumerate(self.after):
+            for each in following:
+                self.before[each].append(pc)
+        self._behind: dict[int, set[int]] = {}
+
+    def behind(self, at: int) -> set[int]:
+        """Return the instructions that may follow one and after which that one cannot come again; no mere ends."""
+        found = self._behind.get(at)
+        if found is None:
+            follow, precede = _reached(self.after, self.after[at]), _reached(self.before, [at])
+            found = {pc for pc in follow - precede if not self._is_trivial(pc)}
+            self._behind[at] = found
+        return found
+
+    def passes(self, start: int, at: int) -> bool:
+        """Return whether each path from a place to the end of the function leads behind an instruction."""
+        behind = self.behind(at)
+        if not behind:
+            return False
+        reached = _reached(self.after, [start], behind)
+        return not any(pc not in behind and not self.after[pc] for pc in reached)
+
+    def _is_trivial(self, pc: int) -> bool:
+        if pc == self.end:
+            return True
+        instruction = self._code.function.instructions[pc]
+        return instruction.opcode[0] in _ENDS or (instruction.opcode[0] == "bra" and instruction.guard is None)
+
+
+def _next(code: Code, pc: int, instruction: Instruction) -> Iterator[int]:
+    name, operands = instruction.opcode[0], instruction.operands
+    if instruction.guard is not None or name not in (*_ENDS, "bra", "brx"):
+        yield pc + 1
+    if name == "bra" and isinstance(operands[0], Label):
+        yield operands[0].target
+    if name == "brx" and isinstance(operands[1], Symbol):
+        yield from code.function.branch_targets[operands[1].name]
+
+
+def _reached(edges: list[list[int]], starts: Iterable[int], stops: Iterable[int] = ()) -> set[int]:
+    """Return all places on ways from some places; no way goes on from a stop."""
+    stops, waiting = {*stops}, [*starts]
+    found = {*waiting}
+    while waiting:
+        pc = waiting.pop()
+        fresh = [each for each in edges[pc] if each not in found] if pc not in stops else []
+        found.update(fresh)
+        waiting += fresh
+    return found
+
+
+class Detours:
+    """Finds them, when threads end."""
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self._flows: dict[Code, _Flow] = {}
+
+    def standing(self, group: Group, pc: int, absent: np.ndarray) -> list[Standing]:
+        """Return the places of absent lanes; of a lane that waits elsewhere none.
+
+        Parameters
+        ----------
+        group : Group
+            Some of its lanes have come to `pc`. Others may be there for which a guard does not hold: they go on.
+        absent : numpy.ndarray
+            Ascending lane numbers.
+        """
+        wanted = np.zeros(self._machine.geometry.lanes, bool)
+        wanted[absent] = True
+        found = self._machine.scheduler.standing_among(wanted)
+        here = group.array()
+        found += [Standing(group.context, pc + 1, here[wanted[here]])] if wanted[here].any() else []
+        return found
+
+    def check(self, parked: Parked, ended: np.ndarray) -> None:
+        """Keep a fault if lanes that some wait for have passed by, and end."""
+        instruction = parked.instruction
+        if instruction is None:
+            return
+        for standing in parked.absent:
+            gone = np.intersect1d(standing.lanes, ended)
+            if len(gone) and self._has_passed(parked, standing):
+                self._machine.keep(_fault(parked, instruction, gone, standing))
+                return
+
+    def _has_passed(self, parked: Parked, standing: Standing) -> bool:
+        waits, stands = _frames(parked.context, parked.at), _frames(standing.context, standing.pc)
+        return any(
+            self._flow(context.code).passes(after, at)
+            for context, (at, _) in waits.items()
+            if context in stands
+            for _, after in [stands[context]]
+        )
+
+    def _flow(self, code: Code) -> _Flow:
+        found = self._flows.get(code)
+        if found is None:
+            found = self._flows[code] = _Flow(code)
+        return found
+
+
+def _frames(context: Context, pc: int) -> dict[Context, tuple[int, int]]:
+    """Return, for a function and each of its callers, the present instruction and the place to go on at."""
+    found = {context: (pc, pc)}
+    while context.caller is not None:
+        found[context.caller] = context.return_pc - 1, context.return_pc
+        context = context.caller
+    return found
+
+
+def _fault(parked: Parked, instruction: Instruction, gone: np.ndarray, standing: Standing) -> Fault:
+    name = ".".join(instruction.opcode)
+    if instruction.opcode[0] == "wgmma":
+        what, lane = "threads of a warpgroup", f"thread {int(gone[0]) % WARPGROUP} of the warpgroup"
+    else:
+        what, lane = "threads of a warp", f"lane {int(gone[0]) % WARP} of the warp"
+    is_barrier = instruction.opcode[0] in ("bar", "barrier", "wgmma") and instruction.opcode[1] != "warp"
+    rule = "all threads of a warp execute it together" if is_barrier else "all lanes of membermask execute it"
+    remedy = "" if is_barrier else ", or name in the mask the lanes that come, by __ballot_sync() before the branch"
+    stood = standing.context.code.instruction(standing.pc)
+    return Fault(
+        "barrier-divergence",
+        f"{what} wait at {name}, and {lane} goes on behind it without it, up to its end: {rule} (PTX ISA, "
+        f'"{".".join(instruction.opcode[:2])}"). Remedy: put it outside of the branch{remedy}',
+        parked.lanes,
+        instruction,
+        [("the other lanes went on", stood)] if stood is not None else [],
+    )
