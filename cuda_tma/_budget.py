@@ -15,8 +15,10 @@ __all__ += [
     "SUPPRESSIONS_BYTES",
     "TEXT_CHARACTERS",
     "TOKENS",
+    "VARIABLES",
     "name_steps",
 ]
+__all__ += ["COMPLAINT_CHARACTERS"]
 
 # ---- of a PTX text ----
 
@@ -25,6 +27,7 @@ TOKENS = 4 << 20  # of PTX: of 32 MB as compilers write it; each takes 150 bytes
 NESTING = 100  # brackets in brackets, braces in braces, signs before signs
 ALIGNMENT_BYTES = 1 << 16  # of a variable: TMA's swizzles want 1024
 MODULE_BYTES = 1 << 30  # of a module's variables
+VARIABLES = 1 << 14  # that a module declares outside of functions
 PARAMETER_BYTES = 32_764  # of a function: PTX ISA 9.0, "Kernel Function Parameters"
 REGISTERS = 1 << 19  # that a module declares
 NAME_BYTES = 64 << 20  # of the names of inlined functions, in all places together
@@ -41,6 +44,7 @@ TEXT_CHARACTERS = 1 << 16  # of a text in a kernel's memory, and of one conversi
 # ---- of other files, and of texts ----
 
 LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of tensor memory have 1/32 of that
+COMPLAINT_CHARACTERS = 1 << 15  # of a command on standard error: 400 lines of a compiler
 PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
 RECORDED_BYTES = 2 << 30  # of memory that one recorded launch has
 RECORDING_TEXT_BYTES = 256 << 20  # of the list of launches of a recording

@@ -131,6 +131,20 @@ def test_an_npy_file_without_numbers(folder, capsys, given):
     assert "a.npy is no .npy file of numbers" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("descr", ["(" * 2000, "'<f4" + "(" * 300, "1" * 5000, "\0", "'" + "9" * 4000 + "'", "{" * 90])
+def test_an_npy_file_with_a_wrong_header(folder, capsys, descr):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': (4,), }}".encode()
+    (folder / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16))
+    assert cli.main(["sanitize", "k.ptx", *LAUNCH, "--arg", "a.npy"]) == 2
+    assert "a.npy is no .npy file of numbers" in capsys.readouterr().err
+
+
+def test_a_capability_without_tma(folder, capsys):
+    for command in ("sanitize", "run"):
+        assert cli.main([command, "k.ptx", *LAUNCH, "--arg", "0", "--compute-capability", "8.0"]) == 2
+        assert "TMA needs (9, 0) or a later one" in capsys.readouterr().err
+
+
 def test_control_characters_of_a_kernel_reach_no_terminal(folder, capsys):
     name = "a\x1b[31m\u202eb.cu"
     text = FAULTY.replace(".visible", f'.file 1 "{name}"\n.visible').replace("st.global", ".loc 1 1 1\nst.global")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from cuda_tma import simulate
@@ -51,6 +52,10 @@ DECLARED = {
     "an alignment of 1 TiB": (".global .align 1099511627776 .b8 x[4];", r"\.align 1099511627776; give a power of two"),
     "an alignment of zero": (".shared .align 0 .b8 x[4];", r"\.align 0; give a power of two"),
     "an alignment below zero": (".shared .align -8 .b8 x[4];", r"\.align -8; give a power of two"),
+    "a foreign name": (".global .b64 x = q;", "an initializer names 'q'; it may name functions"),
+    "a name of shared memory": (".shared .b8 s[4]; .global .b64 x = s;", "an initializer names 's'; it may name"),
+    "an address in a byte": (".global .b64 y; .global .b8 x[1] = {y};", "does not fit .1.: an address has 8 bytes"),
+    "a foreign name in a mask": (".global .b8 x[2] = {0xff(q)};", "an initializer names 'q'"),
     "brackets": (f".global .b32 x = {'(' * 5000}1{')' * 5000};", "more than 100 deep"),
     "signs": (f".global .b32 x = {'-' * 5000}1;", "more than 100 deep"),
     "braces": (f".global .b32 x[1] = {'{' * 3000}1{'}' * 3000};", "more than 100 deep"),
@@ -82,6 +87,8 @@ ENTRIES = {
     "maxntid of a text": ('.entry f() .maxntid "x"\n{\nret;\n}', r"\.maxntid \['x'\]; give one to three"),
     "maxntid of nothing": (".entry f() .maxntid\n{\nret;\n}", r"\.maxntid \[\]; give one to three"),
     "reqntid of zero": (".entry f() .reqntid 0\n{\nret;\n}", r"\.reqntid \[0\]; give one to three"),
+    "maxnreg of nothing": (".entry f() .maxnreg\n{\nret;\n}", r"\.maxnreg \[\]; give one integer from 1 on"),
+    "minnctapersm of two": (".entry f() .minnctapersm 1, 2\n{\nret;\n}", r"\.minnctapersm \[1, 2\]; give one integer"),
     "clusters of four": (".entry f() .reqnctapercluster 1,1,1,1\n{\nret;\n}", r"\.reqnctapercluster \[1, 1, 1, 1\]"),
     "blocks": (f".entry f()\n{{\n{'{' * 5000}ret;{'}' * 5000}\n}}", "blocks stand more than 100 deep"),
     "operands": (f".entry f()\n{{\nmov.b64 _, {'{' * 5000}1{'}' * 5000};\nret;\n}}", "more than 100 deep"),
@@ -116,6 +123,53 @@ def test_constant_expressions_have_64_bits():
     assert kernel.name == "f"
     value = simulate.ptx.parse(f"{HEAD}.global .b64 x = 1<<63<<1|5;").variables["x"].initial
     assert value == (5).to_bytes(8, "little")
+
+
+def test_an_access_behind_the_local_variables_grows_the_stack():
+    """The read finds what the write left, in a stack that both accesses enlarge."""
+    text = ".visible .entry f(.param .u64 p)\n{\n.reg .b32 %r<4>; .reg .b64 %rd<2>; .local .b8 x[256];\n"
+    text += "mov.u32 %r1, %tid.x;\nst.local.u32 [x+4096], %r1;\nld.local.u32 %r2, [x+9000];\n"
+    text += "ld.local.u32 %r2, [x+4096];\nld.param.u64 %rd1, [p];\nmad.wide.u32 %rd1, %r1, 4, %rd1;\n"
+    text += "st.global.u32 [%rd1], %r2;\nret;\n}\n"
+    gpu, out = simulate.Device(), np.zeros(64, np.uint32)
+    assert gpu.launch(Config(1, 64), gpu.load(HEAD + text, "f"), out).errors == ()
+    np.testing.assert_array_equal(out, np.arange(64))
+
+
+REGISTERS = ".reg .b8 %b<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .b128 %q<2>; .reg .pred %p<2>;"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("add.u32 %r1, %r2, %p1", "mov.b32 %r1, %p1", "st.global.u32 [%rd1], %p1", "ld.global.u32 %p1, [%rd1]"),
+        *("add.u32 %p1, %r1, 1", "setp.lt.u32 %r1, %r2, 7", "selp.b32 %r1, %r2, %r3, %r1", "ld.global.u32 %r1, [%p1]"),
+        *("@%r1 add.u32 %r1, %r1, 1", "@%b1 bra L", "@!%rd1 ret", "add.u32 %r1, %q1, 1", "ld.global.u32 %r1, [%q1]"),
+    ],
+)
+def test_a_register_of_another_kind_is_refused(statement):
+    text = f".visible .entry f()\n{{\n{REGISTERS}\nL:\n{statement};\nret;\n}}\n"
+    with pytest.raises(simulate.UnsupportedInstruction, match=r"PTX line 8: .*of a (number|predicate|register)"):
+        simulate.Device().load(HEAD + text, "f")
+
+
+FAR = "18446744073709551615"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(f"[{base}{sign}{FAR}]" for base in ("%rd1", "%r1", "x", "s", "l") for sign in "+-"),
+        f"[{FAR}]",
+        f"[{FAR}+{FAR}]",
+    ],
+)
+@pytest.mark.parametrize("space", ["", ".global", ".shared", ".local"])
+def test_an_address_wraps_around(address, space):
+    """2**64 - 1 is -1, which is no byte of any memory."""
+    text = f".global .b8 x[64]; .shared .b8 s[64];\n.visible .entry f()\n{{\n{REGISTERS} .local .b8 l[64];\n"
+    report = launched(f"{text}ld{space}.u8 %r2, {address};\nst{space}.u8 {address}, %r2;\nret;\n}}\n", 1)
+    assert {finding.kind for finding in report.errors} <= {"out-of-bounds", "fault", "cluster"}
 
 
 @pytest.mark.parametrize("threads", [32, 1024])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import re
 import struct
@@ -11,9 +13,12 @@ import time
 
 import pytest
 
+from cuda_tma import layouts, simulate
 from cuda_tma._files import first_bytes
 from cuda_tma.codec import encode
+from cuda_tma.command import cli
 from cuda_tma.command.dump import parse_dump
+from cuda_tma.command.launch import argument
 from cuda_tma.command.posted import read_posted
 from cuda_tma.errors import TensorMapError
 
@@ -87,7 +92,7 @@ def limited(*arguments):
         "from cuda_tma.command import cli; sys.exit(cli.main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
 
 
 def file_without_end(folder):
@@ -123,3 +128,99 @@ def test_a_pipe_with_a_writer_is_read(tmp_path):
         os.close(handle)
         assert first_bytes(str(tmp_path / "pipe"), 5) == b"error"
     assert other.returncode == 0
+
+
+@pytest.mark.parametrize("dim", ["4", "99999999999999999999", "0", "-3"])
+def test_a_map_of_scalars_and_of_a_huge_rank(dim):
+    """The rank is no length of a tuple, and a number alone is a tuple of one."""
+    text = f"tmaFormat: 9 dim: {dim} gmem: 0x1000\nShape: 64 16 1 7\nStride: 128 2 4096\ntileShapes: 64 16 1 1\n"
+    (found,) = read_posted(f"{text}tileStrides: 1").maps
+    assert found.params.element_strides == (1,) and found.params.global_dim == (64, 16, 1, 7)
+
+
+def test_a_complaint_has_an_end(capsys):
+    assert cli.main(["check", "--shape", "1x1", "--box", "1x1", "x" * 100_000]) == 2
+    assert len(capsys.readouterr().err) < 40_000
+
+
+# ---- PTX ----
+
+HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+
+
+def of_ptx(text: str) -> None:
+    with contextlib.suppress(ValueError, NotImplementedError):
+        simulate.Device().load(HEAD + text, "f")
+
+
+def declared_again(number: int) -> str:
+    return "".join("{ .local .b8 x[1]; L: bra L; }\n" for _ in range(number))
+
+
+def places(number: int) -> str:
+    strings = f".section .debug_str {{ {'a: .b8 120,' + ','.join(['120'] * number)}\n.b8 0 }}\n"
+    at = "".join(f".loc 1 {i} 1, function_name a+{number - 4}, inlined_at 1 1 1\nret;\n" for i in range(number // 4))
+    return f".entry f()\n{{\n{at}}}\n{strings}"
+
+
+GROWING = {
+    "statements": lambda n: f".entry f()\n{{\n.reg .b32 %r<4>;\n{'add.u32 %r1, %r2, 1;' * n}\nret;\n}}",
+    "registers": lambda n: f".entry f()\n{{\n{''.join(f'.reg .b32 %a{i}<2>;' for i in range(n))}\nret;\n}}",
+    "names in scopes of their own": lambda n: f".entry f()\n{{\n{declared_again(n)}ret;\n}}",
+    "functions": lambda n: "".join(f".func g{i}()\n{{\nret;\n}}\n" for i in range(n)) + ".entry f()\n{\nret;\n}",
+    "kernels": lambda n: "".join(f".entry g{i}()\n{{\nret;\n}}\n" for i in range(n)),
+    "names of functions": places,
+    "labels of strings": lambda n: f".section .debug_str {{ {''.join(f'a{i}: .b8 1 ' for i in range(n))} }}",
+    "targets": lambda n: f".target {','.join(['sm_90a'] * n)}\n",
+    "an initializer": lambda n: f".global .b32 x[{n}] = {{{'1,' * n}}};",
+    "an expression": lambda n: f".global .b64 x = 1{'<<63*9' * n};",
+    "strings": lambda n: '.file 1 "a"' * n,
+    "comments": lambda n: "/**/" * n,
+    "an open comment": lambda n: "/*" * n,
+    "an open string": lambda n: '"' + "\\" * n,
+    "a name": lambda n: f".entry {'f' * n}()",
+    "parts of a name": lambda n: f".entry f{'.a::b' * n}()",
+    "parameters": lambda n: f".entry f({','.join(f'.param .b8 p{i}' for i in range(n))})\n{{\nret;\n}}",
+    "a line of attributes": lambda n: f".entry f() .maxntid {','.join(['1'] * n)}\n{{\nret;\n}}",
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_ptx(name):
+    """Four times the text takes at most eight times the time, or next to none: quadratic time is sixteen times."""
+    seconds = []
+    for number in (3000, 12_000):
+        text = GROWING[name](number)
+        begun = time.process_time()
+        of_ptx(text)
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < max(0.3, 8 * seconds[0])
+
+
+@pytest.mark.parametrize("part", [":", " ", "race:", "*", "a:1:", "\\", "C:\\", "::", "\t"])
+def test_a_suppression(part):
+    begun = time.process_time()
+    with contextlib.suppress(ValueError):
+        simulate.Suppression.parse("race" + repeated(part))
+    assert time.process_time() - begun < MOST_SECONDS
+
+
+@pytest.mark.parametrize("part", ["@1", ",a=b", "9", "x1", "hex:00", "[", "random:", "9.", "e+", "@1,a=b"])
+def test_an_argument(part):
+    begun = time.process_time()
+    with contextlib.suppress(argparse.ArgumentTypeError):
+        argument("float32[4]" + repeated(part) + "!")
+    with contextlib.suppress(argparse.ArgumentTypeError):
+        argument(repeated(part) + "!")
+    assert time.process_time() - begun < MOST_SECONDS
+
+
+@pytest.mark.parametrize("part", ["(", "1,", "((1,1),", ":", "@", "1", "x", "(1:", ")", "-1,", " "])
+@pytest.mark.parametrize(
+    "form", ["cute:{}@16x8", "cute:({}):(1)@16x8", "tile:{}", "tile:bf16:{}", "{}", "tmem.d:f32:{}"]
+)
+def test_a_layout(form, part):
+    begun = time.process_time()
+    with contextlib.suppress(ValueError, ImportError):
+        layouts.compare(*layouts.two_layouts(form.format(repeated(part)), "tile:bf16:8x64:128B"))
+    assert time.process_time() - begun < MOST_SECONDS

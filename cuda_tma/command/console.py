@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from .._budget import COMPLAINT_CHARACTERS
 from .._given import printable
 
 __all__ = ["complain", "escape_unprintable", "print_json", "print_styled", "print_table", "silence"]
@@ -23,9 +24,14 @@ def complain(text: str) -> None:
     if sys.stderr is None:  # closed: print would take standard output
         return
     try:
-        print(f"cuda-tma: {printable(text)}", file=sys.stderr, flush=True)
+        print(f"cuda-tma: {printable(_cut(text))}", file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr)
+
+
+def _cut(text: str) -> str:
+    more = len(text) - COMPLAINT_CHARACTERS
+    return f"{text[:COMPLAINT_CHARACTERS]}... and {more} more characters" if more > 0 else text
 
 
 def silence(stream: TextIO | None) -> None:

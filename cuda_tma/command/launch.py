@@ -105,8 +105,13 @@ def _array(text: str) -> np.ndarray:
 
 def _loaded(path: str) -> np.ndarray:
     """The numbers of a .npy file; NumPy keeps those of ml_dtypes as bytes without a name (V)."""
-    with opened(path) as file:
-        found = np.load(file, allow_pickle=False)
+    try:
+        with opened(path) as file:
+            found = np.load(file, allow_pickle=False)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # of a broken file, NumPy raises ValueError, EOFError, TokenError and others
+        raise ValueError(f"no array: {error}") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in f"{_NUMBERS}V" or found.dtype.names:
         raise ValueError("no array of numbers")
     return found

@@ -17,7 +17,7 @@ from ..cuda_errors import CUDA_ERRORS, CudaError, find_error
 from ..data_type import element_bits
 from ..enums import PARAMETER_ENUMS
 from ..errors import TensorMapError
-from ..limits import DESCRIPTOR_BYTES
+from ..limits import DESCRIPTOR_BYTES, MAX_RANK
 from ..params import Params, TiledParams
 from .dump import parse_dump
 
@@ -196,10 +196,11 @@ def _dumps(text: str) -> list[_Dump]:
 def _from_fields(dump: _Dump) -> PostedMap:
     values = dict(dump.values)
     address, count = values.pop("descriptor", None), values.pop("rank", None)
-    rank = count if isinstance(count, int) else len(values["global_dim"])
+    rank = count if isinstance(count, int) and 0 < count <= MAX_RANK else len(values["global_dim"])
     values.setdefault("data_type", 0)
     for name in ("global_dim", "box_dim", "element_strides"):
-        values[name] = tuple(values.get(name, (1,) * rank))[:rank]
+        value = values.get(name, (1,) * rank)
+        values[name] = value[:rank] if isinstance(value, tuple) else (value,)
     values["global_strides"] = _strides(values, rank, dump.keys.get("global_strides", ""))
     optional = ("data_type", "global_address", "interleave", "swizzle", "l2_promotion", "oob_fill")
     values = {name: value for name, value in values.items() if isinstance(value, int | tuple)}

@@ -23,7 +23,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ..simulate import Device
 
     _check_timeline(arguments.timeline)
-    gpu = Device(arguments.compute_capability, time_limit=arguments.time_limit)
+    try:
+        gpu = Device(arguments.compute_capability, time_limit=arguments.time_limit)
+    except ValueError as error:
+        raise Misuse(str(error)) from None
     report = launched(gpu, kernel_of(gpu, arguments), arguments, trace=arguments.timeline is not None)
     if arguments.output:
         _write(Path(arguments.output), arrays_of(arguments.arg))

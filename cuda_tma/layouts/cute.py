@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from .._budget import NESTING
+from .._given import shown
 from .element_layout import ElementLayout, check_size
 
 __all__ = ["atom_layout", "thread_value_layout"]
@@ -87,16 +90,21 @@ def atom_layout(name: str, operand: str) -> ElementLayout:
 
 
 def _parsed(library: Any, text: str) -> Any:
-    if not _TEXT.fullmatch(text):
-        raise ValueError(f"{text!r} is no layout: give shape and strides, as ((4,8),(2,2)):((32,1),(16,8))")
+    if not _TEXT.fullmatch(text) or _depth(text) > NESTING:
+        raise ValueError(f"{shown(text)} is no layout: give shape and strides, as ((4,8),(2,2)):((32,1),(16,8))")
     try:
         shape, stride = map(ast.literal_eval, text.split(":"))
     except (SyntaxError, ValueError):
-        raise ValueError(f"{text!r} is no layout: its parentheses do not close") from None
+        raise ValueError(f"{shown(text)} is no layout: its parentheses do not close") from None
     found = library.Layout(shape, stride)
     if not isinstance(shape, tuple) or len(shape) != 2:
-        raise ValueError(f"{text!r} has not two modes: threads, and the values of each")
+        raise ValueError(f"{shown(text)} has not two modes: threads, and the values of each")
     return found
+
+
+def _depth(text: str) -> int:
+    """How deep its parentheses stand in each other."""
+    return max(accumulate((part == "(") - (part == ")") for part in text), default=0)
 
 
 def _library() -> Any:

@@ -23,6 +23,7 @@ Read = Callable[[Group, Lanes], Any]  # an array of a value for each lane, or on
 Write = Callable[[Any, Lanes, Any], None]  # a group, or the context of one
 Address64 = Callable[[Group, Lanes], np.ndarray]
 
+_LARGEST = 16  # bytes of a register
 U32, U64, I64, BOOL = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
 _KINDS = {"b": "u", "u": "u", "s": "i", "f": "f"}
 _SPECIAL_TYPES = {
@@ -80,7 +81,7 @@ class Binder:
         raise self.unsupported(f"{type(operand).__name__} as a source")
 
     def _register(self, operand: Register, dtype: np.dtype) -> Read:
-        size, row = self.code.register_rows[operand.index]
+        size, row = self.row(operand, dtype)
         if size == dtype.itemsize or dtype == BOOL:
             view = VIEW[dtype]
             return lambda group, lanes: group.views[view][row, lanes]
@@ -89,6 +90,17 @@ class Binder:
             return lambda group, lanes: group.views[whole][row, lanes].astype(dtype)
         whole, low = VIEW[np.dtype(f"u{size}")], np.dtype(f"u{dtype.itemsize}")
         return lambda group, lanes: group.views[whole][row, lanes].astype(low).view(dtype)
+
+    def row(self, operand: Register, dtype: np.dtype) -> tuple[int, int]:
+        """Return a register's bytes and its row; refuse a predicate as a number, and a number as a predicate."""
+        size, row = self.code.register_rows[operand.index]
+        if (size == 0) != (dtype == BOOL):
+            raise self.unsupported(
+                "of a number in a predicate's place" if size else "of a predicate in a number's place"
+            )
+        if size == _LARGEST and dtype.itemsize < size:
+            raise self.unsupported(f"of a register of {8 * size} bits")
+        return size, row
 
     def _special(self, operand: Special, dtype: np.dtype) -> Read:
         look = special(operand.name)
@@ -106,15 +118,16 @@ class Binder:
         """The address of a variable in its own state space, or of a function."""
         name, offset = operand.name, operand.offset
         if name in self.program.shared:
-            place = self.program.shared[name] + offset
+            place = _signed(self.program.shared[name] + offset)
             return lambda group, lanes: (group.machine.geometry.rank_of_lane[lanes] << RANK_SHIFT) + place
         if name in self.code.locals:
             place = self.code.locals[name] + offset
-            return lambda group, lanes: np.full(count(lanes), group.context.local_base + place, np.int64)
+            return lambda group, lanes: np.full(count(lanes), _signed(group.context.local_base + place), np.int64)
         fixed = self._fixed(name)
         if fixed is None:
             raise self.unsupported(f"no variable {name}")
-        return lambda group, lanes: np.full(count(lanes), fixed + offset, np.int64)
+        fixed = _signed(fixed + offset)
+        return lambda group, lanes: np.full(count(lanes), fixed, np.int64)
 
     def _fixed(self, name: str) -> int | None:
         if self.code.function.kind == "entry":
@@ -146,13 +159,13 @@ class Binder:
         """The addresses that ``[base+offset]`` names, one for each lane, in the numbers of their state space."""
         if not isinstance(operand, Address):
             raise self.unsupported("an address that is not in brackets")
-        offset = operand.offset
+        offset = _signed(operand.offset)
         if isinstance(operand.base, Symbol):
             return self.symbol(Symbol(operand.base.name, operand.base.offset + offset))
         if isinstance(operand.base, Immediate):
-            fixed = operand.base.value + offset
+            fixed = _signed(operand.base.value + offset)
             return lambda group, lanes: np.full(count(lanes), fixed, np.int64)
-        size, row = self.code.register_rows[operand.base.index]
+        size, row = self.row(operand.base, I64)
         view = VIEW[np.dtype(f"u{size}")]
         if size == 8:
             view = VIEW[I64]
@@ -168,7 +181,7 @@ class Binder:
             return _drop
         if not isinstance(operand, Register):
             raise self.unsupported(f"{type(operand).__name__} as a result")
-        size, row = self.code.register_rows[operand.index]
+        size, row = self.row(operand, dtype)
         if size == dtype.itemsize or dtype == BOOL:
             view = VIEW[dtype]
         elif dtype.kind == "f":
@@ -185,6 +198,11 @@ class Binder:
         bits = np.dtype(f"u{dtype.itemsize}")
         inner = self.write(operand, bits)
         return lambda group, lanes, values: inner(group, lanes, np.asarray(values, dtype).view(bits))
+
+
+def _signed(address: int) -> int:
+    """Wrap an address to 64 bits, as NumPy has those."""
+    return (address + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _drop(group: Group, lanes: Lanes, values: Any) -> None:

@@ -73,7 +73,8 @@ class Memory:
             positions = self.shared_positions(lanes, addresses, size_bytes, space)
             return [Piece(None, self.shared, positions, "shared")]
         if space == "local":
-            return [Piece(None, self._local, self._local_positions(lanes, addresses, size_bytes), "local")]
+            positions = self._local_positions(lanes, addresses, size_bytes)  # which may replace the buffer
+            return [Piece(None, self._local, positions, "local")]
         if space in ("global", "const", "param"):
             return [*self._global(lanes, addresses + WINDOWS[space], size_bytes, writes)]
         return [*self._generic(lanes, addresses, size_bytes, writes)]

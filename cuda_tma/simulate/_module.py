@@ -33,8 +33,9 @@ def load_variables(
         name = f"the variable {variable.name}, {variable.size_bytes} bytes"
         segments[variable.name] = memory.allocate(data, name, variable.space == "global")
     addresses = {name: segment.start for name, segment in segments.items()}
+    every = {**placed, **addresses, **function_addresses(module)}
     for variable in variables:
-        _fill_references(variable, segments[variable.name].bytes, {**placed, **addresses, **function_addresses(module)})
+        _fill_references(variable, segments[variable.name].bytes, every)
     return {**placed, **addresses}
 
 

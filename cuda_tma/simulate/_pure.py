@@ -82,8 +82,8 @@ def _place(binder: Binder, result: Operand, pure: Pure) -> tuple[int, int] | Non
     """The row of a result that fits its register."""
     if not isinstance(result, Register):
         return None
-    size, row = binder.code.register_rows[result.index]
     (dtype,) = pure.results
+    size, row = binder.row(result, dtype)
     return (VIEW[dtype], row) if size == dtype.itemsize or dtype == BOOL else None
 
 

@@ -44,6 +44,8 @@ from .trace import traced
 
 __all__ = ["Device"]
 
+_MOST_NAMES = 64  # of kernels, in a sentence
+
 
 class Device:
     """A simulated GPU: no driver is asked, and none is needed.
@@ -393,4 +395,5 @@ def _entry(module: Module, name: str) -> str:
     if found:
         raise ValueError(f"the PTX has {len(found)} kernels {name}: say {' or '.join(found)}")
     known = [f"{entry} ({plain})" if (plain := plain_name(entry)) != entry else entry for entry in entries]
-    raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(known) or 'none'}")
+    others = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(known[:_MOST_NAMES]) or 'none'}{others}")

@@ -6,7 +6,7 @@ on both. PTX, "Instruction Statements", "Directive Statements".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -62,11 +62,11 @@ class _Statement(NamedTuple):
 class _Body:
     """What the statements of one body declare, as they are read."""
 
-    def __init__(self, function: Function, known: Mapping[str, Meaning], places: Places, registers_left: int):
+    def __init__(self, function: Function, known: dict[str, Meaning], places: Places, registers_left: int):
         self.places = places
         self._registers_left = registers_left
         self._numbers: dict[str, int] = {}  # the last that each name was given
-        self.scope = _Scope(_Scope(None, dict(known)))
+        self.scope = _Scope(_Scope(None, known))
         self.registers: list[RegisterName] = []
         self.variables: dict[str, Variable] = {}
         self.prototypes: dict[str, Prototype] = {}
@@ -100,7 +100,7 @@ class _Body:
 
 
 def read_body(
-    cursor: Cursor, function: Function, known: Mapping[str, Meaning], places: Places, registers_left: int
+    cursor: Cursor, function: Function, known: dict[str, Meaning], places: Places, registers_left: int
 ) -> Function:
     """The function with what stands between its braces; the cursor is behind the first of them."""
     body = _Body(function, known, places, registers_left)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..._budget import MODULE_BYTES, REGISTERS
+from ..._budget import MODULE_BYTES, REGISTERS, VARIABLES
 from ..._given import shown
 from ..errors import ParseError
 from .body import read_body
@@ -17,8 +17,12 @@ from .tokens import Check, Cursor, not_at_all, tokens
 from .variables import LINKAGE, SPACES, parameters, variables
 
 _FUNCTIONS = ("entry", "func")
-_EXTENTS = ("maxntid", "reqntid", "reqnctapercluster")  # PTX ISA 9.0, "Performance-Tuning Directives"
-_MOST_EXTENT = (1 << 31) - 1
+# Directives by their most values, which are integers (PTX ISA 9.0, "Performance-Tuning Directives").
+_COUNTS = {
+    **dict.fromkeys(("maxntid", "reqntid", "reqnctapercluster"), 3),
+    **dict.fromkeys(("maxnreg", "minnctapersm", "maxnctapersm", "maxclusterrank"), 1),
+}
+_MOST_COUNT = (1 << 31) - 1
 
 
 def parse(text: str, check: Check = not_at_all) -> Module:
@@ -65,6 +69,7 @@ class _Reader:
         self._variables: dict[str, Variable] = {}
         self._known: dict[str, Meaning] = {}
         self._registers_left, self._left_bytes = REGISTERS, MODULE_BYTES
+        self._named: list[tuple[str, int]] = []  # by initializers, in these lines
 
     def module(self) -> Module:
         cursor = self._cursor
@@ -72,6 +77,12 @@ class _Reader:
             cursor.check()
             if not cursor.take(";"):
                 self._directive()
+        for name, line in self._named:
+            if name not in self._functions and not self._has_address(name):
+                raise ParseError(
+                    f"an initializer names {shown(name)}; it may name functions and variables of .global and .const",
+                    line,
+                )
         return Module(self._version, self._target, self._address_size, self._functions, self._variables)
 
     def _directive(self) -> None:
@@ -91,12 +102,18 @@ class _Reader:
 
     def _add(self, variable: Variable) -> None:
         self._left_bytes -= variable.size_bytes
+        if len(self._variables) >= VARIABLES:
+            raise ParseError(f"a module declares at most {VARIABLES} variables here", self._cursor.line)
         if self._left_bytes < 0:
             raise ParseError(
                 f"the variables take more than the {MODULE_BYTES} bytes of a module here", self._cursor.line
             )
         self._variables[variable.name] = variable
         self._known[variable.name] = Symbol(variable.name)
+        self._named += [(reference.symbol, self._cursor.line) for reference in variable.references]
+
+    def _has_address(self, name: str) -> bool:
+        return name in self._variables and self._variables[name].space in ("global", "const")
 
     def _setting(self, word: str) -> None:
         cursor = self._cursor
@@ -153,11 +170,12 @@ class _Reader:
                     values.append(cursor.next().text[1:-1])
             if word == "pragma":
                 cursor.expect(";")
-            elif word in _EXTENTS and not _are_extents(values):
-                raise ParseError(f".{word} {shown(values)}; give one to three integers from 1 on", cursor.line)
+            elif word in _COUNTS and not _are_counts(values, _COUNTS[word]):
+                most = "one to three integers" if _COUNTS[word] == 3 else "one integer"
+                raise ParseError(f".{word} {shown(values)}; give {most} from 1 on", cursor.line)
             found[word] = tuple(values)
         return found
 
 
-def _are_extents(values: list[int | str]) -> bool:
-    return 1 <= len(values) <= 3 and all(isinstance(each, int) and 1 <= each <= _MOST_EXTENT for each in values)
+def _are_counts(values: list[int | str], most: int) -> bool:
+    return 1 <= len(values) <= most and all(isinstance(each, int) and 1 <= each <= _MOST_COUNT for each in values)

@@ -18,6 +18,7 @@ SPACES = ("global", "const", "shared", "local", "param", "reg")
 LINKAGE = ("extern", "visible", "weak", "common")
 _FLOATS = {"f32": "<f", "f64": "<d"}
 _OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
+_ADDRESS_BYTES = 8
 _EVERY = 1024  # items, between two looks at the clock
 _Item = Immediate | Reference | list  # of an initialiser; a list is a brace
 
@@ -174,6 +175,8 @@ def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], eleme
             raise IndexError("it has too many numbers")
         offset = index * element_bytes
         if isinstance(item, Reference):
+            if item.mask is None and element_bytes < _ADDRESS_BYTES:
+                raise IndexError(f"an address has {_ADDRESS_BYTES} bytes")
             references.append(replace(item, offset=offset))
         else:
             data[offset : offset + element_bytes] = _stored(item, variable.type, element_bytes)
