@@ -33,6 +33,7 @@ from tools.hostile_inputs import Input, made  # noqa: E402
 
 MEMORY_BYTES, CPU_SECONDS, WALL_SECONDS = 1 << 30, 12, 120
 STATUSES = (0, 1, 2, 3)
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # where a file costs little
 _BATCH = 400  # inputs of one worker process
 _COMPLAINT_CHARACTERS, _OUTPUT_CHARACTERS = 1 << 16, 64 << 20
 _OWN = (str(ROOT), sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", "/proc/self/maps", os.devnull)
@@ -63,7 +64,9 @@ def prepare() -> None:
     from cuda_tma import simulate
     from cuda_tma.command import cli
 
-    assert simulate and cli
+    assert simulate
+    parser = cli.parser(cli._COMMANDS)  # once: to build it takes longer than most commands
+    cli.parser = lambda _: parser
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     sys.addaudithook(_note)
 
@@ -146,7 +149,7 @@ def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[s
 def worker(seed: int, first: int, stop: int) -> None:
     """Run inputs one after the other, with a line before and after each; a signal ends the process at the limits."""
     prepare()
-    with tempfile.TemporaryDirectory() as parent:
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
         for index in range(first, stop):
             print(f"begin {index}", flush=True)
             signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
@@ -210,7 +213,7 @@ def all_outcomes(arguments: argparse.Namespace) -> Iterator[Outcome]:
     """Those in workers, then those of separate commands, whose numbers follow."""
     stop = arguments.first + arguments.count
     yield from in_workers(arguments.seed, arguments.first, stop)
-    with tempfile.TemporaryDirectory() as parent:
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
         for index in range(stop, stop + arguments.separate):
             yield separate(arguments.seed, index, parent)
 
@@ -238,7 +241,7 @@ def only(seed: int, index: int) -> None:
     given = made(seed, index)
     print(given.as_json()[:4000])
     prepare()
-    with tempfile.TemporaryDirectory() as parent:
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
         found = outcome(given, index, parent)
     print(found.status, found.seconds, found.fault, sep="\n")
 
