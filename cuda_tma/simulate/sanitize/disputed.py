@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ptx import Instruction
 from .operations import Mark
 from .phrases import Phrases
-from .remedies import RULES, WARP_BARRIER
+from .remedies import RULES, WARP_BARRIER, WARPGROUP_BARRIER
 from .shadow import Conflict
 from .statements import name_of, place_of
 
@@ -31,3 +31,17 @@ class Disputed(Phrases):
         )
         beside = ("its warp executes together", by), *self._after(lane, mark)
         self._add("race", severity, text, now, before, lane, RULES["order"], WARP_BARRIER, beside)
+
+    def of_warpgroup(self, found: Conflict, mark: Mark, now: Instruction, strict: bool) -> None:
+        """Report a product that reads what not all threads of its warpgroup know to be written."""
+        before = self._ledger.instruction(int(found.sites[0]))
+        severity = "error" if strict else "advice"
+        if self._ledger.known("race", severity, id(before), id(now)):
+            return
+        text = (
+            f"{self._who(mark.lane, mark)} reads {self._bytes(found)}, which "
+            f"{self._who_before(mark.lane, found, before)} wrote: not all threads of the warpgroup have waited for "
+            "that, and only wgmma itself, at which the four warps come together, orders the two. An H200 does so (50 "
+            "launches with delays of up to 100 us), but wgmma is no barrier for memory"
+        )
+        self._add("race", severity, text, now, before, mark.lane, RULES["order"], WARPGROUP_BARRIER, mark.after)

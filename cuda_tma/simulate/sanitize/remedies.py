@@ -12,6 +12,7 @@ __all__ = [
     "NO_EFFECT",
     "RULES",
     "WAIT_FOR_GRIDS",
+    "WARPGROUP_BARRIER",
     "WARP_BARRIER",
     "WIDER_SCOPE",
     "remedy_of",
@@ -67,6 +68,10 @@ WAIT_FOR_GRIDS = (
     "thread, or by one before a barrier; or a launch without programmatic_stream_serialization"
 )
 WARP_BARRIER = "put __syncwarp() (bar.warp.sync) behind the access, before one lane of the warp tells others of it"
+WARPGROUP_BARRIER = (
+    "a barrier of the warpgroup (bar.sync) between the writes and wgmma.fence, or a wait for the copy's mbarrier by "
+    "each of its threads"
+)
 WIDER_SCOPE = (
     "mbarrier.arrive.release.cluster (Barrier::arrive_at(), ClusterBarrier::arrive()) by who tells, and "
     "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) by who waits; without a scope both are .cta"

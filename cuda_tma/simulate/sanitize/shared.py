@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._lanes import WARP
+from .._lanes import WARP, WARPGROUP
 from .._observe import Access
 from ..ptx import Instruction
 from .clocks import FENCED, ORDERED, Clocks, Known
@@ -16,6 +17,7 @@ from .operations import Mark
 from .remote import Remote
 from .shadow import COLUMN_BITS, READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
 from .values import Values, leaves_as_it_is, same_as
+from .warpgroups import known_to_each, known_to_each_warp
 from .words import Words
 
 if TYPE_CHECKING:
@@ -167,7 +169,14 @@ class InShared:
         if access.kind == _READ:
             place = (column if access.proxy == "async" else mark.lane // WARP) % READERS
         rows, stamp = (proxy, clocks.visible), epoch << COLUMN_BITS | column
-        if shadow.operate(units, clock, rows, strong, place, stamp, site):
+
+        def follows(known: np.ndarray) -> bool:
+            return shadow.operate(units, known, rows, strong, place, stamp, site)
+
+        if access.instruction.opcode[0] == "wgmma":
+            if self._follows_in_each_thread(follows, units, access, mark, clock):
+                return
+        elif follows(clock):
             return
         known = Known.of(np.minimum(clock[proxy], clock[clocks.visible]))
         found = [shadow.after_write(units, known, _ONE, strong)]
@@ -183,6 +192,23 @@ class InShared:
             shadow.read(units, np.array([place]), stamps, site, strong)
         else:
             shadow.write(units, stamps, site, strong)
+
+    def _follows_in_each_thread(
+        self, follows: Callable[[np.ndarray], bool], units: Units, access: Access, mark: Mark, clock: np.ndarray
+    ) -> bool:
+        """Remember a product that all writes precede; report those that precede it in some of its threads only."""
+        clocks, lanes = self._clocks, slice(mark.lane, mark.lane + WARPGROUP)
+        if follows(known_to_each_warp(clocks, lanes)):
+            return True
+        each = known_to_each(clocks, lanes)
+        if follows(each):
+            return True
+        if not follows(clock):
+            return False
+        found = self._shadow.after_write(units, Known.of(each[clocks.visible]), _ONE)
+        if found is not None:
+            self._words.of_warpgroup(found, mark, access.instruction, self._strict)
+        return True
 
     def _read_unwritten(
         self, who: np.ndarray, units: Units, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
