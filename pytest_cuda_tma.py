@@ -22,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("suppressions", "FILE", "findings that are not reported: kind:place:reason, one a line"),
         ("json", "FILE", "write the launches and findings as JSON"),
         ("sarif", "FILE", "write the findings as SARIF 2.1.0"),
+        ("html", "FILE", "write one page with launches, findings, their lines and their timelines"),
     ):
         group.addoption(f"--cuda-tma-{name}", metavar=metavar, help=text)
     group.addoption("--cuda-tma-strict", action="store_true", help="report disputed findings as errors, not as advice")

@@ -30,8 +30,8 @@ class Options:
     launch_count : int, optional
         The most launches that are judged; None for all.
     suppressions : tuple of Suppression
-    records : bool
-        Whether every launch is recorded.
+    records : str
+        The judged launches that are recorded: ``"all"``, those with ``"findings"``, or none if empty.
     """
 
     compute_capability: tuple[int, int] = (9, 0)
@@ -43,7 +43,7 @@ class Options:
     launch_skip: int = 0
     launch_count: int | None = None
     suppressions: tuple[Suppression, ...] = ()
-    records: bool = False
+    records: str = ""
 
 
 def write_options(options: Options, folder: Path) -> None:

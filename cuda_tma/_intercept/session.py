@@ -126,7 +126,8 @@ class Session:
                 raise
             if is_judged:
                 ended = with_report(known, report, time.perf_counter() - begun, ptx, sources, generated)
-                self.sink.ended(replace(ended, recorded=recorded))
+                is_kept = self.options.records == "all" or report.findings
+                self.sink.ended(replace(ended, recorded=recorded if is_kept else None))
             else:
                 self._end(known, begun)
         if report.output and sys.stdout is not None:

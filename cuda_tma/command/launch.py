@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from .exit_status import Misuse, Unsupported
 from .judgement import seed_of
 
 if TYPE_CHECKING:
-    from ..simulate import Device, Kernel, Report
+    from ..simulate import Config, Device, Kernel, Report
 
 __all__ = ["Mapped", "argument", "arrays_of", "as_json", "kernel_of", "launched"]
 
@@ -159,8 +160,15 @@ def arrays_of(given: list[Any]) -> dict[int, np.ndarray]:
     return {number: each for number, each in enumerate(plain) if isinstance(each, np.ndarray)}
 
 
-def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace, *, trace: bool = False) -> Report:
-    """Run it, with the configuration and arguments of the command line."""
+def launched(
+    gpu: Device,
+    kernel: Kernel,
+    arguments: argparse.Namespace,
+    *,
+    trace: bool = False,
+    before: Callable[[Config, list[Any]], None] = lambda config, given: None,
+) -> Report:
+    """Run it, with the configuration and arguments of the command line; these are given to `before` first."""
     from ..simulate import Config, UnsupportedInstruction
 
     try:
@@ -170,6 +178,7 @@ def launched(gpu: Device, kernel: Kernel, arguments: argparse.Namespace, *, trac
         given = _as_numbers(kernel, given)
         settings = {"order": arguments.order, "seed": seed_of(arguments), "max_steps": arguments.max_steps}
         settings["trace"] = trace
+        before(config, given)
         return gpu.launch(config, kernel, *given, **settings)
     except UnsupportedInstruction as error:
         raise Unsupported(str(error)) from None

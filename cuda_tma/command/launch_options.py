@@ -134,6 +134,9 @@ def _add_outputs(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0")
     command.add_argument(
+        "--html", metavar="FILE", help="write one page with launches, findings, their lines and their timelines"
+    )
+    command.add_argument(
         "--record", metavar="FILE", help="write the judged launches with their memory; sanitize FILE judges them again"
     )
 

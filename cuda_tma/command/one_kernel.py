@@ -20,7 +20,8 @@ from .sources import Sources
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..simulate import Device, Report, Suppression
+    from ..simulate import Config, Device, Kernel, Report, Suppression
+    from ..simulate.launches import RecordedLaunch
 
 __all__ = ["judge_kernel"]
 
@@ -31,17 +32,36 @@ def judge_kernel(
     """Compile or load the kernel, and run it under every schedule."""
     from .._intercept.launched import Launched
     from ..simulate import Config
+    from ..simulate.launches import captured
 
     _check_kernel(arguments)
     gpu, begun = _device(arguments), time.perf_counter()
     kernel = kernel_of(gpu, arguments)
-    report = launched(gpu, kernel, arguments)
+    recorded: list[RecordedLaunch] = []
+
+    def record(config: Config, given: list[Any]) -> None:
+        if arguments.record or arguments.html:
+            recorded.append(captured(gpu, config, kernel, given, kernel=kernel.name, runtime="cuda-tma"))
+
+    report = _launched(gpu, kernel, arguments, record)
     config = Config(arguments.grid, arguments.block, arguments.cluster, arguments.shmem_size)
     seconds = time.perf_counter() - begun
-    launch = Launched(0, kernel.name, "cuda-tma", config, seconds, report)
+    take = (lambda: recorded[0]) if recorded else None
+    launch = Launched(0, kernel.name, "cuda-tma", config, seconds, report, recorded=take)
     sources = Sources(Path(arguments.file), arguments.include)
     outcome = Outcome((launch,), suppressions=gpu.suppressions, seconds=seconds)
     return outcome, lambda _: sources, lambda _: _print(report, sources, gpu.suppressions)
+
+
+def _launched(
+    gpu: Device, kernel: Kernel, arguments: argparse.Namespace, record: Callable[[Config, list[Any]], None]
+) -> Report:
+    from ..simulate.launches import MemoryTooLarge
+
+    try:
+        return launched(gpu, kernel, arguments, before=record)
+    except MemoryTooLarge as error:
+        raise Misuse(f"the launch cannot be recorded: {error}") from None
 
 
 def _check_kernel(arguments: argparse.Namespace) -> None:

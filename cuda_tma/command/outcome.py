@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .exit_status import REFUSED, UNSUPPORTED
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..simulate import Suppression
+    from ..simulate import Finding, Suppression
 
-__all__ = ["Outcome", "coverage", "exit_status", "unused"]
+__all__ = ["Cause", "Outcome", "cause_of", "causes", "coverage", "exit_status", "unused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,33 @@ class Outcome:
         return [launch for launch in self.launches if launch.report is None and not launch.skipped]
 
     def count(self, severity: str) -> int:
-        """Return the number of launches' findings of a severity, a cause in several launches of a kernel once."""
-        found = {
-            (launch.kernel, finding.kind, finding.source or finding.ptx_line, finding.other or finding.other_ptx_line)
-            for launch in self.judged
-            if launch.report is not None
-            for finding in launch.report.findings
-            if finding.severity == severity
-        }
-        return len(found)
+        """Return the number of causes of a severity."""
+        return sum(cause.finding.severity == severity for cause in causes(self))
+
+
+class Cause(NamedTuple):
+    """A finding in the first launch that has it, and the number of launches that have it."""
+
+    launch: Launched
+    finding: Finding
+    launches: int
+
+
+def cause_of(launch: Launched, finding: Finding) -> object:
+    """Return a key that is the same for the same finding in several launches of a kernel."""
+    places = finding.source or finding.ptx_line, finding.other or finding.other_ptx_line
+    return launch.kernel, finding.kind, finding.severity, places
+
+
+def causes(outcome: Outcome) -> list[Cause]:
+    """Return each cause once, in the order of the launches; errors come first."""
+    found: dict[object, Cause] = {}
+    for launch in outcome.judged:
+        for finding in launch.report.findings if launch.report is not None else ():
+            key = cause_of(launch, finding)
+            known = found.get(key)
+            found[key] = Cause(launch, finding, 1) if known is None else known._replace(launches=known.launches + 1)
+    return sorted(found.values(), key=lambda cause: cause.finding.severity != "error")
 
 
 def exit_status(outcome: Outcome, require_judged: bool = False) -> int:

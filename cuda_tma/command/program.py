@@ -16,13 +16,12 @@ from .console import complain, print_styled
 from .excerpts import described, shown_path
 from .exit_status import Misuse
 from .judgement import STANDARD_OUTPUT, check_filters, schedules_of, seed_of, suppressions_of
-from .outcome import Outcome, coverage, unused
+from .outcome import Outcome, causes, coverage, unused
 from .sources import Sources
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
     from .._intercept.options import Options
-    from ..simulate import Finding
 
 __all__ = ["judge_program", "show_launches", "sources_of"]
 
@@ -83,7 +82,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         launch_skip=arguments.launch_skip,
         launch_count=arguments.launch_count,
         suppressions=suppressions_of(arguments),
-        records=arguments.record is not None,
+        records="all" if arguments.record else "findings" if arguments.html else "",
     )
 
 
@@ -108,20 +107,15 @@ def show_launches(outcome: Outcome) -> None:
 
 
 def _styled(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    found: dict[object, list[tuple[Launched, Finding]]] = {}
+    for cause in causes(outcome):
+        yield from described(cause.finding, sources_of(cause.launch))
+        yield "  launch: ", "bold"
+        yield printable(f"{_described(cause.launch)}{_others(cause.launches - 1)}\n\n"), ""
     hidden: dict[str, None] = {}
     for launch in outcome.judged:
-        for finding in launch.report.findings if launch.report is not None else ():
-            places = finding.source or finding.ptx_line, finding.other or finding.other_ptx_line
-            found.setdefault((launch.kernel, finding.kind, finding.severity, places), []).append((launch, finding))
         for finding in launch.report.suppressed if launch.report is not None else ():
             reason = next(each.reason for each in outcome.suppressions if each.covers(finding))
             hidden[printable(f"suppressed: {finding.kind} in {launch.kernel}: {reason}\n")] = None
-    for given in found.values():
-        launch, finding = given[0]
-        yield from described(finding, sources_of(launch))
-        yield "  launch: ", "bold"
-        yield printable(f"{_described(launch)}{_others(len(given) - 1)}\n\n"), ""
     yield from ((text, "") for text in hidden)
     for each in unused(outcome):
         yield printable(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}\n"), ""

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .exit_status import Misuse
@@ -69,11 +70,11 @@ def _judged(
         matched += is_match
         count = arguments.launch_count
         is_judged = is_match and before >= 0 and (count is None or before < count)
-        yield _judged_launch(number, launch, is_judged, seed, settings)
+        yield _judged_launch(number, launch, is_judged, arguments.html is not None, seed, settings)
 
 
 def _judged_launch(
-    number: int, launch: RecordedLaunch, is_judged: bool, seed: Any, settings: dict[str, Any]
+    number: int, launch: RecordedLaunch, is_judged: bool, keeps: bool, seed: Any, settings: dict[str, Any]
 ) -> Launched:
     from .._intercept.launched import Launched, with_report
     from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
@@ -87,4 +88,5 @@ def _judged_launch(
         report = replayed(launch, seed=seed, **settings)
     except (ParseError, TimeLimitReached, UnsupportedInstruction, TypeError, ValueError) as error:
         return known.with_skipped(f"{type(error).__name__}: {error}")
-    return with_report(known, report, time.perf_counter() - begun, launch.ptx, launch.sources, launch.generated)
+    ended = with_report(known, report, time.perf_counter() - begun, launch.ptx, launch.sources, launch.generated)
+    return replace(ended, recorded=lambda: launch) if keeps and report.findings else ended

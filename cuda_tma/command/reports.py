@@ -15,6 +15,7 @@ from .document import document
 from .exit_status import Misuse
 from .judgement import STANDARD_OUTPUT
 from .outcome import Outcome
+from .page import page
 from .record import record
 from .sources import Sources
 
@@ -26,7 +27,7 @@ __all__ = ["check_outputs", "write_failure", "write_outputs"]
 
 def check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse a file that cannot be written, before a long run, and one that this command reads, links resolved."""
-    for option in ("json", "sarif", "record"):
+    for option in ("json", "sarif", "html", "record"):
         path = getattr(arguments, option)
         if not path or path == STANDARD_OUTPUT:
             continue
@@ -51,6 +52,8 @@ def write_outputs(
         _write("--json", arguments.json, document(outcome, status))
     if arguments.sarif:
         _write("--sarif", arguments.sarif, sarif.log(outcome, status, sources_of))
+    if arguments.html:
+        _write_text("--html", arguments.html, page(outcome, status, sources_of))
     if arguments.record:
         record(arguments, outcome, sources_of)
 
@@ -62,7 +65,11 @@ def write_failure(arguments: argparse.Namespace, error: Misuse) -> None:
 
 
 def _write(option: str, path: str, values: dict[str, Any]) -> None:
+    _write_text(option, path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+
+
+def _write_text(option: str, path: str, text: str) -> None:
     try:
-        write(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        write(path, text)
     except OSError as error:
         raise Misuse(f"{option} {path} cannot be written: {error.strerror or error}") from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._launch.mangled import plain_name
 from ..version import __version__
 from .excerpts import absolute, column_of, statements
-from .outcome import unused
+from .outcome import cause_of, unused
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
@@ -63,8 +63,7 @@ def _results(
             reason = next(each.reason for each in suppressions if each.covers(finding))
             accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given
             made["suppressions"] = [accepted]
-        places = finding.source or finding.ptx_line, finding.other or finding.other_ptx_line
-        yield (index, finding.kind, finding.severity, places), made
+        yield cause_of(launch, finding), made
 
 
 def failure(message: str, status: int) -> Json:

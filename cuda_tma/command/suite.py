@@ -194,12 +194,13 @@ def _options(given: Any) -> tuple[Options, argparse.Namespace]:
     """The settings of the session, and the outputs as ``cuda-tma sanitize`` has them."""
     files = [given.cuda_tma_suppressions] if given.cuda_tma_suppressions else []
     arguments = argparse.Namespace(suppress=[], suppressions=files, file=None, require_judged=False, record=None)
-    arguments.json, arguments.sarif = given.cuda_tma_json, given.cuda_tma_sarif
+    arguments.json, arguments.sarif, arguments.html = given.cuda_tma_json, given.cuda_tma_sarif, given.cuda_tma_html
     options = Options(
         compute_capability=parse_compute_capability(given.cuda_tma_compute_capability or "9.0"),
         schedules=int(given.cuda_tma_schedules or SCHEDULES),
         strict=bool(given.cuda_tma_strict),
         suppressions=suppressions_of(arguments),
+        records="findings" if arguments.html else "",
     )
     return options, arguments
 

@@ -21,6 +21,7 @@ _MOST_LABELLED = 10  # rows of copies; more are thin
 _SOON = 32  # steps between copies that are drawn as one
 _GAP_STEPS_PIXELS = 90  # between two numbers of the axis, at least
 
+_MARK = "#d43c7c"
 _KEY = {  # what the colours mean, by class
     "run": "runs",
     "wait": "waits",
@@ -98,11 +99,14 @@ class Scale:
     pixels, steps : int
     live : bool
         Whether elements keep their steps, and their details as attributes, for a page that zooms.
+    marked : frozenset of str
+        Sources of spans that have an outline.
     """
 
     pixels: float
     steps: int
     live: bool = False
+    marked: frozenset[str] = frozenset()
 
     def __call__(self, step: float) -> float:
         return step * self.pixels / max(1, self.steps)
@@ -123,10 +127,12 @@ class Row:
     is_head: bool = False
 
 
-def timeline_svg(timeline: Timeline, blocks: int, width: int) -> str:
-    """The whole picture."""
+def timeline_svg(
+    timeline: Timeline, blocks: int, width: int, marked: frozenset[str] = frozenset(), is_alone: bool = True
+) -> str:
+    """The whole picture; it has no styles of its own unless it is alone on its page."""
     gutter = 12 + max((width_of(track.name, 10.6) for track in timeline.tracks), default=0)
-    scale = Scale(width - gutter - 2 * _MARGIN, timeline.steps)
+    scale = Scale(width - gutter - 2 * _MARGIN, timeline.steps, marked=marked)
     rows = [*rows_of(timeline, blocks, scale)]
     said = textwrap.wrap(timeline.units, int((width - 2 * _MARGIN) / 6.4))
     top = _MARGIN + 60 + 14 * len(said)
@@ -140,7 +146,8 @@ def timeline_svg(timeline: Timeline, blocks: int, width: int) -> str:
         body.append(text(row.label, _MARGIN, y + (20 if row.is_head else min(15, row.height - 4)), class_=class_))
         body.append(element("g", *row.parts, transform=f"translate({_MARGIN + gutter:g} {y:g})") if row.parts else "")
     paper = element("rect", width=width, height=height + 34, rx=8, class_="paper")
-    return document([STYLE, HATCH, paper, *body], width, height + 34, timeline.title(blocks))
+    styles = [STYLE, HATCH] if is_alone else []
+    return document([*styles, paper, *body], width, height + 34, timeline.title(blocks))
 
 
 def stacked(rows: Iterable[Row], top: float) -> Iterator[tuple[float, Row]]:
@@ -289,6 +296,8 @@ def _ends_of(track: Track) -> Iterator[tuple[tuple[int, int, int], tuple[int, in
 def _bar(span: Span, scale: Scale, *, label: float | None = None, **attributes: object) -> str:
     """A rectangle with its details, and its label where there is room."""
     place = scale.place(span.begin, span.end)
+    if span.source in scale.marked:
+        attributes |= {"stroke": _MARK, "stroke_width": 2}
     words = ""
     if label is not None and (scale.live or width_of(span.label, _SMALL) + 6 <= float(str(place["width"]))):
         at = {"data_b": span.begin, "data_w": width_of(span.label, _SMALL) + 6} if scale.live else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..._budget import RECORDED_BYTES
@@ -54,7 +55,7 @@ def captured(device: Device, config: Config, loaded: Kernel, arguments: Sequence
     return RecordedLaunch(
         entry=loaded.name,
         ptx=loaded.ptx,
-        config=config,
+        config=replace(config, shmem_size=config.shmem_size or loaded.parameters.dynamic_shared_bytes),
         arguments=tuple(block[each.offset : each.offset + each.size_bytes].tobytes() for each in declared),
         tensor_maps=tuple(number for number, each in enumerate(arguments) if isinstance(each, TensorMap)),
         memory=segments,

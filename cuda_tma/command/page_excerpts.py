@@ -1,0 +1,84 @@
+"""The source lines of a finding on a page: of each file the lines around all its places, each marked and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from .._given import printable
+from .excerpts import shown_path, statements
+
+if TYPE_CHECKING:
+    from ..simulate import Finding
+    from ..simulate.ptx import Place
+    from .sources import Sources
+
+__all__ = ["excerpts", "plain"]
+
+_CONTEXT = 2  # lines before and after a marked one
+_MOST_COLUMNS = 200
+
+
+class _Mark(NamedTuple):
+    """A line of a file, and its part in the finding; the finding's own statement has no words."""
+
+    file: str
+    line: int
+    words: str
+
+
+def plain(words: str) -> str:
+    """Escape a text of a stranger for HTML, and for the page, whose parts have names in braces."""
+    return escape(printable(words)).replace("{{", "&#123;&#123;")
+
+
+def excerpts(finding: Finding, sources: Sources) -> Iterator[str]:
+    """Yield a figure for each file that the finding names, its own statement first."""
+    marks = [*_marks("", finding.source, finding.ptx_line, sources)]
+    marks += _marks("the other access", finding.other, finding.other_ptx_line, sources)
+    for words, places in finding.related:
+        marks += _marks(words, places, 0, sources)
+    for file in dict.fromkeys(mark.file for mark in marks):
+        yield from _figure(file, [mark for mark in marks if mark.file == file], sources.lines(file))
+
+
+def _marks(words: str, places: Sequence[Place], ptx_line: int, sources: Sources) -> Iterator[_Mark]:
+    own, _ = statements(places)
+    for number, place in enumerate(own):
+        yield _Mark(place.file, place.line, words if number == 0 else "the call")
+    if ptx_line and not any(sources.lines(place.file) for place in own):
+        yield _Mark(str(sources.file), ptx_line, words)
+
+
+def _figure(file: str, marks: Sequence[_Mark], lines: Sequence[str]) -> Iterator[str]:
+    name = shown_path(file)
+    if lines:
+        yield f"<figure><figcaption>{plain(name)}:{marks[0].line}</figcaption>"
+        yield f'<pre tabindex="0">{"".join(_rows(marks, lines))}</pre></figure>'
+        return
+    for mark in marks:
+        yield f"<figure><figcaption>{plain(f'{mark.words}: ' if mark.words else '')}{plain(name)}:{mark.line}"
+        yield "</figcaption></figure>"
+
+
+def _rows(marks: Sequence[_Mark], lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines around the marks, with a gap where lines are left out."""
+    chosen = sorted(
+        {
+            number
+            for mark in marks
+            for number in range(mark.line - _CONTEXT, mark.line + _CONTEXT + 1)
+            if 0 < number <= len(lines)
+        }
+    )
+    for before, number in zip([*chosen[:1], *chosen], chosen, strict=False):
+        if number > before + 1:
+            yield "<span><i>...</i></span>"
+        words = [mark.words for mark in marks if mark.line == number]
+        class_ = "" if not words else ' class="hit"' if "" in words else ' class="other"'
+        text = plain(lines[number - 1].expandtabs(4)[:_MOST_COLUMNS])
+        yield f"<span{class_}><i>{number}</i>{text}</span>"
+        if said := "; ".join(dict.fromkeys(filter(None, words))):
+            indent = len(lines[number - 1].expandtabs(4)) - len(lines[number - 1].expandtabs(4).lstrip())
+            yield f"<span{class_}><i></i>{' ' * min(indent, 80)}<b>^ {plain(said)}</b></span>"

@@ -1,0 +1,76 @@
+"""The timelines of a page: a launch with findings runs again, traced, under a schedule that has the finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from .judgement import TIME_LIMIT_SECONDS
+from .outcome import Cause, cause_of
+
+if TYPE_CHECKING:
+    from .._intercept.launched import Launched
+    from ..show.timeline import Timeline
+    from ..simulate import Finding
+
+__all__ = ["timelines"]
+
+_MOST_LAUNCHES = 12
+_WIDTH = 1100
+
+
+def timelines(causes: Sequence[Cause]) -> dict[int, str]:
+    """Return a picture for each cause that has one, by its number."""
+    launches: dict[int, list[int]] = {}
+    for number, cause in enumerate(causes):
+        if cause.launch.recorded is not None:
+            launches.setdefault(id(cause.launch), []).append(number)
+    drawn: dict[int, str] = {}
+    for numbers in [*launches.values()][:_MOST_LAUNCHES]:
+        drawn.update(_of_launch(causes[numbers[0]].launch, {number: causes[number] for number in numbers}))
+    return drawn
+
+
+def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int, str]]:
+    """Run the launch under one schedule after the other, until each cause has been seen."""
+    left = dict(causes)
+    for findings, timeline in _traced(launch):
+        seen = {cause_of(launch, finding) for finding in findings}
+        for number, cause in [*left.items()]:
+            if cause_of(launch, cause.finding) in seen:
+                yield number, _picture(timeline, left.pop(number).finding)
+        if not left:
+            return
+
+
+def _traced(launch: Launched) -> Iterator[tuple[Sequence[Finding], Timeline]]:
+    from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
+    from ..simulate.launches import LaunchesError, replayed
+
+    report = launch.report
+    if report is None or launch.recorded is None:
+        return
+    try:
+        recorded = launch.recorded()
+        for order, seed in report.schedules or (("early", 0),):
+            traced = replayed(recorded, order=order, seed=seed, trace=True, time_limit=TIME_LIMIT_SECONDS)
+            if traced.traced is not None:
+                yield traced.findings, traced.traced
+    except (LaunchesError, OSError, ParseError, TimeLimitReached, UnsupportedInstruction):
+        return  # the page has no timeline of this launch
+
+
+def _picture(timeline: Timeline, finding: Finding) -> str:
+    from ..show.timeline_part import around
+    from ..show.timeline_svg import timeline_svg
+
+    marked = frozenset(_sources(finding))
+    block = finding.blocks[0] if finding.blocks else (0, 0, 0)
+    return timeline_svg(around(timeline, block, marked), 1, _WIDTH, marked, is_alone=False)
+
+
+def _sources(finding: Finding) -> Iterator[str]:
+    """The statements of a finding, as spans of a timeline name them."""
+    for places in (finding.source, finding.other, *(places for _, places in finding.related)):
+        yield from (f"{PurePath(place.file).name}:{place.line}" for place in places)

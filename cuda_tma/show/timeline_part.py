@@ -1,0 +1,84 @@
+"""A part of a timeline: one CTA, around the moments of some statements."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .timeline import Span, Timeline, Track
+
+__all__ = ["around"]
+
+Block = tuple[int, int, int]
+_MARGIN = 0.5  # on either side, of the time between the first moment and the last one
+_LEAST_MARGIN_STEPS = 60
+_MOST_STEPS = 6000
+_MOST_TRACKS = 24
+_MOST_SPANS = 400  # of a track
+
+
+def around(timeline: Timeline, block: Block, sources: Collection[str]) -> Timeline:
+    """Return a part of a timeline, whose step 0 is the part's first.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    block : tuple of int
+        The CTA; the first one, if the timeline has no such CTA.
+    sources : collection of str
+        ``file:line`` of statements.
+
+    Returns
+    -------
+    Timeline
+        Around the last moment of each statement; if none of them is a span, the first steps of the CTA.
+    """
+    chosen = block if block in timeline.blocks else next(iter(timeline.blocks), (0, 0, 0))
+    tracks = [*timeline.of_block(chosen)]
+    begin, end = _window(tracks, sources, timeline.steps)
+    parts = [_cut(track, begin, end) for track in tracks if track.begin < end and track.end > begin]
+    parts.sort(key=lambda track: not any(span.source in sources for span in track.spans))
+    kept = parts[:_MOST_TRACKS]
+    places = {(track.kind, track.name): number for number, track in enumerate(tracks)}
+    kept.sort(key=lambda track: places[track.kind, track.name])
+    steps = f", from step {begin:,}" if begin else ""
+    return replace(timeline, kernel=f"{timeline.kernel}{steps}", tracks=tuple(kept), steps=end - begin)
+
+
+def _window(tracks: list[Track], sources: Collection[str], steps: int) -> tuple[int, int]:
+    last: dict[str, Span] = {}
+    for track in tracks:
+        for span in track.spans:
+            if span.source in sources and (span.source not in last or span.begin >= last[span.source].begin):
+                last[span.source] = span
+    if not last:
+        return 0, max(1, min(steps, _MOST_STEPS))
+    first, end = min(span.begin for span in last.values()), max(span.end for span in last.values())
+    margin = max(_LEAST_MARGIN_STEPS, int(_MARGIN * (end - first)))
+    begin = max(0, first - margin, end - _MOST_STEPS)
+    return begin, max(begin + 1, min(steps, end + margin))
+
+
+def _cut(track: Track, begin: int, end: int) -> Track:
+    """The part of a track between two steps, counted from the first of them."""
+    spans = [
+        replace(span, begin=max(span.begin, begin) - begin, end=min(span.end, end) - begin)
+        for span in track.spans
+        if span.begin < end and span.end >= begin
+    ]
+    return replace(
+        track,
+        begin=max(track.begin, begin) - begin,
+        end=min(track.end, end) - begin,
+        spans=tuple(spans[:_MOST_SPANS]),
+        levels=_levels(track, begin, end),
+    )
+
+
+def _levels(track: Track, begin: int, end: int) -> tuple[tuple[int, int, int], ...]:
+    """The levels between two steps, after the one that holds at the first."""
+    before = [level for level in track.levels if level[0] < begin][-1:]
+    within = [level for level in track.levels if begin <= level[0] < end]
+    return tuple((max(when, begin) - begin, arrivals, tx) for when, arrivals, tx in (*before, *within))
