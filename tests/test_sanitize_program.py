@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from shutil import copy
@@ -221,3 +222,31 @@ def test_a_replay_elsewhere_quotes_the_recorded_sources(program, tmp_path, monke
     for name, line in (("launches", "the source of the run"), ("generated", "x[threadIdx.x] = tile[63")):
         assert cli.main(["sanitize", name]) == 1
         assert line in capfd.readouterr().out
+
+
+# ---- what is loaded ----
+
+RUNTIMES = ("torch", "triton", "tilelang", "cupy", "numba", "pytest")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import cuda_tma",
+        "from cuda_tma.command import cli; assert cli.main(['--help']) == 0",
+        "from cuda_tma.command import cli; assert cli.main(['sanitize', '--help']) == 0",
+        "import pytest_cuda_tma; sys.modules.pop('pytest')",
+    ],
+)
+def test_no_runtime_and_no_adapter_is_loaded(text):
+    check = (
+        f"loaded = [name for name in sys.modules if name.split('.')[0] in {RUNTIMES} or '_intercept' in name]\n"
+        "assert not loaded, loaded\n"
+    )
+    if "pytest_cuda_tma" in text:
+        check = "assert not [name for name in sys.modules if name.startswith(('cuda_tma', 'torch'))]\n"
+    command = [sys.executable, "-c", f"import sys\n{text}\n{check}"]
+    paths = os.pathsep.join([str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
