@@ -28,11 +28,25 @@ def _triton(session: Session) -> None:
     install(session)
 
 
+def _tilelang(session: Session) -> None:
+    from .tilelang import install
+
+    install(session)
+
+
+def _ours(session: Session) -> None:
+    from .ours import install
+
+    install(session)
+
+
 # Functions that import their adapter when they are called, by the module whose import calls them.
 _ADAPTERS: dict[str, Callable[[Session], None]] = {
     "torch": _torch,
     "torch.utils.cpp_extension": _torch_extensions,
     "triton": _triton,
+    "tilelang": _tilelang,
+    "cuda_tma": _ours,
 }
 
 

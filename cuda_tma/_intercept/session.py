@@ -154,6 +154,10 @@ class Session:
             return None
         return lambda: recorded
 
+    def keep(self, kernel: Kernel) -> None:
+        """Keep a kernel of the device for the launches of its PTX: it has the types of its parameters from C++."""
+        self._kernels[kernel.ptx, kernel.name] = kernel
+
     def skip(self, kernel_name: str, reason: str, runtime: str = "") -> None:
         """Report a launch that an adapter cannot run or judge."""
         with self._lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +13,8 @@ from ...simulate.tensor_map import TensorMap
 
 __all__ = ["Descriptors", "flat"]
 
-_FLOATS = {"fp16": "e", "fp32": "f", "f32": "f", "fp64": "d"}
+_FLOATS = {"fp16": np.float16, "fp32": np.float32, "f32": np.float32, "fp64": np.float64}
+_INTEGERS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _HOST_TYPES = {8: 10, 9: 8, 10: 9}  # of CUtensorMapDataType, where the numbers in Triton's metadata differ
 _TFLOAT32 = 11
 _L2_128B = 2
@@ -116,11 +116,11 @@ def _argument(value: Any, of_type: str) -> Any:
     if of_type[0] == "*":
         return _pointer(value)
     if of_type in _FLOATS:
-        return struct.pack(_FLOATS[of_type], value)
+        return _FLOATS[of_type](value)
     if of_type == "bf16":
         return _bfloat16(float(value))
-    bits = int(of_type[1:])
-    return (int(value) % (1 << bits)).to_bytes(max(bits // 8, 1), "little")
+    bits = max(int(of_type[1:]), 8)
+    return _INTEGERS[bits](int(value) % (1 << bits))
 
 
 def _pointer(value: Any) -> Any:
@@ -133,9 +133,9 @@ def _pointer(value: Any) -> Any:
     return int(value.data_ptr())
 
 
-def _bfloat16(value: float) -> bytes:
+def _bfloat16(value: float) -> np.uint16:
     """Round to nearest, ties to even, as Triton's launcher does."""
     bits = int(np.float32(value).view(np.uint32))
     if bits & 0x7FFFFFFF > 0x7F800000:
-        return (bits >> 16 | 0x40).to_bytes(2, "little")
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).to_bytes(2, "little")
+        return np.uint16(bits >> 16 | 0x40)
+    return np.uint16((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)

@@ -55,6 +55,12 @@ def copy(x, out, rows, columns, block: tl.constexpr):
 
 
 @triton.jit
+def scalars(out, flag, small, large, half):
+    tl.store(out, (flag + small + large).to(tl.float64))
+    tl.store(out + 1, half)
+
+
+@triton.jit
 def printed(x):
     tl.device_assert(tl.load(x) > 0, "x is not positive")
     tl.device_print("x", tl.load(x))
@@ -84,6 +90,9 @@ def main():
     copied = torch.zeros_like(a)
     copy[(4,)](a, copied, 128, 128, block=32)
     torch.testing.assert_close(copied[:, :32], a[:, :32])
+    pair_of_numbers = torch.zeros(2, device=DEVICE, dtype=torch.float64)
+    scalars[(1,)](pair_of_numbers, True, -3, 1 << 40, 0.5)
+    assert pair_of_numbers.tolist() == [1 - 3 + (1 << 40), 0.5]
     printed[(1,)](torch.full((1,), 3, device=DEVICE), debug=True)
     milliseconds = triton.testing.do_bench(lambda: add[(1,)](x, y, out, 10, block=32))
     assert milliseconds != milliseconds

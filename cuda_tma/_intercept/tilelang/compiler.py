@@ -1,0 +1,114 @@
+"""TileLang's NVRTC backend, which compiles to PTX and loads the host code with the session's driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cuda.pathfinder import find_nvidia_header_directory
+from tilelang.backend.module import BackendModule
+from tilelang.jit.adapter.nvrtc import adapter, libgen, wrapper
+
+from ..errors import NotSimulated
+from ..patches import Patches
+from . import host
+
+__all__ = ["install"]
+
+_KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
+_DRIVER = "cuda.bindings.driver"
+
+
+def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
+    """Choose the NVRTC backend for every kernel, and replace its compiler, its loader and its driver."""
+    patches.replace(BackendModule, "resolve_execution_backend", _chosen(BackendModule.resolve_execution_backend))
+    patches.replace(libgen, "compile_cuda", _compiled(libgen.compile_cuda, compute_capability))
+    patches.replace(libgen, "cuda", host)
+    patches.replace(adapter, "cuda", host)
+    patches.replace(libgen.NVRTCLibraryGenerator, "load_lib", _load)
+    patches.replace(
+        wrapper.TLNVRTCSourceWrapper,
+        "create_dispatch_func",
+        _with_clusters(wrapper.TLNVRTCSourceWrapper.create_dispatch_func),
+    )
+    forward = adapter.NVRTCKernelAdapter._forward_from_prebuild_lib
+    patches.replace(adapter.NVRTCKernelAdapter, "_forward_from_prebuild_lib", _marked(forward))
+
+
+def _chosen(own: Callable[..., Any]) -> Callable[..., Any]:
+    def resolve(module: Any, requested: str | None, target: Any) -> Any:
+        if target.kind.name != "cuda":
+            return own(module, requested, target)
+        if str(requested).lower() == "cutedsl":
+            raise NotSimulated("execution_backend='cutedsl'", "it makes no CUDA C++", "use execution_backend='auto'")
+        return own(module, "nvrtc", target)
+
+    return resolve
+
+
+def _file(code: str) -> str:
+    found = _KERNEL.findall(code)
+    return f"{found[-1] if found else 'tilelang_kernel'}.cu"
+
+
+def _compiled(own: Callable[..., bytes], compute_capability: tuple[int, int]) -> Callable[..., bytes]:
+    major, minor = compute_capability
+
+    def compile_cuda(code: str, target_format: str = "ptx", options: Any = None, **keywords: Any) -> bytes:
+        given = [options] if isinstance(options, str) else [*(options or ())]
+        numbered = f'#line 1 "{_file(code)}"\n{code}'
+        keywords.update(verbose=True, arch=major * 10 + minor, options=[*given, *_includes(), "-lineinfo"])
+        return own(numbered, target_format="ptx", **keywords)
+
+    return compile_cuda
+
+
+def _includes() -> list[str]:
+    """Return options for the folders of CUDA's headers, from a toolkit or from wheels."""
+    folders = map(find_nvidia_header_directory, ("cudart", "cccl"))
+    return [f"-I{folder}" for folder in folders if folder]
+
+
+def _with_clusters(own: Callable[..., str]) -> Callable[..., str]:
+    """Keep the launch's attributes that TileLang's host code for NVRTC leaves out."""
+
+    def create_dispatch_func(source: Any, code: str, functions: dict[str, Any]) -> str:
+        clusters = {
+            name: tuple(int(extent) for extent in dims)
+            for name in functions
+            if (dims := getattr(source, "cluster_dims", {}).get(name))
+        }
+        cooperative = [name for name in functions if getattr(source, "use_cooperative_groups", {}).get(name)]
+        host_code = own(source, code, functions)
+        return f"{host_code}\n_clusters = {clusters!r}\n_cooperative = {cooperative!r}\n_code = {code!r}\n"
+
+    return create_dispatch_func
+
+
+def _load(generator: Any, lib_path: str | None = None) -> None:
+    """In place of ``NVRTCLibraryGenerator.load_lib``."""
+    path = generator.libpath = lib_path or generator.libpath
+    generator.pypath = path.replace(".cubin", ".py")
+    text = Path(generator.pypath).read_text(encoding="utf-8").replace(_DRIVER, host.__name__)
+    module = ModuleType("kernel")
+    exec(compile(text, generator.pypath, "exec"), vars(module))
+    ptx = Path(path).read_bytes().rstrip(b"\0").decode()
+    known = vars(module)
+    generator.pymodule = module
+    code = known["_code"]
+    generator.culib = host.Library(ptx, code, _file(code), known["_clusters"], frozenset(known["_cooperative"]))
+
+
+def _marked(own: Callable[..., Any]) -> Callable[..., Any]:
+    """A tensor of unknown device is passed as the GPU's."""
+
+    def forward(kernel: Any, *arguments: Any, **keywords: Any) -> Any:
+        from ..torch.marks import mark_all
+
+        mark_all(arguments)
+        return own(kernel, *arguments, **keywords)
+
+    return forward

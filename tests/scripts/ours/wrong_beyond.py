@@ -1,0 +1,16 @@
+"""Threads beyond the end of the array write."""
+
+import numpy as np
+
+import cuda_tma
+from cuda_tma import Device, LaunchConfig
+
+SOURCE = r"""
+extern "C" __global__ void scale(float* values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    values[i] *= 2;
+}
+"""
+stream = Device().create_stream()
+kernel = cuda_tma.compile(SOURCE, "scale")
+cuda_tma.launch(stream, LaunchConfig(grid=4, block=256), kernel, np.zeros(1000, np.float32), 1000)
