@@ -70,11 +70,41 @@ def test_a_line_of_ptx_is_shown_where_there_is_no_other(program):
     assert "  --> wrong.ptx:" in out and "ld.shared.u32" in out
 
 
-def test_a_source_of_the_runtime_is_quoted(program, tmp_path):
+GENERATED = "sys.path.append('{folder}')\nlaunch(WRONG, 'wrong', sources={{'{place}': WRONG}}, generated=['{place}'])"
+
+
+def test_generated_code_comes_behind_the_line_of_the_program_and_is_kept(program, tmp_path):
     place = str(tmp_path / "wrong.cu")
-    *_, out, _ = program(f"launch(WRONG, 'wrong', sources={{{place!r}: WRONG}}, generated=[{place!r}])")
-    assert "  --> wrong.cu:4:5\n    4 |     x[threadIdx.x] = tile[63 - threadIdx.x];\n      |     ^\n" in out
+    text = GENERATED.format(folder=tmp_path, place=place)
+    status, answer, out, _ = program(text, "--html", "out.html", "--sarif", "out.sarif")
+    assert status == 1
+    assert (
+        "  --> script.py:3\n    3 | launch(WRONG, 'wrong', " in out
+        and "  --> wrong.cu:4:5, which a compiler generated\n    4 |     x[threadIdx.x] = tile[63 - threadIdx.x];\n"
+        in out
+    )
     assert "wrong.ptx" not in out
+    (race,) = answer["launches"][0]["findings"]
+    assert (race["source"]["file"], race["source"]["line"]) == ("script.py", 3)
+    (inner,) = race["inlined"]
+    assert (inner["file"], inner["line"]) == ("out.html.sources/wrong.cu", 4)
+    kept = (tmp_path / inner["file"]).read_text()
+    assert kept.splitlines()[3] == "    x[threadIdx.x] = tile[63 - threadIdx.x];"
+    (result,) = json.loads((tmp_path / "out.sarif").read_text("utf-8"))["runs"][0]["results"]
+    uris = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]]
+    uris += [
+        frame["location"]["physicalLocation"]["artifactLocation"]["uri"] for frame in result["stacks"][0]["frames"]
+    ]
+    assert uris == ["script.py", "out.html.sources/wrong.cu", "script.py"]
+    assert "tile[63 - threadIdx.x]" in (tmp_path / "out.html").read_text("utf-8")
+
+
+def test_a_hostile_name_of_a_generated_file_stays_in_the_folder(program, tmp_path):
+    name = "../../up<b>.cu"
+    text = f"launch('#line 1 \"{name}\"\\n' + WRONG, 'wrong', sources={{{name!r}: WRONG}}, generated=[{name!r}])"
+    program(text)
+    assert [path.name for path in (tmp_path / "out.json.sources").iterdir()] == ["up_b_.cu"]
+    assert not (tmp_path.parent.parent / "up<b>.cu").exists()
 
 
 def test_a_program_without_launches_has_no_verdict(program):

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..simulate.config import Config
-from ..simulate.findings import Report
+from ..simulate.findings import Finding, Report
 from ..simulate.launches import RecordedLaunch
-from ..simulate.places import is_library
+from ..simulate.places import is_library, statements
 from ..simulate.ptx import Place
 
 __all__ = ["Launched", "launching_place", "with_report"]
@@ -76,10 +76,30 @@ def with_report(
     sources: Mapping[str, str],
     generated: Collection[str],
 ) -> Launched:
-    """Return it as judged, with the texts that its findings quote; the PTX is one if no other line can be shown."""
+    """Return it as judged, with the texts that its findings quote.
+
+    The PTX is one of them if no other line can be shown. A finding in code that a compiler wrote also has the
+    statement that launched the kernel, as the outermost call.
+    """
+    if generated and launch.launched_at is not None:
+        report = _with_callers(report, launch.launched_at, generated)
     quoted = {**sources, **({launch.ptx_file: ptx} if _needs_ptx(report, sources) else {})}
     names = tuple(name for name in generated if name in quoted)
     return replace(launch, report=report, seconds=seconds, sources=quoted, generated=names)
+
+
+def _with_callers(report: Report, caller: Place, generated: Collection[str]) -> Report:
+    """Return a report whose places in generated files end in the statement that launched the kernel."""
+
+    def extended(places: tuple[Place, ...]) -> tuple[Place, ...]:
+        own, _ = statements(places, generated)
+        return (*places, caller) if own and own[-1].file in generated else places
+
+    def with_caller(finding: Finding) -> Finding:
+        return replace(finding, source=extended(finding.source), other=extended(finding.other))
+
+    findings, hidden = (tuple(map(with_caller, each)) for each in (report.findings, report.suppressed))
+    return replace(report, findings=findings, suppressed=hidden)
 
 
 def _needs_ptx(report: Report, sources: Mapping[str, str]) -> bool:

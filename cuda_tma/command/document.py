@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,8 @@ def _launch(launch: Launched) -> Json:
         "findings": [],
     }
     if report is not None:
-        made["findings"] = [_finding(finding) for finding in report.findings]
-        made["suppressed"] = [_finding(finding) for finding in report.suppressed]
+        made["findings"] = [_finding(finding, launch.generated) for finding in report.findings]
+        made["suppressed"] = [_finding(finding, launch.generated) for finding in report.suppressed]
         made["schedules"] = report.schedules
         made["thread_instructions"] = report.thread_instructions
         made["output"] = report.output
@@ -65,7 +65,7 @@ def _launch(launch: Launched) -> Json:
     return made
 
 
-def _finding(finding: Finding) -> Json:
+def _finding(finding: Finding, generated: Collection[str]) -> Json:
     related = [("the other access", finding.other, finding.other_ptx_line)]
     related += [(what, places, 0) for what, places in finding.related]
     return {
@@ -74,8 +74,10 @@ def _finding(finding: Finding) -> Json:
         "message": finding.message,
         "rule": finding.rule,
         "remedy": finding.remedy,
-        **_where(finding.source, finding.ptx_line),
-        "related": [{"message": what, **_where(places, line)} for what, places, line in related if places or line],
+        **_where(finding.source, finding.ptx_line, generated),
+        "related": [
+            {"message": what, **_where(places, line, generated)} for what, places, line in related if places or line
+        ],
         "count": finding.count,
         "blocks": finding.blocks[:_MOST],
         "block_count": len(finding.blocks),
@@ -84,9 +86,9 @@ def _finding(finding: Finding) -> Json:
     }
 
 
-def _where(places: Sequence[Place], ptx_line: int) -> Json:
+def _where(places: Sequence[Place], ptx_line: int, generated: Collection[str]) -> Json:
     """The statement; the other statements of its chain of inlined calls; the line of the PTX."""
-    own, inner = statements(places)
+    own, inner = statements(places, generated)
     chain = [_place(place) for place in (*own, *reversed(inner))]
     return {"source": chain[0] if chain else None, "inlined": chain[1:], "ptx_line": ptx_line or None}
 

@@ -59,15 +59,14 @@ def _who(finding: Finding) -> str:
 
 
 def _excerpt(places: Sequence[Place], ptx_line: int, sources: Sources, style: str) -> Iterator[Styled]:
-    own, inner = statements(places)
-    by_way = by_way_of(inner)
+    own, inner = statements(places, sources.generated)
+    written = [place for place in inner if place.file in sources.generated]
+    by_way = by_way_of([place for place in inner if place not in written])
     for number, place in enumerate(own):
-        text = f"  --> {shown_path(place.file)}:{place.line}:{place.column}"
-        yield f"{text}{by_way if number == 0 else ', which calls that'}\n", "blue"
-        lines = sources.lines(place.file)
-        if 0 < place.line <= len(lines):
-            yield from _marked(lines[place.line - 1], place, style)
-    if not ptx_line or any(sources.lines(place.file) for place in own):
+        yield from _line(place, by_way if number == 0 else ", which calls that", sources, style)
+    for place in written:
+        yield from _line(place, ", which a compiler generated", sources, style)
+    if not ptx_line or any(sources.lines(place.file) for place in (*own, *written)):
         return
     file = sources.file
     if file.suffix == ".ptx":  # that text is at hand
@@ -78,6 +77,14 @@ def _excerpt(places: Sequence[Place], ptx_line: int, sources: Sources, style: st
             yield f"{_cut(lines[ptx_line - 1].strip(), 0)[0]}\n", style
     elif not own:
         yield f"  --> {shown_path(str(file))}, line {ptx_line} of its PTX\n", "blue"
+
+
+def _line(place: Place, words: str, sources: Sources, style: str) -> Iterator[Styled]:
+    column = f":{place.column}" if place.column else ""
+    yield f"  --> {shown_path(place.file)}:{place.line}{column}{words}\n", "blue"
+    lines = sources.lines(place.file)
+    if 0 < place.line <= len(lines):
+        yield from _marked(lines[place.line - 1], place, style)
 
 
 def _marked(line: str, place: Place, style: str) -> Iterator[Styled]:

@@ -44,10 +44,13 @@ def excerpts(finding: Finding, sources: Sources) -> Iterator[str]:
 
 
 def _marks(words: str, places: Sequence[Place], ptx_line: int, sources: Sources) -> Iterator[_Mark]:
-    own, _ = statements(places)
+    own, inner = statements(places, sources.generated)
+    written = [place for place in inner if place.file in sources.generated]
     for number, place in enumerate(own):
         yield _Mark(place.file, place.line, words if number == 0 else "the call")
-    if ptx_line and not any(sources.lines(place.file) for place in own):
+    for place in written:
+        yield _Mark(place.file, place.line, words)
+    if ptx_line and not any(sources.lines(place.file) for place in (*own, *written)):
         yield _Mark(str(sources.file), ptx_line, words)
 
 

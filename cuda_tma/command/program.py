@@ -90,7 +90,8 @@ def sources_of(launch: Launched) -> Sources:
     """The files whose lines a finding of a launch may show: of the working directory and of the launching script."""
     at = launch.launched_at
     folder = os.path.dirname(at.file) if at is not None else ""
-    return Sources(Path(launch.ptx_file), [folder] if os.path.dirname(folder) != folder else [], launch.sources)
+    folders = [folder] if os.path.dirname(folder) != folder else []
+    return Sources(Path(launch.ptx_file), folders, launch.sources, launch.generated)
 
 
 # ---- for people ----

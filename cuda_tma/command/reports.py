@@ -13,6 +13,7 @@ from .._files import write
 from . import sarif
 from .document import document
 from .exit_status import Misuse
+from .generated import kept_beside
 from .judgement import STANDARD_OUTPUT
 from .outcome import Outcome
 from .page import page
@@ -48,6 +49,11 @@ def write_outputs(
     Misuse
         If one cannot be written.
     """
+    files = [each for each in (arguments.html, arguments.json, arguments.sarif) if each not in (None, STANDARD_OUTPUT)]
+    if files:
+        outcome, generated = kept_beside(outcome, files[0])
+        for path, text in generated.items():
+            _write_beside(path, text)
     if arguments.json and arguments.json != STANDARD_OUTPUT:
         _write("--json", arguments.json, document(outcome, status))
     if arguments.sarif:
@@ -56,6 +62,14 @@ def write_outputs(
         _write_text("--html", arguments.html, page(outcome, status, sources_of))
     if arguments.record:
         record(arguments, outcome, sources_of)
+
+
+def _write_beside(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Misuse(f"{path.parent} cannot be made: {error.strerror or error}") from None
+    _write_text("the generated source", str(path), text)
 
 
 def write_failure(arguments: argparse.Namespace, error: Misuse) -> None:

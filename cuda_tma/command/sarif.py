@@ -193,7 +193,7 @@ class _Result:
         return {"index": self._index, "fullyQualifiedName": plain_name(self._kernel)}
 
     def _where(self, places: Sequence[Place], ptx_line: int) -> Json:
-        own, _ = statements(places)
+        own, _ = statements(places, self._sources.generated)
         if own:
             return {"physicalLocation": _physical(own[0], self._sources)}
         file = self._sources.file

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -32,14 +32,23 @@ class Sources:
         Folders of headers that the user named.
     texts : mapping of str to str, optional
         Files that need not exist on disk, by name.
+    generated : collection of str, optional
+        The names of those that a compiler wrote.
 
     Attributes
     ----------
     file : Path
+    generated : collection of str
     """
 
-    def __init__(self, file: Path, folders: Sequence[str] = (), texts: Mapping[str, str] = MappingProxyType({})):
-        self.file, self._texts = file, texts
+    def __init__(
+        self,
+        file: Path,
+        folders: Sequence[str] = (),
+        texts: Mapping[str, str] = MappingProxyType({}),
+        generated: Collection[str] = (),
+    ):
+        self.file, self._texts, self.generated = file, texts, generated
         real = os.path.realpath(file)
         self._kernel, self._beside = real, os.path.dirname(real)
         self._roots = tuple(os.path.realpath(folder) for folder in (include_path(), *folders, *_working_directory()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ..include_path import include_path
@@ -22,12 +22,13 @@ def is_library(file: str) -> bool:
 _LIBRARIES = tuple(os.path.join(folder, "") for folder in (include_path(), sysconfig.get_path("stdlib")))
 
 
-def statements(places: Sequence[Place]) -> tuple[list[Place], list[Place]]:
+def statements(places: Sequence[Place], generated: Collection[str] = ()) -> tuple[list[Place], list[Place]]:
     """Divide a chain of inlined calls into the user's places and those in libraries, such as the device header.
 
-    A chain that lies in libraries as a whole keeps its outermost place as the user's.
+    A chain that lies in libraries as a whole keeps its outermost place as the user's. Files that a compiler
+    `generated` count as libraries.
     """
-    own = [place for place in places if not is_library(place.file)]
+    own = [place for place in places if not is_library(place.file) and place.file not in generated]
     return (own, [place for place in places if place not in own]) if own else (list(places[-1:]), list(places[:-1]))
 
 

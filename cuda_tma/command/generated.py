@@ -1,0 +1,64 @@
+"""C++ that a compiler generated, kept beside a report: the places of findings there name the kept file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .outcome import Outcome
+
+if TYPE_CHECKING:
+    from .._intercept.launched import Launched
+    from ..simulate import Finding, Report
+    from ..simulate.ptx import Place
+
+__all__ = ["kept_beside"]
+
+_UNFIT = re.compile(r"[^\w.-]")  # characters that a stranger's name of a file may have, and that a kept file has not
+
+
+def kept_beside(outcome: Outcome, report: str) -> tuple[Outcome, dict[Path, str]]:
+    """Return the outcome with kept files in the places of its findings, and the text of each kept file.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    report : str
+        The file of a report: the folder of the kept files has its name and ``.sources`` behind it.
+    """
+    folder, kept = Path(f"{report}.sources").absolute(), dict[Path, str]()
+
+    def place_of(name: str, text: str) -> Path:
+        plain = _UNFIT.sub("_", Path(name).name).lstrip(".") or "generated"
+        number = 0
+        while kept.get(path := folder / (f"{number}-{plain}" if number else plain), text) != text:
+            number += 1
+        kept[path] = text
+        return path
+
+    def moved(launch: Launched) -> Launched:
+        quotes = launch.report is not None and (launch.report.findings or launch.report.suppressed)
+        if launch.report is None or not launch.generated or not quotes:
+            return launch
+        names = {name: str(place_of(name, launch.sources[name])) for name in launch.generated}
+        sources = {names.get(name, name): text for name, text in launch.sources.items()}
+        report = _renamed(launch.report, names)
+        return replace(launch, report=report, sources=sources, generated=tuple(names.values()))
+
+    return replace(outcome, launches=tuple(map(moved, outcome.launches))), kept
+
+
+def _renamed(report: Report, names: Mapping[str, str]) -> Report:
+    def places(given: tuple[Place, ...]) -> tuple[Place, ...]:
+        return tuple(replace(place, file=names.get(place.file, place.file)) for place in given)
+
+    def finding(given: Finding) -> Finding:
+        related = tuple((words, places(each)) for words, each in given.related)
+        return replace(given, source=places(given.source), other=places(given.other), related=related)
+
+    return replace(
+        report, findings=tuple(map(finding, report.findings)), suppressed=tuple(map(finding, report.suppressed))
+    )
