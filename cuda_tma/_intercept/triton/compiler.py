@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +14,11 @@ __all__ = ["install"]
 
 def install(patches: Patches, backend: Any) -> None:
     """Let the stage that makes machine code return the PTX; keep such kernels apart in Triton's cache."""
+    from triton.compiler import ASTSource
+
     patches.replace(backend, "add_stages", _stages(backend.add_stages))
     patches.replace(backend, "hash", _hash(backend.hash))
+    patches.replace(ASTSource, "hash", _hash_with_file(ASTSource.hash))
 
 
 def _stages(own: Callable[..., None]) -> Callable[..., None]:
@@ -26,3 +31,14 @@ def _stages(own: Callable[..., None]) -> Callable[..., None]:
 
 def _hash(own: Callable[..., str]) -> Callable[..., str]:
     return lambda backend: f"{own(backend)}-ptx"
+
+
+def _hash_with_file(own: Callable[..., str]) -> Callable[..., str]:
+    """Keep the same kernel of two files apart: the PTX in Triton's cache names the file that it was compiled from."""
+
+    def hash_with_file(source: Any) -> str:
+        code = getattr(getattr(source.fn, "fn", None), "__code__", None)
+        file = os.path.abspath(code.co_filename) if code is not None else ""
+        return hashlib.sha256(f"{own(source)}-{file}".encode("utf-8", "surrogateescape")).hexdigest()
+
+    return hash_with_file
