@@ -297,7 +297,7 @@ KERNELS = {
     "reduced_then_read": (1, 32, "race", "error"),
     "zeroed_then_reduced": (1, 64, "race", "error"),
     "stored_then_read": (1, 32, "race", "error"),
-    "unwritten": (1, 64, "uninitialized-read", "advice"),
+    "unwritten": (1, 64, "uninitialized-read", "error"),
     "product_fence": (1, 128, "wgmma-order", "error"),
     "product_wait": (1, 128, "race", "error"),
 }

@@ -19,9 +19,9 @@ from cuda_tma.simulate import Config
 
 FILL = 'extern "C" __global__ void fill(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = 7; }'
 SUM = """extern "C" __global__ void sum(int* out) {
-    __shared__ int tile[32];
+    __shared__ volatile int tile[32];
     tile[threadIdx.x] += threadIdx.x;
-    out[threadIdx.x] = tile[threadIdx.x];
+    out[threadIdx.x] = threadIdx.x;
 }"""
 
 def fill(gpu, count):

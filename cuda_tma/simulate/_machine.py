@@ -28,6 +28,7 @@ from ._register_pool import RegisterPool
 from ._registers import RegisterFile
 from ._repetition import Repetition
 from ._scheduler import Scheduler
+from ._undefined import Undefined
 from ._waiting import CALLED, Stuck, Waiting
 from ._warp_sync import WarpSync
 from .ptx import Instruction
@@ -54,6 +55,8 @@ class Settings:
         After which a kernel is taken not to end.
     altered : AlteredReads, optional
         The loads of a replay that return other values.
+    undefined : Undefined, optional
+        The undefined values of a replay.
     deadline : Deadline, optional
         The end of the launch's time.
     """
@@ -63,6 +66,7 @@ class Settings:
     seed: int = 0
     max_steps: int = MAX_STEPS
     altered: AlteredReads | None = None
+    undefined: Undefined | None = None
     deadline: Deadline = NEVER
 
 
@@ -92,7 +96,7 @@ class Machine:
         observer: Observer | None = None,
     ):
         self.program, self.geometry, self.observer = program, geometry, observer
-        self.parameters, self.altered = parameters, settings.altered
+        self.parameters, self.altered, self.undefined = parameters, settings.altered, settings.undefined
         self.deadline = settings.deadline
         self.multiprocessor_count = settings.multiprocessor_count
         self.dynamic_shared_bytes = dynamic_shared_bytes
@@ -284,6 +288,8 @@ class Machine:
         self.engine.complete_reads_of(ctas)
         self.mbarriers.forget(ctas)
         self.memory.clear_shared(ctas)
+        if self.undefined is not None:
+            self.undefined.fill(self.memory, ctas)
         self.dependents.started(ctas)
         self.alive[lanes] = True
         self.cluster_barriers.lanes_in(lanes)

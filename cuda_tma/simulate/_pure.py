@@ -9,6 +9,7 @@ from ._group import Group
 from ._lanes import WARP, Lanes, warps_of
 from ._program import Outcome, Step
 from ._registers import VIEW
+from ._shuffles import shuffled
 from ._warp_sync import WHOLE, when_together
 from .ptx import Operand, Register
 from .pure import Pure, lookup
@@ -112,17 +113,22 @@ def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list
     reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
 
+    by, is_shuffle = binder.instruction, binder.instruction.opcode[0] == "shfl"
+    masks, pc = _membermask(binder, sources) if "sync" in by.opcode else WHOLE, binder.pc
+
     def exchange(group: Group, lanes: Lanes) -> None:
         warps = warps_of(lanes)
         shape = warps.active.shape
         given = [np.broadcast_to(read(group, warps.whole), (shape[0] * WARP,)).reshape(shape) for read in reads]
         values = pure.compute(warps.active, *given)
-        for write, value in zip(writes, values if isinstance(values, tuple) else (values,), strict=True):
+        values = values if isinstance(values, tuple) else (values,)
+        if is_shuffle:
+            values = (shuffled(group, warps, by, given, values[0], masks == WHOLE), *values[1:])
+        for write, value in zip(writes, values, strict=True):
             write(group, lanes, np.broadcast_to(value, shape)[warps.active])
 
-    if "sync" not in binder.instruction.opcode:
+    if "sync" not in by.opcode:
         return exchange
-    masks, pc = _membermask(binder, sources), binder.pc
 
     def together(group: Group, lanes: Lanes) -> Outcome:
         return when_together(group, lanes, pc, exchange, masks)

@@ -17,13 +17,15 @@ from ._altered_reads import AlteredReads
 from ._global_memory import GlobalMemory, Segment
 from ._machine import Settings
 from ._run import Running
+from ._undefined import Undefined
 from .config import Config
 from .kernel import Kernel
-from .sanitize import Pair, Sanitizer
+from .sanitize import Pair, Sanitizer, UndefinedRead
 
 __all__ = ["Replay"]
 
 _MOST_REPLAYS = 8  # of a launch
+_OTHER_BYTES = 0xFF, 0x55
 _SPARE_STEPS = 10_000  # a replay may take twice the steps of the launch, and these
 _Bytes = dict[Segment, bytes]
 
@@ -77,6 +79,27 @@ class Replay:
         finally:
             _write(expected.memory)
 
+    def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Sanitizer) -> set[tuple]:
+        """Return the keys of reads of undefined values that have an effect; memory is as before the call."""
+        before = self._lasting(launched) if reads else None
+        if before is None:
+            return set()
+        expected = _Outcome(_now(before), *launched.progress()[:2])
+        most_steps = 2 * launched.progress()[2] + _SPARE_STEPS
+
+        def has_effect(some: Collection[UndefinedRead]) -> bool:
+            outcomes = (self._run(Sanitizer(), most_steps, undefined=each) for each in _undefined(some))
+            return any(outcome != expected for outcome in outcomes) and not self.settings.deadline.has_passed
+
+        try:
+            _write(before)
+            if not has_effect([*reads.values()]):
+                return set()
+            some = [*reads.items()][: (_MOST_REPLAYS - 2) // 2]
+            return {key for key, read in some if len(reads) == 1 or has_effect([read])}
+        finally:
+            _write(expected.memory)
+
     def _lasting(self, observer: Sanitizer) -> _Bytes | None:
         """Return the bytes before a launch of the arrays that outlive it; None if it touches an unwatched array."""
         before = observer.before()
@@ -101,9 +124,15 @@ class Replay:
         elif len(pairs) > 1:
             yield from (pair for pair in pairs[: _MOST_REPLAYS - 2] if is_same([pair]))
 
-    def _run(self, observer: Sanitizer, most_steps: int, altered: AlteredReads | None) -> _Outcome | None:
+    def _run(
+        self,
+        observer: Sanitizer,
+        most_steps: int,
+        altered: AlteredReads | None = None,
+        undefined: Undefined | None = None,
+    ) -> _Outcome | None:
         """Run the launch once more, and restore memory; return None if it ends in a fault."""
-        settings = replace(self.settings, max_steps=most_steps, altered=altered)
+        settings = replace(self.settings, max_steps=most_steps, altered=altered, undefined=undefined)
         running = Running(self.kernel, self.config, self.block, self.memory, settings, observer)
         running.go()
         before = self._lasting(observer)
@@ -113,6 +142,14 @@ class Replay:
         outcome = _Outcome(_now(before), *observer.progress()[:2])
         _write(before)
         return None if running.has_faulted else outcome
+
+
+def _undefined(reads: Collection[UndefinedRead]) -> Iterator[Undefined]:
+    """Yield other values for all of some reads: of all bits set, and of a large positive number."""
+    some = [read.offsets for read in reads if len(read.offsets)]
+    offsets = np.flatnonzero(np.logical_or.reduce(some)) if some else np.zeros(0, np.int64)
+    shuffles = frozenset(id(read.instruction) for read in reads if not len(read.offsets))
+    yield from (Undefined(byte, offsets, shuffles) for byte in _OTHER_BYTES)
 
 
 def _executions(

@@ -313,7 +313,7 @@ class Device:
 
             def under(schedule: Schedule) -> Report:
                 settings = Settings(self.multiprocessor_count, *schedule, max_steps, deadline=deadline)
-                replay = None if self.strict else Replay(kernel, config, block, self._memory, settings)
+                replay = Replay(kernel, config, block, self._memory, settings)
                 observer = Sanitizer(self.strict, replay=replay) if self.sanitize else None
                 if trace and schedule == schedules[0]:
                     return traced(kernel, config, block, self._memory, settings, observer)

@@ -2,7 +2,7 @@
 // bug: the first turn compares with the row's maximum so far, which lies in shared memory and which nobody has written.
 // fix: the first turn does not read it.
 // kind: uninitialized-read
-// severity: advice
+// severity: error
 // tiles: 3
 
 #include <cuda_tma/tma.cuh>

@@ -2,5 +2,6 @@
 
 from . import arithmetic, bits, compare, convert, integer, matrices, move, warps  # noqa: F401 (each adds its entries to the table)
 from .table import BIT, DTYPES, Pure, immediate, lookup
+from .warps import shuffle_sources
 
-__all__ = ["BIT", "DTYPES", "Pure", "immediate", "lookup"]
+__all__ = ["BIT", "DTYPES", "Pure", "immediate", "lookup", "shuffle_sources"]

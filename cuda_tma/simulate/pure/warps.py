@@ -42,16 +42,20 @@ def shuffle(s: Spelling) -> Pure:
     two = s.layout[0] == "p"
 
     def compute(active: Array, a: Array, b: Array, c: Array, mask: Array) -> Any:
-        lane, b, clamp = _LANES, np.asarray(b).astype(np.int64) & 31, np.asarray(c).astype(np.int64) & 31
-        segment = np.asarray(c).astype(np.int64) >> 8 & 31
-        last = (lane & segment) | (clamp & ~segment)
-        first = lane & segment
-        other, inside = _other(mode, lane, b, first, last, segment)
-        source = np.where(inside, other, lane)
-        value = np.take_along_axis(np.broadcast_to(a, active.shape), source & 31, axis=-1)
+        source, inside = shuffle_sources(mode, b, c)
+        value = np.take_along_axis(np.broadcast_to(a, active.shape), np.broadcast_to(source, active.shape), axis=-1)
         return (value, inside) if two else value
 
     return pure("shfl.sync", "b32 pred" if two else "b32", "b32 b32 b32 b32", compute, warp=True)
+
+
+def shuffle_sources(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
+    """Return the lane that each lane reads, and whether it lies in its segment: else the lane reads itself."""
+    lane, b, clamp = _LANES, np.asarray(b).astype(np.int64) & 31, np.asarray(c).astype(np.int64) & 31
+    segment = np.asarray(c).astype(np.int64) >> 8 & 31
+    last, first = (lane & segment) | (clamp & ~segment), lane & segment
+    other, inside = _other(mode, lane, b, first, last, segment)
+    return np.where(inside, other, lane) & 31, inside
 
 
 def _other(mode: str, lane: Array, b: Array, first: Array, last: Array, segment: Array) -> tuple[Array, Array]:

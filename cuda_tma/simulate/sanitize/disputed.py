@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from .._lanes import as_array
+from .._observe import Event
 from ..ptx import Instruction
 from .operations import Mark
 from .phrases import Phrases
@@ -31,6 +35,20 @@ class Disputed(Phrases):
         )
         beside = ("its warp executes together", by), *self._after(lane, mark)
         self._add("race", severity, text, now, before, lane, RULES["order"], WARP_BARRIER, beside)
+
+    def shuffled_from_absent(self, event: Event) -> None:
+        """Report lanes that take a value of a lane which takes no part."""
+        now, lane = cast(Instruction, event.instruction), int(as_array(event.lanes)[0])
+        if self._ledger.known("barrier-divergence", "advice", id(now)):
+            return
+        source, mask = int(event.details["sources"][0]), int(event.details["masks"][0])
+        lacks = "does not contain that lane" if not mask >> source & 1 else "contains that lane, which has ended"
+        text = (
+            f"{self._thread(lane)} takes the value of lane {source} of its warp by {'.'.join(now.opcode[:3])}, and the "
+            f"mask 0x{mask:08x} {lacks}: the value is undefined"
+        )
+        remedy = "name in the mask all lanes that are read, or give each step only to lanes whose source is in the mask"
+        self._add("barrier-divergence", "advice", text, now, None, lane, RULES["shuffle"], remedy)
 
     def of_warpgroup(self, found: Conflict, mark: Mark, now: Instruction, strict: bool) -> None:
         """Report a product that reads what not all threads of its warpgroup know to be written."""

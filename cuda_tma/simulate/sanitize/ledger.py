@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
 
 from ..findings import Finding
 from ..ptx import Instruction
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "UndefinedRead"]
 
 
 def _replaces(severity: str, held: str) -> bool:
     """Return whether a finding of one severity replaces one of another: an error replaces advice."""
     return severity == "error" and held == "advice"
+
+
+class UndefinedRead(NamedTuple):
+    """What one instruction reads.
+
+    Attributes
+    ----------
+    instruction : Instruction
+    offsets : numpy.ndarray of bool
+        Which bytes of the shared memory of a CTA; none of a shuffle.
+    """
+
+    instruction: Instruction
+    offsets: np.ndarray
 
 
 class Ledger:
@@ -23,6 +40,7 @@ class Ledger:
         self._counts: dict[tuple, int] = {}
         self._instructions: list[Instruction] = []
         self._sites: dict[int, int] = {}
+        self.undefined: dict[tuple, UndefinedRead] = {}  # by the keys of their findings
         self.racing_reads: dict[tuple[Instruction, Instruction], list[tuple]] = {}
 
     def site(self, instruction: Instruction) -> int:
@@ -59,6 +77,17 @@ class Ledger:
             held = self._found[key]
             message = f"{held.happened}; {reason}. {held.rule}. Remedy: {held.remedy}"
             self._found[key] = replace(held, severity="advice", message=message)
+
+    def undecided(self) -> dict[tuple, UndefinedRead]:
+        """Return the reads of undefined values without those of which another error may be the cause."""
+        accused = {each for key, held in self._found.items() if held.severity == "error" for each in key[1:]}
+        return {key: read for key, read in self.undefined.items() if id(read.instruction) not in accused}
+
+    def accuse(self, key: tuple, reason: str) -> None:
+        """Turn advice into an error, for a reason."""
+        held = self._found[key]
+        message = f"{held.happened}; {reason}. {held.rule}. Remedy: {held.remedy}"
+        self._found[key] = replace(held, severity="error", message=message)
 
     def add(self, key: tuple, finding: Finding) -> None:
         """Add a finding; it replaces advice that has the same key, which is the same cause."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ptx import Instruction
 
 __all__ = [
+    "EFFECT",
     "FENCE_BEFORE_LOAD",
     "FENCE_BEFORE_STORE",
     "FENCE_OF_GLOBAL",
@@ -35,6 +36,7 @@ RULES = {
     "map": f'{_ISA}"membar, fence": a tensor map that was changed is acquired through the tensormap proxy',
     "grids": f'{_ISA}"griddepcontrol": what grids before have done is visible after griddepcontrol.wait',
     "undefined": f'{_ISA}"Shared State Space": shared memory is not initialised',
+    "shuffle": f'{_ISA}"shfl.sync": the value of a lane that is inactive or not in membermask is undefined',
     "lifetime": f'{_ISA}"Shared State Space": shared memory lasts as long as its CTA',
 }
 FENCE_BEFORE_STORE = (
@@ -51,6 +53,9 @@ FENCE_OF_GLOBAL = (
 )
 NO_EFFECT = (
     "the value that it reads has no effect: a replay with other values takes as many steps and leaves the same memory"
+)
+EFFECT = (
+    "the value has an effect: with another one a replay leaves other memory or output, or takes another number of steps"
 )
 GLOBAL_ORDER = (
     "a barrier within the block; between blocks a release (st.release, or __threadfence() and an atomic) by one, an "

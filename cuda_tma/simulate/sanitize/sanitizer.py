@@ -28,12 +28,13 @@ from .locations import Locations
 from .mbarriers import MbarrierUses
 from .operations import Mark, Operations
 from .racing_reads import Pair, RacingReads
-from .remedies import NO_EFFECT
+from .remedies import EFFECT, NO_EFFECT
 from .remote import Remote, unclustered
 from .shadow import STRONG, Shadow
 from .shared import InShared
 from .tensor_maps import TensorMaps
 from .trail import Explained, Trail
+from .undefined import UndefinedReads
 from .units import SENDS, arrives_remotely, unit_bytes_of
 from .words import Words
 
@@ -82,9 +83,12 @@ class Sanitizer:
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings; no event comes after this call."""
         self._events.clear()  # they refer to the sanitizer
-        if self._replay is not None and self._ledger.racing_reads and not self._has_faulted:
+        if self._replay is not None and self._ledger.racing_reads and not (self._has_faulted or self._strict):
             for pair in self._replay.without_effect([*self._ledger.racing_reads], self):
                 self._ledger.excuse(*pair, NO_EFFECT)
+        if self._replay is not None and self._ledger.undefined and not self._has_faulted:
+            for key in self._replay.with_effect(self._ledger.undecided(), self):
+                self._ledger.accuse(key, EFFECT)
         return self._ledger.findings()
 
     def before(self) -> dict[Segment, bytes] | None:
@@ -114,9 +118,9 @@ class Sanitizer:
         if self._row is not None:
             self._row.begin(memory.all_global, self._waited, self._words)
         self._together = Collectives(geometry, self._clocks, self._ledger)
-        self._in_shared = InShared(
-            machine, self._clocks, self._shadow, self._ledger, self._words, self._remote, self._together, self._strict
-        )
+        self._undefined = UndefinedReads(self._ledger, self._pitch)
+        judges = self._words, self._remote, self._together, self._undefined
+        self._in_shared = InShared(machine, self._clocks, self._shadow, self._ledger, *judges, self._strict)
         self._inits = Inits(self._clocks, self._words, self._strict)
         judges = self._barriers, self._in_shared, self._inits, self._exits, self._trail, self._words
         self._mbarriers = MbarrierUses(machine, self._clocks, self._ledger, *judges)
@@ -140,6 +144,7 @@ class Sanitizer:
             "barrier.cluster.wait": self._and_heard(barriers.cluster_wait),
             "mbarrier.init": self._mbarriers.init,
             "mbarrier.complete": self._mbarriers.complete,
+            "shfl.absent": self._shuffled,
             "copy.elsewhere": self._words.signaled_elsewhere,
             "copy.together": self._operations.issue_together,
             "warp.together": self._together.met,
@@ -272,6 +277,11 @@ class Sanitizer:
                 self._words.product_without_fence(instruction, first)
             return self._operations.issue(slice(first, first + WARPGROUP), instruction, "wgmma")
         return self._operations.issue(slice(lane, lane + 1), instruction, kind)
+
+    def _shuffled(self, event: Event) -> None:
+        """Lanes take values of lanes that take no part."""
+        self._undefined.of_lanes(cast(Instruction, event.instruction))
+        self._words.shuffled_from_absent(event)
 
     def _wgmma(self, parts: list[str]) -> Callable[[Event], None]:
         if parts[1] == "fence":

@@ -16,6 +16,7 @@ from .ledger import Ledger
 from .operations import Mark
 from .remote import Remote
 from .shadow import COLUMN_BITS, READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
+from .undefined import UndefinedReads
 from .values import Values, leaves_as_it_is, same_as
 from .warpgroups import known_to_each, known_to_each_warp
 from .words import Words
@@ -42,11 +43,12 @@ class InShared:
         words: Words,
         remote: Remote,
         collectives: Collectives,
+        undefined: UndefinedReads,
         strict: bool,
     ):
         self._machine, self._clocks, self._shadow, self._ledger = machine, clocks, shadow, ledger
         self._words, self._remote, self._strict = words, remote, strict
-        self._collectives = collectives
+        self._collectives, self._undefined = collectives, undefined
         self._strengths: dict[int, int] = {}
 
     def strength(self, instruction: Instruction) -> int:
@@ -214,6 +216,8 @@ class InShared:
         self, who: np.ndarray, units: Units, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
     ) -> None:
         """... what lies beside it has been written by somebody."""
+        size = self._shadow.unit_bytes
+        self._undefined.of_memory(by, units.all[unwritten] * size, size)
         site = self._shadow.writer_beside(int(units.all[unwritten][0]))
         beside = None if site is None else self._ledger.instruction(site)
         self._words.uninitialized(who, units, unwritten, by, beside, is_operation)

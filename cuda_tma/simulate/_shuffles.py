@@ -1,0 +1,43 @@
+"""Lanes that take the value of a lane which takes no part in ``shfl.sync``: it is undefined."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._group import Group
+from ._lanes import Warps, as_array
+from ._observe import announce
+from .ptx import Instruction
+from .pure import shuffle_sources
+
+__all__ = ["shuffled"]
+
+_MODES = ("up", "down", "bfly", "idx")
+
+
+def shuffled(
+    group: Group, warps: Warps, by: Instruction, given: list[np.ndarray], values: np.ndarray, knows_all: bool
+) -> np.ndarray:
+    """Return the values that lanes take, [warps, 32]; tell the observer of undefined ones.
+
+    Parameters
+    ----------
+    given : list of numpy.ndarray
+        Each source of the instruction, [warps, 32].
+    knows_all : bool
+        Whether the mask is a constant that contains all lanes.
+    """
+    active = warps.active
+    if knows_all and active.all():
+        return values
+    _, b, c, masks = given
+    mode = next(part for part in by.opcode if part in _MODES)
+    sources = np.broadcast_to(shuffle_sources(mode, b, c)[0], active.shape)
+    takes_part = np.take_along_axis(active, sources, axis=-1) & (masks >> sources.astype(np.uint32) & 1 == 1)
+    absent = active & ~takes_part
+    if not absent.any():
+        return values
+    lanes = as_array(warps.whole).reshape(active.shape)[absent]
+    announce(group, "shfl.absent", lanes, by, sources=sources[absent], masks=masks[absent])
+    undefined = group.machine.undefined
+    return values if undefined is None else undefined.shuffled(values, absent, by)

@@ -1,0 +1,43 @@
+"""Other values in place of undefined ones, so that a replay shows whether they have an effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .ptx import Instruction
+
+if TYPE_CHECKING:
+    from ._memory import Memory
+
+__all__ = ["Undefined"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Undefined:
+    """The values of a replay.
+
+    Attributes
+    ----------
+    byte : int
+        Each byte of an undefined value.
+    offsets : numpy.ndarray
+        Bytes in the shared memory of each CTA that a thread reads before any write.
+    shuffles : frozenset of int
+        By ``id``, the instructions that take values of lanes which take no part.
+    """
+
+    byte: int
+    offsets: np.ndarray
+    shuffles: frozenset[int]
+
+    def fill(self, memory: Memory, ctas: range) -> None:
+        """Fill the shared memory of CTAs that begin."""
+        for cta in ctas if len(self.offsets) else ():
+            memory.shared.bytes[cta * memory.shared_pitch + self.offsets] = self.byte
+
+    def shuffled(self, values: np.ndarray, absent: np.ndarray, by: Instruction) -> np.ndarray:
+        """Return the values that lanes take from others; `absent` is true where the other takes no part."""
+        return np.where(absent, np.uint32(self.byte * 0x01010101), values) if id(by) in self.shuffles else values
