@@ -86,14 +86,18 @@ class Arrivals:
             barrier = self._barriers.setdefault(position, _Barrier())
             if barrier.is_judged:
                 some = positions == position
-                values = np.array(event.details["values"])[some] if "expect_tx" not in by.opcode else 1
-                self._judge(position, barrier, lanes[some], np.broadcast_to(values, int(some.sum())), by)
+                mine = lanes[some]
+                values = np.array(event.details["values"])[some] if "expect_tx" not in by.opcode else None
+                self._judge(position, barrier, mine, values, by)
 
-    def _judge(self, position: int, barrier: _Barrier, lanes: np.ndarray, values: np.ndarray, by: Instruction) -> None:
+    def _judge(
+        self, position: int, barrier: _Barrier, lanes: np.ndarray, values: np.ndarray | None, by: Instruction
+    ) -> None:
         made = self._machine.mbarriers.known(position)
         if made is None:
             return
-        fits = int(np.searchsorted(np.cumsum(values), made.pending, "right"))
+        counts = np.arange(1, len(lanes) + 1) if values is None else np.cumsum(values)
+        fits = len(lanes) if counts[-1] <= made.pending else int(np.searchsorted(counts, made.pending, "right"))
         mine = _Arrived(lanes[:fits], self._clocks.own(lanes[:fits]), by)
         early = self._early(barrier, mine.lanes)
         if early is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from .remote import Remote
 from .shadow import COLUMN_BITS, READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
 from .undefined import UndefinedReads
 from .values import Values, leaves_as_it_is, same_as
-from .warpgroups import known_to_each, known_to_each_warp
+from .warpgroups import Warpgroups
 from .words import Words
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ __all__ = ["InShared"]
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
 _READ, _WRITE = "read", "write"
+_Noted = tuple[tuple[int, int], int, int, int, int]  # of `Shadow.operate`, from its rows on
 _ONE = np.zeros(1, np.int64)  # the only lane that is known of
 
 
@@ -49,6 +49,7 @@ class InShared:
         self._machine, self._clocks, self._shadow, self._ledger = machine, clocks, shadow, ledger
         self._words, self._remote, self._strict = words, remote, strict
         self._collectives, self._undefined = collectives, undefined
+        self._warpgroups = Warpgroups(clocks)
         self._strengths: dict[int, int] = {}
 
     def strength(self, instruction: Instruction) -> int:
@@ -170,15 +171,11 @@ class InShared:
         proxy, place = FENCED if access.proxy == "async" else ORDERED, READERS
         if access.kind == _READ:
             place = (column if access.proxy == "async" else mark.lane // WARP) % READERS
-        rows, stamp = (proxy, clocks.visible), epoch << COLUMN_BITS | column
-
-        def follows(known: np.ndarray) -> bool:
-            return shadow.operate(units, known, rows, strong, place, stamp, site)
-
+        noted = (proxy, clocks.visible), strong, place, epoch << COLUMN_BITS | column, site
         if access.instruction.opcode[0] == "wgmma":
-            if self._follows_in_each_thread(follows, units, access, mark, clock):
+            if self._follows_in_each_thread(units, access, mark, clock, noted):
                 return
-        elif follows(clock):
+        elif shadow.operate(units, clock, *noted):
             return
         known = Known.of(np.minimum(clock[proxy], clock[clocks.visible]))
         found = [shadow.after_write(units, known, _ONE, strong)]
@@ -196,16 +193,16 @@ class InShared:
             shadow.write(units, stamps, site, strong)
 
     def _follows_in_each_thread(
-        self, follows: Callable[[np.ndarray], bool], units: Units, access: Access, mark: Mark, clock: np.ndarray
+        self, units: Units, access: Access, mark: Mark, clock: np.ndarray, noted: _Noted
     ) -> bool:
         """Remember a product that all writes precede; report those that precede it in some of its threads only."""
         clocks, lanes = self._clocks, slice(mark.lane, mark.lane + WARPGROUP)
-        if follows(known_to_each_warp(clocks, lanes)):
+        if self._shadow.operate(units, self._warpgroups.known_to_each_warp(lanes, mark.clock), *noted):
             return True
-        each = known_to_each(clocks, lanes)
-        if follows(each):
+        each = self._warpgroups.known_to_each(lanes)
+        if self._shadow.operate(units, each, *noted):
             return True
-        if not follows(clock):
+        if not self._shadow.operate(units, clock, *noted):
             return False
         found = self._shadow.after_write(units, Known.of(each[clocks.visible]), _ONE)
         if found is not None:

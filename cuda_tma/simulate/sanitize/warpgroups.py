@@ -11,19 +11,32 @@ import numpy as np
 from .._lanes import WARP
 from .clocks import FENCED, Clocks
 
-__all__ = ["known_to_each", "known_to_each_warp"]
+__all__ = ["Warpgroups"]
 
 
-def known_to_each(clocks: Clocks, lanes: slice) -> np.ndarray:
-    """Return what each of some lanes knows to precede, [row, column]; of FENCED, what one or the other knows."""
-    here = np.arange(lanes.start, lanes.stop)
-    found = np.maximum(clocks.rows[:, here], clocks.warps[:, here // WARP]).min(axis=1)
-    found[FENCED] = clocks.fitting(clocks.known_to(lanes))[FENCED]
-    return found
+class Warpgroups:
+    """What all threads of each warpgroup know."""
 
+    def __init__(self, clocks: Clocks):
+        self._clocks = clocks
+        self._of_warps: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by the first lane, from a clock of known_to
 
-def known_to_each_warp(clocks: Clocks, lanes: slice) -> np.ndarray:
-    """Return a part of `known_to_each` that takes less time: what the warps know as such."""
-    found = clocks.warps[:, lanes.start // WARP : lanes.stop // WARP].min(axis=1)
-    found[FENCED] = clocks.fitting(clocks.known_to(lanes))[FENCED]
-    return found
+    def known_to_each(self, lanes: slice) -> np.ndarray:
+        """Return what each of some lanes knows to precede, [row, column]; of FENCED, what one or the other knows."""
+        clocks, here = self._clocks, np.arange(lanes.start, lanes.stop)
+        found = np.maximum(clocks.rows[:, here], clocks.warps[:, here // WARP]).min(axis=1)
+        found[FENCED] = clocks.fitting(clocks.known_to(lanes))[FENCED]
+        return found
+
+    def known_to_each_warp(self, lanes: slice, known: np.ndarray) -> np.ndarray:
+        """Return a part of `known_to_each` that takes less time: what the warps know as such.
+
+        `known` is what one or the other knows; as long as it is the same object, no clock has changed.
+        """
+        kept = self._of_warps.get(lanes.start)
+        if kept is not None and kept[0] is known:
+            return self._clocks.fitting(kept[1])
+        found = self._clocks.warps[:, lanes.start // WARP : lanes.stop // WARP].min(axis=1)
+        found[FENCED] = self._clocks.fitting(known)[FENCED]
+        self._of_warps[lanes.start] = known, found
+        return found
