@@ -22,6 +22,8 @@ _MOST = 32  # of a warp, that are followed by releases
 _NONE = -1
 _BARRIERS = ("bar", "barrier", "elect")  # elect.sync chooses a lane, and takes nothing from the others
 
+_COVERED = "commit_group"  # of wgmma: its fence and its wait stand beside it
+
 
 class Collectives:
     """The last of each warp, between which its lanes release something."""
@@ -42,7 +44,7 @@ class Collectives:
         """Whole warps have executed one."""
         by = event.instruction
         self._clocks.heard[event.lanes] = self._clocks.now
-        if by is None or by.opcode[0] in _BARRIERS or self._repeats(event):
+        if by is None or by.opcode[0] in _BARRIERS or by.opcode[1] == _COVERED or self._repeats(event):
             return
         here = as_array(event.lanes)
         warps = here[::WARP] // WARP
@@ -53,7 +55,7 @@ class Collectives:
         at += (self._epochs[at, warps] + 1 != own).any(axis=1)  # else no lane has released anything since
         at %= _MOST
         self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._ledger.site(by)
-        self._clocks.tick(event.lanes)
+        self._clocks.tick(here)
 
     def _repeats(self, event: Event) -> bool:
         """Return whether nothing was observed since the last one, of the same lanes."""
