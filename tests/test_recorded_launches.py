@@ -63,6 +63,7 @@ def test_a_launch_is_a_value(launched):
     assert value.arguments[3] == struct.pack("<i", 2)
     assert [each.is_read_only for each in value.memory].count(True) == 1
     assert (value.compute_capability, value.config.block) == ((9, 0), (256, 1, 1))
+    assert (value.source, value.parameter_names) == (SOURCE, ("source", "out", "in", "n"))
     address = value.variables["calls"]
     (variable,) = [each for each in value.memory if each.address == address]
     assert variable.data == struct.pack("<i", 5)
@@ -103,7 +104,7 @@ def test_a_file_has_each_content_once(launched, tmp_path):
     assert (len(recording), recording.settings, [*recording]) == (2, {"schedules": 3}, [value, value])
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-    contents = {each.data for each in value.memory} | {value.ptx, "é\n"}
+    contents = {each.data for each in value.memory} | {value.ptx, value.source, "é\n"}
     assert len(names) == len({*names}) == len(contents) + 1
     other = tmp_path / "other"
     write_recording(other, [value, value], {"schedules": 3})

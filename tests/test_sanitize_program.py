@@ -99,6 +99,39 @@ def test_generated_code_comes_behind_the_line_of_the_program_and_is_kept(program
     assert "tile[63 - threadIdx.x]" in (tmp_path / "out.html").read_text("utf-8")
 
 
+OWN = """import numpy as np
+import cuda_tma
+SOURCE = r\'\'\'
+extern "C" __global__ void shift(int* out) {
+    __shared__ int values[64];
+    values[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = values[(threadIdx.x + 32) % 64];
+}
+\'\'\'
+kernel = cuda_tma.compile(SOURCE, "shift")
+cuda_tma.launch(cuda_tma.Device().create_stream(), cuda_tma.LaunchConfig(1, 64), kernel, np.zeros(64, np.int32))
+"""
+
+
+def test_a_literal_of_the_program_is_shown_there(program, tmp_path, capfd):
+    options = ["--record", "launches", "--html", "out.html", "--suppress", "race:script.py:6:this is another line"]
+    status, answer, out, _ = program(OWN, *options)
+    assert status == 1 and "  --> script.py:8:5\n    8 |     out[threadIdx.x] = values[" in out
+    assert "while thread 32 (warp 1) at script.py:7 may still be writing them" in out
+    (race,) = answer["launches"][0]["findings"]
+    places = [each["source"] for each in (race, *race["related"])]
+    assert [(place["file"], place["line"], place["column"]) for place in places] == [
+        ("script.py", 8, 5),
+        ("script.py", 7, 5),
+    ]
+    assert (race["inlined"], answer["unused_suppressions"][0]["place"]) == ([], "script.py:6")
+    assert "Timeline around the finding" in (tmp_path / "out.html").read_text("utf-8")
+    assert cli.main(["sanitize", "launches", "--json", "again.json"]) == 1
+    assert json.loads((tmp_path / "again.json").read_text("utf-8"))["launches"][0]["findings"] == [race]
+    capfd.readouterr()
+    assert program(OWN, "--suppress", "race:script.py:8:planted")[0] == 0
+
+
 def test_a_hostile_name_of_a_generated_file_stays_in_the_folder(program, tmp_path):
     name = "../../up<b>.cu"
     text = f"launch('#line 1 \"{name}\"\\n' + WRONG, 'wrong', sources={{{name!r}: WRONG}}, generated=[{name!r}])"

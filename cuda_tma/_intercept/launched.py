@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..simulate.config import Config
-from ..simulate.findings import Finding, Report
+from ..simulate.findings import Report
 from ..simulate.launches import RecordedLaunch
-from ..simulate.places import is_library, statements
+from ..simulate.places import is_library
 from ..simulate.ptx import Place
+from ..simulate.suppression import Suppression, suppressed
+from .lines import Lines, with_lines
 
 __all__ = ["Launched", "launching_place", "with_report"]
 
@@ -69,37 +71,13 @@ class Launched:
 
 
 def with_report(
-    launch: Launched,
-    report: Report,
-    seconds: float,
-    ptx: str,
-    sources: Mapping[str, str],
-    generated: Collection[str],
+    launch: Launched, report: Report, seconds: float, ptx: str, lines: Lines, suppressions: Sequence[Suppression]
 ) -> Launched:
-    """Return it as judged, with the texts that its findings quote.
-
-    The PTX is one of them if no other line can be shown. A finding in code that a compiler wrote also has the
-    statement that launched the kernel, as the outermost call.
-    """
-    if generated and launch.launched_at is not None:
-        report = _with_callers(report, launch.launched_at, generated)
-    quoted = {**sources, **({launch.ptx_file: ptx} if _needs_ptx(report, sources) else {})}
-    names = tuple(name for name in generated if name in quoted)
-    return replace(launch, report=report, seconds=seconds, sources=quoted, generated=names)
-
-
-def _with_callers(report: Report, caller: Place, generated: Collection[str]) -> Report:
-    """Return a report whose places in generated files end in the statement that launched the kernel."""
-
-    def extended(places: tuple[Place, ...]) -> tuple[Place, ...]:
-        own, _ = statements(places, generated)
-        return (*places, caller) if own and own[-1].file in generated else places
-
-    def with_caller(finding: Finding) -> Finding:
-        return replace(finding, source=extended(finding.source), other=extended(finding.other))
-
-    findings, hidden = (tuple(map(with_caller, each)) for each in (report.findings, report.suppressed))
-    return replace(report, findings=findings, suppressed=hidden)
+    """Return it as judged, with the texts that its findings quote: the PTX is one if no other line can be shown."""
+    report = suppressed(with_lines(report, lines, launch.launched_at), suppressions)
+    quoted = {name: text for name, text in lines.sources.items() if name not in lines.embedded}
+    quoted |= {launch.ptx_file: ptx} if _needs_ptx(report, quoted) else {}
+    return replace(launch, report=report, seconds=seconds, sources=quoted, generated=lines.generated)
 
 
 def _needs_ptx(report: Report, sources: Mapping[str, str]) -> bool:
@@ -112,11 +90,20 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def launching_place() -> Place | None:
-    """Return the innermost statement on the stack that lies in no installed package."""
+    """Return the innermost statement on the stack that lies in no installed package, and in no cache of a compiler."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((_PACKAGE, "<")) and not is_library(file):
+        if not file.startswith((_PACKAGE, "<")) and not is_library(file) and not _is_cached(file):
             return Place(os.path.abspath(file), frame.f_lineno, 0, frame.f_code.co_name)
         frame = frame.f_back
     return None
+
+
+def _is_cached(file: str) -> bool:
+    """Whether a compiler wrote a file of Python into its cache."""
+    folders = [os.environ.get(name) for name in ("TILELANG_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")]
+    parts = file.split(os.sep)
+    is_below = any(folder and file.startswith(os.path.join(os.path.abspath(folder), "")) for folder in folders)
+    is_usual = any(part in (".tilelang", ".triton") or part.startswith("torchinductor_") for part in parts)
+    return is_below or is_usual

@@ -21,6 +21,7 @@ from ..simulate.kernel import Kernel
 from ..simulate.launches import MemoryTooLarge, RecordedLaunch, captured
 from .journal import Journal
 from .launched import Launched, launching_place, with_report
+from .lines import Lines, lines_of
 from .options import Options, read_options
 from .startup.cuda_tma_startup import VARIABLE
 
@@ -61,7 +62,6 @@ class Session:
             schedules=options.schedules,
             strict=options.strict,
             time_limit=options.time_limit,
-            suppressions=options.suppressions,
         )
         self._unjudged = copy.copy(self.device)  # the same memory
         self._unjudged.sanitize, self._unjudged.schedules = False, 1
@@ -118,14 +118,17 @@ class Session:
             begun = time.perf_counter()
             try:
                 kernel = self._kernel(ptx, entry)
-                recorded = self._recorded(known, kernel, arguments, sources, generated)
+                lines = lines_of(ptx, sources, generated, kernel.source, place) if is_judged else Lines()
+                recorded = self._recorded(known, kernel, arguments, lines)
                 device = self.device if is_judged else self._unjudged
                 report = device.launch(config, kernel, *arguments, seed=self.options.seed)
             except BaseException as error:
                 self._end(known, begun, skipped=f"{type(error).__name__}: {error}")
                 raise
             if is_judged:
-                ended = with_report(known, report, time.perf_counter() - begun, ptx, sources, generated)
+                seconds = time.perf_counter() - begun
+                ended = with_report(known, report, seconds, ptx, lines, self.options.suppressions)
+                report = ended.report or report
                 is_kept = self.options.records == "all" or report.findings
                 self.sink.ended(replace(ended, recorded=recorded if is_kept else None))
             else:
@@ -139,14 +142,13 @@ class Session:
         launch: Launched,
         kernel: Kernel,
         arguments: Sequence[Any],
-        sources: Mapping[str, str],
-        generated: Collection[str],
+        lines: Lines,
     ) -> Callable[[], RecordedLaunch] | None:
         """Copy a launch that is judged before it runs, if the session records."""
         if not self.options.records or not launch.is_judged or launch.config is None:
             return None
         known = {"kernel": launch.kernel, "runtime": launch.runtime, "launched_at": launch.launched_at}
-        known |= {"sources": dict(sources), "generated": tuple(generated)}
+        known |= {"sources": lines.sources, "generated": lines.generated, "embedded": lines.embedded}
         try:
             recorded = captured(self.device, launch.config, kernel, arguments, **known)
         except MemoryTooLarge as error:

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from .judgement import TIME_LIMIT_SECONDS
-from .outcome import Cause, cause_of
+from .outcome import Cause
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
@@ -36,12 +36,18 @@ def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int
     """Run the launch under one schedule after the other, until each cause has been seen."""
     left = dict(causes)
     for findings, timeline in _traced(launch):
-        seen = {cause_of(launch, finding) for finding in findings}
+        seen = {_key(finding): finding for finding in findings}
         for number, cause in [*left.items()]:
-            if cause_of(launch, cause.finding) in seen:
-                yield number, _picture(timeline, left.pop(number).finding)
+            if (found := seen.get(_key(cause.finding))) is not None:
+                del left[number]
+                yield number, _picture(timeline, found)
         if not left:
             return
+
+
+def _key(finding: Finding) -> object:
+    """A key that the same finding has in another run of the launch: reports may name its lines in other files."""
+    return finding.kind, finding.severity, finding.ptx_line, finding.other_ptx_line
 
 
 def _traced(launch: Launched) -> Iterator[tuple[Sequence[Finding], Timeline]]:

@@ -43,11 +43,12 @@ def _recorded(outcome: Outcome, sources_of: Callable[[Launched], Sources]) -> It
             place = launch.launched_at.file if launch.launched_at is not None else ""
             key = recorded.ptx, place
             if key not in known:
-                known[key] = _quoted(recorded.ptx, sources_of(launch))
+                known[key] = _quoted(recorded, sources_of(launch))
             yield replace(recorded, sources={**known[key], **recorded.sources})
 
 
-def _quoted(ptx: str, sources: Sources) -> dict[str, str]:
-    """The text of the files that a PTX text names, as far as a report may show them."""
-    names = [*dict.fromkeys(_FILE.findall(ptx))][:_MOST_FILES]
+def _quoted(launch: RecordedLaunch, sources: Sources) -> dict[str, str]:
+    """The text of the files that findings can name, as far as a report may show them."""
+    own = [place.file for place in launch.embedded.values()]
+    names = [*dict.fromkeys([*own, *_FILE.findall(launch.ptx)])][:_MOST_FILES]
     return {name: "\n".join(lines) for name in names if (lines := sources.lines(name))}

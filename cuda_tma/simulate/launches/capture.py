@@ -68,5 +68,7 @@ def captured(device: Device, config: Config, loaded: Kernel, arguments: Sequence
         next_address=next_address,
         compute_capability=device.compute_capability,
         multiprocessor_count=device.multiprocessor_count,
+        source=loaded.source,
+        parameter_names=tuple(parameter.name for parameter in loaded.parameters),
         **known,
     )

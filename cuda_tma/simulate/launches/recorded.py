@@ -65,6 +65,12 @@ class RecordedLaunch:
         Files that findings may quote: the name and the text of each.
     generated : tuple of str
         The names of those sources that a compiler wrote.
+    embedded : mapping of str to Place
+        The names of those that are literals of the program, and the first line of each literal.
+    source : str
+        The C++ of the kernel; empty if it is not known.
+    parameter_names : tuple of str
+        As the C++ has them; empty if it is not known.
     launched_at : Place or None
         The statement of the program that launched it.
     """
@@ -84,4 +90,7 @@ class RecordedLaunch:
     runtime: str = ""
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     generated: tuple[str, ...] = ()
+    embedded: Mapping[str, Place] = field(default_factory=dict, repr=False)
+    source: str = field(default="", repr=False)
+    parameter_names: tuple[str, ...] = ()
     launched_at: Place | None = None

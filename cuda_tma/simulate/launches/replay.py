@@ -49,13 +49,16 @@ def replayed(
         for each in launch.memory
     ]
     device._memory.restore(segments, launch.formers, launch.next_address)
-    kernel = _kernel(launch.ptx, launch.entry, tuple(sorted(launch.variables.items())))
+    variables = tuple(sorted(launch.variables.items()))
+    kernel = _kernel(launch.ptx, launch.entry, variables, launch.parameter_names, launch.source)
     arguments = map(np.void, launch.arguments)  # bytes that are of any type
     return device.launch(launch.config, kernel, *arguments, order=order, seed=seed, trace=trace)
 
 
 @lru_cache(maxsize=16)
-def _kernel(ptx: str, entry: str, variables: tuple[tuple[str, int], ...]) -> Kernel:
+def _kernel(
+    ptx: str, entry: str, variables: tuple[tuple[str, int], ...], names: tuple[str, ...], source: str
+) -> Kernel:
     """Read a kernel whose variables have their places already."""
     module, placed = parse(ptx), dict(variables)
     function = module.functions.get(entry)
@@ -64,4 +67,4 @@ def _kernel(ptx: str, entry: str, variables: tuple[tuple[str, int], ...]) -> Ker
     for variable in module.variables.values():
         if variable.space in ("global", "const") and variable.name not in placed:
             raise ValueError(f"the recording has no address of the variable {variable.name}")
-    return kernel_of(ptx, decode(module, entry, placed), parameter_types(entry))
+    return kernel_of(ptx, decode(module, entry, placed), parameter_types(entry), names, source=source)

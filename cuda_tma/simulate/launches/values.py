@@ -53,7 +53,10 @@ def values_of_launch(launch: RecordedLaunch) -> tuple[Values, dict[str, bytes]]:
         "runtime": launch.runtime,
         "sources": {name: key_of(text.encode("utf-8", "surrogatepass")) for name, text in launch.sources.items()},
         "generated": launch.generated,
-        "launched_at": {name: getattr(place, name) for name in _PLACE} if place is not None else None,
+        "embedded": {name: _place_values(each) for name, each in launch.embedded.items()},
+        "source": key_of(launch.source.encode("utf-8", "surrogatepass")),
+        "parameter_names": launch.parameter_names,
+        "launched_at": _place_values(place) if place is not None else None,
     }
     return values, blobs
 
@@ -67,7 +70,12 @@ def blobs_of(values: Mapping[str, Any]) -> list[str]:
         If the values are no launch.
     """
     memory = [_typed(each, dict) for each in _typed(values["memory"], list)]
-    keys = [values["ptx"], *_typed(values["sources"], dict).values(), *(each["data"] for each in memory)]
+    keys = [
+        values["ptx"],
+        values["source"],
+        *_typed(values["sources"], dict).values(),
+        *(each["data"] for each in memory),
+    ]
     return [*dict.fromkeys(_typed(key, str) for key in keys)]
 
 
@@ -101,12 +109,15 @@ def launch_of(values: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Recorded
         runtime=_typed(values["runtime"], str),
         sources={_typed(name, str): texts[key] for name, key in values["sources"].items()},
         generated=tuple(_typed(each, str) for each in _typed(values["generated"], list)),
+        embedded={_typed(k, str): _place(_typed(v, dict)) for k, v in _typed(values["embedded"], dict).items()},
+        source=texts[values["source"]],
+        parameter_names=tuple(_typed(each, str) for each in _typed(values["parameter_names"], list)),
         launched_at=_place(_typed(place, dict)) if place is not None else None,
     )
 
 
 def _texts(values: Mapping[str, Any]) -> list[str]:
-    return [values["ptx"], *values["sources"].values()]
+    return [values["ptx"], values["source"], *values["sources"].values()]
 
 
 def _memory(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[MemorySegment]:
@@ -134,6 +145,10 @@ def _argument(text: Any) -> bytes:
 def _former(values: Any) -> Former:
     start, stop, name, end = _typed(values, list)
     return Former(_number(start, 1 << 63), _number(stop, 1 << 63), _typed(name, str), _typed(end, str))
+
+
+def _place_values(place: Place) -> Values:
+    return {name: getattr(place, name) for name in _PLACE}
 
 
 def _place(values: Values) -> Place:

@@ -1,0 +1,134 @@
+"""From lines of C++ that a program or a compiler wrote to lines of the program."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from .._budget import SOURCE_BYTES
+from .._files import text_of_file
+from ..simulate.findings import Finding, Report
+from ..simulate.places import is_library, statements
+from ..simulate.ptx import Place
+
+__all__ = ["Lines", "lines_of", "with_lines"]
+
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+\d{1,10}[ \t]+"([^"\n]{1,4096})"', re.MULTILINE)
+_LEAST_CHARACTERS = 20  # of a text that is looked for in a program
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The sources of a kernel.
+
+    Attributes
+    ----------
+    sources : mapping of str to str
+        Texts, by the names that the PTX has for them.
+    generated : tuple of str
+        The names of those that a compiler wrote.
+    embedded : mapping of str to Place
+        The names of those that are literals of the program, and the first line of each literal.
+    """
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    generated: tuple[str, ...] = ()
+    embedded: Mapping[str, Place] = field(default_factory=dict)
+
+
+def lines_of(
+    ptx: str, sources: Mapping[str, str], generated: Collection[str], text: str, launched_at: Place | None
+) -> Lines:
+    """Return the sources of a kernel.
+
+    Parameters
+    ----------
+    ptx : str
+    sources, generated
+        Of an adapter; their names may lack a folder that those of the PTX have.
+    text : str
+        The C++ of the kernel; empty if it is not known.
+    launched_at : Place or None
+        The statement that launched it: its file is looked through for `text`.
+    """
+    files = _files(ptx)
+    names = {name: _name_in(files, name) for name in sources}
+    known = {names[name]: content for name, content in sources.items()}
+    embedded = {}
+    own = next((file for file in files if not is_library(file) and not os.path.exists(file)), None)
+    if text and not known and own is not None:
+        known[own] = text
+        line = _line_of(text, launched_at.file) if launched_at is not None else 0
+        if line and launched_at is not None:
+            embedded[own] = Place(launched_at.file, line, 0)
+    return Lines(known, tuple(names[name] for name in generated if name in names), embedded)
+
+
+@lru_cache(maxsize=64)
+def _files(ptx: str) -> tuple[str, ...]:
+    """The files that a PTX text names."""
+    return tuple(dict.fromkeys(_FILE.findall(ptx)))
+
+
+def _name_in(files: Collection[str], name: str) -> str:
+    """The name that the PTX has for a file."""
+    ends = [file for file in files if Path(file).name == Path(name).name]
+    return name if name in files or len(ends) != 1 else ends[0]
+
+
+@lru_cache(maxsize=64)
+def _line_of(text: str, program: str) -> int:
+    """The line of a program at which a literal with this text begins; 0 if there is no such literal, or several."""
+    try:
+        whole = text_of_file(program, SOURCE_BYTES, "replace")
+    except (OSError, ValueError):
+        return 0
+    if len(text.strip()) < _LEAST_CHARACTERS or whole.count(text) != 1:
+        return 0
+    return whole.count("\n", 0, whole.index(text)) + 1
+
+
+# ---- reports ----
+
+
+def with_lines(report: Report, lines: Lines, launched_at: Place | None) -> Report:
+    """Return a report whose places in embedded sources are those of the program.
+
+    A place in generated code ends in the statement that launched the kernel, as its outermost call.
+    """
+    if not lines.embedded and not (lines.generated and launched_at is not None):
+        return report
+
+    def chain(places: tuple[Place, ...]) -> tuple[Place, ...]:
+        moved = tuple(_moved(place, lines.embedded) for place in places)
+        own, _ = statements(moved, lines.generated)
+        is_generated = bool(own) and own[-1].file in lines.generated and launched_at is not None
+        return (*moved, launched_at) if is_generated else moved  # type: ignore[return-value]
+
+    def finding(given: Finding) -> Finding:
+        related = tuple((words, chain(places)) for words, places in given.related)
+        texts = {name: _reworded(getattr(given, name), lines.embedded) for name in ("message", "rule", "remedy")}
+        return replace(given, source=chain(given.source), other=chain(given.other), related=related, **texts)
+
+    return replace(report, findings=tuple(map(finding, report.findings)))
+
+
+def _moved(place: Place, embedded: Mapping[str, Place]) -> Place:
+    first = embedded.get(place.file)
+    return place if first is None else replace(place, file=first.file, line=first.line + place.line - 1)
+
+
+def _reworded(text: str, embedded: Mapping[str, Place]) -> str:
+    """Name the program's line wherever a text names one of an embedded source."""
+    for name, first in embedded.items():
+        here, there = re.escape(Path(name).name), Path(first.file).name
+        text = re.sub(
+            rf"(?<![\w./-]){here}:(\d{{1,9}})\b",
+            lambda found, first=first, there=there: f"{there}:{first.line + int(found[1]) - 1}",  # type: ignore[misc]
+            text,
+        )
+    return text
