@@ -153,6 +153,78 @@ def test_a_register_of_another_kind_is_refused(statement):
         simulate.Device().load(HEAD + text, "f")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("add.rn %r1, %r2, 1", "mul.relu.satfinite %r1, %r2, 1", "cvt.rn.rn.rn %r1, %r2", "min.relu %r1, %r2, %r3"),
+        *("mov.u7 %r1, %laneid", "mov.b0 %r1, %laneid", "ld.global.u7 %r1, [%rd1]", "ld.global.b4 %r1, [%rd1]"),
+        *("st.shared.u12 [%r1], %r2", "ld.global.s99999999999 %r1, [%rd1]", "mov.b128 %q1, 7", "cvt.u32.u12 %r1, %r2"),
+        *(
+            f"alloca.u64 %rd1, %rd1, {each}"
+            for each in ("4294967296", "18446744073709551615", "3", "0", "-16", "1.5", "%r1")
+        ),
+    ],
+)
+def test_a_spelling_that_is_none(statement):
+    text = f".visible .entry f()\n{{\n{REGISTERS}\nL:\n{statement};\nret;\n}}\n"
+    with pytest.raises(simulate.UnsupportedInstruction, match="PTX line 8: the simulator does not know"):
+        simulate.Device().load(HEAD + text, "f")
+
+
+@pytest.mark.parametrize("size", ["9000", "4294967296", "9223372036854775807", "18446744073709551615"])
+def test_alloca_of_more_than_the_stack(size):
+    text = f".visible .entry f()\n{{\n{REGISTERS}\nmov.u64 %rd1, {size};\nalloca.u64 %rd1, %rd1;\nret;\n}}\n"
+    (finding,) = launched(text).errors
+    assert "stack overflow: alloca of" in finding.message
+
+
+CALLED = """.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
+.func (.param .b32 r) g(.param .b32 a)
+{
+.reg .b32 %r<2>;
+ld.param.b32 %r1, [a];
+st.param.b32 [r], %r1;
+ret;
+}
+.visible .entry f()
+{
+.reg .b64 to; .param .b8 one; .param .b32 four, result; .param .b64 eight; .param .b8 three[3];
+mov.u64 to, g;
+P: .callprototype (.param .b32 a) _ (.param .b32 b);
+STATEMENT;
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("call (result), g, (one)", "call (result), g", "call (result), g, (four, four)", "call g, (x)"),
+        *("call (one), g, (four)", "call (result, four), g, (four)", "call (result), vprintf, (eight)"),
+        *(
+            "call (result), vprintf, (eight, three)",
+            "call (three), vprintf, (eight, eight)",
+            "call (result), f, (four)",
+        ),
+    ],
+)
+def test_a_call_with_other_parameters_is_refused(statement):
+    with pytest.raises((simulate.UnsupportedInstruction, ParseError), match=r"PTX line \d+: "):
+        simulate.Device().load(HEAD + CALLED.replace("STATEMENT", statement), "f")
+
+
+@pytest.mark.parametrize("arguments", ["(one)", "(four, four)", "()"])
+def test_a_call_by_address_with_other_parameters_is_a_fault(arguments):
+    (finding,) = launched(CALLED.replace("STATEMENT", f"call (result), to, {arguments}, P")).errors
+    assert finding.kind == "fault" and "passes other parameters than the function takes" in finding.message
+
+
+@pytest.mark.parametrize("call", ["call (result), g, (four)", "call (result), to, (four), P", "call g, (four)"])
+def test_a_call_with_its_parameters_runs(call):
+    assert launched(CALLED.replace("STATEMENT", call)).errors == ()
+
+
 FAR = "18446744073709551615"
 
 

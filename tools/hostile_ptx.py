@@ -202,6 +202,11 @@ def _file(random: Random) -> str:
 _USUAL = """.global .align 128 .b8 x0[4096];
 .shared .align 128 .b8 x1[4096];
 .const .align 8 .b32 x2[4] = {1, 2, 3, 4};
+.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
+.extern .func (.param .b64 r) malloc (.param .b64 a);
+.extern .func free (.param .b64 a);
+.func (.param .b32 r) g2(.param .b32 a)
+{ .reg .b32 %r<4>; ld.param.b32 %r1, [a]; st.param.b32 [r], %r1; ret; }
 """
 
 
@@ -269,8 +274,8 @@ def statement(random: Random, odd: bool = False) -> str:
         text = random.choice(_STATEMENTS)
     opcode, _, operands = text.partition(" ")
     filled = re.sub(r"(?<![\w%.])[RDFHPNGSLB](?![\w.])", lambda one: _filled(one[0], random), operands)
-    guard = random.choice(("", "", "", "@%p1 ", "@!%p2 "))
-    found = f"{guard}{opcode} {filled};"
+    guard = random.choice(("", "", "", "@%p1 ", "@!%p2 ")) if opcode != "{" else ""
+    found = f"{guard}{opcode} {filled}{';' if opcode != '{' else ''}"
     return random.choice((_other_number, _other_name, _other_modifier, _characters))(found, random) if odd else found
 
 

@@ -14,7 +14,20 @@ from ._registers import VIEW
 from ._spaces import RANK_SHIFT, RESERVED_SHARED
 from ._special import special
 from .errors import UnsupportedInstruction
-from .ptx import Address, Immediate, Instruction, Not, Operand, Pair, Register, Sink, Special, Symbol, Vector
+from .ptx import (
+    TYPE_BYTES,
+    Address,
+    Immediate,
+    Instruction,
+    Not,
+    Operand,
+    Pair,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Vector,
+)
 from .pure import immediate
 
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
@@ -39,7 +52,9 @@ def dtype_of(ptx_type: str) -> np.dtype:
     """The NumPy type that holds a PTX type; packed types and bf16 are their bits."""
     if ptx_type in _SPECIAL_TYPES:
         return _SPECIAL_TYPES[ptx_type]
-    return np.dtype(f"{_KINDS[ptx_type[0]]}{int(ptx_type[1:]) // 8}")
+    if ptx_type not in TYPE_BYTES:
+        raise ValueError(f"{ptx_type} is no type of PTX")
+    return np.dtype(f"{_KINDS[ptx_type[0]]}{TYPE_BYTES[ptx_type]}")
 
 
 class Binder:

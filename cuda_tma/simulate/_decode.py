@@ -61,7 +61,14 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
     entry = _entry(instruction)
     try:
         step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
-    except (ValueError, LookupError, StopIteration, AttributeError) as error:  # a spelling that is read as another
+    except (
+        ValueError,
+        LookupError,
+        StopIteration,
+        AttributeError,
+        TypeError,
+        OverflowError,
+    ) as error:  # a spelling that is read as another
         raise binder.unsupported("of this form") from error
     step = watched(step, code, pc)
     if instruction.guard is None:

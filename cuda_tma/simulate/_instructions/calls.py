@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class CallSite:
     def enter(self, group: Group, lanes: Lanes, code: Code) -> Outcome:
         """Threads go on in a function."""
         context = group.context.callee(group.machine, code, self._binder.pc + 1)
-        for copy in self._copies(code)[0]:
+        for copy in self.copies(code)[0]:
             copy(group.context, context, lanes)
         context.begin(as_array(lanes))
         group.machine.scheduler.add(context, 0, as_array(lanes))
@@ -39,10 +40,17 @@ class CallSite:
 
     def give_back(self, context: Context, lanes: Lanes) -> None:
         """A function's results to its caller."""
-        for copy in self._copies(context.code)[1]:
+        for copy in self.copies(context.code)[1]:
             copy(context, context.caller, lanes)
 
-    def _copies(self, code: Code) -> tuple[list[Copy], list[Copy]]:
+    def copies(self, code: Code) -> tuple[list[Copy], list[Copy]]:
+        """What moves the parameters into a function, and its results back.
+
+        Raises
+        ------
+        ValueError, LookupError
+            If the function takes others.
+        """
         found = self._bound.get(code)
         if found is None:
             caller, there = self._binder, Binder(self._binder.program, code, self._binder.instruction, 0)
@@ -69,8 +77,8 @@ def _operand(code: Code, variable: Variable) -> Operand:
 def _copy(source: Binder, a: Operand, target: Binder, b: Operand, declared: Variable) -> Copy:
     """What is passed: bytes of the ``.param`` space, or a value where one of the two is a register or a number."""
     if isinstance(a, Symbol) and isinstance(b, Symbol):
-        first, second = source.code.parameters[a.name], target.code.parameters[b.name]
         size = declared.size_bytes
+        first, second = _place(source, a, size), _place(target, b, size)
 
         def copy(giver: Any, taker: Any, lanes: Lanes) -> None:
             taken = giver.registers.parameters[lanes, first : first + size]
@@ -82,10 +90,19 @@ def _copy(source: Binder, a: Operand, target: Binder, b: Operand, declared: Vari
     return lambda giver, taker, lanes: write(taker, lanes, read(giver, lanes))
 
 
+def _place(binder: Binder, symbol: Symbol, size_bytes: int) -> int:
+    """Where a variable of the ``.param`` space lies among a function's; refuse one of fewer bytes."""
+    function = binder.code.function
+    declared = (*function.variables.values(), *function.params, *function.returns)
+    if all(each.size_bytes < size_bytes for each in declared if each.name == symbol.name):
+        raise ValueError(f"{symbol.name} has fewer than {size_bytes} bytes")
+    return binder.code.parameters[symbol.name]
+
+
 def _reader(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any, Lanes], Any]:
     if not isinstance(operand, Symbol):
         return binder.read(operand, dtype)
-    at = binder.code.parameters[operand.name]
+    at = _place(binder, operand, dtype.itemsize)
 
     def read(context: Any, lanes: Lanes) -> Any:
         taken = context.registers.parameters[lanes, at : at + dtype.itemsize]
@@ -97,7 +114,7 @@ def _reader(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any,
 def _writer(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any, Lanes, Any], None]:
     if not isinstance(operand, Symbol):
         return binder.write(operand, dtype)
-    at = binder.code.parameters[operand.name]
+    at = _place(binder, operand, dtype.itemsize)
 
     def write(context: Any, lanes: Lanes, values: Any) -> None:
         given = np.array(np.broadcast_to(values, (count(lanes),)), dtype)
@@ -120,6 +137,7 @@ def call(binder: Binder) -> Step:
         code = binder.program.codes[target.name]
         if code.function.declared_only:
             raise binder.unsupported(f"no body of {target.name}")
+        site.copies(code)  # which refuses parameters that the function does not take
         return lambda group, lanes: site.enter(group, lanes, code)
     return _indirect(binder, target, site)
 
@@ -147,6 +165,12 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
             name = program.function_at(int(address))
             if name not in codes:
                 raise Fault("fault", f"a call of 0x{int(address):x}, which is no function's address", lanes)
+            try:
+                site.copies(codes[name])
+            except (ValueError, LookupError, TypeError):
+                raise Fault(
+                    "fault", f"a call of {name} passes other parameters than the function takes", lanes
+                ) from None
             site.enter(group, as_array(lanes)[addresses == address], codes[name])
         return YIELD
 
@@ -155,9 +179,12 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
 
 def _runtime_call(binder: Binder, name: str, results: tuple[Symbol, ...], arguments: tuple[Symbol, ...]) -> Step:
     code, function = binder.code, RUNTIME[name]
+    signature(function).bind(None, None, *arguments)  # as many as it takes
     widths = {v.name: v.size_bytes for v in code.function.variables.values()}
     takes = [(code.parameters[a.name], widths[a.name]) for a in arguments]
     gives = [(code.parameters[r.name], widths[r.name]) for r in results]
+    if len(gives) > 1 or any(size not in (1, 2, 4, 8) for _, size in (*takes, *gives)):
+        raise binder.unsupported("with other parameters")
 
     def step(group: Group, lanes: Lanes) -> Outcome:
         area = group.context.registers.parameters

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._budget import ALIGNMENT_BYTES
 from .._binder import I64, Binder
 from .._faults import Fault
 from .._group import DYNAMIC_BYTES, Group
 from .._lanes import Lanes, as_array, count
 from .._program import Step
-from ..ptx import Immediate
+from ..ptx import Immediate, Operand
 from ._table import instruction
 
 SECTION = "Stack Manipulation Instructions: {}"
@@ -24,13 +25,13 @@ def alloca(binder: Binder) -> Step:
     """``alloca.type pointer, size{, alignment};``: until the function returns, or the stack is restored."""
     result, size, *rest = binder.instruction.operands
     read, write = binder.read(size, I64), binder.write(result, I64)
-    alignment = max(_ALIGNMENT, rest[0].value) if rest and isinstance(rest[0], Immediate) else _ALIGNMENT
+    alignment = max(_ALIGNMENT, _alignment(binder, rest[0])) if rest else _ALIGNMENT
 
     def step(group: Group, lanes: Lanes) -> None:
         sizes = np.broadcast_to(read(group, lanes), (count(lanes),))
         tops, end = group.context.dynamic_tops(group.machine), group.context.dynamic_end
         starts = -(-tops[lanes] // alignment) * alignment
-        outside = (sizes < 0) | (starts + sizes > end)
+        outside = (sizes < 0) | (sizes > DYNAMIC_BYTES) | (starts + sizes > end)
         if outside.any():
             raise Fault(
                 "fault",
@@ -42,6 +43,13 @@ def alloca(binder: Binder) -> Step:
         write(group, lanes, starts)
 
     return step
+
+
+def _alignment(binder: Binder, operand: Operand) -> int:
+    value = operand.value if isinstance(operand, Immediate) and not operand.type else 0
+    if not 0 < value <= ALIGNMENT_BYTES or value & (value - 1):
+        raise binder.unsupported("with an alignment that is no power of two")
+    return value
 
 
 @instruction("stacksave", section=SECTION.format("stacksave"))

@@ -77,9 +77,9 @@ class Spelling:
         self.layout = (
             layout  # of each operand: "" if it is plain, "v4" a vector, "p" a pair, "@" an address of something
         )
-        self.words = list(opcode[1:])
-        while self.words and self.words[-1] in _AT_WILL:
-            self.words.insert(0, self.words.pop())
+        words = list(opcode[1:])
+        end = next((i for i in range(len(words), 0, -1) if words[i - 1] not in _AT_WILL), 0)
+        self.words = words[end:] + words[:end]
 
     def flag(self, word: str) -> bool:
         """Whether this modifier stands there; takes it."""
@@ -182,6 +182,8 @@ def immediate(operand: Immediate, dtype: np.dtype) -> Any:
             return dtype.type(operand.value)
         if dtype == BIT:
             return np.bool_(operand.value)
+        if dtype.itemsize > 8:
+            raise ValueError(f"a number has 8 bytes; the operand has {dtype.itemsize}")
         bits = operand.value & (1 << 8 * dtype.itemsize) - 1
         return np.array(bits, f"u{dtype.itemsize}").view(dtype)[()]
     width = 4 if operand.type == "f32" else 8
