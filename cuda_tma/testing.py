@@ -10,6 +10,7 @@ The strategies need Hypothesis; the rest does not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,11 +65,12 @@ def assert_tile_equal(
     AssertionError
         With the element's index in box and tensor (driver order, innermost first), its byte offset, and both values.
     TensorMapError
-        If an argument is no such thing.
+        If an argument is of another type, or the expected tile is of another map.
     """
     check_params(params)
     if not isinstance(expected, Tile):
         raise TensorMapError(f"expected is {shown(expected)}; give the Tile that cuda_tma.emulate.load() returns")
+    _check_map(params, expected)
     coordinates = tensor_coordinates(params, coordinates, default=())
     found = _bytes_of(actual)
     size = expected.smem.size
@@ -86,6 +88,25 @@ def assert_tile_equal(
         f"{different.size} of {expected.tx_bytes} delivered bytes differ, first at {where} (innermost first), shared-"
         f"memory byte {offset}: {_value(params, found, offset)} instead of {_value(params, expected.smem, offset)}"
     )
+
+
+_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")  # by a load, of what it delivers
+
+
+def _check_map(params: Params, expected: Tile) -> None:
+    """Refuse a tile that a load with another map made: its bytes may be equal, and lie elsewhere in the tensor."""
+    made = expected.params
+    if made is None:
+        return
+    if type(made) is not type(params):
+        raise TensorMapError(f"expected is of {type(made).__name__}, and params is {type(params).__name__}")
+    for field in fields(params):
+        given, other = getattr(params, field.name), getattr(made, field.name)
+        if field.name not in _NOT_READ and given != other:
+            raise TensorMapError(
+                f"expected is of another map than params: its {field.name} is {shown(other)}, and that of params "
+                f"{shown(given)} (driver order). Give the parameters of the load that made it"
+            )
 
 
 def _bytes_of(actual: Any) -> np.ndarray:

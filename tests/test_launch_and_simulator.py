@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,33 @@ TAKEN = [
 @pytest.mark.parametrize(("element", "dtype"), TAKEN)
 def test_an_array_whose_bits_are_meant_is_taken_by_both(doors, element, dtype):
     assert doors.refusals(_typed(element), np.ones((16, 16), dtype)) == (None, None)
+
+
+def _negated(torch):
+    return torch.zeros(4, dtype=torch.complex64).conj().imag
+
+
+TENSORS = {
+    "sparse": (lambda torch: torch.zeros(4, 4).to_sparse(), "Pass tensor.to_dense()"),
+    "compressed": (lambda torch: torch.eye(4).to_sparse_csr(), "Pass tensor.to_dense()"),
+    "without memory": (lambda torch: torch.zeros(4, device="meta"), "Pass a tensor that has memory"),
+    "negated": (_negated, "negative bit"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("name", TENSORS)
+@pytest.mark.parametrize("parameters", ["float* p", _typed("FLOAT32")])
+def test_a_torch_tensor_whose_elements_lie_nowhere_is_refused_alike(doors, name, parameters):
+    torch = pytest.importorskip("torch")
+    make, words = TENSORS[name]
+    refusals = doors.refusals(parameters, make(torch))
+    launched, simulated = ((error, re.sub(r" \(Cannot .*?\)", "", text)) for error, text in refusals)
+    assert launched == simulated  # but for torch's own words, of which each way to read a tensor has others
+    assert words in launched[1]
+
+
+def test_a_torch_tensor_with_a_gradient_is_taken_alike(doors):
+    torch = pytest.importorskip("torch")
+    launched, simulated = doors.refusals("float* p", torch.zeros(4, requires_grad=True))
+    assert launched == simulated

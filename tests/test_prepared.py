@@ -3,8 +3,10 @@
 The stand-in for the driver plays the other thread, which may run then: the GIL is free.
 """
 
+import copy
 import ctypes
 import itertools
+import pickle
 import struct
 
 import pytest
@@ -198,6 +200,13 @@ def test_later_changes_of_the_configuration_do_not_count(driver, kernel, stream)
     config.grid, config.shmem_size = (7, 1, 1), 6
     prepared(stream)
     assert (driver.launches[-1].grid, driver.launches[-1].shared_mem_bytes) == ((2, 1, 1), 5)
+
+
+@pytest.mark.parametrize("made", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_prepared_launch_is_neither_copied_nor_pickled(kernel, made):
+    prepared = cuda_tma.prepare(kernel([8]), CONFIG, 1)
+    with pytest.raises(TypeError, match=r"a prepared launch is neither copied nor pickled: .*Make another: prepare\("):
+        made(prepared)
 
 
 def test_a_refused_prepared_launch_is_named(driver, kernel, stream):

@@ -222,6 +222,15 @@ def test_no_keyword(simulated_gpu):
     result.stdout.re_match_lines([".*the mark simulated_gpu takes keywords, and was given \\(4,\\)"])
 
 
+def test_suppressions_are_a_sequence(run):
+    result = run("""
+@pytest.mark.simulated_gpu(suppressions="race:f.cu:1:fine")
+def test_text(simulated_gpu): pass
+""")
+    result.assert_outcomes(errors=1)
+    result.stdout.re_match_lines([r".*suppressions is 'race:f.cu:1:fine'; give a sequence of Suppression, or of text"])
+
+
 def test_suppressions_need_a_reason_and_something_to_cover(run):
     result = run(f"""
 @pytest.mark.simulated_gpu(suppressions=["{KNOWN}"])

@@ -1,6 +1,7 @@
 """The test double for users: failures name the element, strategies draw legal tensor maps."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,6 +72,45 @@ def test_without_coordinates_the_box_index_is_enough():
 def test_a_wrong_argument_is_no_failure_of_the_kernel(change, message):
     arguments = {"params": PARAMS, "actual": TILE.smem, "expected": TILE} | change
     refuses(message, lambda: assert_tile_equal(**arguments))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"box_dim": PARAMS.box_dim[::-1]},
+            r"expected is of .*: its box_dim is \(.*\), and that of params \(",
+        ),
+        ({"box_dim": (4, 4)}, "expected is of another map than params: its box_dim is"),
+        ({"data_type": 2}, "expected is of another map than params: its data_type is"),
+        ({"swizzle": 0}, "expected is of another map than params: its swizzle is"),
+        ({"oob_fill": 1}, "expected is of another map than params: its oob_fill is"),
+        ({"global_dim": (7, 7)}, "expected is of another map than params: its global_dim is"),
+    ],
+)
+def test_a_tile_of_another_map_is_refused(change, message):
+    refuses(message, lambda: assert_tile_equal(replace(PARAMS, **change), TILE.smem, TILE))
+
+
+def test_a_tile_of_a_map_of_another_mode_is_refused():
+    params = Im2colParams(
+        data_type=7, global_address=0, global_dim=(16, 8, 8, 2), global_strides=(64, 512, 4096),
+        element_strides=(1,) * 4, pixel_box_lower_corner=(0, 0), pixel_box_upper_corner=(0, 0), channels_per_pixel=8,
+        pixels_per_column=4,
+    )  # fmt: skip
+    refuses(
+        "expected is of TiledParams, and params is Im2colParams", lambda: assert_tile_equal(params, TILE.smem, TILE)
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"global_address": 1 << 20}, {"l2_promotion": 2}, {"allocation_class": 1}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_map_that_loads_the_same_elements_is_taken(change):
+    assert_tile_equal(replace(PARAMS, **change), TILE.smem, TILE)
+    assert_tile_equal(PARAMS, TILE.smem, emulate.Tile(TILE.smem, TILE.written, TILE.tx_bytes))
 
 
 def test_coordinates_may_be_an_array():

@@ -23,8 +23,12 @@ cdef uint64_t address_of_array(object array) except? 0:
 cdef uint64_t reached(object reach, object array) except? 0:
     """Return the address on the simulator; refuse another object in the words of a launch on a GPU."""
     cdef Reading reading
+    if hasattr(array, "untyped_storage"):  # torch's: some have a storage, and other values than lie there
+        read(array, &reading)
     try:
         return reach(array)
-    except TypeError:
+    except ValueError:
+        raise
+    except Exception:
         read(array, &reading)
         raise

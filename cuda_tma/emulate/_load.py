@@ -32,11 +32,14 @@ class Tile:
         The bytes that the load delivered; read-only.
     tx_bytes : int
         Their count: what the mbarrier is told.
+    params : TiledParams, Im2colParams or Im2colWideParams, optional
+        The tensor map of the load.
     """
 
     smem: np.ndarray
     written: np.ndarray
     tx_bytes: int
+    params: Params | None = None
 
 
 def load(
@@ -146,7 +149,7 @@ def _deliver(
     else:
         data = _out_of_bounds(params, shape)
         data[window.inside, window.part] = part
-    return Tile(to_smem(layout, data, fill), delivered_mask(layout, count), data.size)
+    return Tile(to_smem(layout, data, fill), delivered_mask(layout, count), data.size, params)
 
 
 _NAN_FILL = 0x7FF7  # observed: driver 580, sm_90, for every floating type

@@ -29,6 +29,7 @@ from weakref import WeakSet
 
 import pytest
 
+from ._refusals import suppressions_of
 from .device import Device
 from .findings import Finding, Report
 from .suppression import Suppression, read_suppressions
@@ -126,8 +127,7 @@ def _marked(node: pytest.Item) -> tuple[dict[str, Any], list[Suppression], bool]
         given = dict(mark.kwargs)
         if mark.args:
             raise pytest.UsageError(f"the mark simulated_gpu takes keywords, and was given {mark.args}")
-        for each in given.pop("suppressions", ()):
-            suppressions.append(Suppression.parse(each) if isinstance(each, str) else each)
+        suppressions += suppressions_of(given.pop("suppressions", ()))
         settings = {**given, **settings}
     return settings, suppressions, settings.pop("advice", True)
 
