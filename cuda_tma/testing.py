@@ -90,7 +90,7 @@ def assert_tile_equal(
     )
 
 
-_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")  # by a load, of what it delivers
+_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")  # by a load
 
 
 def _check_map(params: Params, expected: Tile) -> None:

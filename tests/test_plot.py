@@ -290,4 +290,10 @@ def test_drawings_of_the_page_are_those_that_would_be_drawn():
         return {re.sub(r"[\d,]+", "0", word) for word in re.findall(r">([^<>]+)</text>", svg)}
 
     for name, drawn in drawings().items():
-        assert words((_ROOT / "docs" / "images" / f"{name}.svg").read_text("utf-8")) == words(drawn), name
+        shown = (_ROOT / "docs" / "images" / f"{name}.svg").read_text("utf-8")
+        assert words(shown) == words(drawn), name
+        assert _lines_of_headers(shown) == _lines_of_headers(drawn), name
+
+
+def _lines_of_headers(svg):
+    return re.findall(r"\w+\.cuh:\d+", svg)
