@@ -109,9 +109,9 @@ def compiled(body: str) -> simulate.Kernel:
     return simulate.Device().compile(SOURCE.replace("BODY", body), "k")
 
 
-def launched(body: str, sanitize: bool = True) -> tuple[tuple[simulate.Finding, ...], np.ndarray]:
+def launched(body: str, sanitize: bool = True, strict: bool = False) -> tuple[tuple[simulate.Finding, ...], np.ndarray]:
     out = np.zeros(2048, np.float32)
-    gpu = simulate.Device(schedules=4 if sanitize else 1, sanitize=sanitize)
+    gpu = simulate.Device(schedules=4 if sanitize else 1, sanitize=sanitize, strict=strict)
     return gpu.launch(simulate.Config(1, 128), compiled(body), out, 3).findings, out
 
 
@@ -136,6 +136,17 @@ def test_a_touch_gives_what_hardware_may_give(name, sanitize):
     _, out = launched(body, sanitize)
     got = {"read": out[1024:1152], "stored": out[1300:1428], "c0": out[:1024:8]}
     assert {each: {*got[each].tolist()} for each in values} == {each: {value} for each, value in values.items()}
+
+
+def test_a_read_in_the_open_group_is_advice():
+    """Triton adds up partial sums so, and ptxas 13.4 inserts a wait."""
+    body = "PRODUCT(c); // OTHER\nSET(read, c[0]); // HERE\nCOMMIT(); WAIT(0);"
+    findings, out = launched(body)
+    (finding,) = findings
+    assert (finding.kind, finding.severity) == ("wgmma-order", "advice") and "C7517" in finding.happened
+    assert (finding.source[-1].line, finding.other[-1].line) == (line_of(body, "// HERE"), line_of(body, "// OTHER"))
+    assert {*out[1024:1152].tolist()} == {17}
+    assert [each.severity for each in launched(body, strict=True)[0]] == ["error"]
 
 
 def test_a_product_whose_a_is_overwritten_has_no_sums():

@@ -3,6 +3,9 @@
 The sums are in their registers at once, since compilers copy them before the wait; an instruction that reads them
 before the wait is given what was there before. A value that it writes there is lost, as the product lands later. The
 sums of a product whose A is overwritten meanwhile are all ones: a NaN, or -1.
+
+A read in the group that is still open, with no wait since the product, finds the sums: Triton adds up partial sums so
+(`max_num_imprecise_acc`), and ptxas 13.4 inserts the wait there (its message C7517).
 """
 
 from __future__ import annotations
@@ -45,6 +48,8 @@ class _Flight:
         Which group of the warpgroup it is in; 0 while that is open.
     is_left : bool
         Whether the value was copied elsewhere.
+    is_missed : bool
+        Whether a wait came while its group was open.
     """
 
     product: Instruction
@@ -52,6 +57,7 @@ class _Flight:
     old: np.ndarray | None = None
     group: int = 0
     is_left: bool = False
+    is_missed: bool = False
 
 
 @dataclass(slots=True)
@@ -115,7 +121,9 @@ def on_order(code: Code, by: Instruction, values: list[int], group: Group, lanes
                 flight.group = flight.group or number
         else:
             done = flights.closed.get(first, 0) - values[0]
-            flights.of[first] = {each: flight for each, flight in mine.items() if not 0 < flight.group <= done}
+            left = flights.of[first] = {each: flight for each, flight in mine.items() if not 0 < flight.group <= done}
+            for flight in left.values():
+                flight.is_missed |= not flight.group
 
 
 def on_product(code: Code, pc: int, act: Act) -> Act:
@@ -202,7 +210,7 @@ def _checked(step: Act, code: Code, by: Instruction, hazard: Hazard) -> Act:
             _tell(group, first, by, _verb(register, flight, hazard), flight.product)
         kept = []
         for first, register, flight in touched:
-            if flight.is_sum and flight.old is not None:
+            if flight.is_sum and flight.old is not None and not _is_repaired(register, flight, hazard):
                 place = _held(group, code, register, first)
                 kept.append((flight, register, place, place.copy()))
                 place[:] = flight.old
@@ -231,9 +239,16 @@ def _touched(group: Group, lanes: Lanes, hazard: Hazard) -> Iterable[tuple[int, 
                 yield first, register, flight
 
 
+def _is_repaired(register: int, flight: _Flight, hazard: Hazard) -> bool:
+    """Return whether a register is only read, in the group that is open."""
+    return not (flight.group or flight.is_missed or register in hazard.writes)
+
+
 def _verb(register: int, flight: _Flight, hazard: Hazard) -> str:
     if not flight.is_sum:
         return "overwrites A"
+    if _is_repaired(register, flight, hazard):
+        return "repaired"
     return "reads" if register in hazard.reads else "writes"
 
 

@@ -41,21 +41,23 @@ class OfProducts(Phrases):
         remedy = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
         self._add("wgmma-order", "error", text, now, None, first, RULES["registers"], remedy)
 
-    def registers_touched(self, event: Event) -> None:
+    def registers_touched(self, event: Event, strict: bool) -> None:
         """Report an instruction that touches registers of a product under way, or a product without its fence."""
         now, other, verb = cast(Instruction, event.instruction), event.details["other"], event.details["verb"]
-        if self._ledger.known("wgmma-order", "error", id(other), id(now)):
+        severity = "advice" if verb == "repaired" and not strict else "error"
+        if self._ledger.known("wgmma-order", severity, id(other), id(now)):
             return
-        first = int(as_array(event.lanes)[0])
-        who, place = f"the warpgroup of {self._thread(first)}", place_of(other.places, other.line)
-        if verb == "unfenced":
-            text = (
-                f"{who} issues wgmma.mma_async, whose registers {'.'.join(other.opcode)} at {place} has written since "
-                "its last wgmma.fence"
-            )
-            self._add("wgmma-order", "error", text, now, other, first, RULES["registers"], _FENCE)
-            return
-        done = f"{who} {verb} in registers" if verb == "overwrites A" else f"{who} {verb} registers"
-        uses = "reads" if verb == "overwrites A" else "writes"
-        text = f"{done} that {name_of(other)} at {place} still {uses}: no wgmma.wait_group covers its group"
-        self._add("wgmma-order", "error", text, now, other, first, RULES["flight"], _WAIT)
+        first, place = int(as_array(event.lanes)[0]), place_of(other.places, other.line)
+        writer, missing = ".".join(other.opcode), "no wgmma.wait_group covers its group"
+        done = {
+            "unfenced": f"issues wgmma.mma_async, whose registers {writer} at {place} has written since its last "
+            "wgmma.fence",
+            "repaired": f"reads registers that wgmma at {place} writes, before wgmma.commit_group: ptxas inserts a "
+            "wait there (C7517), which the PTX ISA does not promise",
+            "reads": f"reads registers that wgmma at {place} still writes: {missing}",
+            "writes": f"writes registers that wgmma at {place} still writes: {missing}",
+            "overwrites A": f"overwrites A in registers that wgmma at {place} still reads: {missing}",
+        }[verb]
+        rule, remedy = (RULES["registers"], _FENCE) if verb == "unfenced" else (RULES["flight"], _WAIT)
+        text = f"the warpgroup of {self._thread(first)} {done}"
+        self._add("wgmma-order", severity, text, now, other, first, rule, remedy)

@@ -148,7 +148,7 @@ class Sanitizer:
             "copy.elsewhere": self._words.signaled_elsewhere,
             "copy.together": self._operations.issue_together,
             "warp.together": self._together.met,
-            "registers.touched": self._words.registers_touched,
+            "registers.touched": lambda event: self._words.registers_touched(event, self._strict),
             "griddepcontrol.wait": lambda event: self._waited.wait(event.lanes),
         }
 
