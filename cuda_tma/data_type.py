@@ -185,6 +185,17 @@ DLPACK_NAMES = {
 }
 DLPACK_DTYPES = {name: dtype for dtype, name in DLPACK_NAMES.items()}
 
+# PTX's and other libraries' short names, of those that are no names of NumPy: there "f8" has 8 bytes.
+_SHORT_NAMES = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+}
+_TFLOAT32 = "tf32"
+
 
 def element_bits(data_type: int) -> int:
     """Bits of one element in global memory.
@@ -252,6 +263,7 @@ def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] =
     """
     text = str(dtype_like)
     name = text.removeprefix("torch.").lower()
+    name = _SHORT_NAMES.get(name, name)
     if name in DLPACK_DTYPES or text.startswith("torch."):
         return name
     dtype = _numpy_dtype_like(dtype_like)
@@ -280,9 +292,11 @@ def parse_data_type(value: object, argument: str = "data_type") -> T:
     A name may be the driver's (``"TFLOAT32"``) or a dtype's (``"int8"``); where both have one they mean the same.
     `argument` is the user's name of it, for the error.
 
-    >>> parse_data_type("16U4_ALIGN8B").name, parse_data_type(np.int16).name
-    ('PACKED_16U4_ALIGN8B', 'UINT16')
+    >>> parse_data_type("16U4_ALIGN8B").name, parse_data_type(np.int16).name, parse_data_type("bf16").name
+    ('PACKED_16U4_ALIGN8B', 'UINT16', 'BFLOAT16')
     """
+    if isinstance(value, str) and value.lower() == _TFLOAT32:
+        return T.TFLOAT32
     if isinstance(value, int | np.integer) or (isinstance(value, str) and value.upper() in _DRIVER_NAMES):
         return T.parse(value, argument)
     others = [member.short_name for member in T if member.short_name.lower() not in DLPACK_DTYPES]

@@ -169,3 +169,14 @@ def test_members_of_parameters():
     assert {name for name in ("interleave", "l2_promotion", "oob_fill", "mode", "data_type") if member_of(name, 1)} == {
         "interleave", "l2_promotion", "oob_fill", "mode", "data_type",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("bf16", T.BFLOAT16), ("BF16", T.BFLOAT16), ("fp16", T.FLOAT16), ("fp32", T.FLOAT32), ("fp64", T.FLOAT64),
+        ("tf32", T.TFLOAT32), ("e4m3", T.UINT8), ("e5m2", T.UINT8), ("f4", T.FLOAT32), ("u8", T.UINT64),
+    ],
+)  # fmt: skip
+def test_short_names_are_taken_unless_numpy_has_them(name, wanted):
+    assert parse_data_type(name) is wanted
