@@ -9,7 +9,7 @@ SOURCE = r"""
 extern "C" __global__ void shift(int* out) {
     __shared__ int values[128];
     values[threadIdx.x] = threadIdx.x;
-    out[threadIdx.x] = values[(threadIdx.x + 32) % 128];
+    out[threadIdx.x] = values[(threadIdx.x + 32) % 128];  // wrong
 }
 """
 kernel = cuda_tma.compile(SOURCE, "shift")

@@ -8,7 +8,7 @@ from cuda_tma import Device, LaunchConfig
 SOURCE = r"""
 extern "C" __global__ void scale(float* values, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    values[i] *= 2;
+    values[i] *= 2;  // wrong
 }
 """
 stream = Device().create_stream()

@@ -7,7 +7,7 @@ from cuda_tma import Device, LaunchConfig
 
 SOURCE = r"""
 extern "C" __global__ void total(const int* values, int* out) {
-    *out += values[blockIdx.x];
+    *out += values[blockIdx.x];  // wrong
 }
 """
 kernel = cuda_tma.compile(SOURCE, "total")

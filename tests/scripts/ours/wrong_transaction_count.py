@@ -18,7 +18,7 @@ extern "C" __global__ void take(const __grid_constant__ TensorMap source, float*
         load(tile, source, full, Coordinates{0, 0});
     }
     __syncthreads();
-    full.wait(0);
+    full.wait(0);  // wrong
     out[threadIdx.x] = tile[threadIdx.x];
 }
 """
