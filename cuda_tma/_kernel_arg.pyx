@@ -116,12 +116,16 @@ cdef bint takes_tensor(Parameter* parameter, object value) except -1:
 
 cdef inline int require_type(Parameter* parameter, object value, const void* map) except -1:
     """Refuse a map that is not of the parameter's type."""
-    return require_map_type(parameter, map, (<TypedMap>parameter.typed).options is None and _is_wide(value))
+    cdef TypedMap typed = <TypedMap>parameter.typed
+    if is_of_type(typed, map) and (typed.options is not None or not _is_wide(value)):
+        return 0
+    return require_map_type(parameter, map, _is_wide(value))
 
 
 cdef int require_map_type(Parameter* parameter, const void* map, bint is_wide) except -1:
+    """Refuse a map that is not of the parameter's type; `is_wide` is whether its options are im2col wide."""
     cdef TypedMap typed = <TypedMap>parameter.typed
-    if is_of_type(typed, map) and not is_wide:
+    if is_of_type(typed, map) and (typed.options is not None or not is_wide):
         return 0
     raise launches.other_map(where(parameter), typed.map_type, (<const char*>map)[:MAP_BYTES], is_wide)
 
@@ -208,7 +212,7 @@ cdef int _pack_struct(Parameter* parameter, object value, unsigned char* slot) e
     """The bytes of a struct, or of a tensor map."""
     if parameter.kind != ANY:
         raise _mismatch(parameter, f"a {type(value).__name__}", "; bytes are for a struct or a tensor map")
-    return _pack_bytes(parameter, value, ANY, slot)
+    return _pack_bytes(parameter, bytes(value) if type(value) is memoryview else value, ANY, slot)
 
 
 cdef int pack_map(Parameter* parameter, const void* map, unsigned char* slot) except -1:

@@ -156,6 +156,7 @@ CONFIGURATIONS = [
     Wrong("negative memory", "", (), "shmem_size=-1; give bytes", {**CONFIG, "shmem_size": -1}),
     Wrong("memory in text", "", (), "shmem_size is '1'; give an integer", {**CONFIG, "shmem_size": "1"}),
     Wrong("too much memory", "", (), "with 300000 bytes of dynamic shared memory", {**CONFIG, "shmem_size": 300_000}),
+    Wrong("flag in text", "", (), "is_cooperative is 'no'; give True", {**CONFIG, "is_cooperative": "no"}),
     Wrong("other block", "", (), "(__block_size__, .reqntid): launch it with block=(64, 1, 1)", CONFIG, BLOCK_SIZE),
     Wrong("block of as many threads", "", (), ".reqntid", {"grid": 1, "block": (32, 2)}, BLOCK_SIZE),
     Wrong(
@@ -186,6 +187,7 @@ RIGHT = [
     Right("struct", PAIR, (Pair(1, 2.0),)),
     Right("bytes for struct", PAIR, (bytes(16),)),
     Right("bytearray for struct", PAIR, (bytearray(16),)),
+    Right("every second byte for struct", PAIR, (memoryview(bytes(32))[::2],)),
     Right("void for struct", PAIR, (np.void(bytes(16)),)),
     Right("tensor for a map", MAP, (array(64, 64),)),
     Right("map", MAP, (mapped(box_dim=(8, 16)),)),

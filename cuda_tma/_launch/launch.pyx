@@ -40,7 +40,7 @@ def launch(stream, config, kernel, *args):
         - an array (torch, CuPy, JAX, numba-cuda, a view) for a pointer;
         - a Python int for an integer of 1, 2, 4 or 8 bytes or a pointer, a float for a float or double,
           a bool for a bool: the parameter's own size is taken;
-        - a structured numpy scalar or a ``ctypes.Structure`` for a struct of the same size.
+        - a structured numpy scalar, a ``ctypes.Structure`` or ``bytes`` for a struct of the same size.
 
     Notes
     -----
@@ -62,7 +62,8 @@ def launch(stream, config, kernel, *args):
         If a descriptor is not of the typed map that the parameter is, or was made in another context than the
         stream's; or if no map can be made of a tensor.
     ValueError
-        If the stream is closed, or there is less shared memory than is asked for.
+        If the stream is closed, there is less shared memory than is asked for, or the driver takes no such
+        configuration for this kernel: extents beyond the limits, or others than it was compiled for.
     CUDAError
         If the driver refuses the launch.
 

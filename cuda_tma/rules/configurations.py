@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from .._given import shown
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "directives_of",
     "extents",
     "fields_of",
+    "flag",
     "no_configuration",
     "shape",
     "shared_bytes",
@@ -31,7 +34,8 @@ __all__ = [
 ]
 
 Extents = tuple[int, int, int]
-FIELDS = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
+FLAGS = ("is_cooperative", "programmatic_stream_serialization")
+FIELDS = ("grid", "block", "cluster", "shmem_size", *FLAGS)
 
 _MOST_CTAS = ((1 << 31) - 1, 65535, 65535)
 _MOST_EXTENTS = (1024, 1024, 64)  # of a CTA
@@ -56,7 +60,7 @@ class Directives:
     is_cluster_explicit : bool
         ``.explicitcluster``: the kernel or the launch gives the extents of a cluster.
     counts_clusters : bool
-        ``.blocksareclusters``: a launch gives the grid in clusters.
+        ``.blocksareclusters``: a launch gives the grid in clusters (documented, not verified on hardware).
     """
 
     reqntid: Extents | None = None
@@ -124,7 +128,14 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
         if found.get(name) is not None:
             found[name] = extents(name, found[name])
     found["shmem_size"] = shared_bytes(found.get("shmem_size") or 0)
-    return found
+    return found | {name: flag(name, found[name]) for name in FLAGS if name in found}
+
+
+def flag(name: str, given: Any) -> bool:
+    """Return a flag; refuse a value that only counts as true, such as a text."""
+    if not isinstance(given, (int, np.bool_)) or given not in (0, 1):
+        raise TypeError(f"{name} is {shown(given)}; give True or False")
+    return bool(given)
 
 
 def extents(name: str, given: Any) -> Extents:

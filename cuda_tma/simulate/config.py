@@ -56,6 +56,8 @@ class Config:
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, configurations.extents(name, given))
         object.__setattr__(self, "shmem_size", configurations.shared_bytes(self.shmem_size))
+        for name in configurations.FLAGS:
+            object.__setattr__(self, name, configurations.flag(name, getattr(self, name)))
         configurations.check_extents(self.grid, self.block, self.cluster)
 
     @classmethod

@@ -284,8 +284,8 @@ class Device:
         config : Config or cuda.core's LaunchConfig
         kernel : Kernel
         *arguments
-            One for each parameter: arrays, read and written in place; tensor maps, or arrays where the parameter is a
-            typed map; numbers; an int for a pointer is an address; bytes for a struct.
+            One for each parameter, as of :func:`cuda_tma.launch`: arrays, read and written in place; tensor maps, or
+            arrays where the parameter is a typed map; numbers; an int for a pointer is an address; bytes for a struct.
         order : {"early", "late", "random"}
             When asynchronous copies take effect: all three are legal, and a kernel must be right under each.
         seed : int
@@ -302,8 +302,8 @@ class Device:
 
         Raises
         ------
-        TypeError, ValueError, TensorMapError
-            If the launch itself is wrong. What the kernel does wrong is a finding.
+        TypeError, OverflowError, ValueError, TensorMapError
+            If :func:`cuda_tma.launch` refuses the launch: in the same words. Faults of the kernel are findings.
         """
         check_settings(order, seed, max_steps)
         config = Config.of(config)
