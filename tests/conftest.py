@@ -27,6 +27,7 @@ NEEDS_TORCH = ("hosted_examples.py", "simulated_examples.py", *(
 NEEDS_SOURCES = ("test_contributing.py", "test_driver_table.py", "test_release.py", "test_structure.py")
 collect_ignore = [
     *(NEEDS_TORCH if not find_spec("torch") else ()),
+    "scripts",  # other tests run them, in processes of their own
     *(NEEDS_SOURCES if not (Path(__file__).parent.parent / "cuda_tma").is_dir() else ()),
 ]
 

@@ -7,7 +7,7 @@ is at once, ``late`` when nobody can go on without it, ``random`` any, by the se
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -46,46 +46,91 @@ class Operation:
             self._stages[self._done - 1]()
 
 
+class _Group:
+    """Operations that are waited for together.
+
+    Attributes
+    ----------
+    operations : list of Operation
+    owners : sequence of int
+        Those for whom this one object stands.
+    is_closed : bool
+        Whether one of them has closed it.
+    """
+
+    __slots__ = ("_done", "is_closed", "operations", "owners")
+
+    def __init__(self, operations: list[Operation], owners: Sequence[int]):
+        self.operations, self.owners, self.is_closed = operations, owners, False
+        self._done: list[int | None] = []
+
+    def advance(self, stages: int | None) -> None:
+        """Do the first `stages` of each operation, or all, if that has not been done."""
+        if stages not in self._done:
+            for operation in self.operations:
+                operation.advance(stages)
+            if self.is_closed:
+                self._done.append(stages)
+
+
 class Engine:
-    """All operations that are under way, and the groups in which threads wait for theirs."""
+    """All operations that are under way, and the groups in which threads wait for theirs.
+
+    Attributes
+    ----------
+    is_early : bool
+        Whether each takes effect at once.
+    """
 
     def __init__(self, order: str, generator: np.random.Generator | None):
-        self._early, self._random = order == "early", generator
+        self.is_early, self._random = order == "early", generator
         self._pending: list[Operation] = []
-        self._open: dict[tuple[str, int], list[Operation]] = defaultdict(list)
-        self._groups: dict[tuple[str, int], deque[list[Operation]]] = defaultdict(deque)
+        self._open: dict[tuple[str, int], _Group] = {}
+        self._groups: dict[tuple[str, int], deque[_Group]] = defaultdict(deque)
 
-    def submit(self, operation: Operation, kind: str | None = None, owners: Iterable[int] = ()) -> None:
+    def submit(self, operation: Operation, kind: str | None = None, owners: Sequence[int] = ()) -> None:
         """Begin an operation; in the open groups of its kind and owners, if it is waited for by groups."""
-        if self._early:
+        if self.is_early:
             operation.advance()
             return
         self._pending.append(operation)
-        for owner in owners if kind else ():
-            self._open[kind, owner].append(operation)
+        if not kind or not owners:
+            return
+        known = self._open.get((kind, owners[0]))
+        if known is not None and not known.is_closed and known.owners == owners:
+            known.operations.append(operation)
+            return
+        keys = [(kind, owner) for owner in owners]
+        if all(key not in self._open for key in keys):
+            self._open.update(dict.fromkeys(keys, _Group([operation], owners)))
+            return
+        for key in keys:
+            before = self._open[key].operations if key in self._open else ()
+            self._open[key] = _Group([*before, operation], key[1:])
 
     def commit(self, kind: str, owners: Iterable[int]) -> None:
         """Close the open groups of some owners."""
-        if not self._early:
+        if not self.is_early:
             for owner in owners:
-                self._groups[kind, owner].append(self._open.pop((kind, owner), []))
+                group = self._open.pop((kind, owner), None) or _Group([], (owner,))
+                group.is_closed = True
+                self._groups[kind, owner].append(group)
 
     def wait(self, kind: str, owners: Iterable[int], most: int, stages: int | None = None) -> None:
         """Complete all but the last `most` groups of some owners, or their first `stages`."""
-        if self._early:
+        if self.is_early:
             return
         for owner in owners:
             groups = self._groups[kind, owner]
             for group in [*groups][: max(0, len(groups) - most)]:
-                for operation in group:
-                    operation.advance(stages)
+                group.advance(stages)
                 if stages is None:
                     groups.popleft()
 
     def begun_by(self, kind: str, owner: int) -> list[Operation]:
         """What an owner has begun, committed or not, and not waited for."""
-        groups = [*self._groups.get((kind, owner), ()), self._open.get((kind, owner), [])]
-        return [operation for group in groups for operation in group]
+        groups = [*self._groups.get((kind, owner), ()), self._open.get((kind, owner))]
+        return [operation for group in groups if group is not None for operation in group.operations]
 
     # ---- moments ----
 

@@ -95,6 +95,12 @@ class Observer(Protocol):
         `kind` says what kind of groups it is waited for by, if it is.
         """
 
+    def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> object | None:
+        """Called when lanes of a warp, or lanes whose operations take effect `is_now`, begin one each.
+
+        The result is the `Access.actor` of accesses by several of these lanes; None if they must begin one by one.
+        """
+
     def access(self, access: Access) -> None:
         """Called before the access takes effect."""
 
@@ -127,6 +133,9 @@ class Both:
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
         """Each has its own mark of the operation."""
         return self._first.issue(lane, instruction, kind), self._second.issue(lane, instruction, kind)
+
+    def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> None:
+        """Return None: the second observer follows each operation."""
 
     def access(self, access: Access) -> None:
         first, second = access.actor if isinstance(access.actor, tuple) else (None, None)

@@ -6,22 +6,26 @@ Source: PTX ISA 9.0, "Data Movement and Conversion Instructions: Asynchronous co
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from .._async import Operation
-from .._binder import BOOL, U32, Binder
+from .._binder import BOOL, U32, Binder, dtype_of
 from .._copy import Issue, each_lane, submit
 from .._group import Group
-from .._lanes import Lanes, as_array, count
-from .._observe import announce
+from .._lanes import WARP, Lanes, as_array, count
+from .._machine import Machine
+from .._observe import Access, announce
 from .._program import Step
-from ..ptx import Immediate, Register
+from ..ptx import Immediate, Instruction, Register
 from ._table import instruction
 from .mbarrier import positions_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 _KIND = "cp.async"  # of groups
+_TYPES = {4: dtype_of("b32"), 8: dtype_of("b64"), 16: dtype_of("b128")}
 
 
 @instruction("cp.async", section=SECTION.format("cp.async"))
@@ -39,23 +43,102 @@ def cp_async(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
         given = np.full(count(lanes), size.value) if read is None else np.broadcast_to(read(group, lanes), count(lanes))
         lengths = np.where(given, 0, size.value) if ignores else given
-        ends = zip(to(group, lanes).tolist(), origin(group, lanes).tolist(), lengths.tolist(), strict=True)
-        for (_, issue), (place, address, length) in zip(
-            each_lane(group, lanes, binder.instruction, "generic"), ends, strict=True
-        ):
-            with issue.faults():
-                at = issue.position("shared", place, size.value, size.value)
-                submit(issue, partial(_copy, issue, address, length, at, size.value), kind=_KIND)
+        each = as_array(lanes), to(group, lanes), origin(group, lanes), lengths
+        for some in _parts(each[0], group.machine.engine.is_early):
+            copies = _Copies(group.machine, binder.instruction, *(values[some] for values in each), size.value)
+            if not copies.submit_together():
+                copies.submit_one_by_one()
 
     return step
+
+
+def _parts(lanes: np.ndarray, is_early: bool) -> list[slice]:
+    """Return the lanes whose copies are one operation: all, if they take effect at once, else those of a warp."""
+    if is_early:
+        return [slice(0, len(lanes))]
+    ends = [0, *(np.flatnonzero(np.diff(lanes // WARP)) + 1).tolist(), len(lanes)]
+    return [slice(*pair) for pair in pairwise(ends)]
 
 
 def _is_predicate(binder: Binder, register: Register) -> bool:
     return binder.code.function.registers[register.index].type == "pred"
 
 
+class _Copies(NamedTuple):
+    """Copies by one instruction.
+
+    Attributes
+    ----------
+    machine : Machine
+    instruction : Instruction
+    lanes, places, addresses, lengths : numpy.ndarray
+        The shared and the global address of each lane, and the bytes that it reads; the rest of `size` is zero.
+    size : int
+    """
+
+    machine: Machine
+    instruction: Instruction
+    lanes: np.ndarray
+    places: np.ndarray
+    addresses: np.ndarray
+    lengths: np.ndarray
+    size: int
+
+    def submit_together(self) -> bool:
+        """Begin all copies as one operation; return False if one of them is of another length, or must be alone."""
+        if ((self.lengths != 0) & (self.lengths != self.size)).any():
+            return False
+        machine, actor = self.machine, None
+        with Issue(machine, int(self.lanes[0]), self.instruction, "generic").faults():
+            machine.memory.check_aligned(self.lanes, self.places, self.size)
+            positions = machine.memory.shared_positions(self.lanes, self.places, self.size, "shared")
+        if machine.observer is not None:
+            is_now = machine.engine.is_early
+            actor = machine.observer.issue_each(self.lanes, self.instruction, _KIND, is_now)
+            if actor is None:
+                return False
+        ctas = tuple(np.unique(machine.geometry.cta_of_lane[self.lanes]).tolist())
+        operation = Operation([partial(self._guarded, positions, actor)], ctas)
+        machine.engine.submit(operation, _KIND, self.lanes.tolist())
+        return True
+
+    def _guarded(self, positions: np.ndarray, actor: object) -> None:
+        with Issue(self.machine, int(self.lanes[0]), self.instruction, "generic").faults():
+            self._copy(positions, actor)
+
+    def _copy(self, positions: np.ndarray, actor: object) -> None:
+        memory, dtype = self.machine.memory, _TYPES[self.size]
+        memory.check_aligned(self.lanes, self.addresses, self.size)
+        self._observe("write", "shared", actor, self.lanes, positions)
+        shared = memory.shared.typed(dtype)
+        shared[positions // self.size] = 0
+        some = self.lengths != 0
+        if not some.any():
+            return
+        lanes, addresses, to = self.lanes[some], self.addresses[some], positions[some] // self.size
+        pieces = memory.pieces("global", lanes, addresses, self.size)
+        self._observe("read", "global", actor, lanes, addresses)
+        for piece in pieces:
+            at = to if piece.chosen is None else to[piece.chosen]
+            shared[at] = piece.buffer.typed(dtype)[piece.positions // self.size]
+
+    def _observe(self, kind: str, space: str, actor: object, lanes: np.ndarray, positions: np.ndarray) -> None:
+        if self.machine.observer is not None:
+            known = kind, "generic", actor, lanes, space, positions, self.size, self.instruction
+            self.machine.observer.access(Access(*known))
+
+    def submit_one_by_one(self) -> None:
+        """Begin the copy of each lane as an operation of its own."""
+        ends = zip(self.places.tolist(), self.addresses.tolist(), self.lengths.tolist(), strict=True)
+        for lane, (place, address, length) in zip(self.lanes.tolist(), ends, strict=True):
+            issue = Issue(self.machine, lane, self.instruction, "generic")
+            with issue.faults():
+                at = issue.position("shared", place, self.size, self.size)
+                submit(issue, partial(_copy, issue, address, length, at, self.size), kind=_KIND)
+
+
 def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> None:
-    """What is not read is zero."""
+    """Bytes that are not read are zero."""
     memory = issue.machine.memory
     memory.check_aligned(issue.lanes, np.array([address]), size)
     place = memory.shared.bytes[position : position + size]

@@ -171,6 +171,16 @@ class Clocks:
             found = self._together[key] = self._union(np.arange(lanes.start, lanes.stop))
         return found
 
+    def known_to_warp(self, lanes: np.ndarray) -> np.ndarray | None:
+        """Return the clock of a warp, without the columns of its lanes; None if the lanes differ. It stays as it is."""
+        if self._apart[lanes].any():
+            return None
+        key = warp, _ = int(lanes[0]) // WARP, -1
+        found = self._together.get(key)
+        if found is None:
+            found = self._together[key] = self.warps[:, warp].copy()
+        return found
+
     def _union(self, lanes: np.ndarray) -> np.ndarray:
         """What lanes of one cluster know, one or the other."""
         if len(lanes) == 1:

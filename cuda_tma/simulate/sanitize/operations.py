@@ -102,9 +102,11 @@ class Operations:
     def __init__(self, geometry: Geometry, clocks: Clocks):
         self._geometry, self._clocks = geometry, clocks
         self._groups: dict[tuple[str, int], Groups] = {}
+        self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}  # of `groups_of`
 
     def forget(self, slot: int) -> None:
         """Another cluster begins."""
+        self._groups_of.clear()
         for key in [key for key in self._groups if self._clocks.slot_of(key[1]) == slot]:
             del self._groups[key]
 
@@ -117,6 +119,15 @@ class Operations:
             mark.group = (kind, lane)
             self._groups.setdefault(mark.group, Groups()).issue(mark)
         return mark
+
+    def groups_of(self, kind: str, lanes: np.ndarray) -> np.ndarray:
+        """Return for each lane the number of the group that is open."""
+        key = kind, int(lanes[0]), int(lanes[-1]), len(lanes)
+        found, known = self._groups_of.get(key), self._groups
+        if found is None or not np.array_equal(found[0], lanes):
+            groups = [known.setdefault((kind, lane), Groups()) for lane in lanes.tolist()]
+            found = self._groups_of[key] = lanes, groups
+        return np.array([groups.committed + 1 for groups in found[1]])
 
     def issue_together(self, event: Event) -> None:
         """Lanes of a warp have issued one operation, the first of them as its owner: each may wait for it."""

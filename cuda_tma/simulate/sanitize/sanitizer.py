@@ -23,6 +23,7 @@ from .exits import Exits
 from .global_shadow import GlobalShadow
 from .grids import InRow, Waited
 from .inits import Inits
+from .lane_copies import Copies, LaneCopies
 from .ledger import Ledger
 from .locations import Locations
 from .mbarriers import MbarrierUses
@@ -127,6 +128,8 @@ class Sanitizer:
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._ledger)
         self._maps = TensorMaps(self._clocks, self._ledger, self._global)
+        shadows = self._shadow, self._global
+        self._copies = LaneCopies(machine, self._clocks, self._operations, shadows, self._ledger, self._trail)
         self._in_arrays = InArrays(self._global, self._clocks, self._ledger, self._words, self._strict)
         self._events = self._table()
 
@@ -265,6 +268,10 @@ class Sanitizer:
         self._trail.touch(by, self._ledger.site(instruction))
         return mark
 
+    def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
+        """Each of some lanes begins an operation of its own; None if they must begin one by one."""
+        return self._copies.issue(lanes, instruction, kind, is_now) if self._row is None else None
+
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
         if not self._machine.explicit_cluster:
             key = ("cluster", id(instruction))
@@ -297,6 +304,9 @@ class Sanitizer:
     def access(self, access: Access) -> None:
         """Told by the machine, in the order in which accesses take effect."""
         self._clocks.now += 1
+        if isinstance(access.actor, Copies):
+            self._copies.access(access, access.actor, self.access)
+            return
         if access.space == "global":
             self._use_of_map(access)
             self._in_global(access)

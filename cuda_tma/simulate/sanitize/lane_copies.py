@@ -1,0 +1,178 @@
+"""Copies that many lanes issue by one instruction, ``cp.async``: their accesses are compared all at once.
+
+Each lane's copy is an operation of its own: it follows what that lane knows, and completes in that lane's groups. If
+one of them does not follow what it should, the caller compares each alone, which finds the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._lanes import WARP, as_array
+from .._machine import Machine
+from .._observe import Access
+from ..ptx import Instruction
+from .clocks import ORDERED, Clocks, Known
+from .global_shadow import GlobalShadow
+from .ledger import Ledger
+from .operations import Mark, Operations
+from .shadow import Shadow, stamps_of
+from .trail import Explained, Trail
+
+__all__ = ["Copies", "LaneCopies"]
+
+
+@dataclass(slots=True, eq=False)
+class Copies:
+    """The moment at which some lanes issued a copy each.
+
+    Attributes
+    ----------
+    lanes : numpy.ndarray
+    cluster : int
+        The cluster of the first lane.
+    instruction : Instruction
+    kind : str
+    groups : numpy.ndarray
+        The number of the group that each copy is in, from 1.
+    own : numpy.ndarray
+        The value of each lane in its own column.
+    warp : numpy.ndarray or None, [row, column]
+        What all lanes of the warp know; None for copies that take effect at once.
+    after : tuple of Explained
+        The last barrier or wait of the first lane.
+    columns : numpy.ndarray or None
+        The columns in which others learn the ends, once they are known.
+    """
+
+    lanes: np.ndarray
+    cluster: int
+    instruction: Instruction
+    kind: str
+    groups: np.ndarray
+    own: np.ndarray
+    warp: np.ndarray | None
+    after: tuple[Explained, ...]
+    columns: np.ndarray | None = None
+
+
+class LaneCopies:
+    """Issues such copies, and compares their accesses."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        clocks: Clocks,
+        operations: Operations,
+        shadows: tuple[Shadow, GlobalShadow],
+        ledger: Ledger,
+        trail: Trail,
+    ):
+        self._geometry, self._clocks, self._operations = machine.geometry, clocks, operations
+        (self._shadow, self._global), self._ledger, self._trail = shadows, ledger, trail
+        self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}  # of `_columns_of`
+
+    def issue(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
+        """Begin a copy of each lane; None if these lanes must begin theirs one by one.
+
+        Copies that take effect later are of one warp, all of whose lanes know the same.
+        """
+        clocks, first = self._clocks, int(lanes[0])
+        if clocks.visible != ORDERED:
+            return None
+        warp = None if is_now or int(lanes[-1]) // WARP != first // WARP else clocks.known_to_warp(lanes)
+        if warp is None and not is_now:
+            return None
+        cluster = self._geometry.cluster_of_slot[clocks.slot_of(first)]
+        groups = self._operations.groups_of(kind, lanes)
+        self._trail.touch(lanes, self._ledger.site(instruction))
+        after = self._trail.before(first)
+        return Copies(lanes, cluster, instruction, kind, groups, clocks.own(lanes), warp, after)
+
+    def access(self, access: Access, copies: Copies, alone: Callable[[Access], None]) -> None:
+        """Compare accesses together; each `alone` if one of them does not follow what it should."""
+        slot = self._clocks.slot_of(int(copies.lanes[0]))
+        if copies.cluster != self._geometry.cluster_of_slot[slot]:
+            return  # the cluster has ended, and its clocks with it
+        if self._read_global(access, copies) if access.space == "global" else self._write_shared(access, copies):
+            return
+        lanes = as_array(access.lanes)
+        for at, index in enumerate(np.searchsorted(copies.lanes, lanes).tolist()):
+            one, positions = slice(int(lanes[at]), int(lanes[at]) + 1), access.positions[at : at + 1]
+            alone(replace(access, actor=self._mark(copies, index), lanes=one, positions=positions))
+
+    def _mark(self, copies: Copies, index: int) -> Mark:
+        """Return one of the copies as an operation of its own."""
+        lane = int(copies.lanes[index])
+        if copies.warp is None:
+            clock = self._clocks.known_to(slice(lane, lane + 1))
+        else:
+            clock = copies.warp.copy()
+            clock[::2, lane % self._clocks.threads] = copies.own[index]
+        group, epoch = (copies.kind, lane), int(copies.groups[index])
+        return Mark(lane, copies.cluster, copies.instruction, clock, group, epoch, copies.after)
+
+    def _write_shared(self, access: Access, copies: Copies) -> bool:
+        """Remember writes to shared memory, if each follows all that was there; else return False."""
+        positions, shadow = access.positions, self._shadow
+        if len(np.unique(positions)) < len(positions):
+            return False
+        units, (rows, who) = shadow.units(positions, access.size_bytes), self._known(access, copies)
+        if shadow.after_write(units, rows[ORDERED], who) is not None or shadow.after_reads(units, rows[ORDERED], who):
+            return False
+        stamps = stamps_of(*self._completion(access, copies))
+        shadow.write(units, stamps, self._ledger.site(access.instruction))
+        return True
+
+    def _read_global(self, access: Access, copies: Copies) -> bool:
+        """Remember reads of an array, if each follows the writes that were there; else return False."""
+        addresses = access.positions
+        area = self._global.area(int(addresses[0]))
+        if area is None or int(addresses.min()) < area.start:
+            return False
+        if int(addresses.max()) + access.size_bytes > area.segment.stop:
+            return False
+        units = self._global.units(area, addresses, access.size_bytes)
+        (rows, who), each = self._known(access, copies), units.shape[1]
+        slots = np.repeat(access.lanes // self._clocks.threads, each)
+        if self._global.past(area, units.ravel(), rows, np.repeat(who, each), slots, "read") is not None:
+            return False
+        columns, epochs = (np.repeat(values, each) for values in self._completion(access, copies))
+        site = self._ledger.site(access.instruction)
+        self._global.remember(area, units.ravel(), columns, epochs, site, "read", slots)
+        return True
+
+    def _completion(self, access: Access, copies: Copies) -> tuple[np.ndarray, np.ndarray]:
+        """Return the column by which others learn the end of each access, and its value then."""
+        if copies.columns is None:
+            copies.columns = self._columns_of(copies.lanes, copies.kind)
+        return self._among(access, copies, copies.columns), self._among(access, copies, copies.groups)
+
+    def _columns_of(self, lanes: np.ndarray, kind: str) -> np.ndarray:
+        clocks, first, last = self._clocks, int(lanes[0]), int(lanes[-1])
+        begun = clocks.started[clocks.slot_of(first) : clocks.slot_of(last) + 1].tobytes()
+        found = self._columns.get((kind, first, last))
+        if found is None or found[0] != begun or not np.array_equal(found[1], lanes):
+            columns = [clocks.column(clocks.slot_of(lane), (kind, lane, "write")) for lane in lanes.tolist()]
+            found = self._columns[kind, first, last] = begun, lanes, np.array(columns)
+        return found[2]
+
+    def _known(self, access: Access, copies: Copies) -> tuple[list[Known], np.ndarray]:
+        """Return the rows that precede the accesses, and the lane of each access there."""
+        if copies.warp is None:
+            return self._clocks.all_known(), access.lanes
+        warp = self._clocks.fitting(copies.warp)
+        which = np.arange(len(access.lanes))
+        lanes = np.zeros((WARP, warp.shape[1]), np.int32)
+        lanes[which, access.lanes % self._clocks.threads] = self._among(access, copies, copies.own)
+        return [Known(lanes, row[None]) for row in warp], which
+
+    @staticmethod
+    def _among(access: Access, copies: Copies, values: np.ndarray) -> np.ndarray:
+        """Return the values of those lanes that make an access."""
+        if len(access.lanes) == len(copies.lanes):
+            return values
+        return values[np.searchsorted(copies.lanes, access.lanes)]
