@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FrameType
 
 from ..simulate.config import Config
 from ..simulate.findings import Report
@@ -91,7 +92,7 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 def launching_place() -> Place | None:
     """Return the innermost statement on the stack that lies in no installed package, and in no cache of a compiler."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith((_PACKAGE, "<")) and not is_library(file) and not _is_cached(file):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..simulate.config import Config
@@ -42,7 +42,7 @@ def launched_of(
     return Launched(
         **{
             **values,
-            "config": Config(*(tuple(each) if isinstance(each, list) else each for each in config)) if config else None,
+            "config": _config(config) if config else None,
             "report": report_of(report) if report is not None else None,
             "sources": {name: texts[key] for name, key in values["sources"].items() if key in texts},
             "generated": tuple(values["generated"]),
@@ -50,3 +50,9 @@ def launched_of(
             "launched_at": Place(*at) if at is not None else None,
         }
     )
+
+
+def _config(values: Sequence[Any]) -> Config:
+    grid, block, cluster, *rest = values
+    extents = (None if each is None else tuple(each) for each in (grid, block, cluster))
+    return Config(**dict(zip(_CONFIG, (*extents, *rest), strict=True)))

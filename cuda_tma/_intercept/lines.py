@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from .._budget import SOURCE_BYTES
 from .._files import text_of_file
@@ -106,12 +107,15 @@ def with_lines(report: Report, lines: Lines, launched_at: Place | None) -> Repor
     def chain(places: tuple[Place, ...]) -> tuple[Place, ...]:
         moved = tuple(_moved(place, lines.embedded) for place in places)
         own, _ = statements(moved, lines.generated)
-        is_generated = bool(own) and own[-1].file in lines.generated and launched_at is not None
-        return (*moved, launched_at) if is_generated else moved  # type: ignore[return-value]
+        if launched_at is None or not own or own[-1].file not in lines.generated:
+            return moved
+        return (*moved, launched_at)
 
     def finding(given: Finding) -> Finding:
         related = tuple((words, chain(places)) for words, places in given.related)
-        texts = {name: _reworded(getattr(given, name), lines.embedded) for name in ("message", "rule", "remedy")}
+        texts: dict[str, Any] = {
+            name: _reworded(getattr(given, name), lines.embedded) for name in ("message", "rule", "remedy")
+        }
         return replace(given, source=chain(given.source), other=chain(given.other), related=related, **texts)
 
     return replace(report, findings=tuple(map(finding, report.findings)))

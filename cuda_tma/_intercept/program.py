@@ -100,10 +100,12 @@ def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
 def _forwarding() -> Iterator[list[subprocess.Popen[Any]]]:
     """Leave Ctrl-C to the program, which the terminal interrupts too; hand SIGTERM on to it."""
     started: list[subprocess.Popen[Any]] = []
-    handlers = {
-        signal.SIGINT: lambda *_: None,
-        signal.SIGTERM: lambda *_: [process.terminate() for process in started],
-    }
+
+    def terminate(*_: object) -> None:
+        for process in started:
+            process.terminate()
+
+    handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: terminate}
     before = {}
     with suppress(ValueError):  # not the main thread
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}

@@ -147,7 +147,7 @@ class Session:
         """Copy a launch that is judged before it runs, if the session records."""
         if not self.options.records or not launch.is_judged or launch.config is None:
             return None
-        known = {"kernel": launch.kernel, "runtime": launch.runtime, "launched_at": launch.launched_at}
+        known: dict[str, Any] = {"kernel": launch.kernel, "runtime": launch.runtime, "launched_at": launch.launched_at}
         known |= {"sources": lines.sources, "generated": lines.generated, "embedded": lines.embedded}
         try:
             recorded = captured(self.device, launch.config, kernel, arguments, **known)

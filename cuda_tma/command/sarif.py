@@ -57,7 +57,9 @@ def _results(
 ) -> Iterator[tuple[object, Json]]:
     """The results of a launch, each with a key that is equal for the same cause."""
     report = launch.report
-    for finding in (*report.findings, *report.suppressed) if report is not None else ():
+    if report is None:
+        return
+    for finding in (*report.findings, *report.suppressed):
         made = _Result(finding, launch.kernel, index, sources).json()
         if finding in report.suppressed:
             reason = next(each.reason for each in suppressions if each.covers(finding))

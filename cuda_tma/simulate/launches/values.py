@@ -89,7 +89,7 @@ def launch_of(values: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Recorded
     """
     texts = {key: blobs[key].decode("utf-8", "surrogatepass") for key in _texts(values)}
     config = _typed(values["config"], dict)
-    extents = {name: _extents(config[name]) for name in ("grid", "block", "cluster")}
+    extents: dict[str, Any] = {name: _extents(config[name]) for name in ("grid", "block", "cluster")}
     flags = {name: _typed(config[name], bool) for name in _CONFIG[4:]}
     place = values["launched_at"]
     major, minor = _numbers(values["compute_capability"], 99)
