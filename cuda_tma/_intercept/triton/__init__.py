@@ -8,7 +8,7 @@ from triton.backends import backends
 from triton.runtime import driver
 
 from ..patches import Patches
-from . import compiler, tuning
+from . import compiler, products, tuning
 from .gpu_driver import Driver
 
 __all__ = ["install"]
@@ -31,5 +31,6 @@ def install(session: Any) -> Patches:
     compiler.install(patches, backends["nvidia"].compiler)
     patches.replace(backends["nvidia"].driver, "is_active", staticmethod(lambda: True))
     tuning.install(patches, session)
+    products.install(patches)
     driver.set_active(Driver(session))
     return patches
