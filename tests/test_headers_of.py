@@ -1,5 +1,8 @@
 """Which headers a source may include: all that NVRTC would read, and never fewer."""
 
+import os
+import time
+
 import pytest
 
 from cuda_tma._launch.headers import headers_of
@@ -109,3 +112,23 @@ def test_questions_are_found_however_they_are_spelled(folder):
     there = folder(a="", b="", c="")
     source = "#if __has_include/**/(<a.cuh>) || __has_include( /* * */ <b.cuh>) || __has_include\\\n(<c.cuh>)\n#endif"
     assert names(headers_of(source, "k.cu", [f"-I{there}"]), there) == ["a.cuh", "b.cuh", "c.cuh"]
+
+
+def test_includes_that_are_no_headers(folder):
+    """A device without an end, a named pipe without a writer, a folder, a name with a null character."""
+    there = folder(a="1")
+    os.mkfifo(there / "pipe.cuh")
+    kernel = str(there / "kernel.cu")
+    assert headers_of('#include "/dev/zero"\n', kernel, []) is None
+    assert headers_of("", kernel, ["--pre-include=/dev/zero"]) is None
+    source = f'#include "pipe.cuh"\n#include "{there}"\n#include "a\0.cuh"\n#include "a.cuh"\n'
+    assert names(headers_of(source, kernel, []), there) == ["a.cuh", "pipe.cuh"]
+
+
+@pytest.mark.parametrize(
+    "part", ["#/*", "#/**/", "# ", "#\\\n", "#include ", '#include "', "/*", "%:", "__has_include(/*"]
+)
+def test_the_scan_takes_linear_time(part):
+    begun = time.process_time()
+    headers_of(part * 20_000, "kernel.cu", [])
+    assert time.process_time() - begun < 1

@@ -131,13 +131,15 @@ def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[s
     """Say what is wrong in an end; nothing if it is right."""
     if raised:
         return raised
+    if "an error of the simulator itself" in out + err:
+        return f"the simulator fails: {err[-2000:]}"
     if "Traceback (most recent call last)" in out + err:
         return f"a traceback is printed: {err[-2000:]}"
     if status not in STATUSES:
         return f"the status is {status}"
     if strange:
         return f"it opens {strange[:5]}"
-    if status in (2, 3) and not err.startswith("cuda-tma: "):
+    if (status == 2 or (status == 3 and not out)) and not err.startswith("cuda-tma: "):
         return f"status {status} without a sentence: {err[:200]!r}"
     if len(err) > _COMPLAINT_CHARACTERS or len(out) > _OUTPUT_CHARACTERS:
         return f"it prints {len(out)} and {len(err)} characters"

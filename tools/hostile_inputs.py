@@ -12,6 +12,7 @@ from random import Random
 
 from cuda_tma.command.options import OPTIONS
 from tools.hostile_ptx import FILE_NAMES, NUMBERS, by_grammar, mutated, number
+from tools.hostile_recordings import recording
 
 __all__ = ["FAMILIES", "Input", "made"]
 
@@ -304,9 +305,18 @@ def grammar_kernels(random: Random) -> Input:
     return _launch(random, *by_grammar(random), "grammar kernels")
 
 
+def recordings(random: Random) -> Input:
+    """Recorded launches, damaged or strange."""
+    more = random.choice(
+        ([], [], ["--json"], ["--strict"], ["--sarif", "out.sarif"], ["--kernel", "("], ["--launch-skip", "9"])
+    )
+    arguments = ("sanitize", "launches", "--time-limit", _TIME_LIMIT_SECONDS, "--max-steps", "3000", *more)
+    return Input("recordings", arguments, {"launches": recording(random)})
+
+
 # By how many of a hundred inputs each makes.
 FAMILIES: dict[Callable[[Random], Input], int] = {
-    explain: 17, dumps: 12, layouts: 8, maps: 10, real_kernels: 20, grammar_kernels: 33,
+    explain: 17, dumps: 12, layouts: 8, maps: 10, real_kernels: 20, grammar_kernels: 29, recordings: 4,
 }  # fmt: skip
 
 

@@ -10,15 +10,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from .._budget import KERNEL_BYTES
+from .._files import first_bytes
 
 __all__ = ["headers_of"]
+
+
+class _Unknowable(Exception):
+    """An include has no end or is too large for a header, or a text has too many comments within directives."""
+
 
 # What may stand between the parts of a directive: blanks, ends of lines that go on, comments.
 _BLANK = rb"(?:[ \t\f\v\r]|\\\r?\n|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*"
 _PLACE = rb'(?:"([^"\n]+)"|<([^>\n]+)>'
 # #include "a.h", <a.h> or A_MACRO; #embed is of C++26. Patterns that begin with one letter are searched fast.
 _DIRECTIVE = re.compile(rb"#" + _BLANK + rb"(?:include|include_next|embed)\b" + _BLANK + _PLACE + rb"|(\w+))")
-_BEFORE = re.compile(rb"(?:.*\*/)?[ \t\f\v\r]*")  # on its line
+_BLANKS = b" \t\f\v\r"
+# A comment within a directive: each may be looked through to the end of the text.
+_COMMENTED = re.compile(rb"(?:#|\binclude|\binclude_next|\bembed|\b__has_(?:include|embed)[ \t]*\(?)[ \t]*/\*")
+_MOST_COMMENTED = 64  # of a text: more is no header
 _QUESTION = re.compile(rb"__has_(?:include|embed)" + _BLANK + rb"\(" + _BLANK + _PLACE + rb")()")
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
@@ -39,8 +51,15 @@ def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, byte
     Returns
     -------
     dict of str to bytes, or None
-        None: an include is a macro, so that it cannot be known.
+        None: an include is a macro, or larger than any header (a device, say), so that it cannot be known.
     """
+    try:
+        return _included(source, file, options)
+    except _Unknowable:
+        return None
+
+
+def _included(source: str, file: str, options: Sequence[str]) -> dict[str, bytes] | None:
     folders = [*_values(options, _FOLDER_OPTIONS)]
     found: dict[str, bytes] = {}
     waiting = [(source.encode("utf-8", "surrogateescape"), os.path.dirname(file))]
@@ -62,10 +81,19 @@ def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
     text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")  # lines that go on, within names too: [lex.phases]
     if b"%:" in text:
         text = text.replace(b"%:", b"#")  # [lex.digraph]
+    if sum(1 for _ in islice(_COMMENTED.finditer(text), _MOST_COMMENTED + 1)) > _MOST_COMMENTED:
+        raise _Unknowable
     for found in _DIRECTIVE.finditer(text):
-        if _BEFORE.fullmatch(text, text.rfind(b"\n", 0, found.start()) + 1, found.start()):
+        if _begins(text, found.start()):
             yield found.groups(b"")
     yield from _QUESTION.findall(text)
+
+
+def _begins(text: bytes, at: int) -> bool:
+    """Whether a directive may begin here: only blanks stand before it on its line, or on both sides of a comment."""
+    while at and text[at - 1] in _BLANKS:
+        at -= 1
+    return at == 0 or text[at - 1 : at] == b"\n" or text[at - 2 : at] == b"*/"
 
 
 def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[bytes, str]]:
@@ -77,10 +105,11 @@ def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[byte
         if path in found:
             continue
         try:
-            with open(path, "rb") as file:
-                found[path] = file.read()
-        except OSError:
+            found[path] = first_bytes(path, KERNEL_BYTES + 1)
+        except (OSError, ValueError):  # it is not there, or its name has a null character
             continue
+        if len(found[path]) > KERNEL_BYTES:
+            raise _Unknowable
         yield found[path], os.path.dirname(path)
 
 

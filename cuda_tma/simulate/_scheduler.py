@@ -14,7 +14,9 @@ import numpy as np
 from ._faults import Fault
 from ._group import Context, Group
 from ._lanes import WARP
-from ._waiting import Standing
+from ._waiting import Standing, Stuck
+from .errors import TimeLimitReached, UnsupportedInstruction
+from .ptx import Instruction
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -94,6 +96,10 @@ class Scheduler:
         self._running, self.where = group.context, group
         try:
             self._run(group)
+        except (Fault, Stuck, TimeLimitReached, UnsupportedInstruction, MemoryError):
+            raise
+        except Exception as error:
+            raise _own_error(group, error) from error
         finally:
             self._running = None
         self.where = None
@@ -167,6 +173,13 @@ class Scheduler:
                 "no-progress",
                 f"the kernel has not ended after {self.steps} steps: a loop does not end, or max_steps is too small",
             )
+
+
+def _own_error(group: Group, error: Exception) -> UnsupportedInstruction:
+    """An error of the simulator, and none of the kernel."""
+    by = group.context.code.instruction(group.pc) or Instruction(("ret",))
+    reason = f"an error of the simulator itself, {type(error).__name__}: {error}"
+    return UnsupportedInstruction(".".join(by.opcode), by.line, reason)
 
 
 def _order(key: tuple[Context, int]) -> tuple[int, int]:

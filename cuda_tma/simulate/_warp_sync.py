@@ -136,6 +136,8 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
     """
     if not isinstance(masks, int):
         check_named(lanes, masks(group, lanes))
+    if width != WARP and group.machine.geometry.lanes_of_cta % width:
+        raise _no_warpgroup(group.machine.geometry.threads, lanes)
     if _is_whole(lanes, width):
         act(group, lanes)
         _tell(group, lanes, pc, width)
@@ -153,6 +155,15 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
         return None
     group.machine.scheduler.add(group.context, pc + 1, as_array(ready))
     return YIELD
+
+
+def _no_warpgroup(threads: int, lanes: Lanes) -> Fault:
+    return Fault(
+        "fault",
+        f"a warpgroup executes this, which is {WARPGROUP} threads, and the block has {threads} (PTX ISA, "
+        f'"Asynchronous Warpgroup Level Matrix Instructions"): launch a multiple of {WARPGROUP} threads',
+        lanes,
+    )
 
 
 def _tell(group: Group, lanes: Lanes, pc: int, width: int) -> None:

@@ -35,6 +35,8 @@ def isspacep(binder: Binder) -> Step:
     name = binder.instruction.opcode[1]
     result, source = binder.instruction.operands
     space = name.split("::")[0]
+    if space not in WINDOWS:
+        raise binder.unsupported("of no state space")
     read, write = binder.read(source, I64), binder.write(result, BOOL)
 
     def inside(addresses: np.ndarray, space: str) -> np.ndarray:

@@ -70,6 +70,9 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
     parts, space = binder.instruction.opcode, space_of(binder.instruction.opcode)
     op = next(part for part in parts if part in _OPS)
     of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)  # .v4 may stand before it and behind
+    sources = sources[: len(sources) - ("L2::cache_hint" in parts)]  # the last one is a policy of the cache
+    if len(sources) != (2 if op == "cas" else 1):
+        raise binder.unsupported(f"with {len(sources)} values")
     dtype = dtype_of(of_type) if of_type not in ("f16", "bf16") else dtype_of("b16")
     combine, address = combination(binder, op, of_type, space), binder.address(where)
     scan = op if of_type[-2:] not in ("16", "x2") else ""  # of bits that are floats, one by one

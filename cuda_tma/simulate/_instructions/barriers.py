@@ -67,6 +67,8 @@ def _red(binder: Binder, op: str) -> Step:
     read, pc = binder.read(predicate, BOOL), binder.pc
     write = binder.write(result, U32 if op == "popc" else BOOL)
     results = {"popc": lambda true, of: true, "and": lambda true, of: true == of, "or": lambda true, of: true > 0}
+    if op not in results:
+        raise binder.unsupported("of no such reduction")
 
     def tell(context: Context, lanes: np.ndarray, true: int, of: int) -> None:
         write(context, lanes, results[op](true, of))

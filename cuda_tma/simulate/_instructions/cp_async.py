@@ -34,8 +34,8 @@ def cp_async(binder: Binder) -> Step:
     target, source, size, *rest = binder.instruction.operands
     if "L2::cache_hint" in binder.instruction.opcode:
         rest = rest[:-1]
-    if not isinstance(size, Immediate):
-        raise binder.unsupported("a size that is no constant")
+    if not isinstance(size, Immediate) or size.value not in (4, 8, 16):
+        raise binder.unsupported("a size that is not 4, 8 or 16")
     to, origin = binder.address(target), binder.address(source)
     ignores = bool(rest) and isinstance(rest[0], Register) and _is_predicate(binder, rest[0])
     read = binder.read(rest[0], BOOL if ignores else U32) if rest else None

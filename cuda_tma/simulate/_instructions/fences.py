@@ -14,6 +14,8 @@ from ._table import instruction
 @instruction("fence", "membar", section="Parallel Synchronization and Communication Instructions: membar, fence")
 def fence(binder: Binder) -> Step:
     """``fence.proxy.tensormap::generic.acquire.scope [address], 128`` names a map, other fences nothing."""
+    if len(binder.instruction.opcode) < 2:
+        raise binder.unsupported("without a scope or a proxy")
     name, by, operands = ".".join(binder.instruction.opcode), binder.instruction, binder.instruction.operands
     if operands and isinstance(operands[0], Address):
         addresses = binder.address(operands[0])

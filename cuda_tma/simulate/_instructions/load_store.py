@@ -15,6 +15,7 @@ from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 
+_VECTORS = ("v2", "v4", "v8")
 _OF_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 
 
@@ -24,6 +25,7 @@ def ld(binder: Binder) -> Step:
     results, source = binder.flat(binder.instruction.operands[:1]), binder.instruction.operands[1]
     dtype, space = dtype_of(parts[-1]), space_of(parts)
     writes = [binder.write(result, dtype) for result in results]
+    _check_elements(binder, len(writes))
     if space == "param" and isinstance(source, Address) and isinstance(source.base, Symbol):
         return _ld_param(binder, source.base, source.offset, dtype, writes)
     address, elements = binder.address(source), len(writes)
@@ -43,6 +45,13 @@ def ld(binder: Binder) -> Step:
             write(group, lanes, value)
 
     return step
+
+
+def _check_elements(binder: Binder, given: int) -> None:
+    """Refuse another number of registers than the vector has."""
+    (elements,) = {int(part[1:]) for part in binder.instruction.opcode if part in _VECTORS} or {1}
+    if given != elements:
+        raise binder.unsupported(f"of {elements} elements with {given} registers")
 
 
 def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: list[Write]) -> Step:
@@ -87,7 +96,8 @@ def st(binder: Binder) -> Step:
     parts = binder.instruction.opcode
     target, *values = binder.instruction.operands
     dtype, space = dtype_of(parts[-1]), space_of(parts)
-    reads = [binder.read(value, dtype) for value in binder.flat(tuple(values))]
+    reads = [binder.read(value, dtype) for value in binder.flat(tuple(values[:1]))]
+    _check_elements(binder, len(reads))
     if space == "param" and isinstance(target, Address) and isinstance(target.base, Symbol):
         return _st_param(binder, target.base, target.offset, dtype, reads)
     address = binder.address(target)

@@ -43,6 +43,7 @@ def ldmatrix(binder: Binder) -> Step:
     results, address = binder.flat(binder.instruction.operands[:1]), binder.instruction.operands[1]
     move, pc = matrix_move_of(binder.instruction), binder.pc
     rows, writes = Rows(binder, binder.address(address), move), [binder.write(result, U32) for result in results]
+    _check_count(binder, len(writes), move)
 
     def act(group: Group, lanes: Lanes) -> None:
         warps = warps_of(lanes)
@@ -57,12 +58,18 @@ def ldmatrix(binder: Binder) -> Step:
     return step
 
 
+def _check_count(binder: Binder, given: int, move: MatrixMove) -> None:
+    if given != move.count:
+        raise binder.unsupported(f"of {move.count} matrices with {given} registers")
+
+
 @instruction("stmatrix", section=SECTION.format("stmatrix"), moves=True)
 def stmatrix(binder: Binder) -> Step:
     address, *sources = binder.instruction.operands
     move, pc = matrix_move_of(binder.instruction), binder.pc
     rows = Rows(binder, binder.address(address), move)
     reads = [binder.read(source, U32) for source in binder.flat(tuple(sources))]
+    _check_count(binder, len(reads), move)
 
     def act(group: Group, lanes: Lanes) -> None:
         warps = warps_of(lanes)
