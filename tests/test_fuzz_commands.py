@@ -35,6 +35,7 @@ def test_an_input_is_the_same_again():
         (7, "", "", "", [], "the status is 7"),
         ("raised", "Traceback: KeyError", "", "", [], "Traceback: KeyError"),
         (1, "", "Traceback (most recent call last)", "", [], "a traceback is printed"),
+        (0, "", "", "k.py:3: RuntimeWarning: overflow", [], "a warning of Python is printed"),
         (3, "", "", "cuda-tma: an error of the simulator itself", [], "the simulator fails"),
         (0, "", "", "", ["/etc/passwd"], "it opens ['/etc/passwd']"),
         (0, "", "", "x" * 100_000, [], "it prints 0 and 100000 characters"),

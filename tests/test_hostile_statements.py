@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -139,6 +141,27 @@ def test_operands_that_do_not_fit(statement):
     text = f".visible .entry f()\n{{\n{REGISTERS}\nL:\n{statement};\nret;\n}}\n"
     with pytest.raises(simulate.UnsupportedInstruction, match="PTX line 8: the simulator does not know"):
         simulate.Device().load(HEAD + text, "f")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("ld.param.u64 %rd1, [p+8]", "ld.param.u64 %rd1, [p-1]", "ld.param.v4.u32 {%r1, %r2, %r3, %r0}, [p]"),
+        *("st.param.u64 [one], %rd1", "ld.param.u32 %r1, [one+99999999999]", "st.param.v2.u32 [one], {%r1, %r2}"),
+    ],
+)
+def test_parameters_have_an_end(statement):
+    text = f".visible .entry f(.param .u64 p)\n{{\n{REGISTERS} .param .b8 one;\nL:\n{statement};\nret;\n}}\n"
+    with pytest.raises(simulate.UnsupportedInstruction, match="PTX line 8: .* of (8|1) bytes of parameters"):
+        simulate.Device().load(HEAD + text, "f")
+
+
+@pytest.mark.parametrize("number", ["18446744073709551615", "-9223372036854775808", "0d7FE0000000000000"])
+def test_a_number_beyond_its_type_is_infinity(number, recwarn):
+    text = f".visible .entry f()\n{{\n.reg .f16 %h<2>;\nmov.f16 %h1, {number};\nadd.f16 %h1, %h1, {number};\nret;\n}}\n"
+    with contextlib.suppress(simulate.UnsupportedInstruction):
+        assert launched(text).errors == ()
+    assert [str(each.message) for each in recwarn] == []
 
 
 def test_an_atomic_with_a_cache_policy_runs():

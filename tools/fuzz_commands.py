@@ -135,6 +135,8 @@ def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[s
         return f"the simulator fails: {err[-2000:]}"
     if "Traceback (most recent call last)" in out + err:
         return f"a traceback is printed: {err[-2000:]}"
+    if "Warning: " in err:
+        return f"a warning of Python is printed: {err[:2000]}"
     if status not in STATUSES:
         return f"the status is {status}"
     if strange:

@@ -60,7 +60,8 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
     binder = Binder(program, code, instruction, pc)
     entry = _entry(instruction)
     try:
-        step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
+        with np.errstate(all="ignore"):  # of a number that its type has no room for
+            step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
     except (
         ValueError,
         LookupError,

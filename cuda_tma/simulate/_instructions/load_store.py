@@ -72,6 +72,7 @@ def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writ
     name, offset, size = source.name, source.offset + behind, dtype.itemsize
     if name in binder.code.parameters:
         start = binder.code.parameters[name] + offset
+        _check_inside(binder, start, len(writes) * size, binder.code.parameter_bytes)
 
         def passed(group: Group, lanes: Lanes) -> None:
             area = group.context.registers.parameters
@@ -80,7 +81,9 @@ def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writ
                 write(group, lanes, np.ascontiguousarray(area[lanes, first : first + size]).view(dtype)[:, 0])
 
         return passed
-    start = next(v.offset for v in binder.code.function.params if v.name == name) + offset
+    params = binder.code.function.params
+    start = next(v.offset for v in params if v.name == name) + offset
+    _check_inside(binder, start, len(writes) * size, params[-1].offset + params[-1].size_bytes)
 
     def uniform(group: Group, lanes: Lanes) -> None:
         given = group.machine.parameters.bytes
@@ -89,6 +92,11 @@ def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writ
             write(group, lanes, given[first : first + size].view(dtype)[0])
 
     return uniform
+
+
+def _check_inside(binder: Binder, start: int, size_bytes: int, total_bytes: int) -> None:
+    if not 0 <= start <= total_bytes - size_bytes:
+        raise binder.unsupported(f"of bytes {start} to {start + size_bytes} of {total_bytes} bytes of parameters")
 
 
 @instruction("st", section=SECTION.format("st"))
@@ -112,6 +120,7 @@ def st(binder: Binder) -> Step:
 def _st_param(binder: Binder, target: Symbol, behind: int, dtype: np.dtype, reads: list[Read]) -> Step:
     start = binder.code.parameters[target.name] + target.offset + behind
     size = dtype.itemsize
+    _check_inside(binder, start, len(reads) * size, binder.code.parameter_bytes)
 
     def step(group: Group, lanes: Lanes) -> None:
         area = group.context.registers.parameters
