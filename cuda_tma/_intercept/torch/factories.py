@@ -89,15 +89,21 @@ def _in_context(context: Any, function: Any, types: Any, arguments: tuple = (), 
     return _on_gpu(function(*arguments, **{**given, "device": "cpu"}), name in _ALIASES)
 
 
-class _GeneratorType(type(torch._C.Generator)):
+_Own: Any = torch._C.Generator
+_OwnType: Any = type(_Own)
+
+
+class _GeneratorType(_OwnType):
     """Generators of torch are instances, too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, torch._C.Generator)
+        return isinstance(instance, _Own)
 
 
-class _Generator(torch._C.Generator, metaclass=_GeneratorType):
+class _Generator(_Own, metaclass=_GeneratorType):
     """A generator that runs on the CPU, and reports the device that it was made for."""
+
+    _is_gpu: bool
 
     def __new__(cls, device: Any = "cpu") -> Any:
         is_gpu = is_cuda_device(device)

@@ -26,7 +26,8 @@ def is_cuda_device(device: Any) -> bool:
         If it is another GPU than the first one, in CUDA's words.
     """
     if isinstance(device, torch.device):
-        kind, index = device.type, device.index
+        kind: str = device.type
+        index: int | None = device.index
     elif isinstance(device, str):
         kind, _, number = device.partition(":")
         index = int(number) if number.isdigit() else None

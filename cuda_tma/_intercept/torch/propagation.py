@@ -55,8 +55,8 @@ def install(patches: Patches) -> None:
     for name in ("apply", "apply_boxed"):
         if hasattr(autograd.BackwardCFunction, name):
             patches.replace(autograd.BackwardCFunction, name, _backward(getattr(autograd.BackwardCFunction, name)))
-    own = torch.autograd.Function.apply.__func__
-    patches.replace(torch.autograd.Function, "apply", classmethod(_forward(own)))
+    own: Any = torch.autograd.Function.apply
+    patches.replace(torch.autograd.Function, "apply", classmethod(_forward(own.__func__)))
 
 
 def _start(own: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ __all__ = ["install"]
 _KEYWORDS = ("dtype", "non_blocking", "copy")  # of Tensor.to, in order
 _TYPES = {f"torch.cuda.{name}": f"torch.{name}" for name in vars(torch.cuda) if name.endswith("Tensor")}
 _Base = torch._C.TensorBase
+_PINNED = "_cuda_tma_is_pinned"  # an attribute of a storage
 
 
 def install(patches: Patches, address: Callable[[Any], int]) -> None:
@@ -26,7 +27,7 @@ def install(patches: Patches, address: Callable[[Any], int]) -> None:
     address : callable
         The GPU's address of a tensor's first element.
     """
-    for name, value in {
+    replaced: dict[str, Any] = {
         "device": property(_device),
         "is_cuda": property(lambda tensor: _device(tensor).type == "cuda"),
         "is_cpu": property(lambda tensor: _device(tensor).type == "cpu"),
@@ -42,7 +43,8 @@ def install(patches: Patches, address: Callable[[Any], int]) -> None:
         "numpy": _numpy,
         "__dlpack_device__": _dlpack_device,
         "share_memory_": _share_memory,
-    }.items():
+    }
+    for name, value in replaced.items():
         if callable(value):
             value.__name__ = name
         patches.replace(torch.Tensor, name, value)
@@ -114,12 +116,12 @@ def _pinned(tensor: Any) -> Any:
     """Return a copy whose storage says that a kernel may reach it, as page-locked memory."""
     copied = _Base.clone(tensor)
     mark(copied, False)
-    copied.untyped_storage()._cuda_tma_is_pinned = True
+    setattr(copied.untyped_storage(), _PINNED, True)
     return copied
 
 
 def _is_pinned(tensor: Any) -> bool:
-    return getattr(tensor.untyped_storage(), "_cuda_tma_is_pinned", False)
+    return getattr(tensor.untyped_storage(), _PINNED, False)
 
 
 def _data_ptr(tensor: Any, address: Callable[[Any], int]) -> int:

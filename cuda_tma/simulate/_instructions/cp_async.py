@@ -43,9 +43,10 @@ def cp_async(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
         given = np.full(count(lanes), size.value) if read is None else np.broadcast_to(read(group, lanes), count(lanes))
         lengths = np.where(given, 0, size.value) if ignores else given
-        each = as_array(lanes), to(group, lanes), origin(group, lanes), lengths
-        for some in _parts(each[0], group.machine.engine.is_early):
-            copies = _Copies(group.machine, binder.instruction, *(values[some] for values in each), size.value)
+        here, places, addresses = as_array(lanes), to(group, lanes), origin(group, lanes)
+        for some in _parts(here, group.machine.engine.is_early):
+            ends = here[some], places[some], addresses[some], lengths[some]
+            copies = _Copies(group.machine, binder.instruction, *ends, size.value)
             if not copies.submit_together():
                 copies.submit_one_by_one()
 

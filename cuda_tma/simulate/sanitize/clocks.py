@@ -172,14 +172,8 @@ class Clocks:
         return found
 
     def known_to_warp(self, lanes: np.ndarray) -> np.ndarray | None:
-        """Return the clock of a warp, without the columns of its lanes; None if the lanes differ. It stays as it is."""
-        if self._apart[lanes].any():
-            return None
-        key = warp, _ = int(lanes[0]) // WARP, -1
-        found = self._together.get(key)
-        if found is None:
-            found = self._together[key] = self.warps[:, warp].copy()
-        return found
+        """Return the clock of a warp, without the columns of its lanes; None if the lanes differ."""
+        return None if self._apart[lanes].any() else self.warps[:, int(lanes[0]) // WARP].copy()
 
     def _union(self, lanes: np.ndarray) -> np.ndarray:
         """What lanes of one cluster know, one or the other."""
@@ -373,12 +367,14 @@ class Clocks:
         self.warps[:, here // WARP, own] = np.maximum(self.warps[:, here // WARP, own], self.rows[:, here, own])
         self._apart[here] = False
 
-    def complete(self, lanes: Lanes, column: int, value: int, fenced: bool = True) -> None:
-        """Lanes know that asynchronous operations up to a value have completed; of the async proxy without a fence."""
+    def complete(self, lanes: Lanes, column: Any, value: Any, fenced: bool = True) -> None:
+        """Asynchronous operations up to a value have completed: those of one column, or of a column for each lane."""
         self._together.clear()
         self.heard[lanes] = self.now
-        of, (whole, rest) = slice(None, None, 1 if fenced else 2), _whole_warps(as_array(lanes))
-        self.warps[of, whole, column] = np.maximum(self.warps[of, whole, column], value)
+        of, here = slice(None, None, 1 if fenced else 2), as_array(lanes)
+        whole, rest = _whole_warps(here) if np.ndim(column) == 0 else (here[:0], here)
+        if len(whole):
+            self.warps[of, whole, column] = np.maximum(self.warps[of, whole, column], value)
         self.rows[of, rest, column] = np.maximum(self.rows[of, rest, column], value)
         self._apart[rest] = self._touched[rest] = True
 

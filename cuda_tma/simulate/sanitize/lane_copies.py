@@ -137,7 +137,7 @@ class LaneCopies:
             return False
         units = self._global.units(area, addresses, access.size_bytes)
         (rows, who), each = self._known(access, copies), units.shape[1]
-        slots = np.repeat(access.lanes // self._clocks.threads, each)
+        slots = np.repeat(as_array(access.lanes) // self._clocks.threads, each)
         if self._global.past(area, units.ravel(), rows, np.repeat(who, each), slots, "read") is not None:
             return False
         columns, epochs = (np.repeat(values, each) for values in self._completion(access, copies))
@@ -163,16 +163,15 @@ class LaneCopies:
     def _known(self, access: Access, copies: Copies) -> tuple[list[Known], np.ndarray]:
         """Return the rows that precede the accesses, and the lane of each access there."""
         if copies.warp is None:
-            return self._clocks.all_known(), access.lanes
-        warp = self._clocks.fitting(copies.warp)
-        which = np.arange(len(access.lanes))
+            return self._clocks.all_known(), as_array(access.lanes)
+        warp, here = self._clocks.fitting(copies.warp), as_array(access.lanes)
+        which = np.arange(len(here))
         lanes = np.zeros((WARP, warp.shape[1]), np.int32)
-        lanes[which, access.lanes % self._clocks.threads] = self._among(access, copies, copies.own)
+        lanes[which, here % self._clocks.threads] = self._among(access, copies, copies.own)
         return [Known(lanes, row[None]) for row in warp], which
 
     @staticmethod
     def _among(access: Access, copies: Copies, values: np.ndarray) -> np.ndarray:
         """Return the values of those lanes that make an access."""
-        if len(access.lanes) == len(copies.lanes):
-            return values
-        return values[np.searchsorted(copies.lanes, access.lanes)]
+        lanes = as_array(access.lanes)
+        return values if len(lanes) == len(copies.lanes) else values[np.searchsorted(copies.lanes, lanes)]

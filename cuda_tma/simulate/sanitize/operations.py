@@ -140,8 +140,8 @@ class Operations:
 
     def owned(self, kind: str, lanes: Lanes) -> list[tuple[int, Groups]]:
         """The groups of some lanes."""
-        among = {*as_array(lanes).tolist()}
-        return [(owner, groups) for (of, owner), groups in self._groups.items() if of == kind and owner in among]
+        known = ((lane, self._groups.get((kind, lane))) for lane in as_array(lanes).tolist())
+        return [(lane, groups) for lane, groups in known if groups is not None]
 
     def of_copies(self, parts: list[str], barriers: Barriers) -> Callable[[Event], None]:
         """Return what a ``cp.async`` does that waits for copies, commits their group or arrives for them."""
@@ -182,10 +182,15 @@ class Operations:
 
     def cp_async_wait(self, event: Event, everything: bool) -> None:
         """``cp.async.wait_group``, ``cp.async.wait_all``: of the generic proxy."""
-        for lane, groups in self.owned("cp.async", event.lanes):
+        clocks, owned = self._clocks, self.owned("cp.async", event.lanes)
+        if not owned:
+            return
+        lanes, columns, done = np.zeros((3, len(owned)), np.int64)
+        for at, (lane, groups) in enumerate(owned):
             groups.committed += everything
-            done = groups.wait(event.details["most"], event.instruction)
-            self._complete(slice(lane, lane + 1), ("cp.async", lane, "write"), done, fenced=False)
+            done[at] = groups.wait(event.details["most"], event.instruction)
+            lanes[at], columns[at] = lane, clocks.column(clocks.slot_of(lane), ("cp.async", lane, "write"))
+        clocks.complete(lanes, columns, done, fenced=False)
 
     def wgmma_wait(self, event: Event) -> None:
         """``wgmma.wait_group``."""
