@@ -66,6 +66,7 @@ def observe(
     size_bytes: int,
     by: Instruction,
     values: list[np.ndarray] | None = None,
+    expected: np.ndarray | None = None,
 ) -> None:
     """Tell the observer of accesses by the generic proxy."""
     observer = group.machine.observer
@@ -75,8 +76,9 @@ def observe(
             some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
             positions = piece.positions + start
             written = None if values is None else [piece.of(value) for value in values]
-            access = Access(kind, "generic", None, some, piece.space, positions, size_bytes, by, values=written)
-            observer.access(access)
+            compared = None if expected is None else piece.of(expected)
+            what = kind, "generic", None, some, piece.space, positions, size_bytes, by
+            observer.access(Access(*what, values=written, expected=compared))
 
 
 def _is_of_the_system(group: Group, piece: Piece, by: Instruction) -> bool:

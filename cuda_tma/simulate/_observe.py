@@ -48,6 +48,8 @@ class Access:
         What a store of threads writes: one for each element, of all accesses or a single one for all.
     unchanged : callable, optional
         Of a store by an operation: returns for each access whether it writes the bytes that memory holds.
+    expected : numpy.ndarray, optional
+        Of ``atom.cas``: the value that each access compares with memory.
     """
 
     kind: str
@@ -61,6 +63,7 @@ class Access:
     signal: int | None = None
     values: Sequence[np.ndarray] | None = None
     unchanged: Callable[[], np.ndarray] | None = None
+    expected: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -58,8 +58,8 @@ class Replay:
     memory: GlobalMemory
     settings: Settings
 
-    def without_effect(self, pairs: Collection[Pair], launched: Sanitizer) -> set[Pair]:
-        """Return the pairs whose reads have no effect; memory is as before the call.
+    def without_effect(self, pairs: Collection[Pair], launched: Sanitizer) -> dict[Pair, str]:
+        """Return the pairs whose reads have no effect, each with the reason; memory is as before the call.
 
         Parameters
         ----------
@@ -70,12 +70,12 @@ class Replay:
         """
         before = self._lasting(launched)
         if before is None:
-            return set()
+            return {}
         expected = _Outcome(_now(before), *launched.progress()[:2])
         most_steps = 2 * launched.progress()[2] + _SPARE_STEPS
         try:
             _write(before)
-            return {*self._decided(pairs, before, expected, most_steps)}
+            return dict(self._decided(pairs, before, expected, most_steps))
         finally:
             _write(expected.memory)
 
@@ -107,10 +107,14 @@ class Replay:
             return None
         return {segment: data for segment, data in before.items() if self.memory.find(segment.start) is segment}
 
-    def _decided(self, pairs: Collection[Pair], before: _Bytes, expected: _Outcome, most_steps: int) -> Iterator[Pair]:
+    def _decided(
+        self, pairs: Collection[Pair], before: _Bytes, expected: _Outcome, most_steps: int
+    ) -> Iterator[tuple[Pair, str]]:
         watching = Sanitizer(watched=pairs)
         self._run(watching, most_steps, None)
         racing = watching.racing
+        yield from ((pair, CONFIRMED) for pair in pairs if racing.is_confirmed(pair[0]))
+        pairs = [pair for pair in pairs if not racing.is_confirmed(pair[0])]
         pairs = [(read, write) for read, write in pairs if racing.found[id(read), id(write)]]
         if not racing.is_complete or not pairs:
             return
@@ -120,9 +124,9 @@ class Replay:
             return self._run(Sanitizer(), most_steps, altered) == expected
 
         if is_same(pairs):
-            yield from pairs
+            yield from ((pair, NO_EFFECT) for pair in pairs)
         elif len(pairs) > 1:
-            yield from (pair for pair in pairs[: _MOST_REPLAYS - 2] if is_same([pair]))
+            yield from ((pair, NO_EFFECT) for pair in pairs[: _MOST_REPLAYS - 2] if is_same([pair]))
 
     def _run(
         self,

@@ -112,7 +112,8 @@ def update(
     old = np.empty(count(lanes), dtype)
     pieces = group.machine.memory.pieces(space, lanes, addresses, dtype.itemsize, writes=True)
     if group.machine.observer is not None:
-        observe(group, "atomic", lanes, pieces, dtype.itemsize, instruction)
+        expected = sources[0] if "cas" in instruction.opcode else None
+        observe(group, "atomic", lanes, pieces, dtype.itemsize, instruction, expected=expected)
     for piece in pieces:
         view, items = piece.buffer.typed(dtype), piece.positions // dtype.itemsize
         chosen = np.arange(len(old)) if piece.chosen is None else piece.chosen

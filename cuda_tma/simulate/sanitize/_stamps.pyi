@@ -45,11 +45,10 @@ class TimedStamps:
         clock: np.ndarray,
         visible: int,
         fenced: bool,
-        strong: bool,
         threads: int,
         started: int,
         place: int,
         stamp: int,
         when: int,
-        note: int,
+        site: int,
     ) -> bool: ...

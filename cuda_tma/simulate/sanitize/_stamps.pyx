@@ -178,7 +178,7 @@ cdef class TimedStamps:
     Attributes
     ----------
     stamps, whens, sites : numpy.ndarray, [place, unit]
-        In `whens` the time and the place of the cluster; in `sites` twice the site, and whether the access was strong.
+        In `whens` the time and the place of the cluster; in `sites` the site.
     """
 
     cdef readonly object stamps
@@ -196,7 +196,7 @@ cdef class TimedStamps:
 
     def operate(
         self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, ::1] clock, int visible, bint fenced,
-        bint strong, Py_ssize_t threads, int64_t started, int place, int64_t stamp, int64_t when, int note
+        Py_ssize_t threads, int64_t started, int place, int64_t stamp, int64_t when, int site
     ):
         """As `Stamps.operate`, by the cluster of `when`; in the last place it is a write.
 
@@ -217,19 +217,19 @@ cdef class TimedStamps:
         with nogil:
             for at in range(last if place < last else 0, last + 1):
                 known = known and self._is_known(
-                    at, first, each, &clock[visible if at == last else ORDERED, 0], &clock[FENCED, 0], fenced, strong,
-                    threads, when & ((1 << SLOT_BITS) - 1), started
+                    at, first, each, &clock[visible if at == last else ORDERED, 0], &clock[FENCED, 0], fenced, threads,
+                    when & ((1 << SLOT_BITS) - 1), started
                 )
             if known:
                 for i in range(first.shape[0]):
-                    self._fill(place, first[i], first[i] + each, stamp, when, note)
+                    self._fill(place, first[i], first[i] + each, stamp, when, site)
                     for at in range(last if place == last else 0):
                         fill(&self._stamps[at, 0], first[i], first[i] + each, NOBODY)
         return known
 
     cdef bint _is_known(
         self, int place, const int64_t[::1] first, Py_ssize_t each, const int32_t* row, const int32_t* behind_fence,
-        bint fenced, bint strong, Py_ssize_t threads, int64_t slot, int64_t started
+        bint fenced, Py_ssize_t threads, int64_t slot, int64_t started
     ) noexcept nogil:
         cdef Py_ssize_t i, unit
         cdef int64_t stamp, when, epoch, column, whose, time, stamp_before = NOBODY, when_before = 0
@@ -238,8 +238,6 @@ cdef class TimedStamps:
             for unit in range(first[i], first[i] + each):
                 stamp, when = self._stamps[place, unit], self._whens[place, unit]
                 if stamp == NOBODY or (stamp == stamp_before and when == when_before):
-                    continue
-                if strong and self._sites[place, unit] & 1:
                     continue
                 column, epoch = stamp & ((1 << COLUMN_BITS) - 1), stamp >> COLUMN_BITS
                 whose, time = when & ((1 << SLOT_BITS) - 1), when >> SLOT_BITS
@@ -254,14 +252,14 @@ cdef class TimedStamps:
         return True
 
     cdef void _fill(
-        self, int place, Py_ssize_t start, Py_ssize_t stop, int64_t stamp, int64_t when, int note
+        self, int place, Py_ssize_t start, Py_ssize_t stop, int64_t stamp, int64_t when, int site
     ) noexcept nogil:
         cdef Py_ssize_t unit
         cdef int32_t* sites = &self._sites[place, 0]
         fill(&self._stamps[place, 0], start, stop, stamp)
         fill(&self._whens[place, 0], start, stop, when)
         for unit in range(start, stop):
-            sites[unit] = note
+            sites[unit] = site
 
 
 cdef inline void fill(int64_t* values, Py_ssize_t start, Py_ssize_t stop, int64_t value) noexcept nogil:

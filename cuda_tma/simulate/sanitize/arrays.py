@@ -2,92 +2,142 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from .._lanes import WARP, as_array
 from .._observe import Access
-from .clocks import Clocks, Known
-from .global_shadow import Area, GlobalShadow, Past
+from .clocks import GPU, Clocks, Known, scope_of
+from .global_shadow import GlobalShadow, Past, Touched
 from .ledger import Ledger
 from .locations import Locations
 from .operations import Mark
+from .strong_shadow import ANY_BYTES, StrongShadow, shapes_of
+from .units import is_strong
 from .values import Values, leaves_as_it_is, same_as
 from .words import Words
 
 __all__ = ["InArrays"]
 
 
-class _Units(NamedTuple):
-    """Units that threads access at once: which, whose, and the places of their clusters."""
-
-    area: Area
-    units: np.ndarray
-    who: np.ndarray
-    slots: np.ndarray
-
-    def only(self, some: np.ndarray) -> _Units:
-        """Those for which something holds."""
-        return _Units(self.area, self.units[some], self.who[some], self.slots[some])
-
-
 class InArrays:
-    """Weak accesses, and operations. Threads' atomics, and what they write as volatile or relaxed, race with nothing
-    here; what they read so, with weak writes that nobody has released."""
+    """Weak and strong accesses of threads, and operations.
 
-    def __init__(self, shadow: GlobalShadow, clocks: Clocks, ledger: Ledger, words: Words, strict: bool):
-        self._shadow, self._clocks, self._ledger = shadow, clocks, ledger
-        self._words, self._strict = words, strict
+    Parameters
+    ----------
+    shadow : GlobalShadow
+    strong : StrongShadow
+    clocks : Clocks
+    ledger : Ledger
+    words : Words
+    locations : Locations
+    strict : bool
+    """
+
+    def __init__(
+        self,
+        shadow: GlobalShadow,
+        strong: StrongShadow,
+        clocks: Clocks,
+        ledger: Ledger,
+        words: Words,
+        locations: Locations,
+        strict: bool,
+    ):
+        self._shadow, self._strong, self._clocks, self._ledger = shadow, strong, clocks, ledger
+        self._words, self._locations, self._strict = words, locations, strict
 
     def by_threads(self, access: Access) -> None:
-        """Through the generic proxy."""
+        """Take weak accesses through the generic proxy."""
         if (these := self._these(access)) is None:
             return
-        area, who = these.area, these.who
-        if (past := self._past(these, access)) is not None:
+        stale = self._shadow.written(these) if "nc" in access.instruction.opcode else None
+        if stale is not None:
+            self._words.non_coherent(stale, int(these.who[stale.which]), access.instruction)
+        elif (past := self._past(these, access)) is not None:
             self._after(past, these, access)
-        site, columns, epochs = self._ledger.site(access.instruction), who % self._clocks.threads, self._clocks.own(who)
-        self._shadow.remember(area, these.units, columns, epochs, site, access.kind, these.slots)
+        site, columns, epochs = self._stamped(these, access)
+        self._shadow.remember(these.area, these.units, columns, epochs, site, access.kind, these.slots)
         if access.values is not None:
             self._at_once(these, columns, epochs, access, access.values)
 
-    def by_strong_reads(self, access: Access, locations: Locations) -> None:
-        """Of threads, volatile or relaxed. A weak write must have been released before, by a fence and an atomic, say;
-        that who reads has no fence is as the CUDA C++ Programming Guide does it ("Memory Fence Functions")."""
-        if (these := self._these(access)) is None or (past := self._past(these, access)) is None:
+    def by_strong_threads(self, access: Access) -> None:
+        """Take strong accesses, atomics among them: they first race, then synchronize."""
+        these = self._these(access)
+        if these is None:
+            self._sync(access)
             return
-        if past.column < self._clocks.threads and past.lives and not locations.gave(past.slot, past.column, past.epoch):
-            self._after(past, these, access)
+        scope, number = scope_of(access.instruction.opcode, GPU), len(access.positions)
+        shapes = shapes_of(scope, len(these.units) // number, number)
+        if access.kind == "read":
+            self._sync(access)
+        known = self._clocks.all_known()
+        weak = self._unreleased(these, access) if access.kind == "read" else self._strong.before_strong(these, known)
+        if weak is not None:
+            self._after(weak, these, access)
+        elif (found := self._strong.apart(these, known, shapes, access.kind)) is not None:
+            past, lacks = found
+            self._words.not_morally_strong(past, int(these.who[past.which]), lacks, access.kind, access.instruction)
+        site, columns, epochs = self._stamped(these, access)
+        self._strong.remember(these, columns, epochs, site, access.kind, shapes)
+        if access.kind == "read":
+            return
+        if (at_once := self._strong.apart_at_once(these, scope)) is not None:
+            lane = int(these.who[at_once.which])
+            self._words.not_morally_strong(at_once, lane, "scope", access.kind, access.instruction)
+        self._sync(access)
 
-    def _these(self, access: Access) -> _Units | None:
+    def _sync(self, access: Access) -> None:
+        self._locations.sync("global", access.lanes, access.positions, access.instruction)
+
+    def _stamped(self, these: Touched, access: Access) -> tuple[int, np.ndarray, np.ndarray]:
+        who = these.who
+        return self._ledger.site(access.instruction), who % self._clocks.threads, self._clocks.own(who)
+
+    def _unreleased(self, these: Touched, access: Access) -> Past | None:
+        """Return a weak write that neither precedes strong reads nor was released, by a fence and an atomic, say.
+
+        That the reading thread has no fence is as the CUDA C++ Programming Guide does it ("Memory Fence Functions").
+        """
+        known = self._clocks.all_known()
+        past = self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
+        if past is None or past.column >= self._clocks.threads or not past.lives:
+            return None
+        return None if self._locations.gave(past.slot, past.column, past.epoch) else past
+
+    def _these(self, access: Access) -> Touched | None:
         area = self._shadow.area(int(access.positions[0]))
         if area is None:
             return None
         units = self._shadow.units(area, access.positions, access.size_bytes)
         who = np.repeat(as_array(access.lanes), units.shape[1])
-        return _Units(area, units.ravel(), who, who // self._clocks.threads)
+        return Touched(area, units.ravel(), who, who // self._clocks.threads)
 
-    def _past(self, these: _Units, access: Access) -> Past | None:
+    def _past(self, these: Touched, access: Access) -> Past | None:
+        """Return the first access that does not precede weak ones."""
         known = self._clocks.all_known()
-        return self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
+        past = self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
+        return past if past is not None else self._strong.before_weak(these, known, access.kind)
 
-    def _after(self, past: Past, these: _Units, access: Access) -> None:
-        """A write of what is there already is told apart from others."""
-        lane = int(these.who[past.which])
+    def _after(self, past: Past, these: Touched, access: Access) -> None:
+        """Report a race; a write of what is there already is told apart from others."""
+        lane, now = int(these.who[past.which]), access.instruction
         if access.values is None or past.kind == "read" or past.column >= self._clocks.threads:
-            self._words.global_race(past, lane, None, access.kind, access.instruction, self._strict)
+            self._words.global_race(past, lane, None, access.kind, now, self._strict)
             return
         segment = these.area.segment
         same = leaves_as_it_is(segment.bytes, access.positions - segment.start, access.values)
         other = these.only(~np.repeat(same, len(these.who) // len(same)))
-        if len(other.who) and (new := self._past(other, access)) is not None:
-            lane = int(other.who[new.which])
-            self._words.global_race(new, lane, None, access.kind, access.instruction, self._strict)
+        if len(other.who) and (new := self._past_of_write(other, access)) is not None:
+            self._words.global_race(new, int(other.who[new.which]), None, access.kind, now, self._strict)
         else:
-            self._words.global_same_value(past, lane, access.instruction, self._strict)
+            self._words.global_same_value(past, lane, now, self._strict)
 
-    def _at_once(self, these: _Units, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values) -> None:
+    def _past_of_write(self, these: Touched, access: Access) -> Past | None:
+        if is_strong(access.instruction):
+            return self._strong.before_strong(these, self._clocks.all_known())
+        return self._past(these, access)
+
+    def _at_once(self, these: Touched, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values) -> None:
         """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
         found = self._shadow.overwritten(these.area, these.units, columns, epochs, these.slots)
         if found is None:
@@ -121,26 +171,35 @@ class InArrays:
             return
         slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)
         site, fenced = self._ledger.site(access.instruction), access.proxy == "async"
-        reduces = access.kind == "atomic"  # element by element: such do not race with each other
-        first = self._shadow.first_units(area, access.positions, access.size_bytes)
-        operation = area, first, clock, slot, column, epoch, site, access.kind, fenced, reduces
-        if not self._clocks.releases.any and self._shadow.operate(*operation):
-            return
+        reduces = access.kind == "atomic"
+        if not (reduces or area.strong is not None or self._clocks.releases.any):
+            first = self._shadow.first_units(area, access.positions, access.size_bytes)
+            if self._shadow.operate(area, first, clock, slot, column, epoch, site, access.kind, fenced):
+                return
         units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
-        past = self._shadow.past(area, units, [*map(Known.of, clock)], 0, slot, access.kind, fenced, reduces)
+        known = [*map(Known.of, clock)]
+        past = self._shadow.past(area, units, known, 0, slot, access.kind, fenced)
+        these = Touched(area, units, np.zeros_like(units), np.full_like(units, slot))
         if past is not None:
-            verb = "write" if reduces else access.kind
-            of_others = self._of_others(past, access, area, units, mark) if access.unchanged is not None else past
-            if of_others is not None:
-                self._words.global_race(of_others, mark.lane, mark, verb, access.instruction, self._strict)
-            else:
-                self._words.global_same_value(past, mark.lane, access.instruction, self._strict, mark)
-        self._shadow.remember(area, units, column, epoch, site, access.kind, slot, reduces)
+            self._after_operation(past, access, these, known, mark)
+        elif not reduces and (past := self._strong.before_weak(these, known, access.kind, fenced)) is not None:
+            self._words.global_race(past, mark.lane, mark, access.kind, access.instruction, self._strict)
+        if reduces:
+            self._strong.remember(these, column, epoch, site, "write", ANY_BYTES)
+        else:
+            self._shadow.remember(area, units, column, epoch, site, access.kind, slot)
 
-    def _of_others(self, past: Past, access: Access, area: Area, units: np.ndarray, mark: Mark) -> Past | None:
+    def _after_operation(self, past: Past, access: Access, these: Touched, known: list[Known], mark: Mark) -> None:
+        of_others = self._of_others(past, access, these, known) if access.unchanged is not None else past
+        if of_others is not None:
+            self._words.global_race(of_others, mark.lane, mark, access.kind, access.instruction, self._strict)
+        else:
+            self._words.global_same_value(past, mark.lane, access.instruction, self._strict, mark)
+
+    def _of_others(self, past: Past, access: Access, these: Touched, known: list[Known]) -> Past | None:
         """Return what a store by an operation meets where it changes bytes, or meets something else than a write."""
         if past.kind == "read" or past.is_ordered or access.unchanged is None:
             return past
-        changed = ~np.repeat(same := access.unchanged(), len(units) // len(same))
-        slot, clock = self._clocks.slot_of(mark.lane), [*map(Known.of, self._clocks.fitting(mark.clock))]
-        return self._shadow.past(area, units[changed], clock, 0, slot, access.kind, access.proxy == "async")
+        changed = these.only(~np.repeat(same := access.unchanged(), len(these.units) // len(same)))
+        slots, fenced = changed.slots, access.proxy == "async"
+        return self._shadow.past(changed.area, changed.units, known, 0, slots, access.kind, fenced)

@@ -1,12 +1,14 @@
-"""What is remembered of global memory: who wrote each unit last, and some of those who have read it since.
+"""What is remembered of weak accesses to global memory: the last write of each unit, and some reads since.
 
 Who was there may be gone: with its column and epoch an access has the place of its cluster and the time. Threads of
 the same cluster are told apart as in shared memory; of others it counts until when their cluster is known, and whether
-a release there covers the thread (`releases.py`). Large arrays are not watched, for want of memory.
+a release there covers the thread (`releases.py`). Strong accesses are compared in `strong_shadow.py`. Large arrays are
+not watched, for want of memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +18,11 @@ from ._stamps import TimedStamps
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
 
-__all__ = ["SLOT_BITS", "Area", "GlobalShadow", "Past", "Writer"]
+__all__ = ["SLOT_BITS", "WRITES", "Area", "GlobalShadow", "Past", "Row", "StrongRows", "Touched", "Writer"]
 
 _MOST_BYTES = 16 << 20
 _READERS = 2
+WRITES = 2  # the place of strong writes, behind those of strong reads
 _COLUMN_BITS, SLOT_BITS = 20, 16
 
 
@@ -55,6 +58,23 @@ class Past(NamedTuple):
     lives: bool
 
 
+class Row(NamedTuple):
+    """One remembered access for each unit: its stamp, its time and cluster, its statement.
+
+    Attributes
+    ----------
+    stamps, whens, sites : numpy.ndarray, [unit]
+        As in `TimedStamps`.
+    kind : str
+        ``"read"`` or ``"write"``.
+    """
+
+    stamps: np.ndarray
+    whens: np.ndarray
+    sites: np.ndarray
+    kind: str
+
+
 class Writer(NamedTuple):
     """Who wrote something last: the place of its cluster, its column, the column's value, the time, the statement."""
 
@@ -65,6 +85,27 @@ class Writer(NamedTuple):
     site: int
 
 
+class StrongRows:
+    """Of one array: two strong reads and the last strong write of each unit.
+
+    Attributes
+    ----------
+    stamps, whens, sites : numpy.ndarray, [place, unit]
+    shapes : numpy.ndarray of int32, [unit]
+        Of the write: what bytes it has accessed, and its scope.
+    """
+
+    def __init__(self, units: int):
+        timed = TimedStamps(WRITES + 1, units)
+        self.stamps, self.whens, self.sites = timed.stamps, timed.whens, timed.sites
+        self.shapes = np.zeros(units, np.int32)
+
+    def row(self, place: int) -> Row:
+        """Return what one place remembers."""
+        kind = "write" if place == WRITES else "read"
+        return Row(self.stamps[place], self.whens[place], self.sites[place], kind)
+
+
 class Area:
     """Of one array."""
 
@@ -73,6 +114,29 @@ class Area:
         self.before = segment.bytes.tobytes()  # the launch begins with them: the first access has no effect yet
         self.timed = TimedStamps(_READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
         self.stamps, self.whens, self.sites = self.timed.stamps, self.timed.whens, self.timed.sites
+        self.strong: StrongRows | None = None  # from the first strong access on
+
+    def row(self, place: int) -> Row:
+        """Return what one place remembers."""
+        kind = "write" if place == _READERS else "read"
+        return Row(self.stamps[place], self.whens[place], self.sites[place], kind)
+
+    def rows(self, kind: str) -> list[Row]:
+        """Return the weak accesses that conflict with an access of a kind."""
+        return [self.row(place) for place in (range(_READERS + 1) if kind != "read" else (_READERS,))]
+
+
+class Touched(NamedTuple):
+    """Units that threads access at once: which, whose, and the places of their clusters."""
+
+    area: Area
+    units: np.ndarray
+    who: np.ndarray
+    slots: np.ndarray
+
+    def only(self, some: np.ndarray) -> Touched:
+        """Return those for which something holds."""
+        return Touched(self.area, self.units[some], self.who[some], self.slots[some])
 
 
 class GlobalShadow:
@@ -97,12 +161,16 @@ class GlobalShadow:
         areas = [*self._areas.values()]
         return None if None in areas else {area.segment: area.before for area in areas if area is not None}
 
-    def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> np.ndarray:
-        """Return the statement of the last write of each unit that does not precede a lane's access, otherwise -1."""
-        stamps, whens = area.stamps[_READERS, units], area.whens[_READERS, units]
-        known = self._clocks.known(self._clocks.visible)
-        ordered = self.precedes(known, who, stamps, whens, who // self._clocks.threads)
-        return np.where(ordered, -1, area.sites[_READERS, units] >> 1)
+    def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> list[np.ndarray]:
+        """Return the statement of the last write of each unit that does not precede a lane's access, otherwise -1.
+
+        The first array is of weak writes, the second of strong ones.
+        """
+        known, found = self._clocks.known(self._clocks.visible), []
+        for row in (area.row(_READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
+            ordered = self.precedes(known, who, row.stamps[units], row.whens[units], who // self._clocks.threads)
+            found.append(np.where(ordered, -1, row.sites[units]))
+        return found
 
     def units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
         """The whole units of each access: [access, unit]."""
@@ -115,16 +183,15 @@ class GlobalShadow:
 
     def operate(
         self, area: Area, units: tuple[np.ndarray, int], clock: np.ndarray, slot: int, column: int, epoch: int,
-        site: int, kind: str, fenced: bool, strong: bool,
+        site: int, kind: str, fenced: bool,
     ) -> bool:  # fmt: skip
         """`past` and `remember` of an operation, if it knows of all that is before it; else False, and nothing is
         remembered."""
         place = _READERS if kind != "read" else site % _READERS
         clocks, stamp = self._clocks, epoch << _COLUMN_BITS | column
         when, started = clocks.now << SLOT_BITS | slot, int(clocks.started[slot])
-        note = site << 1 | strong
         return area.timed.operate(
-            *units, clock, clocks.visible, fenced, strong, clocks.threads, started, place, stamp, when, note
+            *units, clock, clocks.visible, fenced, clocks.threads, started, place, stamp, when, site
         )
 
     def past(
@@ -136,9 +203,23 @@ class GlobalShadow:
         slot: np.ndarray | int,
         kind: str,
         fenced: bool = False,
-        strong: bool = False,
     ) -> Past | None:
-        """The first access that does not precede as it should.
+        """Return the first weak access that does not precede as it should, see `late`."""
+        found = (self.late(area, row, units, rows, who, slot, fenced) for row in area.rows(kind))
+        return next((past for past in found if past is not None), None)
+
+    def late(
+        self,
+        area: Area,
+        row: Row,
+        units: np.ndarray,
+        rows: list[Known],
+        who: np.ndarray | int,
+        slot: np.ndarray | int,
+        fenced: bool = False,
+        excuse: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> Past | None:
+        """Return the first access of a row that does not precede as it should.
 
         Parameters
         ----------
@@ -150,26 +231,25 @@ class GlobalShadow:
             The place of the cluster of each.
         fenced : bool
             Whether threads' accesses have to be behind a proxy fence.
-        strong : bool
-            Whether these do not race with what is strong, too.
+        excuse : callable, optional
+            Of the indices of accesses without order: whether something else orders each.
         """
-        for place in range(_READERS + 1) if kind != "read" else (_READERS,):
-            stamps = area.stamps[place, units]
-            if not stamps.any():
-                continue
-            whens = area.whens[place, units]
-            before = rows[self._clocks.visible if place == _READERS else ORDERED]
-            ordered = self.precedes(before, who, stamps, whens, slot)
-            done = ordered & self.precedes(rows[FENCED], who, stamps, whens, slot, True) if fenced else ordered
-            if strong:
-                at_will = area.sites[place, units] & 1 == 1
-                ordered, done = ordered | at_will, done | at_will
-            if not done.all():
-                at = int(np.flatnonzero(~ordered)[0] if not ordered.all() else np.flatnonzero(~done)[0])
-                return self._described(
-                    area, place, int(units[at]), at, int(np.broadcast_to(slot, len(units))[at]), bool(ordered[at])
-                )
-        return None
+        stamps = row.stamps[units]
+        if not stamps.any():
+            return None
+        whens = row.whens[units]
+        before = rows[self._clocks.visible if row.kind == "write" else ORDERED]
+        ordered = self.precedes(before, who, stamps, whens, slot)
+        done = ordered & self.precedes(rows[FENCED], who, stamps, whens, slot, True) if fenced else ordered
+        if excuse is not None and not ordered.all():
+            apart = np.flatnonzero(~ordered)
+            excused = apart[excuse(apart)]
+            ordered[excused] = done[excused] = True
+        if done.all():
+            return None
+        at = int(np.flatnonzero(~ordered)[0] if not ordered.all() else np.flatnonzero(~done)[0])
+        where = int(np.broadcast_to(slot, len(units))[at])
+        return self.described(area, row, int(units[at]), at, where, bool(ordered[at]))
 
     def precedes(
         self,
@@ -207,8 +287,9 @@ class GlobalShadow:
             covered[some] = releases.cover(slot, known, times[some], columns[some], epochs[some])
         return covered
 
-    def _described(self, area: Area, place: int, unit: int, at: int, slot: int, ordered: bool) -> Past:
-        stamp, when = int(area.stamps[place, unit]), int(area.whens[place, unit])
+    def described(self, area: Area, row: Row, unit: int, at: int, slot: int, ordered: bool) -> Past:
+        """Return the access that a row remembers of a unit, as access `at` of a cluster has met it."""
+        stamp, when = int(row.stamps[unit]), int(row.whens[unit])
         whose = when & (1 << SLOT_BITS) - 1
         lives = bool(when >> SLOT_BITS >= self._clocks.started[whose])
         return Past(
@@ -216,17 +297,27 @@ class GlobalShadow:
             stamp & (1 << _COLUMN_BITS) - 1,
             whose,
             whose == slot and lives,
-            int(area.sites[place, unit]) >> 1,
-            "write" if place == _READERS else "read",
+            int(row.sites[unit]),
+            row.kind,
             at,
             ordered,
             stamp >> _COLUMN_BITS,
             lives,
         )
 
+    def written(self, these: Touched) -> Past | None:
+        """Return the first write of this launch to units, in order or not."""
+        area = these.area
+        for row in (area.row(_READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
+            found = np.flatnonzero(row.stamps[these.units])
+            if len(found):
+                at = int(found[0])
+                return self.described(area, row, int(these.units[at]), at, int(these.slots[at]), False)
+        return None
+
     def present(self, area: Area, unit: int, slot: int) -> Past:
         """The last write, as something that a write by a cluster's thread at the same time has met."""
-        return self._described(area, _READERS, unit, 0, slot, False)
+        return self.described(area, area.row(_READERS), unit, 0, slot, False)
 
     def writers(self, address: int, size_bytes: int) -> list[Writer]:
         """Who has written some bytes last, each once."""
@@ -238,7 +329,7 @@ class GlobalShadow:
         found = np.unique(np.stack([stamps, whens, sites])[:, stamps != 0], axis=1).T.tolist()
         slots, columns = (1 << SLOT_BITS) - 1, (1 << _COLUMN_BITS) - 1
         return [
-            Writer(when & slots, stamp & columns, stamp >> _COLUMN_BITS, when >> SLOT_BITS, site >> 1)
+            Writer(when & slots, stamp & columns, stamp >> _COLUMN_BITS, when >> SLOT_BITS, site)
             for stamp, when, site in found
         ]
 
@@ -256,16 +347,18 @@ class GlobalShadow:
 
     def remember(
         self, area: Area, units: np.ndarray, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
-        slot: np.ndarray | int, strong: bool = False,
+        slot: np.ndarray | int,
     ) -> None:  # fmt: skip
-        """An access."""
+        """Remember a weak access; what precedes a write no longer counts."""
         where = _side_by_side(units)
         place = _READERS if kind != "read" else site % _READERS
         area.stamps[place, where] = stamps_of(columns, epochs)
         area.whens[place, where] = self._clocks.now << SLOT_BITS | slot
-        area.sites[place, where] = site << 1 | strong
+        area.sites[place, where] = site
         if kind != "read":
             area.stamps[:_READERS, where] = 0
+            if area.strong is not None:
+                area.strong.stamps[:, where] = 0
 
 
 def _side_by_side(units: np.ndarray) -> np.ndarray | slice:

@@ -131,7 +131,7 @@ class LaneCopies:
         """Remember reads of an array, if each follows the writes that were there; else return False."""
         addresses = access.positions
         area = self._global.area(int(addresses[0]))
-        if area is None or int(addresses.min()) < area.start:
+        if area is None or area.strong is not None or int(addresses.min()) < area.start:
             return False
         if int(addresses.max()) + access.size_bytes > area.segment.stop:
             return False

@@ -69,7 +69,8 @@ class RacingReads:
         late = self._shadow.late_writes(area, units.ravel(), who)
         for (read, write), found in self.found.items():
             if read == load:
-                some = np.unique(np.flatnonzero(late == self._writes[write]) // each).tolist()
+                writes = np.logical_or.reduce([sites == self._writes[write] for sites in late])
+                some = np.unique(np.flatnonzero(writes) // each).tolist()
                 found.update((int(lanes[at]), numbers[at]) for at in some)
         self._reads += len(who)
         if self._reads > _MOST_READS:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from ..ptx import Instruction
 
 __all__ = [
+    "ACQUIRE_MAP",
+    "BOTH_STRONG",
+    "COHERENT_LOAD",
+    "CONFIRMED",
     "EFFECT",
     "FENCE_BEFORE_LOAD",
     "FENCE_BEFORE_STORE",
@@ -22,6 +26,11 @@ __all__ = [
 _ISA = "PTX ISA, "
 RULES = {
     "order": f'{_ISA}"Causality Order": an access is ordered after another by a barrier, or by release and acquire',
+    "strong": f'{_ISA}"Conflict and Data-races": a weak access races with an atomic, volatile or relaxed one that '
+    "conflicts with it, unless the two are ordered",
+    "morally strong": f'{_ISA}"Morally Strong Operations": each of two strong accesses needs a scope with both threads '
+    "in it, and both access the same bytes",
+    "nc": f'{_ISA}"ld.global.nc": the non-coherent cache is for memory that is read-only as long as the kernel runs',
     "scope": f'{_ISA}"Morally Strong Operations": a release and an acquire each need a scope with both threads in it',
     "proxy": f'{_ISA}"Causality Order": accesses through two proxies are ordered by a proxy fence between them',
     "init": f'{_ISA}"mbarrier.init": an mbarrier is used after its initialisation, as memory is read after a write',
@@ -51,6 +60,10 @@ FENCE_OF_GLOBAL = (
     "fence.proxy.async.global (fence_proxy_async_global(); fence_proxy_async() is of shared memory alone) by those who "
     "were there first, before they tell it, or by who issues the copy, after it was told"
 )
+CONFIRMED = (
+    "the value that it reads is confirmed: the same thread's next write to these bytes is an atom.cas that compares "
+    "with it"
+)
 NO_EFFECT = (
     "the value that it reads has no effect: a replay with other values takes as many steps and leaves the same memory"
 )
@@ -61,6 +74,15 @@ GLOBAL_ORDER = (
     "a barrier within the block; between blocks a release (st.release, or __threadfence() and an atomic) by one, an "
     "acquire by the other; after a TMA store cp.async.bulk.wait_group first"
 )
+BOTH_STRONG = (
+    "make both accesses atomic, relaxed or volatile (atomicExch, atomicAdd, ld.relaxed, st.relaxed); or order them: "
+    "by a barrier within the block, between blocks by a release and an acquire, or by another kernel before this one"
+)
+COHERENT_LOAD = (
+    "load by ld.global: an ordinary access through a pointer that is neither __restrict__ nor an argument of __ldg()"
+)
+ONE_SIZE = "access the word in one size everywhere: all by 64-bit, or all by 32-bit atomics"
+WIDER_ATOMICS = "take the scope that includes both threads, .gpu for several blocks (atomicAdd, not atomicAdd_block)"
 ACQUIRE_MAP = (
     "fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire) by the thread that issues the copy"
 )

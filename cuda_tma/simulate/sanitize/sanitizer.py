@@ -29,10 +29,11 @@ from .locations import Locations
 from .mbarriers import MbarrierUses
 from .operations import Mark, Operations
 from .racing_reads import Pair, RacingReads
-from .remedies import EFFECT, NO_EFFECT
+from .remedies import EFFECT
 from .remote import Remote, unclustered
 from .shadow import STRONG, Shadow
 from .shared import InShared
+from .strong_shadow import StrongShadow
 from .tensor_maps import TensorMaps
 from .trail import Explained, Trail
 from .undefined import UndefinedReads
@@ -85,8 +86,8 @@ class Sanitizer:
         """Return the findings; no event comes after this call."""
         self._events.clear()  # they refer to the sanitizer
         if self._replay is not None and self._ledger.racing_reads and not (self._has_faulted or self._strict):
-            for pair in self._replay.without_effect([*self._ledger.racing_reads], self):
-                self._ledger.excuse(*pair, NO_EFFECT)
+            for pair, reason in self._replay.without_effect([*self._ledger.racing_reads], self).items():
+                self._ledger.excuse(*pair, reason)
         if self._replay is not None and self._ledger.undefined and not self._has_faulted:
             for key in self._replay.with_effect(self._ledger.undecided(), self):
                 self._ledger.accuse(key, EFFECT)
@@ -130,7 +131,9 @@ class Sanitizer:
         self._maps = TensorMaps(self._clocks, self._ledger, self._global)
         shadows = self._shadow, self._global
         self._copies = LaneCopies(machine, self._clocks, self._operations, shadows, self._ledger, self._trail)
-        self._in_arrays = InArrays(self._global, self._clocks, self._ledger, self._words, self._strict)
+        strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
+        checks = self._global, strong, self._clocks, self._ledger, self._words, self._locations
+        self._in_arrays = InArrays(*checks, self._strict)
         self._events = self._table()
 
     def _table(self) -> dict[str, Callable[[Event], None]]:
@@ -340,11 +343,9 @@ class Sanitizer:
         if self._watched:
             self.racing.access(access)
         if access.actor is None and (strong or access.kind == "atomic"):
-            self._locations.sync("global", access.lanes, access.positions, access.instruction)
+            self._in_arrays.by_strong_threads(access)
             if {"acquire", "acq_rel"} & {*access.instruction.opcode}:
                 self._trail.hear(access.lanes, access.instruction)
-            if access.kind == "read":
-                self._in_arrays.by_strong_reads(access, self._locations)
         elif access.actor is None:
             self._in_arrays.by_threads(access)
         elif not strong:

@@ -16,6 +16,7 @@ from .operations import Mark
 from .remote import Remote
 from .shadow import COLUMN_BITS, READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
 from .undefined import UndefinedReads
+from .units import is_strong
 from .values import Values, leaves_as_it_is, same_as
 from .warpgroups import Warpgroups
 from .words import Words
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["InShared"]
 
-_STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
 _READ, _WRITE = "read", "write"
 _Noted = tuple[tuple[int, int], int, int, int, int]  # of `Shadow.operate`, from its rows on
 _ONE = np.zeros(1, np.int64)  # the only lane that is known of
@@ -56,10 +56,7 @@ class InShared:
         """Strong accesses do not race with each other; what uses an mbarrier is one."""
         found = self._strengths.get(id(instruction))
         if found is None:
-            parts = instruction.opcode
-            uses_barrier = parts[0] == "mbarrier" and parts[1] not in ("init", "inval")
-            found = STRONG if uses_barrier or _STRONG & {*parts} else WEAK
-            self._strengths[id(instruction)] = found
+            found = self._strengths[id(instruction)] = STRONG if is_strong(instruction) else WEAK
         return found
 
     # ---- threads ----

@@ -5,10 +5,11 @@ from __future__ import annotations
 from .._program import Program
 from ..ptx import Instruction
 
-__all__ = ["SENDS", "arrives_remotely", "unit_bytes_of"]
+__all__ = ["SENDS", "arrives_remotely", "is_strong", "unit_bytes_of"]
 
 SENDS = (("st", "async"), ("red", "async"))  # of threads, and told to an mbarrier at the scope of the cluster
 
+_STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
 _LARGEST = 8  # an mbarrier
 _ACCESSES = ("ld", "ldu", "st", "atom", "red")
 _SPACES = {"shared", "global", "local", "param", "const"}
@@ -24,6 +25,13 @@ def unit_bytes_of(program: Program, space: str = "shared") -> int:
         if (size := _size(instruction, space)) is not None
     ]
     return min([_LARGEST, *sizes])
+
+
+def is_strong(instruction: Instruction) -> bool:
+    """Return whether an access is strong: two such do not race, if they are morally strong."""
+    parts = instruction.opcode
+    uses_barrier = parts[0] == "mbarrier" and parts[1] not in ("init", "inval")
+    return uses_barrier or not _STRONG.isdisjoint(parts)
 
 
 def arrives_remotely(program: Program) -> bool:

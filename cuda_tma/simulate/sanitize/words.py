@@ -10,16 +10,14 @@ import numpy as np
 from .._lanes import as_array
 from .._observe import Event
 from ..ptx import Instruction
+from .array_words import ArrayWords
 from .barrier_words import BarrierWords
-from .global_shadow import Past
 from .operations import Mark
 from .products import OfProducts
 from .remedies import (
     ACQUIRE_MAP,
     FENCE_BEFORE_LOAD,
     FENCE_BEFORE_STORE,
-    FENCE_OF_GLOBAL,
-    GLOBAL_ORDER,
     ONE_WRITER,
     RELEASE_MAP,
     RULES,
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Words"]
 
 
-class Words(BarrierWords, OfProducts):
+class Words(ArrayWords, BarrierWords, OfProducts):
     """Turns what the sanitizer has found into findings."""
 
     # ---- accesses ----
@@ -112,61 +110,6 @@ class Words(BarrierWords, OfProducts):
         remedy = FENCE_BEFORE_STORE if wrote else FENCE_BEFORE_LOAD
         after = self._after(lane, mark)
         self._add("missing-proxy-fence", severity, text, now, before, lane, RULES["proxy"], remedy, after)
-
-    def global_race(self, past: Past, lane: int, mark: Mark | None, kind: str, now: Instruction, strict: bool) -> None:
-        """The same in global memory, where the other may have been a thread of another block."""
-        before = self._ledger.instruction(past.site)
-        of = "missing-proxy-fence" if past.is_ordered else "race"
-        disputed = past.is_ordered and past.kind == "read"
-        severity = "advice" if disputed and not strict else "error"
-        if self._ledger.known(of, severity, id(before), id(now)):
-            return
-        place, done = place_of(before.places, before.line), "wrote" if past.kind == "write" else "read"
-        whose = self._past_actor(past, before)
-        text = f"{self._who(lane, mark)} {kind}s global memory at 0x{past.address:x}, which {whose} at {place} {done}"
-        if past.is_ordered:
-            text, remedy = f"{text} through another proxy, and no fence.proxy.async lies between", FENCE_OF_GLOBAL
-        else:
-            text, remedy = f"{text}, and nothing orders the two", GLOBAL_ORDER
-        rule = RULES["proxy" if past.is_ordered else "order"]
-        beside = (*self._after(lane, mark), *self._operations.related(self._key(past)))
-        self._add(of, severity, text, now, before, lane, rule, remedy, beside)
-        if of == "race" and mark is None and past.column < self._clocks.threads:
-            self._note_racing_read(kind, now, past.kind, before)
-
-    def _note_racing_read(self, kind: str, now: Instruction, kind_before: str, before: Instruction) -> None:
-        key = ("race", id(before), id(now))
-        if kind == "read" != kind_before:
-            self._ledger.add_racing_read(now, before, key)
-        elif kind_before == "read" != kind:
-            self._ledger.add_racing_read(before, now, key)
-
-    def global_same_value(
-        self, past: Past, lane: int, now: Instruction, strict: bool, mark: Mark | None = None
-    ) -> None:
-        """Two threads write the same, in any order."""
-        before = self._ledger.instruction(past.site)
-        severity = "error" if strict else "advice"
-        if self._ledger.known("race", severity, id(before), id(now)):
-            return
-        text = (
-            f"{self._who(lane, mark)} writes global memory at 0x{past.address:x}, and "
-            f"{self._past_actor(past, before)} at {place_of(before.places, before.line)} writes the same value there: "
-            "nothing orders the two"
-        )
-        self._add("race", severity, text, now, before, lane, RULES["order"], ONE_WRITER)
-
-    def _key(self, past: Past) -> object:
-        """What an operation of the past completes on, if it is known still."""
-        known = past.lives and past.column >= self._clocks.threads + self._clocks.slots
-        return self._clocks.key(past.slot, past.column) if known else None
-
-    def _past_actor(self, past: Past, before: Instruction) -> str:
-        if past.column >= self._clocks.threads:
-            return name_of(before)
-        if past.is_here:
-            return self._thread(past.slot * self._clocks.threads + past.column)
-        return "a thread of another block"
 
     def before_its_wait(
         self, lane: int, kind: str, address: int, now: Instruction, other: Instruction, others_kind: str

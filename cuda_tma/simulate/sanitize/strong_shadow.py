@@ -1,0 +1,210 @@
+"""What is remembered of strong accesses to global memory: atomics, reductions, volatile and relaxed accesses.
+
+A strong access races with a weak one, unless the two are ordered. Two strong accesses race unless they are ordered or
+*morally strong*: each has the other thread in its scope, and both access the same bytes. A strong read or an atomic
+observes the last strong write of its bytes: that write precedes what follows the observer. Source: PTX ISA 9.0,
+"Memory Consistency Model": "Conflict and Data-races", "Morally Strong Operations", "Causality Order".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from .clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, Known
+from .global_shadow import SLOT_BITS, WRITES, Area, GlobalShadow, Past, Row, StrongRows, Touched
+from .shadow import COLUMN_BITS, stamps_of
+
+__all__ = ["ANY_BYTES", "StrongShadow", "shapes_of"]
+
+_OBSERVED = 4093  # places for the times of observations, by address
+_SCOPE_BITS, _OFFSET_BITS = 2, 8
+ANY_BYTES = GPU  # the shape of a reduction by TMA: each element by itself, at .gpu
+
+
+_Excuse = Callable[[np.ndarray], np.ndarray]
+
+
+def shapes_of(scope: int, each: int, count: int) -> np.ndarray:
+    """Return the shapes of the units of some accesses: the scope, the unit's place in its access, the units of it."""
+    offsets = np.tile(np.arange(each, dtype=np.int32), count)
+    return each << _SCOPE_BITS + _OFFSET_BITS | offsets << _SCOPE_BITS | scope
+
+
+class StrongShadow:
+    """Strong accesses to all arrays.
+
+    Parameters
+    ----------
+    shadow : GlobalShadow
+    clocks : Clocks
+    lanes_of_cta : int
+    """
+
+    def __init__(self, shadow: GlobalShadow, clocks: Clocks, lanes_of_cta: int):
+        self._shadow, self._clocks, self._lanes_of_cta = shadow, clocks, lanes_of_cta
+        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)  # when a cluster has observed a location
+
+    def before_weak(
+        self,
+        these: Touched,
+        known: list[Known],
+        kind: str,
+        fenced: bool = False,
+    ) -> Past | None:
+        """Return the first strong access that does not precede weak ones as it should.
+
+        Parameters
+        ----------
+        known : list of Known
+            What precedes the weak accesses in each respect.
+        """
+        if these.area.strong is None:
+            return None
+        for place in range(WRITES, -1, -1) if kind != "read" else (WRITES,):
+            row = these.area.strong.row(place)
+            excuse = partial(self._is_observed, these, row, known) if place == WRITES else None
+            past = self._late(these, row, known, fenced, excuse)
+            if past is not None:
+                return past
+        return None
+
+    def before_strong(self, these: Touched, known: list[Known]) -> Past | None:
+        """Return the first weak access that neither precedes strong writes nor is known from a relaxed read."""
+        for row in these.area.rows("write"):
+            past = self._late(these, row, known, False, self._is_noticed(these, row))
+            if past is not None:
+                return past
+        return None
+
+    def apart(self, these: Touched, known: list[Known], shapes: np.ndarray, kind: str) -> tuple[Past, str] | None:
+        """Return a strong write that does not precede strong accesses, and is not morally strong with them.
+
+        The text is ``"scope"`` or ``"size"``: the condition that fails.
+        """
+        if these.area.strong is None:
+            return None
+        row = these.area.strong.row(WRITES)
+        stamps = row.stamps[these.units]
+        if not stamps.any():
+            return None
+        theirs = these.area.strong.shapes[these.units]
+        reaches, same_bytes = self._in_scope(these, row, shapes, theirs), _fits(shapes, theirs, kind)
+        which = np.flatnonzero((stamps != 0) & ~(reaches & same_bytes))
+        if not len(which):
+            return None
+        some = these.only(which)
+        past = self._late(some, row, known, False, self._is_noticed(some, row))
+        if past is None:
+            return None
+        at = int(which[past.which])
+        return past._replace(which=at), "size" if reaches[at] else "scope"
+
+    def apart_at_once(self, these: Touched, scope: int) -> Past | None:
+        """Return the last of strong writes that are remembered at once, if it is out of the scope of another one."""
+        if scope == GPU or these.area.strong is None:
+            return None
+        row, width = these.area.strong.row(WRITES), self._clocks.threads if scope == CLUSTER else self._lanes_of_cta
+        slots, columns = row.whens[these.units] & (1 << SLOT_BITS) - 1, row.stamps[these.units] & (1 << COLUMN_BITS) - 1
+        last = slots * self._clocks.threads + columns
+        out = np.flatnonzero(these.who // width != last // width)
+        if not len(out):
+            return None
+        at = int(out[0])
+        return self._shadow.described(these.area, row, int(these.units[at]), at, int(these.slots[at]), False)
+
+    def remember(
+        self, these: Touched, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
+        shapes: np.ndarray | int,
+    ) -> None:  # fmt: skip
+        """Remember strong accesses."""
+        area, units, slots, now = these.area, these.units, these.slots, self._clocks.now
+        if area.strong is None:
+            area.strong = StrongRows(area.stamps.shape[1])
+        rows, places = area.strong, slots & 1 if kind == "read" else WRITES
+        if kind != "write":
+            at = self._locations(area, units)
+            late = np.ones(len(units), bool)
+            if kind == "read":  # the first observation of a write counts
+                seen = self._seen[slots, at]
+                late = (seen < rows.whens[WRITES, units] >> SLOT_BITS) | (seen < self._clocks.started[slots])
+            self._seen[slots[late], at[late]] = now
+        rows.stamps[places, units] = stamps_of(columns, epochs)
+        rows.whens[places, units] = now << SLOT_BITS | slots
+        rows.sites[places, units] = site
+        if kind != "read":
+            rows.shapes[units] = shapes
+
+    def _late(
+        self,
+        these: Touched,
+        row: Row,
+        known: list[Known],
+        fenced: bool,
+        excuse: Callable[[np.ndarray], np.ndarray] | None,
+    ) -> Past | None:
+        area, units, who, slots = these
+        return self._shadow.late(area, row, units, known, who, slots, fenced, excuse)
+
+    def _locations(self, area: Area, units: np.ndarray) -> np.ndarray:
+        return (units + area.start) % _OBSERVED
+
+    def _is_observed(self, these: Touched, row: Row, known: list[Known], which: np.ndarray) -> np.ndarray:
+        """Return which strong writes were observed by a cluster that precedes, or by the own cluster.
+
+        Which thread of the own cluster has observed one is not compared: at worst a race is not found.
+        """
+        units, who, slots = these.units[which], these.who[which], these.slots[which]
+        at, of_gpu = self._locations(these.area, units), known[self._clocks.visible]
+        times, by = row.whens[units] >> SLOT_BITS, row.whens[units] & (1 << SLOT_BITS) - 1
+        found = np.zeros(len(which), bool)
+        for slot in range(self._clocks.slots):
+            seen = self._seen[slot, at]
+            told = of_gpu.at(who, self._clocks.threads + slot) >= seen
+            told |= (slots == slot) & (seen >= self._clocks.started[slot])
+            found |= ((seen > times) | (seen == times) & (by == slot)) & told
+        return found
+
+    def _is_noticed(self, these: Touched, row: Row) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what decides which accesses are known from a relaxed read that no fence has followed yet.
+
+        A strong access behind such a read does not run ahead of it: CUDA C++ Programming Guide, "Memory Fence
+        Functions", has its fence only where the values are written.
+        """
+
+        def excuse(which: np.ndarray) -> np.ndarray:
+            found, lanes = np.zeros(len(which), bool), these.who[which]
+            for lane in np.unique(lanes).tolist():
+                for clock in self._clocks.noticed(slice(lane, lane + 1)):
+                    if clock is not None:
+                        some = which[lanes == lane]
+                        told, units = Known.of(self._clocks.fitting(clock)[ORDERED]), these.units[some]
+                        found[lanes == lane] |= self._shadow.precedes(
+                            told, 0, row.stamps[units], row.whens[units], these.slots[some]
+                        )
+            return found
+
+        return excuse
+
+    def _in_scope(self, these: Touched, row: Row, shapes: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+        """Return whether each access and the strong write before it are in each other's scope."""
+        whens, columns = row.whens[these.units], row.stamps[these.units] & (1 << COLUMN_BITS) - 1
+        here = (whens & (1 << SLOT_BITS) - 1 == these.slots) & (whens >> SLOT_BITS >= self._clocks.started[these.slots])
+        same_cta = columns // self._lanes_of_cta == these.who % self._clocks.threads // self._lanes_of_cta
+        same_cta = here & (same_cta | (columns >= self._clocks.threads))  # of an operation, its cluster is known
+        needed = np.where(same_cta, CTA, np.where(here, CLUSTER, GPU))
+        mask = (1 << _SCOPE_BITS) - 1
+        return (shapes & mask >= needed) & (theirs & mask >= needed)
+
+
+def _fits(shapes: np.ndarray, theirs: np.ndarray, kind: str) -> np.ndarray:
+    """Return whether accesses and the write before them access the same bytes; a read may access a part of them."""
+    sizes, their_sizes = shapes >> _SCOPE_BITS + _OFFSET_BITS, theirs >> _SCOPE_BITS + _OFFSET_BITS
+    mask = (1 << _OFFSET_BITS) - 1
+    offsets, their_offsets = shapes >> _SCOPE_BITS & mask, theirs >> _SCOPE_BITS & mask
+    fits = (offsets == their_offsets) & (sizes == their_sizes)
+    if kind == "read":
+        fits |= (offsets <= their_offsets) & (sizes - offsets <= their_sizes - their_offsets)
+    return fits | (sizes == 0) | (their_sizes == 0)
