@@ -76,6 +76,26 @@ extern "C" __global__ void again(const __grid_constant__ TensorMap source, Tenso
     }
 }
 
+// One thread writes it, and tells another one of the block, or of another block.
+#ifdef RELEASED
+#define FENCE_(how, scope, operands) asm volatile("fence.proxy.tensormap::generic." how "." scope operands)
+extern "C" __global__ void scoped(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
+    unsigned* told = reinterpret_cast<unsigned*>(out + 512);
+    start();
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        for (int i = 0; i < 16; ++i) slot->opaque[i] = source.opaque[i];  // WRITE
+        FENCE_("release", RELEASED, ";" ::: "memory");
+        __threadfence();
+        atomicExch(told, 1);
+    } else if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 1) {
+        while (atomicAdd(told, 0) == 0) __nanosleep(100);
+        __threadfence();
+        FENCE_("acquire", ACQUIRED, " [%0], 128;" :: "l"(slot) : "memory");
+        load_through(*slot, out);
+    }
+}
+#endif
+
 // Nobody changes it here.
 extern "C" __global__ void from_before(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
     start();
@@ -152,6 +172,40 @@ def test_a_map_that_is_written_wants_both_fences(name, bug, lacks):
     assert finding.kind == "missing-tensor-map-fence"
     assert f"no fence.proxy.tensormap::generic.{lacks} of it precedes" in finding.message
     assert "// WRITE" in LINES[finding.other[-1].line - 1]
+
+
+def scoped(released: str, acquired: str, blocks: int, cluster: int | None = None) -> simulate.Report:
+    gpu = simulate.Device(schedules=4)
+    defines = {"BUG": 0, "RELEASED": f'"{released}"', "ACQUIRED": f'"{acquired}"'}
+    kernel = gpu.compile(SOURCE, "scoped", defines=defines)
+    source, out = np.arange(256, dtype=np.int32), np.zeros(1024, np.int32)
+    descriptor = gpu.create_tensor_map(source, box_dim=(256,))
+    slot = np.frombuffer(bytes(descriptor), np.uint8).copy()
+    return gpu.launch(simulate.Config(blocks, 32, cluster), kernel, descriptor, slot, out)
+
+
+@pytest.mark.parametrize(
+    ("released", "acquired", "blocks", "cluster", "lacks"),
+    [
+        ("gpu", "cta", 2, None, "acquire.gpu"),
+        ("gpu", "cluster", 2, None, "acquire.gpu"),
+        ("cta", "gpu", 2, None, "release.gpu"),
+        ("gpu", "cta", 1, 2, "acquire.cluster"),
+        ("cta", "sys", 1, 2, "release.cluster"),
+    ],
+)
+def test_the_fences_of_a_map_need_a_scope_with_both_threads(released, acquired, blocks, cluster, lacks):
+    (finding,) = scoped(released, acquired, blocks, cluster).errors
+    assert finding.kind == "missing-tensor-map-fence"
+    assert f"no fence.proxy.tensormap::generic.{lacks} of it precedes" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("released", "acquired", "blocks", "cluster"),
+    [("gpu", "gpu", 2, None), ("sys", "gpu", 2, None), ("cluster", "cluster", 1, 2), ("cta", "cta", 1, None)],
+)
+def test_a_scope_with_both_threads_is_enough(released, acquired, blocks, cluster):
+    assert scoped(released, acquired, blocks, cluster).errors == ()
 
 
 def test_a_map_that_nobody_acquires_is_told_of_once_with_a_count():

@@ -21,6 +21,7 @@ from ._undefined import Undefined
 from .config import Config
 from .kernel import Kernel
 from .sanitize import Pair, Sanitizer, UndefinedRead
+from .sanitize.remedies import CONFIRMED, NO_EFFECT
 
 __all__ = ["Replay"]
 

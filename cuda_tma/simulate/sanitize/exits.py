@@ -76,11 +76,23 @@ class Exits:
         self._words.bytes_unexpected(self._machine.mbarriers.of(cta), cta * size, ends[1])
         if (late := self._remote.unknown_at_end(cta)) is not None:
             self._words.exit_before_remote(*late, cta, (ends,))
+        self._pending_copies(cta, ends)
         for position, (column, phase, mark) in self.landing.items():
             if position // pitch != cta:
                 continue
             if self._clocks.known(ORDERED).at(np.arange(cta * size, (cta + 1) * size), column).max() < phase:
                 self._words.exit_while_landing(mark, cta, position, self.beside(cta, position))
+
+    def _pending_copies(self, cta: int, ends: Explained) -> None:
+        """Compare the last ``cp.async`` of each thread with the waits of all threads of its CTA."""
+        size = self._machine.geometry.lanes_of_cta
+        lanes, known = slice(cta * size, (cta + 1) * size), self._clocks.known(ORDERED)
+        for lane, groups in self._operations.owned("cp.async", lanes):
+            if (mark := groups.open) is None:
+                continue
+            column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
+            if known.at(as_array(lanes), column).max() < mark.epoch:
+                self._words.exit_while_copying(mark, cta, (("last wait for its groups", groups.waits), ends))
 
     def beside(self, cta: int, mbarrier: int) -> tuple[Explained, Explained]:
         """Return the statements that explain the end of a CTA before a copy that signals an mbarrier."""

@@ -49,6 +49,8 @@ class RacingReads:
         self._writes = {id(write): ledger.site(write) for _, write in pairs}
         self._counts: dict[tuple[int, int], int] = {}
         self._reads = 0
+        self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}  # by lane and address: the last load, its value
+        self._confirmed: dict[int, bool] = {}  # by load: whether atom.cas compares with each value, as far as seen
         # By unit, the reads since the last write: load, lane, number, stamp, time.
         self._since: dict[tuple[int, int], list[tuple[int, int, int, int, int]]] = {}
 
@@ -56,6 +58,8 @@ class RacingReads:
         """Take an access of threads to global memory, before the shadow does."""
         if access.actor is not None or (area := self._shadow.area(int(access.positions[0]))) is None:
             return
+        if access.kind != "read" and self._loaded:
+            self._compare(access)
         if id(access.instruction) in self._loads:
             self._read(area, access)
         if id(access.instruction) in self._writes:
@@ -72,6 +76,9 @@ class RacingReads:
                 writes = np.logical_or.reduce([sites == self._writes[write] for sites in late])
                 some = np.unique(np.flatnonzero(writes) // each).tolist()
                 found.update((int(lanes[at]), numbers[at]) for at in some)
+        for lane, address in zip(lanes.tolist(), access.positions.tolist(), strict=True):
+            first = address - area.start
+            self._loaded[lane, address] = load, area.segment.bytes[first : first + access.size_bytes].tobytes()
         self._reads += len(who)
         if self._reads > _MOST_READS:
             self.is_complete = False
@@ -81,6 +88,21 @@ class RacingReads:
         for at, unit in enumerate(units.ravel().tolist()):
             note = load, int(who[at]), numbers[at // each], stamps[at], times[at]
             self._since.setdefault((area.start, unit), []).append(note)
+
+    def is_confirmed(self, load: Instruction) -> bool:
+        """Return whether a thread that loads a value and writes there next does so by an atom.cas with that value.
+
+        Loops of atom.cas begin with such a load (CUDA C++ Programming Guide, "Atomic Functions"): if the value is
+        old, atom.cas returns the present one.
+        """
+        return self._confirmed.get(id(load), False)
+
+    def _compare(self, access: Access) -> None:
+        for at, key in enumerate(zip(as_array(access.lanes).tolist(), access.positions.tolist(), strict=True)):
+            if (last := self._loaded.pop(key, None)) is not None:
+                load, value = last
+                same = access.expected is not None and access.expected[at : at + 1].tobytes() == value
+                self._confirmed[load] = self._confirmed.get(load, True) and same
 
     def _number(self, load: int, lane: int) -> int:
         number = self._counts.get((load, lane), 0)

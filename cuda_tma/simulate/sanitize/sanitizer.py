@@ -128,7 +128,7 @@ class Sanitizer:
         self._mbarriers = MbarrierUses(machine, self._clocks, self._ledger, *judges)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._ledger)
-        self._maps = TensorMaps(self._clocks, self._ledger, self._global)
+        self._maps = TensorMaps(self._clocks, self._ledger, self._global, geometry.lanes_of_cta)
         shadows = self._shadow, self._global
         self._copies = LaneCopies(machine, self._clocks, self._operations, shadows, self._ledger, self._trail)
         strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
@@ -248,13 +248,15 @@ class Sanitizer:
         return both
 
     def _acquire_map(self, event: Event) -> None:
-        self._clocks.memory_fence(event.lanes, scope_of(event.name.split("."), GPU))
-        self._maps.acquire(as_array(event.lanes), event.details["addresses"])
+        scope = scope_of(event.name.split("."), GPU)
+        self._clocks.memory_fence(event.lanes, scope)
+        self._maps.acquire(as_array(event.lanes), event.details["addresses"], scope)
         self._trail.map_acquire = event.instruction
 
     def _release_maps(self, event: Event) -> None:
-        self._maps.release(as_array(event.lanes))
-        self._clocks.memory_fence(event.lanes, scope_of(event.name.split("."), GPU))
+        scope = scope_of(event.name.split("."), GPU)
+        self._maps.release(as_array(event.lanes), scope)
+        self._clocks.memory_fence(event.lanes, scope)
 
     def _fence_inits(self, event: Event) -> None:
         self._clocks.memory_fence(event.lanes, CLUSTER)

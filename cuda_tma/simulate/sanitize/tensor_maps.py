@@ -15,27 +15,32 @@ import numpy as np
 from .._lanes import WARP
 from .._tensor_copy import MAP_BYTES
 from ..ptx import Instruction
-from .clocks import ORDERED, Clocks
+from .clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, scope_of
 from .global_shadow import GlobalShadow, Writer
 from .ledger import Ledger
 from .operations import Mark
 
 __all__ = ["Change", "TensorMaps"]
 
+_SCOPES = ("cta", "cluster", "gpu")
 _MOST_RELEASES = 8  # of a thread, of which it is known what they are behind
 
 
 class _Fence(NamedTuple):
-    """A release or an acquire: a lane, its epoch, the time, and what it knew then."""
+    """A release or an acquire: a lane, its epoch, the time, what it knew then, and the scope."""
 
     lane: int
     epoch: int
     time: int
     known: np.ndarray
+    scope: int
 
 
 class Change(NamedTuple):
-    """What was done to a map: by which statement, and which fence is missing; none if `lacks` is empty."""
+    """What was done to a map: by which statement, and which fence is missing; none if `lacks` is empty.
+
+    ``"acquire.gpu"`` if there is one, and its scope is too narrow.
+    """
 
     by: Instruction
     lacks: str
@@ -44,8 +49,9 @@ class Change(NamedTuple):
 class TensorMaps:
     """Who has acquired each of those in global memory, by its address, and all who have released."""
 
-    def __init__(self, clocks: Clocks, ledger: Ledger, shadow: GlobalShadow):
+    def __init__(self, clocks: Clocks, ledger: Ledger, shadow: GlobalShadow, lanes_of_cta: int):
         self._clocks, self._ledger, self._shadow = clocks, ledger, shadow
+        self._lanes_of_cta = lanes_of_cta
         self._acquired: defaultdict[int, dict[int, _Fence]] = defaultdict(dict)
         self._released: defaultdict[int, deque[_Fence]] = defaultdict(lambda: deque(maxlen=_MOST_RELEASES))
 
@@ -55,22 +61,23 @@ class TensorMaps:
             for lane in [lane for lane in lanes if self._clocks.slot_of(lane) == slot]:
                 del lanes[lane]
 
-    def release(self, lanes: np.ndarray) -> None:
+    def release(self, lanes: np.ndarray, scope: int) -> None:
         """A fence of some lanes, behind all changes that they know of."""
-        for fence in self._fences(lanes):
+        for fence in self._fences(lanes, scope):
             self._released[fence.lane].append(fence)
 
-    def acquire(self, lanes: np.ndarray, addresses: np.ndarray) -> None:
+    def acquire(self, lanes: np.ndarray, addresses: np.ndarray, scope: int) -> None:
         """A fence of some lanes, each for a map. Of several of a lane the first one stays that is behind all writes."""
-        for fence, address in zip(self._fences(lanes), addresses.tolist(), strict=True):
+        for fence, address in zip(self._fences(lanes, scope), addresses.tolist(), strict=True):
             before = self._acquired[address].get(fence.lane)
             if before is None or self._lacks(address, before):
                 self._acquired[address][fence.lane] = fence
 
-    def _fences(self, lanes: np.ndarray) -> list[_Fence]:
+    def _fences(self, lanes: np.ndarray, scope: int) -> list[_Fence]:
         clocks, now = self._clocks, self._clocks.now
         known = [clocks.known_to(slice(lane, lane + 1))[ORDERED] for lane in lanes.tolist()]
-        return [*map(_Fence, lanes.tolist(), clocks.own(lanes).tolist(), [now] * len(lanes), known)]
+        each = zip(lanes.tolist(), clocks.own(lanes).tolist(), known, strict=True)
+        return [_Fence(lane, epoch, now, clock, scope) for lane, epoch, clock in each]
 
     # ---- what is known at a fence ----
 
@@ -79,7 +86,21 @@ class TensorMaps:
         writers = self._shadow.writers(address, MAP_BYTES)
         if not all(self._knows_of(acquired, writer) for writer in writers):
             return "acquire"
-        return "" if all(self._is_released(acquired, writer) for writer in writers) else "release"
+        needed = max((self._needed(acquired.lane, writer) for writer in writers), default=CTA)
+        if acquired.scope < needed:
+            return f"acquire.{_SCOPES[needed]}"
+        released = [self._released_to(acquired, writer) for writer in writers]
+        if all(scope >= needed for scope in released):
+            return ""
+        return f"release.{_SCOPES[needed]}" if all(scope >= CTA for scope in released) else "release"
+
+    def _needed(self, lane: int, writer: Writer) -> int:
+        """Return the scope that has both a lane and a writer in it."""
+        slot = self._clocks.slot_of(lane)
+        if writer.slot != slot or writer.time < int(self._clocks.started[slot]):
+            return GPU
+        ctas = (each // self._lanes_of_cta for each in (lane % self._clocks.threads, writer.column))
+        return CTA if len({*ctas}) == 1 else CLUSTER
 
     def _knows_of(self, fence: _Fence, writer: Writer) -> bool:
         """... as does its warp, which has executed ``tensormap.cp_fenceproxy`` together: it is ``.sync.aligned``."""
@@ -98,13 +119,17 @@ class TensorMaps:
     def _is_copy(self, writer: Writer) -> bool:
         return self._ledger.instruction(writer.site).opcode[:2] == ("tensormap", "cp_fenceproxy")
 
-    def _is_released(self, acquired: _Fence, writer: Writer) -> bool:
-        """Whether a fence stands behind a write, and before an acquire."""
-        return self._is_copy(writer) or any(
-            self._knows_of(fence, writer) and self._follows(acquired, fence)
+    def _released_to(self, acquired: _Fence, writer: Writer) -> int:
+        """Return the widest scope of a fence that stands behind a write and before an acquire; -1 if there is none."""
+        if self._is_copy(writer):
+            return scope_of(self._ledger.instruction(writer.site).opcode, GPU)
+        scopes = (
+            fence.scope
             for fences in self._released.values()
             for fence in fences
+            if self._knows_of(fence, writer) and self._follows(acquired, fence)
         )
+        return max(scopes, default=-1)
 
     def _follows(self, acquired: _Fence, released: _Fence) -> bool:
         if acquired.lane == released.lane:
@@ -120,7 +145,7 @@ class TensorMaps:
         if not writers:
             return None
         lacks = {self._lacks(address, fence) for fence in self._before(address, mark)} or {"acquire"}
-        missing = "" if "" in lacks else "release" if "release" in lacks else "acquire"
+        missing = "" if "" in lacks else max(lacks)  # a release rather than an acquire, a scope rather than a fence
         return Change(self._ledger.instruction(max(writers, key=lambda writer: writer.time).site), missing)
 
     def is_acquired(self, address: int, mark: Mark) -> bool:

@@ -202,6 +202,17 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         )
         self._add("early-exit", "error", text, mark.instruction, None, lane, RULES["group"], remedy, related)
 
+    def exit_while_copying(self, mark: Mark, cta: int, related: Sequence[Explained] = ()) -> None:
+        """Report a ``cp.async`` that no thread of its CTA has waited for."""
+        if self._ledger.known("early-exit", "error", id(mark.instruction)):
+            return
+        text = (
+            f"block {self._machine.geometry.block_index(cta)} ends while {name_of(mark.instruction)}, which "
+            f"{self._thread(mark.lane)} issued, may still write its shared memory: no thread has waited for it"
+        )
+        remedy = "cp.async.wait_all before the end; or issue no copy beyond the last one that is used"
+        self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy, related)
+
     def exit_while_landing(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
         """A load writes into memory that is no longer the CTA's."""
         if self._ledger.known("early-exit", "error", id(mark.instruction)):
@@ -251,7 +262,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
             f"{place_of(changed.places, changed.line)} has changed, and no fence.proxy.tensormap::generic.{lacks} of "
             "it precedes"
         )
-        remedy = ACQUIRE_MAP if lacks == "acquire" else RELEASE_MAP
+        remedy = ACQUIRE_MAP if lacks.startswith("acquire") else RELEASE_MAP
         after = self._unacquired(mark)
         self._add("missing-tensor-map-fence", "error", text, now, changed, mark.lane, RULES["map"], remedy, after)
 
