@@ -87,12 +87,10 @@ class Exits:
         """Compare the last ``cp.async`` of each thread with the waits of all threads of its CTA."""
         size = self._machine.geometry.lanes_of_cta
         lanes, known = slice(cta * size, (cta + 1) * size), self._clocks.known(ORDERED)
-        for lane, groups in self._operations.owned("cp.async", lanes):
-            if (mark := groups.open) is None:
-                continue
+        for lane, number, instruction in self._operations.unfinished("cp.async", lanes):
             column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
-            if known.at(as_array(lanes), column).max() < mark.epoch:
-                self._words.exit_while_copying(mark, cta, (("last wait for its groups", groups.waits), ends))
+            if known.at(as_array(lanes), column).max() < number:
+                self._words.exit_while_copying(instruction, lane, (ends,))
 
     def beside(self, cta: int, mbarrier: int) -> tuple[Explained, Explained]:
         """Return the statements that explain the end of a CTA before a copy that signals an mbarrier."""

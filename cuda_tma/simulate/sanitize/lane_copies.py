@@ -87,7 +87,7 @@ class LaneCopies:
         if warp is None and not is_now:
             return None
         cluster = self._geometry.cluster_of_slot[clocks.slot_of(first)]
-        groups = self._operations.groups_of(kind, lanes)
+        groups = self._operations.groups_of(kind, lanes, instruction)
         self._trail.touch(lanes, self._ledger.site(instruction))
         after = self._trail.before(first)
         return Copies(lanes, cluster, instruction, kind, groups, clocks.own(lanes), warp, after)

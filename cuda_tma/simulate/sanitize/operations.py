@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,10 +103,15 @@ class Operations:
         self._geometry, self._clocks = geometry, clocks
         self._groups: dict[tuple[str, int], Groups] = {}
         self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}  # of `groups_of`
+        # The last copies of several lanes, by the statement and the lanes: the group of each, and the statement.
+        self._begun: dict[tuple[str, int, int, int, int], tuple[np.ndarray, np.ndarray, Instruction]] = {}
 
     def forget(self, slot: int) -> None:
         """Another cluster begins."""
         self._groups_of.clear()
+        for begun, (owners, numbers, instruction) in [*self._begun.items()]:
+            others = owners // self._clocks.threads != slot
+            self._begun[begun] = owners[others], numbers[others], instruction
         for key in [key for key in self._groups if self._clocks.slot_of(key[1]) == slot]:
             del self._groups[key]
 
@@ -120,14 +125,26 @@ class Operations:
             self._groups.setdefault(mark.group, Groups()).issue(mark)
         return mark
 
-    def groups_of(self, kind: str, lanes: np.ndarray) -> np.ndarray:
-        """Return for each lane the number of the group that is open."""
+    def groups_of(self, kind: str, lanes: np.ndarray, instruction: Instruction) -> np.ndarray:
+        """Return for each lane the number of the group that is open, and in which an instruction begins a copy."""
         key = kind, int(lanes[0]), int(lanes[-1]), len(lanes)
         found, known = self._groups_of.get(key), self._groups
         if found is None or not np.array_equal(found[0], lanes):
             groups = [known.setdefault((kind, lane), Groups()) for lane in lanes.tolist()]
             found = self._groups_of[key] = lanes, groups
-        return np.array([groups.committed + 1 for groups in found[1]])
+        numbers = np.array([groups.committed + 1 for groups in found[1]])
+        self._begun[(*key, id(instruction))] = lanes, numbers, instruction
+        return numbers
+
+    def unfinished(self, kind: str, lanes: slice) -> Iterator[tuple[int, int, Instruction]]:
+        """Yield operations in groups that no wait of their lane has completed: the lane, the group, the instruction."""
+        for lane, groups in self.owned(kind, lanes):
+            if (mark := groups.open) is not None:
+                yield lane, mark.epoch, mark.instruction
+        for (of, *_), (owners, numbers, instruction) in self._begun.items():
+            for lane, number in zip(owners.tolist(), numbers.tolist(), strict=True) if of == kind else ():
+                if lanes.start <= lane < lanes.stop and number > self._groups[kind, lane].done:
+                    yield lane, number, instruction
 
     def issue_together(self, event: Event) -> None:
         """Lanes of a warp have issued one operation, the first of them as its owner: each may wait for it."""

@@ -202,16 +202,17 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         )
         self._add("early-exit", "error", text, mark.instruction, None, lane, RULES["group"], remedy, related)
 
-    def exit_while_copying(self, mark: Mark, cta: int, related: Sequence[Explained] = ()) -> None:
+    def exit_while_copying(self, now: Instruction, lane: int, related: Sequence[Explained] = ()) -> None:
         """Report a ``cp.async`` that no thread of its CTA has waited for."""
-        if self._ledger.known("early-exit", "error", id(mark.instruction)):
+        if self._ledger.known("early-exit", "error", id(now)):
             return
+        block = self._machine.geometry.block_index(int(self._machine.geometry.cta_of_lane[lane]))
         text = (
-            f"block {self._machine.geometry.block_index(cta)} ends while {name_of(mark.instruction)}, which "
-            f"{self._thread(mark.lane)} issued, may still write its shared memory: no thread has waited for it"
+            f"block {block} ends while {name_of(now)}, which {self._thread(lane)} issued, may still write its shared "
+            "memory: no thread has waited for it"
         )
         remedy = "cp.async.wait_all before the end; or issue no copy beyond the last one that is used"
-        self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy, related)
+        self._add("early-exit", "error", text, now, None, lane, RULES["lifetime"], remedy, related)
 
     def exit_while_landing(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
         """A load writes into memory that is no longer the CTA's."""
