@@ -230,3 +230,18 @@ def test_the_command_draws(run, tmp_path):  # noqa: F811
     assert status == 2 and "--timeline scale.pdf: a timeline is written as .svg or as .html" in err
     status, _, err = run(*arguments, "--timeline", tmp_path / "no" / "scale.svg")
     assert status == 2 and "cannot be written" in err
+
+
+def test_copies_of_a_warp_have_a_timeline_without_the_sanitizer():
+    source = """extern "C" __global__ void k(const int* in, int* out) {
+        __shared__ int tile[32];
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::
+            "r"((unsigned)__cvta_generic_to_shared(tile + threadIdx.x)), "l"(in + threadIdx.x));
+        asm volatile("cp.async.wait_all;" ::: "memory");
+        out[threadIdx.x] = tile[threadIdx.x];
+    }"""
+    gpu = simulate.Device(sanitize=False)
+    given, taken = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    report = gpu.launch(simulate.Config(1, 32), gpu.compile(source, "k"), given, taken, trace=True)
+    np.testing.assert_array_equal(taken, given)
+    assert {"bytes", "its copies"} <= {span.label for track in report.traced.tracks for span in track.spans}

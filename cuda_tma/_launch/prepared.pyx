@@ -119,8 +119,10 @@ cdef class PreparedLaunch:
         pass  # all is done, once: a subclass may call it
 
     def __reduce__(self):
-        raise TypeError("a prepared launch is neither copied nor pickled: it holds a kernel, memory and a context of this "
-                        "process. Make another: prepare(kernel, config, *arguments)")
+        raise TypeError(
+            "a prepared launch is neither copied nor pickled: it holds a kernel, memory and a context of this process. "
+            "Make another: prepare(kernel, config, *arguments)"
+        )
 
     def __len__(self):
         return self.signature.count

@@ -82,8 +82,8 @@ class Running:
             except Fault as fault:
                 self._faults = (replace(_finding(*self._told(fault)), ends_launch=True),)
             except Stuck as stuck:
-                fault = self._deadlock(stuck.waiting)
-                self._faults = (replace(_finding(fault, self.machine, stuck.waiting), ends_launch=True),)
+                blocked = self._deadlock(stuck.waiting)
+                self._faults = (replace(_finding(blocked, self.machine, stuck.waiting), ends_launch=True),)
             except TimeLimitReached as reached:
                 self._unfinished = self._cut(reached)
 

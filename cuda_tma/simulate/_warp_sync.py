@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["WHOLE", "WarpSync", "check_named", "when_together"]
 
 WHOLE = 0xFFFFFFFF  # the mask of a whole warp
-Act = Callable[[Group, Lanes], None]
+Act = Callable[[Group, Lanes], object]
 
 
 class WarpSync:

@@ -81,7 +81,7 @@ def kernel_of(
     """
     declared = program.entry.function.params
     count = len(declared)
-    of_ptx = tuple("float" if each.type in _FLOATS else None for each in declared)
+    of_ptx: tuple[ParameterType, ...] = tuple("float" if each.type in _FLOATS else None for each in declared)
     every_type = types if types and len(types) == count else of_ptx
     every_name = names if len(names) == count else ("",) * count
     given = zip(every_name, every_type, declared, strict=True)

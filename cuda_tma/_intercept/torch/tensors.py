@@ -46,7 +46,7 @@ def install(patches: Patches, address: Callable[[Any], int]) -> None:
     }
     for name, value in replaced.items():
         if callable(value):
-            value.__name__ = name
+            setattr(value, "__name__", name)  # noqa: B010, as a lambda's type has no such attribute
         patches.replace(torch.Tensor, name, value)
     for name in ("new_empty", "new_zeros", "new_ones", "new_full", "new_tensor", "new_empty_strided"):
         patches.replace(torch.Tensor, name, _new(name))

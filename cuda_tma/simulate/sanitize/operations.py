@@ -151,7 +151,9 @@ class Operations:
         first, *others = as_array(event.lanes).tolist()
         kind = event.details["kind"]
         mark = self._groups[kind, first].last
-        for lane in others if mark is not None else ():
+        if mark is None:
+            return
+        for lane in others:
             groups = self._groups.setdefault((kind, lane), Groups())
             groups.shared.append((groups.committed + 1, mark))
 

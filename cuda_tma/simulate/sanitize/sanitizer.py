@@ -124,8 +124,8 @@ class Sanitizer:
         judges = self._words, self._remote, self._together, self._undefined
         self._in_shared = InShared(machine, self._clocks, self._shadow, self._ledger, *judges, self._strict)
         self._inits = Inits(self._clocks, self._words, self._strict)
-        judges = self._barriers, self._in_shared, self._inits, self._exits, self._trail, self._words
-        self._mbarriers = MbarrierUses(machine, self._clocks, self._ledger, *judges)
+        parts = self._barriers, self._in_shared, self._inits, self._exits, self._trail, self._words
+        self._mbarriers = MbarrierUses(machine, self._clocks, self._ledger, *parts)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._ledger)
         self._maps = TensorMaps(self._clocks, self._ledger, self._global, geometry.lanes_of_cta)

@@ -290,6 +290,9 @@ class Recorder:
             self._groups[kind].add(lane, copy.read_by, copy.end)
         return copy
 
+    def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> None:
+        """Take the operations of lanes one by one."""
+
     def _product(self, lane: int, instruction: Instruction) -> Product:
         warpgroup = lane // WARPGROUP
         warps = range(4 * warpgroup, 4 * warpgroup + 4)
@@ -392,9 +395,6 @@ def _warps_of(lanes: Lanes) -> Any:
     """What indexes the clocks of some lanes."""
     if isinstance(lanes, slice):
         last = range(lanes.start, lanes.stop, lanes.step or 1)[-1]
-        return slice(lanes.start // WARP, last // WARP + 1) if (lanes.step or 1) <= WARP else _of_array(as_array(lanes))
-    return _of_array(lanes)
-
-
-def _of_array(lanes: np.ndarray) -> np.ndarray:
-    return np.unique(lanes // WARP)
+        if (lanes.step or 1) <= WARP:
+            return slice(lanes.start // WARP, last // WARP + 1)
+    return np.unique(as_array(lanes) // WARP)
