@@ -110,11 +110,11 @@ def test_threads_of_large_local_memory_run_fewer_at_a_time(launch):
 
 
 def test_copies_of_a_statement_are_one_cause(launch):
-    """The loop's four turns are eight instructions: a write before a read, and a read before a write."""
+    """The loop's four turns are eight instructions; the order of the two accesses makes no second cause."""
     findings = launch("unrolled", (1, 64), np.zeros(64, np.int32)).errors
     places = [(finding.source, finding.other) for finding in findings]
     assert {finding.kind for finding in findings} == {"race"}
-    assert len(places) == len(set(places)) == 2
+    assert len(places) == len(set(places)) == 1
     assert sum(finding.count for finding in findings) > 2
 
 
