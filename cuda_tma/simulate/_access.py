@@ -71,9 +71,11 @@ def observe(
     """Tell the observer of accesses by the generic proxy."""
     observer = group.machine.observer
     for piece in pieces:
-        if observer is not None and piece.space != "local" and not _is_of_the_system(group, piece, by):
+        some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
+        if piece.space == "local":
+            group.machine.local_use.note(group, kind, some, piece, size_bytes, by)
+        elif observer is not None and not _is_of_the_system(group, piece, by):
             start = getattr(piece.buffer, "start", 0)
-            some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
             positions = piece.positions + start
             written = None if values is None else [piece.of(value) for value in values]
             compared = None if expected is None else piece.of(expected)

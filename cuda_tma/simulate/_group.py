@@ -72,6 +72,11 @@ class Context:
         return self._tops
 
     @property
+    def variables_end(self) -> int:
+        """Where the function's part of the stack ends: behind its local variables, and what it allocates."""
+        return self.dynamic_end if self.code.allocates else self.local_base + self.code.local_bytes
+
+    @property
     def calls(self) -> tuple[Instruction, ...]:
         """The calls that led to this function, the innermost first, up to the kernel."""
         found, context = [], self

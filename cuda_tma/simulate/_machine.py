@@ -19,6 +19,7 @@ from ._faults import Fault, Kept
 from ._geometry import Geometry
 from ._global_memory import GlobalMemory, Segment
 from ._group import Context
+from ._local_use import LocalUse
 from ._mbarrier import Mbarriers
 from ._memory import Memory
 from ._observe import Observer, tell
@@ -110,7 +111,7 @@ class Machine:
         self.warp_sync, self.cta_barriers = WarpSync(self), CtaBarriers(self)
         self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
         self.dependents, self.register_pool = Dependents(self), RegisterPool(self)
-        self.alive = np.zeros(geometry.lanes, bool)
+        self.alive, self.local_use = np.zeros(geometry.lanes, bool), LocalUse(geometry.lanes)
         self.grid_workspace = 0  # its address, of a cooperative launch
         self.kept: dict[tuple[str, Instruction | None], Kept] = {}  # faults that do not end the launch
         self.output: list[str] = []
@@ -289,7 +290,8 @@ class Machine:
         self.mbarriers.forget(ctas)
         self.memory.clear_shared(ctas)
         if self.undefined is not None:
-            self.undefined.fill(self.memory, ctas)
+            self.undefined.fill(self.memory, ctas, lanes)
+        self.local_use.forget(lanes)
         self.dependents.started(ctas)
         self.alive[lanes] = True
         self.cluster_barriers.lanes_in(lanes)

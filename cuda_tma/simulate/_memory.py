@@ -152,6 +152,16 @@ class Memory:
             self.reserve_stack(end)
         return as_array(lanes) * self._stack_bytes + addresses
 
+    @property
+    def local_pitch(self) -> int:
+        """Return the bytes between the local memory of two lanes."""
+        return self._stack_bytes
+
+    def fill_local(self, lanes: np.ndarray, offsets: np.ndarray, byte: int) -> None:
+        """Fill some bytes of the local memory of lanes."""
+        self.reserve_stack(int(offsets.max()) + 1)
+        self._local.bytes.reshape(-1, self._stack_bytes)[lanes[:, None], offsets] = byte
+
     def reserve_stack(self, size_bytes: int) -> None:
         """Room for so much local memory in each thread."""
         if size_bytes > STACK_BYTES:

@@ -153,8 +153,9 @@ def _undefined(reads: Collection[UndefinedRead]) -> Iterator[Undefined]:
     """Yield other values for all of some reads: of all bits set, and of a large positive number."""
     some = [read.offsets for read in reads if len(read.offsets)]
     offsets = np.flatnonzero(np.logical_or.reduce(some)) if some else np.zeros(0, np.int64)
-    shuffles = frozenset(id(read.instruction) for read in reads if not len(read.offsets))
-    yield from (Undefined(byte, offsets, shuffles) for byte in _OTHER_BYTES)
+    local_offsets = np.array(sorted({offset for read in reads for offset in read.local_offsets}), np.int64)
+    shuffles = frozenset(id(read.instruction) for read in reads if not (len(read.offsets) or read.local_offsets))
+    yield from (Undefined(byte, offsets, local_offsets, shuffles) for byte in _OTHER_BYTES)
 
 
 def _executions(

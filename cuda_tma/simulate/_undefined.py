@@ -25,16 +25,21 @@ class Undefined:
         Each byte of an undefined value.
     offsets : numpy.ndarray
         Bytes in the shared memory of each CTA that a thread reads before any write.
+    local_offsets : numpy.ndarray
+        Bytes of its local memory that a thread reads before any write.
     shuffles : frozenset of int
         By ``id``, the instructions that take values of lanes which take no part.
     """
 
     byte: int
     offsets: np.ndarray
+    local_offsets: np.ndarray
     shuffles: frozenset[int]
 
-    def fill(self, memory: Memory, ctas: range) -> None:
-        """Fill the shared memory of CTAs that begin."""
+    def fill(self, memory: Memory, ctas: range, lanes: np.ndarray) -> None:
+        """Fill the shared memory of CTAs that begin, and the local memory of their lanes."""
+        if len(self.local_offsets):
+            memory.fill_local(lanes, self.local_offsets, self.byte)
         for cta in ctas if len(self.offsets) else ():
             memory.shared.bytes[cta * memory.shared_pitch + self.offsets] = self.byte
 

@@ -26,10 +26,13 @@ class UndefinedRead(NamedTuple):
     instruction : Instruction
     offsets : numpy.ndarray of bool
         Which bytes of the shared memory of a CTA; none of a shuffle.
+    local_offsets : set of int
+        Which bytes of a thread's local memory.
     """
 
     instruction: Instruction
     offsets: np.ndarray
+    local_offsets: set[int]
 
 
 class Ledger:

@@ -46,6 +46,7 @@ RULES = {
     "grids": f'{_ISA}"griddepcontrol": what grids before have done is visible after griddepcontrol.wait',
     "undefined": f'{_ISA}"Shared State Space": shared memory is not initialised',
     "shuffle": f'{_ISA}"shfl.sync": the value of a lane that is inactive or not in membermask is undefined',
+    "local": f'{_ISA}"Local State Space": a thread has its local variables to itself, and they are not initialized',
     "lifetime": f'{_ISA}"Shared State Space": shared memory lasts as long as its CTA',
 }
 FENCE_BEFORE_STORE = (

@@ -151,6 +151,7 @@ class Sanitizer:
             "mbarrier.init": self._mbarriers.init,
             "mbarrier.complete": self._mbarriers.complete,
             "shfl.absent": self._shuffled,
+            "local.unwritten": self._unwritten,
             "copy.elsewhere": self._words.signaled_elsewhere,
             "copy.together": self._operations.issue_together,
             "warp.together": self._together.met,
@@ -289,6 +290,12 @@ class Sanitizer:
                 self._words.product_without_fence(instruction, first)
             return self._operations.issue(slice(first, first + WARPGROUP), instruction, "wgmma")
         return self._operations.issue(slice(lane, lane + 1), instruction, kind)
+
+    def _unwritten(self, event: Event) -> None:
+        """Lanes read local memory that they have not written."""
+        by, details = cast(Instruction, event.instruction), event.details
+        self._undefined.of_local_memory(by, details["addresses"], details["size_bytes"])
+        self._words.unwritten_local_memory(event)
 
     def _shuffled(self, event: Event) -> None:
         """Lanes take values of lanes that take no part."""

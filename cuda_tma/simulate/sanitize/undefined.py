@@ -1,4 +1,4 @@
-"""Undefined values that a launch reads: of shared memory before any write, and of lanes that take no part.
+"""Undefined values that a launch reads: of shared or local memory before any write, and of lanes that take no part.
 
 Such a read is advice: its value may have no effect. A replay with other values decides; with an effect it is an error.
 """
@@ -23,10 +23,17 @@ class UndefinedReads:
         """Some bytes, each stretch `size_bytes` long."""
         key = "uninitialized-read", id(instruction)
         if key not in self._found:
-            self._found[key] = UndefinedRead(instruction, np.zeros(self._pitch, bool))
+            self._found[key] = UndefinedRead(instruction, np.zeros(self._pitch, bool), set())
         for byte in range(size_bytes):
             self._found[key].offsets[(positions + byte) % self._pitch] = True
 
     def of_lanes(self, instruction: Instruction) -> None:
         """Registers of lanes that take no part in a shuffle."""
-        self._found.setdefault(("barrier-divergence", id(instruction)), UndefinedRead(instruction, np.zeros(0, bool)))
+        key = "barrier-divergence", id(instruction)
+        self._found.setdefault(key, UndefinedRead(instruction, np.zeros(0, bool), set()))
+
+    def of_local_memory(self, instruction: Instruction, addresses: np.ndarray, size_bytes: int) -> None:
+        """Enter bytes of threads' local memory, `size_bytes` from each address on."""
+        key = "uninitialized-read", id(instruction)
+        read = self._found.setdefault(key, UndefinedRead(instruction, np.zeros(0, bool), set()))
+        read.local_offsets.update(np.unique(addresses[:, None] + np.arange(size_bytes)).tolist())

@@ -284,6 +284,16 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         after = self._unacquired(mark)
         self._add("missing-tensor-map-fence", severity, text, now, None, mark.lane, RULES["map"], remedy, after)
 
+    def unwritten_local_memory(self, event: Event) -> None:
+        """Report threads that read local memory which they have not written."""
+        now, lane = cast(Instruction, event.instruction), int(as_array(event.lanes)[0])
+        if self._ledger.known("uninitialized-read", "advice", id(now)):
+            return
+        size, at = event.details["size_bytes"], int(event.details["addresses"][0]) - event.details["base"]
+        text = f"{self._thread(lane)} reads {size} bytes at byte {at} of its local variables, which it has not written"
+        remedy = "give each element of the local array a value before it is read; see the indices of both"
+        self._add("uninitialized-read", "advice", text, now, None, lane, RULES["local"], remedy)
+
     def uninitialized(
         self, who: np.ndarray, units: Units, unwritten: np.ndarray, now: Instruction, beside: Instruction | None,
         is_operation: bool,

@@ -1,0 +1,102 @@
+"""Local memory that a thread reads before it has written it, and accesses beyond the local variables of a function.
+
+Source: PTX ISA 9.0, "Local State Space": a thread has its local variables to itself, and they are not initialized.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._faults import Fault
+from ._group import Group
+from ._lanes import Lanes, as_array
+from ._memory import Piece
+from ._observe import announce
+from .ptx import Address, Function, Instruction, Operand, Vector
+
+__all__ = ["LocalUse"]
+
+_MOST_BYTES = 1 << 26  # of all threads; beyond them writes are not remembered
+_VECTORS = frozenset({"v2", "v4", "v8"})
+
+
+class LocalUse:
+    """The bytes that threads have written since their CTA began.
+
+    Parameters
+    ----------
+    lanes : int
+        Threads that run at the same time.
+    """
+
+    def __init__(self, lanes: int):
+        self._written = np.zeros((lanes, 0), bool)
+        self._copies: dict[int, bool] = {}  # by ``id`` of a load: of `_only_copies`
+        self._is_full = False
+
+    def forget(self, lanes: Lanes) -> None:
+        """Forget the writes of threads that begin."""
+        if self._written.size:
+            self._written[lanes] = False
+
+    def note(self, group: Group, kind: str, lanes: Lanes, piece: Piece, size_bytes: int, by: Instruction) -> None:
+        """Take accesses to local memory; `lanes` are those of the piece."""
+        here, end = as_array(lanes), group.context.variables_end
+        addresses = piece.positions - here * group.machine.memory.local_pitch
+        beyond = addresses + size_bytes > end
+        if beyond.any():
+            group.machine.keep(_beyond(here[beyond], int(addresses[beyond][0]), size_bytes, kind, group, by))
+        if self._is_full or not self._has_room(int(addresses.max()) + size_bytes):
+            return
+        units = here[:, None], addresses[:, None] + np.arange(size_bytes)
+        if kind != "read":
+            self._written[units] = True
+            return
+        unwritten = ~(self._written[units].any(axis=1) | beyond)
+        if unwritten.any() and _VECTORS.isdisjoint(by.opcode) and not self._copies_bytes(group, size_bytes, by):
+            some, base = addresses[unwritten], group.context.local_base
+            announce(group, "local.unwritten", here[unwritten], by, addresses=some, base=base, size_bytes=size_bytes)
+
+    def _has_room(self, end: int) -> bool:
+        lanes, width = self._written.shape
+        if end > width:
+            wider = 1 << (end - 1).bit_length()
+            self._is_full = wider * lanes > _MOST_BYTES
+            if not self._is_full:
+                self._written = np.pad(self._written, ((0, 0), (0, wider - width)))
+        return not self._is_full
+
+    def _copies_bytes(self, group: Group, size_bytes: int, by: Instruction) -> bool:
+        """Return whether a load is part of a copy byte by byte, as of a structure with unused bytes in it."""
+        if size_bytes > 1:
+            return False
+        if id(by) not in self._copies:
+            self._copies[id(by)] = _only_copies(group.context.code.function, by)
+        return self._copies[id(by)]
+
+
+def _only_copies(function: Function, load: Instruction) -> bool:
+    """Return whether stores alone take the value of a load."""
+    taken = [each for each in function.instructions if each is not load and _names(each.operands, load.operands[0])]
+    return all(each.opcode[0] == "st" and not _names(each.operands[:1], load.operands[0]) for each in taken)
+
+
+def _names(operands: tuple[Operand, ...], register: Operand) -> bool:
+    for operand in operands:
+        if isinstance(operand, Vector) and _names(operand.elements, register):
+            return True
+        if operand == register or (isinstance(operand, Address) and operand.base == register):
+            return True
+    return False
+
+
+def _beyond(lanes: np.ndarray, address: int, size_bytes: int, kind: str, group: Group, by: Instruction) -> Fault:
+    functions = group.context.code.name + " and its callers" * (group.context.caller is not None)
+    return Fault(
+        "out-of-bounds",
+        f"a {'read' if kind == 'read' else 'write'} of {size_bytes} bytes at byte {address} of local memory, where the "
+        f"local variables of {functions} end at byte {group.context.variables_end}: see the index (PTX ISA, "
+        '"Local State Space")',
+        lanes,
+        by,
+    )
