@@ -68,7 +68,7 @@ BODIES = {
         copy16(&tile[0][4 * t], in + 4 * t); commit(); __syncthreads();
         out[t] = tile[0][t];
         """,
-        ("race",),
+        ("race", "early-exit"),
     ),
     "wrong: no barrier within a warp": (
         """
@@ -139,7 +139,7 @@ def test_together_as_one_by_one(name, order, monkeypatch):
         np.testing.assert_array_equal(out, out_alone)
 
 
-def test_copies_of_a_warp_are_one_operation(monkeypatch):
+def test_copies_of_a_cta_are_one_operation(monkeypatch):
     begun = []
     issue = Sanitizer.issue_each
 
@@ -149,4 +149,4 @@ def test_copies_of_a_warp_are_one_operation(monkeypatch):
 
     monkeypatch.setattr(Sanitizer, "issue_each", issue_each)
     launched(BODIES["right: two stages"][0], "late")
-    assert [(copies is not None, lanes) for copies, lanes in begun] == [(True, 32)] * 4
+    assert [(copies is not None, lanes) for copies, lanes in begun] == [(True, 64)] * 2

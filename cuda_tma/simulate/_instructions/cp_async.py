@@ -15,7 +15,7 @@ from .._async import Operation
 from .._binder import BOOL, U32, Binder, dtype_of
 from .._copy import Issue, each_lane, submit
 from .._group import Group
-from .._lanes import WARP, Lanes, as_array, count
+from .._lanes import Lanes, as_array, count
 from .._machine import Machine
 from .._observe import Access, announce
 from .._program import Step
@@ -44,7 +44,7 @@ def cp_async(binder: Binder) -> Step:
         given = np.full(count(lanes), size.value) if read is None else np.broadcast_to(read(group, lanes), count(lanes))
         lengths = np.where(given, 0, size.value) if ignores else given
         here, places, addresses = as_array(lanes), to(group, lanes), origin(group, lanes)
-        for some in _parts(here, group.machine.engine.is_early):
+        for some in _parts(here, group.machine):
             ends = here[some], places[some], addresses[some], lengths[some]
             copies = _Copies(group.machine, binder.instruction, *ends, size.value)
             if not copies.submit_together():
@@ -53,11 +53,12 @@ def cp_async(binder: Binder) -> Step:
     return step
 
 
-def _parts(lanes: np.ndarray, is_early: bool) -> list[slice]:
-    """Return the lanes whose copies are one operation: all, if they take effect at once, else those of a warp."""
-    if is_early:
+def _parts(lanes: np.ndarray, machine: Machine) -> list[slice]:
+    """Return the lanes whose copies are one operation: all, if they take effect at once, else those of a CTA."""
+    if machine.engine.is_early:
         return [slice(0, len(lanes))]
-    ends = [0, *(np.flatnonzero(np.diff(lanes // WARP)) + 1).tolist(), len(lanes)]
+    ctas = machine.geometry.cta_of_lane[lanes]
+    ends = [0, *(np.flatnonzero(np.diff(ctas)) + 1).tolist(), len(lanes)]
     return [slice(*pair) for pair in pairwise(ends)]
 
 

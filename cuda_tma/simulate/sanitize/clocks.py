@@ -171,9 +171,12 @@ class Clocks:
             found = self._together[key] = self._union(np.arange(lanes.start, lanes.stop))
         return found
 
-    def known_to_warp(self, lanes: np.ndarray) -> np.ndarray | None:
-        """Return the clock of a warp, without the columns of its lanes; None if the lanes differ."""
-        return None if self._apart[lanes].any() else self.warps[:, int(lanes[0]) // WARP].copy()
+    def known_to_warps(self, lanes: np.ndarray) -> np.ndarray | None:
+        """Return the clocks of warps side by side, [row, warp, column], without the columns of their lanes; None if a
+        lane knows more than its warp."""
+        if self._apart[lanes].any():
+            return None
+        return self.warps[:, int(lanes[0]) // WARP : int(lanes[-1]) // WARP + 1].copy()
 
     def _union(self, lanes: np.ndarray) -> np.ndarray:
         """What lanes of one cluster know, one or the other."""

@@ -40,8 +40,8 @@ class Copies:
         The number of the group that each copy is in, from 1.
     own : numpy.ndarray
         The value of each lane in its own column.
-    warp : numpy.ndarray or None, [row, column]
-        What all lanes of the warp know; None for copies that take effect at once.
+    warps : numpy.ndarray or None, [row, warp, column]
+        What all lanes of each warp know; None for copies that take effect at once.
     after : tuple of Explained
         The last barrier or wait of the first lane.
     columns : numpy.ndarray or None
@@ -54,7 +54,7 @@ class Copies:
     kind: str
     groups: np.ndarray
     own: np.ndarray
-    warp: np.ndarray | None
+    warps: np.ndarray | None
     after: tuple[Explained, ...]
     columns: np.ndarray | None = None
 
@@ -78,19 +78,20 @@ class LaneCopies:
     def issue(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
         """Begin a copy of each lane; None if these lanes must begin theirs one by one.
 
-        Copies that take effect later are of one warp, all of whose lanes know the same.
+        Copies that take effect later are of one cluster, in whose warps all lanes know the same.
         """
         clocks, first = self._clocks, int(lanes[0])
         if clocks.visible != ORDERED:
             return None
-        warp = None if is_now or int(lanes[-1]) // WARP != first // WARP else clocks.known_to_warp(lanes)
-        if warp is None and not is_now:
+        is_one = clocks.slot_of(first) == clocks.slot_of(int(lanes[-1]))
+        warps = clocks.known_to_warps(lanes) if is_one and not is_now else None
+        if warps is None and not is_now:
             return None
         cluster = self._geometry.cluster_of_slot[clocks.slot_of(first)]
         groups = self._operations.groups_of(kind, lanes, instruction)
         self._trail.touch(lanes, self._ledger.site(instruction))
         after = self._trail.before(first)
-        return Copies(lanes, cluster, instruction, kind, groups, clocks.own(lanes), warp, after)
+        return Copies(lanes, cluster, instruction, kind, groups, clocks.own(lanes), warps, after)
 
     def access(self, access: Access, copies: Copies, alone: Callable[[Access], None]) -> None:
         """Compare accesses together; each `alone` if one of them does not follow what it should."""
@@ -107,10 +108,10 @@ class LaneCopies:
     def _mark(self, copies: Copies, index: int) -> Mark:
         """Return one of the copies as an operation of its own."""
         lane = int(copies.lanes[index])
-        if copies.warp is None:
+        if copies.warps is None:
             clock = self._clocks.known_to(slice(lane, lane + 1))
         else:
-            clock = copies.warp.copy()
+            clock = copies.warps[:, lane // WARP - int(copies.lanes[0]) // WARP].copy()
             clock[::2, lane % self._clocks.threads] = copies.own[index]
         group, epoch = (copies.kind, lane), int(copies.groups[index])
         return Mark(lane, copies.cluster, copies.instruction, clock, group, epoch, copies.after)
@@ -118,7 +119,7 @@ class LaneCopies:
     def _write_shared(self, access: Access, copies: Copies) -> bool:
         """Remember writes to shared memory, if each follows all that was there; else return False."""
         positions, shadow = access.positions, self._shadow
-        if len(np.unique(positions)) < len(positions):
+        if len({*positions.tolist()}) < len(positions):
             return False
         units, (rows, who) = shadow.units(positions, access.size_bytes), self._known(access, copies)
         if shadow.after_write(units, rows[ORDERED], who) is not None or shadow.after_reads(units, rows[ORDERED], who):
@@ -162,13 +163,15 @@ class LaneCopies:
 
     def _known(self, access: Access, copies: Copies) -> tuple[list[Known], np.ndarray]:
         """Return the rows that precede the accesses, and the lane of each access there."""
-        if copies.warp is None:
-            return self._clocks.all_known(), as_array(access.lanes)
-        warp, here = self._clocks.fitting(copies.warp), as_array(access.lanes)
-        which = np.arange(len(here))
-        lanes = np.zeros((WARP, warp.shape[1]), np.int32)
-        lanes[which, here % self._clocks.threads] = self._among(access, copies, copies.own)
-        return [Known(lanes, row[None]) for row in warp], which
+        here, clocks = as_array(access.lanes), self._clocks
+        if copies.warps is None:
+            return clocks.all_known(), here
+        first, width = int(copies.lanes[0]) // WARP, clocks.rows.shape[2]
+        warps = np.pad(copies.warps, ((0, 0), (0, 0), (0, width - copies.warps.shape[2])))
+        lanes = np.zeros((warps.shape[1] * WARP, width), np.int32)
+        which = here - first * WARP
+        lanes[which, here % clocks.threads] = self._among(access, copies, copies.own)
+        return [Known(lanes, row) for row in warps], which
 
     @staticmethod
     def _among(access: Access, copies: Copies, values: np.ndarray) -> np.ndarray:
