@@ -65,7 +65,8 @@ cuda_tma.Device("0")
 
 
 def modules() -> list[ModuleType]:
-    names = [name for _, name, _ in pkgutil.walk_packages(cuda_tma.__path__, "cuda_tma.") if "__main__" not in name]
+    found = [name for _, name, _ in pkgutil.walk_packages(cuda_tma.__path__, "cuda_tma.")]
+    names = [name for name in found if "__main__" not in name and "._intercept." not in name]  # these need runtimes
     return [cuda_tma, *map(importlib.import_module, names)]
 
 
