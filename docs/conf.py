@@ -26,7 +26,7 @@ extensions = [
 ]
 nitpick_ignore_regex = [  # what others document, types that are private, and others' types by their bare names
     ("py:.*", r"(_pytest|collections|cuda|enum|matplotlib|np|numpy|os|pathlib|types|typing|typing_extensions)\..*"),
-    ("py:.*", r"cuda_tma\.(.*\.)?_.*|cuda_tma\.simulate\.ptx\..*|cuda_tma\.smem"),
+    ("py:.*", r"cuda_tma\.(.*\.)?_.*|cuda_tma\.simulate\.ptx\..*|cuda_tma\.smem|cuda_tma\.rules\.configurations\..*"),
     ("py:.*", "Figure|GraphDefinition|GraphNode|KernelNode|SearchStrategy|T"),
 ]
 source_suffix = {".md": "markdown"}
