@@ -20,6 +20,19 @@ __device__ void reduce(int* out, const int* row) {
                  :: "l"(out), "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
 }
+__device__ void put(int* out, const int* row) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;"
+                 :: "l"(out), "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
+    asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+}
+__device__ int get(const int* at) {
+    int got;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(got) : "l"(at) : "memory");
+    return got;
+}
+__device__ void set(int* at, int value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" :: "l"(at), "r"(value) : "memory");
+}
 __device__ int* filled() {
     __shared__ __align__(128) int row[32];
     if (T < 32) row[T] = T;
@@ -84,6 +97,11 @@ PAIRS = {
         "int* row = filled(); if (B == 0) { if (T < 32) out[T] = 1; } else if (T == 0) reduce(out, row);",
         "int* row = filled(); if (B == 0) { if (T < 32) atomicAdd(out + T, 1); } else if (T == 0) reduce(out, row);",
     ),
+    "store_of_tma_and_atomics": (
+        "int* row = filled(); if (B == 0) { if (T == 0) put(out, row); } else if (T < 32) atomicAdd(out + T, 1);",
+        "int* row = filled(); if (B == 0) { if (T == 0) { put(out, row); set(other, 1); } return; }"
+        "if (T == 0) while (get(other) == 0) { } __syncthreads(); if (T < 32) atomicAdd(out + T, 1);",
+    ),
     "row_is_zeroed_before_reductions": (
         "int* row = filled(); if (B == 0) { if (T < 32) out[T] = 1; fence_proxy_async_global(); __syncthreads(); }"
         "if (T == 0) reduce(out, row);",
@@ -102,6 +120,12 @@ PAIRS = {
         "int* mine = out + B * 64 + T; *mine = T; int got;"
         'asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(got) : "l"(mine) : "memory"); other[B * 64 + T] = got;',
         "int* mine = out + B * 64 + T; other[B * 64 + T] = __ldg(mine) + 1; *mine = T;",
+    ),
+    "cached_load_behind_a_flag": (
+        "if (T) return; if (B == 0) { out[0] = 1; set(other, 1); }"
+        "else { while (get(other) == 0) { } other[B] = __ldg(out); }",
+        "if (T) return; if (B == 0) { out[0] = 1; set(other, 1); }"
+        "else { while (get(other) == 0) { } other[B] = __ldcg(out); }",
     ),
     "cached_load_of_a_counter": (
         "if (T == 0) { atomicAdd(out + B, 1); other[B] = __ldg(out + B); }",
@@ -147,6 +171,15 @@ RIGHT = {
     "clearing_then_a_barrier": (
         "if (T == 0) out[B] = 0; __syncthreads(); atomicAdd(out + B, 1); __syncthreads(); if (T == 1) out[B] += 1;"
     ),
+    "ring_between_blocks": (
+        "if (T) return; if (B == 0) for (int i = 0; i < 6; ++i) { while (get(other) != i) { } out[i % 2] = i;"
+        "set(other + 32, i + 1); } if (B == 1) for (int i = 0; i < 6; ++i) { while (get(other + 32) != i + 1) { }"
+        "other[64 + i] = out[i % 2]; set(other, i + 1); }"
+    ),
+    "semaphore_in_order": (
+        "if (T == 0) while (get(other) != B) { } __syncthreads(); out[T] += 1; __syncthreads();"
+        "if (T == 0) { __threadfence(); set(other, B + 1); }"
+    ),
     "grid_barrier": (
         "if (T == 0) atomicAdd(out, B); __syncthreads(); if (T == 0) { __threadfence(); atomicAdd(other, 1);"
         "while (*(volatile int*)other < gridDim.x) { } __threadfence(); } __syncthreads(); out[1 + B] = out[0];"
@@ -158,10 +191,11 @@ RIGHT = {
 }
 
 
-def launched(body: str, **settings: object) -> simulate.Report:
-    gpu = simulate.Device(multiprocessor_count=3, schedules=4, **settings)
+def launched(body: str, blocks: int = 3, cluster: int | None = None, multiprocessor_count: int = 4) -> simulate.Report:
+    gpu = simulate.Device(multiprocessor_count=multiprocessor_count, schedules=4)
     kernel = gpu.compile(HEAD + body + "\n}", "kernel")
-    return gpu.launch(simulate.Config(3, 64), kernel, np.zeros(256, np.int32), np.zeros(256, np.int32))
+    arrays = np.zeros(512, np.int32), np.zeros(512, np.int32)
+    return gpu.launch(simulate.Config(blocks, 64, cluster), kernel, *arrays)
 
 
 def of(findings: tuple[Finding, ...]) -> list[str]:
@@ -178,6 +212,21 @@ def test_a_wrong_kernel_has_a_race_of_its_statement(name: str) -> None:
 @pytest.mark.parametrize("name", PAIRS)
 def test_its_right_twin_is_not_accused(name: str) -> None:
     assert of(launched(PAIRS[name][1]).errors) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["store_and_atomic", "atomics_of_the_block", "counter_is_reset", "store_and_reduction"]
+)
+def test_blocks_that_follow_each_other_in_one_place_are_told_apart(name: str) -> None:
+    wrong, right = (launched(body, blocks=6, multiprocessor_count=1) for body in PAIRS[name])
+    assert {finding.kind for finding in wrong.errors} == {"race"}, of(wrong.errors)
+    assert of(right.errors) == []
+
+
+@pytest.mark.parametrize(("blocks", "cluster", "kinds"), [(1, 2, set()), (2, 2, {"race"})])
+def test_atomics_of_the_scope_of_a_cluster(blocks: int, cluster: int, kinds: set[str]) -> None:
+    body = 'asm volatile("red.relaxed.cluster.global.add.u32 [%0], 1;" :: "l"(out) : "memory");'
+    assert {finding.kind for finding in launched(body, blocks, cluster).errors} == kinds
 
 
 @pytest.mark.parametrize("name", RIGHT)
