@@ -41,7 +41,13 @@ OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 # Those that run on the fake driver, and of those that need no more than NumPy the quick ones, with the doctests.
 EXTENSION_TESTS = tuple(f"test_{each}.py" for each in ("tensor_map", "reading", "im2col_map", "kernel_arg", "options"))
 PURE_TESTS = ("test_codec.py", "test_explain.py", "test_diff.py", "test_swizzle.py")
-WITHOUT_EXTRAS = tuple(f"--ignore-glob=*/{each}.py" for each in ("show/plot", "show/divide", "layouts/cute"))
+EXTRAS = (
+    "show/plot",
+    "show/divide",
+    "layouts/cute",
+    *(f"_intercept/{each}/*" for each in ("torch", "triton", "tilelang")),
+)
+WITHOUT_EXTRAS = tuple(f"--ignore-glob=*/{each}.py" for each in EXTRAS)
 DOCTESTS = ("--doctest-modules", *WITHOUT_EXTRAS, "--pyargs", "cuda_tma")
 RUNNERS = ("pytest", "hypothesis", "ml_dtypes")
 
@@ -222,7 +228,7 @@ def test_what_the_wheel_holds(wheel):
     assert {name_in_package(path) for path in (ROOT / "cuda_tma").rglob("*.pyi")} <= package
     assert {"py.typed", "include/cuda_tma/tma.cuh"} <= package
     assert {Path(name).suffix for name in package} == {".py", ".pyi", ".so", ".typed", ".cuh", ".html", ".js"}
-    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"cuda_tma"}
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"cuda_tma", "pytest_cuda_tma.py"}
 
 
 def name_in_package(path):
