@@ -50,7 +50,7 @@ def _each_barrier(binder: Binder, number: Operand, threads: tuple[Operand, ...],
     def step(group: Group, lanes: Lanes) -> Outcome:
         numbers = np.broadcast_to(read(group, lanes), (count(lanes),))
         counts = np.broadcast_to(read_count(group, lanes) if read_count else 0, numbers.shape)
-        pairs = np.unique(np.stack([numbers, counts]), axis=1).T.tolist()
+        pairs = sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)})
         if len(pairs) == 1:
             return act(group, lanes, pairs[0][0], pairs[0][1] or None)
         for of, expected in pairs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -101,7 +102,7 @@ class Operations:
 
     def __init__(self, geometry: Geometry, clocks: Clocks):
         self._geometry, self._clocks = geometry, clocks
-        self._groups: dict[tuple[str, int], Groups] = {}
+        self._groups: defaultdict[str, dict[int, Groups]] = defaultdict(dict)  # by kind, then by owner
         self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}  # of `groups_of`
         # The last copies of several lanes, by the statement and the lanes: the group of each, and the statement.
         self._begun: dict[tuple[str, int, int, int, int], tuple[np.ndarray, np.ndarray, Instruction]] = {}
@@ -112,8 +113,9 @@ class Operations:
         for begun, (owners, numbers, instruction) in [*self._begun.items()]:
             others = owners // self._clocks.threads != slot
             self._begun[begun] = owners[others], numbers[others], instruction
-        for key in [key for key in self._groups if self._clocks.slot_of(key[1]) == slot]:
-            del self._groups[key]
+        for groups in self._groups.values():
+            for lane in [lane for lane in groups if self._clocks.slot_of(lane) == slot]:
+                del groups[lane]
 
     def issue(self, lanes: slice, instruction: Instruction, kind: str | None) -> Mark:
         """A thread, or a warpgroup, begins an operation that is waited for by groups of a kind, or by none."""
@@ -122,15 +124,15 @@ class Operations:
         mark = Mark(lane, cluster, instruction, self._clocks.known_to(lanes))
         if kind is not None:
             mark.group = (kind, lane)
-            self._groups.setdefault(mark.group, Groups()).issue(mark)
+            self._groups[kind].setdefault(lane, Groups()).issue(mark)
         return mark
 
     def groups_of(self, kind: str, lanes: np.ndarray, instruction: Instruction) -> np.ndarray:
         """Return for each lane the number of the group that is open, and in which an instruction begins a copy."""
         key = kind, int(lanes[0]), int(lanes[-1]), len(lanes)
-        found, known = self._groups_of.get(key), self._groups
+        found, known = self._groups_of.get(key), self._groups[kind]
         if found is None or not np.array_equal(found[0], lanes):
-            groups = [known.setdefault((kind, lane), Groups()) for lane in lanes.tolist()]
+            groups = [known.setdefault(lane, Groups()) for lane in lanes.tolist()]
             found = self._groups_of[key] = lanes, groups
         numbers = np.array([groups.committed + 1 for groups in found[1]])
         self._begun[(*key, id(instruction))] = lanes, numbers, instruction
@@ -143,24 +145,24 @@ class Operations:
                 yield lane, mark.epoch, mark.instruction
         for (of, *_), (owners, numbers, instruction) in self._begun.items():
             for lane, number in zip(owners.tolist(), numbers.tolist(), strict=True) if of == kind else ():
-                if lanes.start <= lane < lanes.stop and number > self._groups[kind, lane].done:
+                if lanes.start <= lane < lanes.stop and number > self._groups[kind][lane].done:
                     yield lane, number, instruction
 
     def issue_together(self, event: Event) -> None:
         """Lanes of a warp have issued one operation, the first of them as its owner: each may wait for it."""
         first, *others = as_array(event.lanes).tolist()
-        kind = event.details["kind"]
-        mark = self._groups[kind, first].last
+        known = self._groups[event.details["kind"]]
+        mark = known[first].last
         if mark is None:
             return
         for lane in others:
-            groups = self._groups.setdefault((kind, lane), Groups())
+            groups = known.setdefault(lane, Groups())
             groups.shared.append((groups.committed + 1, mark))
 
     def owned(self, kind: str, lanes: Lanes) -> list[tuple[int, Groups]]:
-        """The groups of some lanes."""
-        known = ((lane, self._groups.get((kind, lane))) for lane in as_array(lanes).tolist())
-        return [(lane, groups) for lane, groups in known if groups is not None]
+        """Return the groups of some lanes, ascending; an owner of wgmma groups stands for its 128 lanes."""
+        known = self._groups[kind]
+        return [(lane, known[lane]) for lane in sorted(known.keys() & as_array(lanes).tolist())]
 
     def of_copies(self, parts: list[str], barriers: Barriers) -> Callable[[Event], None]:
         """Return what a ``cp.async`` does that waits for copies, commits their group or arrives for them."""
@@ -181,8 +183,7 @@ class Operations:
 
     def related(self, who: object) -> tuple[Explained, ...]:
         """What explains that nobody knows whether operations of an owner, ``("bulk", lane, "read")``, are over."""
-        groups = self._groups.get(who[:2]) if isinstance(who, tuple) else None
-        if groups is None:
+        if not isinstance(who, tuple) or (groups := self._groups[who[0]].get(who[1])) is None:
             return ()
         return ("its group is closed", groups.commits), ("last wait for its groups", groups.waits)
 
