@@ -144,3 +144,27 @@ def test_a_tiled_load_through_an_im2col_map(load, kinds):
     kernel = gpu.compile(THROUGH_IM2COL_MAP.replace("LOAD", load), "kernel")
     report = gpu.launch(simulate.Config(grid=1, block=1), kernel, gpu.create_tensor_map(images, options))
     assert [finding.kind for finding in report.errors] == kinds
+
+
+@pytest.mark.parametrize("act", ["store", "reduce<Reduction::add>"])
+@pytest.mark.parametrize("shape", [(8,), (2, 4, 8)])
+def test_a_store_by_coordinates_of_another_rank(act, shape):
+    gpu = simulate.Device()
+    map_of_rank = gpu.create_tensor_map(np.zeros(shape, np.float32), box_dim=shape)
+    kernel = gpu.compile(STORE.replace("ACT", act), "kernel")
+    report = gpu.launch(simulate.Config(grid=1, block=1), kernel, map_of_rank)
+    assert [finding.kind for finding in report.errors] == ["map-mismatch"]
+
+
+STORE = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap map) {
+    __shared__ alignas(128) char tile[4096];
+    for (int i = 0; i < 4096; ++i) tile[i] = 0;
+    fence_proxy_async();
+    ACT(map, Coordinates{0, 0}, tile);
+    commit_group();
+    wait_group<0>();
+}
+"""

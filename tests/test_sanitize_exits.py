@@ -8,7 +8,7 @@ import pytest
 from cuda_tma import simulate
 
 HEAD = r"""
-__shared__ int tile[2][64];
+__shared__ int tile[2][256];
 __shared__ unsigned long long ready;
 __device__ unsigned at(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void copy(int stage, const int* from) {
@@ -49,10 +49,10 @@ RIGHT = {
 }
 
 
-def launched(body: str) -> simulate.Report:
+def launched(body: str, threads: int = 64) -> simulate.Report:
     gpu = simulate.Device(schedules=4)
     kernel = gpu.compile(HEAD + body + "\n}", "kernel")
-    return gpu.launch(simulate.Config(2, 64), kernel, np.arange(64, dtype=np.int32), np.zeros(64, np.int32))
+    return gpu.launch(simulate.Config(2, threads), kernel, np.arange(256, dtype=np.int32), np.zeros(256, np.int32))
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -65,3 +65,9 @@ def test_a_pending_copy_is_an_early_exit(name: str) -> None:
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_copy_that_a_thread_waits_for_is_not_accused(name: str) -> None:
     assert [each for each in launched(RIGHT[name]).errors if each.kind == "early-exit"] == []
+
+
+def test_each_thread_of_a_large_block_leaves_a_copy_pending() -> None:
+    """Each owner of copies adds a column to the clocks, and 256 are more than the spare ones."""
+    (finding,) = [each for each in launched("copy(0, in);", 256).errors if each.kind == "early-exit"]
+    assert "no thread has waited for it" in finding.message

@@ -86,9 +86,10 @@ class Exits:
     def _pending_copies(self, cta: int, ends: Explained) -> None:
         """Compare the last ``cp.async`` of each thread with the waits of all threads of its CTA."""
         size = self._machine.geometry.lanes_of_cta
-        lanes, known = slice(cta * size, (cta + 1) * size), self._clocks.known(ORDERED)
+        lanes = slice(cta * size, (cta + 1) * size)
         for lane, number, instruction in self._operations.unfinished("cp.async", lanes):
-            column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
+            column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))  # may add columns
+            known = self._clocks.known(ORDERED)
             if known.at(as_array(lanes), column).max() < number:
                 self._words.exit_while_copying(instruction, lane, (ends,))
 
