@@ -20,6 +20,11 @@ __all__ = ["install"]
 
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
 _DRIVER = "cuda.bindings.driver"
+# TileLang writes std::numeric_limits<half_t>. CUTLASS specializes it for nvcc only, and its own template for NVRTC.
+_LIMITS = """\
+namespace cutlass { namespace platform { template <class T> struct numeric_limits; } }
+namespace std { template <class T> struct numeric_limits : cutlass::platform::numeric_limits<T> {}; }
+"""
 
 
 def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
@@ -59,7 +64,7 @@ def _compiled(own: Callable[..., bytes], compute_capability: tuple[int, int]) ->
 
     def compile_cuda(code: str, target_format: str = "ptx", options: Any = None, **keywords: Any) -> bytes:
         given = [options] if isinstance(options, str) else [*(options or ())]
-        numbered = f'#line 1 "{_file(code)}"\n{code}'
+        numbered = f'{_LIMITS}#line 1 "{_file(code)}"\n{code}'
         keywords.update(verbose=True, arch=major * 10 + minor, options=[*given, *_includes(), "-lineinfo"])
         return own(numbered, target_format="ptx", **keywords)
 

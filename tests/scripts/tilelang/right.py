@@ -38,6 +38,19 @@ def total(N, block):
     return main
 
 
+@tilelang.jit(out_idx=[-1])
+def largest(rows, columns):
+    @T.prim_func
+    def main(X: T.Tensor((rows, columns), "float16"), Y: T.Tensor((rows,), "float16")):
+        with T.Kernel(rows, threads=32) as row:
+            x, y = T.alloc_fragment((1, columns), "float16"), T.alloc_fragment((1,), "float16")
+            T.copy(X[row, 0], x)
+            T.reduce_max(x, y, dim=1, clear=True)
+            T.copy(y, Y[row])
+
+    return main
+
+
 def main():
     kernel = matmul(128, 128, 128, 64, 64, 32, 2)
     a, b = (torch.randn(128, 128, device="cuda", dtype=torch.float16) for _ in range(2))
@@ -51,6 +64,7 @@ def main():
     x, out = torch.ones(256, device="cuda"), torch.zeros(1, device="cuda")
     total(256, 64)(x, out)
     assert out.item() == 256
+    torch.testing.assert_close(largest(4, 64)(a[:4, :64].contiguous()), a[:4, :64].amax(1))
     print("done")
 
 

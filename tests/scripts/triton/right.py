@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from triton._C.libtriton import nvidia
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 DEVICE = triton.runtime.driver.active.get_active_torch_device()
@@ -47,6 +48,14 @@ def matmul(a, b, c, depth, m: tl.constexpr, n: tl.constexpr, k: tl.constexpr):
 
 
 @triton.jit
+def narrow(a, b, c, depth, m: tl.constexpr, n: tl.constexpr, k: tl.constexpr):
+    sums = tl.zeros((m, n), tl.float32)
+    for at in range(0, depth, k):
+        sums = tl.dot(a.load([0, at]), b.load([0, at]).T, sums)
+    c.store([0, 0], sums.to(tl.float8e4nv))
+
+
+@triton.jit
 def copy(x, out, rows, columns, block: tl.constexpr):
     source = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [block, block])
     target = tl.make_tensor_descriptor(out, [rows, columns], [columns, 1], [block, block])
@@ -64,6 +73,17 @@ def scalars(out, flag, small, large, half):
 def printed(x):
     tl.device_assert(tl.load(x) > 0, "x is not positive")
     tl.device_print("x", tl.load(x))
+
+
+def compare_with_cublas():
+    """Compare sums of 8-bit floating types, of which tensor cores keep fewer bits than float32 has."""
+    a, b = (torch.randn(64, 128, device=DEVICE).to(torch.float8_e4m3fn) for _ in range(2))
+    c, reference = (torch.empty(64, 64, device=DEVICE, dtype=torch.float8_e4m3fn) for _ in range(2))
+    maps = [TensorDescriptor.from_tensor(each, [64, 64]) for each in (a, b, c)]
+    narrow[(1, 1)](*maps, 128, m=64, n=64, k=64)
+    library = nvidia.cublas.CublasLt(torch.empty(1 << 20, device=DEVICE, dtype=torch.uint8))
+    library.matmul(a, b, reference)
+    assert torch.equal(c.float(), reference.float())
 
 
 def main():
@@ -86,6 +106,7 @@ def main():
     kernel = matmul[(2, 2)](*maps, 128, m=64, n=64, k=64)
     assert kernel.n_regs > 0 and kernel.n_spills == 0 and kernel.metadata.shared > 0 and ".entry" in kernel.asm["ptx"]
     torch.testing.assert_close(c, a @ b.T, atol=1e-2, rtol=1e-2)
+    compare_with_cublas()
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     copied = torch.zeros_like(a)
     copy[(4,)](a, copied, 128, 128, block=32)
