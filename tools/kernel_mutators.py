@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cuda_cpp import Statement, arguments_of, blocks_of, call_at, masked, strings_of
-from mutants import Change
 
 __all__ = ["EXPECTED", "KEEPS_ORDER", "Mutant", "mutants_of"]
 
@@ -90,11 +89,19 @@ KEEPS_ORDER = {"change_stage", "change_iterations", "change_mask", "change_bytes
 
 
 @dataclass(frozen=True)
-class Mutant(Change):
-    """A change by `mutator`; `line` to `last` are the lines that it touches."""
+class Mutant:
+    """A change by `mutator`: `new` replaces the characters `start` to `end`; it touches the lines `line` to `last`."""
 
+    line: int
+    start: int
+    end: int
+    new: str
+    what: str
     mutator: str
     last: int
+
+    def apply(self, text: str) -> str:
+        return text[: self.start] + self.new + text[self.end :]
 
 
 def mutants_of(text: str) -> list[Mutant]:
