@@ -46,6 +46,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _begin(config: pytest.Config, options: Any) -> None:
     if getattr(options, "cuda_tma", False) and not config.pluginmanager.has_plugin(_NAME):
-        from cuda_tma.command.suite import Suite
+        from cuda_tma._command.suite import Suite
 
         config.pluginmanager.register(Suite(options), _NAME)

@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 
 from cuda_tma import simulate
-from cuda_tma.command import demo
+from cuda_tma._command import demo
 
 from .comparison import Comparison, Goal, Row
 from .host import machine

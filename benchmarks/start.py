@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 
 import cuda_tma
+from cuda_tma._command import info
 from cuda_tma._launch.compile import kept_or_compiled
 from cuda_tma._launch.nvrtc import request, run
-from cuda_tma.command import info
 
 from . import nvrtc
 from .comparison import Comparison, Goal, Timer, Work, compare

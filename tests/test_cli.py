@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 import cuda_tma
+from cuda_tma._command import cli
 from cuda_tma.codec import encode
-from cuda_tma.command import cli
 from cuda_tma.suggest import suggest
 
 from .descriptors import LEGAL, LEGAL_IM2COL

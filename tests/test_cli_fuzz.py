@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
+from cuda_tma._command import cli
+from cuda_tma._command.options import OPTIONS
 from cuda_tma.codec import encode
-from cuda_tma.command import cli
-from cuda_tma.command.options import OPTIONS
 
 from .descriptors import LEGAL, LEGAL_IM2COL
 

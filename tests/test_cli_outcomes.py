@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from cuda_tma._command import cli
 from cuda_tma.codec import encode
-from cuda_tma.command import cli
 
 from .descriptors import LEGAL
 from .test_cli import FACTS, LEGAL_SHAPE, WRONG_SHAPE, run
@@ -273,7 +273,7 @@ def test_an_interrupt_is_no_traceback(capsys, monkeypatch):
 def test_characters_that_the_terminal_has_not_are_escaped(tmp_path):
     command = [sys.executable, "-m", "cuda_tma", "info"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.getcwd()}
-    code = "import sys; from cuda_tma.command import cli; cli.facts = lambda: {FACTS!r}; sys.exit(cli.main(['info']))"
+    code = "import sys; from cuda_tma._command import cli; cli.facts = lambda: {FACTS!r}; sys.exit(cli.main(['info']))"
     facts = FACTS | {"include_path": "/\N{GREEK SMALL LETTER ALPHA}\udcff"}
     command = [sys.executable, "-c", code.replace("{FACTS!r}", ascii(facts))]
     found = subprocess.run(command, capture_output=True, env=environment)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from cuda_tma.command import cli
+from cuda_tma._command import cli
 
 SOURCE = """
 #include <cuda_tma/tile.cuh>

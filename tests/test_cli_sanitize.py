@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.command import cli, console
+from cuda_tma._command import cli, console
 from cuda_tma.simulate.ptx import Place
 
 SOURCE = """#include <cuda_tma/tma.cuh>

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from cuda_tma.command import console
+from cuda_tma._command import console
 
 HEAD = ("field", "value", "meaning")
 ROWS = [("[red]a[0]", "1", "some words that go on for a while"), ("b", "22222", "/a/path/:smile:/of/a/file")]

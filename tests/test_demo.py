@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma.command import cli, demo
+from cuda_tma._command import cli, demo
 
 
 @pytest.fixture

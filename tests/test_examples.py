@@ -16,7 +16,7 @@ import pytest
 
 import cuda_tma
 from benchmarks.kernels import example
-from cuda_tma.command import demo
+from cuda_tma._command import demo
 
 from .compiled_kernels import compiled_kernel
 from .machine_code import machine_code

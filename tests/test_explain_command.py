@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cuda_tma
+from cuda_tma._command import cli
+from cuda_tma._command.posted import read_posted
 from cuda_tma.codec import encode
-from cuda_tma.command import cli
-from cuda_tma.command.posted import read_posted
 from cuda_tma.cuda_errors import CUDA_ERRORS, DOCUMENTED, explain_error
 from cuda_tma.rules import RULES, WARNINGS
 

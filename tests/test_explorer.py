@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cuda_tma import TensorSpec, params_of, plot
-from cuda_tma.command import cli
+from cuda_tma._command import cli
 from cuda_tma.data_type import ELEMENTS
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from cuda_tma.command import cli
-from cuda_tma.command.sources import Sources
+from cuda_tma._command import cli
+from cuda_tma._command.sources import Sources
 
 _opened: list[str] | None = None
 

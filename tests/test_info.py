@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_tma.command import info
+from cuda_tma._command import info
 
 ANSWERS = {
     "cuInit": None,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import TensorSpec, layouts, params_of
-from cuda_tma.command import cli
+from cuda_tma._command import cli
 from cuda_tma.errors import TensorMapError
 from cuda_tma.simulate.matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows, unpacked
 from cuda_tma.simulate.matrix.moves import MatrixMove

@@ -14,12 +14,12 @@ import time
 import pytest
 
 from cuda_tma import layouts, simulate
+from cuda_tma._command import cli
+from cuda_tma._command.dump import parse_dump
+from cuda_tma._command.launch import argument
+from cuda_tma._command.posted import read_posted
 from cuda_tma._files import first_bytes
 from cuda_tma.codec import encode
-from cuda_tma.command import cli
-from cuda_tma.command.dump import parse_dump
-from cuda_tma.command.launch import argument
-from cuda_tma.command.posted import read_posted
 from cuda_tma.errors import TensorMapError
 
 from .descriptors import LEGAL
@@ -89,7 +89,7 @@ def limited(*arguments):
     """A command that may have 400 MiB of memory, and 20 seconds."""
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (400 << 20,) * 2);"
-        "from cuda_tma.command import cli; sys.exit(cli.main(sys.argv[1:]))"
+        "from cuda_tma._command import cli; sys.exit(cli.main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)

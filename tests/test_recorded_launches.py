@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.command import cli
+from cuda_tma._command import cli
 from cuda_tma.simulate import launches
 from cuda_tma.simulate.launches import LaunchesError, captured, read_recording, replayed, write_recording
 from cuda_tma.simulate.launches.values import launch_of, values_of_launch

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from cuda_tma.command import cli
+from cuda_tma._command import cli
 from cuda_tma.simulate.launches import read_recording
 
 from .sanitized_programs import sanitize, started

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cuda_tma.command import cli
+from cuda_tma._command import cli
 from cuda_tma.show.timeline import Span, Timeline, Track
 from cuda_tma.show.timeline_part import around
 

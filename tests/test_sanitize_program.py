@@ -11,7 +11,7 @@ from shutil import copy
 
 import pytest
 
-from cuda_tma.command import cli
+from cuda_tma._command import cli
 
 TESTS = Path(__file__).parent
 
@@ -296,8 +296,8 @@ RUNTIMES = ("torch", "triton", "tilelang", "cupy", "numba", "pytest")
     "text",
     [
         "import cuda_tma",
-        "from cuda_tma.command import cli; assert cli.main(['--help']) == 0",
-        "from cuda_tma.command import cli; assert cli.main(['sanitize', '--help']) == 0",
+        "from cuda_tma._command import cli; assert cli.main(['--help']) == 0",
+        "from cuda_tma._command import cli; assert cli.main(['sanitize', '--help']) == 0",
         "import pytest_cuda_tma; sys.modules.pop('pytest')",
     ],
 )

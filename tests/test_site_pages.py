@@ -153,7 +153,7 @@ PUBLIC = [
     *(
         f"cuda_tma.{found.name}"
         for found in pkgutil.iter_modules(cuda_tma.__path__)
-        if not found.name.startswith("_") and found.name not in ("command", "show", "smem")  # smem: swizzle's new name
+        if not found.name.startswith("_") and found.name not in ("show", "smem")  # smem: swizzle's new name
     ),
 ]
 

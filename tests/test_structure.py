@@ -41,7 +41,7 @@ ROOMS = (
     DOORS,
     "simulate",
     "_intercept",
-    "command",
+    "_command",
 )
 DOOR_MODULES = {
     "",
@@ -116,7 +116,7 @@ GRAPH = {
 
 def room(module: str) -> str:
     if module == "__main__":
-        return "command"
+        return "_command"
     if module in DOOR_MODULES:
         return DOORS
     first = module.split(".")[0]

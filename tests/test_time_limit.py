@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.command import cli
+from cuda_tma._command import cli
 from cuda_tma.simulate import Config
 from cuda_tma.simulate._deadline import Deadline
 

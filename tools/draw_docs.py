@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from cuda_tma import TensorSpec, layouts, params_of, simulate
-from cuda_tma.command.excerpts import described
-from cuda_tma.command.sources import Sources
+from cuda_tma._command.excerpts import described
+from cuda_tma._command.sources import Sources
 from cuda_tma.show import plot
 
 ROOT = Path(__file__).parent.parent

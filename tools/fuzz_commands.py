@@ -62,7 +62,7 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
 def prepare() -> None:
     """Import what a command imports, limit this process, and watch what it opens."""
     from cuda_tma import simulate
-    from cuda_tma.command import cli
+    from cuda_tma._command import cli
 
     assert simulate
     parser = cli.parser(cli._COMMANDS)  # once: to build it takes longer than most commands
@@ -99,7 +99,7 @@ def folder_of(given: Input, parent: str) -> Iterator[str]:
 def outcome(given: Input, index: int, parent: str) -> Outcome:
     """Call the entry function."""
     global _opened
-    from cuda_tma.command import cli
+    from cuda_tma._command import cli
 
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors=errors) for errors in ("strict", "backslashreplace"))
     standard = sys.stdin, sys.stdout, sys.stderr

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from random import Random
 
-from cuda_tma.command.options import OPTIONS
+from cuda_tma._command.options import OPTIONS
 from tools.hostile_ptx import FILE_NAMES, NUMBERS, by_grammar, mutated, number
 from tools.hostile_recordings import recording
 

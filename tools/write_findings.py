@@ -14,8 +14,8 @@ import numpy as np
 from finding_kernels import KERNELS, LAUNCHES
 
 from cuda_tma import simulate
-from cuda_tma.command.excerpts import described
-from cuda_tma.command.sources import Sources
+from cuda_tma._command.excerpts import described
+from cuda_tma._command.sources import Sources
 
 __all__ = ["launched", "lines_of", "page", "reported"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from importlib import metadata
 
-from cuda_tma.command import info
+from cuda_tma._command import info
 
 from .. import host
 from ..comparison import Comparison
