@@ -39,7 +39,7 @@ test: $(built)
 
 # A thousand random kernels that are right, and each with something left out: docs/pipelines.md. A quarter of an hour.
 fuzz: $(built)
-	$(python) tools/fuzz_pipelines.py $(ARGS)
+	$(python) evaluation/fuzzing/fuzz_pipelines.py $(ARGS)
 
 test-environments: $(built)
 	$(python) -m pytest -m slow -rs tests $(ARGS)

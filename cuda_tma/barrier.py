@@ -2,7 +2,7 @@
 
 PTX calls the word opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier") and names
 what it holds: phase, pending and expected count of arrivals, tx-count. Where they are was observed (driver 580, sm_90:
-``tools/record_barriers.py``), and agrees with the machine code that ptxas 13.0 emits for sm_90, where ``mbarrier.init``
+``record_barriers.py``), and agrees with the machine code that ptxas 13.0 emits for sm_90, where ``mbarrier.init``
 and ``mbarrier.pending_count`` are arithmetic.
 
 The word of a barrier in use is not in shared memory, where an ordinary load finds what was there before (observed):

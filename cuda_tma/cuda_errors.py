@@ -12,7 +12,7 @@ __all__ = ["CUDA_ERRORS", "DOCUMENTED", "OBSERVED", "CudaError", "explain_error"
 
 DOCUMENTED = "CUDA 13.5 driver API, CUresult (documented, not verified on hardware)"
 OBSERVED = "CUDA 13.5 driver API, CUresult; observed: driver 580, sm_90"
-_CAUSES = {  # what gave it, as recorded (tools/record_faults.py), of cases that use TMA, barriers or clusters
+_CAUSES = {  # what gave it, as recorded (record_faults.py), of cases that use TMA, barriers or clusters
     700: (
         "the map is a copy in local memory",
         "the map is a copy in shared memory",

@@ -164,7 +164,7 @@ _SHORTER_THAN_RANK = {"global_strides": 1, "pixel_box_lower_corner": 2, "pixel_b
 
 
 def params_from_recording(recorded: Mapping[str, Any]) -> TiledParams | Any:  # or another, as its kind says
-    """Parameters from JSON of the recorders in ``tools/``.
+    """Parameters from JSON of the recorders in ``evaluation/recordings/``.
 
     ``kind`` names the class, and ``global_offset`` is an address. Of every array the driver reads the first ``rank``
     entries (``rank - 1`` strides, ``rank - 2`` corners): longer arrays are cut, and shorter ones continue with zeros.

@@ -3,7 +3,7 @@
 Names that cuda_tma has are imported from it, all others from where they were. Files called test_... go to pytest, with
 the differences that docs/cuda_core.md lists expected; all others are run as they are:
 
-    python tools/run_core_scripts.py cuda-python/cuda_core/{examples/tma_tensor_map.py,tests/test_tensor_map.py}
+    python evaluation/run_core_scripts.py cuda-python/cuda_core/{examples/tma_tensor_map.py,tests/test_tensor_map.py}
 """
 
 from __future__ import annotations

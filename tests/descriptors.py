@@ -53,7 +53,7 @@ class Recorded(NamedTuple):
 
 @cache
 def golden():
-    """The recorded calls of all architectures: see ``tools/record_encodes.py``."""
+    """The recorded calls of all architectures: see ``evaluation/recordings/record_encodes.py``."""
     return [_recorded(row) for path in sorted(_DATA.glob("encode_sm*.jsonl.gz")) for row in _rows(path)]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import cuda_tma
 from cuda_tma.barrier import BARRIER_FIELDS, Barrier, decode_barrier, encode_barrier
 
-sys.path.append(str(Path(__file__).parent.parent / "tools"))
+sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "recordings"))
 import barrier_cases
 import record_barriers
 import recordings

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "tools"))
+sys.path.append(str(ROOT / "evaluation" / "compute_sanitizer"))
 
 import compare_sanitizers  # noqa: E402
 import compared_kernels  # noqa: E402
@@ -162,7 +162,7 @@ COMPARED = [case for case in CASES if f"{case.name}|simulator" in RECORDS]
 
 def test_the_page_is_what_is_recorded():
     assert len(COMPARED) >= 38
-    remedy = "run: python tools/compare_sanitizers.py --page"
+    remedy = "run: python evaluation/compute_sanitizer/compare_sanitizers.py --page"
     assert compare_sanitizers.PAGE.read_text("utf-8") == compared_page.page(RECORDS, COMPARED), remedy
 
 
@@ -170,7 +170,7 @@ def test_the_simulator_says_what_the_page_says():
     """At the same statement: compilers differ in which of its lines they name."""
     for case, now in zip(COMPARED, compare_sanitizers.judged(COMPARED), strict=True):
         then = RECORDS[now["key"]]["said"]
-        remedy = f"{case.name}: run python tools/compare_sanitizers.py --page"
+        remedy = f"{case.name}: run python evaluation/compute_sanitizer/compare_sanitizers.py --page"
         assert now["said"].rpartition(" ")[0] == then.rpartition(" ")[0], remedy
         assert abs(int(now["said"].rpartition(" ")[2] or 0) - int(then.rpartition(" ")[2] or 0)) <= 1, case.name
 

@@ -10,7 +10,7 @@ from cuda import core
 import cuda_tma
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "tools"))
+sys.path.append(str(ROOT / "evaluation"))
 
 import run_core_scripts  # noqa: E402
 

@@ -20,7 +20,7 @@ from cuda_tma.smem import box_extents, slice_bytes, unit_bytes
 from cuda_tma.testing import store_cases, tiled_params
 
 _ROOT = Path(__file__).parent.parent
-sys.path.append(str(_ROOT / "tools"))
+sys.path.append(str(_ROOT / "evaluation" / "recordings"))
 
 import recordings  # noqa: E402
 from replay_stores import replay  # noqa: E402

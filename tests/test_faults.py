@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "recordings"))
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 
 import numpy as np

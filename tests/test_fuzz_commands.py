@@ -1,11 +1,11 @@
-"""Ten seconds of ``tools/fuzz_commands.py``, and what its verdict is made of."""
+"""Ten seconds of ``evaluation/fuzzing/fuzz_commands.py``, and what its verdict is made of."""
 
 from __future__ import annotations
 
 import pytest
 
-from tools import fuzz_commands
-from tools.hostile_inputs import FAMILIES, Input, made
+from evaluation.fuzzing import fuzz_commands
+from evaluation.fuzzing.hostile_inputs import FAMILIES, Input, made
 
 COUNT = 400  # inputs, of about 10 ms each
 

@@ -1,9 +1,9 @@
-"""The judgement of tools/stress_threads.py: what grows by others' doing is not the package's, and what else does is."""
+"""The judgement of stress_threads.py: what grows by others' doing is not the package's, and what else does is."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation" / "threads"))
 
 from memory_growth import Alone, grown_alone, others_bytes
 

@@ -1,6 +1,6 @@
 """Random pipelines that are right: nothing is found, whatever the schedule. With a statement left out, something is.
 
-`make fuzz` runs a thousand (`tools/fuzz_pipelines.py`).
+`make fuzz` runs a thousand (`evaluation/fuzzing/fuzz_pipelines.py`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from cuda_tma.rules import check
 from cuda_tma.testing import params_from_recording
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "tools"))
+sys.path.append(str(ROOT / "evaluation" / "recordings"))
 
 import encode_cases  # noqa: E402
 import record_encodes  # noqa: E402

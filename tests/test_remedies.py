@@ -11,6 +11,7 @@ import pytest
 
 from cuda_tma import simulate
 
+sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "compute_sanitizer"))
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 
 import compared_kernels

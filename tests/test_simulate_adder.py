@@ -14,7 +14,7 @@ from cuda_tma.simulate.formats import FORMATS
 from cuda_tma.simulate.matrix.adder import NARROW, multiply_add, multiply_add_as_f16, multiply_add_to
 from cuda_tma.simulate.matrix.fragments import rows_to_sums, sums_to_rows
 
-sys.path.append(str(Path(__file__).parent.parent / "tools"))
+sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "recordings"))
 import replay_wgmma
 from record_wgmma import operands
 from wgmma_cases import FORMATS as BITS

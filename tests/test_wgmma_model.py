@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent / "tools"))
+sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "recordings"))
 import replay_wgmma
 from record_wgmma import operands
 from wgmma_cases import FORMATS, FORMS, Form, blocks

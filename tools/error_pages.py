@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fault_cases import CASES
-from recordings import read
-from write_errors import RECORDED, number_of
+from write_errors import CASES, RECORDED, number_of, read
 
 from cuda_tma.cuda_errors import CUDA_ERRORS, CudaError
 
@@ -38,7 +36,7 @@ def _recorded(error: CudaError) -> str:
     device, *rows = read(RECORDED)
     cases = [row["case"] for row in rows if "blocking" not in row and number_of(row) == error.number]
     if not cases:
-        return f"None of the {len(CASES)} misuses that were recorded (`tools/record_faults.py`) ended in it.\n"
+        return f"None of the {len(CASES)} misuses that were recorded (`record_faults.py`) ended in it.\n"
     listed = "".join(f"- {case}\n" for case in cases)
     return _RECORDED.format(device=device["device"], driver=device["driver"], listed=listed, number=error.number)
 
@@ -63,7 +61,7 @@ _KERNEL = """## Find the kernel
 """
 _RECORDED = """## What gave error {number}
 
-Each of these misuses in a process of its own, on one {device}, driver {driver} (`tools/record_faults.py`; what all of
+Each of these misuses in a process of its own, on one {device}, driver {driver} (`record_faults.py`; what all of
 them came to: [what an error means](../errors.md)):
 
 {listed}"""

@@ -24,7 +24,7 @@ export CUDA_TMA_COMMIT=${CUDA_TMA_COMMIT:-$(python3 -m tests.gpu.results commit)
 site=${CUDA_TMA_SITE:-$(mktemp -d)}
 python3 -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$site" "${CUDA_TMA_WHEEL:-.}"
 # Tests run beside the installed package, so that `import cuda_tma` cannot find the sources instead.
-for each in tests examples benchmarks tools docs README.md; do [ -e "$each" ] && cp -r "$each" "$site"; done
+for each in tests examples benchmarks evaluation tools docs README.md; do [ -e "$each" ] && cp -r "$each" "$site"; done
 [ -f "$out/RESULTS.md" ] && cp "$out/RESULTS.md" "$site/tests/gpu/"
 cd "$site"
 export PYTHONPATH="$site:${PYTHONPATH:-}"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from fault_cases import CASES
-from fault_kernels import WAITS
-from recordings import read
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "evaluation" / "recordings"))
 
-from cuda_tma.cuda_errors import CUDA_ERRORS, CudaError
+from fault_cases import CASES  # noqa: E402
+from fault_kernels import WAITS  # noqa: E402
+from recordings import read  # noqa: E402
 
-__all__ = ["RECORDED", "errors_page", "number_of", "outcome"]
+from cuda_tma.cuda_errors import CUDA_ERRORS, CudaError  # noqa: E402
 
-RECORDED = Path(__file__).parent.parent / "tests" / "data" / "faults_sm90.jsonl.gz"
+__all__ = ["CASES", "RECORDED", "errors_page", "number_of", "outcome", "read"]
+
+RECORDED = ROOT / "tests" / "data" / "faults_sm90.jsonl.gz"
 
 
 def number_of(row: dict) -> int:
@@ -73,7 +77,7 @@ Of a sticky error the messages say: *{sticky}.*
 ## What gives them
 
 {recorded}"""
-_RECORDED = """Each misuse in a process of its own, on one {device}, driver {driver} (`tools/record_faults.py`). A phase
+_RECORDED = """Each misuse in a process of its own, on one {device}, driver {driver} (`record_faults.py`). A phase
 that does not complete is a wait without an end.
 
 | what | comes to |

@@ -112,7 +112,7 @@ and 5 have here, is not known.
 ## The 64 bits of an mbarrier
 
 From the table in [`barrier.py`](../cuda_tma/barrier.py), from which `decode_barrier` works: observed on sm_90, driver
-580 (`tools/record_barriers.py`). PTX leaves the word open, and another device may have another.
+580 (`evaluation/recordings/record_barriers.py`). PTX leaves the word open, and another device may have another.
 
 | field | bits | stored as |
 |---|---|---|

@@ -1,13 +1,13 @@
 """Write ``docs/compare_sanitizers.md``: what the simulator, and each tool of compute-sanitizer, says of wrong kernels.
 
-    python tools/compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl     # on a GPU: some minutes
-    python tools/compare_sanitizers.py --page     # from what is recorded, with what the simulator says now: no GPU
+    python compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl     # on a GPU: some minutes
+    python compare_sanitizers.py --page     # from what is recorded, with what the simulator says now: no GPU
 
 Needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
 ``compared_kernels.py``, and its mended twin, runs without a tool and under each, in a process of its own, several at a
 time; what hangs is ended. Every result is a line of the file as soon as it is there: the same command goes on where it
 was interrupted. The page lies beside the results, or in ``docs/`` if they are those of ``tests/data/``, where a run is
-recorded: ``python tools/compare_sanitizers.py --record --results FILE``.
+recorded: ``python compare_sanitizers.py --record --results FILE``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from compared_kernels import Case, cases, simulated
-from compared_page import TOOLS, page
-from recordings import write
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "evaluation" / "recordings"))
 
-ROOT = Path(__file__).parent.parent
+from compared_kernels import Case, cases, simulated  # noqa: E402
+from compared_page import TOOLS, page  # noqa: E402
+from recordings import write  # noqa: E402
+
 RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
 PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
@@ -186,7 +188,7 @@ def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) ->
 
 
 def _command(job: Job, port: int) -> list[str]:
-    run = [sys.executable, str(ROOT / "tools" / "run_compared.py")]
+    run = [sys.executable, str(Path(__file__).with_name("run_compared.py"))]
     if not job.tool:
         return run
     options = ["--tool", job.tool, "--target-processes", "application-only"]

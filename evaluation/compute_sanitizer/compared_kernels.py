@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parents[2]))
 
 from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs

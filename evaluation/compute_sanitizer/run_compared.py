@@ -16,7 +16,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parents[2]))
 
 import numpy as np
 from cuda.bindings import driver

@@ -1,6 +1,6 @@
-"""Give ``cuda-tma`` hostile command lines (``tools/hostile_inputs.py``), and list those with a wrong end.
+"""Give ``cuda-tma`` hostile command lines (``hostile_inputs.py``), and list those with a wrong end.
 
-``python tools/fuzz_commands.py --count 98000 --seed 1`` calls the command's entry function in worker processes of 1 GiB
+``python fuzz_commands.py --count 98000 --seed 1`` calls the command's entry function in worker processes of 1 GiB
 of address space and 12 seconds for each input. ``--separate 2000`` runs further inputs as commands of their own, under
 the same limits. ``--only 1:4711`` runs one input (seed and number) and prints its outcome. An end is wrong if it is a
 traceback, a status without meaning, a long complaint, or an open of a file that the input does not name.
@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.hostile_inputs import Input, made  # noqa: E402
+from evaluation.fuzzing.hostile_inputs import Input, made  # noqa: E402
 
 MEMORY_BYTES, CPU_SECONDS, WALL_SECONDS = 1 << 30, 12, 120
 STATUSES = (0, 1, 2, 3)

@@ -1,6 +1,6 @@
 """Run random pipelines (``tests/pipelines``), right ones and the same with one statement left out, and write the table.
 
-``python tools/fuzz_pipelines.py --count 1000 --seed 1`` writes ``docs/pipelines.md``. One process for each part of the
+``python fuzz_pipelines.py --count 1000 --seed 1`` writes ``docs/pipelines.md``. One process for each part of the
 seeds: the same count and seed make the same pipelines.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.pipelines import SCHEDULES, faults_of, pipelines, run  # noqa: E402

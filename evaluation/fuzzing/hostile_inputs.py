@@ -11,12 +11,12 @@ from pathlib import Path
 from random import Random
 
 from cuda_tma._command.options import OPTIONS
-from tools.hostile_ptx import FILE_NAMES, NUMBERS, by_grammar, mutated, number
-from tools.hostile_recordings import recording
+from evaluation.fuzzing.hostile_ptx import FILE_NAMES, NUMBERS, by_grammar, mutated, number
+from evaluation.fuzzing.hostile_recordings import recording
 
 __all__ = ["FAMILIES", "Input", "made"]
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 POSTED = ROOT / "tests" / "data" / "posted"
 _TIME_LIMIT_SECONDS = "2"
 

@@ -10,7 +10,7 @@ from random import Random
 
 __all__ = ["FILE_NAMES", "NUMBERS", "by_grammar", "mutated", "number"]
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 NUMBERS = (
     *("0", "1", "-1", "2", "3", "7", "8", "16", "31", "32", "33", "64", "127", "128", "255", "256", "1023", "1024"),

@@ -16,7 +16,7 @@ import numpy as np
 from cuda_tma import simulate
 from cuda_tma.simulate.launches import captured
 from cuda_tma.simulate.launches.values import values_of_launch
-from tools.hostile_ptx import HEAD, by_grammar, mutated
+from evaluation.fuzzing.hostile_ptx import HEAD, by_grammar, mutated
 
 __all__ = ["recording"]
 

@@ -1,4 +1,4 @@
-"""``docs/mutants.md``: what became of the mutants of kernels, and of each that is not found, why."""
+"""``mutants.md``: what became of the mutants of kernels, and of each that is not found, why."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Reasons = Mapping[str, tuple[str, str]]
 DRAWN = -1  # in the place of a batch: as it was when it was drawn
 _HEAD = """# Mutants of kernels
 
-Made by `python tools/mutate_kernels.py page`, of `tests/data/kernel_mutants.jsonl`; not edited by hand.
+Made by `python mutate_kernels.py page`, from `mutants.jsonl.gz`; not edited by hand.
 
 A mutant is a small fault of synchronisation that a program puts into the kernels of `examples/`, `tests/gpu` and
 `tests/real_bugs`, or into the device header: a fence, wait, arrival, barrier, commit or wait for groups dropped, or
 exchanged with the statement beside it; a count, parity, number of bytes, scope, proxy, stage, mask, depth or number of
 turns changed. Each is run on the simulator at a size at which rings go round, under four schedules. It counts as found
 if a finding, an error or advice, is of a kind that was right for its mutator before anything was run (`EXPECTED` in
-`tools/kernel_mutators.py`), and a line of it lies within three of the changed one: of the statement, of the other
+`kernel_mutators.py`), and a line of it lies within three of the changed one: of the statement, of the other
 access, or of a statement that the finding names to explain itself; where the changed line is inlined, of the calls that
-lead to it, in the innermost function that both have in common (`tools/kernel_outcomes.py`).
+lead to it, in the innermost function that both have in common (`kernel_outcomes.py`).
 
 Equivalent are those of which ptxas makes the same instructions, and those with a proof below. Those that change values
 alone (which bytes are loaded, not what is waited for) are told by what they leave in memory: nothing is found, and

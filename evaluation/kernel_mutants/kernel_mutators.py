@@ -1,4 +1,4 @@
-"""Small faults of synchronisation that can be put into CUDA C++: what `tools/mutate_kernels.py` draws from.
+"""Small faults of synchronisation that can be put into CUDA C++: what `mutate_kernels.py` draws from.
 
 A mutant replaces one piece of text by another. Kernels are read as text: comments are blanked, brackets are matched,
 and blocks are cut into statements, which is all that dropping one, or exchanging it with its neighbour, needs. What

@@ -1,20 +1,21 @@
 """Put small faults of synchronisation into kernels and the device header, and ask the simulator which of them it finds.
 
-    python tools/mutate_kernels.py run --seed 1 --count 220 --output tests/data/kernel_mutants.jsonl
-    python tools/mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside tests/data/kernel_mutants.jsonl
-    python tools/mutate_kernels.py again tests/data/kernel_mutants.jsonl     # the same mutants once more
-    python tools/mutate_kernels.py summary tests/data/kernel_mutants.jsonl
-    python tools/mutate_kernels.py page                                      # docs/mutants.md, of what is kept
+    python mutate_kernels.py run --seed 1 --count 220 --output one.jsonl
+    python mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside one.jsonl
+    python mutate_kernels.py again mutants.jsonl.gz    # the same mutants once more
+    python mutate_kernels.py summary mutants.jsonl.gz
+    python mutate_kernels.py page                                      # mutants.md, from what is kept
 
-Mutants are those of tools/kernel_mutators.py, of lines that a launch of tools/kernel_subjects.py executes; with
+Mutants are those of kernel_mutators.py, of lines that a launch of kernel_subjects.py executes; with
 --beside, of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several
-schedules, and is ended after --seconds. Results are JSON, one a line. tools/kernel_outcomes.py says what counts as
-found, and what tests/data/kernel_mutants.txt adds by hand: of what is not found, why.
+schedules, and is ended after --seconds. Results are JSON, one a line. kernel_outcomes.py says what counts as
+found, and what reasons.txt adds by hand: of what is not found, why.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
 import multiprocessing
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples"), str(Path(__file__).parent)]
 
 from kernel_mutants_page import page, reasons_in  # noqa: E402
@@ -37,9 +38,7 @@ from kernel_trials import Fault, baseline, same_machine_code, tried  # noqa: E40
 from cuda_tma import simulate  # noqa: E402
 
 HEADERS = ROOT / "cuda_tma" / "include" / "cuda_tma"
-KEPT = ROOT / "tests" / "data" / "kernel_mutants.jsonl"
-REASONS = KEPT.with_suffix(".txt")
-PAGE = ROOT / "docs" / "mutants.md"
+KEPT, REASONS, PAGE = (Path(__file__).with_name(name) for name in ("mutants.jsonl.gz", "reasons.txt", "mutants.md"))
 
 
 @dataclass(frozen=True)
@@ -233,7 +232,8 @@ def again(given: argparse.Namespace) -> None:
 def write(path: Path, rows: Iterable[dict]) -> None:
     """What a mutant is, and what became of it; of what is found, the kind is enough."""
     lines = [{key: row[key] for key in KEYS if key in row} for row in rows]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(text, 9, mtime=0) if path.suffix == ".gz" else text)
 
 
 def reasons() -> dict[str, tuple[str, str]]:
@@ -242,7 +242,8 @@ def reasons() -> dict[str, tuple[str, str]]:
 
 
 def read(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    text = path.read_bytes()
+    return [json.loads(line) for line in (gzip.decompress(text) if path.suffix == ".gz" else text).splitlines()]
 
 
 def described(row: dict) -> str:
@@ -267,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_again.add_argument("--only", nargs="*", help="ids")
     of_again.add_argument("--write", action="store_true", help="put what comes of it into the file")
     commands.add_parser("summary", help="how many of what").add_argument("results", type=Path, nargs="+")
-    commands.add_parser("page", help="write docs/mutants.md")
+    commands.add_parser("page", help="write mutants.md")
     given = parser.parse_args(arguments)
     if given.command == "run":
         given.of = given.of or [""]

@@ -1,7 +1,7 @@
 """Record the 64 bits of an mbarrier in every state, on a GPU of compute capability 9.0.
 
-    python tools/record_barriers.py barriers_sm90.jsonl.gz      # half a minute, never more than two
-    python tools/replay_barriers.py barriers_sm90.jsonl.gz      # the layout that the words show; needs no GPU
+    python record_barriers.py barriers_sm90.jsonl.gz      # half a minute, never more than two
+    python replay_barriers.py barriers_sm90.jsonl.gz      # the layout that the words show; needs no GPU
 
 Needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Shared memory does not hold the word of a barrier
 that is in use: an ordinary load reads what was there before. ``mbarrier.inval`` brings it there. So after each

@@ -1,7 +1,7 @@
 """Record what the driver's encoders make of random and boundary parameters, on any GPU of compute capability 9.0 on.
 
-    python tools/record_encodes.py record encodes.jsonl.gz [--cases 60000] [--seed 1] [--allocation-class LARGE]
-    python tools/record_encodes.py compare encodes.jsonl.gz       # check, encode and decode against it; needs no GPU
+    python record_encodes.py record encodes.jsonl.gz [--cases 60000] [--seed 1] [--allocation-class LARGE]
+    python record_encodes.py compare encodes.jsonl.gz       # check, encode and decode against it; needs no GPU
 
 Recording needs the driver alone, through ctypes; both need the parts of ``cuda_tma`` that need no GPU (installed, or
 ``PYTHONPATH=.``). Each row of the output holds

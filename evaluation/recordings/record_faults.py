@@ -1,6 +1,6 @@
 """Record which CUDA error each misuse of TMA ends in, and what works afterwards, on a GPU of compute capability 9.0.
 
-    python tools/record_faults.py faults_sm90.jsonl.gz      # under a minute: a process for each case
+    python record_faults.py faults_sm90.jsonl.gz      # under a minute: a process for each case
 
 Needs ``cuda.core`` and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). The first row names
 the device and the driver. Each other is a case of ``fault_cases.py``:

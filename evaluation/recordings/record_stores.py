@@ -1,7 +1,7 @@
 """Record what TMA stores and reductions do to global memory, on a GPU of compute capability 9.0 or later.
 
-    python tools/record_stores.py stores.jsonl.gz [--cases 1500] [--rare 20] [--seconds 240] [--seed 1]
-    python tools/replay_stores.py stores.jsonl.gz        # the emulator against the recordings; needs no GPU
+    python record_stores.py stores.jsonl.gz [--cases 1500] [--rare 20] [--seconds 240] [--seed 1]
+    python replay_stores.py stores.jsonl.gz        # the emulator against the recordings; needs no GPU
 
 Needs ``cuda.bindings`` and NVRTC, and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). Each
 row of the output is a case of ``store_cases.py`` and one of

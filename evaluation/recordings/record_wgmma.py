@@ -1,7 +1,7 @@
 """Record how the tensor cores of compute capability 9.0 add and round: wgmma and mma.sync, every kind of types.
 
-    python tools/record_wgmma.py wgmma_sm90.npz      # under a minute, most of it to compile
-    python tools/replay_wgmma.py wgmma_sm90.npz      # a model against it; needs no GPU
+    python record_wgmma.py wgmma_sm90.npz      # under a minute, most of it to compile
+    python replay_wgmma.py wgmma_sm90.npz      # a model against it; needs no GPU
 
 Needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). The output holds, of each form of
 ``wgmma_cases.py``, the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``, those of mma.sync on

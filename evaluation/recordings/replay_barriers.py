@@ -1,6 +1,6 @@
 """The layout of an mbarrier's word, found in recordings alone; needs no GPU.
 
-    python tools/replay_barriers.py barriers_sm90.jsonl.gz      # each field's bits, and what no table explains
+    python replay_barriers.py barriers_sm90.jsonl.gz      # each field's bits, and what no table explains
 
 For what is in a recording see ``record_barriers.py``.
 """

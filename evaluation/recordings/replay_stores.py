@@ -1,6 +1,6 @@
 """What recorded TMA stores and reductions did, against what the emulator does; needs no GPU.
 
-    python tools/replay_stores.py RECORDINGS.jsonl.gz
+    python replay_stores.py RECORDINGS.jsonl.gz
 
 Prints how many cases of each kind agree. For what is in a recording see ``record_stores.py``.
 """

@@ -1,8 +1,8 @@
 """What tensor cores added, as recorded, against the model of ``wgmma_model.py``; needs no GPU.
 
-    python tools/replay_wgmma.py wgmma_sm90.npz             # of each form and suite, how many results are the model's
-    python tools/replay_wgmma.py wgmma_sm90.npz --search    # the parameters with which most are
-    python tools/replay_wgmma.py wgmma_sm90.npz --show 3    # some that are not
+    python replay_wgmma.py wgmma_sm90.npz             # of each form and suite, how many results are the model's
+    python replay_wgmma.py wgmma_sm90.npz --search    # the parameters with which most are
+    python replay_wgmma.py wgmma_sm90.npz --show 3    # some that are not
 
 For what is in a recording see ``record_wgmma.py``.
 """

@@ -1,6 +1,6 @@
 """Choose the rows of a recording that the tests keep.
 
-    python tools/select_rows.py encodes|loads|stores RECORDING.jsonl.gz [RECORDING.jsonl.gz ...] TARGET.jsonl.gz
+    python select_rows.py encodes|loads|stores RECORDING.jsonl.gz [RECORDING.jsonl.gz ...] TARGET.jsonl.gz
 
 Rows of encodes are grouped by the one rule that they break, or by their kind if the driver accepts them; the first few
 of each group are kept. Loads and stores are grouped by everything that can change the outcome, and the smallest of each

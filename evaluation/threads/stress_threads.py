@@ -3,7 +3,7 @@
 Each thread has tensors and a stream of its own, and all share what the package keeps: kernels, configurations, options,
 prepared launches. Ends with 1 if a tile was wrong, a thread failed, or memory grew:
 
-    python tools/stress_threads.py --minutes 8
+    python stress_threads.py --minutes 8
 
 Memory is shown ten times on the way, and then of each kind of work alone, beside works of torch, cuda.core and the
 driver in which the package has no part: what they leave behind, too, is not counted as growth. An executable graph

@@ -1,6 +1,6 @@
 """Scripts on cuda.core's tensor maps, as they are and with one import changed: a load, and a map aimed elsewhere.
 
-They do what NVIDIA's examples of tensor maps do; tools/run_core_scripts.py runs those themselves.
+They do what NVIDIA's examples of tensor maps do; evaluation/run_core_scripts.py runs those themselves.
 """
 
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[2] / "tools"))
+sys.path.append(str(Path(__file__).parents[2] / "evaluation"))
 
 import run_core_scripts
 

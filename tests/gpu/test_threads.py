@@ -1,4 +1,4 @@
-"""Eight threads that make, aim, prepare, launch and capture at once, for seconds (tools/stress_threads.py: minutes)."""
+"""Eight threads that make, aim, prepare, launch and capture at once, for seconds (stress_threads.py: minutes)."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "stress_threads.py"
+TOOL = Path(__file__).parents[2] / "evaluation" / "threads" / "stress_threads.py"
 
 
 def test_threads_at_once_leave_no_wrong_tile(device, publish):
