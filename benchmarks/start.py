@@ -16,8 +16,8 @@ from pathlib import Path
 
 import cuda_tma
 from cuda_tma._command import info
-from cuda_tma._launch.compile import kept_or_compiled
-from cuda_tma._launch.nvrtc import request, run
+from cuda_tma._compile.kept import kept_or_compiled
+from cuda_tma._compile.nvrtc import request, run
 
 from . import nvrtc
 from .comparison import Comparison, Goal, Timer, Work, compare

@@ -23,13 +23,13 @@ from cuda.core import (
 )
 
 from . import emulate, graph
-from ._launch.compile import compile
+from ._compile_kernel import compile
 from ._launch.launch import launch
 from ._launch.prepared import PreparedLaunch, prepare
-from ._launch.watchdog import arm_watchdog, synchronize
 from ._make.array import TensorMapArray, create_tensor_maps
 from ._make.create import create_tensor_map
 from ._tensor_map import TensorMapDescriptor
+from ._watchdog.deadlines import arm_watchdog, synchronize
 from .barrier import Barrier, decode_barrier, encode_barrier
 from .codec import FieldDifference, decode, diff, encode
 from .convolution import Convolution

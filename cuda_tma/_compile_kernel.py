@@ -1,29 +1,22 @@
-"""compile(): from source to a kernel of the current device, through the kernels that are kept on disk."""
+"""compile(): from source to a kernel of the current device."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Protocol
 
 import numpy as np
 from cuda.core import Device, Kernel, ObjectCode
 
-from .._cuda.driver import require_driver
-from ..version import __version__
-from .compiled import Compiled, remember
-from .disk_cache import DiskCache, cache_folder
-from .headers import headers_of
-from .nvrtc import Request, request, run
-from .nvrtc_file import loaded_nvrtc, note_nvrtc, noted_nvrtc
-from .shared_memory import allow_on_current_device
-from .watchdog import arm
+from ._compile.compiled import remember
+from ._compile.kept import kept_or_compiled
+from ._compile.nvrtc import request, run
+from ._cuda.driver import require_driver
+from ._launch.shared_memory import allow_on_current_device
+from ._watchdog.deadlines import arm
 
-__all__ = ["compile", "kept_or_compiled"]
+__all__ = ["compile"]
 
 _DEADLINE = "CUDA_TMA_WATCHDOG_MS"
 _LONGEST_MS = 1_000_000_000  # the header counts them in 32 bits
@@ -142,56 +135,3 @@ def _current_target() -> str:
         require_driver()  # which says it in this package's words if there is none
         raise
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
-
-
-def kept_or_compiled(asked: Request) -> Compiled:
-    """What was asked for, from disk; or compiled, and kept there for the next time. No driver is needed."""
-    headers = headers_of(asked.source, asked.file, asked.options)
-    if headers is None:
-        return run(asked)
-    try:
-        disk = DiskCache(cache_folder())
-    except RuntimeError as error:  # no home
-        _warn(error)
-        return run(asked)
-    key = ""
-    for nvrtc in _nvrtcs(disk):
-        key = _key(asked, headers, nvrtc)
-        if found := disk.get(key):
-            return found
-    compiled = run(asked)
-    # Not if a header was changed meanwhile: which of the two was compiled?
-    if key and headers == headers_of(asked.source, asked.file, asked.options):
-        try:
-            disk.put(key, compiled)
-        except OSError as error:
-            _warn(error)
-    return compiled
-
-
-def _nvrtcs(disk: DiskCache) -> Iterator[str]:
-    """NVRTC as it was noted, which costs nothing; then as it is, if that is another."""
-    noted = noted_nvrtc(disk)
-    if noted:
-        yield noted
-    loaded = loaded_nvrtc()
-    if loaded is None or loaded == noted:
-        return
-    with suppress(OSError):  # then the kernel cannot be kept either, which is said
-        note_nvrtc(disk, loaded)
-    yield loaded
-
-
-def _key(asked: Request, headers: Mapping[str, bytes], nvrtc: str) -> str:
-    """The digest of all that the kernel depends on."""
-    digests = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in headers.items())
-    return hashlib.sha256(json.dumps([__version__, asked, digests, nvrtc]).encode()).hexdigest()
-
-
-def _warn(error: Exception) -> None:
-    warnings.warn(
-        f"compiled kernels cannot be kept ({error}), so each process compiles them anew; the environment variable "
-        "CUDA_TMA_CACHE_DIR names another folder, and compile(..., cache=False) keeps none",
-        RuntimeWarning,
-        stacklevel=4,
-    )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ._launch.compiled import compiled_of
-from ._launch.mangled import ParameterType
+from ._compile.compiled import compiled_of
+from ._compile.mangled import ParameterType
 from ._launch.shared_memory import static_shared_bytes_of
 from ._launch.signature import layout_of, name_of, types_of
 from .map_type import MapPointer, MapType

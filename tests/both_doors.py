@@ -12,8 +12,8 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import simulate
-from cuda_tma._launch.compiled import Compiled, remember
-from cuda_tma._launch.nvrtc import request, run
+from cuda_tma._compile.compiled import Compiled, remember
+from cuda_tma._compile.nvrtc import request, run
 
 from .fake_driver import FakeDriver
 from .launching import HANDLES, ForeignStream

@@ -7,8 +7,8 @@ from functools import cache
 
 from cuda import core
 
-from cuda_tma._launch.compiled import Compiled, remember
-from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma._compile.compiled import Compiled, remember
+from cuda_tma._compile.nvrtc import compile_source
 
 from .launching import HANDLES
 

@@ -13,7 +13,7 @@ import cuda_tma
 from benchmarks import kernels
 from benchmarks.kernels import earlier, processes
 from benchmarks.kernels.figures import Figure
-from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma._compile.nvrtc import compile_source
 
 from .machine_code import machine_code
 

@@ -13,8 +13,8 @@ from benchmarks import __main__ as command
 from benchmarks import gpu, host
 from benchmarks.comparison import Comparison, Goal, Row
 from benchmarks.gpu import create, floor, launch, launch_tensors, many, scene
-from cuda_tma._launch.mangled import parameter_types
-from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma._compile.mangled import parameter_types
+from cuda_tma._compile.nvrtc import compile_source
 
 STAND_IN = """
 #include <stdint.h>

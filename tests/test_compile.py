@@ -16,10 +16,10 @@ import pytest
 from cuda import core
 
 import cuda_tma
-from cuda_tma._launch import compile as door
-from cuda_tma._launch import nvrtc, nvrtc_file
-from cuda_tma._launch.compiled import compiled_of
-from cuda_tma._launch.disk_cache import DiskCache
+from cuda_tma import _compile_kernel as door
+from cuda_tma._compile import kept, nvrtc, nvrtc_file
+from cuda_tma._compile.compiled import compiled_of
+from cuda_tma._compile.disk_cache import DiskCache
 
 from .launching import HANDLES
 
@@ -39,13 +39,13 @@ def compilations(monkeypatch):
     """What the compiler was asked for."""
     asked = []
     run = nvrtc.run
-    monkeypatch.setattr(door, "run", lambda request: asked.append(request) or run(request))
+    monkeypatch.setattr(kept, "run", lambda request: asked.append(request) or run(request))
     return asked
 
 
-def kept(folder, source=SOURCE, name="k", target="compute_90a", **given):
+def kept_kernel(folder, source=SOURCE, name="k", target="compute_90a", **given):
     options = [f"-I{folder}", *given.pop("options", ())]
-    return door.kept_or_compiled(nvrtc.request(source, name, target=target, options=options, **given))
+    return kept.kept_or_compiled(nvrtc.request(source, name, target=target, options=options, **given))
 
 
 def entries(folder):
@@ -53,9 +53,9 @@ def entries(folder):
 
 
 def test_a_kernel_is_compiled_once(folder, compilations, monkeypatch):
-    first = kept(folder)
+    first = kept_kernel(folder)
     monkeypatch.setattr(nvrtc_file, "load", lambda: pytest.fail("NVRTC was loaded"))
-    assert kept(folder) == first and len(compilations) == 1 and len(entries(folder)) == 1
+    assert kept_kernel(folder) == first and len(compilations) == 1 and len(entries(folder)) == 1
     assert first.lowered_name == "k" and ".entry k(" in first.ptx
 
 
@@ -65,19 +65,19 @@ def test_all_that_a_kernel_depends_on_counts(folder, compilations, tmp_path):
         {"options": ["--std=c++20"]}, {"target": "compute_90"}, {"constants": {"a": "1"}}, {"constants": {"b": "1"}},
     ]  # fmt: skip
     for variant in [*variants, *variants]:
-        kept(folder, **variant)
+        kept_kernel(folder, **variant)
     assert len(compilations) == len(variants) == len(entries(folder))
 
 
 def test_a_header_that_changes_is_compiled(folder, compilations):
     (folder / "size.cuh").write_text('#include "inner.cuh"\n')
     (folder / "inner.cuh").write_text("#define SIZE 4\n")
-    texts = [kept(folder).ptx]
+    texts = [kept_kernel(folder).ptx]
     (folder / "inner.cuh").write_text("#define SIZE 5\n")
-    texts += [kept(folder).ptx, kept(folder).ptx]
+    texts += [kept_kernel(folder).ptx, kept_kernel(folder).ptx]
     assert len(compilations) == 2 and texts[0] != texts[1] == texts[2]
     (folder / "inner.cuh").write_text("#define SIZE 4\n")
-    assert kept(folder).ptx == texts[0] and len(compilations) == 2
+    assert kept_kernel(folder).ptx == texts[0] and len(compilations) == 2
 
 
 def test_a_header_that_changes_meanwhile_is_not_kept(folder, monkeypatch):
@@ -87,29 +87,29 @@ def test_a_header_that_changes_meanwhile_is_not_kept(folder, monkeypatch):
         (folder / "size.cuh").write_text("#define SIZE 77\n")
         return run(request)
 
-    monkeypatch.setattr(door, "run", change_and_run)
-    kept(folder)
+    monkeypatch.setattr(kept, "run", change_and_run)
+    kept_kernel(folder)
     assert entries(folder) == []
 
 
 def test_a_header_that_cannot_be_known_is_compiled(folder, compilations):
     source = '#define HEADER "size.cuh"\n#include HEADER\nextern "C" __global__ void k() {}'
-    kept(folder, source), kept(folder, source)
+    kept_kernel(folder, source), kept_kernel(folder, source)
     assert len(compilations) == 2 and not (folder / "cache").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", None])
 def test_a_broken_entry_is_compiled_anew(folder, compilations, content):
-    first = kept(folder)
+    first = kept_kernel(folder)
     (path,) = entries(folder)
     path.write_bytes(path.read_bytes()[:-9] if content is None else content)
-    assert [kept(folder), kept(folder)] == [first, first] and len(compilations) == 2
+    assert [kept_kernel(folder), kept_kernel(folder)] == [first, first] and len(compilations) == 2
 
 
 def test_what_does_not_compile_is_not_kept(folder):
     for _ in range(2):
         with pytest.raises(cuda_tma.CompileError, match="does not compile"):
-            kept(folder, SOURCE.replace("SIZE", "nonsense"))
+            kept_kernel(folder, SOURCE.replace("SIZE", "nonsense"))
     assert entries(folder) == []
 
 
@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_to_is_warned_of(folder, compilations, m
     (folder / "file").write_text("")
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", str(folder / "file"))
     with pytest.warns(RuntimeWarning, match="cannot be kept .*CUDA_TMA_CACHE_DIR names another folder") as warned:
-        assert kept(folder).lowered_name == "k"
+        assert kept_kernel(folder).lowered_name == "k"
     assert len(compilations) == len(warned) == 1
 
 
@@ -125,9 +125,9 @@ def test_without_a_home_it_is_compiled(folder, compilations, monkeypatch):
     def no_home():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(door, "cache_folder", no_home)
+    monkeypatch.setattr(kept, "cache_folder", no_home)
     with pytest.warns(RuntimeWarning, match="home directory"):
-        kept(folder)
+        kept_kernel(folder)
     assert len(compilations) == 1
 
 
@@ -138,17 +138,17 @@ def test_another_nvrtc_compiles_anew(folder, compilations, monkeypatch):
     library = folder / "libnvrtc.so"
     library.write_bytes(b"12")
     monkeypatch.setattr(nvrtc_file, "_path", lambda: str(library))
-    kept(folder), kept(folder)
+    kept_kernel(folder), kept_kernel(folder)
     assert len(compilations) == 1
     library.write_bytes(b"13.0")
-    kept(folder), kept(folder)
+    kept_kernel(folder), kept_kernel(folder)
     assert len(compilations) == 2
     os.utime(library, ns=(1, 1))
-    kept(folder)
+    kept_kernel(folder)
     library.unlink()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kept(folder), kept(folder)  # of no known file: not kept
+        kept_kernel(folder), kept_kernel(folder)  # of no known file: not kept
     assert len(compilations) == 5
 
 
@@ -174,13 +174,13 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
 
 def test_where_another_nvrtc_is_loaded_than_was_noted_both_are_kept(folder, compilations, monkeypatch):
     """As where another library has loaded its own before."""
-    usual = kept(folder)
+    usual = kept_kernel(folder)
     library = folder / "libnvrtc.so"
     library.write_bytes(b"another")
     monkeypatch.setattr(nvrtc_file, "_path", lambda: str(library))
     for path in entries(folder):
         path.unlink()
-    assert kept(folder) == usual == kept(folder) and len(compilations) == 2
+    assert kept_kernel(folder) == usual == kept_kernel(folder) and len(compilations) == 2
 
 
 # ---- many processes ----
@@ -188,11 +188,11 @@ def test_where_another_nvrtc_is_loaded_than_was_noted_both_are_kept(folder, comp
 PROCESS = f"""
 import sys, warnings
 warnings.simplefilter("error")
-from cuda_tma._launch import compile as door, nvrtc
+from cuda_tma._compile import kept, nvrtc
 asked = nvrtc.request({SOURCE!r}, "k", target="compute_90a", options=["-I" + sys.argv[1]])
 sys.stdin.read()
 for _ in range(20):
-    print(door.kept_or_compiled(asked).ptx.count(".entry k("))
+    print(kept.kept_or_compiled(asked).ptx.count(".entry k("))
 """
 
 
@@ -213,17 +213,17 @@ def test_processes_share_what_is_kept(folder):
 CACHED_START = f"""
 import sys
 from pathlib import Path
-from cuda_tma._launch import compile as door, nvrtc
+from cuda_tma._compile import kept, nvrtc
 asked = nvrtc.request({SOURCE!r}, "k", target="compute_90a", options=["-I" + sys.argv[1]])
-assert ".entry k(" in door.kept_or_compiled(asked).ptx
+assert ".entry k(" in kept.kept_or_compiled(asked).ptx
 maps = Path("/proc/self/maps")
 print("libnvrtc" in maps.read_text() if maps.exists() else False)
-print([name for name in sys.modules if name in ("cuda_tma._launch.diagnosis", "cuda_tma._launch.source_text")])
+print([name for name in sys.modules if name in ("cuda_tma._compile.diagnosis", "cuda_tma._compile.source_text")])
 """
 
 
 def test_a_start_from_disk_loads_no_compiler(folder):
-    kept(folder)
+    kept_kernel(folder)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", CACHED_START, str(folder)]
     assert subprocess.run(command, env=environment, capture_output=True, text=True).stdout == "False\n[]\n"

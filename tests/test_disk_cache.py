@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_tma._launch.compiled import Compiled
-from cuda_tma._launch.disk_cache import MAGIC, DiskCache, cache_folder, packed, unpacked
+from cuda_tma._compile.compiled import Compiled
+from cuda_tma._compile.disk_cache import MAGIC, DiskCache, cache_folder, packed, unpacked
 
 KERNEL = Compiled(
     "k<1>", "_Z1k", "_Zs", "sm_90a", "// µ\n.entry", b"\x7fELF\0\xff", ("a", ""), {"bytes": -3}, "a warning"

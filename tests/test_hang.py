@@ -11,8 +11,8 @@ import pytest
 
 import cuda_tma
 from cuda_tma import Barrier, BarrierWait, Hang, KernelHang, MbarrierWait, Waiter, encode_barrier, simulate
-from cuda_tma._launch import watchdog_memory as memory
-from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma._compile.nvrtc import compile_source
+from cuda_tma._watchdog import memory
 from cuda_tma.hang import barrier_name, waiters_of
 
 from .gpu.planted_hangs import PLANTED, ROWS, WIDTH

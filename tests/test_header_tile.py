@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.nvrtc import TYPED_LOAD
 from cuda_tma import smem
-from cuda_tma._launch.mangled import parameter_types
-from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma._compile.mangled import parameter_types
+from cuda_tma._compile.nvrtc import compile_source
 from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S

@@ -9,7 +9,7 @@ import pytest
 
 import cuda_tma
 from benchmarks.kernels.earlier import with_headers
-from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma._compile.nvrtc import compile_source
 
 from .machine_code import machine_code
 from .test_examples import kernels

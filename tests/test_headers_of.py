@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from cuda_tma._launch.headers import headers_of
-from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma._compile.headers import headers_of
+from cuda_tma._compile.nvrtc import compile_source
 from cuda_tma.include_path import include_path
 
 

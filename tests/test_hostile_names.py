@@ -9,8 +9,8 @@ import pytest
 from cuda_tma import simulate
 from cuda_tma._budget import name_steps
 from cuda_tma._command import cli
-from cuda_tma._launch import itanium
-from cuda_tma._launch.mangled import parameter_types, plain_name
+from cuda_tma._compile import itanium
+from cuda_tma._compile.mangled import parameter_types, plain_name
 from cuda_tma.simulate._program import _plain_name
 
 BOMBS = {

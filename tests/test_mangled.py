@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma import TensorMapDataType as T
-from cuda_tma._launch.mangled import MapPointer, parameter_types
+from cuda_tma._compile.mangled import MapPointer, parameter_types
 from cuda_tma.map_type import MapType
 
 TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cuda_tma import CompileError
-from cuda_tma._launch.compiled import Compiled
-from cuda_tma._launch.diagnosis import diagnose, diagnose_assembly
-from cuda_tma._launch.headers import headers_of
-from cuda_tma._launch.nvrtc import compile_source, request
+from cuda_tma._compile.compiled import Compiled
+from cuda_tma._compile.diagnosis import diagnose, diagnose_assembly
+from cuda_tma._compile.headers import headers_of
+from cuda_tma._compile.nvrtc import compile_source, request
 
 SOURCE = """
 namespace n {
@@ -290,7 +290,7 @@ __device__ void inlined(int a) {
 }
 extern "C" __global__ void k(int a) { inlined(a); }
 """
-    monkeypatch.setattr("cuda_tma._launch.diagnosis.include_path", lambda: str(tmp_path))
+    monkeypatch.setattr("cuda_tma._compile.diagnosis.include_path", lambda: str(tmp_path))
     with pytest.raises(CompileError) as refused:
         compile_source(source, "k", target="sm_90a", options=[f"-I{tmp_path}"])
     assert "k.cu(3): this is wrong: declare it as __grid_constant__ Map\n\n      load(a + 1);\n      ^" in str(

@@ -7,9 +7,9 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import KernelParameter, TensorMapDataType, parameters_of
-from cuda_tma._launch.compiled import remember
-from cuda_tma._launch.mangled import MapPointer
-from cuda_tma._launch.nvrtc import compile_source
+from cuda_tma._compile.compiled import remember
+from cuda_tma._compile.mangled import MapPointer
+from cuda_tma._compile.nvrtc import compile_source
 from cuda_tma.map_type import MapType
 
 from .launching import CONFIG, HANDLES, ForeignStream

@@ -206,6 +206,6 @@ def test_a_map_with_grid_constant_runs(gpu):
 @pytest.fixture
 def nvrtc():
     """From C++ to PTX, without the simulator."""
-    from cuda_tma._launch.nvrtc import request, run
+    from cuda_tma._compile.nvrtc import request, run
 
     return lambda source: run(request(source, "copied", target="compute_90a")).ptx

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_tma._launch.source_text import kernels_of, parameter_names
+from cuda_tma._compile.source_text import kernels_of, parameter_names
 
 
 def test_kernels_are_found_in_a_source():

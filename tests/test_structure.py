@@ -35,7 +35,9 @@ ROOMS = (
     "emulate",
     "_read",
     "_make",
+    "_compile",
     "_launch",
+    "_watchdog",
     "show",
     "layouts",
     DOORS,
@@ -45,6 +47,7 @@ ROOMS = (
 )
 DOOR_MODULES = {
     "",
+    "_compile_kernel",
     "_kernel_arg",
     "_tensor_map",
     "device",

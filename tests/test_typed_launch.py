@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import cuda_tma
 from cuda_tma import TensorMapDataType as T
 from cuda_tma import TensorMapError
+from cuda_tma._compile.compiled import Compiled, remember
 from cuda_tma._cuda import driver as _driver
-from cuda_tma._launch.compiled import Compiled, remember
 from cuda_tma._launch.signature import layout_of, types_of
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma.map_type import MapType

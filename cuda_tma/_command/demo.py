@@ -22,8 +22,8 @@ import numpy as np
 from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
 
 from .. import emulate
+from .._compile_kernel import compile
 from .._files import write
-from .._launch.compile import compile
 from .._launch.launch import launch
 from ..device import Device
 from ..enums import TensorMapDataType

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._launch.mangled import plain_name
+from .._compile.mangled import plain_name
 from ..version import __version__
 from .excerpts import absolute, column_of, statements
 from .outcome import cause_of, unused

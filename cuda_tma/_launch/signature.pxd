@@ -27,7 +27,7 @@ cdef struct Parameter:
 
 cdef class Signature(Known):
     """A kernel's parameters: where each lies in the parameter block, its size, and its type where its name tells, or
-    that of its signature (_launch.compiled)."""
+    that of its signature (_compile.compiled)."""
 
     cdef CUfunction function
     cdef readonly str name  # as errors say it

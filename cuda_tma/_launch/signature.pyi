@@ -4,9 +4,9 @@ from typing import Any
 from cuda.core import Kernel
 from typing_extensions import disjoint_base
 
+from .._compile.mangled import ParameterType
 from .._read.weak_cache import Known
 from ..rules.configurations import Directives
-from .mangled import ParameterType
 
 @disjoint_base
 class Signature(Known):

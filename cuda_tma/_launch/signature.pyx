@@ -17,8 +17,8 @@ from cuda.core import Kernel
 
 from ..map_type import MapPointer, MapType
 from ..rules.configurations import NO_DIRECTIVES
-from .compiled import compiled_of
-from .mangled import parameter_types, plain_name
+from .._compile.compiled import compiled_of
+from .._compile.mangled import parameter_types, plain_name
 
 _KINDS = {None: ANY, "integer": INTEGER, "float": FLOAT, "bool": BOOL, "pointer": POINTER}
 

@@ -16,15 +16,15 @@ import numpy as np
 from cuda.bindings import driver
 from cuda.core import Kernel
 
+from .._compile.compiled import compiled_of
 from .._cuda.core import CUDAError
+from .._launch.signature import name_of, types_of
 from ..cuda_errors import explain_error
 from ..hang import Hang, KernelHang
 from ..map_type import box_bytes
 from ..rules import refusals
-from . import watchdog_memory as memory
-from .compiled import compiled_of
-from .signature import name_of, types_of
-from .watchdog_memory import HEAD, NOTE, RECORD, Watched
+from . import memory
+from .memory import HEAD, NOTE, RECORD, Watched
 
 __all__ = ["arm_watchdog", "synchronize"]
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from .._launch.mangled import plain_name
+from .._compile.mangled import plain_name
 from ..hang import BarrierWait, Extents, Hang, MbarrierWait, barrier_name, waiters_of
 from ..map_type import box_bytes
 from ._faults import Fault

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._compile.diagnosis import diagnose_refusal
 from .._given import shown
-from .._launch.diagnosis import diagnose_refusal
 from ..compute_capability import parse_compute_capability
 from ..limits import TMA_SINCE
 from ._async import ORDERS

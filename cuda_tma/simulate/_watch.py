@@ -14,7 +14,7 @@ import numpy as np
 from cuda.bindings import nvrtc
 from cuda.core import Kernel, ObjectCode, Program
 
-from .._launch.compiled import compiled_of
+from .._compile.compiled import compiled_of
 from .._launch.prepared import PreparedLaunch, packed_in
 from .._launch.signature import lowered_name_of, name_of
 from .._read.stream import is_capturing

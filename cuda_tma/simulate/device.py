@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._launch.mangled import parameter_types, plain_name
-from .._launch.nvrtc import request
-from .._launch.nvrtc import run as run_compiler
+from .._compile.mangled import parameter_types, plain_name
+from .._compile.nvrtc import request
+from .._compile.nvrtc import run as run_compiler
 from ..map_type import MapType
 from ._arguments import parameter_block
 from ._array_memory import ArrayMemory

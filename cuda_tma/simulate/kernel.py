@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NoReturn
 
-from .._launch.mangled import ParameterType, plain_name
+from .._compile.mangled import ParameterType, plain_name
 from ..parameters_of import KernelParameter, KernelParameters
 from ..rules.configurations import Directives, directives_of
 from ._program import Program

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from .._budget import SUPPRESSIONS_BYTES
+from .._compile.mangled import plain_name
 from .._files import text_of_file
 from .._given import shown
-from .._launch.mangled import plain_name
 from .findings import KINDS, Finding, Report
 from .ptx import Place
 

@@ -20,7 +20,7 @@ from typing import Any
 from kernel_subjects import LAUNCHES, SUBJECTS
 
 from cuda_tma import CompileError, include_path, simulate
-from cuda_tma._launch import nvrtc
+from cuda_tma._compile import nvrtc
 from cuda_tma.simulate import device as simulated
 from cuda_tma.simulate._machine import Machine
 from cuda_tma.simulate._schedules import _restore, _saved

@@ -10,7 +10,7 @@ import pytest
 from cuda import core
 
 import cuda_tma
-from cuda_tma._launch.nvrtc import run
+from cuda_tma._compile.nvrtc import run
 
 from .launch_kernels import COPY_TILES
 
@@ -66,7 +66,7 @@ def launched(stream, kernel, *arguments, config=CONFIG):
 def test_a_kernel_runs_compiled_and_from_disk(compiled, stream, monkeypatch):
     out = torch.ones(100, device="cuda")
     launched(stream, compiled("scale<3>"), out, 100)
-    monkeypatch.setattr("cuda_tma._launch.compile.run", lambda asked: pytest.fail(f"{asked.name} was compiled"))
+    monkeypatch.setattr("cuda_tma._compile.kept.run", lambda asked: pytest.fail(f"{asked.name} was compiled"))
     launched(stream, compiled("scale<3>"), out, 100)
     assert torch.equal(out, torch.full_like(out, 36))
 
@@ -115,9 +115,9 @@ def test_memory_is_the_kernels_while_it_lives(compiled, stream):
 
 PROCESS = """
 import sys, cuda_tma
-from cuda_tma._launch import compile as door
+from cuda_tma._compile import kept
 if sys.argv[1] == "later":
-    door.run = lambda asked: sys.exit("it was compiled")
+    kept.run = lambda asked: sys.exit("it was compiled")
 device = cuda_tma.Device()
 device.set_current()
 kernel = cuda_tma.compile(sys.stdin.read(), "fill", defines=eval(sys.argv[2]))
@@ -135,7 +135,7 @@ def test_another_process_takes_it_from_disk(tmp_path):
 
 def test_nvrtc_is_asked_for_the_devices_own_architecture(compiled, device, monkeypatch):
     targets = []
-    monkeypatch.setattr("cuda_tma._launch.compile.run", lambda asked: targets.append(asked.target) or run(asked))
+    monkeypatch.setattr("cuda_tma._compile_kernel.run", lambda asked: targets.append(asked.target) or run(asked))
     compiled("fill", cache=False)
     assert targets == [f"sm_{device.arch}a"]
 

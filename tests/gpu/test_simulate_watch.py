@@ -11,7 +11,7 @@ import pytest
 import cuda_tma
 from benchmarks.kernels import example
 from cuda_tma import simulate
-from cuda_tma._launch.compiled import compiled_of
+from cuda_tma._compile.compiled import compiled_of
 from cuda_tma.simulate import _watch
 
 torch = pytest.importorskip("torch")

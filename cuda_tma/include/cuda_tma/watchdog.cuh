@@ -76,7 +76,7 @@ struct Placed {
 #undef CUDA_TMA_FILE
 #undef CUDA_TMA_LINE
 
-// ---- what the host reads: cuda_tma/_launch/watchdog_memory.py has the same layout ----
+// ---- what the host reads: cuda_tma/_watchdog/memory.py has the same layout ----
 
 // Threads of one warp that wait for one barrier.
 struct WatchdogRecord {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._launch.mangled import parameter_types
+from ..._compile.mangled import parameter_types
 from .._decode import decode
 from .._global_memory import Segment
 from ..device import Device

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import PurePath
 
-from ..._launch.mangled import plain_name
+from ..._compile.mangled import plain_name
 from ...show.timeline import Span, Timeline, Track
 from .._rings import own_place, ring_places
 from ..kernel import Kernel

@@ -1,0 +1,71 @@
+"""Compiled kernels, from the disk where they are there; no driver is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from ..version import __version__
+from .compiled import Compiled
+from .disk_cache import DiskCache, cache_folder
+from .headers import headers_of
+from .nvrtc import Request, run
+from .nvrtc_file import loaded_nvrtc, note_nvrtc, noted_nvrtc
+
+__all__ = ["kept_or_compiled"]
+
+
+def kept_or_compiled(asked: Request) -> Compiled:
+    """Return the kernel from disk; or compile it, and keep it there for the next time."""
+    headers = headers_of(asked.source, asked.file, asked.options)
+    if headers is None:
+        return run(asked)
+    try:
+        disk = DiskCache(cache_folder())
+    except RuntimeError as error:  # no home
+        _warn(error)
+        return run(asked)
+    key = ""
+    for nvrtc in _nvrtcs(disk):
+        key = _key(asked, headers, nvrtc)
+        if found := disk.get(key):
+            return found
+    compiled = run(asked)
+    # Not if a header was changed meanwhile: which of the two was compiled?
+    if key and headers == headers_of(asked.source, asked.file, asked.options):
+        try:
+            disk.put(key, compiled)
+        except OSError as error:
+            _warn(error)
+    return compiled
+
+
+def _nvrtcs(disk: DiskCache) -> Iterator[str]:
+    """NVRTC as it was noted, which costs nothing; then as it is, if that is another."""
+    noted = noted_nvrtc(disk)
+    if noted:
+        yield noted
+    loaded = loaded_nvrtc()
+    if loaded is None or loaded == noted:
+        return
+    with suppress(OSError):  # then the kernel cannot be kept either, which is said
+        note_nvrtc(disk, loaded)
+    yield loaded
+
+
+def _key(asked: Request, headers: Mapping[str, bytes], nvrtc: str) -> str:
+    """The digest of all that the kernel depends on."""
+    digests = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in headers.items())
+    return hashlib.sha256(json.dumps([__version__, asked, digests, nvrtc]).encode()).hexdigest()
+
+
+def _warn(error: Exception) -> None:
+    warnings.warn(
+        f"compiled kernels cannot be kept ({error}), so each process compiles them anew; the environment variable "
+        "CUDA_TMA_CACHE_DIR names another folder, and compile(..., cache=False) keeps none",
+        RuntimeWarning,
+        stacklevel=4,
+    )
