@@ -1,6 +1,7 @@
 """The documentation site: `make docs-site`. Needs the extra `docs`, and neither a GPU nor the network."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -25,7 +26,10 @@ extensions = [
     "standing_pages",
 ]
 nitpick_ignore_regex = [  # what others document, types that are private, and others' types by their bare names
-    ("py:.*", r"(_pytest|collections|cuda|enum|matplotlib|np|numpy|os|pathlib|types|typing|typing_extensions)\..*"),
+    (
+        "py:.*",
+        r"(_pytest|collections|cuda|enum|matplotlib|np|numpy|os|pathlib|types|torch|typing|typing_extensions)\..*",
+    ),
     ("py:.*", r"cuda_tma\.(.*\.)?_.*|cuda_tma\.simulate\.ptx\..*|cuda_tma\.smem|cuda_tma\.rules\.configurations\..*"),
     ("py:.*", "Figure|GraphDefinition|GraphNode|KernelNode|SearchStrategy|T"),
 ]
@@ -40,6 +44,7 @@ suppress_warnings = [
 ]
 myst_links_external_new_tab = False
 
+autodoc_mock_imports = [] if find_spec("torch") else ["torch"]
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True

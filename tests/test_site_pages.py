@@ -5,6 +5,7 @@ import pkgutil
 import re
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -153,7 +154,9 @@ PUBLIC = [
     *(
         f"cuda_tma.{found.name}"
         for found in pkgutil.iter_modules(cuda_tma.__path__)
-        if not found.name.startswith("_") and found.name not in ("show", "smem")  # smem: swizzle's new name
+        if not found.name.startswith("_")
+        and found.name not in ("show", "smem")  # smem: swizzle's new name
+        and (found.name != "torch" or find_spec("torch"))
     ),
 ]
 

@@ -42,6 +42,7 @@ ROOMS = (
     "layouts",
     DOORS,
     "simulate",
+    "torch",
     "_intercept",
     "_command",
 )

@@ -1,0 +1,12 @@
+"""Kernels as operators of torch: in eager mode, under ``torch.compile`` and ``torch.export``, on GPUs and simulated.
+
+``import cuda_tma.torch`` imports torch; ``import cuda_tma`` does not.
+"""
+
+from __future__ import annotations
+
+from ._launches import Launch
+from ._operator import operator
+from ._outputs import like
+
+__all__ = ["Launch", "like", "operator"]

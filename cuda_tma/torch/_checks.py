@@ -1,0 +1,120 @@
+"""The arguments that an operator refuses, with fake tensors as with real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import has_guarding_hint
+
+from .._launch.typed_map import dtype_codes
+from ..data_type import DLPACK_DTYPES, ELEMENTS, float_dtype
+from ..errors import TensorMapError
+from ..map_type import MapType
+from ..parameters_of import KernelParameter, KernelParameters
+from ..params_of import TensorSpec
+from ..simulate.tensor_map import tensor_map_of
+
+__all__ = ["check", "check_count"]
+
+_NEWEST = (12, 0)  # takes every map that an older generation takes
+
+
+def check_count(operator: str, parameters: KernelParameters, arguments: Sequence[Any]) -> None:
+    """Refuse a launch with another number of arguments than the kernel has.
+
+    Raises
+    ------
+    RuntimeError
+    """
+    if len(arguments) != len(parameters):
+        raise RuntimeError(
+            f"{operator}: kernel {parameters.kernel} takes {len(parameters)} arguments, and {len(arguments)} were given"
+        )
+
+
+def check(operator: str, parameters: Iterable[KernelParameter], arguments: Sequence[Any]) -> None:
+    """Refuse tensors that the kernel cannot take. No guard is added on symbolic sizes.
+
+    Parameters
+    ----------
+    operator : str
+    parameters : iterable of KernelParameter
+        One for each argument.
+    arguments : sequence
+
+    Raises
+    ------
+    RuntimeError
+        With the operator, the argument, the rule and the remedy.
+    """
+    first: tuple[str, torch.device] | None = None
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        if not isinstance(argument, torch.Tensor):
+            continue
+        place = f"{operator}: argument {parameter.name!r}"
+        first = first or (parameter.name, argument.device)
+        _check_device(place, argument, *first)
+        if isinstance(parameter.type, MapType):
+            _check_map(place, parameter.type, argument)
+        elif parameter.type == "pointer":
+            _check_pointer(place, argument)
+
+
+def _check_device(place: str, tensor: torch.Tensor, name: str, device: torch.device) -> None:
+    if tensor.device != device:
+        raise RuntimeError(
+            f"{place} is on {tensor.device}, and {name!r} on {device}; all tensors of a call lie on one device. "
+            f"Remedy: pass tensor.to({str(device)!r})"
+        )
+
+
+def _check_pointer(place: str, tensor: torch.Tensor) -> None:
+    if not tensor.is_contiguous():
+        raise RuntimeError(
+            f"{place} has strides {tuple(tensor.stride())} for shape {tuple(tensor.shape)}; the kernel takes "
+            f"a pointer, which has no strides, so the tensor must be contiguous. Remedy: pass tensor.contiguous()"
+        )
+
+
+def _check_map(place: str, map_type: MapType, argument: torch.Tensor) -> None:
+    if map_type.mode != "tiled":
+        raise RuntimeError(
+            f"{place} is a tensor, and {map_type} needs the corners of a box of pixels, which no tensor has. "
+            "Remedy: pass a descriptor, in an operator that is a function of `launch`"
+        )
+    _check_dtype(place, map_type, argument)
+    if argument.dim() != map_type.rank:
+        raise RuntimeError(
+            f"{place} has {argument.dim()} dimensions, and {map_type} {map_type.rank}. Remedy: pass a view of that rank"
+        )
+    _check_layout(place, map_type, argument)
+
+
+def _check_dtype(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
+    name = str(tensor.dtype).removeprefix("torch.")
+    code, bits = DLPACK_DTYPES[name][:2] if name in DLPACK_DTYPES else (0, 0)
+    wanted_bits = max(8, ELEMENTS[map_type.data_type].bits)
+    if max(8, bits) == wanted_bits and dtype_codes(map_type.data_type) >> code & 1:
+        return
+    floats = float_dtype(map_type.data_type)
+    rule = f"{map_type} takes {floats or f'elements of {wanted_bits} bits'}; no element is converted, not by autocast"
+    remedy = f"tensor.to(torch.{floats})" if floats else "a tensor of such a dtype"
+    raise RuntimeError(f"{place} has dtype {tensor.dtype}, and {rule}. Remedy: pass {remedy}")
+
+
+def _check_layout(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
+    """Compare the shape and the strides with the rules of tensor maps: of symbolic sizes, those of this call."""
+    sizes = [*tensor.shape, *tensor.stride()]
+    if not all(map(has_guarding_hint, sizes)):
+        return  # sizes that depend on data are known at the launch
+    values = [each if isinstance(each, int) else each.node.hint for each in sizes]
+    rank = tensor.dim()
+    if 0 in values[:rank]:
+        return  # no launch is needed if the outputs are empty too; else it refuses the tensor
+    try:
+        spec = TensorSpec(values[:rank], tensor.dtype, values[rank:])
+        tensor_map_of(spec, lambda _: 0, _NEWEST, map_type.options, {})
+    except TensorMapError as error:
+        raise RuntimeError(f"{place}, {map_type}: {error}") from error

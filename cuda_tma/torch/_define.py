@@ -1,0 +1,109 @@
+"""The registration of an operator with torch's dispatcher."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Lock
+from types import FunctionType
+from typing import Any, NamedTuple, NoReturn
+
+import torch
+from torch.autograd.graph import increment_version
+
+from ._launches import CudaLaunch, FakeLaunch, SimulatedLaunch
+
+__all__ = ["Definition", "define"]
+
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)  # compilers keep the strides of the call
+_Library: Any = torch.library.Library  # which has no types
+_libraries: dict[str, Any] = {}  # an operator lives as long as its library
+_lock = Lock()
+
+
+class Definition(NamedTuple):
+    """An operator.
+
+    Attributes
+    ----------
+    name : str
+        With its namespace: ``"mylib::scale"``.
+    real, fake : callable
+        Functions of ``launch`` and of the operator's arguments.
+    mutates_args : sequence of str
+    backward, setup_context : callable or None
+        Of torch.library.register_autograd.
+    simulator : simulate.Device or None
+        It runs the kernels for CPU tensors.
+    """
+
+    name: str
+    real: Callable[..., Any]
+    fake: Callable[..., Any]
+    mutates_args: Sequence[str]
+    backward: Callable[..., Any] | None
+    setup_context: Callable[..., Any] | None
+    simulator: Any
+
+
+def define(definition: Definition) -> Any:
+    """Define the operator, in the place of one that this function has defined under the same name."""
+    namespace, _, short = definition.name.partition("::")
+    if not (namespace.isidentifier() and short.isidentifier()):
+        raise ValueError(
+            f'{definition.name!r} is no name of an operator. Remedy: give a namespace and a name, "mylib::scale"'
+        )
+    schema = torch.library.infer_schema(
+        _without_launch(definition), mutates_args=tuple(definition.mutates_args), op_name=short
+    )
+    with _lock:
+        if definition.name in _libraries:
+            _libraries.pop(definition.name)._destroy()
+        library = _libraries[definition.name] = _Library(namespace, "FRAGMENT")
+        library.define(schema, tags=_TAGS)
+        overload = getattr(getattr(torch.ops, namespace), short).default
+        _register(definition, library, short, overload)
+    return overload
+
+
+def _without_launch(definition: Definition) -> Callable[..., Any]:
+    """The function as torch reads its signature: ``launch`` is no argument of the operator."""
+    function = definition.real
+    signature = inspect.signature(function)
+    first, *rest = signature.parameters.values()
+    if not isinstance(function, FunctionType) or first.name != "launch":
+        raise TypeError(f"{definition.name}: the function takes {first.name!r} first. Remedy: name it launch")
+    seen = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    seen.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+    return seen
+
+
+def _register(definition: Definition, library: Any, short: str, overload: Any) -> None:
+    name = definition.name
+    library.impl(short, partial(definition.real, CudaLaunch(name)), "CUDA")
+    library.impl(short, partial(definition.real, SimulatedLaunch(name, definition.simulator)), "CPU")
+    torch.library.register_fake(name, partial(definition.fake, FakeLaunch(name)), lib=library)
+    torch.library.register_vmap(name, partial(_refuse_vmap, name), lib=library)
+    if definition.mutates_args:
+        mutated = [i for i, each in enumerate(overload._schema.arguments) if each.name in definition.mutates_args]
+        library.impl(short, partial(_bump_versions, overload, mutated), "ADInplaceOrView", with_keyset=True)
+    if definition.backward is not None:
+        torch.library.register_autograd(name, definition.backward, setup_context=definition.setup_context, lib=library)
+
+
+def _bump_versions(overload: Any, mutated: Sequence[int], keyset: Any, *arguments: Any, **named: Any) -> Any:
+    """Note the mutation, as torch's own operators do, so that autograd finds a saved tensor that has changed."""
+    names = [each.name for each in overload._schema.arguments]
+    for index in mutated:
+        increment_version(arguments[index] if index < len(arguments) else named[names[index]])
+    return overload.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *arguments, **named)
+
+
+def _refuse_vmap(name: str, *_: Any, **__: Any) -> NoReturn:
+    raise RuntimeError(
+        f"{name} was called under vmap, and a kernel has no rule for another dimension. Remedy: call the operator "
+        "for each element, or write a kernel whose tensors have the batch as a dimension"
+    )

@@ -1,0 +1,175 @@
+"""The function of an operator of one kernel, derived from the kernel's parameters.
+
+It is the function that a user would write and decorate; ``config`` and ``values`` are left out of the fake one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..parameters_of import KernelParameters
+from ._checks import check
+from ._kernels import described
+from ._outputs import Maker, maker
+
+__all__ = ["Derived", "derived"]
+
+_ANNOTATIONS = {"integer": "int", "float": "float", "bool": "bool", "pointer": "Tensor"}
+_LAUNCH = "launch"  # the name by which functions take what launches
+_NAME = "operator"  # of the function, in tracebacks
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The functions of an operator.
+
+    Attributes
+    ----------
+    real : callable
+        It makes the outputs, and launches.
+    fake : callable
+        It makes the outputs, and checks the arguments.
+    """
+
+    real: Callable[..., Any]
+    fake: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What the user gave, by the names of the kernel's parameters."""
+
+    name: str
+    kernel: Any
+    parameters: KernelParameters
+    config: Any
+    outputs: Mapping[str, Maker]
+    workspace: Mapping[str, Maker]
+    values: Mapping[str, Maker]
+    mutated: tuple[str, ...]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The parameters that callers pass."""
+        made = {*self.outputs, *self.workspace, *self.values}
+        return [each.name for each in self.parameters if each.name not in made]
+
+
+def derived(
+    name: str, kernel: Any, config: Any, outputs: Any, workspace: Any, values: Any, mutated: tuple[str, ...]
+) -> Derived:
+    """Return the functions of an operator of one kernel.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a name is no parameter, or a parameter can be no argument of an operator.
+    """
+    parameters = described(kernel)
+    given = {"outputs": outputs, "workspace": workspace, "values": values}
+    _check_names(name, parameters, {**given, "mutates_args": dict.fromkeys(mutated)})
+    made = {each for names in given.values() for each in names}
+    known = [each.name for each in parameters if each.name not in made]
+    makers: dict[str, dict[str, Maker]] = {}
+    for kind, each in given.items():  # in this order: a workspace may depend on an output, and a value on both
+        extra = (_LAUNCH,) if kind == "values" else ()
+        makers[kind] = {n: maker(f"{name}: {kind}[{n!r}]", f, (*known, *extra)) for n, f in each.items()}
+        known += [*each] if kind != "values" else []
+    found = maker(f"{name}: config", config, (*known, _LAUNCH)) if callable(config) else config
+    parts = _Parts(name, kernel, parameters, found, **makers, mutated=mutated)
+    _check_types(parts)
+    return Derived(_function(parts, is_fake=False), _function(parts, is_fake=True))
+
+
+def _check_names(name: str, parameters: KernelParameters, given: Mapping[str, Iterable[str]]) -> None:
+    names = [each.name for each in parameters]
+    if not all(names):
+        raise TypeError(
+            f"{name}: the names of the parameters of kernel {parameters.kernel} are not known. Remedy: compile it by "
+            "cuda_tma.compile, or decorate a function of `launch`"
+        )
+    seen: dict[str, str] = {}
+    for kind, each in given.items():
+        for one in each:
+            if one not in names:
+                raise ValueError(f"{name}: {kind} has {one!r}; the kernel's parameters are {', '.join(names)}")
+            if one in seen:
+                raise ValueError(f"{name}: {one!r} is in {seen[one]} and in {kind}. Remedy: keep one of them")
+            seen[one] = kind
+    if not given["outputs"] and not given["mutates_args"]:
+        raise ValueError(f"{name} has neither outputs nor mutates_args, so it has no effect. Remedy: give one of them")
+
+
+def _check_types(parts: _Parts) -> None:
+    for each in parts.arguments:
+        if _annotation(parts, each) is None:
+            of = parts.parameters[each].type
+            raise TypeError(
+                f"{parts.name}: parameter {each!r} of kernel {parts.parameters.kernel} is {of or 'of another type'}, "
+                f"which is no type of an operator's argument. Remedy: values={{{each!r}: function of the arguments}}"
+            )
+
+
+def _annotation(parts: _Parts, name: str) -> str | None:
+    of = parts.parameters[name].type
+    if isinstance(of, str):
+        return _ANNOTATIONS[of]
+    return "Tensor" if getattr(of, "mode", None) == "tiled" else None
+
+
+def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
+    """Write the function and execute the text, as dataclasses does: a call has no loop over the parameters."""
+    scope: dict[str, Any] = {"Tensor": torch.Tensor, "_kernel": parts.kernel, "_config": parts.config}
+    scope["_is_empty"] = _is_surely_empty if is_fake else _is_empty
+    of_arguments = [parts.parameters[each] for each in parts.arguments]
+    scope["_check"] = lambda *arguments: check(parts.name, of_arguments, arguments)
+    body, checked = _body(parts, scope, is_fake), f"_check({', '.join(parts.arguments)})"
+    if is_fake:
+        lines = [checked, *body]
+    else:  # only after an error, for the time that it takes
+        lines = ["try:", *(f"    {line}" for line in body), "except Exception:", f"    {checked}", "    raise"]
+    text = "\n    ".join([_head(parts), *lines])
+    exec(compile(text, f"<{parts.name}>", "exec"), scope)
+    function: Callable[..., Any] = scope[_NAME]
+    return function
+
+
+def _body(parts: _Parts, scope: dict[str, Any], is_fake: bool) -> list[str]:
+    """The lines that make tensors, launch and return; the functions that they call are put in the scope."""
+
+    def call(place: str, one: Maker) -> str:
+        scope[place] = one.function
+        return f"{place}({', '.join(one.names)})"
+
+    tensors = {**parts.outputs, **parts.workspace}
+    lines = [f"{name} = {call(f'_make_{name}', one)}" for name, one in tensors.items()]
+    values = {name: "None" if is_fake else call(f"_value_{name}", one) for name, one in parts.values.items()}
+    config = "None" if is_fake else "_config"
+    if isinstance(parts.config, Maker) and not is_fake:
+        config = call("_config", parts.config)
+    arguments = ", ".join(values.get(each.name, each.name) for each in parts.parameters)
+    lines.append(f"if not _is_empty({', '.join([*parts.outputs, *parts.mutated])}):")
+    lines.append(f"    {_LAUNCH}({config}, _kernel, {arguments})")
+    lines.append(f"return {', '.join(parts.outputs) or None}")
+    return lines
+
+
+def _head(parts: _Parts) -> str:
+    arguments = [f"{each}: {_annotation(parts, each)}" for each in parts.arguments]
+    count = len(parts.outputs)
+    returned = "None" if not count else "Tensor" if count == 1 else f"tuple[{', '.join(['Tensor'] * count)}]"
+    return f"def {_NAME}({', '.join([_LAUNCH, *arguments])}) -> {returned}:"
+
+
+def _is_empty(*tensors: torch.Tensor) -> bool:
+    """Whether there is nothing to write, so that no launch is needed."""
+    return all(each.numel() == 0 for each in tensors)
+
+
+def _is_surely_empty(*tensors: torch.Tensor) -> bool:
+    """As `_is_empty`, without a guard on symbolic sizes."""
+    return all(any(isinstance(extent, int) and extent == 0 for extent in each.shape) for each in tensors)

@@ -1,0 +1,114 @@
+"""The kernel of an operator: one that is compiled, or a function that compiles it for each device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from .._compile.kept import kept_or_compiled
+from .._compile.mangled import parameter_types
+from .._compile.nvrtc import Request, request
+from ..errors import CompileError
+from ..parameters_of import KernelParameter, KernelParameters, parameters_of
+
+__all__ = ["Compile", "Known", "KnownKernels", "described"]
+
+Compile = Callable[..., Any]  # cuda_tma.compile, or that of a simulated GPU
+_TARGETS = ("compute_90a", "compute_100a", "compute_120a")
+
+
+class Known(NamedTuple):
+    """A kernel with the facts that each launch needs.
+
+    Attributes
+    ----------
+    given : object
+        The kernel as the user gave it: the key of this value, so it must live as long.
+    kernel : object
+        The compiled kernel.
+    parameters : KernelParameters
+    pointers : tuple of int
+        The positions of the parameters that are pointers.
+    """
+
+    given: Any
+    kernel: Any
+    parameters: KernelParameters
+    pointers: tuple[int, ...]
+
+
+class KnownKernels:
+    """The kernels of one device, each compiled once.
+
+    Parameters
+    ----------
+    compile : callable
+        It is given to each function that compiles a kernel.
+    """
+
+    def __init__(self, compile: Compile):
+        self._compile = compile
+        self._known: dict[int, Known] = {}
+        self._lock = Lock()
+
+    def __getitem__(self, given: Any) -> Known:
+        """Return the kernel, which is compiled if it was not."""
+        known = self._known.get(id(given))
+        if known is not None:
+            return known
+        with self._lock:
+            return self._known.get(id(given)) or self._add(given)
+
+    def _add(self, given: Any) -> Known:
+        kernel = given(self._compile) if callable(given) else given
+        parameters = parameters_of(kernel)
+        pointers = tuple(index for index, each in enumerate(parameters) if each.type == "pointer")
+        return self._known.setdefault(id(given), Known(given, kernel, parameters, pointers))
+
+
+def described(given: Any) -> KernelParameters:
+    """Return the parameters of a kernel. No driver is needed where a function compiles the kernel.
+
+    Raises
+    ------
+    CompileError
+        If the source compiles for no generation of GPUs.
+    """
+    if not callable(given):
+        return parameters_of(given)
+    parameters: KernelParameters = given(_describe)
+    return parameters
+
+
+def _describe(
+    source: Any,
+    name: str,
+    *,
+    defines: Mapping[str, object] | None = None,
+    options: Sequence[str] | None = None,
+    constants: Mapping[str, str] | None = None,
+    **_: Any,
+) -> KernelParameters:
+    """Take the place of ``compile``, and return the parameters, whose offsets are not known."""
+    asked = request(source, name, target=_TARGETS[0], defines=defines, options=options, constants=constants)
+    compiled = _compiled(asked)
+    types, names = parameter_types(compiled.signature) or (), compiled.parameter_names
+    parameters = tuple(KernelParameter(each, of, 0, 0) for each, of in zip(names, types, strict=True))
+    return KernelParameters(
+        compiled.name, parameters, 0, compiled.dynamic_shared_bytes, MappingProxyType(dict(compiled.constants))
+    )
+
+
+def _compiled(asked: Request) -> Any:
+    """Compile for the first generation that takes the source."""
+    first: CompileError | None = None
+    for target in _TARGETS:
+        options = tuple(each.replace(_TARGETS[0], target) for each in asked.options)
+        try:
+            return kept_or_compiled(asked._replace(target=target, options=options))
+        except CompileError as error:
+            first = first or error
+    assert first is not None
+    raise first

@@ -1,0 +1,208 @@
+"""What launches the kernels of an operator: on a GPU, on a simulated one, or, with fake tensors, nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any, Protocol
+
+import torch
+
+import cuda_tma
+
+from .._launch.launch import launch as unpatched_launch
+from ..parameters_of import KernelParameters
+from ._checks import check, check_count
+from ._kernels import Known, KnownKernels, described
+
+__all__ = ["CudaLaunch", "FakeLaunch", "Launch", "SimulatedLaunch"]
+
+_REFUSED = (TypeError, ValueError, OverflowError)
+
+
+class Launch(Protocol):
+    """The first argument of a function that :func:`operator` decorates: it launches kernels.
+
+    Attributes
+    ----------
+    multiprocessor_count : int
+        Of the device of the call. A configuration that needs it is a function, which fake tensors do not run.
+    """
+
+    multiprocessor_count: int
+
+    def __call__(self, config: Any, kernel: Any, *arguments: Any) -> None:
+        """Launch a kernel on the device of its tensors, on torch's current stream.
+
+        Parameters
+        ----------
+        config : LaunchConfig, mapping of its fields, or function without parameters that returns one
+            With fake tensors no configuration is made: a function keeps symbolic sizes as they are.
+        kernel : Kernel or callable
+            A kernel, or a function of ``compile`` that returns one, which is called once for each device.
+        *arguments
+            One for each parameter of the kernel, as of :func:`cuda_tma.launch`.
+        """
+
+    def parameters_of(self, kernel: Any) -> KernelParameters:
+        """Return the parameters of a kernel, and the constants that it was compiled with."""
+
+
+class FakeLaunch:
+    """Check the arguments of launches, and launch nothing.
+
+    Parameters
+    ----------
+    operator : str
+        Its qualified name.
+    """
+
+    multiprocessor_count = 1
+
+    def __init__(self, operator: str):
+        self._operator = operator
+        self._described: dict[int, tuple[Any, KernelParameters]] = {}
+
+    def __call__(self, config: Any, kernel: Any, *arguments: Any) -> None:
+        parameters = self.parameters_of(kernel)
+        check_count(self._operator, parameters, arguments)
+        check(self._operator, parameters, arguments)
+
+    def parameters_of(self, kernel: Any) -> KernelParameters:
+        """Return the parameters; the kernel is compiled for no device."""
+        if id(kernel) not in self._described:
+            self._described[id(kernel)] = kernel, described(kernel)
+        return self._described[id(kernel)][1]
+
+
+class SimulatedLaunch:
+    """Launch kernels on a simulated GPU; without one, on that of ``cuda-tma sanitize``, if the program runs below it.
+
+    Parameters
+    ----------
+    operator : str
+    simulator : simulate.Device or None
+    """
+
+    def __init__(self, operator: str, simulator: Any):
+        self._operator, self._simulator = operator, simulator
+        self._kernels = KnownKernels(lambda *given, **asked: self._compile(*given, **asked))
+
+    @property
+    def multiprocessor_count(self) -> int:
+        """The simulated GPU's."""
+        if self._simulator is not None:
+            return int(self._simulator.multiprocessor_count)
+        return int(cuda_tma.Device().properties.multiprocessor_count)
+
+    def __call__(self, config: Any, kernel: Any, *arguments: Any) -> None:
+        self._require_gpu()
+        known = self._kernels[kernel]
+        check_count(self._operator, known.parameters, arguments)
+        check(self._operator, known.parameters, arguments)
+        config = config() if callable(config) else config
+        given = [_as_numpy_reads(each) for each in arguments]
+        try:
+            if self._simulator is None:
+                cuda_tma.launch(cuda_tma.Device().default_stream, config, known.kernel, *given)
+                return
+            report = self._simulator.launch(config, known.kernel, *given)
+        except _REFUSED as error:
+            raise RuntimeError(f"{self._operator}: {error}") from error
+        report.raise_for_errors()
+
+    def parameters_of(self, kernel: Any) -> KernelParameters:
+        """Return the parameters of the kernel for the simulated GPU."""
+        self._require_gpu()
+        return self._kernels[kernel].parameters
+
+    def _compile(self, *given: Any, **asked: Any) -> Any:
+        return (self._simulator or cuda_tma).compile(*given, **asked)
+
+    def _require_gpu(self) -> None:
+        if self._simulator is None and cuda_tma.launch is unpatched_launch:
+            raise RuntimeError(
+                f"{self._operator} was called with CPU tensors, and it runs on a GPU. Remedy: pass tensors of a CUDA "
+                "device, or define the operator with simulator=cuda_tma.simulate.Device()"
+            )
+
+
+class CudaLaunch:
+    """Launch kernels on the device of their tensors, on torch's current stream.
+
+    Parameters
+    ----------
+    operator : str
+    """
+
+    def __init__(self, operator: str):
+        self._operator = operator
+        self._kernels: dict[int, KnownKernels] = {}
+        self._lock = Lock()
+
+    @property
+    def multiprocessor_count(self) -> int:
+        """The current device's, which is that of the tensors where torch calls a kernel."""
+        return int(torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count)
+
+    def __call__(self, config: Any, kernel: Any, *arguments: Any) -> None:
+        index = _device_of(arguments)
+        if index != torch.cuda.current_device():
+            with torch.cuda.device(index):
+                self(config, kernel, *arguments)
+            return
+        known = self._kernels_of(index)[kernel]
+        self._check_quickly(known, index, arguments)
+        try:
+            made = config() if callable(config) else config
+            cuda_tma.launch(torch.cuda.current_stream(index), made, known.kernel, *arguments)
+        except _REFUSED as error:
+            check(self._operator, known.parameters, arguments)
+            raise RuntimeError(f"{self._operator}: {error}") from error
+
+    def parameters_of(self, kernel: Any) -> KernelParameters:
+        """Return the parameters of the kernel for the current device."""
+        return self._kernels_of(torch.cuda.current_device())[kernel].parameters
+
+    def _check_quickly(self, known: Known, index: int, arguments: Sequence[Any]) -> None:
+        """Find what a launch does not refuse: tensors of other devices, and strides that a pointer does not have."""
+        if len(arguments) != len(known.parameters):
+            check_count(self._operator, known.parameters, arguments)
+        for each in arguments:
+            if isinstance(each, torch.Tensor) and each.get_device() != index:
+                check(self._operator, known.parameters, arguments)
+        for position in known.pointers:
+            each = arguments[position]
+            if isinstance(each, torch.Tensor) and not each.is_contiguous():
+                check(self._operator, known.parameters, arguments)
+
+    def _kernels_of(self, index: int) -> KnownKernels:
+        kernels = self._kernels.get(index)
+        if kernels is not None:
+            return kernels
+        with self._lock:
+            return self._kernels.setdefault(index, KnownKernels(_compile_on(index)))
+
+
+def _compile_on(index: int) -> Any:
+    """``cuda_tma.compile`` of one device."""
+
+    def compile(*given: Any, **asked: Any) -> Any:
+        cuda_tma.Device(index).set_current()
+        return cuda_tma.compile(*given, **asked)
+
+    return compile
+
+
+def _device_of(arguments: Sequence[Any]) -> int:
+    """The device of the first CUDA tensor; the current one without tensors."""
+    for each in arguments:
+        if isinstance(each, torch.Tensor) and each.is_cuda:
+            return each.get_device()
+    return torch.cuda.current_device()
+
+
+def _as_numpy_reads(value: Any) -> Any:
+    """NumPy has no 8-bit floats, which a tensor map has as bytes."""
+    is_narrow = isinstance(value, torch.Tensor) and value.dtype.itemsize == 1 and value.dtype.is_floating_point
+    return value.view(torch.uint8) if is_narrow else value

@@ -1,0 +1,84 @@
+"""operator(): kernels as an operator of torch, in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ._define import Definition, define
+from ._derived import derived
+
+__all__ = ["operator"]
+
+
+def operator(
+    name: str,
+    kernel: Any = None,
+    *,
+    config: Any = None,
+    outputs: Mapping[str, Any] | None = None,
+    workspace: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
+    mutates_args: Iterable[str] = (),
+    backward: Callable[..., Any] | None = None,
+    setup_context: Callable[..., Any] | None = None,
+    simulator: Any = None,
+) -> Any:
+    """Define an operator of torch from a kernel; without `kernel`, decorate a function that launches some.
+
+    The operator works in eager mode, under ``torch.compile`` and in ``torch.export``. CUDA tensors run on their device,
+    on torch's current stream.
+
+    Parameters
+    ----------
+    name : str
+        With a namespace: ``"mylib::scale"``. A second definition of a name takes the place of the first.
+    kernel : Kernel or callable, optional
+        A kernel of :func:`cuda_tma.compile`; or a function of ``compile`` that returns one, which runs once for each
+        device, at the first call there. The operator's arguments are the kernel's parameters, in order: tensors for
+        typed maps and pointers, and numbers.
+    config : LaunchConfig, mapping of its fields, or callable
+        A function takes arguments, outputs and workspaces by their names, and ``launch`` (a :class:`Launch`).
+    outputs : mapping, optional
+        The parameters that the operator allocates and returns: :func:`like`, or a function that makes the tensor from
+        arguments, which it takes by their names.
+    workspace : mapping, optional
+        As `outputs`, for tensors that end with the call.
+    values : mapping, optional
+        The parameters that follow from the arguments: functions as of `config`.
+    mutates_args : iterable of str, optional
+        The arguments that the kernel writes.
+    backward, setup_context : callable, optional
+        The gradient, as :func:`torch.library.register_autograd` takes it.
+    simulator : simulate.Device, optional
+        CPU tensors run there, and a finding of the sanitizer raises. None: CPU tensors are refused.
+
+    Returns
+    -------
+    torch.ops.OpOverload
+        Or a decorator that returns it: the function takes a :class:`Launch` as ``launch`` before the operator's
+        arguments, which have annotations, makes tensors by torch's functions, and returns the outputs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a name is no parameter, or a parameter can be no argument of an operator.
+
+    Examples
+    --------
+    ::
+
+        scale = cuda_tma.torch.operator(
+            "mylib::scale", kernel, outputs={"y": like("x")}, config=lambda x: {"grid": x.shape[0] // 64, "block": 64}
+        )
+        y = scale(x, 2.0)
+    """
+    registered = tuple(mutates_args), backward, setup_context, simulator
+    if kernel is not None:
+        made = derived(name, kernel, config, outputs or {}, workspace or {}, values or {}, registered[0])
+        return define(Definition(name, made.real, made.fake, *registered))
+    given = {"config": config, "outputs": outputs, "workspace": workspace, "values": values}
+    for each, value in given.items():
+        if value is not None:
+            raise TypeError(f"{name}: {each} was given without a kernel. Remedy: pass the kernel, or leave {each} out")
+    return lambda function: define(Definition(name, function, function, *registered))

@@ -1,0 +1,72 @@
+"""Functions of an operator's arguments: they make outputs, workspaces, numbers and configurations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import torch
+
+__all__ = ["Maker", "like", "maker"]
+
+
+class Maker(NamedTuple):
+    """A function, and the names of the arguments that it takes.
+
+    Attributes
+    ----------
+    function : callable
+    names : tuple of str
+    """
+
+    function: Callable[..., Any]
+    names: tuple[str, ...]
+
+
+def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
+    """Return the rule of an output that has the shape of an argument. The output is contiguous and uninitialized.
+
+    Parameters
+    ----------
+    name : str
+        The argument.
+    dtype : torch.dtype, optional
+        The output's; None for the argument's.
+
+    Returns
+    -------
+    object
+        A value for `outputs` or `workspace` of :func:`operator`.
+    """
+
+    def empty(tensor: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(tensor, dtype=dtype, memory_format=torch.contiguous_format)
+
+    return Maker(empty, (name,))
+
+
+def maker(place: str, given: Any, known: Iterable[str]) -> Maker:
+    """Return the function that a user gave, with the names that it takes; all of these must be known.
+
+    Raises
+    ------
+    TypeError
+        If it is no function.
+    ValueError
+        If it takes a name that is not known.
+    """
+    known = tuple(known)
+    if isinstance(given, Maker):
+        found = given
+    elif callable(given):
+        taken = inspect.signature(given).parameters.values()
+        found = Maker(given, tuple(each.name for each in taken if each.default is each.empty))
+    else:
+        raise TypeError(f"{place} is {given!r}. Remedy: pass like(name), or a function of the arguments by name")
+    for name in found.names:
+        if name not in known:
+            raise ValueError(
+                f"{place} takes {name!r}, which is no argument here. Remedy: take one of {', '.join(known)}"
+            )
+    return found
