@@ -24,16 +24,30 @@ from cuda.core import (
 
 from . import emulate, graph
 from ._compile_kernel import compile
+from ._convolution import Convolution
+from ._device import Device
+from ._errors import CompileError, TensorMapError, TensorMapFault
+from ._include_path import include_path
 from ._launch.launch import launch
 from ._launch.prepared import PreparedLaunch, prepare
 from ._make.array import TensorMapArray, create_tensor_maps
 from ._make.create import create_tensor_map
+from ._map_type import MapPointer, MapType
+from ._options import (
+    TensorMapDescriptorOptions,
+    TensorMapIm2colOptions,
+    TensorMapIm2colWideOptions,
+    TensorMapOptions,
+)
+from ._params_of import TensorSpec, params_of
+from ._show import html as html
+from ._suggest import Suggestion, suggest
 from ._tensor_map import TensorMapDescriptor
+from ._version import __version__
+from ._view import StridedMemoryView
 from ._watchdog.deadlines import arm_watchdog, synchronize
 from .barrier import Barrier, decode_barrier, encode_barrier
 from .codec import FieldDifference, decode, diff, encode
-from .convolution import Convolution
-from .device import Device
 from .enums import (
     TensorMapAllocationClass,
     TensorMapDataType,
@@ -43,24 +57,10 @@ from .enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from .errors import CompileError, TensorMapError, TensorMapFault
 from .hang import BarrierWait, Hang, KernelHang, MbarrierWait, Waiter
-from .include_path import include_path
-from .map_type import MapPointer, MapType
-from .options import (
-    TensorMapDescriptorOptions,
-    TensorMapIm2colOptions,
-    TensorMapIm2colWideOptions,
-    TensorMapOptions,
-)
-from .parameters_of import KernelParameter, KernelParameters, parameters_of
+from .kernel_parameters import KernelParameter, KernelParameters, parameters_of
 from .params import Im2colParams, Im2colWideParams, TiledParams
-from .params_of import TensorSpec, params_of
 from .rules import Violation, check
-from .show import html as html
-from .suggest import Suggestion, suggest
-from .version import __version__
-from .view import StridedMemoryView
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 import re
 
+from ._errors import TensorMapError
 from ._given import shown
-from .errors import TensorMapError
 
 __all__ = ["NEWEST_COMPUTE_CAPABILITY", "NEWEST_MAJOR", "parse_compute_capability"]
 

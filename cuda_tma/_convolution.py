@@ -17,8 +17,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
-from .errors import TensorMapError
-from .limits import CORNER_LIMIT, MAX_ELEMENT_STRIDE
+from ._errors import TensorMapError
+from ._limits import CORNER_LIMIT, MAX_ELEMENT_STRIDE
 
 __all__ = ["Convolution", "OneOrEach", "Padding"]
 

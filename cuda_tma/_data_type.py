@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ._errors import TensorMapError
+from ._limits import TMA_EXTENDED_SINCE, TMA_SINCE
 from .enums import TensorMapDataType as T
 from .enums import TensorMapInterleave
 from .enums import TensorMapSwizzle as S
-from .errors import TensorMapError
-from .limits import TMA_EXTENDED_SINCE, TMA_SINCE
 
 __all__ = [
     "DLPACK_DTYPES",

@@ -11,7 +11,7 @@ import reprlib
 from collections.abc import Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import TensorMapError
+from ._errors import TensorMapError
 
 if TYPE_CHECKING:
     from .params import Params
@@ -105,7 +105,7 @@ def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
 
     >>> entry("access", "diagonal", {"row": 1, "column": 2})
     Traceback (most recent call last):
-    cuda_tma.errors.TensorMapError: access='diagonal' is not known; choose one of 'row', 'column'
+    cuda_tma._errors.TensorMapError: access='diagonal' is not known; choose one of 'row', 'column'
     """
     try:
         return table[value]

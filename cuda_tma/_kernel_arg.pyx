@@ -30,9 +30,9 @@ from cuda.core import Buffer
 
 from ._cuda.core import GraphCondition, ParamHolder
 from ._cuda.core import TensorMapDescriptor as _CoreDescriptor
-from .errors import TensorMapError
-from .options import TensorMapIm2colWideOptions
-from .rules import launches
+from ._errors import TensorMapError
+from ._options import TensorMapIm2colWideOptions
+from .rules import _launches
 
 _CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
 _KIND_NAMES = {ANY: None, INTEGER: "integer", FLOAT: "float", BOOL: "bool", POINTER: "pointer"}
@@ -102,7 +102,7 @@ cdef inline int _make_map(
     try:
         return make(<TypedMap>parameter.typed, tensor, slot, made, device_id)
     except TensorMapError as error:
-        raise launches.tensor(where(parameter), (<TypedMap>parameter.typed).map_type, error) from error
+        raise _launches.tensor(where(parameter), (<TypedMap>parameter.typed).map_type, error) from error
 
 
 cdef bint takes_tensor(Parameter* parameter, object value) except -1:
@@ -110,7 +110,7 @@ cdef bint takes_tensor(Parameter* parameter, object value) except -1:
     if not is_of_known_type(value) and isinstance(value, _NO_TENSORS):
         return False
     if (<TypedMap>parameter.typed).options is None:
-        raise launches.im2col_tensor(where(parameter), (<TypedMap>parameter.typed).map_type, value)
+        raise _launches.im2col_tensor(where(parameter), (<TypedMap>parameter.typed).map_type, value)
     return True
 
 
@@ -127,7 +127,7 @@ cdef int require_map_type(Parameter* parameter, const void* map, bint is_wide) e
     cdef TypedMap typed = <TypedMap>parameter.typed
     if is_of_type(typed, map) and (typed.options is not None or not is_wide):
         return 0
-    raise launches.other_map(where(parameter), typed.map_type, (<const char*>map)[:MAP_BYTES], is_wide)
+    raise _launches.other_map(where(parameter), typed.map_type, (<const char*>map)[:MAP_BYTES], is_wide)
 
 
 cdef bint _is_wide(object value) except -1:
@@ -149,7 +149,7 @@ cdef int _require_uploaded_type(Parameter* parameter, object buffer) except -1:
         return 0
     for index in range(KIND_COUNT):
         if not is_of_type(typed, maps.kinds[index]) or (typed.options is None and _is_wide(maps)):
-            raise launches.other_maps(
+            raise _launches.other_maps(
                 where(parameter), typed.map_type, (<const char*>maps.kinds[index])[:MAP_BYTES], _is_wide(maps))
     return 0
 

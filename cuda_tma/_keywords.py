@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
-from .options import Options, TensorMapOptions
+from ._options import Options, TensorMapOptions
 
 __all__ = ["NAMES", "options_from"]
 

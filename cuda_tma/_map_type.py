@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._data_type import ELEMENTS
+from ._errors import TensorMapError
 from ._given import integer, integers, shown
-from .data_type import ELEMENTS
+from ._limits import CORNER_BITS, MAX_RANK
+from ._options import Choice, Integers, TensorMapOptions
+from ._swizzle_pattern import SPAN_BYTES
 from .enums import PARAMETER_ENUMS, TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
-from .errors import TensorMapError
-from .limits import CORNER_BITS, MAX_RANK
-from .options import Choice, Integers, TensorMapOptions
-from .swizzle_pattern import SPAN_BYTES
 
 __all__ = ["MapPointer", "MapType", "box_bytes", "box_extent"]
 

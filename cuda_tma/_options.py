@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypedDict
 
 from ._compilable import Compilable
-from .convolution import Convolution, OneOrEach, Padding
-from .data_type import ELEMENTS, parse_data_type
+from ._convolution import Convolution, OneOrEach, Padding
+from ._data_type import ELEMENTS, parse_data_type
+from ._swizzle_pattern import SPAN_BYTES
 from .enums import (
     PARAMETER_ENUMS,
     TensorMapAllocationClass,
@@ -25,7 +26,6 @@ from .enums import (
     TensorMapSwizzle,
 )
 from .params import Im2colParams, Params, TiledParams
-from .swizzle_pattern import SPAN_BYTES
 
 __all__ = [
     "TensorMapDescriptorOptions",

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
+from ._data_type import DLPACK_DTYPES, dtype_name
+from ._errors import TensorMapError
 from ._given import integer, shown
 from ._keywords import options_from
 from ._make.encode import tiled_params
+from ._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, TiledKeywords
 from ._read.dlpack import ExportedTensor, contiguous_strides, describe_tensor
 from ._read.export import export_tensor
-from .data_type import DLPACK_DTYPES, dtype_name
-from .errors import TensorMapError
-from .options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, TiledKeywords
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams
-from .rules import refusals
+from .rules import _refusals
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -87,7 +87,7 @@ class TensorSpec:
             raise TensorMapError(f"address={shown(address)} is no address of 64 bits; give 0 to 2^64 - 1")
         name = dtype_name(self.dtype)
         if name not in DLPACK_DTYPES:
-            raise refusals.dtype(name)
+            raise _refusals.dtype(name)
         values = {"shape": shape, "dtype": name, "strides": strides, "address": address}
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -166,7 +166,7 @@ def _spec_of_array(array: np.ndarray) -> TensorSpec:
     """By the array's own attributes: NumPy's DLPack knows no ml_dtypes, and in NumPy 1 nothing that is read-only."""
     spec, item_bytes = TensorSpec(array.shape, array.dtype, None, array.ctypes.data), array.itemsize
     if any(stride % item_bytes for stride in array.strides):
-        raise refusals.byte_strides(array.strides, item_bytes)
+        raise _refusals.byte_strides(array.strides, item_bytes)
     return replace(spec, strides=tuple(stride // item_bytes for stride in array.strides))
 
 

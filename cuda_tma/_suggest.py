@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex
 
+from ._compute_capability import parse_compute_capability
+from ._data_type import element_bits, parse_data_type
+from ._errors import TensorMapError
 from ._given import integer, shown
-from .compute_capability import parse_compute_capability
-from .data_type import element_bits, parse_data_type
+from ._limits import MAX_SMEM_BYTES
+from ._options import TensorMapOptions
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle
-from .errors import TensorMapError
-from .limits import MAX_SMEM_BYTES
-from .options import TensorMapOptions
 from .params import TiledParams
 from .rules import check
 from .smem import (
@@ -78,7 +78,7 @@ def suggest(
     dtype : TensorMapDataType, dtype or str
         As :class:`cuda_tma.TensorMapOptions` takes it for ``data_type``.
     access : {"ldmatrix", "column", "row"}
-        How a warp reads the tile; see :func:`cuda_tma.swizzle.bank_conflicts`.
+        How a warp reads the tile; see :func:`cuda_tma.smem.bank_conflicts`.
     smem_limit_bytes : int
         Shared memory that one box may take.
     compute_capability : (int, int) or str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ._limits import TMA_EXTENDED_SINCE, TMA_SINCE
 from .enums import TensorMapSwizzle as S
-from .limits import TMA_EXTENDED_SINCE, TMA_SINCE
 
 __all__ = ["PATTERNS", "SPAN_BYTES", "SwizzlePattern"]
 

@@ -2,7 +2,7 @@ from typing import Any, final
 
 from cuda.bindings.driver import CUtensorMap
 
-from .device import Device
+from ._device import Device
 from .params import TiledParams
 
 @final

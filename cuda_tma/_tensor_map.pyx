@@ -20,12 +20,12 @@ from dataclasses import fields, replace
 import numpy as np
 
 from ._cuda.core import bytes_of_map, core_descriptor
-from .rules import refusals
+from .rules import _refusals
 from ._read.dlpack import dtype_name_of
 from .codec import decode
 from .enums import TensorMapDataType, TensorMapSwizzle
 from .rules import refusal
-from .options import TensorMapIm2colWideOptions, options_of
+from ._options import TensorMapIm2colWideOptions, options_of
 from .params import Params, TiledParams
 from .rules import check
 from .smem import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
@@ -139,13 +139,13 @@ cdef class TensorMapDescriptor:
     def smem_layout(self):
         """Where each element of the box lies in shared memory, as a CuTe layout (needs ``tensor-layouts``).
 
-        See :func:`cuda_tma.swizzle.smem_layout`.
+        See :func:`cuda_tma.smem.smem_layout`.
         """
         return smem_layout(self.params)
 
     def _repr_html_(self):
         """For notebooks: every parameter in words, and shared memory as banks."""
-        from .show.html import descriptor_html  # here, since it may draw
+        from ._show.html import descriptor_html  # here, since it may draw
 
         return descriptor_html(self.params, repr(self))
 
@@ -248,21 +248,21 @@ cdef class TensorMapDescriptor:
         cdef TensorArguments other
         require_access(tensor, self._device_id)
         if self._arguments.dtype not in (0, dtype_key(tensor)):
-            raise refusals.replacement("dtype", dtype_name_of(dtype_key(tensor)), self._dtype_name())
+            raise _refusals.replacement("dtype", dtype_name_of(dtype_key(tensor)), self._dtype_name())
         if <uint32_t>tensor.ndim != self._arguments.rank:
-            raise refusals.replacement("shape", shape_of(tensor), self._shape())
+            raise _refusals.replacement("shape", shape_of(tensor), self._shape())
         describe_for(tensor, self._options, &other)
         if memcmp(other.global_dim, self._arguments.global_dim, sizeof(other.global_dim)):
-            raise refusals.replacement("shape", shape_of(tensor), self._shape())
+            raise _refusals.replacement("shape", shape_of(tensor), self._shape())
         if not _same_strides(&other, &self._arguments):
             old = tuple([self._arguments.global_strides[index] for index in range(other.rank - 1)])
             new = tuple([other.global_strides[index] for index in range(other.rank - 1)])
-            raise refusals.replacement("strides (bytes, outermost first)", new[::-1], old[::-1])
+            raise _refusals.replacement("strides (bytes, outermost first)", new[::-1], old[::-1])
         return 0
 
     cdef int _put_address(self, uint64_t address, object tensor, object owner) except -1:
         if address % self._arguments.alignment_bytes:
-            raise refusals.replacement_address(address, self._arguments.alignment_bytes)
+            raise _refusals.replacement_address(address, self._arguments.alignment_bytes)
         with cython.critical_section(self):
             replace_address(self.map(), address)
             self._arguments.global_address = address
@@ -350,7 +350,7 @@ cdef int require_context(CUcontext own) except -1:
         return 0
     enter_context(&current, &device_id)  # says that there is none
     if not share_memory(current, own):
-        raise refusals.other_context(<uintptr_t>own, <uintptr_t>current)
+        raise _refusals.other_context(<uintptr_t>own, <uintptr_t>current)
     return 0
 
 
@@ -372,7 +372,7 @@ cdef tuple _own_tensor(object tensor, uint64_t address, int device_id):
     cdef DLTensor* layout = layout_of(owner, &reading)
     require_access(layout, device_id)
     if address_of(layout) != address:
-        raise refusals.adopted_address(address, address_of(layout))
+        raise _refusals.adopted_address(address, address_of(layout))
     return source_of(tensor, owner), owner
 
 
@@ -393,5 +393,5 @@ cdef uint64_t _address(object address, uint64_t alignment_bytes) except 0:
     except OverflowError:
         pass
     if value == 0:
-        raise refusals.replacement_address(address, alignment_bytes)
+        raise _refusals.replacement_address(address, alignment_bytes)
     return value

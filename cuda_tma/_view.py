@@ -8,11 +8,11 @@ from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as _CoreView
 
 from ._cuda.core import itemsize_of
+from ._data_type import numpy_dtype
 from ._make.create import as_tensor_map
 from ._read.dlpack import ExportedTensor, contiguous_strides, describe_tensor
 from ._read.export import borrow, describe_torch_view, export_located, export_tensor, register_view, torch_first
-from .data_type import numpy_dtype
-from .rules import refusals
+from .rules import _refusals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,7 +93,7 @@ class StridedMemoryView(_CoreView):
         itemsize = itemsize_of(core)
         strides = core.strides or contiguous_strides(core.shape)
         if any(stride < 0 for stride in strides):
-            raise refusals.buffer_strides(strides)
+            raise _refusals.buffer_strides(strides)
         reach = sum((extent - 1) * stride for extent, stride in zip(core.shape, strides, strict=True))
         span = 0 if 0 in core.shape else reach + 1
         owner = export_tensor(self) if hasattr(self, "_storage") else core.exporting_obj
@@ -108,7 +108,7 @@ class StridedMemoryView(_CoreView):
         if hasattr(self, "_storage"):
             return describe_torch_view(self, dtype)
         if dtype is not None and not dtype.isnative:
-            raise refusals.byte_order(dtype.str)
+            raise _refusals.byte_order(dtype.str)
         exported = describe_tensor(
             self.shape,
             self.strides,

@@ -16,16 +16,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ._errors import TensorMapError
 from ._launch.keep_alive import captured_graph, keep
 from ._launch.kernel_node import ExecutableKernelNode, add_node, remove_node
 from ._launch.node_arguments import read_node
 from ._launch.prepared import PreparedLaunch
+from ._limits import DESCRIPTOR_BYTES
+from ._map_type import MapPointer, MapType
 from ._tensor_map import TensorMapDescriptor
-from .errors import TensorMapError
-from .limits import DESCRIPTOR_BYTES
-from .map_type import MapPointer, MapType
-from .parameters_of import KernelParameter, parameters_of
-from .rules import graphs
+from .kernel_parameters import KernelParameter, parameters_of
+from .rules import _graphs
 
 if TYPE_CHECKING:
     from cuda.core import Kernel
@@ -88,10 +88,10 @@ def add_kernel_node(
         )
     graph = _definition_handle(definition)
     if graph is None:
-        raise graphs.no_definition(definition)
+        raise _graphs.no_definition(definition)
     before = tuple(after) if isinstance(after, Iterable) else (None,)
     if not all(hasattr(each, "handle") for each in before):
-        raise graphs.no_nodes(after)
+        raise _graphs.no_nodes(after)
     node = add_node(graph, prepared, [int(each.handle) for each in before])
     if keeps_alive:
         try:
@@ -141,10 +141,10 @@ def keep_alive(graph: Any, *objects: object) -> None:
     handle = _definition_handle(graph)
     if handle is None:
         if hasattr(graph, "upload") and hasattr(graph, "launch"):
-            raise graphs.executable_keeps_nothing(graph)
+            raise _graphs.executable_keeps_nothing(graph)
         handle = captured_graph(graph)
     if handle is None:
-        raise graphs.captures_nothing(graph)
+        raise _graphs.captures_nothing(graph)
     keep(handle, objects)
 
 

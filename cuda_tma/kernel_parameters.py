@@ -11,7 +11,7 @@ from ._compile.compiled import compiled_of
 from ._compile.mangled import ParameterType
 from ._launch.shared_memory import static_shared_bytes_of
 from ._launch.signature import layout_of, name_of, types_of
-from .map_type import MapPointer, MapType
+from ._map_type import MapPointer, MapType
 
 if TYPE_CHECKING:
     from cuda.core import Kernel

@@ -17,9 +17,9 @@ from functools import cache
 from operator import attrgetter, index
 from typing import Any
 
+from ._errors import TensorMapError
 from ._given import integer, shown
 from .enums import member_of
-from .errors import TensorMapError
 
 __all__ = ["Im2colParams", "Im2colWideParams", "Params", "TiledParams", "check_params", "check_sizes"]
 

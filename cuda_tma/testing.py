@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._data_type import element_bits, is_floating
+from ._errors import TensorMapError
 from ._given import shown, tensor_coordinates
-from .data_type import element_bits, is_floating
+from ._limits import TMA_SINCE
+from ._swizzle_pattern import PATTERNS
 from .emulate import Tile, tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
-from .errors import TensorMapError
-from .limits import TMA_SINCE
 from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 from .smem import box_extents, chunk_elements, pattern, smem_index, tensor_bytes, unit_bytes
-from .swizzle_pattern import PATTERNS
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from cuda_tma.convolution import Convolution
-from cuda_tma.options import TensorMapIm2colOptions
+from cuda_tma._convolution import Convolution
+from cuda_tma._options import TensorMapIm2colOptions
 
 SPAN_BYTES = {"NONE": 128, "32B": 32, "64B": 64, "128B": 128}
 DTYPES = ("uint8", "uint16", "uint32", "uint64")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from cuda_tma.data_type import element_bits
+from cuda_tma._data_type import element_bits
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
 from cuda_tma.testing import params_from_recording
 

@@ -12,8 +12,8 @@ import pytest
 
 import cuda_tma
 from cuda_tma._command import cli
+from cuda_tma._suggest import suggest
 from cuda_tma.codec import encode
-from cuda_tma.suggest import suggest
 
 from .descriptors import LEGAL, LEGAL_IM2COL
 
@@ -233,7 +233,7 @@ def test_plot_writes_a_picture(capsys, tmp_path, monkeypatch, picture):
 
 
 def test_plot_starts_where_it_is_told(capsys, tmp_path, monkeypatch):
-    plot = pytest.importorskip("cuda_tma.show.plot")
+    plot = pytest.importorskip("cuda_tma._show.plot")
     seen = []
     figure = SimpleNamespace(savefig=lambda *_, **__: None)
     monkeypatch.setattr(plot, "tile", lambda *arguments: seen.append(arguments) or figure)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma import TensorSpec, params_of
+from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import TRANSFER_BYTES, decode, encode, stored_value
 from cuda_tma.enums import TensorMapSwizzle
-from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden, legal_params, legal_wide_params

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cuda_tma.compute_capability import NEWEST_MAJOR, parse_compute_capability
-from cuda_tma.errors import TensorMapError
+from cuda_tma._compute_capability import NEWEST_MAJOR, parse_compute_capability
+from cuda_tma._errors import TensorMapError
 
 
 @pytest.mark.parametrize(

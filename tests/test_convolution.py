@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cuda_tma import TensorMapError, TensorSpec, check, emulate, params_of
-from cuda_tma.convolution import Convolution
-from cuda_tma.options import TensorMapIm2colOptions
+from cuda_tma._convolution import Convolution
+from cuda_tma._options import TensorMapIm2colOptions
 from cuda_tma.testing import view_bytes
 
 from .convolutions import Case, random_case, random_geometry, unfold

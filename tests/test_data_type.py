@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from cuda_tma.data_type import (
+from cuda_tma._data_type import (
     DLPACK_DTYPES,
     DLPACK_NAMES,
     ELEMENTS,
@@ -21,9 +21,9 @@ from cuda_tma.data_type import (
     numpy_dtype,
     parse_data_type,
 )
+from cuda_tma._errors import TensorMapError
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle, member_of
-from cuda_tma.errors import TensorMapError
 
 FLOATING = ["FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ"]
 BITS = {
@@ -119,7 +119,7 @@ def test_a_name_that_numpy_does_not_know_is_looked_up_in_ml_dtypes(monkeypatch):
             raise TypeError(f"data type {value!r} not understood")
         return np.dtype(value)
 
-    monkeypatch.setattr("cuda_tma.data_type.np", types.SimpleNamespace(dtype=dtype, uint8=np.uint8))
+    monkeypatch.setattr("cuda_tma._data_type.np", types.SimpleNamespace(dtype=dtype, uint8=np.uint8))
     assert numpy_dtype("bfloat16") == np.dtype(ml_dtypes.bfloat16) and numpy_dtype("float16") == np.dtype("f2")
 
 

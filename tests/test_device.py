@@ -31,7 +31,7 @@ class CoreDevice:
 
 @pytest.fixture
 def stand_in(monkeypatch):
-    monkeypatch.setattr(cuda_tma.device, "_CoreDevice", CoreDevice)
+    monkeypatch.setattr(cuda_tma._device, "_CoreDevice", CoreDevice)
 
 
 def test_a_device_is_cuda_cores(stand_in):

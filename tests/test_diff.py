@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import decode, diff, diff_stored, encode
-from cuda_tma.errors import TensorMapError
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden
 

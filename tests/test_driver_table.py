@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cuda_tma._cuda import driver as _driver
+from cuda_tma._data_type import DLPACK_NAMES
 from cuda_tma._make import arguments as _arguments
-from cuda_tma.data_type import DLPACK_NAMES
 from cuda_tma.enums import TensorMapDataType
 
 from .fake_driver import SIGNATURES

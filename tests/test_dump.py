@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma._command.dump import parse_dump, read_map
+from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import encode
-from cuda_tma.errors import TensorMapError
 
 from .descriptors import LEGAL
 

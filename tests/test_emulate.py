@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_tma import TensorSpec, create_tensor_map, emulate, params_of
-from cuda_tma.data_type import element_bits
+from cuda_tma._data_type import element_bits
+from cuda_tma._errors import TensorMapError, TensorMapFault
 from cuda_tma.emulate._load import _tfloat32
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.errors import TensorMapError, TensorMapFault
 from cuda_tma.params import Im2colParams, Im2colWideParams
 from cuda_tma.smem import box_extents, slice_bytes, smem_bytes, smem_offset, tx_bytes
 from cuda_tma.testing import im2col_params, load_cases, params_from_recording, tiled_params

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from cuda_tma import TensorSpec, check, emulate, params_of
-from cuda_tma import smem as swizzle
+from cuda_tma import smem as smem
+from cuda_tma._errors import TensorMapError, TensorMapFault
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.errors import TensorMapError, TensorMapFault
 from cuda_tma.params import Im2colParams, Im2colWideParams
+from cuda_tma.smem import _layout
 
 MATRIX = params_of(TensorSpec((6, 24), "uint16"), box_dim=(4, 8))
 MEMORY = np.arange(24 * 6, dtype=np.uint16).view(np.uint8)
@@ -106,7 +107,7 @@ def test_an_address_is_judged_as_itself(align):
             with pytest.raises(TensorMapError, match=f"global_address={address} must be a multiple of {align}"):
                 emulate.load(moved, memory, (0, 0))
         else:
-            assert emulate.load(moved, memory, (0, 0)).tx_bytes == swizzle.tx_bytes(params)
+            assert emulate.load(moved, memory, (0, 0)).tx_bytes == smem.tx_bytes(params)
 
 
 PACKED = changed(data_type=T.PACKED_16U4_ALIGN16B, global_dim=(128, 6), global_strides=(64,), box_dim=(128, 4))
@@ -141,14 +142,14 @@ PACKED = changed(data_type=T.PACKED_16U4_ALIGN16B, global_dim=(128, 6), global_s
 def test_what_is_no_box(changes, message):
     params = changed(**changes)
     calls = [
-        swizzle.tx_bytes,
-        swizzle.smem_bytes,
-        swizzle.rows,
-        lambda p: swizzle.bank_conflicts(p, "row"),
+        smem.tx_bytes,
+        smem.smem_bytes,
+        _layout.rows,
+        lambda p: smem.bank_conflicts(p, "row"),
         lambda p: emulate.load(p, MEMORY, (0,) * p.rank, check=False),
     ]
     if "data_type" not in changes:
-        calls += [swizzle.box_extents, lambda p: emulate.tensor_index(p, (0,) * p.rank, (0,) * p.rank)]
+        calls += [smem.box_extents, lambda p: emulate.tensor_index(p, (0,) * p.rank, (0,) * p.rank)]
     for call in calls:
         with pytest.raises(TensorMapError, match=f"^{message}"):
             call(params)
@@ -159,7 +160,7 @@ def test_what_is_no_column(changes):
     given = {"channels_per_pixel": 16, "pixels_per_column": 12} | changes
     message = "channels_per_pixel={} and pixels_per_column={} make no column; give 1 or more".format(*given.values())
     for params in (changed(IM2COL, **changes), changed(WIDE, **changes)):
-        for call in (swizzle.box_extents, swizzle.smem_bytes, lambda p: emulate.load(p, MEMORY, (0,) * 4, check=False)):
+        for call in (smem.box_extents, smem.smem_bytes, lambda p: emulate.load(p, MEMORY, (0,) * 4, check=False)):
             with pytest.raises(TensorMapError, match=f"^{message}"):
                 call(params)
 
@@ -185,8 +186,8 @@ DENSE = changed(  # the driver takes it: it counts floor(7 / 8) elements of dime
         (lambda: emulate.reduce(changed(DENSE, data_type=T.UINT32), MEMORY.copy(), MEMORY, (0,) * 5, "or"), 1 << 34),
         (lambda: emulate.load(changed(IM2COL, pixels_per_column=1 << 39), MEMORY, (0,) * 4, check=False), 1 << 43),
         (lambda: emulate.load(WIDE, MEMORY, (0,) * 4, (65535, 0)), (12 + 65535) * 128),
-        (lambda: swizzle.bank_conflicts(GIANT, "column"), 1 << 40),
-        (lambda: swizzle.worst_read(DENSE, "row"), 1 << 32),
+        (lambda: smem.bank_conflicts(GIANT, "column"), 1 << 40),
+        (lambda: smem.worst_read(DENSE, "row"), 1 << 32),
     ],
 )
 def test_a_box_beyond_shared_memory_is_refused_before_anything_is_made(call, size):
@@ -210,7 +211,7 @@ def test_the_largest_box_is_emulated_and_no_larger_one():
     )
     largest = changed(largest, element_strides=(1, 1, 1))
     memory = np.ones(4 * 65536, np.uint8)
-    assert emulate.load(largest, memory, (0, 0, 0)).smem.sum() == swizzle.MAX_SMEM_BYTES == 227 * 1024
+    assert emulate.load(largest, memory, (0, 0, 0)).smem.sum() == _layout.MAX_SMEM_BYTES == 227 * 1024
     larger = changed(largest, box_dim=(256, 228, 4))
     assert not check(larger)
     with pytest.raises(TensorMapError, match="the box takes 233472 bytes of shared memory"):

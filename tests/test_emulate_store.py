@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 
 from cuda_tma import TensorSpec, emulate, params_of
+from cuda_tma._errors import TensorMapError, TensorMapFault
 from cuda_tma.emulate._load import _tfloat32
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.errors import TensorMapError, TensorMapFault
 from cuda_tma.params import Im2colParams, TiledParams
 from cuda_tma.smem import box_extents, slice_bytes, unit_bytes
 from cuda_tma.testing import store_cases, tiled_params

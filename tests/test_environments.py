@@ -40,9 +40,9 @@ OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 EXTENSION_TESTS = tuple(f"test_{each}.py" for each in ("tensor_map", "reading", "im2col_map", "kernel_arg", "options"))
 PURE_TESTS = ("test_codec.py", "test_explain.py", "test_diff.py", "test_swizzle.py")
 EXTRAS = (
-    "show/plot",
-    "show/divide",
-    "layouts/cute",
+    "_show/plot",
+    "_show/divide",
+    "layouts/_cute",
     *(f"_intercept/{each}/*" for each in ("torch", "triton", "tilelang")),
 )
 WITHOUT_EXTRAS = tuple(f"--ignore-glob=*/{each}.py" for each in EXTRAS)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import check, emulate
-from cuda_tma.errors import TensorMapError, TensorMapFault
+from cuda_tma._errors import TensorMapError, TensorMapFault
 from cuda_tma.rules import refusal
 
 from .descriptors import LEGAL

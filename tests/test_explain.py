@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_tma.errors import TensorMapError
-from cuda_tma.options import TensorMapOptions
+from cuda_tma._errors import TensorMapError
+from cuda_tma._options import TensorMapOptions
 from cuda_tma.rules import check, refusal
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden

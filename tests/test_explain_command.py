@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import cuda_tma
 from cuda_tma._command import cli
 from cuda_tma._command.posted import read_posted
+from cuda_tma._cuda_errors import CUDA_ERRORS, DOCUMENTED, explain_error
 from cuda_tma.codec import encode
-from cuda_tma.cuda_errors import CUDA_ERRORS, DOCUMENTED, explain_error
 from cuda_tma.rules import RULES, WARNINGS
 
 from .descriptors import LEGAL, LEGAL_IM2COL

@@ -12,14 +12,14 @@ import pytest
 
 from cuda_tma import TensorSpec, params_of, plot
 from cuda_tma._command import cli
-from cuda_tma.data_type import ELEMENTS
+from cuda_tma._data_type import ELEMENTS
+from cuda_tma._errors import TensorMapError
+from cuda_tma._show import explorer as module
+from cuda_tma._show.explorer import facts
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.errors import TensorMapError
 from cuda_tma.params import TiledParams
 from cuda_tma.rules import check
-from cuda_tma.show import explorer as module
-from cuda_tma.show.explorer import facts
 from cuda_tma.smem import bank_conflicts, smem_bytes, smem_offset, unit_bytes
 
 JS = Path(module.__file__).with_name("explorer.js")

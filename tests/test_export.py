@@ -9,7 +9,7 @@ import pytest
 import cuda_tma
 from cuda_tma import StridedMemoryView, TensorMapError
 from cuda_tma._read.export import export_tensor
-from cuda_tma.rules import refusals
+from cuda_tma.rules import _refusals
 
 torch = pytest.importorskip("torch")
 
@@ -219,7 +219,7 @@ def test_torch_without_the_exchange_api_refuses_in_the_same_words(kind):
 
 def test_a_float8_that_torch_does_not_export():
     """As torch 2.6 does not."""
-    error = refusals.not_strided(torch.ones(2).to(torch.float8_e5m2), RuntimeError("float8 types: not by dlpack"))
+    error = _refusals.not_strided(torch.ones(2).to(torch.float8_e5m2), RuntimeError("float8 types: not by dlpack"))
     assert str(error).endswith("(float8 types: not by dlpack). Pass tensor.view(torch.uint8), or use a newer torch")
 
 

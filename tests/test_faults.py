@@ -18,7 +18,7 @@ from recordings import read
 from write_errors import RECORDED, number_of, outcome
 
 from cuda_tma import TensorMapIm2colOptions, simulate
-from cuda_tma.cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
+from cuda_tma._cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
 
 DEVICE, *ROWS = read(RECORDED)
 CASE_ROWS = [row for row in ROWS if "blocking" not in row]

@@ -8,11 +8,12 @@ import pytest
 import cuda_tma
 from cuda_tma import _given as given
 from cuda_tma import emulate, testing
-from cuda_tma import smem as swizzle
-from cuda_tma.errors import TensorMapError
+from cuda_tma import smem as smem
+from cuda_tma._errors import TensorMapError
+from cuda_tma._show import plot
 from cuda_tma.params import Params, TiledParams
 from cuda_tma.rules import _explain as explain
-from cuda_tma.show import plot
+from cuda_tma.smem import _layout
 
 from .descriptors import LEGAL
 
@@ -102,20 +103,20 @@ TAKE_PARAMS = {
     "scatter4": lambda p: emulate.scatter4(p, MEMORY, MEMORY, (0,) * 5),
     "reduce": lambda p: emulate.reduce(p, MEMORY, MEMORY, COORDINATES, "add"),
     "tensor_index": lambda p: emulate.tensor_index(p, COORDINATES, COORDINATES),
-    "box_extents": swizzle.box_extents,
-    "rows": swizzle.rows,
-    "tx_bytes": swizzle.tx_bytes,
-    "smem_bytes": swizzle.smem_bytes,
-    "smem_alignment": swizzle.smem_alignment,
-    "smem_layout": swizzle.smem_layout,
-    "slice_bytes": swizzle.slice_bytes,
-    "group_bytes": swizzle.group_bytes,
-    "unit_bytes": swizzle.unit_bytes,
-    "linear_offset": lambda p: swizzle.linear_offset(p, (0, 0)),
-    "smem_offset": lambda p: swizzle.smem_offset(p, (0, 0)),
-    "smem_index": lambda p: swizzle.smem_index(p, 0),
-    "bank_conflicts": lambda p: swizzle.bank_conflicts(p, "row"),
-    "worst_read": lambda p: swizzle.worst_read(p, "row"),
+    "box_extents": smem.box_extents,
+    "rows": _layout.rows,
+    "tx_bytes": smem.tx_bytes,
+    "smem_bytes": smem.smem_bytes,
+    "smem_alignment": smem.smem_alignment,
+    "smem_layout": smem.smem_layout,
+    "slice_bytes": _layout.slice_bytes,
+    "group_bytes": _layout.group_bytes,
+    "unit_bytes": _layout.unit_bytes,
+    "linear_offset": lambda p: _layout.linear_offset(p, (0, 0)),
+    "smem_offset": lambda p: smem.smem_offset(p, (0, 0)),
+    "smem_index": lambda p: smem.smem_index(p, 0),
+    "bank_conflicts": lambda p: smem.bank_conflicts(p, "row"),
+    "worst_read": lambda p: smem.worst_read(p, "row"),
 }
 NO_PARAMS = [
     (LARGE, LARGE_SHOWN),

@@ -20,9 +20,9 @@ from cuda.bindings import nvrtc
 from cuda.pathfinder import find_nvidia_header_directory
 
 from benchmarks.nvrtc import LOAD as MINIMAL
-from cuda_tma import smem as swizzle
+from cuda_tma import smem as smem
+from cuda_tma._include_path import include_path
 from cuda_tma.enums import TensorMapSwizzle
-from cuda_tma.include_path import include_path
 
 HEADER = Path(include_path(), "cuda_tma", "tma.cuh")
 FOLDER = HEADER.parent
@@ -318,16 +318,16 @@ def test_swizzled_is_the_function_of_swizzle_py():
     statements = []
     for mode in TensorMapSwizzle:
         name = "SWIZZLE_NONE" if mode == 0 else mode.name
-        where = swizzle.swizzle_offset(mode, np.arange(0, 2048, 8)).tolist()
+        where = smem.swizzle_offset(mode, np.arange(0, 2048, 8)).tolist()
         statements.append(
             f"constexpr unsigned {name}_expected[] = {{{', '.join(map(str, where))}}};"
             f"for (unsigned i = 0; i < 256; ++i) if (swizzle<{name}>(8 * i) != {name}_expected[i]) return false;"
         )
         if mode:
-            span = swizzle.pattern(mode).span_bytes
+            span = smem.pattern(mode).span_bytes
             statements.append(f"if (swizzle_span<{name}>() != {span}) return false;")
             statements.append(f"if (swizzled<{name}>(5, 8) != {name}_expected[(5 * {span} + 8) / 8]) return false;")
-        alignment = swizzle.pattern(mode).alignment_bytes
+        alignment = smem.pattern(mode).alignment_bytes
         statements.append(f"if (swizzle_alignment<{name}>() != {alignment}) return false;")
     check = f"__device__ constexpr bool agrees() {{ {' '.join(statements)} return true; }}"
     source = f"#include <cuda_tma/tma.cuh>\nusing namespace cuda_tma;\n{check}\nstatic_assert(agrees());"

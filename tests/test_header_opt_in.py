@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from cuda_tma._data_type import ELEMENTS
 from cuda_tma.codec._fields import SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES
-from cuda_tma.data_type import ELEMENTS
 from cuda_tma.enums import TensorMapDataType, TensorMapSwizzle
 
 from .ptx_interpreter import effects, source_of

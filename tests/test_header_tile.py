@@ -12,10 +12,10 @@ from benchmarks.nvrtc import TYPED_LOAD
 from cuda_tma import smem
 from cuda_tma._compile.mangled import parameter_types
 from cuda_tma._compile.nvrtc import compile_source
+from cuda_tma._map_type import MapType
 from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.map_type import MapType
 from cuda_tma.params import TiledParams
 
 from .machine_code import machine_code

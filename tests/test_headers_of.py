@@ -7,7 +7,7 @@ import pytest
 
 from cuda_tma._compile.headers import headers_of
 from cuda_tma._compile.nvrtc import compile_source
-from cuda_tma.include_path import include_path
+from cuda_tma._include_path import include_path
 
 
 @pytest.fixture

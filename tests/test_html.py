@@ -18,9 +18,9 @@ from cuda_tma import (  # noqa: F401  # what a repr names
     check,
     params_of,
 )
+from cuda_tma._show.html import descriptor_html
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams  # noqa: F401 (a repr is evaluated)
-from cuda_tma.show.html import descriptor_html
 
 TILED = params_of(
     TensorSpec((2, 48, 64), "float32", address=0x7F00), box_dim=(1, 16, 32), element_strides=(1, 2, 1), swizzle="128B"

@@ -12,10 +12,10 @@ from cuda_tma import (
     Im2colWideParams,
     TensorMapError,
 )
+from cuda_tma._data_type import element_bits
 from cuda_tma._make.encode import tiled_params
+from cuda_tma._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, options_of
 from cuda_tma._read.dlpack import describe_tensor
-from cuda_tma.data_type import element_bits
-from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, options_of
 from cuda_tma.testing import im2col_params
 
 IM2COL = TensorMapIm2colOptions.convolution(3, padding=1, stride=(1, 2), channels_per_pixel=32, pixels_per_column=64)

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from cuda_tma import emulate
-from cuda_tma import smem as swizzle
+from cuda_tma import smem as smem
 from cuda_tma.emulate import _legal, _memory, _traversal
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.params import TiledParams
+from cuda_tma.smem import _layout
 
 from .test_emulate_limits import IM2COL, MATRIX, MEMORY, changed
 
-KEPT = (swizzle.rows, _legal._is_legal, _traversal._box, _memory.delivered_mask, _memory._chunk_order)
+KEPT = (_layout.rows, _legal._is_legal, _traversal._box, _memory.delivered_mask, _memory._chunk_order)
 
 
 def test_maps_that_differ_in_the_address_share_what_is_kept():
@@ -43,7 +44,7 @@ def test_maps_that_differ_in_the_address_share_what_is_kept():
 
 
 def test_what_is_kept_is_bounded():
-    assert max(kept.cache_info().maxsize for kept in KEPT[2:]) * swizzle.MAX_SMEM_BYTES < 16 << 20
+    assert max(kept.cache_info().maxsize for kept in KEPT[2:]) * _layout.MAX_SMEM_BYTES < 16 << 20
     assert max(kept.cache_info().maxsize for kept in KEPT) <= 1024
 
 
@@ -52,10 +53,10 @@ def test_a_map_of_another_kind_or_of_a_subclass_is_not_taken_for_one_that_is_kep
         pass
 
     mine = Mine(**{field.name: getattr(MATRIX, field.name) for field in dataclasses.fields(MATRIX)})
-    assert swizzle.rows(mine) == swizzle.rows(MATRIX)
-    assert swizzle.rows(IM2COL) != swizzle.rows(changed(IM2COL, channels_per_pixel=32))
+    assert _layout.rows(mine) == _layout.rows(MATRIX)
+    assert _layout.rows(IM2COL) != _layout.rows(changed(IM2COL, channels_per_pixel=32))
     for name, value in (("box_dim", (8, 2)), ("swizzle", 1), ("element_strides", (1, 2)), ("data_type", T.UINT8)):
-        assert swizzle.rows(changed(**{name: value})) != swizzle.rows(MATRIX)
+        assert _layout.rows(changed(**{name: value})) != _layout.rows(MATRIX)
 
 
 def test_numbers_of_another_kind_leave_nothing_behind():
@@ -66,7 +67,7 @@ def test_numbers_of_another_kind_leave_nothing_behind():
             kept.cache_clear()
         narrow = changed(plain, box_dim=(kind(64), kind(64)), element_strides=(kind(1), kind(1)))
         for params in (narrow, plain):
-            found = swizzle.tx_bytes(params), swizzle.smem_bytes(params)
+            found = smem.tx_bytes(params), smem.smem_bytes(params)
             assert found == (8192, 8192) and set(map(type, found)) == {int}
             assert emulate.load(params, np.zeros(8192, np.uint8), (0, 0)).tx_bytes == 8192
 
@@ -74,5 +75,5 @@ def test_numbers_of_another_kind_leave_nothing_behind():
 def test_an_error_is_not_kept_and_no_answer():
     for _ in range(2):
         with pytest.raises(ValueError, match="make no box"):
-            swizzle.rows(changed(box_dim=(0, 1)))
+            _layout.rows(changed(box_dim=(0, 1)))
     assert (emulate.load(MATRIX, MEMORY, (0, 0)).smem[:16] == MEMORY[:16]).all()

@@ -18,9 +18,9 @@ from cuda_tma._command import cli
 from cuda_tma._command.dump import parse_dump
 from cuda_tma._command.launch import argument
 from cuda_tma._command.posted import read_posted
+from cuda_tma._errors import TensorMapError
 from cuda_tma._files import first_bytes
 from cuda_tma.codec import encode
-from cuda_tma.errors import TensorMapError
 
 from .descriptors import LEGAL
 

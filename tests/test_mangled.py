@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cuda_tma import TensorMapDataType as T
 from cuda_tma._compile.mangled import MapPointer, parameter_types
-from cuda_tma.map_type import MapType
+from cuda_tma._map_type import MapType
 
 TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)
 IM2COL = MapType(mode="im2col", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3, rank=4)

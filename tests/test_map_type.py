@@ -13,7 +13,7 @@ from cuda_tma import TensorMapDataType as T
 from cuda_tma import TensorMapError
 from cuda_tma import TensorMapOOBFill as Fill
 from cuda_tma import TensorMapSwizzle as S
-from cuda_tma.map_type import MapType, box_extent
+from cuda_tma._map_type import MapType, box_extent
 from cuda_tma.smem import tx_bytes
 
 CHOICES = {"data_type": st.sampled_from(T), "swizzle": st.sampled_from(S), "oob_fill": st.sampled_from(Fill)}
@@ -39,7 +39,7 @@ def test_a_type_can_be_written_and_kept(map_type):
 def test_the_bytes_of_a_tile_are_those_of_its_boxes(map_type, width):
     """As they are reckoned from the params of a map with these options, of whose rows all are whole."""
     map_type = dataclasses.replace(map_type, tile_dim=(*map_type.tile_dim[:-1], 128 * width))
-    bits = cuda_tma.data_type.element_bits(map_type.data_type)
+    bits = cuda_tma._data_type.element_bits(map_type.data_type)
     shape = (8,) * (map_type.rank - 1) + (3 * 4096,)
     storage = "uint8" if bits < 8 else f"uint{bits}"
     params = cuda_tma.params_of(cuda_tma.TensorSpec(shape, storage), map_type.options)

@@ -16,12 +16,12 @@ import cuda_tma
 from cuda_tma import enums
 from cuda_tma._keywords import options_from
 from cuda_tma._make.create import options_by_keywords
+from cuda_tma._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, options_of
 from cuda_tma.enums import (
     TensorMapDataType,
     TensorMapIm2ColWideMode,
     TensorMapSwizzle,
 )
-from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, options_of
 
 
 @pytest.mark.parametrize("value", ["128B", "128b", "SWIZZLE_128B", 3, CoreSwizzle.SWIZZLE_128B, TensorMapSwizzle(3)])

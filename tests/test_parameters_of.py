@@ -10,7 +10,7 @@ from cuda_tma import KernelParameter, TensorMapDataType, parameters_of
 from cuda_tma._compile.compiled import remember
 from cuda_tma._compile.mangled import MapPointer
 from cuda_tma._compile.nvrtc import compile_source
-from cuda_tma.map_type import MapType
+from cuda_tma._map_type import MapType
 
 from .launching import CONFIG, HANDLES, ForeignStream
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma import TensorSpec, check, decode, emulate, encode, params_of
-from cuda_tma import smem as swizzle
+from cuda_tma import smem as smem
+from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import diff
 from cuda_tma.enums import TensorMapDataType
-from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Im2colWideParams, TiledParams
 
 from .descriptors import LEGAL, LEGAL_IM2COL
@@ -141,9 +141,9 @@ def test_a_tuple_of_another_class_becomes_a_tuple():
 def test_a_foreign_number_changes_no_answer_about_plain_ones():
     """Results are kept by params that compare equal."""
     foreign = dataclasses.replace(BYTES_64, box_dim=(np.uint8(64), np.uint8(64)))
-    assert (swizzle.tx_bytes(foreign), swizzle.smem_bytes(foreign)) == (8192, 8192)
-    assert type(swizzle.tx_bytes(foreign)) is type(swizzle.tx_bytes(BYTES_64)) is int
-    assert (swizzle.tx_bytes(BYTES_64), swizzle.smem_bytes(BYTES_64)) == (8192, 8192)
+    assert (smem.tx_bytes(foreign), smem.smem_bytes(foreign)) == (8192, 8192)
+    assert type(smem.tx_bytes(foreign)) is type(smem.tx_bytes(BYTES_64)) is int
+    assert (smem.tx_bytes(BYTES_64), smem.smem_bytes(BYTES_64)) == (8192, 8192)
     memory = np.arange(8192, dtype=np.uint16).astype(np.uint8)
     for params in (foreign, BYTES_64):
         assert np.array_equal(emulate.load(params, memory, (0, 0)).smem, memory)
@@ -247,7 +247,7 @@ def test_a_subclass_is_judged_as_its_mode(params):
     assert named.label == "mine" and named.rank == params.rank
     assert check(named, (10, 0), warnings=True) == check(plain, (10, 0), warnings=True) != ()
     assert encode(named) == encode(plain) and diff(named, plain) == ()
-    assert swizzle.tx_bytes(named) == swizzle.tx_bytes(plain)
+    assert smem.tx_bytes(named) == smem.tx_bytes(plain)
 
 
 def test_enum_members_are_kept_as_their_values():

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cuda_tma import TensorSpec, params_of
+from cuda_tma._errors import TensorMapFault
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.errors import TensorMapFault
 from cuda_tma.params import Im2colParams
 from cuda_tma.smem import smem_offset
 
@@ -21,7 +21,7 @@ sys.path.append(str(_ROOT / "tools"))
 
 from draw_docs import drawings, pictures  # noqa: E402
 
-from cuda_tma.show import plot  # noqa: E402
+from cuda_tma._show import plot  # noqa: E402
 
 from .test_given import LARGE, LARGE_SHOWN, refuses  # noqa: E402
 

@@ -6,8 +6,8 @@ from .test_given import refuses
 
 pytest.importorskip("matplotlib")
 
-from cuda_tma.errors import TensorMapError
-from cuda_tma.show import plot
+from cuda_tma._errors import TensorMapError
+from cuda_tma._show import plot
 
 from .test_plot import IM2COL, INTERLEAVED, PARAMS, changed
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cuda_tma import TensorSpec, emulate, params_of
-from cuda_tma.errors import TensorMapError
-from cuda_tma.show import plot
+from cuda_tma._errors import TensorMapError
+from cuda_tma._show import plot
 
 EVEN = params_of(TensorSpec((4, 24, 128), "bfloat16"), box_dim=(2, 8, 64), swizzle="128B")
 UNEVEN = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")

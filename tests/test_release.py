@@ -34,7 +34,7 @@ def test_the_pythons_are_said_alike():
 
 
 def test_the_version_is_said_once():
-    assert PROJECT["tool"]["setuptools"]["dynamic"] == {"version": {"attr": "cuda_tma.version.__version__"}}
+    assert PROJECT["tool"]["setuptools"]["dynamic"] == {"version": {"attr": "cuda_tma._version.__version__"}}
     assert "version" not in PROJECT["project"]
     assert re.fullmatch(r"\d+\.\d+\.\d+", cuda_tma.__version__)
 

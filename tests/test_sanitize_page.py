@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from cuda_tma._command import cli
-from cuda_tma.show.timeline import Span, Timeline, Track
-from cuda_tma.show.timeline_part import around
+from cuda_tma._show.timeline import Span, Timeline, Track
+from cuda_tma._show.timeline_part import around
 
 from .sanitized_programs import sanitize
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import TensorSpec, emulate, params_of
-from cuda_tma import smem as swizzle
+from cuda_tma import smem as shared
 from cuda_tma.simulate.errors import UnsupportedInstruction
 from cuda_tma.simulate.formats import FORMATS
 from cuda_tma.simulate.matrix import matrix_move_of, wgmma_of
@@ -105,7 +105,7 @@ def test_products_of_every_type(a_type, b_type, d_type, in_registers):
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
 def test_both_orders_in_every_swizzle(a_major, b_major, mode):
     rng = np.random.default_rng(2)
-    span = swizzle.pattern(mode).span_bytes
+    span = shared.pattern(mode).span_bytes
     k, n = span // 2, 128
     values = numbers(rng, (64, k), "bf16"), numbers(rng, (n, k), "bf16")
     text = form(f"m64n{n}k16", "f32.bf16.bf16", n // 2, "a", f"p, 1, 1, {int(a_major == 'MN')}, {int(b_major == 'MN')}")

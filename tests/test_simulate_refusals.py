@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import CompileError, simulate
-from cuda_tma.rules.configurations import Directives, directives_in
+from cuda_tma.rules._configurations import Directives, directives_in
 from cuda_tma.simulate import Config
 
 COUNT = 'extern "C" __global__ void {} count(int* ctas) {{ atomicAdd(ctas, 1); }}'

@@ -12,7 +12,7 @@ from types import FunctionType, ModuleType
 import pytest
 
 import cuda_tma
-from cuda_tma import cuda_errors
+from cuda_tma import _cuda_errors
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tools"))
@@ -63,7 +63,7 @@ def test_each_error_of_the_table_has_a_page_titled_as_people_search():
     made = error_pages.error_pages()
     assert made["715.md"].startswith("# CUDA error 715: an illegal instruction was encountered\n")
     assert "- a rank-2 map in a rank-1 load\n" in made["715.md"] and "`cudaErrorIllegalInstruction`" in made["715.md"]
-    assert set(made) - {"index.md"} == {f"{number}.md" for number in cuda_errors.CUDA_ERRORS if 700 <= number <= 720}
+    assert set(made) - {"index.md"} == {f"{number}.md" for number in _cuda_errors.CUDA_ERRORS if 700 <= number <= 720}
     assert "CUDA_LAUNCH_BLOCKING" not in made["704.md"]  # no kernel is at fault
 
 
@@ -154,9 +154,7 @@ PUBLIC = [
     *(
         f"cuda_tma.{found.name}"
         for found in pkgutil.iter_modules(cuda_tma.__path__)
-        if not found.name.startswith("_")
-        and found.name not in ("show", "smem")  # smem: swizzle's new name
-        and (found.name != "torch" or find_spec("torch"))
+        if not found.name.startswith("_") and (found.name != "torch" or find_spec("torch"))
     ),
 ]
 

@@ -38,7 +38,7 @@ ROOMS = (
     "_compile",
     "_launch",
     "_watchdog",
-    "show",
+    "_show",
     "layouts",
     DOORS,
     "simulate",
@@ -51,16 +51,14 @@ DOOR_MODULES = {
     "_compile_kernel",
     "_kernel_arg",
     "_tensor_map",
-    "device",
+    "_device",
     "graph",
-    "html",
-    "parameters_of",
-    "params_of",
+    "kernel_parameters",
+    "_params_of",
     "plot",
-    "suggest",
-    "swizzle",
+    "_suggest",
     "testing",
-    "view",
+    "_view",
 }
 # The descriptor and the argument of a kernel are types that the rooms which make and launch them handle.
 OWN_TYPES = {"_make": {"_tensor_map"}, "_launch": {"_tensor_map", "_kernel_arg"}}
@@ -151,18 +149,18 @@ def test_rooms_import_those_above_them_alone():
 def test_the_graph_sees_every_kind_of_import():
     """Top, inside a function, of a module by its package, of names, of another extension's declarations."""
     assert "params" in GRAPH["codec._codec"]
-    assert {"_read.dlpack", "rules.refusals"} <= GRAPH["_read.context"]  # cimport, and "from ..rules import refusals"
-    assert "show.html" in GRAPH["_tensor_map"]  # deferred
+    assert {"_read.dlpack", "rules._refusals"} <= GRAPH["_read.context"]  # cimport, and "from ..rules import _refusals"
+    assert "_show.html" in GRAPH["_tensor_map"]  # deferred
     assert "" in GRAPH["simulate._watch"]  # deferred, of the package itself
 
 
 @pytest.mark.parametrize(
     ("statement", "found"),
     [
-        ("from .rules import refusals", "rules.refusals"),
-        ("from .rules import (  # why\n    check,\n    refusals,\n)", "rules.refusals"),
-        ("def f():\n    from . import limits as one, launch", "limits"),
-        ("def f():\n    from . import limits as one, launch", ""),
+        ("from .rules import _refusals", "rules._refusals"),
+        ("from .rules import (  # why\n    check,\n    _refusals,\n)", "rules._refusals"),
+        ("def f():\n    from . import _limits as one, launch", "_limits"),
+        ("def f():\n    from . import _limits as one, launch", ""),
         ("def f():\n    import cuda_tma", ""),
         ("from cuda_tma import launch", ""),
         ("import os, cuda_tma.rules._find as find", "rules._find"),
@@ -172,10 +170,10 @@ def test_the_graph_sees_every_kind_of_import():
 )
 def test_an_import_is_seen(tmp_path, statement, found):
     path = tmp_path / "params.pyx"
-    path.write_text(f'"""import cuda_tma.show"""\n{statement}\n')
+    path.write_text(f'"""import cuda_tma._show"""\n{statement}\n')
     seen = {*imported("params", path)}
     assert found in seen
-    assert "show" not in seen
+    assert "_show" not in seen
 
 
 def test_no_import_is_hidden():

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma.data_type import element_bits
+from cuda_tma._data_type import element_bits
+from cuda_tma._errors import TensorMapError
+from cuda_tma._options import TensorMapOptions
+from cuda_tma._suggest import suggest
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.errors import TensorMapError
-from cuda_tma.options import TensorMapOptions
 from cuda_tma.params import TiledParams
 from cuda_tma.rules import check
 from cuda_tma.smem import bank_conflicts, smem_bytes
-from cuda_tma.suggest import suggest
 
 SM90_TYPES = [t for t in T if t <= T.TFLOAT32_FTZ]
 

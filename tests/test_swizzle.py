@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_tma import TensorSpec, params_of
-from cuda_tma import smem as swizzle
+from cuda_tma import smem as shared
+from cuda_tma._errors import TensorMapError
+from cuda_tma._swizzle_pattern import PATTERNS, SPAN_BYTES
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.errors import TensorMapError
 from cuda_tma.params import Im2colParams, Im2colWideParams
-from cuda_tma.smem import _banks
-from cuda_tma.swizzle_pattern import PATTERNS, SPAN_BYTES
+from cuda_tma.smem import _banks, _layout
 from cuda_tma.testing import im2col_params, tiled_params
 
 from .test_given import LARGE, LARGE_SHOWN, refuses
@@ -56,16 +56,16 @@ TABLES = {
 @pytest.mark.parametrize("mode", TABLES, ids=lambda mode: mode.short_name)
 def test_chunks_lie_as_the_isa_prints_them(mode):
     for line, table_row in zip(range(16), itertools.cycle(TABLES[mode])):
-        places = [swizzle.swizzle_offset(mode, line * 128 + place * 16) for place in range(8)]
+        places = [shared.swizzle_offset(mode, line * 128 + place * 16) for place in range(8)]
         assert [(p - line * 128) // 16 for p in places] == [int(chunk) for chunk in table_row]
 
 
 @pytest.mark.parametrize("mode", S, ids=lambda mode: mode.short_name)
 def test_the_permutation_is_its_own_inverse_and_repeats(mode):
-    pattern = swizzle.pattern(mode)
+    pattern = shared.pattern(mode)
     offsets = np.arange(4096)
-    moved = swizzle.swizzle_offset(mode, offsets)
-    assert (swizzle.swizzle_offset(mode, moved) == offsets).all()
+    moved = shared.swizzle_offset(mode, offsets)
+    assert (shared.swizzle_offset(mode, moved) == offsets).all()
     assert sorted(moved) == list(offsets)
     assert (moved // pattern.span_bytes == offsets // pattern.span_bytes).all()
     assert (moved[: -pattern.repeat_bytes] + pattern.repeat_bytes == moved[pattern.repeat_bytes :]).all()
@@ -73,8 +73,8 @@ def test_the_permutation_is_its_own_inverse_and_repeats(mode):
 
 
 def test_flip_swaps_halves_of_every_other_line():
-    plain = swizzle.swizzle_offset(S.SWIZZLE_128B_ATOM_32B, np.arange(512))
-    flipped = swizzle.swizzle_offset(S.SWIZZLE_128B_ATOM_32B_FLIP_8B, np.arange(512))
+    plain = shared.swizzle_offset(S.SWIZZLE_128B_ATOM_32B, np.arange(512))
+    flipped = shared.swizzle_offset(S.SWIZZLE_128B_ATOM_32B_FLIP_8B, np.arange(512))
     odd_line = (np.arange(512) // 128) % 2
     assert (flipped == plain ^ (odd_line * 8)).all()
 
@@ -93,8 +93,8 @@ def test_flip_swaps_halves_of_every_other_line():
 )
 def test_alignment(mode, alignment):
     params = matrix((8, 8), swizzle=S.parse(mode, "swizzle"))
-    assert swizzle.smem_alignment(params) == alignment
-    assert alignment % swizzle.pattern(params.swizzle).repeat_bytes == 0
+    assert shared.smem_alignment(params) == alignment
+    assert alignment % shared.pattern(params.swizzle).repeat_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_alignment(mode, alignment):
     ],
 )
 def test_footprint(params, extents, tx, smem):
-    assert swizzle.box_extents(params) == extents
-    assert (swizzle.tx_bytes(params), swizzle.smem_bytes(params)) == (tx, smem)
+    assert shared.box_extents(params) == extents
+    assert (shared.tx_bytes(params), shared.smem_bytes(params)) == (tx, smem)
 
 
 def test_footprint_of_im2col():
@@ -127,61 +127,61 @@ def test_footprint_of_im2col():
         "swizzle": 3,
     }
     params = Im2colParams(**common, pixel_box_lower_corner=(0, 0), pixel_box_upper_corner=(0, 0))
-    assert swizzle.box_extents(params) == (16, 5)
-    assert (swizzle.tx_bytes(params), swizzle.smem_bytes(params)) == (160, 640)
+    assert shared.box_extents(params) == (16, 5)
+    assert (shared.tx_bytes(params), shared.smem_bytes(params)) == (160, 640)
     wide = Im2colWideParams(**common, pixel_box_lower_corner_width=0, pixel_box_upper_corner_width=0, mode=1)
-    assert swizzle.box_extents(wide) == (16, 128)  # W128 ignores pixels_per_column
+    assert shared.box_extents(wide) == (16, 128)  # W128 ignores pixels_per_column
 
 
 @settings(max_examples=50)
 @given(ANY_PARAMS)
 def test_offset_and_index_are_inverse_over_the_whole_footprint(params):
-    extents = swizzle.box_extents(params)
-    unit = swizzle.slice_bytes(params) or swizzle.tx_bytes(params) // math.prod(extents)
+    extents = shared.box_extents(params)
+    unit = _layout.slice_bytes(params) or shared.tx_bytes(params) // math.prod(extents)
     offsets = set()
     for index in itertools.product(*map(range, extents)):
-        offset = swizzle.smem_offset(params, index)
-        assert swizzle.smem_index(params, offset) == index
+        offset = shared.smem_offset(params, index)
+        assert shared.smem_index(params, offset) == index
         assert offset % min(unit, 16) == 0
         offsets.add(offset)
-    assert len(offsets) == math.prod(extents) and max(offsets) < swizzle.smem_bytes(params)
+    assert len(offsets) == math.prod(extents) and max(offsets) < shared.smem_bytes(params)
 
 
 @given(ANY_PARAMS, st.data())
 def test_every_byte_is_an_element_or_a_gap(params, data):
-    offset = data.draw(st.integers(0, swizzle.smem_bytes(params) - 1))
-    index = swizzle.smem_index(params, offset)
+    offset = data.draw(st.integers(0, shared.smem_bytes(params) - 1))
+    index = shared.smem_index(params, offset)
     if index is not None:
-        unit = swizzle.slice_bytes(params) or swizzle.rows(params).data_bytes // swizzle.box_extents(params)[0]
-        start = swizzle.linear_offset(params, index)
-        assert start <= swizzle.swizzle_offset(params.swizzle, offset) < start + unit
+        unit = _layout.slice_bytes(params) or _layout.rows(params).data_bytes // shared.box_extents(params)[0]
+        start = _layout.linear_offset(params, index)
+        assert start <= shared.swizzle_offset(params.swizzle, offset) < start + unit
 
 
 @pytest.mark.parametrize("data_type", [T.PACKED_16U4_ALIGN8B, T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B])
 def test_packed_elements_are_found_again(data_type):
     params = matrix((128, 3), data_type, swizzle=3)
     for index in itertools.product(range(0, 128, 4), range(3)):
-        assert swizzle.smem_index(params, swizzle.smem_offset(params, index)) == index
-    gaps = [offset for offset in range(swizzle.smem_bytes(params)) if swizzle.smem_index(params, offset) is None]
-    assert len(gaps) == swizzle.smem_bytes(params) - swizzle.tx_bytes(params)
+        assert shared.smem_index(params, shared.smem_offset(params, index)) == index
+    gaps = [offset for offset in range(shared.smem_bytes(params)) if shared.smem_index(params, offset) is None]
+    assert len(gaps) == shared.smem_bytes(params) - shared.tx_bytes(params)
 
 
 def test_refusals_name_the_box():
     with pytest.raises(TensorMapError, match=r"index=\(8, 0\) is outside the box: .* \(8, 4\)"):
-        swizzle.smem_offset(matrix((8, 4)), (8, 0))
+        shared.smem_offset(matrix((8, 4)), (8, 0))
     with pytest.raises(TensorMapError, match=r"offset=64 is outside .* 0 to 63"):
-        swizzle.smem_index(matrix((8, 4)), 64)
+        shared.smem_index(matrix((8, 4)), 64)
     with pytest.raises(TensorMapError, match=r"offset=-1 is outside shared memory: this box takes bytes 0 to 63"):
-        swizzle.smem_index(matrix((8, 4)), -1)
-    assert swizzle.smem_index(matrix((8, 4)), 0) == (0, 0) and swizzle.smem_index(matrix((8, 4)), 63) == (7, 3)
+        shared.smem_index(matrix((8, 4)), -1)
+    assert shared.smem_index(matrix((8, 4)), 0) == (0, 0) and shared.smem_index(matrix((8, 4)), 63) == (7, 3)
     with pytest.raises(
         TensorMapError, match="access='diagonal' is not known; choose one of 'row', 'column', 'ldmatrix'"
     ):
-        swizzle.bank_conflicts(matrix((8, 4)), "diagonal")
+        shared.bank_conflicts(matrix((8, 4)), "diagonal")
 
 
 def test_a_box_has_no_pixels():
-    refuses("params is a cuda_tma.TiledParams; give Im2colParams or Im2colWideParams", swizzle.pixels, matrix((8, 4)))
+    refuses("params is a cuda_tma.TiledParams; give Im2colParams or Im2colWideParams", _layout.pixels, matrix((8, 4)))
 
 
 @pytest.mark.parametrize(
@@ -198,21 +198,21 @@ def test_a_box_has_no_pixels():
     ],
 )
 def test_what_is_no_index(index, message):
-    for call in (swizzle.linear_offset, swizzle.smem_offset):
+    for call in (_layout.linear_offset, shared.smem_offset):
         refuses(message, call, matrix((8, 4)), index)
 
 
 @given(ANY_PARAMS, st.data())
 def test_an_index_may_be_an_array_of_any_integers(params, data):
-    index = tuple(data.draw(st.integers(0, n - 1)) for n in swizzle.box_extents(params))
+    index = tuple(data.draw(st.integers(0, n - 1)) for n in shared.box_extents(params))
     for dtype in (np.uint8, np.int16, np.int64):
         if max(index) <= np.iinfo(dtype).max:
-            assert swizzle.smem_offset(params, np.array(index, dtype)) == swizzle.smem_offset(params, index)
+            assert shared.smem_offset(params, np.array(index, dtype)) == shared.smem_offset(params, index)
 
 
 @pytest.mark.parametrize("offset", [LARGE, LARGE.tolist(), 0.5, "0", None])
 def test_what_is_no_offset(offset):
-    refuses("offset is .*; give an integer$", swizzle.smem_index, matrix((8, 4)), offset)
+    refuses("offset is .*; give an integer$", shared.smem_index, matrix((8, 4)), offset)
 
 
 @pytest.mark.parametrize("mode", list(S))
@@ -226,7 +226,7 @@ def test_what_is_no_offset(offset):
     ],
 )
 def test_offsets_are_integers_in_every_mode(mode, offset, given):
-    refuses(f"offset is {given}; give an integer, or an array of integers$", swizzle.swizzle_offset, mode, offset)
+    refuses(f"offset is {given}; give an integer, or an array of integers$", shared.swizzle_offset, mode, offset)
 
 
 @pytest.mark.parametrize(
@@ -242,20 +242,20 @@ def test_offsets_are_integers_in_every_mode(mode, offset, given):
 )
 def test_what_is_no_swizzle(value, given):
     message = rf"swizzle{given}; choose one of 0 \(NONE\), 1 \(32B\), .*, 6 \(128B_ATOM_64B\)$"
-    refuses(message, swizzle.pattern, value)
-    refuses(message, swizzle.swizzle_offset, value, 0)
+    refuses(message, shared.pattern, value)
+    refuses(message, shared.swizzle_offset, value, 0)
     if isinstance(value, int):
-        refuses(message, swizzle.smem_alignment, matrix((8, 4), swizzle=value))
+        refuses(message, shared.smem_alignment, matrix((8, 4), swizzle=value))
 
 
 @pytest.mark.parametrize("data_type", [16, -1, None, "BFLOAT16", LARGE])
 def test_what_is_no_data_type(data_type):
-    refuses(r"data_type.* is .*; choose one of 0 \(UINT8\), 1 \(UINT16\)", swizzle.chunk_elements, data_type)
+    refuses(r"data_type.* is .*; choose one of 0 \(UINT8\), 1 \(UINT16\)", _layout.chunk_elements, data_type)
 
 
 @pytest.mark.parametrize("access", [LARGE, LARGE.tolist(), ["row"], None, 0])
 def test_what_is_no_access(access):
-    for call in (swizzle.bank_conflicts, swizzle.worst_read):
+    for call in (shared.bank_conflicts, shared.worst_read):
         refuses("access.* is .*; choose one of 'row', 'column', 'ldmatrix'$", call, matrix((8, 4)), access)
 
 
@@ -273,7 +273,7 @@ def test_what_is_no_access(access):
 )
 def test_a_field_of_params_that_makes_no_sense(change, message):
     params = dataclasses.replace(matrix((8, 4)), **change)
-    for call in (swizzle.tx_bytes, swizzle.smem_bytes, lambda p: swizzle.bank_conflicts(p, "column")):
+    for call in (shared.tx_bytes, shared.smem_bytes, lambda p: shared.bank_conflicts(p, "column")):
         refuses(message, call, params)
 
 
@@ -296,40 +296,40 @@ def test_a_field_of_params_that_makes_no_sense(change, message):
     ],
 )
 def test_bank_conflicts(params, row, column, ldmatrix):
-    assert [swizzle.bank_conflicts(params, a) for a in ("row", "column", "ldmatrix")] == [row, column, ldmatrix]
+    assert [shared.bank_conflicts(params, a) for a in ("row", "column", "ldmatrix")] == [row, column, ldmatrix]
 
 
 def test_the_worst_read_names_its_words():
     rows = matrix((32, 40), T.FLOAT32)  # of 128 bytes
-    assert swizzle.worst_read(rows, "row").tolist() == list(range(32))
-    assert swizzle.worst_read(rows, "column").tolist() == list(range(0, 32 * 32, 32))
-    assert swizzle.worst_read(rows, "ldmatrix").tolist() == [32 * row + word for row in range(8) for word in range(4)]
+    assert shared.worst_read(rows, "row").tolist() == list(range(32))
+    assert shared.worst_read(rows, "column").tolist() == list(range(0, 32 * 32, 32))
+    assert shared.worst_read(rows, "ldmatrix").tolist() == [32 * row + word for row in range(8) for word in range(4)]
     slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]  # of 32 bytes, swizzled
-    assert swizzle.worst_read(INTERLEAVED, "ldmatrix").tolist() == slices
+    assert shared.worst_read(INTERLEAVED, "ldmatrix").tolist() == slices
 
 
 def test_boxes_that_do_not_fit_are_compared_up_to_64_times_shared_memory(monkeypatch):
     """What is read of them is left out: that takes seconds."""
     monkeypatch.setitem(_banks._ACCESSES, "row", lambda params: [np.arange(3)])
-    assert swizzle.worst_read(matrix((1024, 64 * 227), T.UINT8), "row").tolist() == [0, 1, 2]
+    assert shared.worst_read(matrix((1024, 64 * 227), T.UINT8), "row").tolist() == [0, 1, 2]
     with pytest.raises(TensorMapError, match="the box takes 14877696 bytes of shared memory, and a thread block has"):
-        swizzle.worst_read(matrix((1024, 64 * 227 + 1), T.UINT8), "row")
+        shared.worst_read(matrix((1024, 64 * 227 + 1), T.UINT8), "row")
 
 
 @settings(max_examples=50)
 @given(ANY_PARAMS)
 def test_cute_layout_is_the_same_mapping_at_every_index(params):
     pytest.importorskip("tensor_layouts")
-    layout = swizzle.smem_layout(params)
+    layout = shared.smem_layout(params)
     unit = _BYTES[params.data_type]
-    for index in itertools.product(*map(range, swizzle.box_extents(params))):
+    for index in itertools.product(*map(range, shared.box_extents(params))):
         if params.interleave:  # the first mode counts the elements of a slice; 16-byte chunks of it may be swapped
-            slice_start = swizzle.linear_offset(params, index)
-            for channel in range(swizzle.slice_bytes(params) // unit):
-                expected = swizzle.swizzle_offset(params.swizzle, slice_start + channel * unit)
+            slice_start = _layout.linear_offset(params, index)
+            for channel in range(_layout.slice_bytes(params) // unit):
+                expected = shared.swizzle_offset(params.swizzle, slice_start + channel * unit)
                 assert layout(channel, *index) * unit == expected
         else:
-            assert layout(*index) * unit == swizzle.smem_offset(params, index)
+            assert layout(*index) * unit == shared.smem_offset(params, index)
 
 
 _BYTES = {t: (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)[t] for t in T if t < 13}
@@ -340,28 +340,28 @@ _BYTES = {t: (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)[t] for t in T if t < 13}
 def test_cute_layout_at_every_index_of_a_full_tile(mode, data_type):
     pytest.importorskip("tensor_layouts")
     unit = _BYTES[data_type]
-    span = swizzle.pattern(mode).span_bytes if mode else 48
+    span = shared.pattern(mode).span_bytes if mode else 48
     params = matrix((span // unit, 16), data_type, swizzle=mode)
-    layout = swizzle.smem_layout(params)
-    for index in itertools.product(*map(range, swizzle.box_extents(params))):
-        assert layout(*index) * unit == swizzle.smem_offset(params, index)
+    layout = shared.smem_layout(params)
+    for index in itertools.product(*map(range, shared.box_extents(params))):
+        assert layout(*index) * unit == shared.smem_offset(params, index)
 
 
 def test_cute_layout_says_what_it_cannot():
     pytest.importorskip("tensor_layouts")
     with pytest.raises(TensorMapError, match="16U4_ALIGN8B has elements of less than a byte"):
-        swizzle.smem_layout(matrix((128, 2), T.PACKED_16U4_ALIGN8B))
+        shared.smem_layout(matrix((128, 2), T.PACKED_16U4_ALIGN8B))
 
 
 def test_without_the_library_of_layouts_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensor_layouts", None)
     with pytest.raises(ImportError, match=r"^smem_layout needs tensor-layouts \(.*\): pip install tensor-layouts, "):
-        swizzle.smem_layout(MATRIX)
+        shared.smem_layout(MATRIX)
 
 
 @pytest.mark.parametrize(("data_type", "unit"), [(T.UINT8, 1), (T.FLOAT64, 8), (T.PACKED_16U4_ALIGN8B, 1), (15, 1)])
 def test_the_unit_of_packed_elements_is_a_byte(data_type, unit):
-    assert swizzle.unit_bytes(matrix((128, 8), data_type)) == unit
+    assert _layout.unit_bytes(matrix((128, 8), data_type)) == unit
 
 
 def test_every_swizzle_has_a_card_and_a_code_of_its_own():
@@ -374,7 +374,7 @@ def test_every_swizzle_has_a_card_and_a_code_of_its_own():
 
 def test_bytes_in_global_memory_count_slices_of_interleaved_layouts():
     small = dataclasses.replace(MATRIX, data_type=T.FLOAT16, global_dim=(3, 4, 1), global_strides=(64, 4096))
-    assert swizzle.bytes_along(small, np.array([1, 3])).tolist() == [2, 6]
+    assert _layout.bytes_along(small, np.array([1, 3])).tolist() == [2, 6]
     sliced = [dataclasses.replace(small, interleave=interleave) for interleave in (1, 2)]
-    assert [swizzle.bytes_along(params, 3) for params in sliced] == [48, 96]
-    assert [swizzle.tensor_bytes(params) for params in (small, *sliced)] == [6 + 3 * 64, 48 + 3 * 64, 96 + 3 * 64]
+    assert [_layout.bytes_along(params, 3) for params in sliced] == [48, 96]
+    assert [_layout.tensor_bytes(params) for params in (small, *sliced)] == [6 + 3 * 64, 48 + 3 * 64, 96 + 3 * 64]

@@ -9,7 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from cuda_tma import TensorSpec, emulate, params_of
-from cuda_tma.data_type import element_bits
+from cuda_tma._data_type import element_bits
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.params import Im2colParams, TiledParams
 from cuda_tma.rules import check

@@ -153,7 +153,7 @@ def test_the_storage_is_kept(reader):
 
 def test_a_view_of_another_dtype_keeps_the_storage(reader, monkeypatch):
     asked = []
-    monkeypatch.setattr(cuda_tma.view, "Buffer", SimpleNamespace(from_handle=lambda *_, owner: asked.append(owner)))
+    monkeypatch.setattr(cuda_tma._view, "Buffer", SimpleNamespace(from_handle=lambda *_, owner: asked.append(owner)))
     viewed = SimpleNamespace(
         shape=(4,), strides=None, ptr=16, _layout=SimpleNamespace(itemsize=4), dtype="", readonly=False
     )

@@ -16,9 +16,9 @@ from cuda_tma import TensorMapError
 from cuda_tma._compile.compiled import Compiled, remember
 from cuda_tma._cuda import driver as _driver
 from cuda_tma._launch.signature import layout_of, types_of
+from cuda_tma._map_type import MapType
 from cuda_tma._read.dlpack import describe_tensor
-from cuda_tma.map_type import MapType
-from cuda_tma.rules.launches import KERNELS_OWN
+from cuda_tma.rules._launches import KERNELS_OWN
 
 from .conftest import DeviceTensor
 from .fake_driver import FakeDriver

@@ -155,7 +155,7 @@ def test_the_package_is_found_beside_a_folder_of_its_name(tmp_path):
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-c", "import cuda_tma; print(cuda_tma.check.__name__)"]
     if subprocess.run(
-        [*command[:2], "import cuda_tma.errors"], cwd=tmp_path.parent, env=environ, capture_output=True
+        [*command[:2], "import cuda_tma._errors"], cwd=tmp_path.parent, env=environ, capture_output=True
     ).returncode:
         pytest.skip("cuda_tma is not installed here, but found in the working directory")
     assert subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True).stdout == "check\n"

@@ -94,7 +94,7 @@ def test_a_view_of_another_dtype_or_layout_spans_its_elements(
             readonly="its flag", exporting_obj="its owner",
         )  # fmt: skip
 
-    monkeypatch.setattr(cuda_tma.view, "Buffer", SimpleNamespace(from_handle=from_handle))
+    monkeypatch.setattr(cuda_tma._view, "Buffer", SimpleNamespace(from_handle=from_handle))
     view_type = shown_as(view=view, from_buffer=classmethod(from_buffer))
     made = view_type.from_dlpack(device_tensor((64, 128)), stream_ptr=-1).view("a layout", "a dtype")
     assert made == "the view" and asked == [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import TensorSpec, emulate, params_of
-from cuda_tma import smem as swizzle
+from cuda_tma import smem as shared
 from cuda_tma.enums import TensorMapSwizzle
 
 from .ptx_interpreter import source_of, trace
@@ -49,7 +49,7 @@ def test_descriptor_bits():
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
 def test_constants_of_the_layouts(mode):
     """The stride offset is the repeat of the swizzle, and the leading one the size of a box of so many rows of K."""
-    repeat, span = swizzle.pattern(mode).repeat_bytes, swizzle.pattern(mode).span_bytes
+    repeat, span = shared.pattern(mode).repeat_bytes, shared.pattern(mode).span_bytes
     expected = {
         f"out[0] = k_major<{mode.name}>(tile).bits;": descriptor(mode, 0x3400, 16, repeat),
         f"out[0] = mn_major<{mode.name}>(tile, k_rows).bits;": descriptor(mode, 0x3400, 48 * span, repeat),
@@ -61,17 +61,17 @@ def test_constants_of_the_layouts(mode):
 def read_k_major(smem: np.ndarray, mode: int, start: int, rows: int) -> np.ndarray:
     """The (rows, 16) elements that one instruction reads: PTX ISA, "Strides", for a K-major matrix."""
     row, element = np.indices((rows, 16))
-    span, repeat = swizzle.pattern(mode).span_bytes, swizzle.pattern(mode).repeat_bytes
+    span, repeat = shared.pattern(mode).span_bytes, shared.pattern(mode).repeat_bytes
     linear = start + row // 8 * repeat + row % 8 * span + 2 * element
-    return smem.view(np.uint16)[swizzle.swizzle_offset(mode, linear) // 2]
+    return smem.view(np.uint16)[shared.swizzle_offset(mode, linear) // 2]
 
 
 def read_mn_major(smem: np.ndarray, mode: int, start: int, k_rows: int, columns: int) -> np.ndarray:
     """The (columns, 16) elements of an MN-major matrix: K goes from row to row, a span of M or N from box to box."""
     column, k = np.indices((columns, 16))
-    span, repeat = swizzle.pattern(mode).span_bytes, swizzle.pattern(mode).repeat_bytes
+    span, repeat = shared.pattern(mode).span_bytes, shared.pattern(mode).repeat_bytes
     linear = start + 2 * column // span * k_rows * span + k // 8 * repeat + k % 8 * span + 2 * column % span
-    return smem.view(np.uint16)[swizzle.swizzle_offset(mode, linear) // 2]
+    return smem.view(np.uint16)[shared.swizzle_offset(mode, linear) // 2]
 
 
 def load(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int]) -> np.ndarray:
@@ -84,7 +84,7 @@ def load(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int
 def test_descriptors_read_what_a_load_leaves(mode):
     """The start addresses, as advance() is to make them, reach each 16 elements of K of tiles that TMA loaded."""
     matrix = np.arange(128 * 256, dtype=np.uint16).reshape(128, 256)
-    span = swizzle.pattern(mode).span_bytes
+    span = shared.pattern(mode).span_bytes
     elements = span // 2
     tile = load(matrix, mode, (elements, 64), (128, 32))
     for k in range(0, elements, 16):

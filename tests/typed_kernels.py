@@ -5,7 +5,7 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import TensorMapDataType as T
-from cuda_tma.map_type import MapType
+from cuda_tma._map_type import MapType
 
 from .launching import HANDLES, kernel_name
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from cuda_tma import TensorSpec, layouts, params_of, simulate
 from cuda_tma._command.excerpts import described
 from cuda_tma._command.sources import Sources
-from cuda_tma.show import plot
+from cuda_tma._show import plot
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT))

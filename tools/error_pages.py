@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from write_errors import CASES, RECORDED, number_of, read
 
-from cuda_tma.cuda_errors import CUDA_ERRORS, CudaError
+from cuda_tma._cuda_errors import CUDA_ERRORS, CudaError
 
 __all__ = ["error_pages"]
 

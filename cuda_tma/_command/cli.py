@@ -19,14 +19,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from .._data_type import parse_data_type
+from .._errors import TensorMapError, TensorMapFault
 from .._files import write
+from .._suggest import suggest
 from ..codec import decode, diff, diff_stored, encode, fields, words_of
-from ..data_type import parse_data_type
 from ..enums import TensorMapIm2ColWideMode
-from ..errors import TensorMapError, TensorMapFault
 from ..params import Im2colParams, Im2colWideParams, Params
 from ..rules import Violation, check, refusal, sentence
-from ..suggest import suggest
 from . import demo, explain, layouts, run, sanitize
 from .console import complain, escape_unprintable, print_json, print_table, silence
 from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, UNSUPPORTED, Misuse
@@ -228,7 +228,7 @@ def _check_plot(arguments: argparse.Namespace) -> None:
 
 def _explore(arguments: argparse.Namespace) -> int:
     """Write the page; a map, if there is one, stands where a picture would."""
-    from ..show.explorer import explorer
+    from .._show.explorer import explorer
 
     others = [name for name in ("output", "at", "access") if getattr(arguments, name) is not None]
     if others or arguments.picture in _PICTURES:
@@ -246,7 +246,7 @@ def _explore(arguments: argparse.Namespace) -> int:
 
 
 def _picture(arguments: argparse.Namespace, params: Params) -> Any:
-    from ..show import plot
+    from .._show import plot
 
     if arguments.picture == "banks":
         if arguments.at is not None:

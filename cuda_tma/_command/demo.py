@@ -23,15 +23,15 @@ from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
 
 from .. import emulate
 from .._compile_kernel import compile
+from .._device import Device
 from .._files import write
 from .._launch.launch import launch
-from ..device import Device
+from .._limits import TMA_SINCE
+from .._map_type import MapType
+from .._params_of import params_of
+from .._view import StridedMemoryView
 from ..enums import TensorMapDataType
-from ..limits import TMA_SINCE
-from ..map_type import MapType
-from ..params_of import params_of
 from ..smem import tx_bytes
-from ..view import StridedMemoryView
 from .exit_status import ACCEPTED, REFUSED, Misuse
 
 if TYPE_CHECKING:

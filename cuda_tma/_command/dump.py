@@ -6,10 +6,10 @@ import os
 import re
 import sys
 
+from .._errors import TensorMapError
 from .._files import first_bytes
+from .._limits import DESCRIPTOR_BYTES
 from ..codec import decode
-from ..errors import TensorMapError
-from ..limits import DESCRIPTOR_BYTES
 
 __all__ = ["parse_dump", "read_map"]
 

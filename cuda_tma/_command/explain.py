@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
+from .._cuda_errors import CUDA_ERRORS, OBSERVED, CudaError
+from .._data_type import parse_data_type
+from .._errors import Violation
 from .._files import first_bytes
 from ..barrier import decode_barrier
 from ..codec import diff, encode
-from ..cuda_errors import CUDA_ERRORS, OBSERVED, CudaError
-from ..data_type import parse_data_type
 from ..enums import member_of
-from ..errors import Violation
 from ..hang import MbarrierWait
 from ..params import Im2colParams, Params, TiledParams
 from ..rules import RULES, check, sentence

@@ -6,8 +6,8 @@ import platform
 from importlib import metadata
 from typing import Any
 
-from ..include_path import include_path
-from ..limits import TMA_SINCE
+from .._include_path import include_path
+from .._limits import TMA_SINCE
 
 __all__ = ["facts"]
 

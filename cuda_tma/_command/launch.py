@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._errors import CompileError, TensorMapError
 from .._files import opened
 from .._given import shown
-from ..errors import CompileError, TensorMapError
-from ..map_type import MapType
+from .._map_type import MapType
 from .exit_status import Misuse, Unsupported
 from .judgement import seed_of
 
@@ -81,7 +81,7 @@ def argument(text: str) -> Any:
 
 def _check_options(options: dict[str, str]) -> None:
     """Refuse an option that a tensor map has not."""
-    from ..options import TensorMapOptions
+    from .._options import TensorMapOptions
 
     known = [field.name for field in fields(TensorMapOptions) if field.name != "box_dim"]
     for name in options:

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._errors import TensorMapError
 from .._files import write
-from ..errors import TensorMapError
 from .console import print_json, print_table
 from .exit_status import ACCEPTED, REFUSED, Misuse
 

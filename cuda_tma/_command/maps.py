@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from .._convolution import Convolution
+from .._errors import TensorMapError
+from .._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
+from .._params_of import TensorSpec, params_of
 from ..codec import decode
-from ..convolution import Convolution
-from ..errors import TensorMapError
-from ..options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 from ..params import Params
-from ..params_of import TensorSpec, params_of
 from .dump import read_map
 from .exit_status import Misuse
 from .options import CONVOLUTION, CORNERS, OPTIONS, TILED, WIDE, Option

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .._compute_capability import parse_compute_capability
+from .._data_type import parse_data_type
 from .._given import shown
-from ..compute_capability import parse_compute_capability
-from ..data_type import parse_data_type
+from .._params_of import TensorSpec
 from ..enums import (
     TensorMapAllocationClass,
     TensorMapIm2ColWideMode,
@@ -18,7 +19,6 @@ from ..enums import (
     TensorMapOOBFill,
     TensorMapSwizzle,
 )
-from ..params_of import TensorSpec
 
 __all__ = ["CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
 __all__ += ["integer", "sizes"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..version import __version__
+from .._version import __version__
 from .excerpts import shown_path
 from .outcome import Cause, Outcome, causes, coverage, unused
 from .page_excerpts import excerpts, plain
@@ -24,7 +24,7 @@ _MOST_ROWS = 500
 
 def page(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> str:
     """Return the page; it asks no network for anything and has no script."""
-    from ..show import pages, svg, timeline_svg
+    from .._show import pages, svg, timeline_svg
     from .page_timelines import timelines
 
     found = causes(outcome)

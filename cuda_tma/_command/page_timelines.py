@@ -11,7 +11,7 @@ from .outcome import Cause
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..show.timeline import Timeline
+    from .._show.timeline import Timeline
     from ..simulate import Finding
 
 __all__ = ["timelines"]
@@ -68,8 +68,8 @@ def _traced(launch: Launched) -> Iterator[tuple[Sequence[Finding], Timeline]]:
 
 
 def _picture(timeline: Timeline, finding: Finding) -> str:
-    from ..show.timeline_part import around
-    from ..show.timeline_svg import timeline_svg
+    from .._show.timeline_part import around
+    from .._show.timeline_svg import timeline_svg
 
     marked = frozenset(_sources(finding))
     block = finding.blocks[0] if finding.blocks else (0, 0, 0)

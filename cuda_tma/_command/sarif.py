@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._compile.mangled import plain_name
-from ..version import __version__
+from .._version import __version__
 from .excerpts import absolute, column_of, statements
 from .outcome import cause_of, unused
 

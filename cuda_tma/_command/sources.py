@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from .._budget import KERNEL_BYTES, PATH_CHARACTERS, SOURCE_BYTES
-from ..include_path import include_path
+from .._include_path import include_path
 
 __all__ = ["Sources"]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from .._compute_capability import parse_compute_capability
 from .._intercept import adapters
 from .._intercept.launched import Launched
 from .._intercept.launched_values import launched_of, values_of_launched
 from .._intercept.options import Options
 from .._intercept.session import Sink, begin, current
 from .._intercept.startup.cuda_tma_startup import RUNTIMES, after_import
-from ..compute_capability import parse_compute_capability
 from ..simulate import KINDS, Finding
 from .exit_status import Misuse
 from .judgement import SCHEDULES, suppressions_of

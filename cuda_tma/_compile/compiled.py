@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from ..rules.configurations import Directives, directives_in
+from ..rules._configurations import Directives, directives_in
 
 if TYPE_CHECKING:
     from cuda.core import Kernel

@@ -7,8 +7,8 @@ import re
 
 from cuda.bindings import __version__ as bindings_version
 
-from ..errors import CompileError
-from ..include_path import include_path
+from .._errors import CompileError
+from .._include_path import include_path
 from .source_text import kernels_of
 
 __all__ = ["NVRTC_WHEEL", "diagnose", "diagnose_assembly", "diagnose_refusal", "is_of_assembler", "nvrtc_wheel"]

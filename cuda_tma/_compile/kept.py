@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from ..version import __version__
+from .._version import __version__
 from .compiled import Compiled
 from .disk_cache import DiskCache, cache_folder
 from .headers import headers_of

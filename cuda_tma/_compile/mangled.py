@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ..errors import TensorMapError
-from ..map_type import MapPointer, MapType
+from .._errors import TensorMapError
+from .._map_type import MapPointer, MapType
 from .itanium import read
 from .type_tree import Builtin, Function, Named, Node, Pointer
 

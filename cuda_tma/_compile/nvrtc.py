@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._budget import KERNEL_BYTES
+from .._errors import CompileError
 from .._files import text_of_file
-from ..errors import CompileError
-from ..include_path import include_path
+from .._include_path import include_path
 from .compiled import Compiled
 
 __all__ = ["Request", "compile_source", "encoded", "request"]

@@ -15,7 +15,7 @@ from cuda.core._kernel_arg_handler import ParamHolder
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.utils import StridedMemoryView
 
-from ..limits import DESCRIPTOR_BYTES
+from .._limits import DESCRIPTOR_BYTES
 
 __all__ = [
     "CUDAError",

@@ -8,7 +8,7 @@ from libc.stdint cimport uintptr_t
 
 from .free_threading cimport flag_release
 
-from ..cuda_errors import explain_error
+from .._cuda_errors import explain_error
 from .core import CUDAError
 
 # Entry point: the CUDA version whose signature we use, in the order of struct Driver. An older driver lacks the

@@ -4,7 +4,7 @@ from .._read.context cimport locate
 from .._read.dlpack cimport DLTensor, address_of, kDLCUDA, shape_of
 from .._read.export cimport Reading, layout_of, read
 
-from ..rules import refusals
+from ..rules import _refusals
 
 
 cdef uint64_t address_of_array(object array) except? 0:
@@ -16,7 +16,7 @@ cdef uint64_t address_of_array(object array) except? 0:
     if tensor.device_type != kDLCUDA and tensor.device_type != 0:  # 0: a Buffer's or CUDA array's
         locate(tensor)
     if address_of(tensor) == 0 and 0 not in shape_of(tensor):
-        raise refusals.no_memory()
+        raise _refusals.no_memory()
     return address_of(tensor)
 
 

@@ -8,7 +8,7 @@ from .._read.stream cimport KnownStream
 from .signature cimport Signature
 
 from .._cuda.core import CUDAError
-from ..cuda_errors import explain_error
+from .._cuda_errors import explain_error
 
 
 cdef int enter(KnownStream stream, Signature signature) noexcept:

@@ -10,7 +10,7 @@ from .._read.stream cimport KnownStream
 from .._tensor_map cimport TensorMapDescriptor
 from .signature cimport Signature
 
-from ..rules import launches, refusals
+from ..rules import _launches, _refusals
 
 
 cdef int require_contexts(tuple args, KnownStream stream) except -1:
@@ -47,7 +47,7 @@ cdef int require_context_of_tensors(tuple args, Signature signature, CUcontext m
     for index in range(signature.count):
         if signature.parameters[index].typed != NULL and not isinstance(args[index], TensorMapDescriptor):
             break
-    raise launches.foreign_tensor(
+    raise _launches.foreign_tensor(
         index, (device_of(made), <uintptr_t>made), (device_of(context), <uintptr_t>context))
 
 
@@ -71,5 +71,5 @@ cdef bint _is_valid_on(KnownStream stream, CUcontext context, CUcontext own) noe
 
 
 cdef object _foreign(Py_ssize_t index, TensorMapDescriptor descriptor, CUcontext context):
-    return refusals.foreign_map(
+    return _refusals.foreign_map(
         index, (descriptor._device_id, <uintptr_t>descriptor._context), (device_of(context), <uintptr_t>context))

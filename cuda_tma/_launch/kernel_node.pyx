@@ -26,7 +26,7 @@ from .signature cimport Parameter, Signature
 from .typed_map cimport TypedMap, is_of_type
 
 from .._cuda.core import CUDAError
-from ..rules import graphs
+from ..rules import _graphs
 
 cdef enum:
     PROGRAMMATIC_STREAM_SERIALIZATION = 6  # a CUlaunchAttributeID that is of streams alone
@@ -82,7 +82,7 @@ cdef NodeParameters _parameters_of(PreparedLaunch launch, CUcontext context):
 cdef int _require_attributes(Configuration configuration) except -1:
     for index in range(configuration.native.attribute_count):
         if configuration.attributes[index].id == PROGRAMMATIC_STREAM_SERIALIZATION:
-            raise graphs.programmatic()
+            raise _graphs.programmatic()
     return 0
 
 
@@ -111,7 +111,7 @@ def add_node(uintptr_t graph, PreparedLaunch launch, after):
     finally:
         PyMem_Free(dependencies)
     if result != CUDA_SUCCESS:
-        raise CUDAError(graphs.refused_node(error_name(result), parameters.signature.name, "add"))
+        raise CUDAError(_graphs.refused_node(error_name(result), parameters.signature.name, "add"))
     _set_attributes(node, parameters.configuration)
     return <uintptr_t>node
 
@@ -229,7 +229,7 @@ cdef class ExecutableKernelNode:
     cdef object _pack(self, NodeParameters parameters, Parameter* parameter, object value, unsigned char* room):
         """Any argument in `room`; the descriptor that was made of a tensor, or the value."""
         if parameter.size > MAP_BYTES:
-            raise graphs.large_argument(parameter.index, parameter.size)
+            raise _graphs.large_argument(parameter.index, parameter.size)
         map = map_of(parameter, value, self.maps[parameter.index])
         pack(parameter, map, room)
         if type(map) is TensorMapDescriptor and (<TensorMapDescriptor>map)._context != parameters.context:
@@ -268,7 +268,7 @@ cdef class ExecutableKernelNode:
         cdef NodeParameters parameters
         cdef CUresult result
         if _attributes(prepared.configuration) != _attributes(self.parameters.configuration):
-            raise graphs.other_attributes()
+            raise _graphs.other_attributes()
         parameters = _parameters_of(prepared, self.parameters.context)
         self._require_open()
         result = self._send(parameters)
@@ -279,7 +279,7 @@ cdef class ExecutableKernelNode:
     @cython.final
     cdef inline int _require_open(self) except -1:
         if read_property(<PyObject*>self.is_closed, self.graph) is True:
-            raise graphs.closed_graph()
+            raise _graphs.closed_graph()
         return 0
 
     @cython.final
@@ -299,7 +299,7 @@ cdef class ExecutableKernelNode:
 
     @cython.final
     cdef int _refuse(self, CUresult result, NodeParameters parameters) except -1:
-        raise CUDAError(graphs.refused_node(error_name(result), parameters.signature.name, "change"))
+        raise CUDAError(_graphs.refused_node(error_name(result), parameters.signature.name, "change"))
 
 
 cdef inline bint _is_map_for(Parameter* parameter, object value, CUcontext context):
@@ -327,7 +327,7 @@ cdef uintptr_t handle_of(object owner, str what) except 0:
     except (TypeError, ValueError):
         value = 0
     if value <= 0:
-        raise graphs.no_handle(what, owner)
+        raise _graphs.no_handle(what, owner)
     return <uintptr_t>value
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from cuda.core import LaunchConfig
 
-from ..rules import configurations, launches
+from ..rules import _configurations, _launches
 
 cdef enum:  # CUlaunchAttributeID
     ATTRIBUTE_COOPERATIVE = 2
@@ -52,8 +52,8 @@ cdef Configuration _by_fields(Signature signature, object config):
         fields = NAMED_FIELDS
         if not isinstance(config, LaunchConfig):
             if not isinstance(config, Mapping):
-                raise configurations.no_configuration(config)
-            config = LaunchConfig(**configurations.fields_of(config))
+                raise _configurations.no_configuration(config)
+            config = LaunchConfig(**_configurations.fields_of(config))
     if last is None or _differs(last, config, fields):
         last = _read(config, fields, signature)
         with cython.critical_section(signature):
@@ -143,10 +143,10 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
     read = [read_property(PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)]
     # A subclass's list may change and stay the same object: as a tuple it is never what _differs() finds.
     new.fields = tuple([tuple(value) if isinstance(value, list) else value for value in read])
-    cluster = configurations.three_extents("cluster", new.fields[CLUSTER]) if new.fields[CLUSTER] else None
-    grid = configurations.three_extents("grid", new.fields[GRID])
-    block = configurations.three_extents("block", new.fields[BLOCK])
-    ctas, _ = configurations.shape(signature.name, signature.directives, grid, block, cluster)
+    cluster = _configurations.three_extents("cluster", new.fields[CLUSTER]) if new.fields[CLUSTER] else None
+    grid = _configurations.three_extents("grid", new.fields[GRID])
+    block = _configurations.three_extents("block", new.fields[BLOCK])
+    ctas, _ = _configurations.shape(signature.name, signature.directives, grid, block, cluster)
     for axis in range(3):
         native.grid_dim[axis] = ctas[axis] if cluster else grid[axis]  # LaunchConfig.grid counts clusters
         native.block_dim[axis] = block[axis]
@@ -165,11 +165,11 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
 
 cdef uint32_t _shared_bytes(object given, Signature signature) except? 0:
     """What the kernel was found to take when it was compiled, unless more is given."""
-    given = configurations.shared_bytes(given or 0)
+    given = _configurations.shared_bytes(given or 0)
     if not given:
         return signature.dynamic_shared_bytes
     if given < signature.dynamic_shared_bytes:
-        raise launches.shared_memory_needed(signature.name, given, signature.dynamic_shared_bytes)
+        raise _launches.shared_memory_needed(signature.name, given, signature.dynamic_shared_bytes)
     return given
 
 

@@ -9,7 +9,7 @@ from .signature cimport Parameter, Signature, signature_of
 
 from cuda.core import Kernel
 
-from ..rules import graphs
+from ..rules import _graphs
 
 
 def read_node(node, kernel):
@@ -34,11 +34,11 @@ def read_node(node, kernel):
     require_success(driver.cuGraphKernelNodeGetParams(handle, &native), "cuGraphKernelNodeGetParams")
     if kernel is None:
         if native.kernel == NULL:
-            raise graphs.unknown_kernel()
+            raise _graphs.unknown_kernel()
         kernel = Kernel.from_handle(<uintptr_t>native.kernel)
     signature = signature_of(kernel)
     if not _is_kernel_of(&native, signature):
-        raise graphs.other_kernel(signature.name)
+        raise _graphs.other_kernel(signature.name)
     return kernel, _arguments(&native, signature)
 
 
@@ -64,7 +64,7 @@ cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
             return ()
         block = _block_of(native.extra)
         if block == NULL:
-            raise graphs.hidden_arguments(
+            raise _graphs.hidden_arguments(
                 signature.name, None if native.extra == NULL else <uintptr_t>native.extra[0])
     for index in range(signature.count):
         parameter = &signature.parameters[index]

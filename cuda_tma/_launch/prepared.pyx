@@ -18,8 +18,8 @@ from .shared_memory cimport allow_shared_memory
 from .signature cimport Parameter, Signature, signature_of, where
 from .typed_map cimport TypedMap, describe_tensor
 
-from ..errors import TensorMapError
-from ..rules import launches
+from .._errors import TensorMapError
+from ..rules import _launches
 
 
 cdef inline unsigned char* _bytes_of(object block) noexcept:
@@ -56,7 +56,7 @@ cdef object map_of(Parameter* parameter, object value, object before):
         return describe_tensor(
             <TypedMap>parameter.typed, value, before if type(before) is TensorMapDescriptor else None)
     except TensorMapError as error:
-        raise launches.tensor(where(parameter), (<TypedMap>parameter.typed).map_type, error) from error
+        raise _launches.tensor(where(parameter), (<TypedMap>parameter.typed).map_type, error) from error
 
 
 cdef bytes _pack_argument(Parameter* parameter, object value):

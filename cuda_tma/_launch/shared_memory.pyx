@@ -13,7 +13,7 @@ from .._read.context cimport device_of, enter_context
 from .signature cimport Signature, signature_of
 
 from .._read.context import current_device
-from ..rules import launches
+from ..rules import _launches
 
 cdef enum:  # values of CUfunction_attribute and CUdevice_attribute
     SHARED_SIZE_BYTES = 1
@@ -55,7 +55,7 @@ cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_i
                     "cuDeviceGetAttribute")
     limit = per_block - static_bytes
     if dynamic_bytes > <uint32_t>limit:
-        raise launches.shared_memory_limit(signature.name, dynamic_bytes, static_bytes, per_block, device_id)
+        raise _launches.shared_memory_limit(signature.name, dynamic_bytes, static_bytes, per_block, device_id)
     with nogil:  # it may have to load the kernel: see call.enter
         result = driver.cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, limit, kernel, device_id)
     require_success(result, "cuKernelSetAttribute")

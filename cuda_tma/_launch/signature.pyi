@@ -6,7 +6,7 @@ from typing_extensions import disjoint_base
 
 from .._compile.mangled import ParameterType
 from .._read.weak_cache import Known
-from ..rules.configurations import Directives
+from ..rules._configurations import Directives
 
 @disjoint_base
 class Signature(Known):

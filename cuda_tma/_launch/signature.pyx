@@ -15,8 +15,8 @@ from .typed_map cimport typed_map
 
 from cuda.core import Kernel
 
-from ..map_type import MapPointer, MapType
-from ..rules.configurations import NO_DIRECTIVES
+from .._map_type import MapPointer, MapType
+from ..rules._configurations import NO_DIRECTIVES
 from .._compile.compiled import compiled_of
 from .._compile.mangled import parameter_types, plain_name
 

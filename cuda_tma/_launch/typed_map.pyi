@@ -1,7 +1,7 @@
 from typing import final
 
+from .._map_type import MapType
 from ..enums import TensorMapDataType
-from ..map_type import MapType
 
 @final
 class TypedMap:

@@ -14,8 +14,8 @@ from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor, new_descriptor, repla
 from ..codec import IM2COL, RANK, encode as encoded, fields
 from ..params import Im2colParams, TiledParams
 from .._read.dlpack import dtype_name_of
-from ..data_type import DLPACK_DTYPES, float_dtype
-from ..rules.launches import other_elements, stated
+from .._data_type import DLPACK_DTYPES, float_dtype
+from ..rules._launches import other_elements, stated
 
 cdef enum:
     INTEGER_CODES = 1 << 0 | 1 << 1  # kDLInt, kDLUInt

@@ -8,9 +8,9 @@ from libc.string cimport memset
 
 from .._read.dlpack cimport DLTensor, address_of, dtype_key, shape_of, strides_of
 
-from ..rules import refusals
+from ..rules import _refusals
 from .._read.dlpack import dtype_name_of
-from ..data_type import DLPACK_NAMES, ELEMENTS, data_type_of
+from .._data_type import DLPACK_NAMES, ELEMENTS, data_type_of
 from ..enums import TensorMapDataType
 
 # data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
@@ -53,7 +53,7 @@ cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorAr
     cdef uint64_t element_bytes = tensor.bits * tensor.lanes // 8
     cdef uint64_t span_bytes = element_bytes  # of the dimensions so far, with their gaps
     if rank < 1 or rank > MAX_RANK:
-        raise refusals.rank(shape_of(tensor))
+        raise _refusals.rank(shape_of(tensor))
     out.dtype = dtype_key(tensor)
     out.data_type = resolve_data_type(tensor, data_type)
     out.rank = rank
@@ -86,17 +86,17 @@ cdef inline uint64_t _stride_bytes(
     cdef int64_t stride = elements if tensor.strides == NULL else tensor.strides[dim]
     cdef bint is_innermost = dim == tensor.ndim - 1
     if extent < 1:
-        raise refusals.empty(shape_of(tensor))
+        raise _refusals.empty(shape_of(tensor))
     if extent == 1:
         return span_bytes if is_innermost else (span_bytes + 31) // 32 * 32
     if is_innermost and stride != 1:
         if 0 in shape_of(tensor):  # whose strides NumPy makes 0
-            raise refusals.empty(shape_of(tensor))
-        raise refusals.innermost_stride(shape_of(tensor), strides_of(tensor))
+            raise _refusals.empty(shape_of(tensor))
+        raise _refusals.innermost_stride(shape_of(tensor), strides_of(tensor))
     if stride < 0:
-        raise refusals.negative_stride(dim, strides_of(tensor))
+        raise _refusals.negative_stride(dim, strides_of(tensor))
     if stride >= MAX_STRIDE:
-        raise refusals.stride_range(dim, strides_of(tensor))
+        raise _refusals.stride_range(dim, strides_of(tensor))
     return <uint64_t>stride * element_bytes
 
 
@@ -106,7 +106,7 @@ cdef int resolve_data_type(DLTensor* tensor, int requested) except -1:
     cdef uint32_t index
     if requested >= 0:
         if storage_bits != (8 if _ELEMENT_BITS[requested] < 8 else _ELEMENT_BITS[requested]):
-            raise refusals.element_size(requested, dtype_name_of(dtype_key(tensor)), storage_bits)
+            raise _refusals.element_size(requested, dtype_name_of(dtype_key(tensor)), storage_bits)
         return requested
     if tensor.lanes == 1 and tensor.code < CODES and storage_bits in (8, 16, 32, 64):
         index = 0 if storage_bits == 8 else 1 if storage_bits == 16 else 2 if storage_bits == 32 else 3
@@ -119,7 +119,7 @@ cdef int _count_packed_elements(TensorArguments* tensor) except -1:
     """A packed type counts its own elements along the innermost dimension, which the tensor holds as bytes."""
     cdef uint64_t bits = tensor.global_dim[0] * 8
     if bits % _ELEMENT_BITS[tensor.data_type]:
-        raise refusals.packed_extent(tensor.data_type, tensor.global_dim[0])
+        raise _refusals.packed_extent(tensor.data_type, tensor.global_dim[0])
     tensor.global_dim[0] = bits // _ELEMENT_BITS[tensor.data_type]
     return 0
 

@@ -3,8 +3,8 @@ from typing import Any, final
 
 from cuda.core import Buffer
 
+from .._options import Options
 from .._tensor_map import TensorMapDescriptor
-from ..options import Options
 
 @final
 class TensorMapArray:

@@ -28,8 +28,8 @@ from collections.abc import Iterable
 import numpy as np
 from cuda.core import Buffer
 
-from ..rules import refusals
-from ..errors import TensorMapError
+from ..rules import _refusals
+from .._errors import TensorMapError
 from .._keywords import options_from
 
 
@@ -279,12 +279,12 @@ def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
     """The addresses as contiguous uint64, all of them legal."""
     given = _as_integers(addresses, alignment_bytes)
     if given.shape != (count,) or (given.dtype.kind not in "iu" and count):
-        raise refusals.address_list(given.shape, given.dtype, count)
+        raise _refusals.address_list(given.shape, given.dtype, count)
     values = np.ascontiguousarray(given, dtype=np.uint64)
     unaligned = values & (alignment_bytes - 1) != 0  # a power of two: a remainder takes NumPy longer than the driver
     illegal = np.flatnonzero(unaligned | (given <= 0))
     if illegal.size:
-        raise refusals.replacement_address(int(given[illegal[0]]), alignment_bytes)
+        raise _refusals.replacement_address(int(given[illegal[0]]), alignment_bytes)
     return values
 
 
@@ -299,7 +299,7 @@ def _as_integers(addresses, uint64_t alignment_bytes):
         return given
     for value in values:
         if not 0 < value < 2**64:
-            raise refusals.replacement_address(value, alignment_bytes)
+            raise _refusals.replacement_address(value, alignment_bytes)
     return np.array(values, dtype=np.uint64)
 
 

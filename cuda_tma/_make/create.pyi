@@ -1,8 +1,8 @@
 from typing import Any
 
+from .._device import Device
+from .._options import Choice, Integers, Options
 from .._tensor_map import TensorMapDescriptor
-from ..device import Device
-from ..options import Choice, Integers, Options
 
 def create_tensor_map(
     tensor: object,

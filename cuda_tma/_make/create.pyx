@@ -19,8 +19,8 @@ from enum import Enum
 from functools import lru_cache
 
 from .._keywords import NAMES, options_from
-from ..options import TensorMapOptions
-from ..rules import refusals
+from .._options import TensorMapOptions
+from ..rules import _refusals
 
 cdef enum:
     ANY_DEVICE = -1
@@ -183,7 +183,7 @@ cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_devi
     if own_device_id != ANY_DEVICE:
         enter_context(&descriptor._context, &descriptor._device_id)
         if descriptor._device_id != own_device_id:
-            raise refusals.not_current(own_device_id, descriptor._device_id)
+            raise _refusals.not_current(own_device_id, descriptor._device_id)
     owner = read(tensor, &reading)  # of one's own: an attribute's reference would be taken and given back at each look
     descriptor._options = options
     descriptor._owner = owner

@@ -2,8 +2,8 @@ from typing import overload
 
 from typing_extensions import disjoint_base
 
+from .._options import Options, TensorMapOptions
 from .._read.dlpack import ExportedTensor
-from ..options import Options, TensorMapOptions
 from ..params import Params, TiledParams
 
 @disjoint_base

@@ -14,10 +14,10 @@ from .._read.context cimport COMPUTE_CAPABILITY_MAJOR, compute_capability
 from .._read.dlpack cimport DLTensor, ExportedTensor, shape_of
 
 from .._read.dlpack import dtype_name_of
-from ..limits import MAX_BOX_DIM, MAX_ELEMENT_STRIDE, MAX_PIXELS_PER_COLUMN, TMA_EXTENDED_SINCE
-from ..options import TensorMapIm2colWideOptions, TensorMapOptions
+from .._limits import MAX_BOX_DIM, MAX_ELEMENT_STRIDE, MAX_PIXELS_PER_COLUMN, TMA_EXTENDED_SINCE
+from .._options import TensorMapIm2colWideOptions, TensorMapOptions
 from ..params import Im2colParams, Im2colWideParams, TiledParams
-from ..rules import check, refusal, refusals
+from ..rules import check, refusal, _refusals
 
 cdef enum:
     SMALL = 1  # CUtensorMapAllocClass
@@ -108,7 +108,7 @@ cdef class CompiledIm2colWide(CompiledPixels):
         if major < WIDE_NEEDS_MAJOR:
             raise _broken_rules(self, tensor, device_id)
         if driver.cuTensorMapEncodeIm2colWide == NULL:
-            raise refusals.no_im2col_wide()
+            raise _refusals.no_im2col_wide()
         return driver.cuTensorMapEncodeIm2colWide(
             target, tensor.data_type, tensor.rank, <void*><uintptr_t>tensor.global_address, tensor.global_dim,
             tensor.global_strides, self.lower_corner_width, self.upper_corner_width, self.channels_per_pixel,
@@ -159,9 +159,9 @@ cdef int _compile_common(CompiledOptions values, object options, int rank) excep
     """The options of all modes. Those of ANY_RANK have no element strides: all are 1."""
     element_strides = options.element_strides or (1,) * (MAX_RANK if rank == ANY_RANK else rank)
     if len(element_strides) != rank and rank != ANY_RANK:
-        raise refusals.option_lengths(options)
+        raise _refusals.option_lengths(options)
     if options.interleave == 0 and rank and element_strides[-1] != 1:
-        raise refusals.innermost_element_stride(element_strides)
+        raise _refusals.innermost_element_stride(element_strides)
     values.rank = rank
     _put_uint32(values.element_strides, "element_strides", element_strides, f"1 to {MAX_ELEMENT_STRIDE}")
     values.data_type = -1 if options.data_type is None else options.data_type
@@ -177,7 +177,7 @@ cdef CompiledIm2col _compile_im2col(object options):
     cdef CompiledIm2col values = CompiledIm2col.__new__(CompiledIm2col)
     lower, upper = options.pixel_box_lower_corner, options.pixel_box_upper_corner
     if len(lower) != len(upper):
-        raise refusals.corner_lengths(lower, upper)
+        raise _refusals.corner_lengths(lower, upper)
     _compile_common(values, options, len(lower) + 2)
     _put_int32(values.lower_corner, "pixel_box_lower_corner", lower)
     _put_int32(values.upper_corner, "pixel_box_upper_corner", upper)
@@ -210,13 +210,13 @@ cdef int _put_int32(int* target, str name, tuple values) except -1:
 
 cdef uint32_t _uint32(str name, object value, str legal) except? 0:
     if not 0 <= value < 2**32:
-        raise refusals.option_range(name, value, "unsigned", legal)
+        raise _refusals.option_range(name, value, "unsigned", legal)
     return value
 
 
 cdef int32_t _int32(str name, object value) except? 0:
     if not -2**31 <= value < 2**31:
-        raise refusals.option_range(name, value, "signed", "-32768 to 32767")
+        raise _refusals.option_range(name, value, "signed", "-32768 to 32767")
     return value
 
 
@@ -227,7 +227,7 @@ cdef int describe_for(DLTensor* tensor, Compilable options, TensorArguments* out
     cdef PyObject* values = compiled(options)
     cdef int rank = (<CompiledOptions>values).rank
     if rank != tensor.ndim and rank != ANY_RANK and 1 <= tensor.ndim <= MAX_RANK:
-        raise refusals.option_length(options, shape_of(tensor))
+        raise _refusals.option_length(options, shape_of(tensor))
     return describe(tensor, (<CompiledOptions>values).data_type, (<CompiledOptions>values).interleave, out)
 
 
@@ -273,7 +273,7 @@ cdef int encode(void* target, Compilable options, TensorArguments* arguments, in
             target, SMALL if allocation_class < 0 else allocation_class, NULL)
         require_success(result, "cuTensorMapSetAllocationClass")
     elif allocation_class >= 0:
-        raise refusals.allocation_class(allocation_class)
+        raise _refusals.allocation_class(allocation_class)
     else:
         _mend_allocation_class(<uint32_t*>target, arguments, device_id)
     return 0
@@ -311,9 +311,9 @@ cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noex
 cdef object _driver_refusal(CUresult result, CompiledOptions values, TensorArguments* arguments, int device_id):
     """What to say when the driver refused."""
     if result == CUDA_ERROR_INVALID_CONTEXT:
-        return refusals.no_context()
+        return _refusals.no_context()
     if result != CUDA_ERROR_INVALID_VALUE:
-        return refusals.driver_failure(error_name(result), result)
+        return _refusals.driver_failure(error_name(result), result)
     return _broken_rules(values, arguments, device_id)
 
 

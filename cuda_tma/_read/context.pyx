@@ -7,8 +7,8 @@ from .dlpack cimport DLTensor, address_of, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDA
 from .._cuda.driver cimport (
     CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUcontext, CUresult, driver, ensure_driver, require_success)
 
-from ..rules import refusals
-from ..compute_capability import NEWEST_COMPUTE_CAPABILITY
+from ..rules import _refusals
+from .._compute_capability import NEWEST_COMPUTE_CAPABILITY
 
 cdef enum:  # values of CUpointer_attribute and CUmemorytype
     POINTER_MEMORY_TYPE = 2
@@ -35,7 +35,7 @@ cdef int enter_context(CUcontext* context, int* device_id) except -1:
     global last_context
     ensure_driver()
     if driver.cuCtxGetCurrent(context) != CUDA_SUCCESS or context[0] == NULL:
-        raise refusals.no_context()
+        raise _refusals.no_context()
     if context[0] != last_context:
         require_success(driver.cuCtxGetDevice(&last_device), "cuCtxGetDevice")
         last_context = context[0]
@@ -96,7 +96,7 @@ cdef tuple compute_capability(int device_id):
 
 cdef int require_memory(DLTensor* tensor) except -1:
     if address_of(tensor) == 0:
-        raise refusals.no_memory()
+        raise _refusals.no_memory()
     return 0
 
 
@@ -108,14 +108,14 @@ cdef int locate(DLTensor* tensor) except -1:
     if tensor.device_type == kDLCPU or tensor.device_type == 0:
         tensor.device_type = _memory_type(address_of(tensor), <int*>&tensor.device_id)
     if tensor.device_type != kDLCUDA and tensor.device_type != kDLCUDAHost and tensor.device_type != kDLCUDAManaged:
-        raise refusals.device_type(tensor.device_type)
+        raise _refusals.device_type(tensor.device_type)
     return 0
 
 
 cdef int require_device(const DLTensor* tensor, int device_id) except -1:
     """Refuse located memory of another device, unless it is managed."""
     if tensor.device_type == kDLCUDA and tensor.device_id != device_id and not _is_managed(address_of(tensor)):
-        raise refusals.other_device(tensor.device_id, device_id)
+        raise _refusals.other_device(tensor.device_id, device_id)
     return 0
 
 
@@ -124,7 +124,7 @@ cdef int _memory_type(uint64_t address, int* device_id) except -1:
     cdef unsigned int kind = 0
     cdef CUresult result = driver.cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, address)
     if result == CUDA_ERROR_INVALID_VALUE:
-        raise refusals.host_memory(address)
+        raise _refusals.host_memory(address)
     require_success(result, "cuPointerGetAttribute")
     if _is_managed(address):
         return kDLCUDAManaged

@@ -11,8 +11,8 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from ..rules import refusals
-from ..data_type import DLPACK_DTYPES, DLPACK_NAMES
+from ..rules import _refusals
+from .._data_type import DLPACK_DTYPES, DLPACK_NAMES
 
 cdef extern from "Python.h":
     bint Py_IsInitialized() nogil
@@ -191,7 +191,7 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     found = DLPACK_DTYPES.get(dtype) if dtype is not None else (OPAQUE_CODE, 8 * itemsize, 1)
     if found is None:
-        raise refusals.dtype(dtype)
+        raise _refusals.dtype(dtype)
     exported.layout.code, exported.layout.bits, exported.layout.lanes = found
     exported.layout.data = <void*><uintptr_t>address
     exported.layout.device_type = kDLCUDA if device_id >= 0 else 0
@@ -205,21 +205,21 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize
 cdef int adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1:
     api.managed_tensor_from_py_object_no_sync(<void*>tensor, &exported.versioned)
     if exported.versioned == NULL:
-        raise refusals.not_exported(tensor)
+        raise _refusals.not_exported(tensor)
     return _adopt_versioned(exported)
 
 
 cdef int _adopt_versioned(ExportedTensor exported) except -1:
     if exported.versioned.major != 1:
-        raise refusals.dlpack_version(exported.versioned.major)
+        raise _refusals.dlpack_version(exported.versioned.major)
     if exported.versioned.flags & FLAG_IS_COPIED:
-        raise refusals.copied()
+        raise _refusals.copied()
     return _adopt_layout(exported, &exported.versioned.dl_tensor)
 
 
 cdef int _adopt_layout(ExportedTensor exported, DLTensor* tensor) except -1:
     if not 0 <= tensor.ndim <= MAX_NDIM or (tensor.ndim > 0 and tensor.shape == NULL):
-        raise refusals.malformed(tensor.ndim, tensor.shape != NULL, MAX_NDIM)
+        raise _refusals.malformed(tensor.ndim, tensor.shape != NULL, MAX_NDIM)
     exported.layout = tensor[0]
     return 0
 
@@ -257,7 +257,7 @@ cdef int adopt_capsule(ExportedTensor exported, object capsule) except -1:
         PyCapsule_SetName(capsule, b"used_dltensor_versioned")
         return _adopt_versioned(exported)
     if not PyCapsule_IsValid(capsule, b"dltensor"):
-        raise refusals.no_capsule(capsule)
+        raise _refusals.no_capsule(capsule)
     exported.unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, b"dltensor")
     PyCapsule_SetName(capsule, b"used_dltensor")
     return _adopt_layout(exported, &exported.unversioned.dl_tensor)
@@ -270,14 +270,14 @@ cdef int adopt_array_interface(ExportedTensor exported, object interface) except
     """``__cuda_array_interface__``, version 2 or 3. Source: Numba's documentation of the protocol."""
     dtype = np.dtype(interface["typestr"])
     if dtype.kind not in _KIND_CODES or not dtype.isnative or dtype.itemsize > 16:
-        raise refusals.typestr(interface["typestr"])
+        raise _refusals.typestr(interface["typestr"])
     if interface.get("mask") is not None:
-        raise refusals.mask()
+        raise _refusals.mask()
     strides_bytes = interface.get("strides")
     strides = None
     if strides_bytes is not None:
         if any(stride % dtype.itemsize for stride in strides_bytes):
-            raise refusals.byte_strides(tuple(strides_bytes), dtype.itemsize)
+            raise _refusals.byte_strides(tuple(strides_bytes), dtype.itemsize)
         strides = tuple(stride // dtype.itemsize for stride in strides_bytes)
     exported.layout.code = _KIND_CODES[dtype.kind]
     exported.layout.bits = dtype.itemsize * 8
@@ -289,14 +289,14 @@ cdef int adopt_array_interface(ExportedTensor exported, object interface) except
 cdef int set_values(ExportedTensor exported, tuple shape, tuple strides) except -1:
     cdef Py_ssize_t ndim = len(shape)
     if ndim > MAX_NDIM or (strides is not None and len(strides) != ndim):
-        raise refusals.shape_and_strides(shape, strides)
+        raise _refusals.shape_and_strides(shape, strides)
     _make_room(exported, ndim)
     try:
         for dim, (extent, stride) in enumerate(zip(shape, contiguous_strides(shape) if strides is None else strides)):
             exported.layout.shape[dim] = extent
             exported.layout.strides[dim] = stride
     except OverflowError:
-        raise refusals.beyond_64_bits(shape, strides) from None
+        raise _refusals.beyond_64_bits(shape, strides) from None
     return 0
 
 

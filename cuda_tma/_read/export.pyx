@@ -21,9 +21,9 @@ from cuda.core import Buffer
 from cuda.core.utils import StridedMemoryView as CoreView
 
 from .._cuda.core import torch_reader
-from ..data_type import DLPACK_DTYPES, numpy_dtype
-from ..errors import TensorMapError
-from ..rules import refusals
+from .._data_type import DLPACK_DTYPES, numpy_dtype
+from .._errors import TensorMapError
+from ..rules import _refusals
 
 cdef enum:  # DLDataTypeCode
     UINT_CODE = 1
@@ -83,7 +83,7 @@ cdef bint look_at_torch(object tensor, DLTensor* layout) except -1:
     except TensorMapError:
         raise
     except Exception as error:
-        raise refusals.not_strided(tensor, error) from None
+        raise _refusals.not_strided(tensor, error) from None
     return True
 
 
@@ -110,7 +110,7 @@ cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     owner = None
     if isinstance(tensor, type):
-        raise refusals.no_tensor(tensor)
+        raise _refusals.no_tensor(tensor)
     if exporter.source == TORCH:
         owner = _adopt_torch(exported, tensor, exporter)
     elif exporter.api != NULL:
@@ -120,7 +120,7 @@ cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
     elif hasattr(tensor, "__cuda_array_interface__"):
         adopt_array_interface(exported, tensor.__cuda_array_interface__)
     else:
-        raise refusals.no_tensor(tensor)
+        raise _refusals.no_tensor(tensor)
     return _with_owners(exported, tensor, owner)
 
 
@@ -196,7 +196,7 @@ cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layou
     except TensorMapError:
         raise
     except Exception as error:
-        raise refusals.not_strided(tensor, error) from None  # torch's own words are a page of C++
+        raise _refusals.not_strided(tensor, error) from None  # torch's own words are a page of C++
     return owner
 
 
@@ -209,7 +209,7 @@ cdef object _adopt_torch(ExportedTensor exported, object tensor, const Exporter*
     except TensorMapError:
         raise
     except Exception as error:
-        raise refusals.not_strided(tensor, error) from None
+        raise _refusals.not_strided(tensor, error) from None
     return owner
 
 
@@ -231,14 +231,14 @@ cdef inline int _refuse_negative(object tensor, const Exporter* exporter) except
     else:
         is_negative = _call(exporter.is_neg, tensor, "is_neg")
     if is_negative:
-        raise refusals.lazy_view("negative", "resolve_neg")
+        raise _refusals.lazy_view("negative", "resolve_neg")
     return 0
 
 
 cdef int _refuse_conjugate(object tensor, const Exporter* exporter) except -1:
     """Of complex tensors, which alone have the bit."""
     if _call(exporter.is_conj, tensor, "is_conj"):
-        raise refusals.lazy_view("conjugate", "resolve_conj")
+        raise _refusals.lazy_view("conjugate", "resolve_conj")
     return 0
 
 

@@ -11,7 +11,7 @@ from .weak_cache cimport Known, WeakCache, look_up, recent_of
 from cuda.core import Stream
 
 from .._cuda.core import ClosedWithoutHandle
-from ..rules import refusals
+from ..rules import _refusals
 
 
 @cython.final
@@ -32,7 +32,7 @@ cdef KnownStream known_stream(object stream):
     if known is None:
         known = _find(getattr(stream, "stream", None))  # a GraphBuilder captures on a stream of its own
     if known is None:
-        raise refusals.no_stream(stream)
+        raise _refusals.no_stream(stream)
     return <KnownStream>known
 
 
@@ -53,7 +53,7 @@ cdef object _find(object stream):
         protocol = stream.__cuda_stream__
         version, handle = protocol() if callable(protocol) else protocol
         if version != 0:
-            raise refusals.stream_protocol(version)
+            raise _refusals.stream_protocol(version)
         return _with_handle(int(handle))
     return None
 
@@ -63,7 +63,7 @@ cdef KnownStream _ask_for(object stream):
     cdef Property is_closed = _is_closed_of(type(stream))
     cdef KnownStream known
     if read_property(<PyObject*>is_closed, stream):
-        raise refusals.closed_stream()
+        raise _refusals.closed_stream()
     known = _with_handle(int(stream.handle))
     known.is_closed = is_closed
     if <uintptr_t>known.handle > 2:  # 0, 1 and 2 are the default streams

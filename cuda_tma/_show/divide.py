@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from .._data_type import ELEMENTS
+from .._errors import TensorMapError
 from .._given import integers, shown
-from ..data_type import ELEMENTS
-from ..errors import TensorMapError
 from ..params import Params, TiledParams, check_params
 from .figure import MARK_COLOR, load_start, new_figure, plane, times, title_of
 

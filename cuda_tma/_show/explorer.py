@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..compute_capability import NEWEST_COMPUTE_CAPABILITY
-from ..data_type import ELEMENTS
+from .._compute_capability import NEWEST_COMPUTE_CAPABILITY
+from .._data_type import ELEMENTS
+from .._errors import TensorMapError
+from .._swizzle_pattern import PATTERNS
 from ..enums import TensorMapDataType, TensorMapSwizzle
-from ..errors import TensorMapError
 from ..params import Params, TiledParams
 from ..rules import check, refusal
 from ..smem import box_extents
-from ..swizzle_pattern import PATTERNS
 from .pages import filled
 from .svg import MONO, SANS
 

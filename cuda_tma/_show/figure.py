@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .._errors import TensorMapError
 from .._given import shown, tensor_coordinates
 from ..emulate._legal import emulated_rows
 from ..emulate._traversal import visit
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapInterleave, TensorMapSwizzle
-from ..errors import TensorMapError
 from ..params import Params, TiledParams
 from ..smem import box_extents
 

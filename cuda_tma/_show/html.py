@@ -8,10 +8,10 @@ from html import escape
 from io import StringIO
 from typing import Any
 
+from .._compute_capability import NEWEST_COMPUTE_CAPABILITY
+from .._errors import TensorMapError
 from .._given import shown
-from ..compute_capability import NEWEST_COMPUTE_CAPABILITY
 from ..enums import member_of
-from ..errors import TensorMapError
 from ..params import Params, check_params
 from ..rules import Violation, check
 from ..smem import smem_alignment, smem_bytes, tx_bytes

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._errors import TensorMapError
 from .._given import shown
 from ..emulate import tensor_index
 from ..emulate._legal import emulated_rows
 from ..enums import TensorMapSwizzle
-from ..errors import TensorMapError
 from ..params import Params, TiledParams, check_params
 from ..smem import CHUNK_BYTES, bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
 from .divide import Division, divided, tiles
@@ -157,7 +157,7 @@ def banks(params: Params, access: str = "column", *, figure: Figure | None = Non
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     access : {"row", "column", "ldmatrix"}
-        As in :func:`cuda_tma.swizzle.bank_conflicts`.
+        As in :func:`cuda_tma.smem.bank_conflicts`.
     figure : matplotlib.figure.Figure, optional
         To draw into.
 

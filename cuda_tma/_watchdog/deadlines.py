@@ -18,11 +18,11 @@ from cuda.core import Kernel
 
 from .._compile.compiled import compiled_of
 from .._cuda.core import CUDAError
+from .._cuda_errors import explain_error
 from .._launch.signature import name_of, types_of
-from ..cuda_errors import explain_error
+from .._map_type import box_bytes
 from ..hang import Hang, KernelHang
-from ..map_type import box_bytes
-from ..rules import refusals
+from ..rules import _refusals
 from . import memory
 from .memory import HEAD, NOTE, RECORD, Watched
 
@@ -264,10 +264,10 @@ def _handle_of(stream: Any) -> int:
             f"stream is a {type(stream).__name__}; synchronize takes a cuda.core.Stream, or what has __cuda_stream__"
         )
     if getattr(stream, "is_closed", False) is True:
-        raise refusals.closed_stream()
+        raise _refusals.closed_stream()
     version, handle = protocol() if callable(protocol) else protocol
     if version != 0:
-        raise refusals.stream_protocol(version)
+        raise _refusals.stream_protocol(version)
     return int(handle)
 
 

@@ -13,12 +13,12 @@ from math import prod
 from operator import attrgetter
 from typing import NamedTuple, cast
 
+from .._data_type import element_bits
+from .._errors import TensorMapError
 from .._given import shown
-from ..data_type import element_bits
-from ..errors import TensorMapError
-from ..limits import DESCRIPTOR_BYTES
+from .._limits import DESCRIPTOR_BYTES
+from .._swizzle_pattern import PATTERNS, SPAN_BYTES
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
-from ..swizzle_pattern import PATTERNS, SPAN_BYTES
 from ._fields import IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
 
 __all__ = ["decode", "encode", "stored_value", "with_value"]

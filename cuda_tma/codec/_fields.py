@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ..data_type import ELEMENTS
+from .._data_type import ELEMENTS
+from .._errors import TensorMapError
+from .._limits import CORNER_BITS, MAX_RANK
+from .._swizzle_pattern import PATTERNS
 from ..enums import TensorMapDataType, TensorMapSwizzle
-from ..errors import TensorMapError
-from ..limits import CORNER_BITS, MAX_RANK
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
-from ..swizzle_pattern import PATTERNS
 
 __all__ = ["Field", "Piece", "fields"]
 

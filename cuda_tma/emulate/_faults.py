@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._errors import TensorMapError, TensorMapFault
 from .._given import integer, shown
 from ..enums import TensorMapDataType as T
-from ..errors import TensorMapError, TensorMapFault
 from ..params import Im2colParams, Params
 from ..smem import chunk_elements
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from .._errors import TensorMapError
 from .._given import shown
-from ..errors import TensorMapError
-from ..limits import TMA_EXTENDED_SINCE
+from .._limits import TMA_EXTENDED_SINCE
 from ..params import Params, check_params
 from ..rules import check as violations
 from ..smem._kept import kept_without_address

@@ -27,7 +27,7 @@ class Tile:
     Attributes
     ----------
     smem : numpy.ndarray of uint8
-        Shared memory from the destination on, :func:`cuda_tma.swizzle.smem_bytes` long.
+        Shared memory from the destination on, :func:`cuda_tma.smem.smem_bytes` long.
     written : numpy.ndarray of bool
         The bytes that the load delivered; read-only.
     tx_bytes : int

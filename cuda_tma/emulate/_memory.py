@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..errors import TensorMapError
+from .._errors import TensorMapError
 from ..smem import CHUNK_BYTES, pattern, swizzle_offset
 from ..smem._layout import Rows
 from ._faults import check_bytes, check_reachable

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .._errors import TensorMapFault
 from .._given import entry
 from ..enums import TensorMapDataType as T
-from ..errors import TensorMapFault
 from ..params import Params
 from ._memory import Window
 from ._store import change, stored_rows, visit_stored

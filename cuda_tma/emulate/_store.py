@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._data_type import ELEMENTS
+from .._errors import TensorMapError
 from .._given import integer
-from ..data_type import ELEMENTS
+from .._swizzle_pattern import PATTERNS
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
-from ..errors import TensorMapError
 from ..params import Params, TiledParams, check_params
 from ..smem import CHUNK_BYTES
 from ..smem._layout import Rows
-from ..swizzle_pattern import PATTERNS
 from ._faults import check_bytes, check_not_negative, check_pixel_box_inside
 from ._legal import emulated_rows
 from ._memory import Window, from_smem
@@ -44,7 +44,7 @@ def store(
         Global memory: 1-D uint8, starting at `base_address`. Where it ends within 16 bytes that are written, the rest
         of them is dropped.
     smem : numpy.ndarray
-        Shared memory from the source address on: 1-D uint8, at least :func:`cuda_tma.swizzle.smem_bytes` long.
+        Shared memory from the source address on: 1-D uint8, at least :func:`cuda_tma.smem.smem_bytes` long.
     coordinates : sequence of int
         As in :func:`cuda_tma.emulate.load`, but none negative.
     base_address : int, optional

@@ -14,9 +14,9 @@ from functools import reduce
 
 import numpy as np
 
+from .._errors import TensorMapError
 from .._given import integers, shown, tensor_coordinates
 from ..enums import TensorMapIm2ColWideMode
-from ..errors import TensorMapError
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 from ..smem import box_extents, bytes_along, pixels, slice_bytes
 from ..smem._kept import kept_without_address
@@ -86,7 +86,7 @@ def tensor_index(
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     index : sequence of int
-        An element of the box, innermost first, as :func:`cuda_tma.swizzle.smem_index` gives it.
+        An element of the box, innermost first, as :func:`cuda_tma.smem.smem_index` gives it.
     coordinates, offsets : sequence of int
         Of the instruction.
 

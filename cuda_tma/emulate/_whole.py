@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..data_type import element_bits
+from .._data_type import element_bits
+from .._errors import TensorMapError
 from ..enums import TensorMapDataType as T
-from ..errors import TensorMapError
 from ..params import Params, TiledParams
 from ..smem import CHUNK_BYTES, pattern
 from ._legal import emulated_rows

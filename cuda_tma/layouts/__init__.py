@@ -6,11 +6,11 @@
 (True, False)
 """
 
-from .compare import Comparison, compare
-from .cute import atom_layout, thread_value_layout
-from .element_layout import ElementLayout
-from .named import NAMES, layout, two_layouts
-from .places import tile
+from ._compare import Comparison, compare
+from ._cute import atom_layout, thread_value_layout
+from ._element_layout import ElementLayout
+from ._named import NAMES, layout, two_layouts
+from ._places import tile
 
 __all__ = [
     "NAMES",

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from .._given import shown
-from .element_layout import ElementLayout
-from .exchange import Exchange, exchange_of
-from .named import layout, two_layouts
+from ._element_layout import ElementLayout
+from ._exchange import Exchange, exchange_of
+from ._named import layout, two_layouts
 
 __all__ = ["Comparison", "compare"]
 
@@ -33,7 +33,7 @@ class Comparison:
 
     Examples
     --------
-    >>> from cuda_tma.layouts.named import two_layouts
+    >>> from cuda_tma.layouts._named import two_layouts
     >>> found = compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3"))
     >>> found.equal, found.found[0, 2].tolist()
     (False, [8, 0])
@@ -70,7 +70,7 @@ class Comparison:
     def threads(self) -> dict[int, tuple[int, int]]:
         """Of registers: for each thread how many of its elements, as read, it holds in the same value, and of how many.
 
-        >>> from cuda_tma.layouts.named import two_layouts
+        >>> from cuda_tma.layouts._named import two_layouts
         >>> [*compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3")).threads().items()][:4]
         [(0, (4, 16)), (1, (0, 16)), (2, (0, 16)), (3, (4, 16))]
         """
@@ -94,7 +94,7 @@ class Comparison:
 
     def svg(self) -> str:
         """A picture: both layouts side by side, the elements that differ marked with what is found in their place."""
-        from .picture import comparison_svg
+        from ._picture import comparison_svg
 
         return comparison_svg(self)
 

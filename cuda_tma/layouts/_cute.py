@@ -11,7 +11,7 @@ import numpy as np
 
 from .._budget import NESTING
 from .._given import shown
-from .element_layout import ElementLayout, check_size
+from ._element_layout import ElementLayout, check_size
 
 __all__ = ["atom_layout", "thread_value_layout"]
 

@@ -10,14 +10,14 @@ from types import MappingProxyType
 
 import numpy as np
 
+from .._swizzle_pattern import SPAN_BYTES
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle
 from ..params import TiledParams
-from ..swizzle_pattern import SPAN_BYTES
-from . import fragments, places
-from .cute import atom_layout, thread_value_layout
-from .element_layout import ElementLayout, check_size
-from .fragments import Places
+from . import _fragments, _places
+from ._cute import atom_layout, thread_value_layout
+from ._element_layout import ElementLayout, check_size
+from ._fragments import Places
 
 __all__ = ["NAMES", "layout", "two_layouts"]
 
@@ -49,19 +49,19 @@ class _Kind:
 
 
 _KINDS: dict[str, _Kind] = {
-    "wgmma.d": _Kind(fragments.sums, "sums of wgmma (C and D)", 64, columns=8, widths=(32, 16)),
-    "wgmma.a": _Kind(fragments.factor, "A of wgmma in registers", 64, 256),
-    "mma.d": _Kind(fragments.sums, "sums of mma (C and D); a warp has 16 rows", 16, columns=8, widths=(32, 16)),
-    "mma.a": _Kind(fragments.factor, "A of mma; a warp has 16 rows", 16, 128),
-    "mma.b": _Kind(fragments.factor_b, "B of mma: a row is one of its 8 columns", 8, 128, most_rows=8),
-    "ldmatrix.x1": _Kind(fragments.matrices(1), "one matrix", 8, 128, widths=(16, 8)),
-    "ldmatrix.x2": _Kind(fragments.matrices(2), "two matrices below each other", 16, 128, widths=(16, 8)),
-    "ldmatrix.x4": _Kind(fragments.matrices(2), "four: two below each other, twice", 16, 256, widths=(16, 8)),
-    "ldmatrix.x4.trans": _Kind(fragments.matrices_turned(2), "four, each transposed", 16, 256, widths=(16,)),
-    "stmatrix.x4": _Kind(fragments.matrices(2), "four: two below each other, twice", 16, 256, widths=(16, 8)),
-    "stmatrix.x4.trans": _Kind(fragments.matrices_turned(2), "four, each transposed", 16, 256, widths=(16,)),
+    "wgmma.d": _Kind(_fragments.sums, "sums of wgmma (C and D)", 64, columns=8, widths=(32, 16)),
+    "wgmma.a": _Kind(_fragments.factor, "A of wgmma in registers", 64, 256),
+    "mma.d": _Kind(_fragments.sums, "sums of mma (C and D); a warp has 16 rows", 16, columns=8, widths=(32, 16)),
+    "mma.a": _Kind(_fragments.factor, "A of mma; a warp has 16 rows", 16, 128),
+    "mma.b": _Kind(_fragments.factor_b, "B of mma: a row is one of its 8 columns", 8, 128, most_rows=8),
+    "ldmatrix.x1": _Kind(_fragments.matrices(1), "one matrix", 8, 128, widths=(16, 8)),
+    "ldmatrix.x2": _Kind(_fragments.matrices(2), "two matrices below each other", 16, 128, widths=(16, 8)),
+    "ldmatrix.x4": _Kind(_fragments.matrices(2), "four: two below each other, twice", 16, 256, widths=(16, 8)),
+    "ldmatrix.x4.trans": _Kind(_fragments.matrices_turned(2), "four, each transposed", 16, 256, widths=(16,)),
+    "stmatrix.x4": _Kind(_fragments.matrices(2), "four: two below each other, twice", 16, 256, widths=(16, 8)),
+    "stmatrix.x4.trans": _Kind(_fragments.matrices_turned(2), "four, each transposed", 16, 256, widths=(16,)),
     "tmem.d": _Kind(
-        lambda row, column, bits: places.accumulator(row, column, bits, len(row)),
+        lambda row, column, bits: _places.accumulator(row, column, bits, len(row)),
         "sums of tcgen05.mma in tensor memory, of 64 or 128 rows",
         64,
         columns=8,
@@ -69,9 +69,9 @@ _KINDS: dict[str, _Kind] = {
         most_rows=128,
         space="tensor memory",
     ),
-    "tcgen05.ld.32x32b": _Kind(places.loaded_32x32b, "a lane of tensor memory a thread", 32, columns=1, widths=(32,)),
-    "tcgen05.ld.16x128b": _Kind(places.loaded_16x128b, "16 lanes x 4 columns, again", 32, columns=4, widths=(32,)),
-    "tcgen05.ld.16x256b": _Kind(places.loaded_16x256b, "16 lanes x 8 columns, again", 32, columns=8, widths=(32,)),
+    "tcgen05.ld.32x32b": _Kind(_places.loaded_32x32b, "a lane of tensor memory a thread", 32, columns=1, widths=(32,)),
+    "tcgen05.ld.16x128b": _Kind(_places.loaded_16x128b, "16 lanes x 4 columns, again", 32, columns=4, widths=(32,)),
+    "tcgen05.ld.16x256b": _Kind(_places.loaded_16x256b, "16 lanes x 8 columns, again", 32, columns=8, widths=(32,)),
 }
 NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -206,4 +206,4 @@ def _tile(type_: str, shape: tuple[int, int] | None, swizzle: str) -> ElementLay
         element_strides=(1, 1),
         swizzle=mode,
     )
-    return places.tile(params, f"tile:{type_}:{rows}x{columns}:{mode.short_name}")
+    return _places.tile(params, f"tile:{type_}:{rows}x{columns}:{mode.short_name}")

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..show.svg import MONO, SANS, document, element, style, text
+from .._show.svg import MONO, SANS, document, element, style, text
 
 if TYPE_CHECKING:
-    from .compare import Comparison
-    from .element_layout import ElementLayout
+    from ._compare import Comparison
+    from ._element_layout import ElementLayout
 
 __all__ = ["comparison_svg"]
 

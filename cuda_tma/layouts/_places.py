@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import TensorMapError
+from .._errors import TensorMapError
 from ..params import Params, TiledParams
 from ..smem import box_extents, smem_index, swizzle_offset, unit_bytes
 from ..smem import rows as rows_of
-from .element_layout import ElementLayout
-from .fragments import Grid, Places, sums
+from ._element_layout import ElementLayout
+from ._fragments import Grid, Places, sums
 
 __all__ = ["accumulator", "loaded_16x128b", "loaded_16x256b", "loaded_32x32b", "tile"]
 

@@ -1,6 +1,6 @@
 """What a tensor map must obey: the table of rules and of warnings, what each finds, and how it is said."""
 
-from ..errors import Violation
+from .._errors import Violation
 from ._explain import refusal, sentence
 from ._rule import Rule
 from ._table import RULES, check

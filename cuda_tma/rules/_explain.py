@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
+from .._convolution import LOAD_PATCHES, PAD_LESS, REACH_LESS
+from .._data_type import ELEMENTS, element_bits
+from .._errors import TensorMapError, Violation
 from .._given import shown
-from ..convolution import LOAD_PATCHES, PAD_LESS, REACH_LESS
-from ..data_type import ELEMENTS, element_bits
 from ..enums import PARAMETER_ENUMS
-from ..errors import TensorMapError, Violation
 from ..params import Params, TiledParams, check_params
 
 __all__ = ["refusal", "sentence"]

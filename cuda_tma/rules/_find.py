@@ -10,14 +10,14 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from .._data_type import ELEMENTS, Element
 from .._given import shown
+from .._limits import CORNER_LIMIT, MAX_BOX_DIM, MAX_RANK, MAX_TRANSFER_BYTES, TMA_EXTENDED_SINCE, TMA_SINCE
+from .._swizzle_pattern import PATTERNS, SPAN_BYTES
 from ..codec import stored_transfer_bytes
-from ..data_type import ELEMENTS, Element
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
-from ..limits import CORNER_LIMIT, MAX_BOX_DIM, MAX_RANK, MAX_TRANSFER_BYTES, TMA_EXTENDED_SINCE, TMA_SINCE
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
-from ..swizzle_pattern import PATTERNS, SPAN_BYTES
 
 _UNKNOWN = Element(bits=0, code=-1)  # a data type that is none of the driver's: no rule but one is about it
 _FIRST_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].since == TMA_SINCE]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..cuda_errors import explain_error
+from .._cuda_errors import explain_error
 
 __all__ = [
     "captures_nothing",

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .._data_type import float_dtype
+from .._errors import TensorMapError
+from .._map_type import MapType
 from ..codec import decode
-from ..data_type import float_dtype
 from ..enums import member_of
-from ..errors import TensorMapError
-from ..map_type import MapType
 from ..params import TiledParams
 
 __all__ = [

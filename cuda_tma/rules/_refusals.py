@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._cuda_errors import explain_error
+from .._data_type import DLPACK_DTYPES, element_bits, is_packed
+from .._errors import TensorMapError
 from .._given import shown
-from ..cuda_errors import explain_error
-from ..data_type import DLPACK_DTYPES, element_bits, is_packed
 from ..enums import TensorMapAllocationClass, TensorMapDataType
-from ..errors import TensorMapError
 
 
 def no_tensor(value: object) -> TensorMapError:

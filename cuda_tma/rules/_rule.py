@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import Violation
+from .._errors import Violation
 from ..params import Im2colParams, Im2colWideParams, TiledParams
 from ._find import Find, Finding
 

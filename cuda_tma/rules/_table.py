@@ -14,13 +14,10 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from ..compute_capability import parse_compute_capability
-from ..data_type import ELEMENTS
-from ..enums import TensorMapAllocationClass, TensorMapInterleave
-from ..enums import TensorMapDataType as T
-from ..enums import TensorMapSwizzle as S
-from ..errors import Violation
-from ..limits import (
+from .._compute_capability import parse_compute_capability
+from .._data_type import ELEMENTS
+from .._errors import Violation
+from .._limits import (
     MAX_BOX_DIM,
     MAX_DIM,
     MAX_ELEMENT_STRIDE,
@@ -28,8 +25,11 @@ from ..limits import (
     TMA_EXTENDED_SINCE,
     TMA_SINCE,
 )
+from .._swizzle_pattern import PATTERNS, SPAN_BYTES
+from ..enums import TensorMapAllocationClass, TensorMapInterleave
+from ..enums import TensorMapDataType as T
+from ..enums import TensorMapSwizzle as S
 from ..params import Params, check_params, check_sizes
-from ..swizzle_pattern import PATTERNS, SPAN_BYTES
 from . import _find as find
 from ._rule import API, IM2COL, OBSERVED, PIXELS, TILED, UNVERIFIED, WIDE, Rule
 from ._warnings import WARNINGS

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .._errors import TensorMapError
+from .._limits import MAX_DIM, MAX_DOCUMENTED_DIM, MAX_SMEM_BYTES, MAX_SMEM_BYTES_OF_MAJOR, TMA_EXTENDED_SINCE
+from .._swizzle_pattern import SPAN_BYTES
 from ..codec import BEYOND_PARAMS, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES
 from ..enums import TensorMapAllocationClass as A
 from ..enums import TensorMapInterleave as I
 from ..enums import TensorMapSwizzle as S
-from ..errors import TensorMapError
-from ..limits import MAX_DIM, MAX_DOCUMENTED_DIM, MAX_SMEM_BYTES, MAX_SMEM_BYTES_OF_MAJOR, TMA_EXTENDED_SINCE
 from ..smem import bytes_along, smem_bytes, tensor_bytes, tx_bytes
-from ..swizzle_pattern import SPAN_BYTES
 from ._find import Finding, Findings, TensorMap
 from ._rule import API, OBSERVED, PIXELS, TILED, UNVERIFIED, Rule
 

@@ -11,7 +11,7 @@
 array([1.5, 1.5, 1.5], dtype=float32)
 """
 
-from ..show.timeline import Timeline
+from .._show.timeline import Timeline
 from ._watch import Difference, Watched, watch
 from .config import Config
 from .device import Device

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import TensorMapError
 from .._launch.packed import packed, packed_map, require_count, wants_map_of
 from .._launch.signature import Signature, described, place_of
 from .._launch.typed_map import dtype_codes
+from .._map_type import MapType
+from .._params_of import described as description_of
 from .._tensor_map import TensorMapDescriptor
-from ..errors import TensorMapError
-from ..map_type import MapType
 from ..params import Im2colWideParams
-from ..params_of import described as description_of
-from ..rules import launches
+from ..rules import _launches
 from .kernel import Kernel
 from .tensor_map import TensorMap
 
@@ -79,7 +79,7 @@ def _map_of_array(signature: Signature, index: int, array: Any, make_map: MakeMa
         made = make_map(array, of_type)
         elements = description_of(array)
         if not dtype_codes(of_type.data_type) >> elements.dlpack_dtype[0] & 1:
-            raise launches.other_elements(of_type, elements.dtype_name)
+            raise _launches.other_elements(of_type, elements.dtype_name)
     except TensorMapError as error:
-        raise launches.tensor(place_of(signature, index), of_type, error) from error
+        raise _launches.tensor(place_of(signature, index), of_type, error) from error
     return made

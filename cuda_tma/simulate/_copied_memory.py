@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import codec
-from ..errors import TensorMapError
+from .._errors import TensorMapError
 from . import _allocations
 from ._global_memory import GlobalMemory, Segment
 

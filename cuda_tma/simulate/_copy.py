@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import TensorMapError, TensorMapFault
+from .._errors import TensorMapError, TensorMapFault
 from ._async import Operation
 from ._faults import Fault
 from ._group import Group

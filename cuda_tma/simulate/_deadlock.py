@@ -9,8 +9,8 @@ from pathlib import PurePath
 import numpy as np
 
 from .._compile.mangled import plain_name
+from .._map_type import box_bytes
 from ..hang import BarrierWait, Extents, Hang, MbarrierWait, barrier_name, waiters_of
-from ..map_type import box_bytes
 from ._faults import Fault
 from ._geometry import Geometry
 from ._rings import is_of_ring, own_place

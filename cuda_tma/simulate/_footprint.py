@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from ..data_type import element_bits
+from .._data_type import element_bits
 from ..emulate._whole import whole
 from ..params import Params, TiledParams
 

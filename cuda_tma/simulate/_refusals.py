@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._compile.diagnosis import diagnose_refusal
+from .._compute_capability import parse_compute_capability
 from .._given import shown
-from ..compute_capability import parse_compute_capability
-from ..limits import TMA_SINCE
+from .._limits import TMA_SINCE
 from ._async import ORDERS
 from ._schedules import MOST_SCHEDULES
 from .kernel import Kernel

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..rules import configurations, launches
+from ..rules import _configurations, _launches
 from ._deadlock import deadlock, explained
 from ._faults import Fault
 from ._geometry import Geometry
@@ -54,7 +54,7 @@ class Running:
         observer: Observer | None = None,
     ):
         name, extents = kernel.parameters.kernel, (config.grid, config.block, config.cluster)
-        grid, cluster = configurations.shape(name, kernel.directives, *extents)
+        grid, cluster = _configurations.shape(name, kernel.directives, *extents)
         dynamic_bytes = config.shmem_size or kernel.parameters.dynamic_shared_bytes
         shared_bytes = kernel.program.static_shared_bytes + dynamic_bytes
         _check_shared_memory(kernel, dynamic_bytes)
@@ -176,9 +176,9 @@ def _check_resident(geometry: Geometry, settings: Settings) -> None:
 def _check_shared_memory(kernel: Kernel, dynamic_bytes: int) -> None:
     known, static_bytes = kernel.parameters, kernel.program.static_shared_bytes
     if dynamic_bytes < known.dynamic_shared_bytes:
-        raise launches.shared_memory_needed(known.kernel, dynamic_bytes, known.dynamic_shared_bytes)
+        raise _launches.shared_memory_needed(known.kernel, dynamic_bytes, known.dynamic_shared_bytes)
     if static_bytes + dynamic_bytes > _MOST_SHARED_BYTES:
-        raise launches.shared_memory_limit(known.kernel, dynamic_bytes, static_bytes, _MOST_SHARED_BYTES, _DEVICE_ID)
+        raise _launches.shared_memory_limit(known.kernel, dynamic_bytes, static_bytes, _MOST_SHARED_BYTES, _DEVICE_ID)
 
 
 def _finding(fault: Fault, machine: Machine, waiting: list[Waiting]) -> Finding:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cuda.core import LaunchConfig
 
-from ..rules import configurations
+from ..rules import _configurations
 
 __all__ = ["Config"]
 
@@ -54,11 +54,11 @@ class Config:
         """Tuples of three, and no launch that the driver would refuse."""
         for name in ("grid", "block", "cluster"):
             if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, configurations.extents(name, given))
-        object.__setattr__(self, "shmem_size", configurations.shared_bytes(self.shmem_size))
-        for name in configurations.FLAGS:
-            object.__setattr__(self, name, configurations.flag(name, getattr(self, name)))
-        configurations.check_extents(self.grid, self.block, self.cluster)
+                object.__setattr__(self, name, _configurations.extents(name, given))
+        object.__setattr__(self, "shmem_size", _configurations.shared_bytes(self.shmem_size))
+        for name in _configurations.FLAGS:
+            object.__setattr__(self, name, _configurations.flag(name, getattr(self, name)))
+        _configurations.check_extents(self.grid, self.block, self.cluster)
 
     @classmethod
     def of(cls, given: Any) -> Config:
@@ -66,12 +66,12 @@ class Config:
         if isinstance(given, cls):
             return given
         if isinstance(given, Mapping):
-            return cls(**configurations.fields_of(given))
+            return cls(**_configurations.fields_of(given))
         if not isinstance(given, LaunchConfig):
-            raise configurations.no_configuration(given)
+            raise _configurations.no_configuration(given)
         found = {each.name: getattr(given, each.name, each.default) for each in fields(cls)}
         for name in ("grid", "block", *(["cluster"] if found["cluster"] else [])):
-            found[name] = configurations.three_extents(name, found[name])
+            found[name] = _configurations.three_extents(name, found[name])
         return cls(**found | {"shmem_size": found["shmem_size"] or 0})
 
     def __repr__(self) -> str:

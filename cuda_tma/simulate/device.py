@@ -12,7 +12,7 @@ import numpy as np
 from .._compile.mangled import parameter_types, plain_name
 from .._compile.nvrtc import request
 from .._compile.nvrtc import run as run_compiler
-from ..map_type import MapType
+from .._map_type import MapType
 from ._arguments import parameter_block
 from ._array_memory import ArrayMemory
 from ._deadline import Deadline, seconds_of

@@ -13,7 +13,7 @@ from .places import by_way_of, shown_path, statements
 from .ptx import Place
 
 if TYPE_CHECKING:
-    from ..show.timeline import Timeline
+    from .._show.timeline import Timeline
     from .suppression import Suppression
 
 __all__ = ["KINDS", "REMEDIES", "Finding", "Report", "SimulationError"]

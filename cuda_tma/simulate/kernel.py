@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import NoReturn
 
 from .._compile.mangled import ParameterType, plain_name
-from ..parameters_of import KernelParameter, KernelParameters
-from ..rules.configurations import Directives, directives_of
+from ..kernel_parameters import KernelParameter, KernelParameters
+from ..rules._configurations import Directives, directives_of
 from ._program import Program
 
 __all__ = ["Kernel", "kernel_of"]

@@ -7,7 +7,7 @@ import sysconfig
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from ..include_path import include_path
+from .._include_path import include_path
 from .ptx import Place
 
 __all__ = ["absolute", "by_way_of", "is_library", "shown_path", "statements"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import codec, rules
+from .._params_of import described, params_of
 from ..params import Params
-from ..params_of import described, params_of
 
 __all__ = ["TensorMap", "tensor_map_of"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .._given import entry
-from ..limits import MAX_SMEM_BYTES
+from .._limits import MAX_SMEM_BYTES
 from ..params import Params, check_params
 from ._layout import box_extents, check_fits, rows, slice_bytes, smem_bytes, unit_bytes
 from ._pattern import swizzle_offset

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, cast
 
+from .._data_type import ELEMENTS, GROUP_ELEMENTS, Element
+from .._errors import TensorMapError
 from .._given import entry, integer, integers, shown
-from ..data_type import ELEMENTS, GROUP_ELEMENTS, Element
+from .._limits import MAX_SMEM_BYTES
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapIm2ColWideMode, TensorMapInterleave
-from ..errors import TensorMapError
-from ..limits import MAX_SMEM_BYTES
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
 from ._kept import kept_without_address
 from ._pattern import pattern, swizzle_offset

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._errors import TensorMapError
 from .._given import entry, shown
-from ..errors import TensorMapError
-from ..swizzle_pattern import PATTERNS, SwizzlePattern
+from .._swizzle_pattern import PATTERNS, SwizzlePattern
 
 __all__ = ["SwizzlePattern", "pattern", "swizzle_offset"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import has_guarding_hint
 
+from .._data_type import DLPACK_DTYPES, ELEMENTS, float_dtype
+from .._errors import TensorMapError
 from .._launch.typed_map import dtype_codes
-from ..data_type import DLPACK_DTYPES, ELEMENTS, float_dtype
-from ..errors import TensorMapError
-from ..map_type import MapType
-from ..parameters_of import KernelParameter, KernelParameters
-from ..params_of import TensorSpec
+from .._map_type import MapType
+from .._params_of import TensorSpec
+from ..kernel_parameters import KernelParameter, KernelParameters
 from ..simulate.tensor_map import tensor_map_of
 
 __all__ = ["check", "check_count"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..parameters_of import KernelParameters
+from ..kernel_parameters import KernelParameters
 from ._checks import check
 from ._kernels import described
 from ._outputs import Maker, maker

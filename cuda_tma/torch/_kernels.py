@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from .._compile.kept import kept_or_compiled
 from .._compile.mangled import parameter_types
 from .._compile.nvrtc import Request, request
-from ..errors import CompileError
-from ..parameters_of import KernelParameter, KernelParameters, parameters_of
+from .._errors import CompileError
+from ..kernel_parameters import KernelParameter, KernelParameters, parameters_of
 
 __all__ = ["Compile", "Known", "KnownKernels", "described"]
 

@@ -11,7 +11,7 @@ import torch
 import cuda_tma
 
 from .._launch.launch import launch as unpatched_launch
-from ..parameters_of import KernelParameters
+from ..kernel_parameters import KernelParameters
 from ._checks import check, check_count
 from ._kernels import Known, KnownKernels, described
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from cuda_tma.data_type import ELEMENTS, element_bits, is_floating, is_packed
+from cuda_tma._data_type import ELEMENTS, element_bits, is_floating, is_packed
+from cuda_tma._limits import CORNER_LIMIT, MAX_RANK, MAX_TRANSFER_BYTES
+from cuda_tma._swizzle_pattern import SPAN_BYTES
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle
-from cuda_tma.limits import CORNER_LIMIT, MAX_RANK, MAX_TRANSFER_BYTES
-from cuda_tma.swizzle_pattern import SPAN_BYTES
 
 Arguments = dict[str, Any]
 WIDE_CORNERS = ("pixel_box_lower_corner_width", "pixel_box_upper_corner_width")

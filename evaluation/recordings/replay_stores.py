@@ -18,8 +18,8 @@ import numpy as np
 from recordings import read
 
 from cuda_tma import emulate
+from cuda_tma._errors import TensorMapFault
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.errors import TensorMapFault
 from cuda_tma.smem import smem_bytes
 from cuda_tma.testing import params_from_recording
 

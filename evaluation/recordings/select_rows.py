@@ -16,7 +16,7 @@ from pathlib import Path
 
 from recordings import first_of_each, read, write
 
-from cuda_tma.data_type import element_bits
+from cuda_tma._data_type import element_bits
 from cuda_tma.rules import check
 from cuda_tma.smem import smem_bytes
 from cuda_tma.testing import params_from_recording

@@ -13,12 +13,12 @@ from collections.abc import Callable
 import numpy as np
 from replay_stores import FLOATS, MEMORY_BYTES
 
-from cuda_tma.data_type import ELEMENTS, element_bits
+from cuda_tma._data_type import ELEMENTS, element_bits
+from cuda_tma._limits import TMA_SINCE
+from cuda_tma._swizzle_pattern import SPAN_BYTES
 from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.limits import TMA_SINCE
 from cuda_tma.smem import chunk_elements, smem_bytes, tensor_bytes
-from cuda_tma.swizzle_pattern import SPAN_BYTES
 from cuda_tma.testing import params_from_recording
 
 __all__ = ["OPS", "SMEM_LIMIT_BYTES", "cases"]

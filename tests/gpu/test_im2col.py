@@ -10,8 +10,8 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 from cuda_tma import Im2colParams, TensorMapError, TensorMapFault
-from cuda_tma.data_type import parse_data_type
-from cuda_tma.options import TensorMapIm2colOptions, TensorMapIm2colWideOptions
+from cuda_tma._data_type import parse_data_type
+from cuda_tma._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions
 
 from ..convolutions import random_case
 from . import modules

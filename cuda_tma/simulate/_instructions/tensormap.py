@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import codec
+from ..._limits import MAX_RANK
 from ...enums import TensorMapDataType
-from ...limits import MAX_RANK
 from ...params import Params
 from .._binder import U32, U64, Binder
 from .._copy import Issue, each_lane

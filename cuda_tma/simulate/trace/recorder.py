@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...parameters_of import KernelParameters
+from ...kernel_parameters import KernelParameters
 from .._lanes import WARP, WARPGROUP, Lanes, as_array
 from .._observe import Access, Event
 from .._program import Code, Outcome, Step

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import PurePath
 
 from ..._compile.mangled import plain_name
-from ...show.timeline import Span, Timeline, Track
+from ..._show.timeline import Span, Timeline, Track
 from .._rings import own_place, ring_places
 from ..kernel import Kernel
 from ..ptx import Instruction
