@@ -18,6 +18,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "numpydoc",
+    "benchmark_figures",
     "executed_pages",
     "generated_pages",
     "numbers_in_search",

@@ -16,6 +16,7 @@ import write_figures
 
 ROOT = Path(__file__).parent.parent
 GPU = "NVIDIA H200; driver 580.1; a CPU; cuda-core 1.2.2, torch 2.11.0, numpy 2"
+GEMM = Figure("gemm", "large", "cuBLAS", (2.0,), (1.0,), "burst", 10**12, 10**9)
 
 
 @pytest.mark.parametrize("page", write_figures.PAGES)
@@ -118,3 +119,14 @@ def test_blocks_are_there_once(tmp_path):
         write_figures.fill(
             "".join(block for block in blocks if "nvrtc" not in block), [*write_figures.BLOCKS], tmp_path
         )
+
+
+def test_the_chart_is_drawn_from_the_recorded_table(tmp_path):
+    pytest.importorskip("sphinx")
+    sys.path.append(str(ROOT / "docs" / "extensions"))
+    import benchmark_figures
+
+    tables = benchmark_figures.tables_of(f"{GPU}\n\n{markdown(Figures('Products', [GEMM]))}")
+    (table,) = tables
+    assert table.title == "Products" and (table.figures[0].case, table.figures[0].regime) == ("large", "burst")
+    assert (round(table.figures[0].speed), table.figures[0].unit) == (500, "TFLOP/s")

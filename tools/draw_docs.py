@@ -46,7 +46,6 @@ extern "C" __global__ void load_tile(const __grid_constant__ TiledMap<Window> ma
 """
 
 BFLOAT16 = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")
-FLOAT32 = params_of(TensorSpec((48, 64), "float32"), box_dim=(32, 32), swizzle="128B")
 STRIDED = params_of(TensorSpec((48, 64), "float32"), box_dim=(12, 16), element_strides=(2, 1))
 SLICE = params_of(TensorSpec((9, 48, 64), "float32"), box_dim=(2, 12, 16))
 
@@ -55,8 +54,6 @@ def pictures() -> dict[str, Figure]:
     """Every picture by its name."""
     return {
         "tile": plot.tile(BFLOAT16, (64, 54)),
-        "banks_column": plot.banks(FLOAT32, "column"),
-        "banks_ldmatrix": plot.banks(FLOAT32, "ldmatrix"),
         "box": plot.box(STRIDED, (56, 4)),
         "box_slice": plot.box(SLICE, (-8, 40, 3)),
         "tiles": plot.tiles(BFLOAT16, (64, 56)),

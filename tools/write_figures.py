@@ -77,7 +77,7 @@ def beside(page: str) -> Iterator[str]:
     )
     yield f"| the same, prepared | | {ratio('cuda_tma.PreparedLaunch')} times |"
     yield ""
-    yield f"{conditions(page)}: [all of them](docs/benchmarks/gpu.md), [as a picture](docs/benchmarks/gpu.svg)."
+    yield f"{conditions(page)}: [all of them](docs/benchmarks/gpu.md)."
 
 
 def threads(page: str) -> Iterator[str]:
