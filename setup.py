@@ -1,4 +1,4 @@
-"""Builds the extension modules: a C compiler and Python's headers are enough (no CUDA toolkit)."""
+"""Builds the extension modules and the driver library: a C compiler and Python's headers are enough (no CUDA)."""
 
 import os
 import re
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 # -w: the C is Cython's, and so would be the warnings. memset: gcc writes "rep stos" for the 100 to 500 bytes that a
 # descriptor clears, which takes longer than the C library's.
@@ -25,6 +26,25 @@ EXTENSIONS = [
     ),
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),
 ]
+# The driver library of cuda-tma sanitize. It does not use Python. Wheels contain it, so that no user needs a compiler.
+DRIVER = Extension(
+    "cuda_tma._intercept.libcuda.libcuda",
+    sorted(map(str, Path("cuda_tma/_intercept/libcuda").glob("*.c"))),
+    depends=sorted(map(str, Path("cuda_tma/_intercept/libcuda").glob("*.h"))),
+    extra_compile_args=["-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra"],
+    extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic"],
+    libraries=["dl", "pthread"],
+)
+
+
+class Build(build_ext):
+    """Give the library a name without the version of Python."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """Return the path of an extension below the folder of the package."""
+        if fullname.rpartition(".")[2] != "libcuda":
+            return super().get_ext_filename(fullname)
+        return os.path.join(*fullname.split(".")) + ".so"
 
 
 # Who releases knows where the repository is, as https://github.com/NAME/cuda_tma: the sources do not say. With it, the
@@ -45,8 +65,9 @@ def readme() -> str:
 
 
 setup(
+    cmdclass={"build_ext": Build},
     ext_modules=cythonize(
-        EXTENSIONS,
+        [*EXTENSIONS, DRIVER],
         build_dir="build/cython",  # the generated C stays out of the package
         # Cython's functions have a signature of their own: embedded in the docstring, help() would show it twice. What
         # threads share needs no GIL (CONTRIBUTING, "Free threading"), and importing the extensions leaves it off.

@@ -80,6 +80,8 @@ def metadata(monkeypatch):
         given = {}
         setuptools = SimpleNamespace(Extension=lambda *_, **__: None, setup=given.update)
         monkeypatch.setitem(sys.modules, "setuptools", setuptools)
+        for name in ("setuptools.command", "setuptools.command.build_ext"):
+            monkeypatch.setitem(sys.modules, name, SimpleNamespace(build_ext=object))
         monkeypatch.setitem(sys.modules, "Cython", SimpleNamespace())
         monkeypatch.setitem(sys.modules, "Cython.Build", SimpleNamespace(cythonize=lambda *_, **__: []))
         monkeypatch.setenv("PROJECT_URL", home)

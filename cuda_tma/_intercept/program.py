@@ -23,6 +23,8 @@ from .startup.cuda_tma_startup import ALIVE, UNREADY, VARIABLE
 __all__ = ["Ended", "argv_of", "run_program", "session_folder"]
 
 _STARTUP = Path(__file__).parent / "startup"
+_DRIVER = Path(__file__).parent / "libcuda" / "libcuda.so"
+_LIBRARIES = "lib"  # the folder of a session that has the driver library
 _GRACE_SECONDS = 5.0  # for forked processes that outlive the program and do not launch
 _LAUNCH_SECONDS = 600.0  # for those in the middle of a launch
 _POLL_SECONDS = 0.05
@@ -55,9 +57,17 @@ def session_folder(options: Options) -> Iterator[Path]:
         make_folder(folder)
         write_options(options, folder)
         (folder / ALIVE).touch()
+        _link_driver(folder)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _link_driver(folder: Path) -> None:
+    """Make the folder in which a program finds the driver library, by the names that programs have for it."""
+    (folder / _LIBRARIES).mkdir()
+    for name in ("libcuda.so.1", "libcuda.so"):
+        (folder / _LIBRARIES / name).symlink_to(_DRIVER)
 
 
 def argv_of(command: Sequence[str]) -> list[str]:
@@ -87,7 +97,8 @@ def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
         If it cannot be started.
     """
     environment = {**os.environ, VARIABLE: str(folder)}
-    environment["PYTHONPATH"] = os.pathsep.join([str(_STARTUP), *filter(None, [os.environ.get("PYTHONPATH")])])
+    for name, first in {"PYTHONPATH": _STARTUP, "LD_LIBRARY_PATH": folder / _LIBRARIES}.items():
+        environment[name] = os.pathsep.join([str(first), *filter(None, [os.environ.get(name)])])
     with _forwarding() as started:
         process = subprocess.Popen(argv, env=environment, **streams)
         started.append(process)

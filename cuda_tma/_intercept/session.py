@@ -81,6 +81,7 @@ class Session:
         runtime: str,
         sources: Mapping[str, str] = MappingProxyType({}),
         generated: Collection[str] = (),
+        kernel: Kernel | None = None,
     ) -> Report:
         """Run a launch to its end; judge it, unless a filter leaves it out. The results are the same in both cases.
 
@@ -99,6 +100,8 @@ class Session:
             Text of files that the PTX names and that need not exist on disk.
         generated : collection of str
             The names of those files that a compiler wrote: a finding shows them after the user's lines.
+        kernel : Kernel, optional
+            Of a module whose variables the caller has placed; else the session reads the PTX.
 
         Returns
         -------
@@ -117,7 +120,7 @@ class Session:
             self.sink.begun(known)
             begun = time.perf_counter()
             try:
-                kernel = self._kernel(ptx, entry)
+                kernel = self._kernel(ptx, entry) if kernel is None else kernel
                 lines = lines_of(ptx, sources, generated, kernel.source, place) if is_judged else Lines()
                 recorded = self._recorded(known, kernel, arguments, lines)
                 device = self.device if is_judged else self._unjudged

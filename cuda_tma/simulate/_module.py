@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -11,7 +11,7 @@ from ._global_memory import GlobalMemory
 from ._program import function_addresses
 from .ptx import Module, Variable
 
-__all__ = ["load_variables"]
+__all__ = ["fill_variables", "load_variables"]
 
 
 def load_variables(
@@ -28,15 +28,33 @@ def load_variables(
     segments = {}
     for variable in variables:
         data = np.zeros(max(variable.size_bytes, 1), np.uint8)
-        if variable.initial:
-            data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
         name = f"the variable {variable.name}, {variable.size_bytes} bytes"
         segments[variable.name] = memory.allocate(data, name, variable.space == "global")
-    addresses = {name: segment.start for name, segment in segments.items()}
-    every = {**placed, **addresses, **function_addresses(module)}
+    addresses = {**placed, **{name: segment.start for name, segment in segments.items()}}
+    fill_variables(module, variables, {name: segment.bytes for name, segment in segments.items()}, addresses)
+    return addresses
+
+
+def fill_variables(
+    module: Module, variables: Iterable[Variable], memory: Mapping[str, np.ndarray], addresses: Mapping[str, int]
+) -> None:
+    """Write the first value of each variable into its memory, which holds zeros.
+
+    Parameters
+    ----------
+    module : Module
+    variables : iterable of Variable
+    memory : mapping of str to numpy.ndarray of uint8
+        By the variable's name.
+    addresses : mapping of str to int
+        The addresses of all variables of the module.
+    """
+    every = {**addresses, **function_addresses(module)}
     for variable in variables:
-        _fill_references(variable, segments[variable.name].bytes, every)
-    return {**placed, **addresses}
+        data = memory[variable.name]
+        if variable.initial:
+            data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
+        _fill_references(variable, data, every)
 
 
 def _fill_references(variable: Variable, data: np.ndarray, addresses: dict[str, int]) -> None:

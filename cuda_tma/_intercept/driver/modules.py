@@ -1,0 +1,98 @@
+"""Modules that a program loaded: their functions, and kernels whose variables lie where the library has put them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._compile.mangled import parameter_types
+from ...rules._configurations import directives_of
+from ...simulate._decode import decode
+from ...simulate._module import fill_variables
+from ...simulate._program import Program
+from ...simulate.kernel import Kernel, kernel_of
+from ...simulate.ptx import Variable, parse
+from .messages import Function
+
+__all__ = ["LoadedModule", "bytes_at"]
+
+_DEFAULT_SHARED_BYTES = 48 << 10  # static and dynamic together, until an attribute of the function raises it
+_REGISTERS = 64  # reported of each function: only ptxas knows the number
+
+
+class LoadedModule:
+    """A module of a program.
+
+    Parameters
+    ----------
+    ptx : str
+    source : str
+        The C++ that NVRTC compiled; empty if it is not known.
+    compute_capability : tuple of int
+
+    Raises
+    ------
+    ParseError
+        If the text is no PTX.
+    """
+
+    def __init__(self, ptx: str, source: str, compute_capability: tuple[int, int]):
+        self.ptx, self._source, self._compute_capability = ptx, source, compute_capability
+        self._module = parse(ptx)
+        self.entries = [each.name for each in self._module.functions.values() if each.kind == "entry"]
+        self._addresses: dict[str, int] = {}
+        self._kernels: dict[str, Kernel] = {}
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that need memory, in the order of the text."""
+        return [each for each in self._module.variables.values() if each.space in ("global", "const")]
+
+    def functions(self) -> list[Function]:
+        """Return the kernels, in the order of the text."""
+        return [self._function(name) for name in self.entries]
+
+    def place(self, addresses: Sequence[int]) -> None:
+        """Take the address of each variable, and write its first value there."""
+        self._addresses = {each.name: at for each, at in zip(self.variables, addresses, strict=True)}
+        memory = {each.name: bytes_at(self._addresses[each.name], each.size_bytes) for each in self.variables}
+        fill_variables(self._module, self.variables, memory, self._addresses)
+
+    def kernel(self, index: int) -> Kernel:
+        """Return a kernel by its place among the functions; it is decoded once.
+
+        Raises
+        ------
+        UnsupportedInstruction
+        """
+        name = self.entries[index]
+        if name not in self._kernels:
+            program = decode(self._module, name, self._addresses)
+            self._kernels[name] = kernel_of(self.ptx, program, parameter_types(name), source=self._source)
+        return self._kernels[name]
+
+    def _function(self, name: str) -> Function:
+        function = self._module.functions[name]
+        shared = Program(self._module, name, {}).static_shared_bytes
+        directives = directives_of(function.attributes)
+        major, minor = self._compute_capability
+        cluster = directives.reqnctapercluster or (0, 0, 0)
+        attributes = {
+            0: directives.most_threads,
+            1: shared,
+            4: _REGISTERS,
+            5: self._module.version[0] * 10 + self._module.version[1],
+            6: major * 10 + minor,
+            8: max(_DEFAULT_SHARED_BYTES - shared, 0),
+            9: -1,
+            **dict(zip((11, 12, 13), cluster, strict=True)),
+        }
+        return Function(name, attributes, [(each.offset, each.size_bytes) for each in function.params])
+
+
+def bytes_at(address: int, size: int) -> np.ndarray[Any, Any]:
+    """Return the bytes of this process at an address."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(address))

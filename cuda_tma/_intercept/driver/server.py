@@ -1,0 +1,205 @@
+"""Answers to the requests of the driver library: modules, launches and memory on the session's device."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from ..._compile.mangled import plain_name
+from ..._errors import TensorMapError
+from ...simulate._global_memory import Segment
+from ...simulate.config import Config
+from ...simulate.errors import ParseError, UnsupportedInstruction
+from ..session import Session
+from .attributes import device_attributes, total_bytes
+from .images import NoPTX, ptx_of
+from .messages import Kind, Launch, Memory, Misuse, device_reply, launch_of, module_reply
+from .modules import LoadedModule, bytes_at
+from .tensor_maps import tensor_map
+
+__all__ = ["Server"]
+
+RUNTIME = "CUDA driver"
+_SUCCESS, _INVALID_VALUE, _NO_BINARY, _INVALID_PTX, _NOT_FOUND, _NOT_SUPPORTED = 0, 1, 209, 218, 500, 801
+_FREED = "lay, which the program has freed: free it after the last launch that uses it"
+_NAMES = {
+    Memory.DEVICE: "memory",
+    Memory.POOL: "memory of a pool",
+    Memory.HOST: "page-locked memory",
+    Memory.MANAGED: "managed memory",
+    Memory.REGISTERED: "registered memory of the host",
+    Memory.VARIABLE: "a variable",
+}
+
+Answer = tuple[int, bytes]
+
+
+class Server:
+    """Serves the driver library of one process.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    def __init__(self, session: Session):
+        self._session = session
+        self._modules: dict[int, LoadedModule] = {}
+        self._numbers = count(1)
+        self._segments: dict[int, Segment] = {}
+        self._sources: dict[str, str] = {}
+        self._answers: dict[int, Callable[[bytes], Answer]] = {
+            Kind.DEVICE: self._device,
+            Kind.ALLOCATED: self._allocated,
+            Kind.FREED: self._freed,
+            Kind.LOAD: self._load,
+            Kind.PLACE: self._place,
+            Kind.UNLOAD: self._unload,
+            Kind.LAUNCH: self._launch,
+            Kind.TENSOR_MAP: self._tensor_map,
+            Kind.ABSENT: self._absent,
+            Kind.MISUSE: self._misuse,
+            Kind.SOURCE: self._source,
+            Kind.ADDRESS: self._address,
+        }
+
+    def answer(self, kind: int, data: bytes) -> Answer:
+        """Return a ``CUresult`` and the bytes of the reply."""
+        function = self._answers.get(kind)
+        return function(data) if function is not None else (_NOT_SUPPORTED, b"")
+
+    def failed(self, error: BaseException) -> None:
+        """Report an error that no answer expects."""
+        self._session.note(f"the driver library: {type(error).__name__}: {error}")
+
+    # ---- the device and its memory ----
+
+    def _device(self, _: bytes) -> Answer:
+        device = self._session.device
+        major, minor = device.compute_capability
+        name = f"simulated GPU of compute capability {major}.{minor}"
+        return _SUCCESS, device_reply(total_bytes(), name, device_attributes(device))
+
+    def _allocated(self, data: bytes) -> Answer:
+        address, size, kind = struct.unpack("<3Q", data)
+        segment = Segment(address, bytes_at(address, size), f"{_NAMES[Memory(kind)]}, {size} bytes")
+        self._segments[address] = segment
+        self._session.device._memory.add(segment)
+        return _SUCCESS, b""
+
+    def _freed(self, data: bytes) -> Answer:
+        (address,) = struct.unpack("<Q", data)
+        self._session.acquire()  # a launch of another thread may use the memory until it ends
+        try:
+            segment = self._segments.pop(address, None)
+            if segment is not None:
+                self._session.device._memory.remove(segment, _FREED)
+        finally:
+            self._session.release()
+        return _SUCCESS, b""
+
+    def _address(self, data: bytes) -> Answer:
+        """Find bytes of an array that another adapter has mapped."""
+        address, size = struct.unpack("<2Q", data)
+        segment = self._session.device._memory.find(address)
+        if segment is None or address + size > segment.stop:
+            return _NOT_FOUND, b""
+        return _SUCCESS, struct.pack("<Q", segment.bytes.ctypes.data + address - segment.start)
+
+    # ---- modules and launches ----
+
+    def _load(self, image: bytes) -> Answer:
+        capability = self._session.device.compute_capability
+        try:
+            ptx = ptx_of(image, capability)
+            module = LoadedModule(ptx, self._sources.get(ptx, ""), capability)
+        except NoPTX as error:
+            self._session.skip("a module", str(error), RUNTIME)
+            return _NO_BINARY, b""
+        except (ParseError, UnsupportedInstruction, ValueError) as error:
+            self._session.skip("a module", f"{type(error).__name__}: {error}", RUNTIME)
+            return _INVALID_PTX, b""
+        number = next(self._numbers)
+        self._modules[number] = module
+        sizes = {each.name: each.size_bytes for each in module.variables}
+        return _SUCCESS, module_reply(number, module.functions(), sizes)
+
+    def _place(self, data: bytes) -> Answer:
+        number, *addresses = struct.unpack(f"<{len(data) // 8}Q", data)
+        self._modules[number].place(addresses)
+        return _SUCCESS, b""
+
+    def _unload(self, data: bytes) -> Answer:
+        (number,) = struct.unpack("<Q", data)
+        self._modules.pop(number, None)
+        return _SUCCESS, b""
+
+    def _launch(self, data: bytes) -> Answer:
+        launch = launch_of(data)
+        module = self._modules[launch.module]
+        entry = module.entries[launch.function]
+        name = plain_name(entry)
+        try:
+            kernel = module.kernel(launch.function)
+        except (ParseError, UnsupportedInstruction) as error:
+            self._session.skip(name, f"{type(error).__name__}: {error}", RUNTIME)
+            return _NOT_SUPPORTED, b""
+        try:
+            arguments = _arguments(launch.parameters, kernel)
+            self._session.launch(name, module.ptx, entry, _config(launch), arguments, runtime=RUNTIME, kernel=kernel)
+        except (TypeError, ValueError, OverflowError):
+            return _INVALID_VALUE, b""  # the session has the reason
+        return _SUCCESS, b""
+
+    def _tensor_map(self, data: bytes) -> Answer:
+        try:
+            return _SUCCESS, tensor_map(data, self._session.device.compute_capability)
+        except TensorMapError as error:
+            self._session.note(f"the driver refuses a tensor map: {error}")
+            return _INVALID_VALUE, b""
+
+    # ---- notes ----
+
+    def _absent(self, name: bytes) -> Answer:
+        text = name.decode("utf-8", "replace")
+        self._session.note(f"the driver library does not have {text}: it returned CUDA_ERROR_NOT_SUPPORTED")
+        return _SUCCESS, b""
+
+    def _misuse(self, data: bytes) -> Answer:
+        kind, address, size = struct.unpack("<3Q", data)
+        what = Misuse(kind).name.lower().replace("_", " ")
+        self._session.note(f"{what} at address {address:#x}, {size} bytes")
+        return _SUCCESS, b""
+
+    def _source(self, data: bytes) -> Answer:
+        ptx, _, source = data.decode("utf-8", "replace").partition("\0")
+        self._sources[ptx] = source
+        return _SUCCESS, b""
+
+
+def _config(launch: Launch) -> Config:
+    """Return the configuration, whose grid is in clusters."""
+    cluster = launch.cluster if all(launch.cluster) else None
+    grid = launch.grid
+    if cluster is not None:
+        if any(extent % by for extent, by in zip(grid, cluster, strict=True)):
+            raise ValueError(f"the grid {grid} is no multiple of the cluster {cluster}")
+        grid = tuple(extent // by for extent, by in zip(grid, cluster, strict=True))
+    return Config(
+        grid=grid,
+        block=launch.block,
+        cluster=cluster,
+        shmem_size=launch.shared_bytes,
+        is_cooperative=launch.is_cooperative,
+        programmatic_stream_serialization=launch.is_programmatic,
+    )
+
+
+def _arguments(block: bytes, kernel: Any) -> list[np.void]:
+    """Return the bytes of each parameter, which are of any type."""
+    declared = kernel.program.entry.function.params
+    return [np.void(block[each.offset : each.offset + each.size_bytes]) for each in declared]

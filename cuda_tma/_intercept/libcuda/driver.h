@@ -1,0 +1,137 @@
+/* A CUDA driver library without a GPU: what its files share.
+
+   The library keeps handles, memory and streams in C: a program calls these entries thousands of times, from any thread.
+   It asks Python for modules, launches and tensor maps, by one function: `ask` takes and returns bytes. The Python of
+   the process registers a function that answers. A server in a process of its own would need copies of the memory, and
+   would know neither the stack of the launching script nor the arrays that other adapters have mapped. A program
+   without Python can have such a server behind the same function. Every launch is complete when its entry returns. */
+#ifndef CUDA_TMA_DRIVER_H
+#define CUDA_TMA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef uint64_t CUdeviceptr;
+
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
+    DEINITIALIZED = 4,
+    NO_DEVICE = 100,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    INVALID_CONTEXT = 201,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    ALREADY_REGISTERED = 712,
+    NOT_REGISTERED = 713,
+    NOT_SUPPORTED = 801
+};
+
+/* Kinds of requests; driver/messages.py has the same. */
+enum {
+    ASK_DEVICE = 1,    /* nothing -> struct device */
+    ASK_ALLOCATED = 2, /* address, size, kind of memory */
+    ASK_FREED = 3,     /* address */
+    ASK_LOAD = 4,      /* an image -> a description of its functions and variables */
+    ASK_PLACE = 5,     /* module, an address for each variable */
+    ASK_UNLOAD = 6,    /* module */
+    ASK_LAUNCH = 7,    /* struct launch, the bytes of the parameters */
+    ASK_TENSOR_MAP = 8, /* kind of map, arguments -> 128 bytes */
+    ASK_ABSENT = 9,    /* the name of an entry that is absent */
+    ASK_MISUSE = 10,   /* kind, address, size: a wrong use of memory */
+    ASK_SOURCE = 11,   /* PTX, NUL, C++ */
+    ASK_ADDRESS = 12   /* an address and a size -> where these bytes lie in this process */
+};
+
+/* Kinds of memory. */
+enum { DEVICE_MEMORY = 0, POOL_MEMORY = 1, HOST_MEMORY = 2, MANAGED_MEMORY = 3, REGISTERED_MEMORY = 4, VARIABLE = 5 };
+
+/* Wrong uses of memory. */
+enum { DOUBLE_FREE = 1, INVALID_FREE = 2, COPY_OUT_OF_BOUNDS = 3, USE_AFTER_FREE = 4 };
+
+struct bytes {
+    unsigned char *data;
+    size_t size;
+};
+
+enum { ATTRIBUTES = 160 };
+struct device {
+    uint64_t total_bytes;
+    char name[64];
+    int32_t attributes[ATTRIBUTES]; /* by CUdevice_attribute */
+};
+
+struct parameter {
+    uint32_t offset, size;
+};
+
+struct function {
+    uint32_t magic, index;
+    struct module *module;
+    char *name;
+    int32_t attributes[16]; /* by CUfunction_attribute */
+    uint32_t count;
+    struct parameter *parameters;
+};
+
+struct variable {
+    char *name;
+    uint64_t address, size;
+};
+
+struct module {
+    uint32_t magic;
+    uint64_t number;
+    uint32_t functions_count, variables_count;
+    struct function *functions;
+    struct variable *variables;
+    struct module *next;
+};
+
+/* The fixed part of ASK_LAUNCH. */
+struct launch {
+    uint64_t module;
+    uint32_t function, flags, grid[3], block[3], cluster[3], shared_bytes;
+};
+enum { COOPERATIVE = 1, PROGRAMMATIC = 2 };
+
+/* server.c */
+CUresult ask(uint32_t kind, const void *data, size_t size, struct bytes *reply);
+CUresult absent(const char *name);
+const struct device *the_device(void);
+CUresult ready(void);       /* SUCCESS after cuInit */
+CUresult ready_in_context(void);
+
+/* names.c */
+void *entry_named(const char *name, int version, int *is_known);
+
+/* contexts.c */
+void *current_context(void);
+
+/* memory.c */
+CUresult allocate(CUdeviceptr *address, size_t size, int kind);
+CUresult release(CUdeviceptr address, int kind_mask);
+void *readable(CUdeviceptr address, size_t size, CUresult *result);
+void *anywhere(uint64_t address, size_t size, CUresult *result);
+
+/* modules.c */
+struct function *function_of(void *handle);
+
+#define REQUIRE(condition, error) \
+    do {                          \
+        if (!(condition))         \
+            return (error);       \
+    } while (0)
+#define CHECK(call)                    \
+    do {                               \
+        CUresult result_ = (call);     \
+        if (result_ != SUCCESS)        \
+            return result_;            \
+    } while (0)
+
+#endif

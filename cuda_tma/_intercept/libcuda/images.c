@@ -1,0 +1,99 @@
+/* The bytes of an image that a program loads: PTX, a fat binary, or machine code. The driver's interface has no size. */
+#define _GNU_SOURCE
+#include "images.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { WRAPPER = 0x466243B1, FAT_BINARY = 0xBA55ED50, CHUNK = 1 << 16 };
+static const size_t MOST_BYTES = 1u << 30;
+
+/* Copy memory that may end anywhere; return the number of bytes that are there. */
+static size_t copied(void *target, const void *source, size_t size) {
+    struct iovec here = {target, size}, there = {(void *)source, size};
+    ssize_t count = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    return count < 0 ? 0 : (size_t)count;
+}
+
+static CUresult whole(const unsigned char *image, size_t size, struct bytes *found) {
+    REQUIRE(size > 0 && size <= MOST_BYTES, INVALID_IMAGE);
+    found->data = malloc(size + 1);
+    REQUIRE(found->data != NULL, OUT_OF_MEMORY);
+    for (found->size = 0; found->size < size; found->size += CHUNK) {
+        size_t part = size - found->size < CHUNK ? size - found->size : CHUNK;
+        if (copied(found->data + found->size, image + found->size, part) != part) {
+            free(found->data);
+            return INVALID_IMAGE;
+        }
+    }
+    found->size = size;
+    return SUCCESS;
+}
+
+static CUresult text(const unsigned char *image, struct bytes *found) {
+    unsigned char chunk[4096];
+    size_t size = 0;
+    for (size_t part; size < MOST_BYTES; size += part) {
+        size_t room = sizeof chunk - (uintptr_t)(image + size) % sizeof chunk;
+        part = copied(chunk, image + size, room);
+        REQUIRE(part > 0, INVALID_IMAGE);
+        const unsigned char *end = memchr(chunk, 0, part);
+        if (end != NULL)
+            return whole(image, size + (end - chunk), found);
+    }
+    return INVALID_IMAGE;
+}
+
+static CUresult elf(const unsigned char *image, struct bytes *found) {
+    unsigned char head[64];
+    uint64_t sections;
+    uint16_t size, count;
+    REQUIRE(copied(head, image, sizeof head) == sizeof head, INVALID_IMAGE);
+    memcpy(&sections, head + 0x28, 8);
+    memcpy(&size, head + 0x3A, 2);
+    memcpy(&count, head + 0x3C, 2);
+    REQUIRE(sections < MOST_BYTES, INVALID_IMAGE);
+    return whole(image, sections + (size_t)size * count, found);
+}
+
+CUresult image_bytes(const void *image, struct bytes *found) {
+    struct {
+        uint32_t magic, version;
+        const void *data;
+    } wrapper = {0, 0, NULL};
+    struct {
+        uint32_t magic;
+        uint16_t version, size;
+        uint64_t rest;
+    } fat;
+    *found = (struct bytes){NULL, 0};
+    REQUIRE(image != NULL, INVALID_VALUE);
+    REQUIRE(copied(&wrapper, image, sizeof wrapper.magic) == sizeof wrapper.magic, INVALID_IMAGE);
+    if (wrapper.magic == WRAPPER) {
+        REQUIRE(copied(&wrapper, image, sizeof wrapper) == sizeof wrapper && wrapper.data != NULL, INVALID_IMAGE);
+        image = wrapper.data;
+        REQUIRE(copied(&wrapper, image, sizeof wrapper.magic) == sizeof wrapper.magic, INVALID_IMAGE);
+    }
+    if (wrapper.magic == FAT_BINARY) {
+        REQUIRE(copied(&fat, image, sizeof fat) == sizeof fat && fat.rest < MOST_BYTES, INVALID_IMAGE);
+        return whole(image, fat.size + fat.rest, found);
+    }
+    return memcmp(&wrapper.magic, "\x7f"
+                                  "ELF", 4) == 0 ? elf(image, found) : text(image, found);
+}
+
+CUresult file_bytes(const char *path, struct bytes *found) {
+    *found = (struct bytes){NULL, 0};
+    REQUIRE(path != NULL, INVALID_VALUE);
+    FILE *file = fopen(path, "rb");
+    REQUIRE(file != NULL, 301); /* CUDA_ERROR_FILE_NOT_FOUND */
+    long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    rewind(file);
+    if (size > 0 && (size_t)size <= MOST_BYTES && (found->data = malloc(size)) != NULL)
+        found->size = fread(found->data, 1, size, file);
+    fclose(file);
+    return found->size > 0 ? SUCCESS : INVALID_IMAGE;
+}

@@ -1,0 +1,109 @@
+/* Launches: the parameters as one block of bytes, and the attributes that the simulator knows. */
+#include "driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PARAMETER_BYTES = 32764, MAX_DYNAMIC_SHARED = 8, SHARED = 1 };
+
+struct attribute {
+    uint32_t id, padding;
+    union {
+        uint32_t cluster[3];
+        int number;
+        char bytes[64];
+    } value;
+};
+
+struct config {
+    uint32_t grid[3], block[3], shared_bytes;
+    void *stream;
+    const struct attribute *attributes;
+    uint32_t count;
+};
+
+/* Copy the parameters of a launch into one block; `extra` is a block already. */
+static CUresult gather(const struct function *function, void **values, void **extra, unsigned char *block,
+                       size_t *size) {
+    enum { END = 0, POINTER = 1, SIZE = 2 };
+    *size = 0;
+    for (uint32_t i = 0; i < function->count; ++i) {
+        size_t end = (size_t)function->parameters[i].offset + function->parameters[i].size;
+        *size = end > *size ? end : *size;
+    }
+    REQUIRE(*size <= MOST_PARAMETER_BYTES, INVALID_VALUE);
+    memset(block, 0, *size);
+    if (values == NULL && extra != NULL) {
+        const void *given = NULL;
+        size_t given_size = 0;
+        for (int i = 0; i < 8 && (uintptr_t)extra[i] != END; i += 2) {
+            if ((uintptr_t)extra[i] == POINTER)
+                given = extra[i + 1];
+            else if ((uintptr_t)extra[i] == SIZE)
+                given_size = *(const size_t *)extra[i + 1];
+        }
+        REQUIRE(given != NULL || *size == 0, INVALID_VALUE);
+        memcpy(block, given, given_size < *size ? given_size : *size);
+        return SUCCESS;
+    }
+    for (uint32_t i = 0; i < function->count; ++i) {
+        REQUIRE(values != NULL && values[i] != NULL, INVALID_VALUE);
+        memcpy(block + function->parameters[i].offset, values[i], function->parameters[i].size);
+    }
+    return SUCCESS;
+}
+
+static CUresult take_attributes(const struct config *config, struct launch *launch) {
+    enum { COOPERATIVE_ID = 2, CLUSTER_ID = 4, PROGRAMMATIC_ID = 6 };
+    REQUIRE(config->count == 0 || config->attributes != NULL, INVALID_VALUE);
+    for (uint32_t i = 0; i < config->count; ++i) {
+        const struct attribute *attribute = &config->attributes[i];
+        if (attribute->id == CLUSTER_ID)
+            memcpy(launch->cluster, attribute->value.cluster, sizeof launch->cluster);
+        else if (attribute->id == COOPERATIVE_ID)
+            launch->flags |= attribute->value.number ? COOPERATIVE : 0;
+        else if (attribute->id == PROGRAMMATIC_ID)
+            launch->flags |= attribute->value.number ? PROGRAMMATIC : 0;
+    }
+    return SUCCESS;
+}
+
+CUresult cuLaunchKernelEx(const struct config *config, void *handle, void **values, void **extra) {
+    struct {
+        struct launch fixed;
+        unsigned char parameters[MOST_PARAMETER_BYTES];
+    } request;
+    CHECK(ready_in_context());
+    REQUIRE(config != NULL, INVALID_VALUE);
+    const struct function *function = function_of(handle);
+    REQUIRE(function != NULL, INVALID_HANDLE);
+    for (int i = 0; i < 3; ++i)
+        REQUIRE(config->grid[i] > 0 && config->block[i] > 0, INVALID_VALUE);
+    REQUIRE(config->shared_bytes <= (uint32_t)function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);
+    memset(&request.fixed, 0, sizeof request.fixed);
+    request.fixed.module = function->module->number;
+    request.fixed.function = function->index;
+    memcpy(request.fixed.grid, config->grid, sizeof config->grid);
+    memcpy(request.fixed.block, config->block, sizeof config->block);
+    request.fixed.shared_bytes = config->shared_bytes;
+    CHECK(take_attributes(config, &request.fixed));
+    size_t size;
+    CHECK(gather(function, values, extra, request.parameters, &size));
+    return ask(ASK_LAUNCH, &request, sizeof request.fixed + size, NULL);
+}
+
+CUresult cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **values,
+                        void **extra) {
+    struct config config = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream, NULL, 0};
+    return cuLaunchKernelEx(&config, function, values, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                   void *stream, void **values) {
+    struct attribute cooperative = {2, 0, {.number = 1}};
+    struct config config = {
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream, &cooperative, 1};
+    return cuLaunchKernelEx(&config, function, values, NULL);
+}

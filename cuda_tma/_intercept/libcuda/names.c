@@ -1,0 +1,39 @@
+/* Each entry by its name. One that no other file defines is absent: it returns CUDA_ERROR_NOT_SUPPORTED and is reported.
+   The prototypes of the entries are not visible here, for a weak definition has none of their types. */
+#include <string.h>
+
+int absent(const char *name);
+
+#define X(symbol, name, version) \
+    __attribute__((weak)) int symbol(void) { return absent(#symbol); }
+#include "names.h"
+#undef X
+
+static const struct {
+    const char *name;
+    int version;
+    void *entry;
+} entries[] = {
+#define X(symbol, name, version) {#name, version, (void *)symbol},
+#include "names.h"
+#undef X
+};
+
+enum { COUNT = sizeof entries / sizeof *entries };
+
+/* The newest entry of a name that a version of CUDA has. */
+void *entry_named(const char *name, int version, int *is_known) {
+    void *found = NULL;
+    int found_version = -1;
+    *is_known = 0;
+    for (int i = 0; i < COUNT; ++i) {
+        if (strcmp(entries[i].name, name) != 0)
+            continue;
+        *is_known = 1;
+        if (entries[i].version <= version && entries[i].version > found_version) {
+            found = entries[i].entry;
+            found_version = entries[i].version;
+        }
+    }
+    return found;
+}

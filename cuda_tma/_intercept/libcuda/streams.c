@@ -1,0 +1,216 @@
+/* Streams and events: each operation is complete when its entry returns, so that there is nothing to wait for. */
+#include "driver.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { STREAM = 0x57BEA400, EVENT = 0xE7E47000, DEAD = 0xDEAD0000 };
+
+struct stream {
+    uint32_t magic, flags;
+    int priority;
+    uint64_t number;
+    void *context;
+};
+
+struct event {
+    uint32_t magic, flags;
+    struct timespec recorded;
+    int is_recorded;
+};
+
+static uint64_t streams = 2;
+
+/* 0, 1 and 2 are the default streams. */
+static int is_stream(const struct stream *stream) {
+    return (uintptr_t)stream <= 2 || stream->magic == STREAM;
+}
+
+static int is_event(const struct event *event) {
+    return event != NULL && event->magic == EVENT;
+}
+
+static CUresult given_stream(const void *stream) {
+    CHECK(ready_in_context());
+    return is_stream(stream) ? SUCCESS : INVALID_HANDLE;
+}
+
+CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
+    CHECK(ready_in_context());
+    REQUIRE(stream != NULL && flags <= 1, INVALID_VALUE);
+    struct stream *made = calloc(1, sizeof *made);
+    REQUIRE(made != NULL, OUT_OF_MEMORY);
+    priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+    *made = (struct stream){STREAM, flags, priority, __atomic_add_fetch(&streams, 1, __ATOMIC_RELAXED),
+                            current_context()};
+    *stream = made;
+    return SUCCESS;
+}
+
+CUresult cuStreamCreate(void **stream, unsigned flags) {
+    return cuStreamCreateWithPriority(stream, flags, 0);
+}
+
+CUresult cuStreamDestroy_v2(void *stream) {
+    CHECK(ready());
+    REQUIRE((uintptr_t)stream > 2 && is_stream(stream), INVALID_HANDLE);
+    ((struct stream *)stream)->magic = DEAD;
+    return SUCCESS;
+}
+
+CUresult cuStreamSynchronize(void *stream) {
+    return given_stream(stream);
+}
+
+CUresult cuStreamQuery(void *stream) {
+    return given_stream(stream);
+}
+
+CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    (void)flags;
+    CHECK(given_stream(stream));
+    return is_event(event) ? SUCCESS : INVALID_HANDLE;
+}
+
+CUresult cuStreamGetFlags(void *stream, unsigned *flags) {
+    CHECK(given_stream(stream));
+    REQUIRE(flags != NULL, INVALID_VALUE);
+    *flags = (uintptr_t)stream > 2 ? ((struct stream *)stream)->flags : 0;
+    return SUCCESS;
+}
+
+CUresult cuStreamGetPriority(void *stream, int *priority) {
+    CHECK(given_stream(stream));
+    REQUIRE(priority != NULL, INVALID_VALUE);
+    *priority = (uintptr_t)stream > 2 ? ((struct stream *)stream)->priority : 0;
+    return SUCCESS;
+}
+
+CUresult cuStreamGetId(void *stream, uint64_t *number) {
+    CHECK(given_stream(stream));
+    REQUIRE(number != NULL, INVALID_VALUE);
+    *number = (uintptr_t)stream > 2 ? ((struct stream *)stream)->number : (uintptr_t)stream;
+    return SUCCESS;
+}
+
+CUresult cuStreamGetCtx(void *stream, void **context) {
+    CHECK(given_stream(stream));
+    REQUIRE(context != NULL, INVALID_VALUE);
+    *context = (uintptr_t)stream > 2 ? ((struct stream *)stream)->context : current_context();
+    return SUCCESS;
+}
+
+CUresult cuStreamGetDevice(void *stream, CUdevice *device) {
+    CHECK(given_stream(stream));
+    REQUIRE(device != NULL, INVALID_VALUE);
+    *device = 0;
+    return SUCCESS;
+}
+
+CUresult cuStreamIsCapturing(void *stream, int *status) {
+    CHECK(given_stream(stream));
+    REQUIRE(status != NULL, INVALID_VALUE);
+    *status = 0;
+    return SUCCESS;
+}
+
+CUresult cuStreamGetCaptureInfo(void *stream, int *status, uint64_t *id) {
+    (void)id;
+    return cuStreamIsCapturing(stream, status);
+}
+
+CUresult cuStreamGetCaptureInfo_v2(void *stream, int *status) {
+    return cuStreamIsCapturing(stream, status);
+}
+
+CUresult cuStreamGetCaptureInfo_v3(void *stream, int *status) {
+    return cuStreamIsCapturing(stream, status);
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+    CHECK(ready());
+    REQUIRE(mode != NULL, INVALID_VALUE);
+    static __thread int current;
+    int before = current;
+    current = *mode;
+    *mode = before;
+    return SUCCESS;
+}
+
+CUresult cuLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+    CHECK(given_stream(stream));
+    REQUIRE(function != NULL, INVALID_VALUE);
+    function(data);
+    return SUCCESS;
+}
+
+CUresult cuStreamAddCallback(void *stream, void (*function)(void *, CUresult, void *), void *data, unsigned flags) {
+    (void)flags;
+    CHECK(given_stream(stream));
+    REQUIRE(function != NULL, INVALID_VALUE);
+    function(stream, SUCCESS, data);
+    return SUCCESS;
+}
+
+CUresult cuStreamAttachMemAsync(void *stream, CUdeviceptr address, size_t size, unsigned flags) {
+    (void)address, (void)size, (void)flags;
+    return given_stream(stream);
+}
+
+/* ---- events ---- */
+
+CUresult cuEventCreate(void **event, unsigned flags) {
+    CHECK(ready_in_context());
+    REQUIRE(event != NULL, INVALID_VALUE);
+    struct event *made = calloc(1, sizeof *made);
+    REQUIRE(made != NULL, OUT_OF_MEMORY);
+    made->magic = EVENT;
+    made->flags = flags;
+    *event = made;
+    return SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(void *event) {
+    CHECK(ready());
+    REQUIRE(is_event(event), INVALID_HANDLE);
+    ((struct event *)event)->magic = DEAD;
+    return SUCCESS;
+}
+
+CUresult cuEventRecord(void *event, void *stream) {
+    CHECK(given_stream(stream));
+    REQUIRE(is_event(event), INVALID_HANDLE);
+    struct event *given = event;
+    clock_gettime(CLOCK_MONOTONIC, &given->recorded);
+    given->is_recorded = 1;
+    return SUCCESS;
+}
+
+CUresult cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
+    (void)flags;
+    return cuEventRecord(event, stream);
+}
+
+CUresult cuEventSynchronize(void *event) {
+    CHECK(ready());
+    return is_event(event) ? SUCCESS : INVALID_HANDLE;
+}
+
+CUresult cuEventQuery(void *event) {
+    return cuEventSynchronize(event);
+}
+
+CUresult cuEventElapsedTime_v2(float *milliseconds, void *first, void *last) {
+    CHECK(ready());
+    REQUIRE(milliseconds != NULL, INVALID_VALUE);
+    REQUIRE(is_event(first) && is_event(last), INVALID_HANDLE);
+    const struct event *a = first, *b = last;
+    REQUIRE(!((a->flags | b->flags) & 2) && a->is_recorded && b->is_recorded, INVALID_HANDLE);
+    *milliseconds = 1e3f * (b->recorded.tv_sec - a->recorded.tv_sec) +
+                    1e-6f * (b->recorded.tv_nsec - a->recorded.tv_nsec);
+    return SUCCESS;
+}
+
+CUresult cuEventElapsedTime(float *milliseconds, void *first, void *last) {
+    return cuEventElapsedTime_v2(milliseconds, first, last);
+}
