@@ -64,6 +64,7 @@ bench: $(built)
 	$(python) -m benchmarks $(ARGS)
 
 docs: $(built)
+	$(python) tools/write_options.py
 	$(python) tools/write_rules.py
 	$(python) tools/write_findings.py
 	$(python) tools/draw_docs.py

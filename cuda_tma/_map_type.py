@@ -14,7 +14,8 @@ from ._data_type import ELEMENTS
 from ._errors import TensorMapError
 from ._given import integer, integers, shown
 from ._limits import CORNER_BITS, MAX_RANK
-from ._options import Choice, Integers, TensorMapOptions
+from ._option_values import Choice, Integers
+from ._options import TensorMapOptions
 from ._swizzle_pattern import SPAN_BYTES
 from .enums import PARAMETER_ENUMS, TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
 

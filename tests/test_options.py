@@ -1,5 +1,6 @@
 import copy
 import dataclasses
+import inspect
 import pickle
 import types
 
@@ -16,7 +17,14 @@ import cuda_tma
 from cuda_tma import enums
 from cuda_tma._keywords import options_from
 from cuda_tma._make.create import options_by_keywords
-from cuda_tma._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions, options_of
+from cuda_tma._option_table import KINDS, OPTIONS, REQUIRED
+from cuda_tma._options import (
+    TensorMapIm2colOptions,
+    TensorMapIm2colWideOptions,
+    TensorMapOptions,
+    TiledKeywords,
+    options_of,
+)
 from cuda_tma.enums import (
     TensorMapDataType,
     TensorMapIm2ColWideMode,
@@ -327,3 +335,34 @@ def test_only_plain_integers_are_remembered():
     assert options_by_keywords(None, ((8, 8), *[None] * 4, promotion, None, None)).l2_promotion == 2
     for n in range(600):  # more than are remembered
         assert options((1 + n % 256, 1 + n // 256)).box_dim == (1 + n % 256, 1 + n // 256)
+
+
+def test_one_table_gives_every_field_keyword_and_enum():
+    for kind, rows in KINDS.items():
+        fields = dataclasses.fields(getattr(cuda_tma._options, kind))
+        assert [f.name for f in fields] == [row.name for row in rows]
+        for field, row in zip(fields, rows, strict=True):
+            assert field.default is (dataclasses.MISSING if row.default is REQUIRED else row.default)
+    tiled = [row.name for row in KINDS["TensorMapOptions"]]
+    assert list(TiledKeywords.__annotations__) == tiled
+    for door in (cuda_tma.create_tensor_map, cuda_tma.Device.create_tensor_map):
+        assert [name for name in inspect.signature(door).parameters if name in tiled] == tiled
+    enums_of_rows = {name: row.type for name, row in OPTIONS.items() if row.is_enum}
+    assert enums_of_rows == enums.PARAMETER_ENUMS
+
+
+def test_a_field_has_its_row_of_the_table_as_metadata():
+    swizzle = next(field for field in dataclasses.fields(TensorMapOptions) if field.name == "swizzle")
+    assert swizzle.metadata["type"] is TensorMapSwizzle
+    assert swizzle.metadata["flag"] == "how rows are permuted in shared memory"
+
+
+def test_docstrings_describe_every_option():
+    for kind, rows in KINDS.items():
+        text = inspect.getdoc(getattr(cuda_tma._options, kind))
+        assert "<fields>" not in text and all(f"\n{row.name} : " in text for row in rows)
+
+
+def test_the_padding_of_a_convolution_is_zeros():
+    with pytest.raises(TypeError, match="leave oob_fill out"):
+        TensorMapIm2colOptions.convolution(3, data_type="float16", oob_fill="NAN")

@@ -8,9 +8,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tools"))
 
+import write_options  # noqa: E402
 import write_rules  # noqa: E402
+
+GENERATED = {**write_options.FILES, "docs/options.md": write_options.options_page}
 
 
 @pytest.mark.parametrize("name", write_rules.PAGES)
 def test_the_page_is_current(name):
     assert (ROOT / "docs" / name).read_text() == write_rules.PAGES[name](), "run: python tools/write_rules.py"
+
+
+@pytest.mark.parametrize("path", GENERATED)
+def test_what_the_table_of_options_gives_is_current(path):
+    assert (ROOT / path).read_text() == GENERATED[path](), "run: python tools/write_options.py"

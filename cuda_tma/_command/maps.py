@@ -14,11 +14,10 @@ from ..codec import decode
 from ..params import Params
 from .dump import read_map
 from .exit_status import Misuse
-from .options import CONVOLUTION, CORNERS, OPTIONS, TILED, WIDE, Option
+from .options import COMMON, CONVOLUTION, CORNERS, OPTIONS, TILED, WIDE, Option
 
 __all__ = ["given_map", "read_bytes"]
 
-_COMMON = ("data_type", "interleave", "swizzle", "l2_promotion", "oob_fill", "allocation_class")
 _BY_NAME = {option.name: option for option in OPTIONS}
 # the options that say which mode a map is of, and those without which it is none
 _MARKS = {"wide": WIDE, "kernel_size": CONVOLUTION, "lower_corner": CORNERS, "upper_corner": CORNERS, "box": TILED}
@@ -101,7 +100,7 @@ def _flags(names: Any) -> str:
 
 
 def _options(mode: str, given: dict[str, Any]) -> Any:
-    common = {name: given[name] for name in _COMMON if name in given}
+    common = {name: given[name] for name in COMMON if name in given}
     try:
         return _MAKERS[mode](given, common)
     except TypeError as error:  # Convolution's, of arguments that do not fit each other

@@ -5,22 +5,17 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from .._compute_capability import parse_compute_capability
 from .._data_type import parse_data_type
 from .._given import shown
+from .._options import TensorMapOptions
 from .._params_of import TensorSpec
-from ..enums import (
-    TensorMapAllocationClass,
-    TensorMapIm2ColWideMode,
-    TensorMapInterleave,
-    TensorMapL2Promotion,
-    TensorMapOOBFill,
-    TensorMapSwizzle,
-)
+from ..enums import TensorMapIm2ColWideMode
 
-__all__ = ["CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
+__all__ = ["COMMON", "CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
 __all__ += ["integer", "sizes"]
 
 _INTEGER = r"[+-]?[0-9]{1,25}"  # of 64 bits and more, yet not of so many digits that int() refuses them
@@ -109,6 +104,9 @@ def _enum(flag: str, enum: Any, text: str, modes: tuple[str, ...] = _ALL) -> Opt
     return Option(flag, _told(enum.parse, flag[2:].replace("-", "_")), names[-1], f"{text}: {', '.join(names)}", modes)
 
 
+_FLAGGED = [field for field in fields(TensorMapOptions) if field.metadata.get("flag")]
+COMMON = ("data_type", *(field.name for field in _FLAGGED))  # of maps of all modes
+
 # fmt: off
 OPTIONS = (
     Option("--shape", sizes, "128x1733", "the tensor's extents in elements, outermost first", _ALL),
@@ -134,10 +132,6 @@ OPTIONS = (
     Option("--pixels", integer, "128", "pixels that an im2col load delivers", _PIXELS),
     Option("--element-strides", sizes, "1x1", "steps between the elements that a load visits; 1 if not given",
            (TILED, CORNERS, WIDE)),
-    _enum("--interleave", TensorMapInterleave, "the tensor's layout of channels"),
-    _enum("--swizzle", TensorMapSwizzle, "how rows are permuted in shared memory"),
-    _enum("--l2-promotion", TensorMapL2Promotion, "to what an L2 fetch is widened"),
-    _enum("--oob-fill", TensorMapOOBFill, "what a load delivers of elements outside of the tensor (NONE: zeros, NAN)"),
-    _enum("--allocation-class", TensorMapAllocationClass, "how far a prefetch may reach on compute capability 10.0"),
+    *(_enum("--" + f.name.replace("_", "-"), f.metadata["type"], f.metadata["flag"]) for f in _FLAGGED),
 )
 # fmt: on

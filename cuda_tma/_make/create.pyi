@@ -1,7 +1,9 @@
+# Written by tools/write_options.py from cuda_tma/_option_table.py.
 from typing import Any
 
 from .._device import Device
-from .._options import Choice, Integers, Options
+from .._option_values import Choice, Integers
+from .._options import Options
 from .._tensor_map import TensorMapDescriptor
 
 def create_tensor_map(

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from .._data_type import ELEMENTS
 from .._errors import TensorMapError
 from .._limits import CORNER_BITS, MAX_RANK
+from .._option_table import COMMON, OPTIONS, SIZES
 from .._swizzle_pattern import PATTERNS
 from ..enums import TensorMapDataType, TensorMapSwizzle
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
@@ -96,28 +97,29 @@ _SWIZZLE_CODES = tuple(PATTERNS[swizzle].code for swizzle in TensorMapSwizzle)
 IM2COL = Field("im2col", (Piece(2, 0, 1),))
 RANK = Field("rank", (Piece(2, 4, 3),), bias=1)
 
+_CODES = {"data_type": _DATA_TYPE_CODES, "swizzle": _SWIZZLE_CODES}
+
+
+def _of_option(name: str) -> tuple[Field, ...]:
+    """The fields of one option, by its row of the table of options."""
+    option = OPTIONS[name]
+    pieces = [tuple(Piece(*piece) for piece in bits) for bits in option.bits]
+    codes = _CODES.get(name, option.codes)
+    return tuple(
+        Field(name, each, dim if option.type is SIZES else None, option.bias, codes=codes)
+        for dim, each in enumerate(pieces)
+    )
+
+
 _TENSOR = (
-    Field("data_type", (Piece(2, 7, 4), Piece(2, 16, 1)), codes=_DATA_TYPE_CODES),
+    *_of_option("data_type"),
     Field("global_address", (Piece(0, 0, 32), Piece(1, 0, 32))),
     *(Field("global_dim", (Piece(8 + i, 0, 32),), i, bias=1) for i in range(5)),
     *(Field("global_strides", (Piece(3 + i, 0, 32), Piece(7, 4 * i, 4)), i, unit=16) for i in range(4)),
 )
-_TRAVERSAL = (
-    *(Field("element_strides", (Piece(13, 3 * i, 3),), i, bias=1) for i in range(5)),
-    Field("interleave", (Piece(2, 11, 2),), codes=(0, 1, 2)),
-    Field("swizzle", (Piece(2, 13, 2), Piece(2, 19, 2), Piece(2, 22, 1)), codes=_SWIZZLE_CODES),
-    Field("l2_promotion", (Piece(2, 17, 2),)),
-    Field("oob_fill", (Piece(2, 15, 1),)),
-    Field("allocation_class", (Piece(2, 21, 1),), codes=(None, 0, 1)),
-)
-_BOX = (
-    Field("box_dim", (Piece(13, 24, 8),), 0, bias=1),
-    *(Field("box_dim", (Piece(14, 8 * i, 8),), i + 1, bias=1) for i in range(4)),
-)
-_PIXELS = (
-    Field("channels_per_pixel", (Piece(13, 24, 8),), bias=1),
-    Field("pixels_per_column", (Piece(15, 0, 10),), bias=1),
-)
+_TRAVERSAL = tuple(field for option in COMMON if option.name != "data_type" for field in _of_option(option.name))
+_BOX = _of_option("box_dim")
+_PIXELS = _of_option("channels_per_pixel") + _of_option("pixels_per_column")
 # The lower corner is in the lower half of word 14, the upper one in the upper half.
 
 

@@ -25,9 +25,10 @@ from .._limits import (
     TMA_EXTENDED_SINCE,
     TMA_SINCE,
 )
+from .._option_table import COMMON
 from .._swizzle_pattern import PATTERNS, SPAN_BYTES
-from ..enums import TensorMapAllocationClass, TensorMapInterleave
 from ..enums import TensorMapDataType as T
+from ..enums import TensorMapInterleave
 from ..enums import TensorMapSwizzle as S
 from ..params import Params, check_params, check_sizes
 from . import _find as find
@@ -68,7 +69,6 @@ _ALIGNMENT = "a multiple of 16 bytes; of 32 with INTERLEAVE_32B, " + _names(_by_
 _DIM_MULTIPLES = ", ".join(f"of {n} for {_names(types)}" for n, types in _by_value("dim_multiple", 2).items())
 _ROWS = ", ".join(f"{n} for {_names(types)}" for n, types in _by_value("row_elements", 1).items())
 _SPANS = f"no wider than the swizzle span ({_numbers(SPAN_BYTES.values())} bytes), with INTERLEAVE_NONE"
-_CLASSES = (TensorMapAllocationClass.SMALL, TensorMapAllocationClass.LARGE)
 
 # fmt: off
 RULES = (
@@ -173,10 +173,9 @@ RULES = (
          "NONE or NAN", API + "oobFill", find.member("oob_fill", range(2), "0 (NONE) or 1 (NAN)")),
     Rule("oob_fill_data_type", "oob_fill",
          "NAN for a floating-point data type alone", API + "oobFill", find.nan_fill),
-    Rule("allocation_class", "allocation_class",
-         "SMALL or LARGE: AUTO is asked of the driver, and a map holds what it chose",
-         "CUDA 13.5 driver API, cuTensorMapSetAllocationClass" + UNVERIFIED,
-         find.member("allocation_class", _CLASSES, find.listed(_CLASSES))),
+    *(Rule(option.name, option.name, option.rule, option.source + UNVERIFIED * bool(option.since),
+           find.member(option.name, option.legal, find.listed(option.legal)))
+      for option in COMMON if option.rule),
 )
 # fmt: on
 

@@ -1,0 +1,160 @@
+"""The options of tensor maps: one row each, from which their classes, keywords, flags, bits and reference follow.
+
+``tools/write_options.py`` writes what Python and Cython need as text: ``_option_fields.py`` and ``_make/doors.pxi``.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from ._limits import MAX_BOX_DIM, MAX_ELEMENT_STRIDE, MAX_PIXELS_PER_COLUMN, TMA_EXTENDED_SINCE
+from .enums import (
+    TensorMapAllocationClass,
+    TensorMapDataType,
+    TensorMapIm2ColWideMode,
+    TensorMapInterleave,
+    TensorMapL2Promotion,
+    TensorMapOOBFill,
+    TensorMapSwizzle,
+)
+
+__all__ = ["COMMON", "KINDS", "OPTIONS", "REQUIRED", "SIZES", "Option"]
+
+REQUIRED: Any = object()
+SIZES = tuple  # the type of an option with one integer for each dimension
+
+Bits = tuple[tuple[int, int, int], ...]  # (word, lowest bit, width) of each piece, least significant first
+
+
+class Option(NamedTuple):
+    """One option.
+
+    Attributes
+    ----------
+    name : str
+    type : type
+        An enum, ``int``, or SIZES.
+    default : object
+        A member, None (which follows from the tensor or the driver) or REQUIRED.
+    meaning : str
+        In the reference.
+    range : (int, int) or None
+        Least and greatest legal value of an integer.
+    c_type : str
+        Of the driver's encoder.
+    bits : tuple of Bits
+        Where the 128 bytes hold it: one entry for each dimension, in driver order. Empty if its place depends on
+        the rank, or if no bits hold it.
+    bias : int
+        What is subtracted before it is stored.
+    codes : tuple of int or None
+        The stored number of each member, where it is not the member itself.
+    legal, rule, source : tuple of members, str, str
+        What a map may hold, the rule in words and its source; empty where :mod:`cuda_tma.rules` has rules of its own.
+    since : (int, int) or None
+        The compute capability that first has it, if it is not TMA's own.
+    flag : str
+        The help of its flag on the command line; empty if it has none of its own name.
+    """
+
+    name: str
+    type: type
+    default: Any
+    meaning: str
+    range: tuple[int, int] | None = None
+    c_type: str = "uint32_t"
+    bits: tuple[Bits, ...] = ()
+    bias: int = 0
+    codes: tuple[int | None, ...] = ()
+    legal: tuple[IntEnum, ...] = ()
+    rule: str = ""
+    source: str = ""
+    since: tuple[int, int] | None = None
+    flag: str = ""
+
+    @property
+    def is_enum(self) -> bool:
+        """Whether its values are members of an enum."""
+        return issubclass(self.type, IntEnum)
+
+
+CHANNELS_PER_PIXEL = Option(
+    "channels_per_pixel", int, REQUIRED, "Elements of the innermost dimension that a load delivers of each pixel.",
+    (1, MAX_BOX_DIM), bits=(((13, 24, 8),),), bias=1)  # fmt: skip
+PIXELS_PER_COLUMN = Option(
+    "pixels_per_column", int, REQUIRED, "Pixels of one load.",
+    (1, MAX_PIXELS_PER_COLUMN), bits=(((15, 0, 10),),), bias=1)  # fmt: skip
+
+SWIZZLE = Option(
+    "swizzle", TensorMapSwizzle, TensorMapSwizzle.NONE,
+    '``"128B"`` is ``TensorMapSwizzle.SWIZZLE_128B``, and likewise for the others.',
+    bits=(((2, 13, 2), (2, 19, 2), (2, 22, 1)),), flag="how rows are permuted in shared memory")  # fmt: skip
+
+_TRAVERSAL = (
+    Option("element_strides", SIZES, None,
+           "Steps between the elements that a load visits in each dimension, in tensor order; all 1 if None.",
+           (1, MAX_ELEMENT_STRIDE), bits=tuple(((13, 3 * dim, 3),) for dim in range(5)), bias=1),
+    Option("data_type", TensorMapDataType, None,
+           "How the engine reads an element; follows from the tensor's dtype if None.",
+           bits=(((2, 7, 4), (2, 16, 1)),)),
+    Option("interleave", TensorMapInterleave, TensorMapInterleave.NONE,
+           "The layout of channels in global memory.",
+           bits=(((2, 11, 2),),), codes=(0, 1, 2), flag="the tensor's layout of channels"),
+)  # fmt: skip
+_DELIVERY = (
+    SWIZZLE,
+    Option("l2_promotion", TensorMapL2Promotion, TensorMapL2Promotion.NONE,
+           "How many bytes L2 fetches at a time.",
+           bits=(((2, 17, 2),),), flag="to what an L2 fetch is widened"),
+    Option("oob_fill", TensorMapOOBFill, TensorMapOOBFill.NONE,
+           "What a load delivers of elements outside the tensor: zeros, or NaN.",
+           bits=(((2, 15, 1),),),
+           flag="what a load delivers of elements outside of the tensor (NONE: zeros, NAN)"),
+    Option("allocation_class", TensorMapAllocationClass, None,
+           "With a driver of CUDA 13.5 or later: how far beyond the tensor the engine may prefetch. If None, SMALL "
+           "where the driver can set it. Documented, not verified on hardware.",
+           c_type="CUtensorMapAllocClass", bits=(((2, 21, 1),),), codes=(None, 0, 1),
+           legal=(TensorMapAllocationClass.SMALL, TensorMapAllocationClass.LARGE),
+           rule="SMALL or LARGE: AUTO is asked of the driver, and a map holds what it chose",
+           source="CUDA 13.5 driver API, cuTensorMapSetAllocationClass",
+           since=TMA_EXTENDED_SINCE, flag="how far a prefetch may reach on compute capability 10.0"),
+)  # fmt: skip
+COMMON = (*_TRAVERSAL, *_DELIVERY)  # of all kinds
+
+_TILED = (
+    Option("box_dim", SIZES, REQUIRED,
+           "Extent of the tile in each dimension, in elements (of a packed type: in packed elements), in tensor order.",
+           (1, MAX_BOX_DIM), bits=(((13, 24, 8),), *(((14, 8 * dim, 8),) for dim in range(4))), bias=1),
+)  # fmt: skip
+_IM2COL = (
+    Option("pixel_box_lower_corner", SIZES, REQUIRED,
+           "Where the box of pixels begins, from the tensor's first pixel: (W,), (H, W) or (D, H, W). For a "
+           "convolution, the negative padding.", c_type="int32_t"),
+    Option("pixel_box_upper_corner", SIZES, REQUIRED,
+           "Where it ends, from the tensor's last pixel. For a convolution, "
+           "``padding - (kernel_size - 1) * dilation``.", c_type="int32_t"),
+    CHANNELS_PER_PIXEL,
+    PIXELS_PER_COLUMN,
+)  # fmt: skip
+_WIDE = (
+    Option("pixel_box_lower_corner_width", int, REQUIRED,
+           "Where the row of pixels begins, from the tensor's first pixel along W.", c_type="int32_t"),
+    Option("pixel_box_upper_corner_width", int, REQUIRED,
+           "Where it ends, from the tensor's last pixel along W.", c_type="int32_t"),
+    CHANNELS_PER_PIXEL,
+    PIXELS_PER_COLUMN,
+)  # fmt: skip
+_MODE = Option(
+    "mode", TensorMapIm2ColWideMode, TensorMapIm2ColWideMode.W,
+    '``"W"``, or ``"W128"``: 128 pixels, whatever `pixels_per_column` is.', since=TMA_EXTENDED_SINCE)  # fmt: skip
+# the driver takes no NONE in a wide map
+_WIDE_DELIVERY = (SWIZZLE._replace(default=TensorMapSwizzle.SWIZZLE_128B), *_DELIVERY[1:])
+
+# The fields of each class of options, in the order of its constructor, which is cuda.core's.
+KINDS: dict[str, tuple[Option, ...]] = {
+    "TensorMapOptions": (*_TILED, *COMMON),
+    "TensorMapIm2colOptions": (*_IM2COL, *COMMON),
+    "TensorMapIm2colWideOptions": (*_WIDE, *_TRAVERSAL, _MODE, *_WIDE_DELIVERY),
+}
+OPTIONS = {option.name: option for kind in reversed(KINDS.values()) for option in kind}

@@ -1,0 +1,86 @@
+"""How the values of options are read: what the generated classes of ``_option_fields.py`` share."""
+
+from __future__ import annotations
+
+import operator
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, SupportsIndex
+
+from ._compilable import Compilable
+from ._data_type import parse_data_type
+from ._option_table import OPTIONS, SIZES, Option
+from .enums import TensorMapDataType
+
+__all__ = ["ROWS", "CheckedOptions", "Choice", "Integers", "described"]
+
+# What users may write; the fields hold what it is turned into. A choice is a member (ours or cuda.core's), its name or
+# its driver value; a data type may be any dtype.
+Integers = Iterable[SupportsIndex]
+Choice = str | SupportsIndex
+
+
+def _int_tuple(values: Iterable[int], name: str) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(value) for value in values)
+    except TypeError:
+        raise TypeError(f"{name}={values!r} is not a sequence of integers, one for each dimension") from None
+
+
+def _int(value: int, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} is not an integer") from None
+
+
+def _data_type(value: Any, _: str) -> TensorMapDataType:
+    return parse_data_type(value)
+
+
+def _parser(option: Option) -> Callable[[Any, str], Any]:
+    if option.type is TensorMapDataType:
+        return _data_type
+    if option.is_enum:
+        return option.type.parse  # type: ignore[attr-defined, no-any-return]
+    return _int_tuple if option.type is SIZES else _int
+
+
+_PARSERS = {name: _parser(option) for name, option in OPTIONS.items()}
+ROWS = {name: option._asdict() for name, option in OPTIONS.items()}  # the metadata of each field
+_OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}  # which may be None
+
+
+class CheckedOptions(Compilable):
+    """Options whose values are read once, when they are made, and compiled by _make.encode."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the fields: the compiled values are made again."""
+        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
+    def __post_init__(self) -> None:
+        """Turn what the user wrote into tuples of ints and members of enums; refuse what is neither."""
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if value is not None or name not in _OPTIONAL:
+                object.__setattr__(self, name, _PARSERS[name](value, name))
+
+
+def described(options: Iterable[Option]) -> str:
+    """The section "Parameters" of the docstring of a class with these options."""
+    return "".join(f"    {option.name} : {_kind(option)}\n{_meaning(option)}\n" for option in options)
+
+
+def _kind(option: Option) -> str:
+    name = option.type.__name__
+    words = "sequence of int" if option.type is SIZES else f"{name} or str" if option.is_enum else name
+    words = words.replace(" or", ", dtype or") if option.type is TensorMapDataType else words
+    return f"{words}, optional" if option.default is None else words
+
+
+def _meaning(option: Option) -> str:
+    since = "Compute capability {}.{} and later. ".format(*option.since) if option.since else ""
+    return textwrap.fill(since + option.meaning, 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
