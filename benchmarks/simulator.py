@@ -6,6 +6,7 @@ its 128 threads: 262,144 multiplications, so that a GEMM's rate is that of its p
 
 from __future__ import annotations
 
+import gzip
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -116,7 +117,7 @@ def gemm(size: int, sanitize: bool = True) -> Launch:
 def triton_gemm(size: int, sanitize: bool = True, product: np.ndarray | None = None) -> Launch:
     """Launch a GEMM as Triton compiles it: its launcher appends sizes and strides to each tensor map."""
     gpu = simulate.Device((9, 0), sanitize=sanitize)
-    kernel = gpu.load(_FOLDER / "triton" / "gemm.ptx", "gemm")
+    kernel = gpu.load(gzip.decompress((_FOLDER / "triton" / "gemm.ptx.gz").read_bytes()).decode(), "gemm")
     a, b = (_normal(size, "float16", seed) for seed in range(2))
     arrays = a, b, np.zeros((size, size), np.float16) if product is None else product
     maps = [gpu.create_tensor_map(array, box_dim=(128, 64), swizzle="128B") for array in arrays]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "evaluation" / "kernel_mutants"))
 
 import mutate_kernels  # noqa: E402
-from kernel_mutants_page import as_drawn, far  # noqa: E402
+from kernel_mutants_page import as_drawn, far, shares  # noqa: E402
 from kernel_mutators import EXPECTED, mutants_of  # noqa: E402
 from kernel_outcomes import FOUND, MISSED, Culprit, judged, share  # noqa: E402
 
@@ -87,6 +87,11 @@ def test_most_are_found_and_the_rest_is_explained():
     unexplained = [row["id"] for row in ROWS if judged(row, REASONS) == MISSED and row["id"] not in REASONS]
     assert not unexplained
     assert REASONS.keys() <= {row["id"] for row in ROWS}
+
+
+def test_the_readme_has_the_shares():
+    table = [line for line in shares(ROWS, REASONS).splitlines() if line.startswith("|")]
+    assert "\n".join(table) in (ROOT / "evaluation" / "README.md").read_text()
 
 
 # One of each mutator, of the kernels that take the least time.

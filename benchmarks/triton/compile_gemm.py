@@ -1,4 +1,4 @@
-"""Compile a Triton GEMM for sm_90 to ``benchmarks/triton/gemm.ptx``; a GPU is not needed.
+"""Compile a Triton GEMM for sm_90 to ``benchmarks/triton/gemm.ptx.gz``; a GPU is not needed.
 
 Run it with Triton 3.9 installed: ``python benchmarks/triton/compile_gemm.py``. The benchmark of the simulator launches
 the result, since a compiler that is not ours spells PTX in its own way.
@@ -6,6 +6,7 @@ the result, since a compiler that is not ours spells PTX in its own way.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -38,7 +39,7 @@ def main() -> None:
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=OPTIONS)
     folder = Path(__file__).parent
     ptx = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", compiled.asm["ptx"])  # names without this machine's folders
-    (folder / "gemm.ptx").write_text(ptx)
+    (folder / "gemm.ptx.gz").write_bytes(gzip.compress(ptx.encode(), 9, mtime=0))
     metadata = compiled.metadata
     print(metadata.shared, metadata.num_warps, json.dumps(metadata.tensordesc_meta, default=str))
 

@@ -58,7 +58,7 @@ _CHARACTERS = "\0\x1b\n\t ;,{}()[]<>@!%$._:|+-~*/\"'\\#\udcff\u202e\xe9" + "0123
 @lru_cache(maxsize=1)
 def _texts() -> tuple[str, ...]:
     """Real PTX: whole texts, and their kernels alone."""
-    triton = (ROOT / "benchmarks" / "triton" / "gemm.ptx").read_text()
+    triton = gzip.decompress((ROOT / "benchmarks" / "triton" / "gemm.ptx.gz").read_bytes()).decode()
     nvcc = (ROOT / "tests" / "data" / "line_info.ptx").read_text()
     cutlass = gzip.decompress((ROOT / "tests" / "data" / "cutlass_gemm.ptx.gz").read_bytes()).decode()
     return *_kernels(nvcc), nvcc, *_kernels(triton), *(_kernels(cutlass)[:2])

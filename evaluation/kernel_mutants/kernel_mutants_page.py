@@ -1,4 +1,4 @@
-"""``mutants.md``: what became of the mutants of kernels, and of each that is not found, why."""
+"""``build/mutants.md``: what became of the mutants of kernels, and of each that is not found, why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kernel_outcomes import EQUIVALENT, FAR, FOUND, MISSED, VALUES, judged, share
 
-__all__ = ["as_drawn", "far", "page", "reasons_in"]
+__all__ = ["as_drawn", "far", "page", "reasons_in", "shares"]
 
 Reasons = Mapping[str, tuple[str, str]]
 DRAWN = -1  # in the place of a batch: as it was when it was drawn
@@ -73,7 +73,7 @@ def reasons_in(text: str) -> dict[str, tuple[str, str]]:
 
 def page(rows: Sequence[dict], reasons: Reasons) -> str:
     """The whole of it."""
-    parts = [_HEAD, _shares(rows, reasons), _by_mutator(rows, reasons), *_not_found(rows, reasons)]
+    parts = [_HEAD, shares(rows, reasons), _by_mutator(rows, reasons), *_not_found(rows, reasons)]
     return "\n".join(parts)
 
 
@@ -87,7 +87,7 @@ def as_drawn(rows: Sequence[dict]) -> list[dict]:
     return [row | {"outcome": row["drawn"]} for row in rows if "drawn" in row]
 
 
-def _shares(rows: Sequence[dict], reasons: Reasons) -> str:
+def shares(rows: Sequence[dict], reasons: Reasons) -> str:
     lines = [
         "| | mutants | equivalent | values alone | of the others found | share | found, near or far |",
         "|---|---:|---:|---:|---:|---:|---:|",

@@ -4,7 +4,7 @@
     python mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside one.jsonl
     python mutate_kernels.py again mutants.jsonl.gz    # the same mutants once more
     python mutate_kernels.py summary mutants.jsonl.gz
-    python mutate_kernels.py page                                      # mutants.md, from what is kept
+    python mutate_kernels.py page                                      # build/mutants.md, from what is kept
 
 Mutants are those of kernel_mutators.py, of lines that a launch of kernel_subjects.py executes; with
 --beside, of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several
@@ -38,7 +38,8 @@ from kernel_trials import Fault, baseline, same_machine_code, tried  # noqa: E40
 from cuda_tma import simulate  # noqa: E402
 
 HEADERS = ROOT / "cuda_tma" / "include" / "cuda_tma"
-KEPT, REASONS, PAGE = (Path(__file__).with_name(name) for name in ("mutants.jsonl.gz", "reasons.txt", "mutants.md"))
+KEPT, REASONS = (Path(__file__).with_name(name) for name in ("mutants.jsonl.gz", "reasons.txt"))
+PAGE = ROOT / "build" / "mutants.md"
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_again.add_argument("--only", nargs="*", help="ids")
     of_again.add_argument("--write", action="store_true", help="put what comes of it into the file")
     commands.add_parser("summary", help="how many of what").add_argument("results", type=Path, nargs="+")
-    commands.add_parser("page", help="write mutants.md")
+    commands.add_parser("page", help="write build/mutants.md")
     given = parser.parse_args(arguments)
     if given.command == "run":
         given.of = given.of or [""]
@@ -276,6 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif given.command == "again":
         again(given)
     elif given.command == "page":
+        PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page(read(KEPT), reasons()))
     else:
         print(summary([row for path in given.results for row in read(path)], reasons()))
