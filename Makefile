@@ -6,8 +6,8 @@
 # ARGS goes to the command: make demo ARGS="--input picture.png", make test ARGS="-k decode".
 #
 # `test` is all but the tests that build wheels and environments: those are `test-environments`, and need the package
-# index. The tests of torch's reading run where torch is installed; a build without CUDA will do, and `make torch`
-# installs one (200 MB; a build with CUDA has several GB), as .ci/run does.
+# index. Some tests need torch: `make test` names them, and `make torch` installs a build without CUDA (200 MB; a build
+# with CUDA has several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright.
 # WORKERS processes share the tests; where pytest-xdist is not installed, leave it empty.
 
 PYTHON ?= python3
@@ -17,14 +17,20 @@ WORKERS ?= 2
 TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # where "+cpu" is to be had, if the usual index lacks it
 
+want_torch = $(basename $(notdir $(shell grep -rl --include='test_*.py' --exclude-dir=gpu 'importorskip("torch")' tests)))
+
 CYTHON := $(shell find cuda_tma -name '*.pyx' -o -name '*.pxd')
 compiled := $(subst /,.,$(sort $(basename $(shell find cuda_tma -name '*.py[ix]')))) # modules, each with its stub
 
 ifeq ($(VENV),)
 built := build-in-place
+tested := build-in-place
+checked := build-in-place
 python := $(PYTHON)
 else
 built := $(VENV)/built
+tested := $(VENV)/tested
+checked := $(VENV)/checked
 python := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
@@ -34,36 +40,39 @@ endif
 demo: $(built)
 	$(python) -m cuda_tma demo $(ARGS)
 
-test: $(built)
+test: $(tested)
 	$(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal) $(ARGS)
+	@$(python) -c "import torch" 2>/dev/null || echo "Skipped for want of torch, all or in part:" $(want_torch) \
+	    "To run them: make torch, then make test."
 
 # A thousand random kernels that are right, and each with something left out: docs/pipelines.md. A quarter of an hour.
-fuzz: $(built)
+fuzz: $(tested)
 	$(python) evaluation/fuzzing/fuzz_pipelines.py $(ARGS)
 
-test-environments: $(built)
+test-environments: $(tested)
 	$(python) -m pytest -m slow -rs tests $(ARGS)
 
 # The extensions once more, apart, with gcc's AddressSanitizer; then the tests that go through them.
-test-asan: $(built)
+test-asan: $(tested)
 	tools/asan.sh $(python) $(ARGS)
 
-torch: $(built)
+torch: $(tested)
 	$(python) -c "import torch" 2>/dev/null || $(python) -m pip install --quiet "$(TORCH)" || \
 	    $(python) -m pip install --quiet "$(TORCH)" --extra-index-url $(TORCH_INDEX)
 
-check: $(built)
+check: $(checked)
 	$(python) -m ruff check
 	$(python) -m ruff format --check
 	cython-lint $(CYTHON)
 	$(python) -m mypy
 	$(python) -m mypy.stubtest $(compiled) --mypy-config-file pyproject.toml \
 	    --allowlist tools/stubtest_allowed.txt --ignore-unused-allowlist
+	$(python) -m pytest tests/test_types.py
 
-bench: $(built)
+bench: $(tested)
 	$(python) -m benchmarks $(ARGS)
 
-docs: $(built)
+docs: $(tested)
 	$(python) tools/write_options.py
 	$(python) tools/write_rules.py
 	$(python) tools/write_findings.py
@@ -71,7 +80,7 @@ docs: $(built)
 	$(python) tools/write_figures.py
 
 # build/site: the documentation as a site, whose blocks run on the simulator meanwhile. Warnings are errors.
-docs-site: $(built)
+docs-site: $(tested)
 	$(python) -c "import sphinx, myst_parser, numpydoc, pydata_sphinx_theme, matplotlib" 2>/dev/null || \
 	    $(python) -m pip install --quiet --editable ".[docs,plot]"
 	$(python) -m sphinx --quiet --fail-on-warning --keep-going --nitpicky -d build/doctrees docs build/site
@@ -93,12 +102,31 @@ clean:
 	rm -rf build dist *.egg-info $(VENV)
 	find cuda_tma -name '*.so' -delete
 
-# An editable installation: pip builds the extensions beside their sources, with the build needs of pyproject.toml.
+# An editable installation, in steps that show their progress. The extensions are built beside their sources, with the
+# build needs of pyproject.toml; pip then finds them up to date.
+build_needs := $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
+no_index := echo "Without a package index: make ... VENV= PYTHON=(one that has what pyproject.toml names)"
+install := $(python) -m pip install --disable-pip-version-check
+
 $(VENV)/built: pyproject.toml setup.py $(CYTHON)
-	test -x $(python) || $(PYTHON) -m venv $(VENV)
-	$(python) -m pip install --quiet --editable ".[test,check]" || \
-	    { echo "Without a package index: make ... VENV= PYTHON=(one that has what pyproject.toml names)"; exit 1; }
-	touch $@
+	@echo "Step 1 of 3: create $(VENV) and install the compiler of the extensions"
+	@test -x $(python) || $(PYTHON) -m venv $(VENV)
+	@$(install) --quiet $(build_needs) || { $(no_index); exit 1; }
+	@echo "Step 2 of 3: compile the extensions, which takes half a minute on two cores"
+	@$(python) setup.py --quiet build_ext --inplace
+	@echo "Step 3 of 3: install cuda_tma and what it needs"
+	@$(install) --no-build-isolation --editable ".[nvrtc]" || { $(no_index); exit 1; }
+	@touch $@
+
+$(VENV)/tested: $(VENV)/built
+	@echo "Install what the tests need"
+	@$(install) "cuda-tma[test]" || { $(no_index); exit 1; }
+	@touch $@
+
+$(VENV)/checked: $(VENV)/tested
+	@echo "Install what the checks need"
+	@$(install) "cuda-tma[check]" || { $(no_index); exit 1; }
+	@touch $@
 
 build-in-place:
 	$(PYTHON) setup.py --quiet build_ext --inplace

@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from threading import Lock
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
@@ -35,10 +36,26 @@ DRIVER = Extension(
     extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic"],
     libraries=["dl", "pthread"],
 )
+# Functions of Cython have their own signature: in the docstring too, help() would show it twice. State that threads
+# share needs no GIL (CONTRIBUTING, "Free threading"), and importing the extensions leaves it off.
+DIRECTIVES = {"language_level": 3, "embedsignature": False, "freethreading_compatible": True}
+JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Build(build_ext):
-    """Give the library a name without the version of Python."""
+    """Print how many extensions are ready, and give the library a name without the version of Python."""
+
+    def build_extensions(self) -> None:
+        """Build all extensions, several at a time."""
+        self.ready, self.lock = 0, Lock()
+        super().build_extensions()
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build one extension, and print that it is ready."""
+        super().build_extension(ext)
+        with self.lock:
+            self.ready += 1
+            print(f"[{self.ready}/{len(self.extensions)}] compiled {ext.name}", flush=True)
 
     def get_ext_filename(self, fullname: str) -> str:
         """Return the path of an extension below the folder of the package."""
@@ -47,7 +64,7 @@ class Build(build_ext):
         return os.path.join(*fullname.split(".")) + ".so"
 
 
-# Who releases knows where the repository is, as https://github.com/NAME/cuda_tma: the sources do not say. With it, the
+# A release sets PROJECT_URL to the address of the repository, as https://github.com/NAME/cuda_tma. With it, the
 # metadata has its addresses, and README.md's links to files beside it go there; without, both are left out.
 HOME = os.environ.get("PROJECT_URL", "").rstrip("/")
 URLS = {"Homepage": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
@@ -64,16 +81,17 @@ def readme() -> str:
     return re.sub(beside, elsewhere, Path("README.md").read_text(encoding="utf-8"))
 
 
-setup(
-    cmdclass={"build_ext": Build},
-    ext_modules=cythonize(
-        [*EXTENSIONS, DRIVER],
-        build_dir="build/cython",  # the generated C stays out of the package
-        # Cython's functions have a signature of their own: embedded in the docstring, help() would show it twice. What
-        # threads share needs no GIL (CONTRIBUTING, "Free threading"), and importing the extensions leaves it off.
-        compiler_directives={"language_level": 3, "embedsignature": False, "freethreading_compatible": True},
-    ),
-    project_urls={name: HOME + path for name, path in URLS.items()} if HOME else {},
-    long_description=readme(),
-    long_description_content_type="text/markdown",
-)
+if __name__ == "__main__":  # Cython starts processes, which may import this file
+    setup(
+        cmdclass={"build_ext": Build},
+        options={"build_ext": {"parallel": JOBS}},
+        ext_modules=cythonize(
+            [*EXTENSIONS, DRIVER],
+            nthreads=JOBS,
+            build_dir="build/cython",  # the generated C stays out of the package
+            compiler_directives=DIRECTIVES,
+        ),
+        project_urls={name: HOME + path for name, path in URLS.items()} if HOME else {},
+        long_description=readme(),
+        long_description_content_type="text/markdown",
+    )

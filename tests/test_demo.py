@@ -222,9 +222,9 @@ def test_a_gpu_with_tma_is_used(monkeypatch, tmp_path, picture, capsys, capabili
     assert demo.find_gpu() == (device, "") and device.is_current
     monkeypatch.setattr(demo, "blur_on_gpu", lambda gpu, picture: seen.append(gpu) or demo.blur_by_emulator(picture))
     assert cli.main(["demo", "--input", str(picture), "--output", str(tmp_path / "out.png")]) == 0
-    assert seen == [device] and capsys.readouterr().out.startswith("TMA on a GPU\n")
+    assert seen == [device] and capsys.readouterr().out.startswith("Running on a GPU.\n")
     assert run(tmp_path, "--input", picture) == 0 and len(seen) == 1
-    assert capsys.readouterr().out.startswith("No TMA here, the emulator runs in its place: --emulate was given\n")
+    assert capsys.readouterr().out.startswith("Running on the emulator, as --emulate asks.\n")
 
 
 def test_without_a_gpu_the_simulator_runs_the_kernel(monkeypatch, tmp_path, picture, capsys):
@@ -232,7 +232,7 @@ def test_without_a_gpu_the_simulator_runs_the_kernel(monkeypatch, tmp_path, pict
     output = str(tmp_path / "out.png")
     assert cli.main(["demo", "--input", str(picture), "--output", output]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("No GPU here, the simulator runs the kernel in its place: no driver\n")
+    assert out.startswith("No GPU found: running on the simulator.\n(no driver)\n")
     assert "source: FLOAT32, global_dim (131, 70, 1), global_strides (528, 36960) bytes, box_dim (72, 72, 1)" in out
     assert out.endswith("every pixel is as NumPy computes it\n")
     wrong = demo.SOURCE.replace("x - HALO, y - HALO", "x - HALO, y + 1 - HALO")
@@ -247,17 +247,18 @@ def test_without_a_compiler_the_emulator_runs(monkeypatch, tmp_path, picture, ca
     monkeypatch.setattr(demo, "find_gpu", lambda: (None, "no driver"))
     monkeypatch.setattr(demo, "simulated_kernel", fail)
     assert cli.main(["demo", "--input", str(picture), "--output", str(tmp_path / "out.png")]) == 0
-    assert "the emulator runs in their place: no driver; there is no NVRTC\n" in capsys.readouterr().out
+    expected = "No GPU and no compiler found: running on the emulator.\n(no driver; there is no NVRTC)\n"
+    assert capsys.readouterr().out.startswith(expected)
 
 
 def test_a_gpu_without_tma_is_not_used(monkeypatch):
     monkeypatch.setattr(demo, "Device", lambda: _Device((8, 9)))
-    assert demo.find_gpu() == (None, "a GPU has compute capability 89, and TMA came with 90")
+    assert demo.find_gpu() == (None, "a GPU has compute capability 89; TMA needs 90 or later")
 
 
-def test_without_a_driver_the_first_line_says_why(monkeypatch):
+def test_without_a_driver_the_reason_is_one_line(monkeypatch):
     def fail():
-        raise RuntimeError("no driver\nand much more")
+        raise RuntimeError("no driver (looking up a name)\nand much more")
 
     monkeypatch.setattr(demo, "Device", fail)
     assert demo.find_gpu() == (None, "no driver")

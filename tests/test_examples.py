@@ -301,20 +301,3 @@ def test_the_checked_case_has_experts_without_tokens(grouped_gemm):
     """First, last and between: what is numbered, is numbered right."""
     first, *between, last = grouped_gemm.CHECKED
     assert first == last == 0 and 0 in between and any(between)
-
-
-def test_readme_example():
-    """The README's program is Python, its kernel compiles, and the names that it uses are public."""
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert cubin(literals(program)["SOURCE"], "sm_90a").startswith(b"\x7fELF")
-    for name in set(re.findall(r"\bcuda_tma\.(\w+)", program)):
-        assert name in cuda_tma.__all__, name
-
-
-def test_readme_links():
-    """Every file that the README points to exists."""
-    if not (ROOT / "cuda_tma").exists():
-        pytest.skip("README points to the sources, too; beside an installed wheel there are none")
-    targets = re.findall(r"\]\((?!http)([^)]+)\)", (ROOT / "README.md").read_text())
-    assert len(targets) >= 6
-    assert [target for target in targets if not (ROOT / target.partition("#")[0]).is_file()] == []

@@ -1,4 +1,4 @@
-"""The figures of README and of docs/speed.md are those that the benchmarks recorded."""
+"""The figures of docs/speed.md are those that the benchmarks recorded."""
 
 import re
 import sys

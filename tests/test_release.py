@@ -78,7 +78,7 @@ def metadata(monkeypatch):
 
     def metadata(home: str) -> dict:
         given = {}
-        setuptools = SimpleNamespace(Extension=lambda *_, **__: None, setup=given.update)
+        setuptools = SimpleNamespace(Extension=lambda *_, **__: None, setup=lambda **values: given.update(values))
         monkeypatch.setitem(sys.modules, "setuptools", setuptools)
         for name in ("setuptools.command", "setuptools.command.build_ext"):
             monkeypatch.setitem(sys.modules, name, SimpleNamespace(build_ext=object))
@@ -86,7 +86,7 @@ def metadata(monkeypatch):
         monkeypatch.setitem(sys.modules, "Cython.Build", SimpleNamespace(cythonize=lambda *_, **__: []))
         monkeypatch.setenv("PROJECT_URL", home)
         monkeypatch.chdir(ROOT)
-        runpy.run_path("setup.py")
+        runpy.run_path("setup.py", run_name="__main__")
         return given
 
     return metadata

@@ -118,7 +118,7 @@ def declaration(name: str, known: dict[str, object]) -> str:
 def programs(tmp_path_factory) -> Path:
     """A folder of every example, with the configuration of either checker."""
     folder = tmp_path_factory.mktemp("programs")
-    fragments = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    fragments = re.findall(r"```python(?: gpu)?\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     texts = {"README": "\n".join(fragments), "PROGRAM": PROGRAM, "WRONG": WRONG, **docstring_programs()}
     assert len(texts) > 40
     for name, text in texts.items():

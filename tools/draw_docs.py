@@ -10,7 +10,7 @@ import matplotlib
 import ml_dtypes
 import numpy as np
 from matplotlib.figure import Figure
-from pages import blocks_of, inside
+from pages import inside
 from rich.console import Console
 from rich.text import Text
 
@@ -24,7 +24,7 @@ sys.path.append(str(ROOT))
 
 from benchmarks.kernels import example  # noqa: E402
 
-__all__ = ["draw", "drawings", "gemm", "pictures"]
+__all__ = ["draw", "drawings", "finding", "gemm", "pictures"]
 
 LOAD = """
 #include <cuda_tma/tile.cuh>
@@ -66,25 +66,24 @@ def drawings() -> dict[str, str]:
         "timeline_load": _load(0).svg(),
         "timeline_hang": _load(128).svg(),
         "timeline_gemm": gemm().svg(blocks=1),
-        "finding": _finding(),
+        "finding": finding(),
         "layouts_fp8": _compared("wgmma.d:f32", "wgmma.a:e4m3").svg(),
         "layouts_tiles": _compared("tile:bf16:64B", "tile:bf16:128B").svg(),
     }
 
 
-def _finding() -> str:
-    """What `cuda-tma sanitize` prints on a terminal of the kernel that docs/how-to/find-a-race.md begins with."""
-    page = (ROOT / "docs" / "how-to" / "find-a-race.md").read_text()
+def finding() -> str:
+    """Draw the terminal of `cuda-tma sanitize` with the kernel of README."""
+    (code,) = re.findall(r'^SOURCE = r"""(.*?)"""$', (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as folder, inside(Path(folder)):
-        source = Path("sums.cu")
-        source.write_text(next(block.text for block in blocks_of(page) if block.word == source.name))
-        gpu = simulate.Device(schedules=4)
-        kernel = gpu.compile(source, "sums")
-        arrays = np.zeros((1, 512), np.int32), np.zeros(128, np.int32)
-        (found, *_) = gpu.launch(simulate.Config(1, 128), kernel, *arrays, 4).errors
+        source = Path("twice.cu")
+        source.write_text(code)
+        gpu = simulate.Device()
+        arrays = np.ones(256, np.float32), np.zeros(256, np.float32)
+        (found,) = gpu.launch(simulate.Config(1, 256), gpu.compile(source, "twice"), *arrays).errors
         console.print(Text.assemble(*described(found, Sources(source))), end="")
-    drawn = console.export_svg(title="cuda-tma sanitize sums.cu", unique_id="finding")
+    drawn = console.export_svg(title="cuda-tma sanitize twice.cu", unique_id="finding")
     return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # fonts that would be fetched
 
 

@@ -1,4 +1,4 @@
-"""Write the figures of README and docs/speed.md from what `make bench` recorded, copied to docs/benchmarks/*.md.
+"""Write the figures of docs/speed.md from what `make bench` recorded, copied to docs/benchmarks/*.md.
 
 Each block between `<!-- figures: NAME -->` and `<!-- end -->` is made here, so that no figure is typed.
 """
@@ -77,7 +77,7 @@ def beside(page: str) -> Iterator[str]:
     )
     yield f"| the same, prepared | | {ratio('cuda_tma.PreparedLaunch')} times |"
     yield ""
-    yield f"{conditions(page)}: [all of them](docs/benchmarks/gpu.md)."
+    yield f"{conditions(page)}: [all of them](benchmarks/gpu.md)."
 
 
 def threads(page: str) -> Iterator[str]:
@@ -159,7 +159,7 @@ BLOCKS: dict[str, tuple[Callable[[str], Iterator[str]], str]] = {
     "nvrtc": (nvrtc, "nvrtc"),
     "kernels": (kernels, "kernels"),
 }
-PAGES = {"README.md": ("gpu",), "docs/speed.md": ("kernels", "threads", "nvrtc")}
+PAGES = {"docs/speed.md": ("gpu", "kernels", "threads", "nvrtc")}
 
 
 def fill(page: str, names: Sequence[str], records: Path = RECORDS) -> str:

@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     output = _png_to_be(Path(arguments.output))
     picture = generated_picture() if arguments.input is None else read_picture(Path(arguments.input))
     where, blurring = find_way(arguments.emulate)
-    print(where)
+    print(where, flush=True)
     start = time.perf_counter()
     blurred = blurring(picture)
     seconds = time.perf_counter() - start
@@ -141,7 +141,7 @@ def _png_to_be(path: Path) -> Path:
 # ---- pictures: float32 arrays of shape (planes, rows, columns) ----
 
 
-def generated_picture(size: int = 1024) -> np.ndarray:
+def generated_picture(size: int = 512) -> np.ndarray:
     """A zone plate: rings that get finer outwards, so that a blur shows at a glance.
 
     >>> generated_picture(8).shape
@@ -262,29 +262,29 @@ def describe(name: str, params: Any) -> None:
 
 
 def find_gpu() -> tuple[Device | None, str]:
-    """The current device if it has TMA; otherwise None, and why."""
+    """Return the current device if it has TMA, or None and the reason."""
     try:
         device = Device()
         device.set_current()
     except Exception as error:  # no driver, no device, or one that does not answer: each has its own exception
-        return None, str(error).splitlines()[0]
+        return None, str(error).splitlines()[0].partition(" (")[0]
     if device.compute_capability < TMA_SINCE:
-        return None, f"{device.name} has compute capability {device.arch}, and TMA came with 90"
+        return None, f"{device.name} has compute capability {device.arch}; TMA needs 90 or later"
     return device, ""
 
 
 def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
-    """Where the picture can be blurred, in words, and by what."""
+    """Return a line or two for the user, and the function that blurs the picture."""
     if emulate:
-        return "No TMA here, the emulator runs in its place: --emulate was given", blur_by_emulator
+        return "Running on the emulator, as --emulate asks.", blur_by_emulator
     gpu, reason = find_gpu()
     if gpu:
-        return f"TMA on {gpu.name}", partial(blur_on_gpu, gpu)
+        return f"Running on {gpu.name}.", partial(blur_on_gpu, gpu)
     try:
         kernel = simulated_kernel()
     except RuntimeError as error:  # no NVRTC
-        return f"No TMA and no compiler here, the emulator runs in their place: {reason}; {error}", blur_by_emulator
-    return f"No GPU here, the simulator runs the kernel in its place: {reason}", partial(blur_by_simulator, *kernel)
+        return f"No GPU and no compiler found: running on the emulator.\n({reason}; {error})", blur_by_emulator
+    return f"No GPU found: running on the simulator.\n({reason})", partial(blur_by_simulator, *kernel)
 
 
 def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:

@@ -106,7 +106,8 @@ def _find_entry_points():
         except Exception as error:  # cuda.bindings 12.9 and 13.x differ in what they raise
             raise RuntimeError(
                 "no NVIDIA driver was found, and making or launching a tensor map needs one "
-                f"(looking up {name}: {error}). cuda_tma.check, encode, decode, diff and emulate need none"
+                f"(looking up {name}: {error}). Remedy: without a GPU, cuda_tma.simulate.Device() runs kernels, and "
+                "cuda_tma.check, encode, decode, diff and emulate need no driver"
             ) from error
         if result != cuda.CUresult.CUDA_SUCCESS or not address:
             if name in _OPTIONAL:
