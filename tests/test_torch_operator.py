@@ -101,7 +101,91 @@ def test_the_gradient():
     torch.testing.assert_close(x.grad, 18 * x.detach())
 
 
-# ---- torch.compile ----
+def test_autocast_converts_nothing():
+    """torch.library.register_autocast adds a rule."""
+    x = torch.rand(32, 64)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert scale(x, 2.0).dtype is torch.float32
+        with pytest.raises(RuntimeError, match="has dtype torch.bfloat16, .* takes float32; no element is converted"):
+            scale(x @ x.T, 2.0)
+
+
+def test_functional_call():
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.rand(32, 64))
+
+        def forward(self):
+            return scale(self.weight, 2.0)
+
+    module, weight = Scaled(), torch.ones(32, 64, requires_grad=True)
+    torch.func.functional_call(module, {"weight": weight}, ()).sum().backward()
+    assert torch.equal(weight.grad, torch.full((32, 64), 2.0)) and module.weight.grad is None
+
+
+# ---- several kernels ----
+
+
+@operator("cuda_tma_tests::mean_rows", mutates_args=["sums"], simulator=GPU)
+def mean_rows(launch, x: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
+    rows, columns = x.shape
+    partial = x.new_empty(2, columns)
+    launch({"grid": 2, "block": 32}, kernels.partial_sums, x, partial, rows, columns)
+    launch(lambda: {"grid": 1, "block": 32}, kernels.column_sums, partial, sums, columns)
+    return sums / rows
+
+
+def test_several_kernels():
+    assert str(mean_rows._schema) == "cuda_tma_tests::mean_rows(Tensor x, Tensor(a1!) sums) -> Tensor"
+    x, sums = torch.rand(7, 40), torch.zeros(40)
+    torch.testing.assert_close(mean_rows(x, sums), x.mean(0))
+    torch.testing.assert_close(sums, x.sum(0))
+    assert {*opcheck(mean_rows, (x, sums)).values()} == {"SUCCESS"}
+
+
+def test_several_kernels_compiled():
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(lambda x, sums: mean_rows(x, sums) + sums, fullgraph=True, backend=counter)
+    for rows in (4, 7, 9):
+        x, sums = torch.rand(rows, 40), torch.zeros(40)
+        torch.testing.assert_close(compiled(x, sums), x.mean(0) + x.sum(0))
+    assert counter.frame_count == 2
+    with pytest.raises(RuntimeError, match="mean_rows: argument 'x' has strides"):
+        torch.compile(mean_rows, fullgraph=True, backend="eager")(torch.rand(40, 7).T, torch.zeros(40))
+
+
+def test_workspace():
+    """The kernel's own tensor is neither argument nor output."""
+    partial = operator(
+        "cuda_tma_tests::halves",
+        kernels.add_rows,
+        outputs={"total": lambda x: x.new_zeros(x.shape[1])},
+        workspace={"squares": like("total")},
+        values={"rows": lambda x: x.shape[0], "columns": lambda total: total.shape[0], "twice": lambda: False},
+        config={"grid": 1, "block": 32},
+        simulator=GPU,
+    )
+    assert str(partial._schema) == "cuda_tma_tests::halves(Tensor x) -> Tensor"
+    x = torch.rand(5, 40)
+    torch.testing.assert_close(partial(x), x.sum(0))
+    assert {*opcheck(partial, (x,)).values()} == {"SUCCESS"}
+
+
+# ---- torch.compile and torch.export ----
+
+
+def test_exported():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return scale(x.cos(), 2.0)
+
+    rows = torch.export.Dim("rows", min=2, max=1024)
+    program = torch.export.export(Model(), (torch.rand(40, 64),), dynamic_shapes={"x": {0: rows}})
+    assert "cuda_tma_tests.scale.default" in str(program.graph)
+    for count in (2, 40, 71):
+        x = torch.rand(count, 64)
+        assert torch.equal(program.module()(x), 2 * x.cos())
 
 
 @pytest.fixture(autouse=True)
@@ -194,6 +278,13 @@ def test_a_race_raises():
     )
     with pytest.raises(Exception, match="no fence.proxy.async lies between"):
         racing(torch.rand(32, 32), 2.0)
+
+
+def test_zero_sizes():
+    assert scale(torch.rand(0, 64), 2.0).shape == (0, 64)
+    total = torch.ones(0)
+    assert add_rows(torch.rand(5, 0), total, False).shape == (0,)
+    assert torch.equal(add_rows(torch.rand(0, 40), torch.ones(40), False), torch.zeros(40))
 
 
 DEFINITIONS = {

@@ -124,7 +124,7 @@ def _annotation(parts: _Parts, name: str) -> str | None:
 def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
     """Write the function and execute the text, as dataclasses does: a call has no loop over the parameters."""
     scope: dict[str, Any] = {"Tensor": torch.Tensor, "_kernel": parts.kernel, "_config": parts.config}
-    scope["_is_empty"] = _is_surely_empty if is_fake else _is_empty
+    scope["_may_have_elements"] = _may_have_elements
     of_arguments = [parts.parameters[each] for each in parts.arguments]
     scope["_check"] = lambda *arguments: check(parts.name, of_arguments, arguments)
     body, checked = _body(parts, scope, is_fake), f"_check({', '.join(parts.arguments)})"
@@ -152,7 +152,11 @@ def _body(parts: _Parts, scope: dict[str, Any], is_fake: bool) -> list[str]:
     if isinstance(parts.config, Maker) and not is_fake:
         config = call("_config", parts.config)
     arguments = ", ".join(values.get(each.name, each.name) for each in parts.parameters)
-    lines.append(f"if not _is_empty({', '.join([*parts.outputs, *parts.mutated])}):")
+    written = [*parts.outputs, *parts.mutated]
+    has_elements = (
+        f"_may_have_elements({', '.join(written)})" if is_fake else " or ".join(f"{each}.numel()" for each in written)
+    )
+    lines.append(f"if {has_elements}:")
     lines.append(f"    {_LAUNCH}({config}, _kernel, {arguments})")
     lines.append(f"return {', '.join(parts.outputs) or None}")
     return lines
@@ -165,11 +169,6 @@ def _head(parts: _Parts) -> str:
     return f"def {_NAME}({', '.join([_LAUNCH, *arguments])}) -> {returned}:"
 
 
-def _is_empty(*tensors: torch.Tensor) -> bool:
-    """Whether there is nothing to write, so that no launch is needed."""
-    return all(each.numel() == 0 for each in tensors)
-
-
-def _is_surely_empty(*tensors: torch.Tensor) -> bool:
-    """As `_is_empty`, without a guard on symbolic sizes."""
-    return all(any(isinstance(extent, int) and extent == 0 for extent in each.shape) for each in tensors)
+def _may_have_elements(*tensors: torch.Tensor) -> bool:
+    """Whether there is something to write, so that a launch is needed. No guard is added on symbolic sizes."""
+    return not all(any(isinstance(extent, int) and extent == 0 for extent in each.shape) for each in tensors)

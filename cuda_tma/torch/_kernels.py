@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._compile.kept import kept_or_compiled
 from .._compile.mangled import parameter_types
@@ -19,7 +20,8 @@ Compile = Callable[..., Any]  # cuda_tma.compile, or that of a simulated GPU
 _TARGETS = ("compute_90a", "compute_100a", "compute_120a")
 
 
-class Known(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Known:
     """A kernel with the facts that each launch needs.
 
     Attributes
@@ -29,6 +31,8 @@ class Known(NamedTuple):
     kernel : object
         The compiled kernel.
     parameters : KernelParameters
+    count : int
+        Of the parameters.
     pointers : tuple of int
         The positions of the parameters that are pointers.
     """
@@ -36,6 +40,7 @@ class Known(NamedTuple):
     given: Any
     kernel: Any
     parameters: KernelParameters
+    count: int
     pointers: tuple[int, ...]
 
 
@@ -65,7 +70,7 @@ class KnownKernels:
         kernel = given(self._compile) if callable(given) else given
         parameters = parameters_of(kernel)
         pointers = tuple(index for index, each in enumerate(parameters) if each.type == "pointer")
-        return self._known.setdefault(id(given), Known(given, kernel, parameters, pointers))
+        return self._known.setdefault(id(given), Known(given, kernel, parameters, len(parameters), pointers))
 
 
 def described(given: Any) -> KernelParameters:

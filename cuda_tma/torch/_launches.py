@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any, Protocol
 
 import torch
@@ -13,10 +12,11 @@ import cuda_tma
 from .._launch.launch import launch as unpatched_launch
 from ..kernel_parameters import KernelParameters
 from ._checks import check, check_count
-from ._kernels import Known, KnownKernels, described
+from ._kernels import KnownKernels, described
 
 __all__ = ["CudaLaunch", "FakeLaunch", "Launch", "SimulatedLaunch"]
 
+_streams: dict[tuple[int, int], Any] = {}  # by device and handle; torch makes no more than 65 of a device
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
@@ -138,7 +138,6 @@ class CudaLaunch:
     def __init__(self, operator: str):
         self._operator = operator
         self._kernels: dict[int, KnownKernels] = {}
-        self._lock = Lock()
 
     @property
     def multiprocessor_count(self) -> int:
@@ -146,16 +145,20 @@ class CudaLaunch:
         return int(torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count)
 
     def __call__(self, config: Any, kernel: Any, *arguments: Any) -> None:
-        index = _device_of(arguments)
-        if index != torch.cuda.current_device():
-            with torch.cuda.device(index):
-                self(config, kernel, *arguments)
-            return
+        index = torch.cuda.current_device()
+        for each in arguments:
+            if isinstance(each, torch.Tensor) and each.get_device() != index:
+                self._launch_elsewhere(config, kernel, arguments)
+                return
         known = self._kernels_of(index)[kernel]
-        self._check_quickly(known, index, arguments)
+        if len(arguments) != known.count:
+            check_count(self._operator, known.parameters, arguments)
+        for position in known.pointers:
+            if isinstance(each := arguments[position], torch.Tensor) and not each.is_contiguous():
+                check(self._operator, known.parameters, arguments)
         try:
             made = config() if callable(config) else config
-            cuda_tma.launch(torch.cuda.current_stream(index), made, known.kernel, *arguments)
+            cuda_tma.launch(_current_stream(index), made, known.kernel, *arguments)
         except _REFUSED as error:
             check(self._operator, known.parameters, arguments)
             raise RuntimeError(f"{self._operator}: {error}") from error
@@ -164,24 +167,25 @@ class CudaLaunch:
         """Return the parameters of the kernel for the current device."""
         return self._kernels_of(torch.cuda.current_device())[kernel].parameters
 
-    def _check_quickly(self, known: Known, index: int, arguments: Sequence[Any]) -> None:
-        """Find what a launch does not refuse: tensors of other devices, and strides that a pointer does not have."""
-        if len(arguments) != len(known.parameters):
+    def _launch_elsewhere(self, config: Any, kernel: Any, arguments: Sequence[Any]) -> None:
+        """Launch on the one device of all tensors; refuse tensors of several."""
+        index = _device_of(arguments)
+        with torch.cuda.device(index):
+            known = self._kernels_of(index)[kernel]
             check_count(self._operator, known.parameters, arguments)
-        for each in arguments:
-            if isinstance(each, torch.Tensor) and each.get_device() != index:
-                check(self._operator, known.parameters, arguments)
-        for position in known.pointers:
-            each = arguments[position]
-            if isinstance(each, torch.Tensor) and not each.is_contiguous():
-                check(self._operator, known.parameters, arguments)
+            check(self._operator, known.parameters, arguments)
+            self(config, kernel, *arguments)
 
     def _kernels_of(self, index: int) -> KnownKernels:
         kernels = self._kernels.get(index)
-        if kernels is not None:
-            return kernels
-        with self._lock:
-            return self._kernels.setdefault(index, KnownKernels(_compile_on(index)))
+        return kernels or self._kernels.setdefault(index, KnownKernels(_compile_on(index)))
+
+
+def _current_stream(index: int) -> Any:
+    """Torch's current stream of a device: the same object at each call, which :func:`cuda_tma.launch` knows sooner."""
+    key = index, torch._C._cuda_getCurrentRawStream(index)
+    stream = _streams.get(key)
+    return stream or _streams.setdefault(key, torch.cuda.current_stream(index))
 
 
 def _compile_on(index: int) -> Any:

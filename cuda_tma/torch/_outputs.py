@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -40,10 +41,8 @@ def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
         A value for `outputs` or `workspace` of :func:`operator`.
     """
 
-    def empty(tensor: torch.Tensor) -> torch.Tensor:
-        return torch.empty_like(tensor, dtype=dtype, memory_format=torch.contiguous_format)
-
-    return Maker(empty, (name,))
+    chosen: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+    return Maker(partial(torch.empty_like, memory_format=torch.contiguous_format, **chosen), (name,))
 
 
 def maker(place: str, given: Any, known: Iterable[str]) -> Maker:

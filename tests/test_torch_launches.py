@@ -1,0 +1,72 @@
+"""The launches of an operator on a GPU, with stand-ins for driver and device."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import cuda_tma
+from cuda_tma import simulate
+
+from . import torch_kernels as kernels
+
+torch = pytest.importorskip("torch")
+
+from cuda_tma.torch import _launches  # noqa: E402
+from cuda_tma.torch._launches import CudaLaunch  # noqa: E402
+
+HERE = -1  # what get_device() of a CPU tensor is
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """The launches: (stream, config, kernel's name, arguments). CPU tensors stand for those of the current device."""
+    found = []
+    gpu = simulate.Device()
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: HERE)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda index: SimpleNamespace(index=index))
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda index: 0, raising=False)
+    monkeypatch.setattr(_launches, "_streams", {})
+    monkeypatch.setattr(
+        cuda_tma, "launch", lambda stream, config, kernel, *rest: found.append((stream, config, kernel, rest))
+    )
+    monkeypatch.setattr(cuda_tma, "compile", lambda *given: gpu.compile(*given))
+    monkeypatch.setattr(cuda_tma, "Device", lambda index: SimpleNamespace(set_current=lambda: None))
+    return found
+
+
+def test_a_launch(launched):
+    launch, x, y = CudaLaunch("a::b"), torch.rand(32, 32), torch.empty(32, 32)
+    for config in ({"grid": 1, "block": 32}, lambda: {"grid": 2, "block": 32}):
+        launch(config, kernels.scale, x, y, 2.0)
+    (stream, config, kernel, arguments), (again, made, same, _) = launched
+    assert (config, made) == ({"grid": 1, "block": 32}, {"grid": 2, "block": 32})
+    assert stream is again and stream.index == HERE
+    assert kernel is same and kernel.name == "scale"
+    assert [*map(id, arguments[:2])] == [id(x), id(y)] and arguments[2] == 2.0
+    assert launch.parameters_of(kernels.scale)["x"].map_type.tile_dim == (32, 32)
+
+
+def test_a_pointer_takes_contiguous_tensors(launched):
+    launch, total = CudaLaunch("a::b"), torch.zeros(40)
+    with pytest.raises(RuntimeError, match=r"a::b: argument 'x' has strides \(1, 5\)"):
+        launch({}, kernels.add_rows, torch.rand(40, 5).T, total, total, 5, 40, False)
+    assert launched == []
+
+
+def test_a_refused_launch_is_explained(launched, monkeypatch):
+    launch, y = CudaLaunch("a::b"), torch.empty(32, 32)
+
+    def refuse(*_):
+        raise cuda_tma.TensorMapError("argument 1 of kernel scale is wrong")
+
+    monkeypatch.setattr(cuda_tma, "launch", refuse)
+    with pytest.raises(RuntimeError, match="^a::b: argument 1 of kernel scale is wrong$"):
+        launch({}, kernels.scale, torch.rand(32, 32), y, 2.0)
+    with pytest.raises(RuntimeError, match="^a::b: argument 'x' has dtype torch.float64"):
+        launch({}, kernels.scale, torch.rand(32, 32, dtype=torch.float64), y, 2.0)
+    with pytest.raises(RuntimeError, match="^a::b: kernel scale takes 3 arguments, and 1 were given$"):
+        launch({}, kernels.scale, torch.rand(32, 32))
+    with pytest.raises(RuntimeError, match="^a::b: kernel add_rows takes 6 arguments, and 1 were given$"):
+        launch({}, kernels.add_rows, torch.rand(32, 32))
