@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,9 @@ from . import torch_kernels as kernels
 
 torch = pytest.importorskip("torch")
 
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+
+import pages  # noqa: E402
 from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 from torch.library import opcheck  # noqa: E402
 
@@ -341,3 +345,16 @@ def test_torch_is_imported_with_the_module_alone():
         "import sys, cuda_tma; assert 'torch' not in sys.modules; import cuda_tma.torch; assert 'torch' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- the page ----
+
+
+def test_blocks_of_the_page_that_need_no_gpu():
+    page = Path(__file__).parents[1] / "docs" / "how-to" / "torch-operator.md"
+    blocks = [block for block in pages.blocks_of(page.read_text()) if block.word == "gpu"]
+    names = {"__name__": "page"}
+    for block in blocks:
+        if 'device="cuda"' not in block.text:
+            exec(compile(block.text, str(page), "exec"), names)
+    assert len(blocks) == 4 and str(names["scale"]._schema) == blocks[0].shown.strip()
