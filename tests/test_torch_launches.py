@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -70,3 +74,35 @@ def test_a_refused_launch_is_explained(launched, monkeypatch):
         launch({}, kernels.scale, torch.rand(32, 32))
     with pytest.raises(RuntimeError, match="^a::b: kernel add_rows takes 6 arguments, and 1 were given$"):
         launch({}, kernels.add_rows, torch.rand(32, 32))
+
+
+SUITE = """
+import torch
+from cuda_tma.torch import like, operator
+from tests import torch_kernels as kernels
+
+def scaled(kernel):
+    config = lambda x: {"grid": (x.shape[1] // 32, x.shape[0] // 32), "block": 32}
+    x = torch.rand(32, 64, device="cuda")
+    return x, operator("suite::scale", kernel, outputs={"y": like("x")}, config=config)(x, 2.0)
+
+def test_right():
+    x, y = scaled(kernels.scale)
+    assert torch.equal(y, 2 * x) and y.device.type == "cuda"
+
+def test_racing():
+    scaled(kernels.racing_scale)
+"""
+
+
+def test_the_plugin_judges_operators_of_a_suite(tmp_path):
+    """They need no simulator of their own there: CUDA tensors are simulated too."""
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "pytest_cuda_tma", "--cuda-tma", "-rA", "-q", "test_suite.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "PASSED test_suite.py::test_right" in done.stdout and "FAILED test_suite.py::test_racing" in done.stdout
+    assert "[missing-proxy-fence]" in done.stdout and "2 launches judged" in done.stdout
