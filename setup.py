@@ -14,15 +14,15 @@ from setuptools.command.build_ext import build_ext
 FLAGS = ["-g0", "-w", "-fno-builtin-memset"]
 EXTENSIONS = [
     Extension(  # -O3: vectors of its loops. Sums are what sums.h says, and no product is added to one unrounded.
-        "cuda_tma.simulate.matrix._adder",
-        ["cuda_tma/simulate/matrix/_adder.pyx"],
-        include_dirs=["cuda_tma/simulate/matrix"],
-        depends=["cuda_tma/simulate/matrix/sums.h"],
+        "cuda_tma.simulate._matrix._adder",
+        ["cuda_tma/simulate/_matrix/_adder.pyx"],
+        include_dirs=["cuda_tma/simulate/_matrix"],
+        depends=["cuda_tma/simulate/_matrix/sums.h"],
         extra_compile_args=["-O3", "-ffp-contract=off", *FLAGS],
     ),
     Extension(
-        "cuda_tma.simulate.sanitize._stamps",
-        ["cuda_tma/simulate/sanitize/_stamps.pyx"],
+        "cuda_tma.simulate._sanitize.model._stamps",
+        ["cuda_tma/simulate/_sanitize/model/_stamps.pyx"],
         extra_compile_args=["-O3", *FLAGS],
     ),
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),

@@ -10,8 +10,8 @@ from math import inf, isinf, isnan, nan
 import numpy as np
 from hypothesis import strategies as st
 
-from cuda_tma.simulate.ptx import TYPE_BYTES, parse
-from cuda_tma.simulate.pure import Pure, lookup
+from cuda_tma.simulate._ptx import TYPE_BYTES, parse
+from cuda_tma.simulate._pure import Pure, lookup
 
 
 @cache

@@ -15,8 +15,8 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
-from cuda_tma.simulate.ptx import Immediate, Instruction, Not, Pair, Register, Vector
-from cuda_tma.simulate.pure import Pure, immediate, lookup
+from cuda_tma.simulate._ptx import Immediate, Instruction, Not, Pair, Register, Vector
+from cuda_tma.simulate._pure import Pure, immediate, lookup
 
 from .pure_instructions import instruction
 from .scalar_forms import forms

@@ -11,7 +11,7 @@ from cuda_tma._budget import name_steps
 from cuda_tma._command import cli
 from cuda_tma._compile import itanium
 from cuda_tma._compile.mangled import parameter_types, plain_name
-from cuda_tma.simulate._program import _plain_name
+from cuda_tma.simulate._warps.program import _plain_name
 
 BOMBS = {
     "a pack of two packs, forty times": f"_ZN1aIJiiEE{'1bIJT_T_EE' * 40}Ev",

@@ -121,7 +121,7 @@ def test_constant_expressions_have_64_bits():
     expression = "1" + "<<63*9" * 20_000
     kernel = simulate.Device().load(f"{HEAD}.global .b64 x = {expression};\n{ENTRY}", "f")
     assert kernel.name == "f"
-    value = simulate.ptx.parse(f"{HEAD}.global .b64 x = 1<<63<<1|5;").variables["x"].initial
+    value = simulate._ptx.parse(f"{HEAD}.global .b64 x = 1<<63<<1|5;").variables["x"].initial
     assert value == (5).to_bytes(8, "little")
 
 

@@ -13,8 +13,8 @@ import pytest
 from cuda_tma import TensorSpec, layouts, params_of
 from cuda_tma._command import cli
 from cuda_tma._errors import TensorMapError
-from cuda_tma.simulate.matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows, unpacked
-from cuda_tma.simulate.matrix.moves import MatrixMove
+from cuda_tma.simulate._matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows, unpacked
+from cuda_tma.simulate._matrix.moves import MatrixMove
 from cuda_tma.smem import smem_offset
 
 C = "wgmma.d:f32"  # an accumulator

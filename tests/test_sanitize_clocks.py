@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cuda_tma.simulate.sanitize.clocks import FENCED, ORDERED, Clocks
+from cuda_tma.simulate._sanitize.model.clocks import FENCED, ORDERED, Clocks
 
 CTAS, LANES_OF_CTA, SLOTS = 2, 96, 2
 THREADS, LANES = CTAS * LANES_OF_CTA, CTAS * LANES_OF_CTA * SLOTS

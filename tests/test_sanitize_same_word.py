@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.simulate._schedules import _merged
-from cuda_tma.simulate.findings import Finding
+from cuda_tma.simulate._device.schedules import _merged
+from cuda_tma.simulate._findings import Finding
 
 SOURCE = r"""
 __shared__ int word, other;

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cuda_tma.simulate.sanitize._stamps import Stamps
-from cuda_tma.simulate.sanitize.clocks import Known
-from cuda_tma.simulate.sanitize.shadow import READERS, STRONG, WEAK, Shadow, stamps_of
+from cuda_tma.simulate._sanitize.model._stamps import Stamps
+from cuda_tma.simulate._sanitize.model.clocks import Known
+from cuda_tma.simulate._sanitize.model.shadow import READERS, STRONG, WEAK, Shadow, stamps_of
 
 COLUMNS, ACCESSES, EACH = 6, 9, 4
 

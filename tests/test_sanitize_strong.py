@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.simulate.findings import Finding
+from cuda_tma.simulate._findings import Finding
 
 HEAD = r"""
 #include <cuda_tma/tma.cuh>

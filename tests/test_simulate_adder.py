@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuda_tma.simulate.formats import FORMATS
-from cuda_tma.simulate.matrix.adder import NARROW, multiply_add, multiply_add_as_f16, multiply_add_to
-from cuda_tma.simulate.matrix.fragments import rows_to_sums, sums_to_rows
+from cuda_tma.simulate._matrix.adder import NARROW, multiply_add, multiply_add_as_f16, multiply_add_to
+from cuda_tma.simulate._matrix.formats import FORMATS
+from cuda_tma.simulate._matrix.fragments import rows_to_sums, sums_to_rows
 
 sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "recordings"))
 import replay_wgmma

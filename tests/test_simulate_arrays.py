@@ -9,7 +9,8 @@ import weakref
 import numpy as np
 import pytest
 
-from cuda_tma.simulate import Config, Device, UnsupportedInstruction, device
+from cuda_tma.simulate import Config, Device, UnsupportedInstruction
+from cuda_tma.simulate._device import device
 
 from .array_kernels import FOUR, ONE_TO_FOUR, SOURCE, Exporter, zeros
 

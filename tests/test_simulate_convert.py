@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma.simulate.ptx import Immediate
-from cuda_tma.simulate.pure import DTYPES, immediate, lookup
+from cuda_tma.simulate._ptx import Immediate
+from cuda_tma.simulate._pure import DTYPES, immediate, lookup
 
 from .pure_instructions import (
     LAYOUT,

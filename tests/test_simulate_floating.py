@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma.simulate.pure import lookup
+from cuda_tma.simulate._pure import lookup
 
 from .pure_instructions import LAYOUT, bits_of, compute, floats_of, flushed, flushed_result, instruction, value_of
 

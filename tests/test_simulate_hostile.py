@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.simulate import Config, _machine
+from cuda_tma.simulate import Config
+from cuda_tma.simulate._machine import machine as _machine
 
 SOURCE = r"""
 __device__ __noinline__ int plus(int x) { return x + 1; }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma.simulate.ptx import TYPE_BYTES
+from cuda_tma.simulate._ptx import TYPE_BYTES
 
 from .pure_instructions import as_bits, compute, entry_of, integers_of, signed
 

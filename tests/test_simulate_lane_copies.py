@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.simulate.sanitize import Sanitizer
+from cuda_tma.simulate._sanitize import Sanitizer
 
 HEAD = r"""
 __device__ void copy16(void* to, const void* from, unsigned bytes = 16) {

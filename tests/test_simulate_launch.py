@@ -9,8 +9,9 @@ import pytest
 from cuda.core import LaunchConfig
 
 from cuda_tma import TensorMapError, simulate
-from cuda_tma.simulate import Config, _progress
-from cuda_tma.simulate._geometry import Geometry
+from cuda_tma.simulate import Config
+from cuda_tma.simulate._machine import progress as _progress
+from cuda_tma.simulate._warps.geometry import Geometry
 
 SOURCE = r"""
 extern "C" __global__ void first(int* values) {

@@ -9,9 +9,9 @@ import pytest
 
 from cuda_tma import TensorSpec, emulate, params_of
 from cuda_tma import smem as shared
-from cuda_tma.simulate.errors import UnsupportedInstruction
-from cuda_tma.simulate.formats import FORMATS
-from cuda_tma.simulate.matrix import matrix_move_of, wgmma_of
+from cuda_tma.simulate._errors import UnsupportedInstruction
+from cuda_tma.simulate._matrix import matrix_move_of, wgmma_of
+from cuda_tma.simulate._matrix.formats import FORMATS
 
 from .pure_instructions import entry_of, instruction
 from .test_wgmma_operands import SWIZZLES, descriptor

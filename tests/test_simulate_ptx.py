@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma import simulate
-from cuda_tma.simulate.errors import ParseError
-from cuda_tma.simulate.ptx import (
+from cuda_tma.simulate._errors import ParseError
+from cuda_tma.simulate._ptx import (
     Address,
     Group,
     Guard,
@@ -28,7 +28,7 @@ from cuda_tma.simulate.ptx import (
     Vector,
     parse,
 )
-from cuda_tma.simulate.ptx.text import text_of
+from cuda_tma.simulate._ptx.text import text_of
 
 from . import test_header, test_header_targets, test_wgmma
 from .test_examples import kernels

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.simulate._register_pool import at_launch
+from cuda_tma.simulate._sync.register_pool import at_launch
 
 SOURCE = r"""
 #include <cuda_tma/warpgroup.cuh>

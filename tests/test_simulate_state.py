@@ -59,7 +59,7 @@ def interrupt(monkeypatch):
 
     def interrupt(after):
         runs = []
-        go = simulate._run.Running.go
+        go = simulate._machine.run.Running.go
 
         def interrupted(running):
             runs.append(running)
@@ -67,7 +67,7 @@ def interrupt(monkeypatch):
                 raise KeyboardInterrupt
             go(running)
 
-        monkeypatch.setattr(simulate._run.Running, "go", interrupted)
+        monkeypatch.setattr(simulate._machine.run.Running, "go", interrupted)
 
     return interrupt
 
@@ -79,7 +79,7 @@ def interrupt_inside(monkeypatch):
     def stop(machine, until):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(simulate._machine.Machine, "run", stop)
+    monkeypatch.setattr(simulate._machine.machine.Machine, "run", stop)
 
 
 def test_an_interrupt_leaves_no_parameters_in_the_address_space(ptx, interrupt_inside, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma.simulate.pure import lookup
+from cuda_tma.simulate._pure import lookup
 
 from .pure_instructions import entry_of, instruction, integers_of, signed
 

@@ -11,7 +11,7 @@ from cuda import core
 import cuda_tma
 from cuda_tma import simulate
 from cuda_tma._compile.compiled import compiled_of
-from cuda_tma.simulate import _allocations
+from cuda_tma.simulate._memory import allocations as _allocations
 
 from .compiled_kernels import compiled_kernel, parameter_sizes
 from .launching import HANDLES, ForeignStream

@@ -13,7 +13,7 @@ import pytest
 from cuda_tma import simulate
 from cuda_tma._command import cli
 from cuda_tma.simulate import Config
-from cuda_tma.simulate._deadline import Deadline
+from cuda_tma.simulate._machine.deadline import Deadline
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 COUNTS = (

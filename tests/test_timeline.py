@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.kernels import example
 from cuda_tma import simulate
-from cuda_tma.simulate._machine import Machine
-from cuda_tma.simulate.trace.copies import COPY_STEPS
+from cuda_tma.simulate._machine.machine import Machine
+from cuda_tma.simulate._trace.copies import COPY_STEPS
 
 from .test_cli_run import run  # noqa: F401
 

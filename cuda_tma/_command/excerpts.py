@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..simulate.places import absolute, by_way_of, shown_path, statements
+from ..simulate._places import absolute, by_way_of, shown_path, statements
 
 if TYPE_CHECKING:
-    from ..simulate.findings import Finding
-    from ..simulate.ptx import Place
+    from ..simulate._findings import Finding
+    from ..simulate._ptx import Place
     from .sources import Sources
 
 __all__ = ["Styled", "absolute", "column_of", "described", "shown_path", "statements"]
@@ -29,7 +29,7 @@ def described(finding: Finding, sources: Sources) -> list[Styled]:
     sources : Sources
         The files whose lines may be shown: of PTX without line information, lines of its own text.
     """
-    from ..simulate.findings import REMEDIES
+    from ..simulate._findings import REMEDIES
 
     style = _STYLES[finding.severity]
     pieces: list[Styled] = [(f"{finding.severity}[{finding.kind}]", style), (f": {finding.happened}\n", "bold")]

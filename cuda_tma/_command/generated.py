@@ -13,7 +13,7 @@ from .outcome import Outcome
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
     from ..simulate import Finding, Report
-    from ..simulate.ptx import Place
+    from ..simulate._ptx import Place
 
 __all__ = ["kept_beside"]
 

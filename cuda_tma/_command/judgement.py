@@ -38,7 +38,7 @@ EXIT_STATUS = (
 
 def seconds(text: str) -> float:
     """Read ``--time-limit``."""
-    from ..simulate._deadline import seconds_of
+    from ..simulate._machine.deadline import seconds_of
 
     try:
         found = seconds_of(float(text))

@@ -21,7 +21,7 @@ from .sources import Sources
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
     from ..simulate import Config, Device, Kernel, Report, Suppression
-    from ..simulate.launches import RecordedLaunch
+    from ..simulate._launches import RecordedLaunch
 
 __all__ = ["judge_kernel"]
 
@@ -32,7 +32,7 @@ def judge_kernel(
     """Compile or load the kernel, and run it under every schedule."""
     from .._intercept.launched import Launched
     from ..simulate import Config
-    from ..simulate.launches import captured
+    from ..simulate._launches import captured
 
     _check_kernel(arguments)
     gpu, begun = _device(arguments), time.perf_counter()
@@ -56,7 +56,7 @@ def judge_kernel(
 def _launched(
     gpu: Device, kernel: Kernel, arguments: argparse.Namespace, record: Callable[[Config, list[Any]], None]
 ) -> Report:
-    from ..simulate.launches import MemoryTooLarge
+    from ..simulate._launches import MemoryTooLarge
 
     try:
         return launched(gpu, kernel, arguments, before=record)

@@ -79,7 +79,7 @@ def _article(number: int, cause: Cause, timeline: str, sources: Sources) -> Iter
 
 
 def _facts(cause: Cause) -> Iterator[str]:
-    from ..simulate.findings import REMEDIES
+    from ..simulate._findings import REMEDIES
 
     finding, launch = cause.finding, cause.launch
     rows = [("Rule", finding.rule), ("Remedy", finding.remedy or REMEDIES[finding.kind])]

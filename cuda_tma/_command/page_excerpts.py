@@ -11,7 +11,7 @@ from .excerpts import shown_path, statements
 
 if TYPE_CHECKING:
     from ..simulate import Finding
-    from ..simulate.ptx import Place
+    from ..simulate._ptx import Place
     from .sources import Sources
 
 __all__ = ["excerpts", "plain"]

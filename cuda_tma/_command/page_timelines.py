@@ -52,7 +52,7 @@ def _key(finding: Finding) -> object:
 
 def _traced(launch: Launched) -> Iterator[tuple[Sequence[Finding], Timeline]]:
     from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
-    from ..simulate.launches import LaunchesError, replayed
+    from ..simulate._launches import LaunchesError, replayed
 
     report = launch.report
     if report is None or launch.recorded is None:

@@ -18,7 +18,7 @@ from .sources import Sources
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..simulate.launches import RecordedLaunch, Recording
+    from ..simulate._launches import RecordedLaunch, Recording
 
 __all__ = ["judge_recording"]
 
@@ -27,7 +27,7 @@ def judge_recording(
     arguments: argparse.Namespace, stack: ExitStack
 ) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
     """Read the file, and run each launch again."""
-    from ..simulate.launches import LaunchesError, read_recording
+    from ..simulate._launches import LaunchesError, read_recording
 
     check_filters(arguments, "recorded launches")
     begun = time.perf_counter()
@@ -79,7 +79,7 @@ def _judged_launch(
     from .._intercept.launched import Launched, with_report
     from .._intercept.lines import Lines
     from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
-    from ..simulate.launches import replayed
+    from ..simulate._launches import replayed
 
     place, begun = launch.launched_at, time.perf_counter()
     known = Launched(number, launch.kernel, launch.runtime, launch.config, is_judged=is_judged, launched_at=place)

@@ -15,7 +15,7 @@ from .outcome import cause_of, unused
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
     from ..simulate import Finding, Suppression
-    from ..simulate.ptx import Place
+    from ..simulate._ptx import Place
     from .outcome import Outcome
     from .sources import Sources
 
@@ -98,7 +98,7 @@ def _log(invocation: Json, results: list[Json], logical: list[Json]) -> Json:
 
 
 def _rules() -> Iterator[Json]:
-    from ..simulate.findings import KINDS, REMEDIES
+    from ..simulate._findings import KINDS, REMEDIES
 
     for kind, text in KINDS.items():
         yield {
@@ -160,7 +160,7 @@ class _Result:
 
     def json(self) -> Json:
         """As SARIF has it."""
-        from ..simulate.findings import KINDS
+        from ..simulate._findings import KINDS
 
         finding = self._finding
         made = {

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from .._budget import SOURCE_BYTES
-from ..simulate.launches import RecordedLaunch
-from ..simulate.launches.values import blobs_of, launch_of, values_of_launch
+from ..simulate._launches import RecordedLaunch
+from ..simulate._launches.values import blobs_of, launch_of, values_of_launch
 from .launched import Launched
 from .launched_values import launched_of, values_of_launched
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-from ..simulate.config import Config
-from ..simulate.findings import Report
-from ..simulate.launches import RecordedLaunch
-from ..simulate.places import is_library
-from ..simulate.ptx import Place
-from ..simulate.suppression import Suppression, suppressed
+from ..simulate._config import Config
+from ..simulate._findings import Report
+from ..simulate._launches import RecordedLaunch
+from ..simulate._places import is_library
+from ..simulate._ptx import Place
+from ..simulate._suppression import Suppression, suppressed
 from .lines import Lines, with_lines
 
 __all__ = ["Launched", "launching_place", "with_report"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..simulate.config import Config
-from ..simulate.launches import RecordedLaunch
-from ..simulate.launches.report_values import report_of, values_of
-from ..simulate.ptx import Place
+from ..simulate._config import Config
+from ..simulate._launches import RecordedLaunch
+from ..simulate._launches.report_values import report_of, values_of
+from ..simulate._ptx import Place
 from .launched import Launched
 
 __all__ = ["launched_of", "values_of_launched"]

@@ -12,9 +12,9 @@ from typing import Any
 
 from .._budget import SOURCE_BYTES
 from .._files import text_of_file
-from ..simulate.findings import Finding, Report
-from ..simulate.places import is_library, statements
-from ..simulate.ptx import Place
+from ..simulate._findings import Finding, Report
+from ..simulate._places import is_library, statements
+from ..simulate._ptx import Place
 
 __all__ = ["Lines", "lines_of", "with_lines"]
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..simulate.suppression import Suppression
+from ..simulate._suppression import Suppression
 
 __all__ = ["FILE", "Options", "read_options", "write_options"]
 

@@ -14,11 +14,11 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from ..simulate.config import Config
-from ..simulate.device import Device
-from ..simulate.findings import Report
-from ..simulate.kernel import Kernel
-from ..simulate.launches import MemoryTooLarge, RecordedLaunch, captured
+from ..simulate._config import Config
+from ..simulate._device.device import Device
+from ..simulate._findings import Report
+from ..simulate._kernel import Kernel
+from ..simulate._launches import MemoryTooLarge, RecordedLaunch, captured
 from .journal import Journal
 from .launched import Launched, launching_place, with_report
 from .lines import Lines, lines_of

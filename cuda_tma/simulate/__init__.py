@@ -12,14 +12,14 @@ array([1.5, 1.5, 1.5], dtype=float32)
 """
 
 from .._show.timeline import Timeline
+from ._config import Config
+from ._device.device import Device
+from ._errors import ParseError, TimeLimitReached, UnsupportedInstruction
+from ._findings import KINDS, Finding, Report, SimulationError
+from ._kernel import Kernel
+from ._suppression import Suppression, read_suppressions
+from ._tensor_map import TensorMap
 from ._watch import Difference, Watched, watch
-from .config import Config
-from .device import Device
-from .errors import ParseError, TimeLimitReached, UnsupportedInstruction
-from .findings import KINDS, Finding, Report, SimulationError
-from .kernel import Kernel
-from .suppression import Suppression, read_suppressions
-from .tensor_map import TensorMap
 
 __all__ = [
     "KINDS",

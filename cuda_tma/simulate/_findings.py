@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .._given import printable
-from .errors import TimeLimitReached
-from .places import by_way_of, shown_path, statements
-from .ptx import Place
+from ._errors import TimeLimitReached
+from ._places import by_way_of, shown_path, statements
+from ._ptx import Place
 
 if TYPE_CHECKING:
     from .._show.timeline import Timeline
-    from .suppression import Suppression
+    from ._suppression import Suppression
 
 __all__ = ["KINDS", "REMEDIES", "Finding", "Report", "SimulationError"]
 

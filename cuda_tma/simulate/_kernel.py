@@ -11,7 +11,7 @@ from typing import NoReturn
 from .._compile.mangled import ParameterType, plain_name
 from ..kernel_parameters import KernelParameter, KernelParameters
 from ..rules._configurations import Directives, directives_of
-from ._program import Program
+from ._warps.program import Program
 
 __all__ = ["Kernel", "kernel_of"]
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from .._include_path import include_path
-from .ptx import Place
+from ._ptx import Place
 
 __all__ = ["absolute", "by_way_of", "is_library", "shown_path", "statements"]
 

@@ -12,8 +12,8 @@ from .._budget import SUPPRESSIONS_BYTES
 from .._compile.mangled import plain_name
 from .._files import text_of_file
 from .._given import shown
-from .findings import KINDS, Finding, Report
-from .ptx import Place
+from ._findings import KINDS, Finding, Report
+from ._ptx import Place
 
 __all__ = ["Suppression", "read_suppressions", "suppressed"]
 

@@ -18,20 +18,20 @@ from .._compile.compiled import compiled_of
 from .._launch.prepared import PreparedLaunch, packed_in
 from .._launch.signature import lowered_name_of, name_of
 from .._read.stream import is_capturing
-from . import _allocations
-from ._copied_memory import CopiedMemory, Difference
-from ._decode import decode
-from ._machine import Settings
-from ._module import load_variables
-from ._observe import Observer
-from ._run import run
-from .config import Config
-from .errors import ParseError, UnsupportedInstruction
-from .findings import Report
-from .kernel import kernel_of
-from .ptx import Module, Variable, parse
-from .ptx.text import text_of
-from .sanitize import Sanitizer
+from ._config import Config
+from ._device.module import load_variables
+from ._errors import ParseError, UnsupportedInstruction
+from ._findings import Report
+from ._kernel import kernel_of
+from ._machine.decode import decode
+from ._machine.machine import Settings
+from ._machine.run import run
+from ._memory import allocations as _allocations
+from ._memory.copied_memory import CopiedMemory, Difference
+from ._ptx import Module, Variable, parse
+from ._ptx.text import text_of
+from ._sanitize import Sanitizer
+from ._warps.observe import Observer
 
 __all__ = ["Difference", "Watched", "watch"]
 

@@ -29,10 +29,10 @@ from weakref import WeakSet
 
 import pytest
 
-from ._refusals import suppressions_of
-from .device import Device
-from .findings import Finding, Report
-from .suppression import Suppression, read_suppressions
+from ._device.device import Device
+from ._device.refusals import suppressions_of
+from ._findings import Finding, Report
+from ._suppression import Suppression, read_suppressions
 
 __all__ = ["RecordingDevice", "SimulatedGpuWarning", "simulated_gpu"]
 

@@ -14,7 +14,7 @@ from .._launch.typed_map import dtype_codes
 from .._map_type import MapType
 from .._params_of import TensorSpec
 from ..kernel_parameters import KernelParameter, KernelParameters
-from ..simulate.tensor_map import tensor_map_of
+from ..simulate._tensor_map import tensor_map_of
 
 __all__ = ["check", "check_count"]
 

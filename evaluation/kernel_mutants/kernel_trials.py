@@ -21,9 +21,9 @@ from kernel_subjects import LAUNCHES, SUBJECTS
 
 from cuda_tma import CompileError, include_path, simulate
 from cuda_tma._compile import nvrtc
-from cuda_tma.simulate import device as simulated
-from cuda_tma.simulate._machine import Machine
-from cuda_tma.simulate._schedules import _restore, _saved
+from cuda_tma.simulate._device import device as simulated
+from cuda_tma.simulate._device.schedules import _restore, _saved
+from cuda_tma.simulate._machine.machine import Machine
 from tests.machine_code import machine_code
 
 __all__ = ["SCHEDULES", "Fault", "baseline", "same_machine_code", "tried"]

@@ -11,7 +11,7 @@ All 106,496 results in tests/data/wgmma_sm90.npz are the model's (one H200; the 
 makes of mma.sync), and none changed with A in registers, with N, or with two instructions in one group.
 
 This model works in integers, and each of its parameters can be another, to be fitted to a recording; the simulator's,
-``cuda_tma/simulate/matrix/adder.py``, works in float64. Both are held to the recording.
+``cuda_tma/simulate/_matrix/adder.py``, works in float64. Both are held to the recording.
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..._compile.mangled import parameter_types
 from ...rules._configurations import directives_of
-from ...simulate._decode import decode
-from ...simulate._module import fill_variables
-from ...simulate._program import Program
-from ...simulate.kernel import Kernel, kernel_of
-from ...simulate.ptx import Variable, parse
+from ...simulate._device.module import fill_variables
+from ...simulate._kernel import Kernel, kernel_of
+from ...simulate._machine.decode import decode
+from ...simulate._ptx import Variable, parse
+from ...simulate._warps.program import Program
 from .messages import Function
 
 __all__ = ["LoadedModule", "bytes_at"]

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..._compile.mangled import plain_name
 from ..._errors import TensorMapError
-from ...simulate._global_memory import Segment
-from ...simulate.config import Config
-from ...simulate.errors import ParseError, UnsupportedInstruction
+from ...simulate._config import Config
+from ...simulate._errors import ParseError, UnsupportedInstruction
+from ...simulate._memory.global_memory import Segment
 from ..session import Session
 from .attributes import device_attributes, total_bytes
 from .images import NoPTX, ptx_of

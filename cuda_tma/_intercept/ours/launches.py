@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...simulate.config import Config
-from ...simulate.kernel import Kernel
-from ...simulate.tensor_map import TensorMap
+from ...simulate._config import Config
+from ...simulate._kernel import Kernel
+from ...simulate._tensor_map import TensorMap
 
 __all__ = ["Launches", "Prepared"]
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from ... import rules
 from ...params import Im2colParams, Params, TiledParams
-from ...simulate.config import Config
-from ...simulate.tensor_map import TensorMap
+from ...simulate._config import Config
+from ...simulate._tensor_map import TensorMap
 from ..session import Session, current
 
 CUresult = SimpleNamespace(CUDA_SUCCESS=0)

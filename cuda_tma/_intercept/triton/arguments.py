@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import rules
 from ...params import Im2colParams, TiledParams
-from ...simulate.tensor_map import TensorMap
+from ...simulate._tensor_map import TensorMap
 
 __all__ = ["Descriptors", "flat"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from triton.runtime import _allocation
 
-from ...simulate.config import Config
+from ...simulate._config import Config
 from .arguments import Descriptors, flat
 
 __all__ = ["WARP", "launcher_of"]

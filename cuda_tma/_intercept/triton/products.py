@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...simulate.matrix.adder import multiply_add
+from ...simulate._matrix.adder import multiply_add
 from ..errors import NotSimulated
 from ..patches import Patches
 

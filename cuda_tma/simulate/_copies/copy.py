@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._errors import TensorMapError, TensorMapFault
-from ._async import Operation
-from ._faults import Fault
-from ._group import Group
-from ._lanes import WARP, Lanes, as_array
-from ._machine import Machine
-from ._mbarrier import BYTES
-from ._observe import Access, tell
-from ._spaces import OFFSET_MASK, RANK_SHIFT
-from .ptx import Instruction
+from ..._errors import TensorMapError, TensorMapFault
+from .._machine.machine import Machine
+from .._ptx import Instruction
+from .._sync.mbarrier import BYTES
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import WARP, Lanes, as_array
+from .._warps.observe import Access, tell
+from .._warps.spaces import OFFSET_MASK, RANK_SHIFT
+from .engine import Operation
 
 __all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "once_per_warp", "submit"]
 

@@ -6,9 +6,9 @@ from functools import reduce
 
 import numpy as np
 
-from .._data_type import element_bits
-from ..emulate._whole import whole
-from ..params import Params, TiledParams
+from ..._data_type import element_bits
+from ...emulate._whole import whole
+from ...params import Params, TiledParams
 
 __all__ = ["footprint"]
 

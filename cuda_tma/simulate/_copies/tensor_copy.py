@@ -8,16 +8,16 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from .. import codec, emulate
-from ..emulate import REDUCTIONS, Tile
-from ..emulate._whole import whole
-from ..params import Params, TiledParams
-from ..smem import smem_bytes, swizzle_offset
-from ._copy import BULK, Issue, submit
-from ._faults import Fault
-from ._footprint import footprint
-from ._global_memory import Segment
-from ._spaces import PARAM_WINDOW
+from ... import codec, emulate
+from ...emulate import REDUCTIONS, Tile
+from ...emulate._whole import whole
+from ...params import Params, TiledParams
+from ...smem import smem_bytes, swizzle_offset
+from .._memory.global_memory import Segment
+from .._warps.faults import Fault
+from .._warps.spaces import PARAM_WINDOW
+from .copy import BULK, Issue, submit
+from .footprint import footprint
 
 __all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "load", "params_at", "reduce", "store"]
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import TensorMapError
-from .._launch.packed import packed, packed_map, require_count, wants_map_of
-from .._launch.signature import Signature, described, place_of
-from .._launch.typed_map import dtype_codes
-from .._map_type import MapType
-from .._params_of import described as description_of
-from .._tensor_map import TensorMapDescriptor
-from ..params import Im2colWideParams
-from ..rules import _launches
-from .kernel import Kernel
-from .tensor_map import TensorMap
+from ..._errors import TensorMapError
+from ..._launch.packed import packed, packed_map, require_count, wants_map_of
+from ..._launch.signature import Signature, described, place_of
+from ..._launch.typed_map import dtype_codes
+from ..._map_type import MapType
+from ..._params_of import described as description_of
+from ..._tensor_map import TensorMapDescriptor
+from ...params import Im2colWideParams
+from ...rules import _launches
+from .._kernel import Kernel
+from .._tensor_map import TensorMap
 
 __all__ = ["parameter_block"]
 

@@ -9,17 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from .._compile.mangled import parameter_types, plain_name
-from .._compile.nvrtc import request
-from .._compile.nvrtc import run as run_compiler
-from .._map_type import MapType
-from ._arguments import parameter_block
-from ._array_memory import ArrayMemory
-from ._deadline import Deadline, seconds_of
-from ._decode import decode
-from ._machine import MAX_STEPS, Settings
-from ._module import load_variables
-from ._refusals import (
+from ..._compile.mangled import parameter_types, plain_name
+from ..._compile.nvrtc import request
+from ..._compile.nvrtc import run as run_compiler
+from ..._map_type import MapType
+from .._config import Config
+from .._findings import Report
+from .._kernel import Kernel, kernel_of
+from .._machine.deadline import Deadline, seconds_of
+from .._machine.decode import decode
+from .._machine.machine import MAX_STEPS, Settings
+from .._machine.run import Running, run, run_overlapping
+from .._memory.array_memory import ArrayMemory
+from .._ptx import Module, parse
+from .._ptx.text import text_of
+from .._sanitize import Sanitizer
+from .._suppression import Suppression, suppressed
+from .._tensor_map import TensorMap, tensor_map_of
+from .._trace import traced
+from .arguments import parameter_block
+from .module import load_variables
+from .refusals import (
     check_headers,
     check_kernel,
     check_settings,
@@ -29,18 +39,8 @@ from ._refusals import (
     since_tma,
     suppressions_of,
 )
-from ._replay import Replay
-from ._run import Running, run, run_overlapping
-from ._schedules import Schedule, begin_early, explored, rows, schedules_of, until_error
-from .config import Config
-from .findings import Report
-from .kernel import Kernel, kernel_of
-from .ptx import Module, parse
-from .ptx.text import text_of
-from .sanitize import Sanitizer
-from .suppression import Suppression, suppressed
-from .tensor_map import TensorMap, tensor_map_of
-from .trace import traced
+from .replay import Replay
+from .schedules import Schedule, begin_early, explored, rows, schedules_of, until_error
 
 __all__ = ["Device"]
 

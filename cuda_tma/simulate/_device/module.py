@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ._global_memory import GlobalMemory
-from ._program import function_addresses
-from .ptx import Module, Variable
+from .._memory.global_memory import GlobalMemory
+from .._ptx import Module, Variable
+from .._warps.program import function_addresses
 
 __all__ = ["fill_variables", "load_variables"]
 

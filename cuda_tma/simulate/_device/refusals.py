@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .._compile.diagnosis import diagnose_refusal
-from .._compute_capability import parse_compute_capability
-from .._given import shown
-from .._limits import TMA_SINCE
-from ._async import ORDERS
-from ._schedules import MOST_SCHEDULES
-from .kernel import Kernel
-from .suppression import Suppression
+from ..._compile.diagnosis import diagnose_refusal
+from ..._compute_capability import parse_compute_capability
+from ..._given import shown
+from ..._limits import TMA_SINCE
+from .._copies.engine import ORDERS
+from .._kernel import Kernel
+from .._suppression import Suppression
+from .schedules import MOST_SCHEDULES
 
 __all__ = [
     "check_headers",

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._altered_reads import AlteredReads
-from ._global_memory import GlobalMemory, Segment
-from ._machine import Settings
-from ._run import Running
-from ._undefined import Undefined
-from .config import Config
-from .kernel import Kernel
-from .sanitize import Pair, Sanitizer, UndefinedRead
-from .sanitize.remedies import CONFIRMED, NO_EFFECT
+from .._config import Config
+from .._kernel import Kernel
+from .._machine.machine import Settings
+from .._machine.run import Running
+from .._memory.altered_reads import AlteredReads
+from .._memory.global_memory import GlobalMemory, Segment
+from .._memory.undefined import Undefined
+from .._sanitize import Pair, Sanitizer, UndefinedRead
+from .._sanitize.report.remedies import CONFIRMED, NO_EFFECT
 
 __all__ = ["Replay"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ._global_memory import GlobalMemory
-from ._progress import Progress
-from .config import Config
-from .findings import Finding, Report
+from .._config import Config
+from .._findings import Finding, Report
+from .._machine.progress import Progress
+from .._memory.global_memory import GlobalMemory
 
 __all__ = ["MOST_SCHEDULES", "Schedule", "begin_early", "explored", "rows", "schedules_of", "until_error"]
 

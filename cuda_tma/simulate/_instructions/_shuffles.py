@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._group import Group
-from ._lanes import Warps, as_array
-from ._observe import announce
-from .ptx import Instruction
-from .pure import shuffle_sources
+from .._ptx import Instruction
+from .._pure import shuffle_sources
+from .._warps.group import Group
+from .._warps.lanes import Warps, as_array
+from .._warps.observe import announce
 
 __all__ = ["shuffled"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._binder import Binder
-from .._program import Step
+from .._warps.binder import Binder
+from .._warps.program import Step
 
 __all__ = ["TABLE", "Entry", "instruction"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._binder import BOOL, I64, Binder, dtype_of
-from .._faults import Fault
-from .._group import Group
-from .._lanes import Lanes
-from .._program import Step
-from .._spaces import OFFSET_MASK, RANK_SHIFT, WINDOW_BYTES, WINDOWS
+from .._warps.binder import BOOL, I64, Binder, dtype_of
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import Lanes
+from .._warps.program import Step
+from .._warps.spaces import OFFSET_MASK, RANK_SHIFT, WINDOW_BYTES, WINDOWS
 from ._table import instruction
 
 SECTION = "Data Movement and Conversion Instructions: {}"

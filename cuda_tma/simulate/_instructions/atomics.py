@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._access import observe
-from .._binder import Binder, Read, Write, dtype_of
-from .._group import Group
-from .._lanes import Lanes, count
-from .._program import Step
-from ..ptx import TYPE_BYTES, Instruction, Operand, Sink
-from ..pure import lookup
+from .._memory.access import observe
+from .._ptx import TYPE_BYTES, Instruction, Operand, Sink
+from .._pure import lookup
+from .._warps.binder import Binder, Read, Write, dtype_of
+from .._warps.group import Group
+from .._warps.lanes import Lanes, count
+from .._warps.program import Step
 from ._in_turn import Combine, in_turn
 from ._table import instruction
 from .addresses import space_of

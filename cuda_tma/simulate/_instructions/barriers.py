@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._binder import BOOL, U32, Binder
-from .._group import Context, Group
-from .._lanes import Lanes, as_array, count, selected
-from .._program import YIELD, Outcome, Step
-from .._warp_sync import when_together
-from ..ptx import Operand
+from .._ptx import Operand
+from .._sync.warp_sync import when_together
+from .._warps.binder import BOOL, U32, Binder
+from .._warps.group import Context, Group
+from .._warps.lanes import Lanes, as_array, count, selected
+from .._warps.program import YIELD, Outcome, Step
 from ._table import instruction
 
 Act = Callable[[Group, Lanes, int, "int | None"], Outcome]

@@ -9,14 +9,14 @@ import numpy as np
 
 from ...emulate import REDUCTIONS
 from ...enums import TensorMapDataType as T
-from .._binder import U32, Binder
-from .._copy import BULK, Issue, each_lane, landing, landings, once_per_warp, submit
-from .._faults import Fault
-from .._group import Group
-from .._lanes import Lanes, as_array, count, selected
-from .._observe import announce
-from .._program import Step
-from ..ptx import Immediate, Operand
+from .._copies.copy import BULK, Issue, each_lane, landing, landings, once_per_warp, submit
+from .._ptx import Immediate, Operand
+from .._warps.binder import U32, Binder
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import Lanes, as_array, count, selected
+from .._warps.observe import announce
+from .._warps.program import Step
 from ._table import instruction
 from .addresses import space_of
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from .._binder import U64, Binder, dtype_of
-from .._faults import Fault
-from .._group import Context, Group
-from .._lanes import Lanes, as_array, count
-from .._program import YIELD, Code, Outcome, Step
-from .._runtime import RUNTIME
-from ..ptx import Group as Listed
-from ..ptx import Immediate, Operand, Register, Symbol, Variable
+from .._ptx import Group as Listed
+from .._ptx import Immediate, Operand, Register, Symbol, Variable
+from .._warps.binder import U64, Binder, dtype_of
+from .._warps.faults import Fault
+from .._warps.group import Context, Group
+from .._warps.lanes import Lanes, as_array, count
+from .._warps.program import YIELD, Code, Outcome, Step
 from ._table import instruction
+from .runtime import RUNTIME
 
 SECTION = "Control Flow Instructions: call"
 Copy = Callable[[Any, Any, Lanes], None]  # from, to: groups or contexts

@@ -6,12 +6,12 @@ from typing import cast
 
 import numpy as np
 
-from .._binder import U32, Binder
-from .._faults import Fault
-from .._group import Group
-from .._lanes import Lanes, as_array
-from .._program import YIELD, Outcome, Step
-from ..ptx import Immediate, Label, Symbol
+from .._ptx import Immediate, Label, Symbol
+from .._warps.binder import U32, Binder
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import Lanes, as_array
+from .._warps.program import YIELD, Outcome, Step
 from ._table import instruction
 
 SECTION = "Control Flow Instructions: {}"

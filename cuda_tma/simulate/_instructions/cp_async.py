@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._async import Operation
-from .._binder import BOOL, U32, Binder, dtype_of
-from .._copy import Issue, each_lane, submit
-from .._group import Group
-from .._lanes import Lanes, as_array, count
-from .._machine import Machine
-from .._observe import Access, announce
-from .._program import Step
-from ..ptx import Immediate, Instruction, Register
+from .._copies.copy import Issue, each_lane, submit
+from .._copies.engine import Operation
+from .._machine.machine import Machine
+from .._ptx import Immediate, Instruction, Register
+from .._warps.binder import BOOL, U32, Binder, dtype_of
+from .._warps.group import Group
+from .._warps.lanes import Lanes, as_array, count
+from .._warps.observe import Access, announce
+from .._warps.program import Step
 from ._table import instruction
 from .mbarrier import positions_of
 

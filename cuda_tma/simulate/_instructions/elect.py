@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._binder import BOOL, U32, Binder
-from .._group import Group
-from .._lanes import WARP, Lanes, count, warps_of
-from .._program import Outcome, Step
-from .._warp_sync import when_together
-from ..ptx import Pair
+from .._ptx import Pair
+from .._sync.warp_sync import when_together
+from .._warps.binder import BOOL, U32, Binder
+from .._warps.group import Group
+from .._warps.lanes import WARP, Lanes, count, warps_of
+from .._warps.program import Outcome, Step
 from ._table import instruction
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .._binder import Binder
-from .._group import Group
-from .._lanes import Lanes
-from .._observe import announce
-from .._program import Step
-from ..ptx import Address
+from .._ptx import Address
+from .._warps.binder import Binder
+from .._warps.group import Group
+from .._warps.lanes import Lanes
+from .._warps.observe import announce
+from .._warps.program import Step
 from ._table import instruction
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._access import load, store
-from .._binder import U64, Address64, Binder, Read, Write, dtype_of
-from .._group import Group
-from .._lanes import Lanes, count
-from .._program import Step
-from ..ptx import Address, Operand, Symbol
+from .._memory.access import load, store
+from .._ptx import Address, Operand, Symbol
+from .._warps.binder import U64, Address64, Binder, Read, Write, dtype_of
+from .._warps.group import Group
+from .._warps.lanes import Lanes, count
+from .._warps.program import Step
 from ._table import instruction
 from .addresses import space_of
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._access import observe
-from .._binder import U32, Address64, Binder
-from .._group import Group
-from .._lanes import WARP, Lanes, Warps, warps_of
-from .._memory import Piece
-from .._program import Outcome, Step
-from .._warp_sync import when_together
-from ..matrix import MatrixMove, matrix_move_of
+from .._matrix import MatrixMove, matrix_move_of
+from .._memory.access import observe
+from .._memory.memory import Piece
+from .._sync.warp_sync import when_together
+from .._warps.binder import U32, Address64, Binder
+from .._warps.group import Group
+from .._warps.lanes import WARP, Lanes, Warps, warps_of
+from .._warps.program import Outcome, Step
 from ._table import instruction
 from .addresses import space_of
 

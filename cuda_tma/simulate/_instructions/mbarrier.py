@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._binder import BOOL, I64, U32, U64, Address64, Binder, Read, Write
-from .._group import Group
-from .._lanes import Lanes, as_array, count, narrowed
-from .._mbarrier import BYTES, pending_of
-from .._observe import announce
-from .._program import Outcome, Step
-from ..ptx import Address, Instruction, Operand
+from .._ptx import Address, Instruction, Operand
+from .._sync.mbarrier import BYTES, pending_of
+from .._warps.binder import BOOL, I64, U32, U64, Address64, Binder, Read, Write
+from .._warps.group import Group
+from .._warps.lanes import Lanes, as_array, count, narrowed
+from .._warps.observe import announce
+from .._warps.program import Outcome, Step
 from ._table import instruction
 from .addresses import space_of
 

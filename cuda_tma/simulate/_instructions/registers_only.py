@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._binder import BOOL, Binder, Read, dtype_of
-from ._group import Group
-from ._lanes import WARP, Lanes, warps_of
-from ._program import Outcome, Step
-from ._registers import VIEW
+from .._ptx import Operand, Register
+from .._pure import Pure, lookup
+from .._sync.warp_sync import WHOLE, when_together
+from .._warps.binder import BOOL, Binder, Read, dtype_of
+from .._warps.group import Group
+from .._warps.lanes import WARP, Lanes, warps_of
+from .._warps.program import Outcome, Step
+from .._warps.registers import VIEW
 from ._shuffles import shuffled
-from ._warp_sync import WHOLE, when_together
-from .ptx import Operand, Register
-from .pure import Pure, lookup
 
 __all__ = ["bind_pure"]
 

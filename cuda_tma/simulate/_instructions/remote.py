@@ -6,12 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from .._binder import Binder, dtype_of
-from .._copy import Issue, each_lane, submit
-from .._group import Group
-from .._lanes import Lanes, count
-from .._mbarrier import BYTES
-from .._program import Step
+from .._copies.copy import Issue, each_lane, submit
+from .._sync.mbarrier import BYTES
+from .._warps.binder import Binder, dtype_of
+from .._warps.group import Group
+from .._warps.lanes import Lanes, count
+from .._warps.program import Step
 from ._in_turn import Combine
 from ._table import instruction
 from .atomics import combination

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .._budget import OUTPUT_CHARACTERS, TEXT_CHARACTERS
-from ._faults import Fault
-from ._global_memory import Segment
-from ._group import Group
-from ._lanes import Lanes, as_array
+from ..._budget import OUTPUT_CHARACTERS, TEXT_CHARACTERS
+from .._memory.global_memory import Segment
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import Lanes, as_array
 
 __all__ = ["RUNTIME"]
 

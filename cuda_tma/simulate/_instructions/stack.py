@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..._budget import ALIGNMENT_BYTES
-from .._binder import I64, Binder
-from .._faults import Fault
-from .._group import DYNAMIC_BYTES, Group
-from .._lanes import Lanes, as_array, count
-from .._program import Step
-from ..ptx import Immediate, Operand
+from .._ptx import Immediate, Operand
+from .._warps.binder import I64, Binder
+from .._warps.faults import Fault
+from .._warps.group import DYNAMIC_BYTES, Group
+from .._warps.lanes import Lanes, as_array, count
+from .._warps.program import Step
 from ._table import instruction
 
 SECTION = "Stack Manipulation Instructions: {}"

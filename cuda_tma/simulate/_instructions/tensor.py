@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ...params import TiledParams
-from .. import _tensor_copy as copy
-from .._binder import U32, Binder, Read, dtype_of
-from .._copy import Issue, each_lane, landings, once_per_warp
-from .._faults import Fault
-from .._group import Group
-from .._lanes import Lanes, count, selected
-from .._observe import tell
-from .._program import Step
-from .._tensor_copy import Box
-from ..ptx import Address, Operand, Vector
+from .._copies import tensor_copy as copy
+from .._copies.copy import Issue, each_lane, landings, once_per_warp
+from .._copies.tensor_copy import Box
+from .._ptx import Address, Operand, Vector
+from .._warps.binder import U32, Binder, Read, dtype_of
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import Lanes, count, selected
+from .._warps.observe import tell
+from .._warps.program import Step
 from ._table import instruction
 from .addresses import space_of
 

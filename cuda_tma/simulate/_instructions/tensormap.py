@@ -11,16 +11,16 @@ from ... import codec
 from ..._limits import MAX_RANK
 from ...enums import TensorMapDataType
 from ...params import Params
-from .._binder import U32, U64, Binder
-from .._copy import Issue, each_lane
-from .._faults import Fault
-from .._group import Group
-from .._lanes import Lanes, count
-from .._observe import announce, tell
-from .._program import Step
-from .._tensor_copy import MAP_BYTES
-from .._warp_sync import when_together
-from ..ptx import Immediate
+from .._copies.copy import Issue, each_lane
+from .._copies.tensor_copy import MAP_BYTES
+from .._ptx import Immediate
+from .._sync.warp_sync import when_together
+from .._warps.binder import U32, U64, Binder
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import Lanes, count
+from .._warps.observe import announce, tell
+from .._warps.program import Step
 from ._table import instruction
 from .addresses import space_of
 

@@ -12,19 +12,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._binder import BOOL, U32, U64, Binder, Read
-from .._copy import Issue
-from .._faults import Fault
-from .._flights import on_order, on_product
-from .._group import Group
-from .._lanes import WARPGROUP, Lanes, as_array, selected
-from .._observe import announce
-from .._program import Outcome, Step
-from .._registers import VIEW
-from .._spaces import SHARED_START
-from .._warp_sync import when_together
-from ..matrix import Wgmma, wgmma_of
-from ..ptx import Immediate, Operand, Register, Vector
+from .._copies.copy import Issue
+from .._matrix import Wgmma, wgmma_of
+from .._ptx import Immediate, Operand, Register, Vector
+from .._sync.warp_sync import when_together
+from .._warps.binder import BOOL, U32, U64, Binder, Read
+from .._warps.faults import Fault
+from .._warps.flights import on_order, on_product
+from .._warps.group import Group
+from .._warps.lanes import WARPGROUP, Lanes, as_array, selected
+from .._warps.observe import announce
+from .._warps.program import Outcome, Step
+from .._warps.registers import VIEW
+from .._warps.spaces import SHARED_START
 from ._table import instruction
 
 SECTION = "Asynchronous Warpgroup Level Matrix Instructions: {}"

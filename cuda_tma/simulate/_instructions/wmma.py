@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._access import load, store
-from .._binder import U32, Binder, dtype_of
-from .._group import Group
-from .._lanes import WARP, Lanes, as_array, warps_of
-from .._program import Outcome, Step
-from .._warp_sync import when_together
-from ..formats import FORMATS
-from ..matrix.adder import multiply_add
-from ..matrix.elements import decoded
-from ..ptx import Operand
+from .._matrix.adder import multiply_add
+from .._matrix.elements import decoded
+from .._matrix.formats import FORMATS
+from .._memory.access import load, store
+from .._ptx import Operand
+from .._sync.warp_sync import when_together
+from .._warps.binder import U32, Binder, dtype_of
+from .._warps.group import Group
+from .._warps.lanes import WARP, Lanes, as_array, warps_of
+from .._warps.program import Outcome, Step
 from ._table import instruction
 from .addresses import space_of
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..._budget import RECORDED_BYTES
-from ..config import Config
-from ..device import Device
-from ..kernel import Kernel
-from ..tensor_map import TensorMap
+from .._config import Config
+from .._device.device import Device
+from .._kernel import Kernel
+from .._tensor_map import TensorMap
 from .recorded import MemorySegment, RecordedLaunch
 
 __all__ = ["MemoryTooLarge", "captured"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .._global_memory import Former
-from ..config import Config
-from ..ptx import Place
+from .._config import Config
+from .._memory.global_memory import Former
+from .._ptx import Place
 
 __all__ = ["MemorySegment", "RecordedLaunch"]
 

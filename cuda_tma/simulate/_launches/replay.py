@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..._compile.mangled import parameter_types
-from .._decode import decode
-from .._global_memory import Segment
-from ..device import Device
-from ..findings import Report
-from ..kernel import Kernel, kernel_of
-from ..ptx import parse
+from .._device.device import Device
+from .._findings import Report
+from .._kernel import Kernel, kernel_of
+from .._machine.decode import decode
+from .._memory.global_memory import Segment
+from .._ptx import parse
 from .recorded import RecordedLaunch
 
 __all__ = ["replayed"]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..findings import Finding, Report
-from ..ptx import Place
-from ..suppression import Suppression
+from .._findings import Finding, Report
+from .._ptx import Place
+from .._suppression import Suppression
 
 __all__ = ["report_of", "values_of"]
 

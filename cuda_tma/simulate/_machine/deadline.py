@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
-from .._given import shown
-from .errors import TimeLimitReached
+from ..._given import shown
+from .._errors import TimeLimitReached
 
 __all__ = ["NEVER", "Deadline", "seconds_of"]
 

@@ -12,15 +12,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._binder import BOOL, Binder, Read
-from ._flights import watched
-from ._group import Group
-from ._hazards import hazards_of
-from ._instructions import TABLE, Entry
-from ._lanes import Lanes, as_array, narrowed
-from ._program import YIELD, Code, Outcome, Program, Step
-from ._pure import bind_pure
-from .ptx import Guard, Instruction, Module
+from .._instructions import TABLE, Entry
+from .._instructions.registers_only import bind_pure
+from .._ptx import Guard, Instruction, Module
+from .._warps.binder import BOOL, Binder, Read
+from .._warps.flights import watched
+from .._warps.group import Group
+from .._warps.hazards import hazards_of
+from .._warps.lanes import Lanes, as_array, narrowed
+from .._warps.program import YIELD, Code, Outcome, Program, Step
 
 __all__ = ["decode"]
 

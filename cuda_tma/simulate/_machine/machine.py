@@ -7,32 +7,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._budget import CALL_DEPTH, REGISTER_BYTES
-from ._altered_reads import AlteredReads
-from ._async import Engine
-from ._cluster_barrier import ClusterBarriers
-from ._cta_barrier import CtaBarriers
-from ._deadline import NEVER, Deadline
-from ._dependents import Dependents
-from ._detours import Detours
-from ._faults import Fault, Kept
-from ._geometry import Geometry
-from ._global_memory import GlobalMemory, Segment
-from ._group import Context
-from ._local_use import LocalUse
-from ._mbarrier import Mbarriers
-from ._memory import Memory
-from ._observe import Observer, tell
-from ._program import Code, Program, Step
-from ._progress import Progress
-from ._register_pool import RegisterPool
-from ._registers import RegisterFile
-from ._repetition import Repetition
-from ._scheduler import Scheduler
-from ._undefined import Undefined
-from ._waiting import CALLED, Stuck, Waiting
-from ._warp_sync import WarpSync
-from .ptx import Instruction
+from ..._budget import CALL_DEPTH, REGISTER_BYTES
+from .._copies.engine import Engine
+from .._memory.altered_reads import AlteredReads
+from .._memory.global_memory import GlobalMemory, Segment
+from .._memory.local_use import LocalUse
+from .._memory.memory import Memory
+from .._memory.undefined import Undefined
+from .._ptx import Instruction
+from .._sync.cluster_barrier import ClusterBarriers
+from .._sync.cta_barrier import CtaBarriers
+from .._sync.dependents import Dependents
+from .._sync.detours import Detours
+from .._sync.mbarrier import Mbarriers
+from .._sync.register_pool import RegisterPool
+from .._sync.warp_sync import WarpSync
+from .._warps.faults import Fault, Kept
+from .._warps.geometry import Geometry
+from .._warps.group import Context
+from .._warps.observe import Observer, tell
+from .._warps.program import Code, Program, Step
+from .._warps.registers import RegisterFile
+from .._warps.scheduler import Scheduler
+from .._warps.waiting import CALLED, Stuck, Waiting
+from .deadline import NEVER, Deadline
+from .progress import Progress
+from .repetition import Repetition
 
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 

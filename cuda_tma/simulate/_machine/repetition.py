@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._faults import Fault
+from .._warps.faults import Fault
 
 if TYPE_CHECKING:
-    from ._machine import Machine
+    from .machine import Machine
 
 __all__ = ["Repetition"]
 

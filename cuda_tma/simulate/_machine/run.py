@@ -7,22 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..rules import _configurations, _launches
-from ._deadlock import deadlock, explained
-from ._faults import Fault
-from ._geometry import Geometry
-from ._global_memory import GlobalMemory, Segment
-from ._lanes import as_array
-from ._machine import Machine, Settings
-from ._observe import Observer
-from ._spaces import GRID_WORKSPACE, PARAM_WINDOW
-from ._waiting import CALLED, Stuck, Waiting
-from .config import Config
-from .errors import TimeLimitReached
-from .findings import Finding, Report
-from .kernel import Kernel
-from .places import shown_path, statements
-from .ptx import Instruction
+from ...rules import _configurations, _launches
+from .._config import Config
+from .._errors import TimeLimitReached
+from .._findings import Finding, Report
+from .._kernel import Kernel
+from .._memory.global_memory import GlobalMemory, Segment
+from .._places import shown_path, statements
+from .._ptx import Instruction
+from .._sync.deadlock import deadlock, explained
+from .._warps.faults import Fault
+from .._warps.geometry import Geometry
+from .._warps.lanes import as_array
+from .._warps.observe import Observer
+from .._warps.spaces import GRID_WORKSPACE, PARAM_WINDOW
+from .._warps.waiting import CALLED, Stuck, Waiting
+from .machine import Machine, Settings
 
 __all__ = ["Running", "run", "run_overlapping"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..formats import FORMATS
 from ._adder import add_to_fragments, add_to_rows
+from .formats import FORMATS
 
 NARROW = ("e4m3", "e5m2")
 

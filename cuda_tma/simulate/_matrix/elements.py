@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formats import FORMATS
+from .formats import FORMATS
 from .fragments import packed, unpacked
 
 _INTEGERS: dict[str, np.dtype] = {"s8": np.dtype(np.int8), "u8": np.dtype(np.uint8), "f64": np.dtype(np.float64)}

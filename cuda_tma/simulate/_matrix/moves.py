@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import UnsupportedInstruction
-from ..ptx import Instruction
+from .._errors import UnsupportedInstruction
+from .._ptx import Instruction
 
 ROW_BYTES = 16
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import UnsupportedInstruction
-from ..ptx import Immediate, Instruction, Operand, Vector
+from .._errors import UnsupportedInstruction
+from .._ptx import Immediate, Instruction, Operand, Vector
 from .adder import multiply_add, multiply_add_to
 from .descriptor import piece_addresses
 from .elements import Sums, decoded, element_bytes

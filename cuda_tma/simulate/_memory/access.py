@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._group import Group
-from ._lanes import Lanes, as_array, count
-from ._memory import Piece
-from ._observe import Access
-from ._spaces import SHARED_START
-from .ptx import Instruction
+from .._ptx import Instruction
+from .._warps.group import Group
+from .._warps.lanes import Lanes, as_array, count
+from .._warps.observe import Access
+from .._warps.spaces import SHARED_START
+from .memory import Piece
 
 __all__ = ["load", "observe", "store"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._lanes import Lanes, as_array
-from .ptx import Instruction
+from .._ptx import Instruction
+from .._warps.lanes import Lanes, as_array
 
 if TYPE_CHECKING:
-    from ._memory import Piece
+    from .memory import Piece
 
 __all__ = ["AlteredReads", "Executions"]
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ._global_memory import GlobalMemory, Segment
-from ._host_array import Extent, HostArray, Owner, host_array
+from .global_memory import GlobalMemory, Segment
+from .host_array import Extent, HostArray, Owner, host_array
 
 __all__ = ["ArrayMemory"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import codec
-from .._errors import TensorMapError
-from . import _allocations
-from ._global_memory import GlobalMemory, Segment
+from ... import codec
+from ..._errors import TensorMapError
+from . import allocations as _allocations
+from .global_memory import GlobalMemory, Segment
 
 __all__ = ["CopiedMemory", "Difference"]
 

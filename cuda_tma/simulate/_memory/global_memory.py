@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._spaces import GLOBAL_START
+from .._warps.spaces import GLOBAL_START
 
 __all__ = ["Buffer", "Former", "GlobalMemory", "Segment"]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._faults import Fault
-from ._group import Group
-from ._lanes import Lanes, as_array
-from ._memory import Piece
-from ._observe import announce
-from .ptx import Address, Function, Instruction, Operand, Vector
+from .._ptx import Address, Function, Instruction, Operand, Vector
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import Lanes, as_array
+from .._warps.observe import announce
+from .memory import Piece
 
 __all__ = ["LocalUse"]
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._budget import LOCAL_BYTES, STACK_BYTES
-from ._faults import Fault
-from ._geometry import Geometry
-from ._global_memory import Buffer, GlobalMemory, Segment
-from ._lanes import Lanes, as_array
-from ._spaces import OFFSET_MASK, RANK_SHIFT, SHARED_START, WINDOW_BYTES, WINDOWS
+from ..._budget import LOCAL_BYTES, STACK_BYTES
+from .._warps.faults import Fault
+from .._warps.geometry import Geometry
+from .._warps.lanes import Lanes, as_array
+from .._warps.spaces import OFFSET_MASK, RANK_SHIFT, SHARED_START, WINDOW_BYTES, WINDOWS
+from .global_memory import Buffer, GlobalMemory, Segment
 
 __all__ = ["Memory", "Piece"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .ptx import Instruction
+from .._ptx import Instruction
 
 if TYPE_CHECKING:
-    from ._memory import Memory
+    from .memory import Memory
 
 __all__ = ["Undefined"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ..._budget import NESTING, REGISTERS
-from ..errors import ParseError
+from .._errors import ParseError
 from .constants import integer
 from .module import (
     TYPE_BYTES,

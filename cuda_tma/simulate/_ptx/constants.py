@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 
 from ..._given import shown
-from ..errors import ParseError
+from .._errors import ParseError
 from .module import Immediate
 from .tokens import Cursor
 

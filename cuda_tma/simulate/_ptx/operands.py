@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import ParseError
+from .._errors import ParseError
 from .constants import STARTS, constant, integer
 from .module import (
     SPECIAL_REGISTER,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..._budget import MODULE_BYTES, REGISTERS, VARIABLES
 from ..._given import shown
-from ..errors import ParseError
+from .._errors import ParseError
 from .body import read_body
 from .constants import integer
 from .module import Function, Module, Symbol, Variable

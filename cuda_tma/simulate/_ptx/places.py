@@ -6,7 +6,7 @@ import os
 import re
 
 from ..._budget import NAME_BYTES
-from ..errors import ParseError
+from .._errors import ParseError
 from .constants import integer
 from .module import Place
 from .tokens import Cursor, Token

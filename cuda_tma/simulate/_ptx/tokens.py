@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, NoReturn
 
 from ..._budget import NESTING, TOKENS
-from ..errors import ParseError
+from .._errors import ParseError
 
 # An opcode with its modifiers is one token, `%tid.x` too; directives and types are one each: `.reg`, `.b32`.
 _TOKEN = re.compile(

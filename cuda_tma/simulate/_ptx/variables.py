@@ -9,7 +9,7 @@ from math import prod
 
 from ..._budget import ALIGNMENT_BYTES, MODULE_BYTES, PARAMETER_BYTES
 from ..._given import shown
-from ..errors import ParseError
+from .._errors import ParseError
 from .constants import STARTS, constant, integer
 from .module import TYPE_BYTES, Immediate, Reference, Variable
 from .tokens import Cursor

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formats import F32, FORMATS
+from .._matrix.formats import F32, FORMATS
 from .table import DTYPES, Pure, Spelling, entry, pure
 
 Array = Any  # an array, or a NumPy scalar

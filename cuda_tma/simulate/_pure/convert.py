@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import exact
-from ..formats import E4M3, E5M2, F16, F32, FORMATS, ROUNDINGS, Format
+from .._matrix.formats import E4M3, E5M2, F16, F32, FORMATS, ROUNDINGS, Format
+from . import exact
 from .floating import clamped, propagating
 from .table import DTYPES, Pure, Spelling, entry, pure
 

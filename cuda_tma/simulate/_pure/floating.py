@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import exact
-from ..formats import F32, FORMATS, ROUNDINGS, Format, canonical_f32
+from .._matrix.formats import F32, FORMATS, ROUNDINGS, Format, canonical_f32
+from . import exact
 from .integer import halves
 from .table import DTYPES, Pure, Spelling, entry, pure
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..matrix.adder import NARROW, multiply_add, multiply_add_as_f16
-from ..matrix.elements import Sums, decoded, element_bits
-from ..matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows
-from ..matrix.moves import MatrixMove
+from .._matrix.adder import NARROW, multiply_add, multiply_add_as_f16
+from .._matrix.elements import Sums, decoded, element_bits
+from .._matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows
+from .._matrix.moves import MatrixMove
 from .table import Pure, Spelling, entry, pure
 
 Array = Any

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..ptx import TYPE_BYTES, Immediate, Instruction, Operand, Pair, Special, Symbol, Vector
+from .._ptx import TYPE_BYTES, Immediate, Instruction, Operand, Pair, Special, Symbol, Vector
 
 BIT = np.dtype(np.bool_)
 _KINDS = {"b": "u", "u": "u", "s": "i"}
@@ -135,7 +135,7 @@ def lookup(instruction: Instruction) -> Pure | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from cuda_tma.simulate.ptx import Immediate, Instruction, Register
+    >>> from cuda_tma.simulate._ptx import Immediate, Instruction, Register
     >>> shift = lookup(Instruction(("shl", "b32"), (Register(0), Register(1), Immediate(4))))
     >>> assert shift is not None
     >>> shift.section, shift.compute(np.array([1, 2], np.uint32), np.uint32(4))

@@ -10,40 +10,40 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .._faults import Fault
-from .._lanes import WARPGROUP, as_array
-from .._observe import Access, Event
-from ..findings import Finding
-from ..ptx import Instruction
-from .arrays import InArrays
-from .barriers import Barriers
-from .clocks import CLUSTER, GPU, Clocks, scope_of
-from .collectives import Collectives
-from .exits import Exits
-from .global_shadow import GlobalShadow
-from .grids import InRow, Waited
-from .inits import Inits
-from .lane_copies import Copies, LaneCopies
-from .ledger import Ledger
-from .locations import Locations
-from .mbarriers import MbarrierUses
-from .operations import Mark, Operations
-from .racing_reads import Pair, RacingReads
-from .remedies import EFFECT
-from .remote import Remote, unclustered
-from .shadow import STRONG, Shadow
-from .shared import InShared
-from .strong_shadow import StrongShadow
-from .tensor_maps import TensorMaps
-from .trail import Explained, Trail
-from .undefined import UndefinedReads
-from .units import SENDS, arrives_remotely, unit_bytes_of
-from .words import Words
+from .._findings import Finding
+from .._ptx import Instruction
+from .._warps.faults import Fault
+from .._warps.lanes import WARPGROUP, as_array
+from .._warps.observe import Access, Event
+from .checks.arrays import InArrays
+from .checks.collectives import Collectives
+from .checks.exits import Exits
+from .checks.grids import InRow, Waited
+from .checks.inits import Inits
+from .checks.lane_copies import Copies, LaneCopies
+from .checks.mbarriers import MbarrierUses
+from .checks.racing_reads import Pair, RacingReads
+from .checks.remote import Remote, unclustered
+from .checks.shared import InShared
+from .checks.tensor_maps import TensorMaps
+from .checks.undefined import UndefinedReads
+from .model.barriers import Barriers
+from .model.clocks import CLUSTER, GPU, Clocks, scope_of
+from .model.global_shadow import GlobalShadow
+from .model.locations import Locations
+from .model.operations import Mark, Operations
+from .model.shadow import STRONG, Shadow
+from .model.strong_shadow import StrongShadow
+from .model.trail import Explained, Trail
+from .model.units import SENDS, arrives_remotely, unit_bytes_of
+from .report.ledger import Ledger
+from .report.remedies import EFFECT
+from .report.words import Words
 
 if TYPE_CHECKING:
-    from .._global_memory import Segment
-    from .._machine import Machine
-    from .._replay import Replay
+    from .._device.replay import Replay
+    from .._machine.machine import Machine
+    from .._memory.global_memory import Segment
 
 __all__ = ["Sanitizer"]
 

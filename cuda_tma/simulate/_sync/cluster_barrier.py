@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..hang import BarrierWait
-from ._faults import Fault
-from ._group import Group
-from ._lanes import Lanes, as_array
-from ._observe import tell
-from ._program import YIELD, Outcome
-from ._waiting import Parked, Waiting
-from .ptx import Instruction
+from ...hang import BarrierWait
+from .._ptx import Instruction
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import Lanes, as_array
+from .._warps.observe import tell
+from .._warps.program import YIELD, Outcome
+from .._warps.waiting import Parked, Waiting
 
 if TYPE_CHECKING:
-    from ._machine import Machine
+    from .._machine.machine import Machine
 
 __all__ = ["ClusterBarriers"]
 

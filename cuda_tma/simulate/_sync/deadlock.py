@@ -8,15 +8,15 @@ from pathlib import PurePath
 
 import numpy as np
 
-from .._compile.mangled import plain_name
-from .._map_type import box_bytes
-from ..hang import BarrierWait, Extents, Hang, MbarrierWait, barrier_name, waiters_of
-from ._faults import Fault
-from ._geometry import Geometry
-from ._rings import is_of_ring, own_place
-from ._waiting import CALLED, Waiting
-from .kernel import Kernel
-from .ptx import Instruction
+from ..._compile.mangled import plain_name
+from ..._map_type import box_bytes
+from ...hang import BarrierWait, Extents, Hang, MbarrierWait, barrier_name, waiters_of
+from .._kernel import Kernel
+from .._ptx import Instruction
+from .._warps.faults import Fault
+from .._warps.geometry import Geometry
+from .._warps.waiting import CALLED, Waiting
+from .rings import is_of_ring, own_place
 
 __all__ = ["deadlock", "explained"]
 

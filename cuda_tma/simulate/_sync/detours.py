@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._faults import Fault
-from ._group import Context, Group
-from ._lanes import WARP, WARPGROUP
-from ._waiting import Parked, Standing
-from .ptx import Instruction, Label, Symbol
+from .._ptx import Instruction, Label, Symbol
+from .._warps.faults import Fault
+from .._warps.group import Context, Group
+from .._warps.lanes import WARP, WARPGROUP
+from .._warps.waiting import Parked, Standing
 
 if TYPE_CHECKING:
-    from ._machine import Machine
-    from ._program import Code
+    from .._machine.machine import Machine
+    from .._warps.program import Code
 
 __all__ = ["Detours"]
 

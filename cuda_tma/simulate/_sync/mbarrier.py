@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..barrier import Barrier
-from ..hang import MbarrierWait
-from ._faults import Fault, NotInitialised
-from ._group import Context, Group
-from ._lanes import Lanes, as_array
-from ._observe import tell
-from ._program import YIELD, Outcome, mask_of
-from ._rings import ring_places
-from ._waiting import Parked, Waiting
-from .ptx import Instruction
+from ...barrier import Barrier
+from ...hang import MbarrierWait
+from .._ptx import Instruction
+from .._warps.faults import Fault, NotInitialised
+from .._warps.group import Context, Group
+from .._warps.lanes import Lanes, as_array
+from .._warps.observe import tell
+from .._warps.program import YIELD, Outcome, mask_of
+from .._warps.waiting import Parked, Waiting
+from .rings import ring_places
 
 if TYPE_CHECKING:
-    from ._machine import Machine
+    from .._machine.machine import Machine
 
 __all__ = ["BYTES", "Mbarrier", "Mbarriers", "parity_of", "pending_of"]
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..hang import BarrierWait
-from ._faults import Fault
-from ._group import Group
-from ._lanes import WARP, WARPGROUP, Lanes, as_array
-from ._program import YIELD, Outcome
-from ._waiting import Parked, Waiting
-from ._warp_sync import WHOLE
-from .ptx import Instruction
+from ...hang import BarrierWait
+from .._ptx import Instruction
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array
+from .._warps.program import YIELD, Outcome
+from .._warps.waiting import Parked, Waiting
+from .warp_sync import WHOLE
 
 if TYPE_CHECKING:
-    from ._machine import Machine
+    from .._machine.machine import Machine
 
 __all__ = ["RegisterPool", "at_launch"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import NamedTuple
 
-from .ptx import Instruction, Place
+from .._ptx import Instruction, Place
 
 __all__ = ["RingPlace", "is_of_ring", "own_place", "ring_places"]
 

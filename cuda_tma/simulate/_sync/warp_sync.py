@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..hang import BarrierWait
-from ._faults import Fault
-from ._group import Group
-from ._lanes import WARP, WARPGROUP, Lanes, as_array, selected
-from ._observe import tell
-from ._program import YIELD, Outcome
-from ._waiting import Parked, Waiting
+from ...hang import BarrierWait
+from .._warps.faults import Fault
+from .._warps.group import Group
+from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array, selected
+from .._warps.observe import tell
+from .._warps.program import YIELD, Outcome
+from .._warps.waiting import Parked, Waiting
 
 if TYPE_CHECKING:
-    from ._machine import Machine
+    from .._machine.machine import Machine
 
 __all__ = ["WHOLE", "WarpSync", "check_named", "when_together"]
 

@@ -1,4 +1,4 @@
-"""What a launch does over time, for its timeline: it watches through ``simulate/_observe.py``."""
+"""What a launch does over time, for its timeline: it watches through ``simulate/_warps/observe.py``."""
 
 from .run import traced
 

@@ -7,10 +7,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..ptx import Instruction
+from .._ptx import Instruction
 
 if TYPE_CHECKING:
-    from .._tensor_copy import Box
+    from .._copies.tensor_copy import Box
 
 __all__ = ["COPY_STEPS", "Copy", "Groups", "Product"]
 

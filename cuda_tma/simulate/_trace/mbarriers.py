@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..ptx import Instruction
+from .._ptx import Instruction
 
 __all__ = ["Phase", "Recorded"]
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...kernel_parameters import KernelParameters
-from .._lanes import WARP, WARPGROUP, Lanes, as_array
-from .._observe import Access, Event
-from .._program import Code, Outcome, Step
-from .._spaces import PARAM_WINDOW
-from ..findings import Finding
-from ..ptx import Instruction
+from .._findings import Finding
+from .._ptx import Instruction
+from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array
+from .._warps.observe import Access, Event
+from .._warps.program import Code, Outcome, Step
+from .._warps.spaces import PARAM_WINDOW
 from .copies import Copy, Groups, Product
 from .mbarriers import Phase, Recorded
 
 if TYPE_CHECKING:
-    from .._group import Group
-    from .._machine import Machine
+    from .._machine.machine import Machine
+    from .._warps.group import Group
 
 __all__ = ["Life", "Recorder", "Wait"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .._observe import Both, Observer
-from .._run import run
-from ..findings import Report
-from ..kernel import Kernel
+from .._findings import Report
+from .._kernel import Kernel
+from .._machine.run import run
+from .._warps.observe import Both, Observer
 from .recorder import Recorder
 from .tracks import timeline_of
 
@@ -16,7 +16,7 @@ __all__ = ["traced"]
 
 
 def traced(kernel: Kernel, config: Any, block: Any, memory: Any, settings: Any, observer: Observer | None) -> Report:
-    """As :func:`simulate._run.run`; the report has a timeline."""
+    """As :func:`simulate._machine.run.run`; the report has a timeline."""
     recorder = Recorder(kernel.parameters)
     both: Observer = recorder if observer is None else Both(observer, recorder)
     report = run(kernel, config, block, memory, settings, both)

@@ -9,9 +9,9 @@ from pathlib import PurePath
 
 from ..._compile.mangled import plain_name
 from ..._show.timeline import Span, Timeline, Track
-from .._rings import own_place, ring_places
-from ..kernel import Kernel
-from ..ptx import Instruction
+from .._kernel import Kernel
+from .._ptx import Instruction
+from .._sync.rings import own_place, ring_places
 from .copies import COPY_STEPS, Copy, Product
 from .mbarriers import Recorded
 from .recorder import Life, Recorder, Wait

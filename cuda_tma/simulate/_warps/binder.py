@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._group import Group
-from ._lanes import Lanes, count
-from ._program import Code, Program
-from ._registers import VIEW
-from ._spaces import RANK_SHIFT, RESERVED_SHARED
-from ._special import special
-from .errors import UnsupportedInstruction
-from .ptx import (
+from .._errors import UnsupportedInstruction
+from .._ptx import (
     TYPE_BYTES,
     Address,
     Immediate,
@@ -28,7 +22,13 @@ from .ptx import (
     Symbol,
     Vector,
 )
-from .pure import immediate
+from .._pure import immediate
+from .group import Group
+from .lanes import Lanes, count
+from .program import Code, Program
+from .registers import VIEW
+from .spaces import RANK_SHIFT, RESERVED_SHARED
+from .special import special
 
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
 

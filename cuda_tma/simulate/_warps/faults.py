@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._lanes import Lanes
-from .ptx import Instruction
+from .._ptx import Instruction
+from .lanes import Lanes
 
 __all__ = ["Fault", "Kept", "NotInitialised"]
 

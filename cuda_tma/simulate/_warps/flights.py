@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ._hazards import Hazard, left_registers, registers_in, written_registers
-from ._lanes import WARPGROUP, Lanes, as_array
-from ._observe import tell
-from ._program import Code, Outcome, Step
-from ._registers import VIEW
-from .ptx import Instruction
+from .._ptx import Instruction
+from .hazards import Hazard, left_registers, registers_in, written_registers
+from .lanes import WARPGROUP, Lanes, as_array
+from .observe import tell
+from .program import Code, Outcome, Step
+from .registers import VIEW
 
 if TYPE_CHECKING:
-    from ._group import Group
+    from .group import Group
 
 __all__ = ["Flights", "on_order", "on_product", "watched"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._lanes import WARP, WARPGROUP
+from .lanes import WARP, WARPGROUP
 
 __all__ = ["Geometry"]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._lanes import Lanes, as_array, count, selected
-from ._registers import RegisterFile
-from .ptx import Instruction
+from .._ptx import Instruction
+from .lanes import Lanes, as_array, count, selected
+from .registers import RegisterFile
 
 if TYPE_CHECKING:
-    from ._machine import Machine
-    from ._program import Code
+    from .._machine.machine import Machine
+    from .program import Code
 
 _CALL_BYTES = 16  # of the stack, at least: where to return to, and registers that are kept
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .ptx import Address, Function, Immediate, Instruction, Label, Not, Operand, Pair, Register, Vector
-from .ptx import Group as Listed
+from .._ptx import Address, Function, Immediate, Instruction, Label, Not, Operand, Pair, Register, Vector
+from .._ptx import Group as Listed
 
 __all__ = ["Hazard", "Hazards", "hazards_of", "left_registers", "registers_in", "written_registers"]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ._lanes import Lanes
-from .findings import Finding
-from .ptx import Instruction
+from .._findings import Finding
+from .._ptx import Instruction
+from .lanes import Lanes
 
 if TYPE_CHECKING:
-    from ._faults import Fault
-    from ._group import Group
-    from ._machine import Machine
+    from .._machine.machine import Machine
+    from .faults import Fault
+    from .group import Group
 
 __all__ = ["Access", "Both", "Event", "Observer", "announce", "tell"]
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from ._hazards import Hazards
-from ._lanes import Lanes
-from ._registers import rows_of
-from ._spaces import FUNCTION_WINDOW, SHARED_START
-from .ptx import Address, Function, Instruction, Module, Operand, Pair, Symbol, Variable, Vector
-from .ptx import Group as Listed
+from .._ptx import Address, Function, Instruction, Module, Operand, Pair, Symbol, Variable, Vector
+from .._ptx import Group as Listed
+from .hazards import Hazards
+from .lanes import Lanes
+from .registers import rows_of
+from .spaces import FUNCTION_WINDOW, SHARED_START
 
 if TYPE_CHECKING:
-    from ._group import Context, Group
+    from .group import Context, Group
 
 __all__ = ["YIELD", "CallSite", "Code", "Outcome", "Program", "Step", "function_addresses", "mask_of"]
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .ptx import TYPE_BYTES, RegisterName
+from .._ptx import TYPE_BYTES, RegisterName
 
 if TYPE_CHECKING:
-    from ._flights import Flights
+    from .flights import Flights
 
 __all__ = ["VIEW", "RegisterFile", "Row", "rows_of"]
 

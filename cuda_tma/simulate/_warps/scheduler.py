@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._faults import Fault
-from ._group import Context, Group
-from ._lanes import WARP
-from ._waiting import Standing, Stuck
-from .errors import TimeLimitReached, UnsupportedInstruction
-from .ptx import Instruction
+from .._errors import TimeLimitReached, UnsupportedInstruction
+from .._ptx import Instruction
+from .faults import Fault
+from .group import Context, Group
+from .lanes import WARP
+from .waiting import Standing, Stuck
 
 if TYPE_CHECKING:
-    from ._machine import Machine
+    from .._machine.machine import Machine
 
 __all__ = ["Scheduler"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._group import Group
-from ._lanes import Lanes
-from ._spaces import RESERVED_SHARED
+from .group import Group
+from .lanes import Lanes
+from .spaces import RESERVED_SHARED
 
 __all__ = ["special"]
 

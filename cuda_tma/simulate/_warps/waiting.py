@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..hang import BarrierWait, MbarrierWait
-from ._group import Context
-from .ptx import Instruction
+from ...hang import BarrierWait, MbarrierWait
+from .._ptx import Instruction
+from .group import Context
 
 __all__ = ["CALLED", "Parked", "Standing", "Stuck", "Waiting"]
 

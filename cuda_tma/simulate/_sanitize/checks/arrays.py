@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._lanes import WARP, as_array
-from .._observe import Access
-from .clocks import GPU, Clocks, Known, scope_of
-from .global_shadow import GlobalShadow, Past, Touched
-from .ledger import Ledger
-from .locations import Locations
-from .operations import Mark
-from .strong_shadow import ANY_BYTES, StrongShadow, shapes_of
-from .units import is_strong
-from .values import Values, leaves_as_it_is, same_as
-from .words import Words
+from ..._warps.lanes import WARP, as_array
+from ..._warps.observe import Access
+from ..model.clocks import GPU, Clocks, Known, scope_of
+from ..model.global_shadow import GlobalShadow, Past, Touched
+from ..model.locations import Locations
+from ..model.operations import Mark
+from ..model.strong_shadow import ANY_BYTES, StrongShadow, shapes_of
+from ..model.units import is_strong
+from ..model.values import Values, leaves_as_it_is, same_as
+from ..report.ledger import Ledger
+from ..report.words import Words
 
 __all__ = ["InArrays"]
 

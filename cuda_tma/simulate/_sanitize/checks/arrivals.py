@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .._lanes import as_array
-from .._observe import Event
-from ..ptx import Instruction
-from .clocks import ORDERED, Clocks
+from ..._ptx import Instruction
+from ..._warps.lanes import as_array
+from ..._warps.observe import Event
+from ..model.clocks import ORDERED, Clocks
 
 if TYPE_CHECKING:
-    from .._machine import Machine
-    from .barrier_words import BarrierWords
+    from ..._machine.machine import Machine
+    from ..report.barrier_words import BarrierWords
 
 __all__ = ["Arrivals"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._geometry import Geometry
-from .._lanes import WARP, as_array
-from .._observe import Event
-from .clocks import Clocks
-from .ledger import Ledger
-from .shadow import Conflict
+from ..._warps.geometry import Geometry
+from ..._warps.lanes import WARP, as_array
+from ..._warps.observe import Event
+from ..model.clocks import Clocks
+from ..model.shadow import Conflict
+from ..report.ledger import Ledger
 
 __all__ = ["Collectives"]
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._lanes import as_array
-from .._observe import Event
-from ..ptx import Instruction
-from .clocks import ORDERED, Clocks
-from .operations import Mark, Operations
+from ..._ptx import Instruction
+from ..._warps.lanes import as_array
+from ..._warps.observe import Event
+from ..model.clocks import ORDERED, Clocks
+from ..model.operations import Mark, Operations
+from ..model.trail import Explained, Trail
+from ..report.words import Words
 from .remote import Remote
-from .trail import Explained, Trail
-from .words import Words
 
 if TYPE_CHECKING:
-    from .._machine import Machine
+    from ..._machine.machine import Machine
 
 __all__ = ["Exits"]
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._global_memory import GlobalMemory, Segment
-from .._lanes import Lanes, as_array
-from .._observe import Access
-from ..ptx import Instruction
-from .clocks import ORDERED, Clocks
-from .words import Words
+from ..._memory.global_memory import GlobalMemory, Segment
+from ..._ptx import Instruction
+from ..._warps.lanes import Lanes, as_array
+from ..._warps.observe import Access
+from ..model.clocks import ORDERED, Clocks
+from ..report.words import Words
 
 __all__ = ["InRow", "Met", "Touched", "Waited"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .clocks import FENCED, ORDERED, Clocks
-from .operations import Mark
-from .words import Words
+from ..model.clocks import FENCED, ORDERED, Clocks
+from ..model.operations import Mark
+from ..report.words import Words
 
 __all__ = ["Inits"]
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._lanes import WARP, as_array
-from .._machine import Machine
-from .._observe import Access
-from ..ptx import Instruction
-from .clocks import ORDERED, Clocks, Known
-from .global_shadow import GlobalShadow
-from .ledger import Ledger
-from .operations import Mark, Operations
-from .shadow import Shadow, stamps_of
-from .trail import Explained, Trail
+from ..._machine.machine import Machine
+from ..._ptx import Instruction
+from ..._warps.lanes import WARP, as_array
+from ..._warps.observe import Access
+from ..model.clocks import ORDERED, Clocks, Known
+from ..model.global_shadow import GlobalShadow
+from ..model.operations import Mark, Operations
+from ..model.shadow import Shadow, stamps_of
+from ..model.trail import Explained, Trail
+from ..report.ledger import Ledger
 
 __all__ = ["Copies", "LaneCopies"]
 

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .._lanes import as_array
-from .._observe import Event
-from ..ptx import Instruction
+from ..._ptx import Instruction
+from ..._warps.lanes import as_array
+from ..._warps.observe import Event
+from ..model.barriers import Barriers
+from ..model.clocks import Clocks
+from ..model.trail import Trail
+from ..report.ledger import Ledger
+from ..report.words import Words
 from .arrivals import Arrivals
-from .barriers import Barriers
-from .clocks import Clocks
 from .exits import Exits
 from .inits import Inits
-from .ledger import Ledger
 from .shared import InShared
-from .trail import Trail
-from .words import Words
 
 if TYPE_CHECKING:
-    from .._machine import Machine
+    from ..._machine.machine import Machine
 
 __all__ = ["MbarrierUses"]
 

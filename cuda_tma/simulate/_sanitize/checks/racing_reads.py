@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .._lanes import as_array
-from .._observe import Access
-from ..ptx import Instruction
-from .clocks import ORDERED, Clocks
-from .global_shadow import SLOT_BITS, Area, GlobalShadow
-from .ledger import Ledger
-from .shadow import stamps_of
+from ..._ptx import Instruction
+from ..._warps.lanes import as_array
+from ..._warps.observe import Access
+from ..model.clocks import ORDERED, Clocks
+from ..model.global_shadow import SLOT_BITS, Area, GlobalShadow
+from ..model.shadow import stamps_of
+from ..report.ledger import Ledger
 
 __all__ = ["Pair", "RacingReads"]
 

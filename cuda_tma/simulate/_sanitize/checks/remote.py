@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..findings import Finding
-from ..ptx import Instruction
-from .clocks import ORDERED, Clocks
-from .units import SENDS
+from ..._findings import Finding
+from ..._ptx import Instruction
+from ..model.clocks import ORDERED, Clocks
+from ..model.units import SENDS
 
 if TYPE_CHECKING:
-    from .._machine import Machine
+    from ..._machine.machine import Machine
 
 __all__ = ["Remote", "unclustered"]
 

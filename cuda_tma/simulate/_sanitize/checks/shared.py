@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._lanes import WARP, WARPGROUP
-from .._observe import Access
-from ..ptx import Instruction
-from .clocks import FENCED, ORDERED, Clocks, Known
+from ..._ptx import Instruction
+from ..._warps.lanes import WARP, WARPGROUP
+from ..._warps.observe import Access
+from ..model.clocks import FENCED, ORDERED, Clocks, Known
+from ..model.operations import Mark
+from ..model.shadow import COLUMN_BITS, READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
+from ..model.units import is_strong
+from ..model.values import Values, leaves_as_it_is, same_as
+from ..model.warpgroups import Warpgroups
+from ..report.ledger import Ledger
+from ..report.words import Words
 from .collectives import Collectives
-from .ledger import Ledger
-from .operations import Mark
 from .remote import Remote
-from .shadow import COLUMN_BITS, READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
 from .undefined import UndefinedReads
-from .units import is_strong
-from .values import Values, leaves_as_it_is, same_as
-from .warpgroups import Warpgroups
-from .words import Words
 
 if TYPE_CHECKING:
-    from .._machine import Machine
+    from ..._machine.machine import Machine
 
 __all__ = ["InShared"]
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lanes import WARP
-from .._tensor_copy import MAP_BYTES
-from ..ptx import Instruction
-from .clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, scope_of
-from .global_shadow import GlobalShadow, Writer
-from .ledger import Ledger
-from .operations import Mark
+from ..._copies.tensor_copy import MAP_BYTES
+from ..._ptx import Instruction
+from ..._warps.lanes import WARP
+from ..model.clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, scope_of
+from ..model.global_shadow import GlobalShadow, Writer
+from ..model.operations import Mark
+from ..report.ledger import Ledger
 
 __all__ = ["Change", "TensorMaps"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ptx import Instruction
-from .ledger import Ledger, UndefinedRead
+from ..._ptx import Instruction
+from ..report.ledger import Ledger, UndefinedRead
 
 __all__ = ["UndefinedReads"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._lanes import WARP, Lanes, as_array, count
-from .._observe import Event
-from .._warp_sync import WHOLE
+from ..._sync.warp_sync import WHOLE
+from ..._warps.lanes import WARP, Lanes, as_array, count
+from ..._warps.observe import Event
 from .clocks import CTA, Clocks, scope_of
 
 __all__ = ["Barriers", "Phases"]

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._geometry import Geometry
-from .._lanes import WARP, Lanes, as_array, stretches
+from ..._warps.geometry import Geometry
+from ..._warps.lanes import WARP, Lanes, as_array, stretches
 from .releases import Releases
 
 __all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "Known", "scope_of"]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._global_memory import GlobalMemory, Segment
+from ..._memory.global_memory import GlobalMemory, Segment
 from ._stamps import TimedStamps
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._lanes import Lanes, as_array
-from ..ptx import Instruction
+from ..._ptx import Instruction
+from ..._warps.lanes import Lanes, as_array
 from .clocks import CLUSTER, CTA, FENCED, GPU, ORDERED, Clocks, scope_of
 
 __all__ = ["Locations"]

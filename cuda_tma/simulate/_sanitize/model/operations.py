@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._geometry import Geometry
-from .._lanes import WARPGROUP, Lanes, as_array
-from .._observe import Event
-from ..ptx import Instruction
+from ..._ptx import Instruction
+from ..._warps.geometry import Geometry
+from ..._warps.lanes import WARPGROUP, Lanes, as_array
+from ..._warps.observe import Event
 from .barriers import Barriers
 from .clocks import Clocks
 from .trail import Explained

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._faults import Fault, NotInitialised
-from .._lanes import Lanes
-from .._observe import Event
-from .._waiting import CALLED
-from ..ptx import Instruction
-from .ledger import Ledger
+from ..._ptx import Instruction
+from ..._warps.faults import Fault, NotInitialised
+from ..._warps.lanes import Lanes
+from ..._warps.observe import Event
+from ..._warps.waiting import CALLED
+from ..report.ledger import Ledger
 
 if TYPE_CHECKING:
-    from .._machine import Machine
+    from ..._machine.machine import Machine
 
 __all__ = ["Explained", "Trail"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._program import Program
-from ..ptx import Instruction
+from ..._ptx import Instruction
+from ..._warps.program import Program
 
 __all__ = ["SENDS", "arrives_remotely", "is_strong", "unit_bytes_of"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._lanes import WARP
+from ..._warps.lanes import WARP
 from .clocks import FENCED, Clocks
 
 __all__ = ["Warpgroups"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..ptx import Instruction
-from .global_shadow import Past
-from .operations import Mark
+from ..._ptx import Instruction
+from ..model.global_shadow import Past
+from ..model.operations import Mark
+from ..model.units import is_strong
 from .phrases import Phrases
 from .remedies import (
     BOTH_STRONG,
@@ -17,7 +18,6 @@ from .remedies import (
     WIDER_ATOMICS,
 )
 from .statements import name_of, place_of
-from .units import is_strong
 
 __all__ = ["ArrayWords"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..ptx import Instruction
+from ..._ptx import Instruction
+from ..model.shadow import Conflict
 from .disputed import Disputed
 from .remedies import RULES
-from .shadow import Conflict
 from .statements import place_of
 
 __all__ = ["BarrierWords"]

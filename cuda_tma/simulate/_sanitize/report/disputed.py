@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from .._lanes import as_array
-from .._observe import Event
-from ..ptx import Instruction
-from .operations import Mark
+from ..._ptx import Instruction
+from ..._warps.lanes import as_array
+from ..._warps.observe import Event
+from ..model.operations import Mark
+from ..model.shadow import Conflict
 from .phrases import Phrases
 from .remedies import RULES, WARP_BARRIER, WARPGROUP_BARRIER
-from .shadow import Conflict
 from .statements import name_of, place_of
 
 __all__ = ["Disputed"]

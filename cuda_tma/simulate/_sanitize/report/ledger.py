@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..findings import Finding
-from ..ptx import Instruction
+from ..._findings import Finding
+from ..._ptx import Instruction
 
 __all__ = ["Ledger", "UndefinedRead"]
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..findings import Finding
-from ..ptx import Instruction
-from .clocks import Clocks
+from ..._findings import Finding
+from ..._ptx import Instruction
+from ..model.clocks import Clocks
+from ..model.operations import Mark, Operations
+from ..model.shadow import Conflict
+from ..model.trail import Explained, Trail
 from .ledger import Ledger
-from .operations import Mark, Operations
-from .shadow import Conflict
 from .statements import name_of, place_of
-from .trail import Explained, Trail
 
 if TYPE_CHECKING:
-    from .._machine import Machine
+    from ..._machine.machine import Machine
 
 __all__ = ["Phrases"]
 

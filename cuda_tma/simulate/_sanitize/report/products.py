@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from .._lanes import as_array
-from .._observe import Event
-from ..ptx import Instruction
-from .operations import Mark
+from ..._ptx import Instruction
+from ..._warps.lanes import as_array
+from ..._warps.observe import Event
+from ..model.operations import Mark
+from ..model.trail import Explained
 from .phrases import Phrases
 from .remedies import RULES
 from .statements import name_of, place_of
-from .trail import Explained
 
 __all__ = ["OfProducts"]
 

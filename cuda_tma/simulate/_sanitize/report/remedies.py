@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ptx import Instruction
+from ..._ptx import Instruction
 
 __all__ = [
     "ACQUIRE_MAP",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ptx import Instruction, Place
+from ..._ptx import Instruction, Place
 
 __all__ = ["name_of", "place_of"]
 

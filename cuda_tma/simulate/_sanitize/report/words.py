@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .._lanes import as_array
-from .._observe import Event
-from ..ptx import Instruction
+from ..._ptx import Instruction
+from ..._warps.lanes import as_array
+from ..._warps.observe import Event
+from ..model.operations import Mark
+from ..model.shadow import Conflict, Units
+from ..model.trail import Explained
 from .array_words import ArrayWords
 from .barrier_words import BarrierWords
-from .operations import Mark
 from .products import OfProducts
 from .remedies import (
     ACQUIRE_MAP,
@@ -25,12 +27,10 @@ from .remedies import (
     WIDER_SCOPE,
     remedy_of,
 )
-from .shadow import Conflict, Units
 from .statements import name_of, place_of
-from .trail import Explained
 
 if TYPE_CHECKING:
-    from .._mbarrier import Mbarrier
+    from ..._sync.mbarrier import Mbarrier
 
 __all__ = ["Words"]
 

@@ -1,0 +1,1 @@
+"""Asynchronous copies: the engine that completes them, and copies through tensor maps."""

@@ -1,0 +1,1 @@
+"""A simulated GPU: arguments, settings and modules, and one launch under several schedules."""

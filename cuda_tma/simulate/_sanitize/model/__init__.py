@@ -1,0 +1,1 @@
+"""The model of the sanitizer: clocks, shadow cells, barriers and asynchronous operations."""

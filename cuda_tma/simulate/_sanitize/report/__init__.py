@@ -1,0 +1,1 @@
+"""Findings of the sanitizer in words, one for each cause."""

@@ -1,0 +1,1 @@
+"""Barriers of each kind, the threads that wait at them, and the report of a deadlock."""
