@@ -233,7 +233,7 @@ def test_plot_writes_a_picture(capsys, tmp_path, monkeypatch, picture):
 
 
 def test_plot_starts_where_it_is_told(capsys, tmp_path, monkeypatch):
-    plot = pytest.importorskip("cuda_tma._show.plot")
+    plot = pytest.importorskip("cuda_tma.plot")
     seen = []
     figure = SimpleNamespace(savefig=lambda *_, **__: None)
     monkeypatch.setattr(plot, "tile", lambda *arguments: seen.append(arguments) or figure)

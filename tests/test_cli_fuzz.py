@@ -110,7 +110,7 @@ class Figure:
 
 @pytest.fixture(autouse=True)
 def pictures_are_not_drawn(monkeypatch):
-    plot = pytest.importorskip("cuda_tma._show.plot")
+    plot = pytest.importorskip("cuda_tma.plot")
     for name in ("tile", "banks", "box", "tiles"):
         monkeypatch.setattr(plot, name, lambda *_: Figure())
 

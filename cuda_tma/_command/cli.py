@@ -19,12 +19,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from .._data_type import parse_data_type
-from .._errors import TensorMapError, TensorMapFault
+from .. import TensorMapError, TensorMapFault, suggest
 from .._files import write
-from .._suggest import suggest
 from ..codec import decode, diff, diff_stored, encode, fields, words_of
-from ..enums import TensorMapIm2ColWideMode
+from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 from ..params import Im2colParams, Im2colWideParams, Params
 from ..rules import Violation, check, refusal, sentence
 from . import demo, explain, layouts, run, sanitize
@@ -246,7 +244,7 @@ def _explore(arguments: argparse.Namespace) -> int:
 
 
 def _picture(arguments: argparse.Namespace, params: Params) -> Any:
-    from .._show import plot
+    from .. import plot
 
     if arguments.picture == "banks":
         if arguments.at is not None:
@@ -309,7 +307,7 @@ def _as_json(violation: Violation) -> dict[str, Any]:
 
 def _dtype_name(arguments: argparse.Namespace, params: Params) -> str:
     """What the user calls an element."""
-    return arguments.dtype or ("float32" if arguments.map is None else parse_data_type(params.data_type).short_name)
+    return arguments.dtype or ("float32" if arguments.map is None else TensorMapDataType(params.data_type).short_name)
 
 
 def _require_legal(params: Params, arguments: argparse.Namespace) -> None:

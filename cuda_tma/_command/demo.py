@@ -21,15 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
 
-from .. import emulate
-from .._compile_kernel import compile
-from .._device import Device
+from .. import Device, StridedMemoryView, compile, emulate, launch, params_of
 from .._files import write
-from .._launch.launch import launch
 from .._limits import TMA_SINCE
 from .._map_type import MapType
-from .._params_of import params_of
-from .._view import StridedMemoryView
 from ..enums import TensorMapDataType
 from ..smem import tx_bytes
 from .exit_status import ACCEPTED, REFUSED, Misuse

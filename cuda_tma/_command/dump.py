@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from .._errors import TensorMapError
+from .. import TensorMapError
 from .._files import first_bytes
 from .._limits import DESCRIPTOR_BYTES
 from ..codec import decode

@@ -13,15 +13,13 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from .._cuda_errors import CUDA_ERRORS, OBSERVED, CudaError
-from .._data_type import parse_data_type
-from .._errors import Violation
 from .._files import first_bytes
 from ..barrier import decode_barrier
 from ..codec import diff, encode
-from ..enums import member_of
+from ..enums import TensorMapDataType, member_of
 from ..hang import MbarrierWait
 from ..params import Im2colParams, Params, TiledParams
-from ..rules import RULES, check, sentence
+from ..rules import RULES, Violation, check, sentence
 from .console import print_json
 from .exit_status import ACCEPTED, REFUSED, Misuse
 from .posted import Posted, PostedMap, read_posted
@@ -148,7 +146,7 @@ def _errors_of(found: tuple[Violation, ...]) -> list[Violation]:
 
 def _dtype_name(params: Params) -> str:
     known = member_of("data_type", params.data_type) is not None
-    return parse_data_type(params.data_type).short_name if known else f"data type {params.data_type}"
+    return TensorMapDataType(params.data_type).short_name if known else f"data type {params.data_type}"
 
 
 def _described(posted: PostedMap) -> str:

@@ -6,7 +6,7 @@ import platform
 from importlib import metadata
 from typing import Any
 
-from .._include_path import include_path
+from .. import include_path
 from .._limits import TMA_SINCE
 
 __all__ = ["facts"]

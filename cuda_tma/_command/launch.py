@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._errors import CompileError, TensorMapError
+from .. import CompileError, TensorMapError
 from .._files import opened
 from .._given import shown
 from .._map_type import MapType
@@ -81,7 +81,7 @@ def argument(text: str) -> Any:
 
 def _check_options(options: dict[str, str]) -> None:
     """Refuse an option that a tensor map has not."""
-    from .._options import TensorMapOptions
+    from .. import TensorMapOptions
 
     known = [field.name for field in fields(TensorMapOptions) if field.name != "box_dim"]
     for name in options:

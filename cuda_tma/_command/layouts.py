@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .._errors import TensorMapError
+from .. import TensorMapError
 from .._files import write
 from .console import print_json, print_table
 from .exit_status import ACCEPTED, REFUSED, Misuse

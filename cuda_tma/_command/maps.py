@@ -6,10 +6,15 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from .._convolution import Convolution
-from .._errors import TensorMapError
-from .._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
-from .._params_of import TensorSpec, params_of
+from .. import (
+    Convolution,
+    TensorMapError,
+    TensorMapIm2colOptions,
+    TensorMapIm2colWideOptions,
+    TensorMapOptions,
+    TensorSpec,
+    params_of,
+)
 from ..codec import decode
 from ..params import Params
 from .dump import read_map

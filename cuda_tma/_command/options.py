@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+from .. import TensorMapOptions, TensorSpec
 from .._compute_capability import parse_compute_capability
-from .._data_type import parse_data_type
 from .._given import shown
-from .._options import TensorMapOptions
-from .._params_of import TensorSpec
-from ..enums import TensorMapIm2ColWideMode
+from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 
 __all__ = ["COMMON", "CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
 __all__ += ["integer", "sizes"]
@@ -73,8 +71,12 @@ def _dtype_name(text: str) -> str:
     return TensorSpec((1,), "bfloat16" if text.lower() == "bf16" else text).dtype
 
 
+def _data_type(text: str) -> TensorMapDataType | None:
+    return TensorMapOptions((1,), data_type=text).data_type
+
+
 dtype = _told(_dtype_name)
-data_type = _told(parse_data_type)
+data_type = _told(_data_type)
 capability = _told(parse_compute_capability)
 
 # --- the table ---

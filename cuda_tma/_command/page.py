@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .._version import __version__
+from .. import __version__
 from .excerpts import shown_path
 from .outcome import Cause, Outcome, causes, coverage, unused
 from .page_excerpts import excerpts, plain

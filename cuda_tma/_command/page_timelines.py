@@ -11,8 +11,7 @@ from .outcome import Cause
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from .._show.timeline import Timeline
-    from ..simulate import Finding
+    from ..simulate import Finding, Timeline
 
 __all__ = ["timelines"]
 

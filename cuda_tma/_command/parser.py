@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from .._version import __version__
+from .. import __version__
 from .exit_status import Misuse
 from .launch_options import add_capability, add_launch, add_sanitize
 from .options import OPTIONS, data_type, dtype, integer, sizes

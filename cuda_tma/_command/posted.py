@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from .. import TensorMapError
 from .._cuda_errors import CUDA_ERRORS, CudaError, find_error
 from .._data_type import element_bits
-from .._errors import TensorMapError
 from .._limits import DESCRIPTOR_BYTES, MAX_RANK
 from ..codec import decode
 from ..enums import PARAMETER_ENUMS

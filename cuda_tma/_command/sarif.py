@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import __version__
 from .._compile.mangled import plain_name
-from .._version import __version__
 from .excerpts import absolute, column_of, statements
 from .outcome import cause_of, unused
 

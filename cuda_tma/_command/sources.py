@@ -13,8 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
+from .. import include_path
 from .._budget import KERNEL_BYTES, PATH_CHARACTERS, SOURCE_BYTES
-from .._include_path import include_path
 
 __all__ = ["Sources"]
 
