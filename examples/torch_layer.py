@@ -1,0 +1,132 @@
+"""relu(x @ weight.T + bias) as an operator of torch, in a model that trains: the kernel of gemm.py, fused with both.
+
+The operator has a gradient, works under torch.compile, and, given a simulated GPU, on CPU tensors.
+"""
+
+import gemm
+from _example import start, torch
+
+import cuda_tma
+
+# Of a wgmma's sums, a thread has pairs of columns: PTX ISA, "Register Fragments for wgmma".
+FUSED = """#pragma unroll
+        for (int j = 0; j < TILE_N / 2; ++j) {
+            const int column = tile.n + j / 4 * 8 + threadIdx.x % 4 * 2 + j % 2;
+            sums[j] = fmaxf(sums[j] + (column < columns ? bias[column] : 0), 0);
+        }
+        out.take(sums, c_map"""
+EDITS = {
+    "        out.take(sums, c_map": FUSED,
+    "const TiledMap<C>& c_map, Tiles tiles, int k_tiles) {": (
+        "const TiledMap<C>& c_map, const float* bias, int columns, Tiles tiles, int k_tiles) {"
+    ),
+    "     int clusters_down,": "     const float* bias, int columns, int clusters_down,",
+    "consume(shared, c_map, tiles": "consume(shared, c_map, bias, columns, tiles",
+}
+
+
+def layer_source():
+    """gemm.py's kernel with another epilogue."""
+    source = gemm.SOURCE
+    for before, after in EDITS.items():
+        assert source.count(before) == 1, before
+        source = source.replace(before, after)
+    return source
+
+
+def compiled(compile):
+    """The kernel of a device, and the numbers that a launch needs."""
+    return compile(layer_source(), "gemm", constants={"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"})
+
+
+def tiles(launch, a_map, b_map):
+    """Clusters' tiles of the output (down, across), and steps of K."""
+    parameters = launch.parameters_of(compiled)
+    (tile_m, tile_k), (share_n, _) = (parameters[name].map_type.tile_dim for name in ("a_map", "b_map"))
+    cluster = parameters.constants["cluster"]
+    (m, k), n = a_map.shape, b_map.shape[0]
+    return -(-m // (tile_m * cluster)), -(-n // (share_n * cluster)), -(-k // tile_k)
+
+
+def configuration(launch, a_map, b_map):
+    """As many clusters as there is room or work for."""
+    constants = launch.parameters_of(compiled).constants
+    down, across, _ = tiles(launch, a_map, b_map)
+    clusters = min(down * across, launch.multiprocessor_count // constants["cluster"])
+    return {"grid": clusters * constants["cluster"], "block": constants["threads"]}
+
+
+def keep(ctx, inputs, output):
+    """Save what the gradient needs."""
+    x, weight, _ = inputs
+    ctx.save_for_backward(x, weight, output)
+
+
+def gradients(ctx, grad):
+    """Of x, weight and bias, by torch's own operators."""
+    x, weight, output = ctx.saved_tensors
+    grad = grad * (output > 0)
+    return grad @ weight, grad.T @ x, grad.float().sum(0)
+
+
+def layer_operator(simulator=None):
+    """examples::linear_relu(x, weight, bias): bfloat16, bfloat16, float32."""
+    from cuda_tma.torch import operator
+
+    return operator(
+        "examples::linear_relu",
+        compiled,
+        outputs={"c_map": lambda a_map, b_map: a_map.new_empty(a_map.shape[0], b_map.shape[0])},
+        values={
+            "columns": lambda b_map: b_map.shape[0],
+            "clusters_down": lambda launch, a_map, b_map: tiles(launch, a_map, b_map)[0],
+            "across": lambda launch, a_map, b_map: tiles(launch, a_map, b_map)[1],
+            "k_tiles": lambda launch, a_map, b_map: tiles(launch, a_map, b_map)[2],
+        },
+        config=configuration,
+        backward=gradients,
+        setup_context=keep,
+        simulator=simulator,
+    )
+
+
+def train(linear_relu, device, backend, steps=2, sizes=(40, 64, 48, 16)):
+    """The losses of a model of two layers, trained for some steps."""
+    batch, width, hidden, classes = sizes
+    torch.manual_seed(0)
+    shapes = ((hidden, width), (hidden,), (classes, hidden), (classes,))
+    weights = [(torch.randn(*shape) / 8).to(device).requires_grad_() for shape in shapes]
+    x, target = torch.randn(batch, width).bfloat16().to(device), torch.randint(classes, (batch,)).to(device)
+
+    def loss_of(w1, b1, w2, b2):
+        scores = linear_relu(linear_relu(x, w1.bfloat16(), b1), w2.bfloat16(), b2)
+        return torch.nn.functional.cross_entropy(scores.float(), target)
+
+    optimizer, losses = torch.optim.SGD(weights, lr=1.0), []
+    model = torch.compile(loss_of, fullgraph=True, backend=backend)
+    for _ in range(steps):
+        loss = model(*weights)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def reference(x, weight, bias):
+    """The same by torch, with sums of float32."""
+    return torch.relu(x.float() @ weight.float().T + bias).to(x.dtype)
+
+
+def main():
+    """Train two steps on the GPU, and compare the losses with torch's."""
+    cuda_tma.Device().set_current()
+    ours = train(layer_operator(), "cuda", "aot_eager")
+    theirs = train(reference, "cuda", "aot_eager")
+    assert all(abs(one - other) < 0.02 for one, other in zip(ours, theirs, strict=True)), (ours, theirs)
+    assert ours[1] < ours[0]
+    print(f"ok: losses {ours[0]:.4f} and {ours[1]:.4f}; by torch {theirs[0]:.4f} and {theirs[1]:.4f}")
+
+
+if __name__ == "__main__":
+    start(main, __doc__)
