@@ -146,6 +146,67 @@ def test_rooms_import_those_above_them_alone():
     assert not against, "\n".join(sorted(against))
 
 
+# ---- the layers of the simulator ----
+
+# From those that import none of the others to the package itself and its pytest fixture.
+LAYERS = (
+    "_errors",
+    "_ptx",
+    "_places",
+    "_findings",
+    "_suppression",
+    "_config",
+    "_tensor_map",
+    "_matrix",
+    "_pure",
+    "_warps",
+    "_kernel",
+    "_memory",
+    "_sync",
+    "_copies",
+    "_instructions",
+    "_machine",
+    "_sanitize",
+    "_trace",
+    "_device",
+    "_launches",
+    "_watch",
+    "",
+    "fixture",
+)
+MOST_ENTRIES = 25
+
+
+def layer(module: str) -> str:
+    """Return the folder or module below ``simulate`` that contains a module; the package itself is ``""``."""
+    return module.removeprefix("simulate").lstrip(".").split(".")[0]
+
+
+def layered() -> list[str]:
+    """Return the modules of the simulator."""
+    return [module for module in MODULES if module.split(".")[0] == "simulate"]
+
+
+def test_every_module_of_the_simulator_has_a_layer():
+    assert {layer(module) for module in layered()} == set(LAYERS)
+
+
+def test_imports_run_one_way_between_the_layers_of_the_simulator():
+    against = [
+        f"{module} -> {other}"
+        for module in layered()
+        for other in GRAPH[module]
+        if other.split(".")[0] == "simulate" and LAYERS.index(layer(other)) > LAYERS.index(layer(module))
+    ]
+    assert not against, "\n".join(sorted(against))
+
+
+def test_no_folder_of_the_simulator_has_too_many_entries():
+    parents = {module: module.rpartition(".")[0] for module in layered()}
+    counts = {folder: [*parents.values()].count(folder) for folder in parents.values()}
+    assert {folder: count for folder, count in counts.items() if count > MOST_ENTRIES} == {}
+
+
 def test_the_graph_sees_every_kind_of_import():
     """Top, inside a function, of a module by its package, of names, of another extension's declarations."""
     assert "params" in GRAPH["codec._codec"]

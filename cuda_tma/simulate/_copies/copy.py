@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..._errors import TensorMapError, TensorMapFault
-from .._machine.machine import Machine
 from .._ptx import Instruction
 from .._sync.mbarrier import BYTES
 from .._warps.faults import Fault
@@ -17,6 +17,9 @@ from .._warps.lanes import WARP, Lanes, as_array
 from .._warps.observe import Access, tell
 from .._warps.spaces import OFFSET_MASK, RANK_SHIFT
 from .engine import Operation
+
+if TYPE_CHECKING:
+    from .._machine.machine import Machine
 
 __all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "once_per_warp", "submit"]
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._copies.copy import Issue, each_lane, submit
 from .._copies.engine import Operation
-from .._machine.machine import Machine
 from .._ptx import Immediate, Instruction, Register
 from .._warps.binder import BOOL, U32, Binder, dtype_of
 from .._warps.group import Group
@@ -22,6 +21,9 @@ from .._warps.observe import Access, announce
 from .._warps.program import Step
 from ._table import instruction
 from .mbarrier import positions_of
+
+if TYPE_CHECKING:
+    from .._machine.machine import Machine
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 _KIND = "cp.async"  # of groups
