@@ -16,7 +16,7 @@ from ._errors import TensorMapError
 if TYPE_CHECKING:
     from .params import Params
 
-__all__ = ["entry", "integer", "integers", "printable", "shown", "tensor_coordinates"]
+__all__ = ["argument_count", "entry", "integer", "integers", "printable", "shown", "tensor_coordinates"]
 
 _Value = TypeVar("_Value")
 
@@ -113,3 +113,12 @@ def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
         keys = (repr(key) if isinstance(key, str) else f"{int(key)} ({key.short_name})" for key in table)
         given = f"{name}={shown(value)} is not known" if isinstance(value, int | str) else f"{name} is {shown(value)}"
         raise TensorMapError(f"{given}; choose one of {', '.join(keys)}") from None
+
+
+def argument_count(taker: str, taken: int, given: int) -> str:
+    """The words for a wrong number of arguments.
+
+    >>> argument_count("kernel k", 2, 1)
+    'kernel k takes 2 arguments, and 1 was given'
+    """
+    return f"{taker} takes {taken} argument{'s' * (taken != 1)}, and {given} {'was' if given == 1 else 'were'} given"

@@ -31,6 +31,7 @@ from cuda.core import Buffer
 from ._cuda.core import GraphCondition, ParamHolder
 from ._cuda.core import TensorMapDescriptor as _CoreDescriptor
 from ._errors import TensorMapError
+from ._given import argument_count
 from ._options import TensorMapIm2colWideOptions
 from .rules import _launches
 
@@ -94,7 +95,7 @@ cdef int pack_all(
 
 
 cdef int refuse_count(Signature signature, Py_ssize_t count) except -1:
-    raise TypeError(f"kernel {signature.name} takes {signature.count} arguments, and {count} were given")
+    raise TypeError(argument_count(f"kernel {signature.name}", signature.count, count))
 
 
 cdef inline int _make_map(

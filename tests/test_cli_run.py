@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said(run):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--arg", "1"], "kernel scale takes 4 arguments, and 1 were given"),
+        (["--arg", "1"], "kernel scale takes 4 arguments, and 1 was given"),
         (["--arg", "what"], "'what' is no number, no array"),
         (["--arg", "nothing[3]"], "'nothing' is no dtype"),
         (["--arg", "2_000"], "'2_000' is no number, no array"),

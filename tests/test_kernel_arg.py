@@ -94,8 +94,8 @@ def test_arguments_lie_where_the_kernel_reads_them(launch, device_tensor):
 
 
 MISTAKES = [
-    ("k", [4, 8], (1,), TypeError, "kernel k takes 2 arguments, and 1 were given"),
-    ("k", [4], (1, 2), TypeError, "takes 1 arguments, and 2 were given"),
+    ("k", [4, 8], (1,), TypeError, "kernel k takes 2 arguments, and 1 was given"),
+    ("k", [4], (1, 2), TypeError, "takes 1 argument, and 2 were given"),
     ("k", [128], (5,), TypeError, "argument 0 of kernel k: the parameter takes 128 bytes, and the int 5 .*Descriptor"),
     ("k", [12], (5,), TypeError, "takes 12 bytes, and the int 5 was given"),
     ("k", [4], (2**32,), OverflowError, "4294967296 does not fit .* 4 bytes, which hold -2147483648 to 4294967295"),

@@ -70,9 +70,9 @@ def test_a_refused_launch_is_explained(launched, monkeypatch):
         launch({}, kernels.scale, torch.rand(32, 32), y, 2.0)
     with pytest.raises(RuntimeError, match="^a::b: argument 'x' has dtype torch.float64"):
         launch({}, kernels.scale, torch.rand(32, 32, dtype=torch.float64), y, 2.0)
-    with pytest.raises(RuntimeError, match="^a::b: kernel scale takes 3 arguments, and 1 were given$"):
+    with pytest.raises(RuntimeError, match="^a::b: kernel scale takes 3 arguments, and 1 was given$"):
         launch({}, kernels.scale, torch.rand(32, 32))
-    with pytest.raises(RuntimeError, match="^a::b: kernel add_rows takes 6 arguments, and 1 were given$"):
+    with pytest.raises(RuntimeError, match="^a::b: kernel add_rows takes 6 arguments, and 1 was given$"):
         launch({}, kernels.add_rows, torch.rand(32, 32))
 
 

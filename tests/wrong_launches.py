@@ -64,8 +64,8 @@ def configured(**fields: Any) -> core.LaunchConfig:
 
 
 ARGUMENTS = [
-    Wrong("none", "int n", (), "kernel k takes 1 arguments, and 0 were given"),
-    Wrong("too many", "int n", (1, 2), "kernel k takes 1 arguments, and 2 were given"),
+    Wrong("none", "int n", (), "kernel k takes 1 argument, and 0 were given"),
+    Wrong("too many", "int n", (1, 2), "kernel k takes 1 argument, and 2 were given"),
     Wrong("int for float", "float x", (1,), "takes a float of 4 bytes, and the int 1 was given; pass 1.0"),
     Wrong("huge int for float", "float x", (10**400,), "the int <1329 bits> was given; pass a float"),
     Wrong("int for double", "double x", (7,), "takes a float of 8 bytes, and the int 7 was given; pass 7.0"),

@@ -10,6 +10,7 @@ from torch.fx.experimental.symbolic_shapes import has_guarding_hint
 
 from .._data_type import DLPACK_DTYPES, ELEMENTS, float_dtype
 from .._errors import TensorMapError
+from .._given import argument_count
 from .._launch.typed_map import dtype_codes
 from .._map_type import MapType
 from .._params_of import TensorSpec
@@ -29,9 +30,7 @@ def check_count(operator: str, parameters: KernelParameters, arguments: Sequence
     RuntimeError
     """
     if len(arguments) != len(parameters):
-        raise RuntimeError(
-            f"{operator}: kernel {parameters.kernel} takes {len(parameters)} arguments, and {len(arguments)} were given"
-        )
+        raise RuntimeError(argument_count(f"{operator}: kernel {parameters.kernel}", len(parameters), len(arguments)))
 
 
 def check(operator: str, parameters: Iterable[KernelParameter], arguments: Sequence[Any]) -> None:
