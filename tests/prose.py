@@ -13,6 +13,7 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,6 +70,7 @@ def hits_in(text: str, path: str = "") -> list[Hit]:
     ]
 
 
+@cache
 def hits() -> list[Hit]:
     """Return the hits in every file of the repository that contains prose."""
     return [

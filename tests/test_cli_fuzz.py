@@ -115,7 +115,7 @@ def pictures_are_not_drawn(monkeypatch):
         monkeypatch.setattr(plot, name, lambda *_: Figure())
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(COMMANDS, EXTRA)
 @example(["check", "--shape", f"{HUGE}x5", "--box", "32x32"], ["--json"])
 @example(["check", "--shape", "128x128", "--box", "32x32", "--address=-16"], ["--json"])

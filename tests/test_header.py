@@ -11,6 +11,7 @@ import string
 import subprocess
 import time
 from collections.abc import Iterable
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def compile_source(
     return program, text
 
 
+@cache
 def cubin(source: str, target: str, *include_path: str) -> bytes:
     """The machine code of a source that the front end compiles without a warning.
 

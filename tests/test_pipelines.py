@@ -16,7 +16,7 @@ SOME = settings(
 )  # fmt: skip
 
 
-@settings(SOME, max_examples=40)
+@settings(SOME, max_examples=20)
 @given(pipelines())
 def test_what_is_right_is_not_accused(pipeline):
     assume(not (pipeline.handoff == "CHAIN" and pipeline.producer == "ST_ASYNC"))  # right, and half a minute each
@@ -24,7 +24,7 @@ def test_what_is_right_is_not_accused(pipeline):
     assert outcome.is_clean, outcome
 
 
-@settings(SOME, max_examples=30)
+@settings(SOME, max_examples=15)
 @given(pipelines(), st.data())
 def test_what_is_left_out_is_found(pipeline, data):
     faults = [fault for fault in faults_of(pipeline) if fault not in ("INIT_FENCE", "INIT_BARRIER")]
