@@ -256,7 +256,7 @@ CUresult cuCtxGetApiVersion(void *context, unsigned *version) {
     CHECK(ready());
     REQUIRE(context == NULL ? current_context() != NULL : is_context(context), INVALID_CONTEXT);
     REQUIRE(version != NULL, INVALID_VALUE);
-    *version = 13000;
+    *version = 13050;
     return SUCCESS;
 }
 

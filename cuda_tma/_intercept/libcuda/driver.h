@@ -100,9 +100,10 @@ struct launch {
 };
 enum { COOPERATIVE = 1, PROGRAMMATIC = 2 };
 
-/* server.c */
+/* server.c: the first request lets Python register the function that answers */
 CUresult ask(uint32_t kind, const void *data, size_t size, struct bytes *reply);
 CUresult absent(const char *name);
+void run_python(const char *text); /* nothing, in a process without Python */
 const struct device *the_device(void);
 CUresult ready(void);       /* SUCCESS after cuInit */
 CUresult ready_in_context(void);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DRIVER_VERSION = 13000 };
+enum { DRIVER_VERSION = 13050 };
 
 typedef CUresult (*server)(uint32_t kind, const void *data, uint64_t size, struct bytes *reply);
 
@@ -36,19 +36,17 @@ void cuda_tma_reply(struct bytes *reply, const void *data, uint64_t size) {
     reply->size = size;
 }
 
-/* Let the Python of this process register the function: the first request of any library does. */
-static void attach(void) {
+void run_python(const char *text) {
     int (*is_initialized_python)(void) = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     int (*ensure)(void) = dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
     void (*release_state)(int) = dlsym(RTLD_DEFAULT, "PyGILState_Release");
     int (*run)(const char *, void *) = dlsym(RTLD_DEFAULT, "PyRun_SimpleStringFlags");
     if (is_initialized_python == NULL || ensure == NULL || release_state == NULL || run == NULL)
         return;
-    if (!is_initialized_python())
+    if (has_ended || !is_initialized_python())
         return;
     int state = ensure();
-    if (serving == NULL && !has_ended)
-        run("from cuda_tma._intercept.driver import attach; attach(); del attach", NULL);
+    run(text, NULL);
     release_state(state);
 }
 
@@ -56,7 +54,7 @@ CUresult ask(uint32_t kind, const void *data, size_t size, struct bytes *reply) 
     if (reply != NULL)
         *reply = (struct bytes){NULL, 0};
     if (serving == NULL && !has_ended)
-        attach();
+        run_python("__import__('cuda_tma._intercept.driver', fromlist=['attach']).attach()");
     server function = serving;
     if (function == NULL)
         return kind == ASK_FREED || kind == ASK_UNLOAD ? SUCCESS : has_ended ? DEINITIALIZED : NO_DEVICE;

@@ -17,7 +17,7 @@ struct request {
 
 static CUresult begin(struct request *request, const void *map, uint32_t rank, const uint64_t *dim,
                       const uint64_t *strides, const uint32_t *element_strides) {
-    REQUIRE(map != NULL && (uintptr_t)map % 64 == 0 && dim != NULL && element_strides != NULL, INVALID_VALUE);
+    REQUIRE(map != NULL && dim != NULL && element_strides != NULL, INVALID_VALUE);
     REQUIRE(rank > 0 && rank <= MOST_RANK && (rank == 1 || strides != NULL), INVALID_VALUE);
     request->rank = rank;
     memcpy(request->dim, dim, rank * sizeof *dim);
@@ -82,7 +82,7 @@ CUresult cuTensorMapEncodeIm2colWide(void *map, uint32_t data_type, uint32_t ran
 CUresult cuTensorMapReplaceAddress(void *map, void *address) {
     struct request request = {REPLACE, .address = (uint64_t)address};
     CHECK(ready());
-    REQUIRE(map != NULL && (uintptr_t)map % 64 == 0, INVALID_VALUE);
+    REQUIRE(map != NULL, INVALID_VALUE);
     unsigned char data[sizeof request + MAP_BYTES];
     memcpy(data, &request, sizeof request);
     memcpy(data + sizeof request, map, MAP_BYTES);

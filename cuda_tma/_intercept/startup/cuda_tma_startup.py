@@ -18,16 +18,26 @@ class Hook(MetaPathFinder):
 
     def __init__(self, names, loaded):
         self._names, self._loaded = set(names), loaded
+        self._sought = set()  # names that the other finders are looking for
 
     def find_spec(self, name, path=None, target=None):
         """Find the module as the other finders do, and give it a loader that calls back."""
-        if name not in self._names:
+        if name not in self._names or name in self._sought:
             return None
-        self._names.discard(name)
-        spec = importlib.util.find_spec(name)
+        self._sought.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._sought.discard(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Calling(spec.loader, lambda: self._loaded(name))
+            spec.loader = _Calling(spec.loader, lambda: self._call(name))
         return spec
+
+    def _call(self, name):
+        """Call back once; a program may look for a module many times without importing it."""
+        if name in self._names:
+            self._names.discard(name)
+            self._loaded(name)
 
 
 class _Calling(Loader):

@@ -11,6 +11,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
+from cuda_tma_nvrtc import put_in_front
 from cuda_tma_startup import ALIVE, RUNTIMES, UNREADY, VARIABLE, after_import
 
 
@@ -45,6 +46,7 @@ def _begin(folder):
     _write(ALIVE, ".")
     with contextlib.suppress(OSError):
         fcntl.flock(os.open(os.path.join(folder, ALIVE), os.O_RDONLY), fcntl.LOCK_SH)
+    after_import(("cuda.pathfinder",), lambda name: put_in_front(sys.modules[name]))
     after_import(RUNTIMES, _loaded)
 
 
