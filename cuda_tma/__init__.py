@@ -1,28 +1,11 @@
-"""cuda_tma: TMA tensor maps for cuda.core. These are the public names.
+"""TMA tensor maps for cuda.core: ``__all__`` has the names of the first hour, the public modules have the others.
 
-Those of cuda.core that scripts on tensor maps import beside its own are here too, as cuda.core has them.
+Attributes that are modules or names of cuda.core are imported on first use, so ``import cuda_tma`` stays small.
 """
 
-from cuda.core import (
-    LEGACY_DEFAULT_STREAM,
-    PER_THREAD_DEFAULT_STREAM,
-    Buffer,
-    DeviceMemoryResource,
-    DeviceMemoryResourceOptions,
-    Event,
-    EventOptions,
-    Kernel,
-    LaunchConfig,
-    Linker,
-    LinkerOptions,
-    ObjectCode,
-    Program,
-    ProgramOptions,
-    Stream,
-    StreamOptions,
-)
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
-from . import emulate, graph
 from ._compile_kernel import compile
 from ._convolution import Convolution
 from ._device import Device
@@ -32,90 +15,37 @@ from ._launch.launch import launch
 from ._launch.prepared import PreparedLaunch, prepare
 from ._make.array import TensorMapArray, create_tensor_maps
 from ._make.create import create_tensor_map
-from ._map_type import MapPointer, MapType
-from ._options import (
-    TensorMapDescriptorOptions,
-    TensorMapIm2colOptions,
-    TensorMapIm2colWideOptions,
-    TensorMapOptions,
-)
+from ._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions, TensorMapOptions
 from ._params_of import TensorSpec, params_of
-from ._show import html as html
 from ._suggest import Suggestion, suggest
 from ._tensor_map import TensorMapDescriptor
 from ._version import __version__
 from ._view import StridedMemoryView
 from ._watchdog.deadlines import arm_watchdog, synchronize
-from .barrier import Barrier, decode_barrier, encode_barrier
-from .codec import FieldDifference, decode, diff, encode
-from .enums import (
-    TensorMapAllocationClass,
-    TensorMapDataType,
-    TensorMapIm2ColWideMode,
-    TensorMapInterleave,
-    TensorMapL2Promotion,
-    TensorMapOOBFill,
-    TensorMapSwizzle,
-)
-from .hang import BarrierWait, Hang, KernelHang, MbarrierWait, Waiter
-from .kernel_parameters import KernelParameter, KernelParameters, parameters_of
-from .params import Im2colParams, Im2colWideParams, TiledParams
-from .rules import Violation, check
+from .codec import decode, encode
+from .enums import TensorMapDataType, TensorMapSwizzle
+from .hang import KernelHang
+from .kernel_parameters import parameters_of
+from .rules import check
 
 __all__ = [
-    "LEGACY_DEFAULT_STREAM",
-    "PER_THREAD_DEFAULT_STREAM",
-    "Barrier",
-    "BarrierWait",
-    "Buffer",
     "CompileError",
     "Convolution",
     "Device",
-    "DeviceMemoryResource",
-    "DeviceMemoryResourceOptions",
-    "Event",
-    "EventOptions",
-    "FieldDifference",
-    "Hang",
-    "Im2colParams",
-    "Im2colWideParams",
-    "Kernel",
     "KernelHang",
-    "KernelParameter",
-    "KernelParameters",
-    "LaunchConfig",
-    "Linker",
-    "LinkerOptions",
-    "MapPointer",
-    "MapType",
-    "MbarrierWait",
-    "ObjectCode",
     "PreparedLaunch",
-    "Program",
-    "ProgramOptions",
-    "Stream",
-    "StreamOptions",
     "StridedMemoryView",
     "Suggestion",
-    "TensorMapAllocationClass",
     "TensorMapArray",
     "TensorMapDataType",
     "TensorMapDescriptor",
-    "TensorMapDescriptorOptions",
     "TensorMapError",
     "TensorMapFault",
-    "TensorMapIm2ColWideMode",
     "TensorMapIm2colOptions",
     "TensorMapIm2colWideOptions",
-    "TensorMapInterleave",
-    "TensorMapL2Promotion",
-    "TensorMapOOBFill",
     "TensorMapOptions",
     "TensorMapSwizzle",
     "TensorSpec",
-    "TiledParams",
-    "Violation",
-    "Waiter",
     "__version__",
     "arm_watchdog",
     "check",
@@ -123,12 +53,7 @@ __all__ = [
     "create_tensor_map",
     "create_tensor_maps",
     "decode",
-    "decode_barrier",
-    "diff",
-    "emulate",
     "encode",
-    "encode_barrier",
-    "graph",
     "include_path",
     "launch",
     "parameters_of",
@@ -137,3 +62,63 @@ __all__ = [
     "suggest",
     "synchronize",
 ]
+
+_MODULES = [
+    "barrier",
+    "codec",
+    "emulate",
+    "enums",
+    "graph",
+    "hang",
+    "kernel_parameters",
+    "layouts",
+    "params",
+    "plot",
+    "rules",
+    "simulate",
+    "smem",
+    "testing",
+    "torch",
+]
+# Names that are public elsewhere, and that programs also import from here.
+_ELSEWHERE = {
+    "cuda_tma.codec": ("diff",),
+    "cuda_tma.enums": ("TensorMapIm2ColWideMode", "TensorMapInterleave", "TensorMapL2Promotion", "TensorMapOOBFill"),
+    "cuda_tma.params": ("Im2colParams", "Im2colWideParams", "TiledParams"),
+    "cuda.core": (
+        "LEGACY_DEFAULT_STREAM",
+        "PER_THREAD_DEFAULT_STREAM",
+        "Buffer",
+        "DeviceMemoryResource",
+        "DeviceMemoryResourceOptions",
+        "Event",
+        "EventOptions",
+        "Kernel",
+        "LaunchConfig",
+        "Linker",
+        "LinkerOptions",
+        "ObjectCode",
+        "Program",
+        "ProgramOptions",
+        "Stream",
+        "StreamOptions",
+    ),
+}
+_HOMES = {name: module for module, names in _ELSEWHERE.items() for name in names}
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "TensorMapDescriptorOptions":  # cuda.core's spelling, which its programs use
+        return TensorMapOptions
+    if name in _HOMES:
+        return getattr(_import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        try:
+            return _import_module(f"cuda_tma.{name}")
+        except ModuleNotFoundError as error:
+            raise AttributeError(f"cuda_tma.{name} needs {error.name}, which is not installed") from error
+    raise AttributeError(f"module 'cuda_tma' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES, "__doc__", "__file__", "__name__", "__path__"])

@@ -15,7 +15,7 @@ class Violation:
     Attributes
     ----------
     parameter : str
-        The driver's argument, as in :class:`cuda_tma.TiledParams`; also ``rank`` and ``compute_capability``.
+        The driver's argument, as in :class:`cuda_tma.params.TiledParams`; also ``rank`` and ``compute_capability``.
     index : int or None
         Which element of an array argument, in driver order (0 is innermost).
     value : object

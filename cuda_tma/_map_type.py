@@ -11,13 +11,14 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._data_type import ELEMENTS
+from ._enum_members import PARAMETER_ENUMS
 from ._errors import TensorMapError
 from ._given import integer, integers, shown
 from ._limits import CORNER_BITS, MAX_RANK
 from ._option_values import Choice, Integers
 from ._options import TensorMapOptions
 from ._swizzle_pattern import SPAN_BYTES
-from .enums import PARAMETER_ENUMS, TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+from .enums import TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
 
 __all__ = ["MapPointer", "MapType", "box_bytes", "box_extent"]
 

@@ -18,16 +18,8 @@ from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle
 from .params import TiledParams
 from .rules import check
-from .smem import (
-    CHUNK_BYTES,
-    bank_conflicts,
-    chunk_elements,
-    pattern,
-    rows,
-    smem_alignment,
-    smem_bytes,
-    tx_bytes,
-)
+from .smem import bank_conflicts, pattern, smem_alignment, smem_bytes, tx_bytes
+from .smem._layout import CHUNK_BYTES, chunk_elements, rows
 
 __all__ = ["Suggestion", "suggest"]
 

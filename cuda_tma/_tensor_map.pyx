@@ -24,11 +24,12 @@ from .rules import _refusals
 from ._read.dlpack import dtype_name_of
 from .codec import decode
 from .enums import TensorMapDataType, TensorMapSwizzle
-from .rules import refusal
+from .rules._explain import refusal
 from ._options import TensorMapIm2colWideOptions, options_of
 from .params import Params, TiledParams
 from .rules import check
-from .smem import pixels, smem_alignment, smem_bytes, smem_layout, tx_bytes
+from .smem._layout import pixels
+from .smem import smem_alignment, smem_bytes, smem_layout, tx_bytes
 
 
 cdef extern from *:

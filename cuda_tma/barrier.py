@@ -165,6 +165,6 @@ def encode_barrier(barrier: Barrier) -> int:
     '0xfffff000001ffffc'
     """
     if not isinstance(barrier, Barrier):
-        raise TypeError(f"barrier={shown(barrier)} must be a cuda_tma.Barrier; decode_barrier makes one of a word")
+        raise TypeError(f"barrier={shown(barrier)} must be a Barrier; decode_barrier makes one of a word")
     counts = zip(BARRIER_FIELDS, astuple(barrier), strict=False)
     return sum(field.bits_of(value) for field, value in counts) | barrier.unexplained & _UNEXPLAINED

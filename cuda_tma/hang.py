@@ -6,18 +6,16 @@ One type for both who find it: the simulator, whose deadlocks it tells, and a GP
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .barrier import Barrier
 
-__all__ = ["BarrierWait", "Extents", "Hang", "KernelHang", "MbarrierWait", "Waiter", "barrier_name", "waiters_of"]
+__all__ = ["BarrierWait", "Hang", "KernelHang", "MbarrierWait", "Waiter"]
 
 _WARP = 32
 _MOST_LINES = 8
-Extents = tuple[int, int, int]
+_Extents = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +141,7 @@ class Waiter:
     awaits : MbarrierWait or BarrierWait
     """
 
-    blocks: tuple[Extents, ...]
+    blocks: tuple[_Extents, ...]
     threads: tuple[int, ...]
     place: str
     awaits: MbarrierWait | BarrierWait
@@ -152,29 +150,6 @@ class Waiter:
         at = f" at {self.place}" if self.place else ""
         verb = "waits" if _is_one(self.threads) else "wait"
         return f"{_blocks(self.blocks)}: {_threads(self.threads)} {verb}{at} for {self.awaits}"
-
-
-def waiters_of(waits: Iterable[tuple[str, MbarrierWait | BarrierWait, Extents, set[int]]]) -> tuple[Waiter, ...]:
-    """Threads of a block that wait alike become one, then blocks in which the same threads do.
-
-    Parameters
-    ----------
-    waits : iterable of (str, MbarrierWait or BarrierWait, (int, int, int), set of int)
-        Place, barrier, block, threads.
-    """
-    threads: dict[tuple, set[int]] = defaultdict(set)
-    for place, awaits, block, some in waits:
-        threads[place, awaits, block] |= some
-    blocks: dict[tuple, list[Extents]] = defaultdict(list)
-    for (place, awaits, block), all_of in threads.items():
-        blocks[place, awaits, tuple(sorted(all_of))].append(block)
-    found = [Waiter(tuple(sorted(of, key=_order)), who, *wait) for (*wait, who), of in blocks.items()]
-    return tuple(sorted(found, key=lambda waiter: (_order(waiter.blocks[0]), waiter.threads)))
-
-
-def _order(block: Extents) -> Extents:
-    x, y, z = block
-    return z, y, x
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +247,7 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _blocks(blocks: tuple[Extents, ...]) -> str:
+def _blocks(blocks: tuple[_Extents, ...]) -> str:
     """``block (3, 0)``, ``blocks (0, 0) and (1, 0)``, ``blocks (0, 0) to (3, 0), 4 in all``."""
     names = [f"({x}, {y})" if z == 0 else f"({x}, {y}, {z})" for x, y, z in blocks]
     if len(names) == 1:
@@ -306,37 +281,3 @@ def _ranges(numbers: tuple[int, ...]) -> str:
     for first, after in zip(starts, [*starts[1:], len(numbers)], strict=True):
         parts.append(str(numbers[first]) if after == first + 1 else f"{numbers[first]} to {numbers[after - 1]}")
     return ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")
-
-
-# ---- what the source calls a barrier ----
-
-_OBJECT = r"(?P<name>[A-Za-z_]\w*(?:(?:\.|->|::)\w+|\[[^][]*\])*)"
-_CALLS = (
-    re.compile(_OBJECT + r"(?:\.|->)(?:try_)?(?:wait|acquire|drain|next|draw)\w*\s*\("),
-    re.compile(r"\baccumulate\s*(?:<[^<>]*>)?\s*\(\s*\w+\s*,\s*" + _OBJECT),
-)
-
-
-def barrier_name(lines: Iterable[str], line: int, side: str = "") -> str:
-    """What a source calls the barrier that is waited for in one of its lines, in backticks; "" if that is not found.
-
-    Parameters
-    ----------
-    lines : iterable of str
-        Of the source.
-    line : int
-        From 1.
-    side : {"", "full", "empty"}
-        Which barriers of a Pipeline.
-
-    Examples
-    --------
-    >>> barrier_name(["shared.ring.wait(at);", "full[i].wait(0);"], 1, "full")
-    '`shared.ring.full`'
-    """
-    text = dict(enumerate(lines, 1)).get(line, "").partition("//")[0]
-    for call in _CALLS:
-        names = {found["name"] for found in call.finditer(text)}
-        if len(names) == 1:
-            return f"`{names.pop()}{'.' + side if side else ''}`"
-    return ""

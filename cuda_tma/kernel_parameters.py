@@ -16,7 +16,7 @@ from ._map_type import MapPointer, MapType
 if TYPE_CHECKING:
     from cuda.core import Kernel
 
-__all__ = ["KernelParameter", "KernelParameters", "parameters_of"]
+__all__ = ["KernelParameter", "KernelParameters", "MapPointer", "MapType", "parameters_of"]
 
 
 @dataclass(frozen=True, slots=True)

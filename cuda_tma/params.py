@@ -17,11 +17,11 @@ from functools import cache
 from operator import attrgetter, index
 from typing import Any
 
+from ._enum_members import member_of
 from ._errors import TensorMapError
 from ._given import integer, shown
-from .enums import member_of
 
-__all__ = ["Im2colParams", "Im2colWideParams", "Params", "TiledParams", "check_params", "check_sizes"]
+__all__ = ["Im2colParams", "Im2colWideParams", "Params", "TiledParams"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -153,26 +153,6 @@ def _digits(value: Any) -> str:
         return f"({', '.join(map(_digits, value))}{',' * (len(value) == 1)})"
     return repr(value) if -(2**128) < value < 2**128 else hex(value)
 
-
-def check_params(params: object) -> None:
-    """Refuse anything but parameters."""
-    if not isinstance(params, Params) or type(params) is Params:
-        raise TensorMapError(
-            f"params is {shown(params)}; give TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
-            "descriptor, or what cuda_tma.decode() makes of its 128 bytes"
-        )
-
-
-def check_sizes(params: Params) -> None:
-    """Refuse numbers so large that sentences about them could not be read: Python writes none of 4300 digits."""
-    for field in dataclass_fields(params):
-        value = getattr(params, field.name)
-        values = value if field.type == _INTEGERS else (value,) if field.type == _INTEGER else ()
-        if any(number.bit_length() > _READABLE_BITS for number in values):
-            raise TensorMapError(f"{field.name} is {shown(value)}; give numbers of at most {_READABLE_BITS} bits")
-
-
-_READABLE_BITS = 128  # the driver's are of at most 64
 
 # Equal numbers of different kinds are one key of a cache, but reckon differently: np.uint8(64) * 4 is 0, 64.0 // 3 a
 # float. So what is kept are ints.

@@ -1,4 +1,5 @@
-"""Pictures of tiles, boxes and banks: they live in the room of what people look at, and are imported from here."""
+"""Pictures of tiles, boxes and banks."""
 
-from ._show.plot import *  # noqa: F403
-from ._show.plot import __all__ as __all__
+from ._show.plot import Division, banks, box, divided, explorer, tile, tiles
+
+__all__ = ["Division", "banks", "box", "divided", "explorer", "tile", "tiles"]

@@ -19,12 +19,14 @@ from ._data_type import element_bits, is_floating
 from ._errors import TensorMapError
 from ._given import shown, tensor_coordinates
 from ._limits import TMA_SINCE
+from ._params_checks import check_params
 from ._swizzle_pattern import PATTERNS
 from .emulate import Tile, tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
-from .params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
-from .smem import box_extents, chunk_elements, pattern, smem_index, tensor_bytes, unit_bytes
+from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .smem import box_extents, pattern, smem_index
+from .smem._layout import chunk_elements, tensor_bytes, unit_bytes
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

@@ -31,7 +31,7 @@ nitpick_ignore_regex = [  # what others document, types that are private, and ot
         "py:.*",
         r"(_pytest|collections|cuda|enum|matplotlib|np|numpy|os|pathlib|types|torch|typing|typing_extensions)\..*",
     ),
-    ("py:.*", r"cuda_tma\.(.*\.)?_.*|cuda_tma\.simulate\.ptx\..*|cuda_tma\.smem|cuda_tma\.rules\.configurations\..*"),
+    ("py:.*", r"cuda_tma\.(.*\.)?_.*|cuda_tma\.simulate\.ptx\..*"),
     ("py:.*", "Figure|GraphDefinition|GraphNode|KernelNode|SearchStrategy|T"),
 ]
 source_suffix = {".md": "markdown"}

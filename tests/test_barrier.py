@@ -56,7 +56,7 @@ def test_fields_share_no_bit():
 @pytest.mark.parametrize("word", [-1, 2**64, b"1234567", bytes(9)])
 def test_what_is_no_word_of_64_bits(word):
     with pytest.raises(ValueError, match="64 bits|8 bytes"):
-        cuda_tma.decode_barrier(word)
+        cuda_tma.barrier.decode_barrier(word)
 
 
 def test_bytes_of_an_array_are_a_word():
@@ -71,16 +71,14 @@ def test_bytes_of_an_array_are_a_word():
 
 @pytest.mark.parametrize("barrier", [5, None, (0, 1, 1, 0)])
 def test_what_is_no_barrier(barrier):
-    with pytest.raises(
-        TypeError, match=r"^barrier=.* must be a cuda_tma\.Barrier; decode_barrier makes one of a word$"
-    ):
+    with pytest.raises(TypeError, match=r"^barrier=.* must be a Barrier; decode_barrier makes one of a word$"):
         encode_barrier(barrier)
 
 
 @pytest.mark.parametrize("word", [1.5, "1", None])
 def test_what_is_no_word(word):
     with pytest.raises(TypeError, match="must be the mbarrier's 64 bits"):
-        cuda_tma.decode_barrier(word)
+        cuda_tma.barrier.decode_barrier(word)
 
 
 # ---- what is recorded ----

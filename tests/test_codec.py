@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from cuda_tma import TensorSpec, params_of
 from cuda_tma._errors import TensorMapError
-from cuda_tma.codec import TRANSFER_BYTES, decode, encode, stored_value
+from cuda_tma.codec import decode, encode
+from cuda_tma.codec._codec import stored_value
+from cuda_tma.codec._fields import TRANSFER_BYTES
 from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
 

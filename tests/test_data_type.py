@@ -21,9 +21,10 @@ from cuda_tma._data_type import (
     numpy_dtype,
     parse_data_type,
 )
+from cuda_tma._enum_members import member_of
 from cuda_tma._errors import TensorMapError
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.enums import TensorMapSwizzle, member_of
+from cuda_tma.enums import TensorMapSwizzle
 
 FLOATING = ["FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ"]
 BITS = {

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma._errors import TensorMapError
-from cuda_tma.codec import decode, diff, diff_stored, encode
+from cuda_tma.codec import decode, diff, encode
+from cuda_tma.codec._diff import diff_stored
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden
 

@@ -20,7 +20,8 @@ from cuda_tma.emulate._load import _tfloat32
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.params import Im2colParams, Im2colWideParams
-from cuda_tma.smem import box_extents, slice_bytes, smem_bytes, smem_offset, tx_bytes
+from cuda_tma.smem import box_extents, smem_bytes, smem_offset, tx_bytes
+from cuda_tma.smem._layout import slice_bytes
 from cuda_tma.testing import im2col_params, load_cases, params_from_recording, tiled_params
 
 RECORDER_FILL = 0xA5

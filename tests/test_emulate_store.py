@@ -16,7 +16,8 @@ from cuda_tma.emulate._load import _tfloat32
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.params import Im2colParams, TiledParams
-from cuda_tma.smem import box_extents, slice_bytes, unit_bytes
+from cuda_tma.smem import box_extents
+from cuda_tma.smem._layout import slice_bytes, unit_bytes
 from cuda_tma.testing import store_cases, tiled_params
 
 _ROOT = Path(__file__).parent.parent

@@ -10,7 +10,7 @@ import pytest
 
 from cuda_tma import check, emulate
 from cuda_tma._errors import TensorMapError, TensorMapFault
-from cuda_tma.rules import refusal
+from cuda_tma.rules._explain import refusal
 
 from .descriptors import LEGAL
 

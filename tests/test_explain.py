@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from cuda_tma._errors import TensorMapError
 from cuda_tma._options import TensorMapOptions
-from cuda_tma.rules import check, refusal
+from cuda_tma.rules import check
+from cuda_tma.rules._explain import refusal
 
 from .descriptors import LEGAL, LEGAL_IM2COL, golden
 from .test_given import LARGE

@@ -20,7 +20,8 @@ from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.params import TiledParams
 from cuda_tma.rules import check
-from cuda_tma.smem import bank_conflicts, smem_bytes, smem_offset, unit_bytes
+from cuda_tma.smem import bank_conflicts, smem_bytes, smem_offset
+from cuda_tma.smem._layout import unit_bytes
 
 JS = Path(module.__file__).with_name("explorer.js")
 ROWS = 40

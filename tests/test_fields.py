@@ -3,7 +3,7 @@
 import pytest
 
 from cuda_tma._errors import TensorMapError
-from cuda_tma.codec import BEYOND_PARAMS, IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, fields
+from cuda_tma.codec._fields import BEYOND_PARAMS, IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, fields
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 MODES = [(TiledParams, r) for r in range(1, 6)] + [(m, r) for m in (Im2colParams, Im2colWideParams) for r in (3, 4, 5)]

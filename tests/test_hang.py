@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 import cuda_tma
-from cuda_tma import Barrier, BarrierWait, Hang, KernelHang, MbarrierWait, Waiter, encode_barrier, simulate
+from cuda_tma import KernelHang, simulate
+from cuda_tma._barrier_name import barrier_name
 from cuda_tma._compile.nvrtc import compile_source
+from cuda_tma._waits import waiters_of
 from cuda_tma._watchdog import memory
-from cuda_tma.hang import barrier_name, waiters_of
+from cuda_tma.barrier import Barrier, encode_barrier
+from cuda_tma.hang import BarrierWait, Hang, MbarrierWait, Waiter
 
 from .gpu.planted_hangs import PLANTED, ROWS, WIDTH
 from .test_header import FOLDER

@@ -6,19 +6,16 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from cuda_tma import (  # noqa: F401  # what a repr names
+from cuda_tma import TensorMapError, TensorSpec, check, params_of
+from cuda_tma._show.html import descriptor_html
+from cuda_tma.enums import (  # noqa: F401  # what a repr names
     TensorMapAllocationClass,
     TensorMapDataType,
-    TensorMapError,
     TensorMapInterleave,
     TensorMapL2Promotion,
     TensorMapOOBFill,
     TensorMapSwizzle,
-    TensorSpec,
-    check,
-    params_of,
 )
-from cuda_tma._show.html import descriptor_html
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams  # noqa: F401 (a repr is evaluated)
 

@@ -14,7 +14,7 @@ from cuda.core._tensor_map import TensorMapL2Promotion as CoreL2Promotion
 from cuda.core._tensor_map import TensorMapSwizzle as CoreSwizzle
 
 import cuda_tma
-from cuda_tma import enums
+from cuda_tma import _enum_members, enums
 from cuda_tma._keywords import options_from
 from cuda_tma._make.create import options_by_keywords
 from cuda_tma._option_table import KINDS, OPTIONS, REQUIRED
@@ -261,7 +261,7 @@ def test_every_field_is_copied_and_pickled(options):
     assert pickle.loads(pickle.dumps(options)) == copy.copy(options) == type(options)(**values) == options
     assert {type(value) for name, value in values.items() if name in EVERYTHING} == {
         TensorMapDataType, enums.TensorMapInterleave, TensorMapSwizzle, enums.TensorMapL2Promotion,
-        enums.TensorMapOOBFill, cuda_tma.TensorMapAllocationClass,
+        enums.TensorMapOOBFill, cuda_tma.enums.TensorMapAllocationClass,
     }  # fmt: skip
     for name in values:
         changed = dataclasses.replace(options, **{name: () if isinstance(values[name], tuple) else 0})
@@ -348,7 +348,7 @@ def test_one_table_gives_every_field_keyword_and_enum():
     for door in (cuda_tma.create_tensor_map, cuda_tma.Device.create_tensor_map):
         assert [name for name in inspect.signature(door).parameters if name in tiled] == tiled
     enums_of_rows = {name: row.type for name, row in OPTIONS.items() if row.is_enum}
-    assert enums_of_rows == enums.PARAMETER_ENUMS
+    assert enums_of_rows == _enum_members.PARAMETER_ENUMS
 
 
 def test_a_field_has_its_row_of_the_table_as_metadata():

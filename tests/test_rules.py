@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cuda_tma.codec import stored_transfer_bytes
+from cuda_tma.codec._codec import stored_transfer_bytes
 from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
 from cuda_tma.rules import RULES, WARNINGS, check
 from cuda_tma.rules._find import tensor_map

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cuda_tma.rules import check, sentence
+from cuda_tma.rules import check
+from cuda_tma.rules._explain import sentence
 
 from .descriptors import LEGAL, LEGAL_IM2COL
 from .test_rule_boundaries import ALIGN8, IM3, IM5, INTER, INTER32, PACKED_WIDE, U6

@@ -1,13 +1,8 @@
 """The pages of the site: their blocks print what they show, and every page and public name stands in one place."""
 
-import importlib
-import pkgutil
 import re
 import sys
-from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType, ModuleType
 
 import pytest
 
@@ -142,48 +137,3 @@ def test_blocks_for_a_gpu_are_compiled_alone(tmp_path):
     assert run("```python gpu\nimport nothing_of_that_name\n```\n", tmp_path) == [("", None)]
     with pytest.raises(SyntaxError):
         run("```python gpu\nimport\n```\n", tmp_path)
-
-
-# ---- the reference ----
-
-ENTRY = re.compile(
-    r"^\.\. (?:(currentmodule|py:module|automodule)|(?:auto|py:)(\w+)):: (\S+)\n((?:   :.*\n)*)", re.MULTILINE
-)
-PUBLIC = [
-    "cuda_tma",
-    *(
-        f"cuda_tma.{found.name}"
-        for found in pkgutil.iter_modules(cuda_tma.__path__)
-        if not found.name.startswith("_") and (found.name != "torch" or find_spec("torch"))
-    ),
-]
-
-
-def entries():
-    """Every name that the reference has an entry for, as often as it has."""
-    for page in (DOCS / "reference").glob("*.md"):
-        module = ""
-        for directive, _, name, options in ENTRY.findall(page.read_text()):
-            module = name if directive else module
-            if directive == "automodule" and "no-members" not in options:
-                left_out = "".join(re.findall(":exclude-members: (.*)", options)).split(", ")
-                found = importlib.import_module(name)
-                has_docstring = (n for n in found.__all__ if isinstance(getattr(found, n), (type, FunctionType)))
-                yield from (f"{name}.{each}" for each in has_docstring if each not in left_out)
-            elif not directive:
-                yield name if name.startswith("cuda_tma.") else f"{module}.{name}"
-
-
-def test_every_public_name_has_one_entry():
-    """An object of several modules has it where it is public first: ``cuda_tma``, before its own module."""
-    found = Counter(entries())
-    assert [name for name, count in found.items() if count > 1] == []
-    wanted, seen = [], set()
-    for module in map(importlib.import_module, PUBLIC):
-        for name in getattr(module, "__all__", ()):
-            value = getattr(module, name)
-            key = (name, id(value))
-            if key not in seen and not isinstance(value, ModuleType):
-                wanted.append(f"{module.__name__}.{name}")
-            seen.add(key)
-    assert set(wanted) - set(found) == set()

@@ -15,7 +15,7 @@ from cuda_tma import TensorMapError, TensorMapIm2colOptions, TensorMapIm2colWide
 from cuda_tma._launch.typed_map import fixed_bits
 from cuda_tma._make import device_memory
 from cuda_tma._map_type import MapType
-from cuda_tma.codec import fields
+from cuda_tma.codec._fields import fields
 from cuda_tma.params import Im2colParams, TiledParams
 
 from .launching import ForeignStream, kernel_name

@@ -53,7 +53,7 @@ assert_type(view.as_tensor_map((32, 32)), cuda_tma.TensorMapDescriptor)
 try:
     cuda_tma.decode(b"")
 except cuda_tma.TensorMapError as error:
-    assert_type(error.violations, tuple[cuda_tma.Violation, ...])
+    assert_type(error.violations, tuple[cuda_tma.rules.Violation, ...])
 """
 WRONG = """
 import cuda_tma

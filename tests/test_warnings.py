@@ -7,8 +7,10 @@ import pytest
 
 from cuda_tma import TensorSpec, params_of
 from cuda_tma.codec import decode, encode
-from cuda_tma.rules import WARNINGS, check, sentence
-from cuda_tma.smem import MAX_SMEM_BYTES, smem_bytes
+from cuda_tma.rules import WARNINGS, check
+from cuda_tma.rules._explain import sentence
+from cuda_tma.smem import smem_bytes
+from cuda_tma.smem._layout import MAX_SMEM_BYTES
 
 from .descriptors import LEGAL, LEGAL_IM2COL
 from .test_rule_boundaries import ALIGN8

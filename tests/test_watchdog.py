@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from cuda.bindings import driver as real
 
-from cuda_tma import Barrier, KernelHang, arm_watchdog, encode_barrier, synchronize
+from cuda_tma import KernelHang, arm_watchdog, synchronize
 from cuda_tma._cuda.core import CUDAError
 from cuda_tma._watchdog import deadlines as watchdog
 from cuda_tma._watchdog import memory
+from cuda_tma.barrier import Barrier, encode_barrier
 
 OK, BUSY = real.CUresult.CUDA_SUCCESS, real.CUresult.CUDA_ERROR_NOT_READY
 WORD = encode_barrier(Barrier(0, 1, 2, 0))

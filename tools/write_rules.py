@@ -9,7 +9,7 @@ from write_errors import errors_page
 
 from cuda_tma._limits import CORNER_BITS, MAX_RANK
 from cuda_tma.barrier import BARRIER_FIELDS, BarrierField
-from cuda_tma.codec import BEYOND_PARAMS, IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
+from cuda_tma.codec._fields import BEYOND_PARAMS, IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
 from cuda_tma.params import Im2colParams, TiledParams
 from cuda_tma.rules import RULES, WARNINGS, Rule
 from cuda_tma.rules._rule import ALL_MODES, PIXELS, TILED, WIDE

@@ -21,10 +21,13 @@ from typing import Any
 
 from .. import TensorMapError, TensorMapFault, suggest
 from .._files import write
-from ..codec import decode, diff, diff_stored, encode, fields, words_of
+from ..codec import decode, diff, encode
+from ..codec._diff import diff_stored, words_of
+from ..codec._fields import fields
 from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 from ..params import Im2colParams, Im2colWideParams, Params
-from ..rules import Violation, check, refusal, sentence
+from ..rules import Violation, check
+from ..rules._explain import refusal, sentence
 from . import demo, explain, layouts, run, sanitize
 from .console import complain, escape_unprintable, print_json, print_table, silence
 from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, UNSUPPORTED, Misuse

@@ -13,13 +13,15 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from .._cuda_errors import CUDA_ERRORS, OBSERVED, CudaError
+from .._enum_members import member_of
 from .._files import first_bytes
 from ..barrier import decode_barrier
 from ..codec import diff, encode
-from ..enums import TensorMapDataType, member_of
+from ..enums import TensorMapDataType
 from ..hang import MbarrierWait
 from ..params import Im2colParams, Params, TiledParams
-from ..rules import RULES, Violation, check, sentence
+from ..rules import RULES, Violation, check
+from ..rules._explain import sentence
 from .console import print_json
 from .exit_status import ACCEPTED, REFUSED, Misuse
 from .posted import Posted, PostedMap, read_posted

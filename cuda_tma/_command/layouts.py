@@ -19,7 +19,7 @@ __all__ = ["run"]
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, say so, and draw it if asked; without layouts, name those that there are."""
-    from ..layouts import NAMES
+    from ..layouts._named import NAMES
 
     given = [name for name in (arguments.written, arguments.read) if name is not None]
     if not given:

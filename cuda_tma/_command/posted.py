@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from .. import TensorMapError
 from .._cuda_errors import CUDA_ERRORS, CudaError, find_error
 from .._data_type import element_bits
+from .._enum_members import PARAMETER_ENUMS
 from .._limits import DESCRIPTOR_BYTES, MAX_RANK
 from ..codec import decode
-from ..enums import PARAMETER_ENUMS
 from ..params import Params, TiledParams
 from .dump import parse_dump
 

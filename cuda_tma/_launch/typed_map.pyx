@@ -11,7 +11,8 @@ from .._read.dlpack cimport DLTensor, dtype_key
 from .._read.export cimport Reading, layout_of, look_at_torch, read, source_of
 from .._tensor_map cimport MAP_BYTES, TensorMapDescriptor, new_descriptor, replace_address
 
-from ..codec import IM2COL, RANK, encode as encoded, fields
+from ..codec._fields import IM2COL, RANK, fields
+from ..codec import encode as encoded
 from ..params import Im2colParams, TiledParams
 from .._read.dlpack import dtype_name_of
 from .._data_type import DLPACK_DTYPES, float_dtype

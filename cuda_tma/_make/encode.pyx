@@ -17,7 +17,8 @@ from .._read.dlpack import dtype_name_of
 from .._limits import MAX_BOX_DIM, MAX_ELEMENT_STRIDE, MAX_PIXELS_PER_COLUMN, TMA_EXTENDED_SINCE
 from .._options import TensorMapIm2colWideOptions, TensorMapOptions
 from ..params import Im2colParams, Im2colWideParams, TiledParams
-from ..rules import check, refusal, _refusals
+from ..rules import check, _refusals
+from ..rules._explain import refusal
 
 cdef enum:
     SMALL = 1  # CUtensorMapAllocClass

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .._data_type import ELEMENTS
 from .._errors import TensorMapError
 from .._given import integers, shown
-from ..params import Params, TiledParams, check_params
+from .._params_checks import check_params
+from ..params import Params, TiledParams
 from .figure import MARK_COLOR, load_start, new_figure, plane, times, title_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from .._errors import TensorMapError
 from .._swizzle_pattern import PATTERNS
 from ..enums import TensorMapDataType, TensorMapSwizzle
 from ..params import Params, TiledParams
-from ..rules import check, refusal
+from ..rules import check
+from ..rules._explain import refusal
 from ..smem import box_extents
 from .pages import filled
 from .svg import MONO, SANS

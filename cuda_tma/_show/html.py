@@ -9,10 +9,11 @@ from io import StringIO
 from typing import Any
 
 from .._compute_capability import NEWEST_COMPUTE_CAPABILITY
+from .._enum_members import member_of
 from .._errors import TensorMapError
 from .._given import shown
-from ..enums import member_of
-from ..params import Params, check_params
+from .._params_checks import check_params
+from ..params import Params
 from ..rules import Violation, check
 from ..smem import smem_alignment, smem_bytes, tx_bytes
 

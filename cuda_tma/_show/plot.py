@@ -15,11 +15,13 @@ import numpy as np
 
 from .._errors import TensorMapError
 from .._given import shown
+from .._params_checks import check_params
 from ..emulate import tensor_index
 from ..emulate._legal import emulated_rows
 from ..enums import TensorMapSwizzle
-from ..params import Params, TiledParams, check_params
-from ..smem import CHUNK_BYTES, bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
+from ..params import Params, TiledParams
+from ..smem import bank_conflicts, box_extents, smem_bytes, smem_index, worst_read
+from ..smem._layout import CHUNK_BYTES
 from .divide import Division, divided, tiles
 from .explorer import explorer
 from .figure import MARK_COLOR, load_start, new_figure, plane, title_of

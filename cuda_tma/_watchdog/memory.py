@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._barrier_name import barrier_name
+from .._waits import Extents, waiters_of
 from ..barrier import decode_barrier
-from ..hang import BarrierWait, Extents, Hang, MbarrierWait, barrier_name, waiters_of
+from ..hang import BarrierWait, Hang, MbarrierWait
 
 __all__ = [
     "BUFFER_BYTES",

@@ -17,8 +17,9 @@ from .._data_type import element_bits
 from .._errors import TensorMapError
 from .._given import shown
 from .._limits import DESCRIPTOR_BYTES
+from .._params_checks import check_params
 from .._swizzle_pattern import PATTERNS, SPAN_BYTES
-from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ._fields import IM2COL, RANK, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES, Field, fields
 
 __all__ = ["decode", "encode", "stored_value", "with_value"]

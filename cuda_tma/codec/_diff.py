@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .._enum_members import PARAMETER_ENUMS
 from .._errors import TensorMapError
 from .._given import shown
 from .._limits import DESCRIPTOR_BYTES, MAX_RANK
-from ..enums import PARAMETER_ENUMS
 from ..params import Im2colParams, Params, TiledParams
 from ._codec import decode, encode, stored_value
 from ._fields import (

@@ -46,7 +46,7 @@ class Field:
     Attributes
     ----------
     name : str
-        The parameter, as in :class:`cuda_tma.TiledParams`; or ``im2col``, ``rank``, or the name of a derived number.
+        The parameter, as in :class:`cuda_tma.params.TiledParams`; or ``im2col``, ``rank``, or a derived number.
     pieces : tuple of Piece
         The stored number's bits, least significant piece first.
     index : int or None

@@ -10,7 +10,7 @@ from .._errors import TensorMapError, TensorMapFault
 from .._given import integer, shown
 from ..enums import TensorMapDataType as T
 from ..params import Im2colParams, Params
-from ..smem import chunk_elements
+from ..smem._layout import chunk_elements
 
 __all__ = [
     "byte",

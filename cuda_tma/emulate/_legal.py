@@ -7,7 +7,8 @@ from dataclasses import fields
 from .._errors import TensorMapError
 from .._given import shown
 from .._limits import TMA_EXTENDED_SINCE
-from ..params import Params, check_params
+from .._params_checks import check_params
+from ..params import Params
 from ..rules import check as violations
 from ..smem._kept import kept_without_address
 from ..smem._layout import Rows, check_fits, rows

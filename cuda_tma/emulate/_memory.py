@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from .._errors import TensorMapError
-from ..smem import CHUNK_BYTES, pattern, swizzle_offset
-from ..smem._layout import Rows
+from ..smem import pattern, swizzle_offset
+from ..smem._layout import CHUNK_BYTES, Rows
 from ._faults import check_bytes, check_reachable
 from ._traversal import Traversal
 

@@ -11,12 +11,12 @@ import numpy as np
 from .._data_type import ELEMENTS
 from .._errors import TensorMapError
 from .._given import integer
+from .._params_checks import check_params
 from .._swizzle_pattern import PATTERNS
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
-from ..params import Params, TiledParams, check_params
-from ..smem import CHUNK_BYTES
-from ..smem._layout import Rows
+from ..params import Params, TiledParams
+from ..smem._layout import CHUNK_BYTES, Rows
 from ._faults import check_bytes, check_not_negative, check_pixel_box_inside
 from ._legal import emulated_rows
 from ._memory import Window, from_smem

@@ -16,11 +16,12 @@ import numpy as np
 
 from .._errors import TensorMapError
 from .._given import integers, shown, tensor_coordinates
+from .._params_checks import check_params
 from ..enums import TensorMapIm2ColWideMode
-from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
-from ..smem import box_extents, bytes_along, pixels, slice_bytes
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ..smem import box_extents
 from ..smem._kept import kept_without_address
-from ..smem._layout import box_index
+from ..smem._layout import box_index, bytes_along, pixels, slice_bytes
 from ._faults import check_alignment, check_start_in_box
 
 __all__ = ["Traversal", "check_is_row", "runs_of", "tensor_index", "visit", "visit_rows"]

@@ -12,7 +12,8 @@ from .._data_type import element_bits
 from .._errors import TensorMapError
 from ..enums import TensorMapDataType as T
 from ..params import Params, TiledParams
-from ..smem import CHUNK_BYTES, pattern
+from ..smem import pattern
+from ..smem._layout import CHUNK_BYTES
 from ._legal import emulated_rows
 from ._memory import permuted
 from ._traversal import runs_of

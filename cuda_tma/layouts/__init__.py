@@ -9,13 +9,14 @@
 from ._compare import Comparison, compare
 from ._cute import atom_layout, thread_value_layout
 from ._element_layout import ElementLayout
-from ._named import NAMES, layout, two_layouts
+from ._exchange import Exchange
+from ._named import layout, two_layouts
 from ._places import tile
 
 __all__ = [
-    "NAMES",
     "Comparison",
     "ElementLayout",
+    "Exchange",
     "atom_layout",
     "compare",
     "layout",

@@ -6,8 +6,9 @@ import numpy as np
 
 from .._errors import TensorMapError
 from ..params import Params, TiledParams
-from ..smem import box_extents, smem_index, swizzle_offset, unit_bytes
-from ..smem import rows as rows_of
+from ..smem import box_extents, smem_index, swizzle_offset
+from ..smem._layout import rows as rows_of
+from ..smem._layout import unit_bytes
 from ._element_layout import ElementLayout
 from ._fragments import Grid, Places, sums
 

@@ -1,9 +1,8 @@
 """What a tensor map must obey: the table of rules and of warnings, what each finds, and how it is said."""
 
 from .._errors import Violation
-from ._explain import refusal, sentence
 from ._rule import Rule
 from ._table import RULES, check
 from ._warnings import WARNINGS
 
-__all__ = ["RULES", "WARNINGS", "Rule", "Violation", "check", "refusal", "sentence"]
+__all__ = ["RULES", "WARNINGS", "Rule", "Violation", "check"]

@@ -11,10 +11,11 @@ from typing import Any
 
 from .._convolution import LOAD_PATCHES, PAD_LESS, REACH_LESS
 from .._data_type import ELEMENTS, element_bits
+from .._enum_members import PARAMETER_ENUMS
 from .._errors import TensorMapError, Violation
 from .._given import shown
-from ..enums import PARAMETER_ENUMS
-from ..params import Params, TiledParams, check_params
+from .._params_checks import check_params
+from ..params import Params, TiledParams
 
 __all__ = ["refusal", "sentence"]
 

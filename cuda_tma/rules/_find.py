@@ -14,7 +14,7 @@ from .._data_type import ELEMENTS, Element
 from .._given import shown
 from .._limits import CORNER_LIMIT, MAX_BOX_DIM, MAX_RANK, MAX_TRANSFER_BYTES, TMA_EXTENDED_SINCE, TMA_SINCE
 from .._swizzle_pattern import PATTERNS, SPAN_BYTES
-from ..codec import stored_transfer_bytes
+from ..codec._codec import stored_transfer_bytes
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._data_type import float_dtype
+from .._enum_members import member_of
 from .._errors import TensorMapError
 from .._map_type import MapType
 from ..codec import decode
-from ..enums import member_of
 from ..params import TiledParams
 
 __all__ = [

@@ -26,11 +26,12 @@ from .._limits import (
     TMA_SINCE,
 )
 from .._option_table import COMMON
+from .._params_checks import check_params, check_sizes
 from .._swizzle_pattern import PATTERNS, SPAN_BYTES
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapInterleave
 from ..enums import TensorMapSwizzle as S
-from ..params import Params, check_params, check_sizes
+from ..params import Params
 from . import _find as find
 from ._rule import API, IM2COL, OBSERVED, PIXELS, TILED, UNVERIFIED, WIDE, Rule
 from ._warnings import WARNINGS

@@ -7,11 +7,12 @@ from dataclasses import replace
 from .._errors import TensorMapError
 from .._limits import MAX_DIM, MAX_DOCUMENTED_DIM, MAX_SMEM_BYTES, MAX_SMEM_BYTES_OF_MAJOR, TMA_EXTENDED_SINCE
 from .._swizzle_pattern import SPAN_BYTES
-from ..codec import BEYOND_PARAMS, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES
+from ..codec._fields import BEYOND_PARAMS, SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES
 from ..enums import TensorMapAllocationClass as A
 from ..enums import TensorMapInterleave as I
 from ..enums import TensorMapSwizzle as S
-from ..smem import bytes_along, smem_bytes, tensor_bytes, tx_bytes
+from ..smem import smem_bytes, tx_bytes
+from ..smem._layout import bytes_along, tensor_bytes
 from ._find import Finding, Findings, TensorMap
 from ._rule import API, OBSERVED, PIXELS, TILED, UNVERIFIED, Rule
 

@@ -9,6 +9,7 @@ from typing import Any
 from .. import codec, rules
 from .._params_of import described, params_of
 from ..params import Params
+from ..rules._explain import refusal
 
 __all__ = ["TensorMap", "tensor_map_of"]
 
@@ -49,5 +50,5 @@ def tensor_map_of(
     params = replace(params, global_address=address(tensor))
     broken = rules.check(params, compute_capability)
     if broken:
-        raise rules.refusal(params, broken, dtype_name=described(tensor).dtype_name)
+        raise refusal(params, broken, dtype_name=described(tensor).dtype_name)
     return TensorMap(params, tensor)

@@ -9,7 +9,8 @@ import numpy as np
 
 from .._given import entry
 from .._limits import MAX_SMEM_BYTES
-from ..params import Params, check_params
+from .._params_checks import check_params
+from ..params import Params
 from ._layout import box_extents, check_fits, rows, slice_bytes, smem_bytes, unit_bytes
 from ._pattern import swizzle_offset
 

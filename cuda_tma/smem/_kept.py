@@ -8,7 +8,8 @@ from functools import lru_cache, wraps
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
+from .._params_checks import check_params
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 
 __all__ = ["kept_without_address"]
 

@@ -13,9 +13,10 @@ from .._data_type import ELEMENTS, GROUP_ELEMENTS, Element
 from .._errors import TensorMapError
 from .._given import entry, integer, integers, shown
 from .._limits import MAX_SMEM_BYTES
+from .._params_checks import check_params
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapIm2ColWideMode, TensorMapInterleave
-from ..params import Im2colParams, Im2colWideParams, Params, TiledParams, check_params
+from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ._kept import kept_without_address
 from ._pattern import pattern, swizzle_offset
 

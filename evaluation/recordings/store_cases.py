@@ -18,7 +18,8 @@ from cuda_tma._limits import TMA_SINCE
 from cuda_tma._swizzle_pattern import SPAN_BYTES
 from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.smem import chunk_elements, smem_bytes, tensor_bytes
+from cuda_tma.smem import smem_bytes
+from cuda_tma.smem._layout import chunk_elements, tensor_bytes
 from cuda_tma.testing import params_from_recording
 
 __all__ = ["OPS", "SMEM_LIMIT_BYTES", "cases"]

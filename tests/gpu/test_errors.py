@@ -62,7 +62,7 @@ cuda_tma.launch(stream, core.LaunchConfig(grid=1, block=1), kernel, buffer)
 stream.sync()
 word = np.zeros(1, np.uint64)
 assert driver.cuMemcpyDtoH(word.ctypes.data, int(buffer.handle), 8) == (0,)
-print(repr(cuda_tma.decode_barrier(word[0])))
+print(repr(cuda_tma.barrier.decode_barrier(word[0])))
 """
 
 WITHOUT_CLUSTERS = """

@@ -14,7 +14,8 @@ import cuda_tma
 from cuda_tma import emulate
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle
-from cuda_tma.smem import chunk_elements, pattern, smem_bytes
+from cuda_tma.smem import pattern, smem_bytes
+from cuda_tma.smem._layout import chunk_elements
 from cuda_tma.testing import assert_tile_equal, im2col_params, load_cases, store_cases, tiled_params
 
 from .header_kernels import FILL, HINTS, WINDOW_BYTES, coordinates_of, machine_fixture, name_of, offsets_of, place

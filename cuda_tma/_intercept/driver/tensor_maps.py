@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import codec, rules
 from ...params import Im2colParams, Im2colWideParams, Params, TiledParams
+from ...rules._explain import refusal
 
 __all__ = ["tensor_map"]
 
@@ -30,7 +31,7 @@ def tensor_map(data: bytes, compute_capability: tuple[int, int]) -> bytes:
         params = _params(values)
     broken = rules.check(params, compute_capability)
     if broken:
-        raise rules.refusal(params, broken)
+        raise refusal(params, broken)
     return codec.encode(params)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ... import rules
 from ...params import Im2colParams, Params, TiledParams
+from ...rules._explain import refusal
 from ...simulate._config import Config
 from ...simulate._tensor_map import TensorMap
 from ..session import Session, current
@@ -151,7 +152,7 @@ def cuTensorMapEncodeIm2col(
 def _checked(params: Params) -> TensorMap:
     broken = rules.check(params, _session().device.compute_capability)
     if broken:
-        raise rules.refusal(params, broken)
+        raise refusal(params, broken)
     return TensorMap(params, None)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import rules
 from ...params import Im2colParams, TiledParams
+from ...rules._explain import refusal
 from ...simulate._tensor_map import TensorMap
 
 __all__ = ["Descriptors", "flat"]
@@ -59,7 +60,7 @@ class Descriptors:
         params = self._params(descriptor, metadata)
         broken = rules.check(params, self._compute_capability)
         if broken:
-            raise rules.refusal(params, broken)
+            raise refusal(params, broken)
         return TensorMap(params, descriptor.base)
 
     def _params(self, descriptor: Any, metadata: Any) -> TiledParams | Im2colParams:

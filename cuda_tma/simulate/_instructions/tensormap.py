@@ -9,6 +9,8 @@ import numpy as np
 
 from ... import codec
 from ..._limits import MAX_RANK
+from ...codec._codec import with_value
+from ...codec._fields import RANK, Field, fields
 from ...enums import TensorMapDataType
 from ...params import Params
 from .._copies.copy import Issue, each_lane
@@ -90,11 +92,11 @@ def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes
     (cute/arch/copy_sm90_desc.hpp).
     """
     mode = type(codec.decode(raw))
-    row = codec.RANK if field == "rank" else _row(mode, field, dimension)
+    row = RANK if field == "rank" else _row(mode, field, dimension)
     _check_value(field, dimension, value)
     if field == "elemtype":
         value = _ELEMTYPES.get(value, value)
-    return codec.with_value(raw, row, value + 1 if field == "rank" else value)
+    return with_value(raw, row, value + 1 if field == "rank" else value)
 
 
 def _check_value(field: str, dimension: int | None, value: int) -> None:
@@ -110,9 +112,9 @@ def _check_value(field: str, dimension: int | None, value: int) -> None:
         )
 
 
-def _row(mode: type[Params], field: str, dimension: int | None) -> codec.Field:
+def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
     """The row of a field in the table of a mode, for the largest rank."""
-    rows = {row.index: row for row in codec.fields(mode, MAX_RANK) if row.name == _FIELDS[field]}
+    rows = {row.index: row for row in fields(mode, MAX_RANK) if row.name == _FIELDS[field]}
     if not rows:
         raise Fault("map-mismatch", f"tensormap.replace.tile of {field}, and the tensor map is an im2col map ({_RULE})")
     if dimension not in rows:

@@ -8,9 +8,11 @@ from pathlib import PurePath
 
 import numpy as np
 
+from ..._barrier_name import barrier_name
 from ..._compile.mangled import plain_name
 from ..._map_type import box_bytes
-from ...hang import BarrierWait, Extents, Hang, MbarrierWait, barrier_name, waiters_of
+from ..._waits import Extents, waiters_of
+from ...hang import BarrierWait, Hang, MbarrierWait
 from .._kernel import Kernel
 from .._ptx import Instruction
 from .._warps.faults import Fault

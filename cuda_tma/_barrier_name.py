@@ -1,0 +1,37 @@
+"""The name of the barrier that a line of source waits for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_OBJECT = r"(?P<name>[A-Za-z_]\w*(?:(?:\.|->|::)\w+|\[[^][]*\])*)"
+_CALLS = (
+    re.compile(_OBJECT + r"(?:\.|->)(?:try_)?(?:wait|acquire|drain|next|draw)\w*\s*\("),
+    re.compile(r"\baccumulate\s*(?:<[^<>]*>)?\s*\(\s*\w+\s*,\s*" + _OBJECT),
+)
+
+
+def barrier_name(lines: Iterable[str], line: int, side: str = "") -> str:
+    """What a source calls the barrier that is waited for in one of its lines, in backticks; "" if that is not found.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        Of the source.
+    line : int
+        From 1.
+    side : {"", "full", "empty"}
+        Which barriers of a Pipeline.
+
+    Examples
+    --------
+    >>> barrier_name(["shared.ring.wait(at);", "full[i].wait(0);"], 1, "full")
+    '`shared.ring.full`'
+    """
+    text = dict(enumerate(lines, 1)).get(line, "").partition("//")[0]
+    for call in _CALLS:
+        names = {found["name"] for found in call.finditer(text)}
+        if len(names) == 1:
+            return f"`{names.pop()}{'.' + side if side else ''}`"
+    return ""

@@ -1,0 +1,29 @@
+"""Checks that an argument is parameters, before a pure function reads it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from ._errors import TensorMapError
+from ._given import shown
+from .params import Params
+
+_READABLE_BITS = 128  # the driver's numbers have at most 64
+
+
+def check_params(params: object) -> None:
+    """Refuse anything but parameters."""
+    if not isinstance(params, Params) or type(params) is Params:
+        raise TensorMapError(
+            f"params is {shown(params)}; give TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
+            "descriptor, or what cuda_tma.decode() makes of its 128 bytes"
+        )
+
+
+def check_sizes(params: Params) -> None:
+    """Refuse numbers so large that sentences about them could not be read: Python writes none of 4300 digits."""
+    for field in fields(params):
+        value = getattr(params, field.name)
+        values = value if field.type == "tuple[int, ...]" else (value,) if field.type == "int" else ()
+        if any(number.bit_length() > _READABLE_BITS for number in values):
+            raise TensorMapError(f"{field.name} is {shown(value)}; give numbers of at most {_READABLE_BITS} bits")
