@@ -44,7 +44,7 @@ def _product(a: Any, b: Any) -> Any:
     if a.dtype not in names or b.dtype not in names:
         return a.float() @ b.float().T
     left, right = (each.cpu().float().double().numpy()[None] for each in (a, b))
-    sums = None
+    sums: Any = None
     for k in range(0, left.shape[2], _K):
         some = slice(k, k + _K)
         sums = multiply_add(left[..., some], right[..., some], sums, (names[a.dtype], names[b.dtype]), "f32")
