@@ -23,7 +23,6 @@ from .._sync.mbarrier import Mbarriers
 from .._sync.register_pool import RegisterPool
 from .._sync.warp_sync import WarpSync
 from .._warps.faults import Fault, Kept
-from .._warps.geometry import Geometry
 from .._warps.group import Context
 from .._warps.observe import Observer, tell
 from .._warps.program import Code, Program, Step
@@ -31,6 +30,7 @@ from .._warps.registers import RegisterFile
 from .._warps.scheduler import Scheduler
 from .._warps.waiting import CALLED, Stuck, Waiting
 from .deadline import NEVER, Deadline
+from .plan import LaunchPlan
 from .progress import Progress
 from .repetition import Repetition
 
@@ -77,11 +77,8 @@ class Machine:
     Parameters
     ----------
     program : Program
-    geometry : Geometry
+    plan : LaunchPlan
     memory : GlobalMemory
-    parameters : Segment
-        The kernel's parameters.
-    dynamic_shared_bytes : int
     settings : Settings
     observer : Observer, optional
     """
@@ -89,20 +86,19 @@ class Machine:
     def __init__(
         self,
         program: Program,
-        geometry: Geometry,
+        plan: LaunchPlan,
         memory: GlobalMemory,
-        parameters: Segment,
-        dynamic_shared_bytes: int,
         settings: Settings,
         observer: Observer | None = None,
     ):
-        self.program, self.geometry, self.observer = program, geometry, observer
-        self.parameters, self.altered, self.undefined = parameters, settings.altered, settings.undefined
+        self.program, self.observer = program, observer
+        self.geometry = geometry = plan.geometry
+        self.parameters, self.altered, self.undefined = plan.parameters, settings.altered, settings.undefined
         self.deadline = settings.deadline
         self.multiprocessor_count = settings.multiprocessor_count
-        self.dynamic_shared_bytes = dynamic_shared_bytes
-        self.shared_bytes = program.static_shared_bytes + dynamic_shared_bytes
-        self.explicit_cluster = "explicitcluster" in program.entry.function.attributes or geometry.cluster_ctas > 1
+        self.dynamic_shared_bytes = plan.dynamic_shared_bytes
+        self.shared_bytes = program.static_shared_bytes + plan.dynamic_shared_bytes
+        self.explicit_cluster, self.grid_workspace = plan.has_explicit_cluster, plan.grid_workspace
         self.memory = Memory(memory, geometry, self.shared_bytes, program.shared_first)
         self.random = np.random.default_rng(settings.seed) if settings.order == "random" else None
         self.scheduler = Scheduler(self, settings.max_steps, self.random)
@@ -112,7 +108,6 @@ class Machine:
         self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
         self.dependents, self.register_pool = Dependents(self), RegisterPool(self)
         self.alive, self.local_use = np.zeros(geometry.lanes, bool), LocalUse(geometry.lanes)
-        self.grid_workspace = 0  # its address, of a cooperative launch
         self.kept: dict[tuple[str, Instruction | None], Kept] = {}  # faults that do not end the launch
         self.output: list[str] = []
         self.printed = 0  # characters of it

@@ -23,6 +23,7 @@ from .._warps.observe import Observer
 from .._warps.spaces import GRID_WORKSPACE, PARAM_WINDOW
 from .._warps.waiting import CALLED, Stuck, Waiting
 from .machine import Machine, Settings
+from .plan import LaunchPlan
 
 __all__ = ["Running", "run", "run_overlapping"]
 
@@ -53,23 +54,13 @@ class Running:
         settings: Settings,
         observer: Observer | None = None,
     ):
-        name, extents = kernel.parameters.kernel, (config.grid, config.block, config.cluster)
-        grid, cluster = _configurations.shape(name, kernel.directives, *extents)
-        dynamic_bytes = config.shmem_size or kernel.parameters.dynamic_shared_bytes
-        shared_bytes = kernel.program.static_shared_bytes + dynamic_bytes
-        _check_shared_memory(kernel, dynamic_bytes)
-        thread_bytes = kernel.program.entry.register_bytes + kernel.program.entry.local_bytes
-        geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
-        parameters = Segment(PARAM_WINDOW, block, "the kernel's parameters", writeable=False)
-        self.machine = Machine(kernel.program, geometry, memory, parameters, dynamic_bytes, settings, observer)
-        self.machine.explicit_cluster |= (config.cluster or kernel.cluster) is not None  # of one CTA, too
-        self._kernel, self._memory, self._segments = kernel, memory, [parameters]
+        plan = _plan(kernel, config, block, settings)
+        self.machine = Machine(kernel.program, plan, memory, settings, observer)
+        self._kernel, self._memory, self._segments = kernel, memory, [plan.parameters]
         self._faults: tuple[Finding, ...] = ()
         self._unfinished = ""
-        if config.is_cooperative:
-            _check_resident(geometry, settings)
-            self.machine.grid_workspace = GRID_WORKSPACE
-            self._segments.append(Segment(GRID_WORKSPACE, np.zeros(8, np.uint8), "the grid's workspace"))
+        if plan.grid_workspace:
+            self._segments.append(Segment(plan.grid_workspace, np.zeros(8, np.uint8), "the grid's workspace"))
 
     def go(self, until: Callable[[], bool] | None = None) -> None:
         """As :meth:`Machine.run`; a fault is kept, and is the end."""
@@ -162,6 +153,27 @@ def run_overlapping(launches: Iterable[tuple[Running, bool]]) -> Iterator[Report
     if before is not None:
         before.go()
         yield before.report()
+
+
+def _plan(kernel: Kernel, config: Config, block: np.ndarray, settings: Settings) -> LaunchPlan:
+    """Check a configuration, and return the plan of its launch."""
+    name, extents = kernel.parameters.kernel, (config.grid, config.block, config.cluster)
+    grid, cluster = _configurations.shape(name, kernel.directives, *extents)
+    dynamic_bytes = config.shmem_size or kernel.parameters.dynamic_shared_bytes
+    _check_shared_memory(kernel, dynamic_bytes)
+    entry, shared_bytes = kernel.program.entry, kernel.program.static_shared_bytes + dynamic_bytes
+    thread_bytes = entry.register_bytes + entry.local_bytes
+    geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
+    if config.is_cooperative:
+        _check_resident(geometry, settings)
+    is_given = (config.cluster or kernel.cluster) is not None or "explicitcluster" in entry.function.attributes
+    return LaunchPlan(
+        geometry,
+        Segment(PARAM_WINDOW, block, "the kernel's parameters", writeable=False),
+        dynamic_bytes,
+        has_explicit_cluster=is_given or geometry.cluster_ctas > 1,
+        grid_workspace=GRID_WORKSPACE if config.is_cooperative else 0,
+    )
 
 
 def _check_resident(geometry: Geometry, settings: Settings) -> None:
