@@ -357,3 +357,11 @@ def test_digits_that_have_no_end_are_no_map():
     text = "Making TMA desc: global memory: {} 64, shared memory: 64 64, outer stride: 64, swizzle: 128, elem size: 2"
     assert len(read_posted(text.format("64")).maps) == 1
     assert read_posted(text.format("1" * 5000)).maps == ()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_literal_with_an_invalid_escape_prints_no_warning():
+    """Python 3.12 warns of such escapes as it evaluates a literal."""
+    assert read_posted(r"the map is b'\9\x00'").maps == ()
+    (found,) = read_posted("b'" + "".join(f"\\x{byte:02x}" for byte in encode(LEGAL)) + "'").maps
+    assert found.params == LEGAL

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -278,7 +279,9 @@ def _without_addresses(text: str) -> str:
 
 def _literal(text: str) -> bytes | None:
     try:
-        value = ast.literal_eval(text)
+        with warnings.catch_warnings():  # Python 3.12 warns of escapes such as \\9
+            warnings.simplefilter("ignore")
+            value = ast.literal_eval(text)
     except (SyntaxError, ValueError):
         return None
     return value if isinstance(value, bytes) else None

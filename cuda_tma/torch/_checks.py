@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import has_guarding_hint
+from torch.fx.experimental import symbolic_shapes
 
 from .._data_type import DLPACK_DTYPES, ELEMENTS, float_dtype
 from .._errors import TensorMapError
@@ -20,6 +20,9 @@ from ..simulate._tensor_map import tensor_map_of
 __all__ = ["check", "check_count"]
 
 _NEWEST = (12, 0)  # takes every map that an older generation takes
+
+# Earlier releases of torch call it has_hint.
+_has_hint = getattr(symbolic_shapes, "has_guarding_hint", None) or symbolic_shapes.has_hint
 
 
 def check_count(operator: str, parameters: KernelParameters, arguments: Sequence[Any]) -> None:
@@ -106,7 +109,7 @@ def _check_dtype(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
 def _check_layout(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
     """Compare the shape and the strides with the rules of tensor maps: of symbolic sizes, those of this call."""
     sizes = [*tensor.shape, *tensor.stride()]
-    if not all(map(has_guarding_hint, sizes)):
+    if not all(map(_has_hint, sizes)):
         return  # sizes that depend on data are known at the launch
     values = [each if isinstance(each, int) else each.node.hint for each in sizes]
     rank = tensor.dim()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import json
 import os
@@ -36,7 +37,8 @@ STATUSES = (0, 1, 2, 3)
 _MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # where a file costs little
 _BATCH = 400  # inputs of one worker process
 _COMPLAINT_CHARACTERS, _OUTPUT_CHARACTERS = 1 << 16, 64 << 20
-_OWN = (str(ROOT), sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", "/proc/self/maps", os.devnull)
+_PACKAGES = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", *filter(None, sys.path))
+_OWN = (str(ROOT), *_PACKAGES, "/proc/self/maps", os.devnull)
 
 
 class Outcome(NamedTuple):
@@ -208,6 +210,8 @@ def separate(seed: int, index: int, parent: str) -> Outcome:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Outcome(index, given.family, "killed", f"more than {WALL_SECONDS} s", WALL_SECONDS)
+        except OSError as error:  # no system starts a command with an argument of 128 KiB
+            return Outcome(index, given.family, "not started", "" if error.errno == errno.E2BIG else str(error), 0.0)
     out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     fault = fault_of(done.returncode, "", out, err, [])
     return Outcome(index, given.family, done.returncode, fault, round(time.monotonic() - begun, 3))

@@ -143,8 +143,9 @@ def test_nvrtc_is_asked_for_the_devices_own_architecture(compiled, device, monke
 def test_the_program_of_the_readme_runs(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", str(tmp_path))
     readme = (Path(__file__).parents[2] / "README.md").read_text()
-    program = re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1]
+    on_simulator, on_gpu = re.findall(r"```python(?: gpu)?\n(.*?)```", readme, re.DOTALL)
     names = {}
-    exec(program, names)
-    assert torch.equal(names["out"], names["matrix"][96:128, 128:192])
-    assert len([*tmp_path.glob("*.kernel")]) == 1
+    exec(on_simulator, names)
+    exec(on_gpu, names)
+    assert torch.equal(names["out"], 2 * names["x"]) and names["out"].is_cuda
+    assert len([*tmp_path.glob("*.kernel")]) == 2  # with the missing barrier, and without
