@@ -20,7 +20,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # where "+cpu" is to be had,
 want_torch = $(basename $(notdir $(shell grep -rl --include='test_*.py' --exclude-dir=gpu 'importorskip("torch")' tests)))
 
 CYTHON := $(shell find cuda_tma -name '*.pyx' -o -name '*.pxd')
-compiled := $(subst /,.,$(sort $(basename $(shell find cuda_tma -name '*.py[ix]')))) # modules, each with its stub
+compiled := $(filter-out %.__init__,$(subst /,.,$(sort $(basename $(shell find cuda_tma -name '*.py[ix]'))))) # modules, each with its stub
 
 ifeq ($(VENV),)
 built := build-in-place
