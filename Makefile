@@ -103,7 +103,7 @@ clean:
 	find cuda_tma -name '*.so' -delete
 
 # An editable installation, in steps that show their progress. The extensions are built beside their sources, with the
-# build needs of pyproject.toml; pip then finds them up to date.
+# build needs of pyproject.toml; pip would compile them again.
 build_needs := $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
 no_index := echo "Without a package index: make ... VENV= PYTHON=(one that has what pyproject.toml names)"
 install := $(python) -m pip install --disable-pip-version-check
@@ -115,7 +115,7 @@ $(VENV)/built: pyproject.toml setup.py $(CYTHON)
 	@echo "Step 2 of 3: compile the extensions, which takes half a minute on two cores"
 	@$(python) setup.py --quiet build_ext --inplace
 	@echo "Step 3 of 3: install cuda_tma and what it needs"
-	@$(install) --no-build-isolation --editable ".[nvrtc]" || { $(no_index); exit 1; }
+	@EXTENSIONS_ARE_BUILT=1 $(install) --no-build-isolation --editable ".[nvrtc]" || { $(no_index); exit 1; }
 	@touch $@
 
 $(VENV)/tested: $(VENV)/built

@@ -81,16 +81,21 @@ def readme() -> str:
     return re.sub(beside, elsewhere, Path("README.md").read_text(encoding="utf-8"))
 
 
+def extensions() -> list[Extension]:
+    """Translate the Cython sources, and return the extensions to compile."""
+    return cythonize(
+        [*EXTENSIONS, DRIVER],
+        nthreads=JOBS,
+        build_dir="build/cython",  # the generated C stays out of the package
+        compiler_directives=DIRECTIVES,
+    )
+
+
 if __name__ == "__main__":  # Cython starts processes, which may import this file
     setup(
         cmdclass={"build_ext": Build},
         options={"build_ext": {"parallel": JOBS}},
-        ext_modules=cythonize(
-            [*EXTENSIONS, DRIVER],
-            nthreads=JOBS,
-            build_dir="build/cython",  # the generated C stays out of the package
-            compiler_directives=DIRECTIVES,
-        ),
+        ext_modules=[] if os.environ.get("EXTENSIONS_ARE_BUILT") else extensions(),
         project_urls={name: HOME + path for name, path in URLS.items()} if HOME else {},
         long_description=readme(),
         long_description_content_type="text/markdown",
