@@ -12,9 +12,8 @@ from hypothesis import settings
 import cuda_tma
 from cuda_tma._cuda import driver as _driver
 from cuda_tma._read.dlpack import describe_tensor
-
-from .fake_driver import FakeDriver
-from .launching import CONFIG, HANDLES, ForeignStream
+from tests.support.fake_driver import FakeDriver
+from tests.support.launching import CONFIG, HANDLES, ForeignStream
 
 settings.register_profile("no deadline", deadline=None)  # the machines that run this are shared
 settings.load_profile("no deadline")

@@ -10,8 +10,7 @@ from cuda_tma import TensorMapError, TensorSpec, check, emulate, params_of
 from cuda_tma._convolution import Convolution
 from cuda_tma._options import TensorMapIm2colOptions
 from cuda_tma.testing import view_bytes
-
-from .convolutions import Case, random_case, random_geometry, unfold
+from tests.support.convolutions import Case, random_case, random_geometry, unfold
 
 CASES = 240  # for each number of spatial dimensions
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from .pythons import VERSIONS, find_python
+from tests.support.pythons import VERSIONS, find_python
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.slow

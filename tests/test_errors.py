@@ -11,8 +11,7 @@ import pytest
 from cuda_tma import check, emulate
 from cuda_tma._errors import TensorMapError, TensorMapFault
 from cuda_tma.rules._explain import refusal
-
-from .descriptors import LEGAL
+from tests.support.descriptors import LEGAL
 
 
 def again(error):

@@ -3,8 +3,7 @@
 import ctypes
 
 from cuda_tma import Im2colParams, Im2colWideParams, TiledParams
-
-from .descriptors import golden
+from tests.support.descriptors import golden
 
 
 def test_the_encoders_answer_as_recorded(driver):

@@ -14,8 +14,7 @@ from cuda_tma._show import plot
 from cuda_tma.params import Params, TiledParams
 from cuda_tma.rules import _explain as explain
 from cuda_tma.smem import _layout
-
-from .descriptors import LEGAL
+from tests.support.descriptors import LEGAL
 
 LARGE = np.zeros((100, 700), np.int64)
 LARGE_SHOWN = r"a numpy.ndarray of shape \(100, 700\) and dtype int64"

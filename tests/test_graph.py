@@ -12,10 +12,9 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import TensorMapError, graph
-
-from .fake_graphs import call_on_a_native_thread
-from .launching import ForeignStream
-from .typed_kernels import TILE, kernel, made, stream  # noqa: F401
+from tests.support.fake_graphs import call_on_a_native_thread
+from tests.support.launching import ForeignStream
+from tests.support.typed_kernels import TILE, kernel, made, stream  # noqa: F401
 
 CONFIG = core.LaunchConfig(grid=(2, 3), block=32)
 

@@ -17,9 +17,9 @@ from cuda_tma._waits import waiters_of
 from cuda_tma._watchdog import memory
 from cuda_tma.barrier import Barrier, encode_barrier
 from cuda_tma.hang import BarrierWait, Hang, MbarrierWait, Waiter
+from tests.include.test_header import FOLDER
 
 from .gpu.planted_hangs import PLANTED, ROWS, WIDTH
-from .test_header import FOLDER
 
 NAMES = [planted.name for planted in PLANTED]
 

@@ -10,8 +10,7 @@ from cuda.bindings import driver as cuda_driver
 
 import cuda_tma
 from cuda_tma import TensorMapError
-
-from .capsules import Exporter, OldExporter
+from tests.support.capsules import Exporter, OldExporter
 
 
 class Pair(ctypes.Structure):

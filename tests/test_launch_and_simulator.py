@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from cuda_tma import TensorMapError
-
-from .both_doors import doors  # noqa: F401
-from .wrong_launches import RIGHT, WRONG
+from tests.support.both_doors import doors  # noqa: F401
+from tests.support.wrong_launches import RIGHT, WRONG
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.name.replace(" ", "-"))

@@ -9,11 +9,11 @@ from cuda import core
 import cuda_tma
 from cuda_tma import graph
 from cuda_tma._make import device_memory as _device_memory
+from tests.support.launching import CONFIG
+from tests.support.typed_kernels import TILE, kernel  # noqa: F401
 
-from .launching import CONFIG
 from .test_graph import Definition, Executable
 from .test_threads import FREE_THREADED
-from .typed_kernels import TILE, kernel  # noqa: F401
 
 pytestmark = pytest.mark.skipif(FREE_THREADED, reason="references are counted late, and some by their own thread")
 ROUNDS = 400

@@ -12,8 +12,7 @@ from cuda_tma._compile.mangled import MapPointer
 from cuda_tma._compile.nvrtc import compile_source
 from cuda_tma._map_type import MapType
 from cuda_tma.kernel_parameters import KernelParameter
-
-from .launching import CONFIG, HANDLES, ForeignStream
+from tests.support.launching import CONFIG, HANDLES, ForeignStream
 
 SOURCE = """
 #include <cuda_tma/tile.cuh>

@@ -16,8 +16,8 @@ from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import diff
 from cuda_tma.enums import TensorMapDataType
 from cuda_tma.params import Im2colWideParams, TiledParams
+from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
-from .descriptors import LEGAL, LEGAL_IM2COL
 from .test_given import LARGE, LARGE_SHOWN, refuses
 
 LEGAL_WIDE = Im2colWideParams(

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import cuda_tma
-
-from . import pythons
+from tests.support import pythons
 
 ROOT = Path(__file__).parent.parent
 if sys.version_info >= (3, 11):

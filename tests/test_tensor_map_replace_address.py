@@ -12,8 +12,7 @@ from cuda_tma import (
     TensorMapDescriptor,
     TensorMapError,
 )
-
-from .buffers import WRITABLE, asked, check_read_only_bytes
+from tests.support.buffers import WRITABLE, asked, check_read_only_bytes
 
 # ---- memory ----
 

@@ -15,11 +15,10 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma._cuda import driver as _driver
-
-from .fake_driver import INVALID_VALUE, FakeDriver
-from .fake_graphs import offsets
-from .launching import CONFIG, HANDLES, ForeignStream, kernel_name
-from .typed_kernels import TILE
+from tests.support.fake_driver import INVALID_VALUE, FakeDriver
+from tests.support.fake_graphs import offsets
+from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
+from tests.support.typed_kernels import TILE
 
 THREADS, ROUNDS = 8, 60
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))

@@ -12,8 +12,7 @@ import pytest
 
 import cuda_tma
 from cuda_tma import simulate
-
-from . import torch_kernels as kernels
+from tests.support import torch_kernels as kernels
 
 torch = pytest.importorskip("torch")
 
@@ -79,7 +78,7 @@ def test_a_refused_launch_is_explained(launched, monkeypatch):
 SUITE = """
 import torch
 from cuda_tma.torch import like, operator
-from tests import torch_kernels as kernels
+from tests.support import torch_kernels as kernels
 
 def scaled(kernel):
     config = lambda x: {"grid": (x.shape[1] // 32, x.shape[0] // 32), "block": 32}

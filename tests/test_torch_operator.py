@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from cuda_tma import simulate
-
-from . import torch_kernels as kernels
+from tests.support import torch_kernels as kernels
 
 torch = pytest.importorskip("torch")
 

@@ -27,4 +27,4 @@ mapfile -t tests < <(grep -lE '\bdriver[,)]|_dlpack|_export|describe_tensor|para
   grep -vE 'test_(benchmarks|contributing|driver_table|environments|examples|header|mutate|structure|wgmma)')
 # One test lays a C library's semaphore over a struct, which does not wait under the sanitizer (it has its own).
 exec "$python" -m pytest -p no:cacheprovider -q "${tests[@]}" \
-  --deselect tests/test_dlpack.py::test_deleters_are_called_without_the_gil "$@"
+  --deselect tests/_read/test_dlpack.py::test_deleters_are_called_without_the_gil "$@"

@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 
 from cuda_tma import simulate
-from tests import (
-    simulated_examples,
-    test_gemm_every_shape,
-    test_simulate_copies,
-    test_simulate_examples,
-    test_simulate_third_party,
-)
+from tests.examples import test_gemm_every_shape
+from tests.examples import test_simulated as test_simulate_examples
 from tests.gpu import (
     test_header,
     test_header_bulk,
@@ -27,7 +22,10 @@ from tests.gpu import (
 from tests.pipelines import Pipeline
 from tests.pipelines import run as run_pipeline
 from tests.real_bugs import real_bugs
-from tests.simulated_machine import Machine, kernel_of
+from tests.simulate import test_third_party as test_simulate_third_party
+from tests.simulate._copies import test_copies as test_simulate_copies
+from tests.support import simulated_examples
+from tests.support.simulated_machine import Machine, kernel_of
 
 __all__ = ["LAUNCHES", "SUBJECTS"]
 

@@ -24,7 +24,7 @@ from cuda_tma._compile import nvrtc
 from cuda_tma.simulate._device import device as simulated
 from cuda_tma.simulate._device.schedules import _restore, _saved
 from cuda_tma.simulate._machine.machine import Machine
-from tests.machine_code import machine_code
+from tests.support.machine_code import machine_code
 
 __all__ = ["SCHEDULES", "Fault", "baseline", "same_machine_code", "tried"]
 

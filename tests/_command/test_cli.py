@@ -14,8 +14,7 @@ import cuda_tma
 from cuda_tma._command import cli
 from cuda_tma._suggest import suggest
 from cuda_tma.codec import encode
-
-from .descriptors import LEGAL, LEGAL_IM2COL
+from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 LEGAL_SHAPE = ["--shape", "40x48x64", "--dtype", "float32", "--box", "2x16x32", "--swizzle", "128B"]
 LEGAL_SHAPE += ["--address", "4096"]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from cuda_tma._command import cli
 from cuda_tma._command.options import OPTIONS
 from cuda_tma.codec import encode
-
-from .descriptors import LEGAL, LEGAL_IM2COL
+from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 HUGE = "99999999999999999999"
 HEX = encode(LEGAL).hex()

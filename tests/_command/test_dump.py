@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from cuda_tma._command.dump import parse_dump, read_map
 from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import encode
-
-from .descriptors import LEGAL
+from tests.support.descriptors import LEGAL
 
 RAW = encode(LEGAL)
 DIGITS = RAW.hex()

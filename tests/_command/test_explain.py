@@ -19,10 +19,9 @@ from cuda_tma._command.posted import read_posted
 from cuda_tma._cuda_errors import CUDA_ERRORS, DOCUMENTED, explain_error
 from cuda_tma.codec import encode
 from cuda_tma.rules import RULES, WARNINGS
+from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
-from .descriptors import LEGAL, LEGAL_IM2COL
-
-POSTED = Path(__file__).parent / "data" / "posted"  # named by repository and issue
+POSTED = Path(__file__).parents[1] / "data" / "posted"  # named by repository and issue
 # errors; of each map the error at its creation, and the rules that it breaks
 EXPECTED = {
     "Dao-AILab_flash-attention_1706": ([801], [(801, []), (801, [])]),

@@ -21,8 +21,7 @@ from cuda_tma._command.posted import read_posted
 from cuda_tma._errors import TensorMapError
 from cuda_tma._files import first_bytes
 from cuda_tma.codec import encode
-
-from .descriptors import LEGAL
+from tests.support.descriptors import LEGAL
 
 LENGTH = 32_000
 MOST_SECONDS = 1  # quadratic time is 15 seconds and more

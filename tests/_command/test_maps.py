@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from cuda_tma.codec import encode
-
-from .descriptors import LEGAL
-from .test_cli import HEX, run
+from tests._command.test_cli import HEX, run
+from tests.support.descriptors import LEGAL
 
 # --- bytes that no driver writes ---
 

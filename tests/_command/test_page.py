@@ -11,8 +11,7 @@ import pytest
 from cuda_tma._command import cli
 from cuda_tma._show.timeline import Span, Timeline, Track
 from cuda_tma._show.timeline_part import around
-
-from .sanitized_programs import sanitize
+from tests.support.sanitized_programs import sanitize
 
 KERNELS = """#include <cuda_tma/tma.cuh>
 using namespace cuda_tma;

@@ -13,7 +13,7 @@ import pytest
 
 from cuda_tma._command import cli
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture

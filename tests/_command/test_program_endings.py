@@ -12,8 +12,7 @@ import pytest
 
 from cuda_tma._command import cli
 from cuda_tma.simulate._launches import read_recording
-
-from .sanitized_programs import sanitize, started
+from tests.support.sanitized_programs import sanitize, started
 
 KILLED = "the process ended during this launch"
 IN_A_LAUNCH = "current().device.launch = lambda *given, **keywords: {}\nright()"

@@ -20,8 +20,7 @@ from cuda_tma import _compile_kernel as door
 from cuda_tma._compile import kept, nvrtc, nvrtc_file
 from cuda_tma._compile.compiled import compiled_of
 from cuda_tma._compile.disk_cache import DiskCache
-
-from .launching import HANDLES
+from tests.support.launching import HANDLES
 
 SOURCE = '#include "size.cuh"\nextern "C" __global__ void k(float* out, int n) { out[n] = SIZE; }'
 

@@ -9,8 +9,7 @@ from cuda_tma._cuda import driver as _driver
 from cuda_tma._data_type import DLPACK_NAMES
 from cuda_tma._make import arguments as _arguments
 from cuda_tma.enums import TensorMapDataType
-
-from .fake_driver import SIGNATURES
+from tests.support.fake_driver import SIGNATURES
 
 PACKAGE = Path(_driver.__file__).parent
 CALL = re.compile(r"^    CUresult \(\*(cu\w+)\)\((.*?)\) noexcept nogil$", re.MULTILINE | re.DOTALL)

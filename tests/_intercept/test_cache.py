@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .adapted import ran
+from tests.support.adapted import ran
 
 SCRIPT = """import torch, triton, triton.language as tl
 @triton.jit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-PATH = Path(__file__).parent.parent / "cuda_tma" / "_intercept" / "triton" / "lines.py"
+PATH = Path(__file__).parents[2] / "cuda_tma" / "_intercept" / "triton" / "lines.py"
 
 PTX = """
 	.loc	1 11 13

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .adapted import Ran, ran
+from tests.support.adapted import Ran, ran
 
-SCRIPTS = Path(__file__).parent / "scripts"
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 RUNTIMES = [folder.name for folder in sorted(SCRIPTS.iterdir())]
 NEEDS = {"ours": ["numpy"]}  # the modules that each runtime needs; others need torch and themselves
 MARK = re.compile("(#|//) wrong")

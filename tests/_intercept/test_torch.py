@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .adapted import Ran, ran
+from tests.support.adapted import Ran, ran
 
 pytest.importorskip("torch")
 

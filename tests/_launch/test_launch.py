@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 import cuda_tma
 from cuda_tma import TensorMapError
 from cuda_tma._cuda import driver as _driver
-
-from .fake_driver import FakeDriver
-from .launching import CONFIG, HANDLES, ForeignStream
+from tests.support.fake_driver import FakeDriver
+from tests.support.launching import CONFIG, HANDLES, ForeignStream
 
 
 def test_a_descriptor_of_another_context(launch, driver, device_tensor):

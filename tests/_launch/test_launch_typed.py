@@ -19,11 +19,10 @@ from cuda_tma._launch.signature import layout_of, types_of
 from cuda_tma._map_type import MapType
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma.rules._launches import KERNELS_OWN
-
-from .conftest import DeviceTensor
-from .fake_driver import FakeDriver
-from .launching import CONFIG, HANDLES, ForeignStream, kernel_name
-from .typed_kernels import TILE, kernel, made, stream  # noqa: F401
+from tests.conftest import DeviceTensor
+from tests.support.fake_driver import FakeDriver
+from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
+from tests.support.typed_kernels import TILE, kernel, made, stream  # noqa: F401
 
 COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle="128B", rank=4)
 

@@ -7,8 +7,7 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import TensorMapError
-
-from .launching import CONFIG, HANDLES, ForeignStream
+from tests.support.launching import CONFIG, HANDLES, ForeignStream
 
 
 def test_a_subclass_may_launch_otherwise(driver):

@@ -10,10 +10,9 @@ import pytest
 
 import cuda_tma
 from cuda_tma import TensorMapError
-
-from .conftest import DeviceTensor
-from .launching import CONFIG, ForeignStream
-from .typed_kernels import TILE, kernel, made, stream  # noqa: F401
+from tests.conftest import DeviceTensor
+from tests.support.launching import CONFIG, ForeignStream
+from tests.support.typed_kernels import TILE, kernel, made, stream  # noqa: F401
 
 
 class Counted(DeviceTensor):

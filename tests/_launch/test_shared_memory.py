@@ -6,8 +6,7 @@ from cuda import core
 import cuda_tma
 from cuda_tma._compile.compiled import Compiled, remember
 from cuda_tma._launch.shared_memory import allow_on_current_device, static_shared_bytes_of
-
-from .launching import HANDLES, ForeignStream
+from tests.support.launching import HANDLES, ForeignStream
 
 KB = 1024
 

@@ -17,8 +17,7 @@ from cuda_tma._make import device_memory
 from cuda_tma._map_type import MapType
 from cuda_tma.codec._fields import fields
 from cuda_tma.params import Im2colParams, TiledParams
-
-from .launching import ForeignStream, kernel_name
+from tests.support.launching import ForeignStream, kernel_name
 
 TILE = MapType(mode="tiled", tile_dim=(16, 32), data_type=T.FLOAT32, swizzle="128B")
 COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle="128B", rank=4)

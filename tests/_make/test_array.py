@@ -8,8 +8,7 @@ import pytest
 
 import cuda_tma
 from cuda_tma import TensorMapError, TensorMapOptions
-
-from .buffers import WRITABLE, asked, check_read_only_bytes
+from tests.support.buffers import WRITABLE, asked, check_read_only_bytes
 
 OPTIONS = TensorMapOptions((16, 32), swizzle="128B")
 

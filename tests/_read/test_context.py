@@ -7,8 +7,7 @@ import cuda_tma
 from cuda_tma import TensorMapError
 from cuda_tma._read.context import current_device
 from cuda_tma._read.dlpack import describe_tensor
-
-from .capsules import Exporter, OldExporter
+from tests.support.capsules import Exporter, OldExporter
 
 ADDRESS = 1 << 32
 RANGE = (ADDRESS, 2 * ADDRESS)

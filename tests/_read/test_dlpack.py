@@ -16,8 +16,7 @@ import cuda_tma
 from cuda_tma import StridedMemoryView, TensorMapError
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma._read.export import borrow, export_tensor
-
-from .capsules import Exporter, OldExporter, exchanging, name_of
+from tests.support.capsules import Exporter, OldExporter, exchanging, name_of
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 

@@ -16,14 +16,13 @@ from cuda_tma.smem import smem_offset
 
 matplotlib = pytest.importorskip("matplotlib")
 
-_ROOT = Path(__file__).parent.parent
+_ROOT = Path(__file__).parents[2]
 sys.path.append(str(_ROOT / "tools"))
 
 from draw_docs import drawings, pictures  # noqa: E402
 
 from cuda_tma._show import plot  # noqa: E402
-
-from .test_given import LARGE, LARGE_SHOWN, refuses  # noqa: E402
+from tests.test_given import LARGE, LARGE_SHOWN, refuses  # noqa: E402
 
 PARAMS = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")
 

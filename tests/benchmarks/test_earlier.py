@@ -14,8 +14,7 @@ from benchmarks import kernels
 from benchmarks.kernels import earlier, processes
 from benchmarks.kernels.figures import Figure
 from cuda_tma._compile.nvrtc import compile_source
-
-from .machine_code import machine_code
+from tests.support.machine_code import machine_code
 
 NEIGHBOUR = 'WHO = "of then"'
 EXAMPLE = """

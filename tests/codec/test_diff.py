@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import decode, diff, encode
 from cuda_tma.codec._diff import diff_stored
+from tests.support.descriptors import LEGAL, LEGAL_IM2COL, golden
 
-from .descriptors import LEGAL, LEGAL_IM2COL, golden
-
-_PATH = Path(__file__).parent.parent / "examples" / "explain_sm120.py"
+_PATH = Path(__file__).parents[2] / "examples" / "explain_sm120.py"
 _SPEC = importlib.util.spec_from_file_location("explain_sm120", _PATH)
 example = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(example)
@@ -32,7 +31,7 @@ def test_the_public_sm120_case_is_explained():
         ("swizzle_repeat_bytes", "0", "1024", (73,), False),
         ("bit 1 of word 2", "1", "0", (8,), False),
     ]
-    page = (Path(__file__).parent.parent / "docs" / "explanation" / "two-descriptors.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "two-descriptors.md").read_text()
     printed = [f"{number}. {d}" for number, d in enumerate(diff(example.compiler_descriptor(), example.DRIVER), 1)]
     assert len(printed) == 6 and "\n".join(printed) in page
     lost = diff(example.compiler_descriptor(), example.DRIVER)[2]

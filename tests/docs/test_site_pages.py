@@ -9,7 +9,7 @@ import pytest
 import cuda_tma
 from cuda_tma import _cuda_errors
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tools"))
 
 import error_pages  # noqa: E402

@@ -33,7 +33,7 @@ MEMORY = np.arange(24 * 6, dtype=np.uint16).view(np.uint8)
 
 
 def recordings():
-    with gzip.open(Path(__file__).parent / "data" / "loads_sm90.jsonl.gz", "rt") as lines:
+    with gzip.open(Path(__file__).parents[1] / "data" / "loads_sm90.jsonl.gz", "rt") as lines:
         return [json.loads(line) for line in lines]
 
 

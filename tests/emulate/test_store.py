@@ -20,7 +20,7 @@ from cuda_tma.smem import box_extents
 from cuda_tma.smem._layout import slice_bytes, unit_bytes
 from cuda_tma.testing import store_cases, tiled_params
 
-_ROOT = Path(__file__).parent.parent
+_ROOT = Path(__file__).parents[2]
 sys.path.append(str(_ROOT / "evaluation" / "recordings"))
 
 import recordings  # noqa: E402

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from .pipelines import SCHEDULES, Pipeline, faults_of, pipelines, run
+from tests.pipelines import SCHEDULES, Pipeline, faults_of, pipelines, run
 
 SOME = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[*HealthCheck],

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation" / "threads"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "evaluation" / "threads"))
 
 from memory_growth import Alone, grown_alone, others_bytes
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch")  # examples are among what mutants are made of
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "evaluation" / "kernel_mutants"))
 
 import mutate_kernels  # noqa: E402

@@ -11,7 +11,7 @@ import pytest
 from cuda_tma.rules import check
 from cuda_tma.testing import params_from_recording
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "evaluation" / "recordings"))
 
 import encode_cases  # noqa: E402

@@ -9,7 +9,7 @@ from cuda import core
 
 import cuda_tma
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "evaluation"))
 
 import run_core_scripts  # noqa: E402

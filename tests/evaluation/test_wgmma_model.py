@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "recordings"))
+sys.path.append(str(Path(__file__).parents[2] / "evaluation" / "recordings"))
 import replay_wgmma
 from record_wgmma import operands
 from wgmma_cases import FORMATS, FORMS, Form, blocks
 from wgmma_model import Adder, adder_of, multiply, numbers, rounded
 
-RECORDED = replay_wgmma.read(Path(__file__).parent / "data" / "wgmma_sm90.npz")
+RECORDED = replay_wgmma.read(Path(__file__).parents[1] / "data" / "wgmma_sm90.npz")
 FLOATING = [form for form in FORMS if form.sums != "s32"]
 NUMPY = {"f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
 

@@ -17,12 +17,11 @@ import pytest
 import cuda_tma
 from benchmarks.kernels import example
 from cuda_tma._command import demo
+from tests.include.test_header import cubin
+from tests.support.compiled_kernels import compiled_kernel
+from tests.support.machine_code import machine_code
 
-from .compiled_kernels import compiled_kernel
-from .machine_code import machine_code
-from .test_header import cubin
-
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 HEADERS = Path(cuda_tma.include_path(), "cuda_tma")
 SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), Path(demo.__file__)]
 
@@ -138,7 +137,7 @@ def test_the_examples_to_learn_from_are_short(name, lines):
 def test_what_a_kernel_does_not_do_is_seen(name, driver, monkeypatch):
     """Every argument fits what the kernel takes, and a launch that leaves everything as it was fails the check."""
     pytest.importorskip("torch")
-    from .hosted_examples import hosted_example
+    from tests.support.hosted_examples import hosted_example
 
     module = hosted_example(name, driver, monkeypatch)
     with pytest.raises(AssertionError):

@@ -21,7 +21,7 @@ Variant = variants.Variant
 @pytest.fixture
 def run(monkeypatch):
     """run(variant, case): on the simulator, with its check of every element."""
-    from .simulated_examples import simulated
+    from tests.support.simulated_examples import simulated
 
     def run(variant, case):
         for name, value in {**simulated(), "choose": lambda problem, multiprocessors: variant}.items():

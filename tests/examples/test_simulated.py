@@ -217,7 +217,7 @@ extern "C" __global__ void route(const int* counts, int experts, int rows, Task*
 def test_attention(monkeypatch, case):
     """Queries without a key, several heads of one kv head, tiles that hang over both ends."""
     pytest.importorskip("torch")
-    from . import simulated_examples
+    from tests.support import simulated_examples
 
     monkeypatch.setitem(simulated_examples.SIZES, "attention", (case,))
     simulated_examples.run_simulated("attention")

@@ -71,7 +71,7 @@ import numpy as np
 import cuda_tma
 from cuda import core
 from cuda.bindings import driver
-from tests.test_sanitize_clusters import SOURCE
+from tests.simulate._sanitize.test_clusters import SOURCE
 
 device = cuda_tma.Device(0)
 device.set_current()

@@ -12,8 +12,8 @@ import cuda_tma
 from cuda_tma import Im2colParams, TensorMapError, TensorMapFault
 from cuda_tma._data_type import parse_data_type
 from cuda_tma._options import TensorMapIm2colOptions, TensorMapIm2colWideOptions
+from tests.support.convolutions import random_case
 
-from ..convolutions import random_case
 from . import modules
 from .tile_reader import FILL, GUARD_BYTES, READ_WINDOW
 
@@ -209,7 +209,7 @@ def test_a_start_outside_the_pixel_box_kills_the_context(coordinates):
     """In a child process, since nothing on the host refuses it. The emulator faults, too."""
     script = (
         "import sys, torch, cuda_tma\n"
-        "from tests.convolutions import Load\n"
+        "from tests.support.convolutions import Load\n"
         "from tests.gpu.test_im2col import ColumnReader, OUTSIDE\n"
         "device = cuda_tma.Device(0); device.set_current()\n"
         "x = torch.zeros((2, 8, 8, 64), device='cuda')\n"

@@ -1,4 +1,4 @@
-"""What kernels on tensor cores share, on hardware: the tests that tests/test_header_kernels.py has on the simulator."""
+"""What kernels on tensor cores share, on hardware: the tests that tests/include/test_kernels.py has on the simulator."""
 
 import os
 import re
@@ -15,7 +15,7 @@ def test_what_runs_on_the_simulator_runs_on_hardware(device, publish):
     """In a process of its own: whoever waits for what does not come, waits for ever."""
     pytest.importorskip("torch")
     pytest.importorskip("ml_dtypes")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_header_kernels.py"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/include/test_kernels.py"]
     environment = os.environ | {"CUDA_TMA_TEST_HARDWARE": "1", "CUDA_TMA_RESULTS": "off"}
     asked = [*command, "-k", "sums_arrive or a_product or bands or each_task"]
     ran = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)

@@ -10,7 +10,8 @@ from cuda.bindings import driver
 from cuda.core import LaunchConfig, ObjectCode, launch
 from hypothesis import Phase, given, settings
 
-from .. import scalar_sequences as sequences
+from tests.support import scalar_sequences as sequences
+
 from .conftest import compute_capability
 
 COUNT = 5000

@@ -10,8 +10,7 @@ from statistics import median
 import pytest
 
 import cuda_tma
-
-from .. import torch_kernels as kernels
+from tests.support import torch_kernels as kernels
 
 torch = pytest.importorskip("torch")
 

@@ -11,8 +11,8 @@ from itertools import product
 
 import pytest
 
-from .ptx_interpreter import effects
-from .test_header import BULK_TYPES, REDUCTIONS, SENT_TYPES, defined_in, included_by, words
+from tests.include.test_header import BULK_TYPES, REDUCTIONS, SENT_TYPES, defined_in, included_by, words
+from tests.support.ptx_interpreter import effects
 
 PARAMETERS = {
     "tile": "void*",

@@ -11,8 +11,7 @@ from ml_dtypes import bfloat16
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
-
-from .test_header import TARGETS, cubin, defined_in, words
+from tests.include.test_header import TARGETS, cubin, defined_in, words
 
 HEADERS = ("epilogue", "mainloop", "roles", "schedule")
 USING = "".join(f"#include <cuda_tma/{name}.cuh>\n" for name in HEADERS) + "using namespace cuda_tma;\n"
@@ -22,7 +21,7 @@ DTYPES = {"BFLOAT16": bfloat16, "FLOAT16": np.float16}
 @pytest.fixture(scope="module")
 def gpu():
     if os.environ.get("CUDA_TMA_TEST_HARDWARE"):  # asked for by tests/gpu/test_kernels.py
-        from .gpu.hardware import Hardware
+        from tests.gpu.hardware import Hardware
 
         return Hardware()
     return simulate.Device(multiprocessor_count=4)

@@ -9,9 +9,8 @@ from itertools import product
 import pytest
 
 from cuda_tma.enums import TensorMapSwizzle as S
-
-from .ptx_interpreter import effects
-from .test_header import TARGETS, cubin, defined_in, ptx, words
+from tests.include.test_header import TARGETS, cubin, defined_in, ptx, words
+from tests.support.ptx_interpreter import effects
 
 PARAMETERS = {
     **dict.fromkeys(("address", "p", "q", "r", "s", "b0", "b1"), "unsigned"),

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma import simulate
-
-from .ptx_interpreter import execute, trace
-from .test_header import TARGETS, cubin, defined_in, ptx, words
+from tests.include.test_header import TARGETS, cubin, defined_in, ptx, words
+from tests.support.ptx_interpreter import execute, trace
 
 PIPELINE = """
 #include <cuda_tma/pipeline.cuh>

@@ -5,8 +5,8 @@ What a test is called here it is called there.
 
 import pytest
 
-from .gpu import test_header_cluster, test_header_order, test_header_replace, test_header_scope
-from .simulated_machine import Machine
+from tests.gpu import test_header_cluster, test_header_order, test_header_replace, test_header_scope
+from tests.support.simulated_machine import Machine
 
 THERE = (test_header_cluster, test_header_order, test_header_replace, test_header_scope)
 # These need two devices, or two kernels that are resident at once; the third takes 5 s here, and shows nothing more.

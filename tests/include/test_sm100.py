@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .ptx_interpreter import effects
-from .test_header import defined_in, words
-from .test_header_instructions import MULTICAST, PARAMETERS, REMOTE, copies
+from tests.include.test_header import defined_in, words
+from tests.include.test_instructions import MULTICAST, PARAMETERS, REMOTE, copies
+from tests.support.ptx_interpreter import effects
 
 TARGET = "compute_100a"
 # Space, mode, then what follows; see the tables of test_header_instructions.py.

@@ -12,7 +12,7 @@ from itertools import product
 import pytest
 from cuda.bindings import nvrtc
 
-from .test_header import FOLDER, POLICIES, cubin, defined_in, nvcc, ptx, words
+from tests.include.test_header import FOLDER, POLICIES, cubin, defined_in, nvcc, ptx, words
 
 _, ARCHITECTURES = nvrtc.nvrtcGetSupportedArchs()
 TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in ("", "a", "f") if (n, suffix) != (90, "f")]

@@ -17,10 +17,9 @@ from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.params import TiledParams
-
-from .machine_code import machine_code
-from .test_header import OFFSETS, POLICIES, TARGETS, cubin, defined_in, instructions, nvcc, ptx, words
-from .test_header import REDUCTIONS as OPERATIONS
+from tests.include.test_header import OFFSETS, POLICIES, TARGETS, cubin, defined_in, instructions, nvcc, ptx, words
+from tests.include.test_header import REDUCTIONS as OPERATIONS
+from tests.support.machine_code import machine_code
 
 USING = "#include <cuda_tma/pipeline.cuh>\n#include <cuda_tma/tile.cuh>\nusing namespace cuda_tma;\n"
 
@@ -307,8 +306,8 @@ def test_nothing_is_left_out():
 def test_tiles_hold_and_move_their_elements(monkeypatch):
     """On the simulator: what tests/gpu/typed_tiles.py runs on a GPU, a part of it."""
     pytest.importorskip("torch")
-    from .gpu import typed_tiles
-    from .simulated_examples import simulated
+    from tests.gpu import typed_tiles
+    from tests.support.simulated_examples import simulated
 
     for name, value in simulated().items():
         monkeypatch.setattr(typed_tiles, name, value)

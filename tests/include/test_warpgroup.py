@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .ptx_interpreter import effects
-from .test_header import TARGETS, compile_source, cubin, defined_in, ptx, words
+from tests.include.test_header import TARGETS, compile_source, cubin, defined_in, ptx, words
+from tests.support.ptx_interpreter import effects
 
 PARAMETERS = {
     "address": "unsigned",

@@ -10,10 +10,9 @@ import pytest
 import cuda_tma
 from benchmarks.kernels.earlier import with_headers
 from cuda_tma._compile.nvrtc import compile_source
-
-from .machine_code import machine_code
-from .test_examples import kernels
-from .test_header import FOLDER, cubin, nvcc, ptx
+from tests.examples.test_examples import kernels
+from tests.include.test_header import FOLDER, cubin, nvcc, ptx
+from tests.support.machine_code import machine_code
 
 ON = {"CUDA_TMA_WATCHDOG_MS": 500}
 NVRTC_TARGETS = ("sm_90", "sm_90a", "sm_100a", "sm_120a")

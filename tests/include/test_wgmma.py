@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from cuda_tma.enums import TensorMapSwizzle
-
-from .ptx_interpreter import effects
-from .test_examples import constants
-from .test_header import FOLDER, compile_source, cubin, defined_in, ptx
+from tests.examples.test_examples import constants
+from tests.include.test_header import FOLDER, compile_source, cubin, defined_in, ptx
+from tests.support.ptx_interpreter import effects
 
 COLUMNS = (64, 192, 256)
 SWIZZLES = (TensorMapSwizzle.SWIZZLE_32B, TensorMapSwizzle.SWIZZLE_64B, TensorMapSwizzle.SWIZZLE_128B)
@@ -52,7 +51,7 @@ def test_everything_compiles(statements):
 
 def test_nothing_is_left_out():
     """Each function of the headers is named in a statement here or in one of the other tests of wgmma."""
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     elsewhere = "".join((here / name).read_text() for name in ("test_wgmma_forms.py", "test_wgmma_operands.py"))
     used = set(re.findall(r"\w+", " ".join(MULTIPLICATIONS + OTHER_STATEMENTS) + elsewhere))
     found = set().union(*(defined_in(path.name) for path in FOLDER.glob("wgmma*.cuh"))) | defined_in("input.cuh")
@@ -132,7 +131,7 @@ def test_multiplications_stay_asynchronous(between, serialized):
     assert ("serialized" in log) == serialized
 
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.parametrize("example", ["gemm", "conv_im2col", "grouped_gemm"])

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .ptx_interpreter import effects
-from .test_header import FOLDER, cubin, ptx
+from tests.include.test_header import FOLDER, cubin, ptx
+from tests.support.ptx_interpreter import effects
 
-sys.path.append(str(Path(__file__).parent.parent / "tools"))
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
 import write_wgmma
 
 FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")

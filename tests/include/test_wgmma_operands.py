@@ -13,9 +13,8 @@ import pytest
 from cuda_tma import TensorSpec, emulate, params_of
 from cuda_tma import smem as shared
 from cuda_tma.enums import TensorMapSwizzle
-
-from .ptx_interpreter import source_of, trace
-from .test_header import cubin, ptx
+from tests.include.test_header import cubin, ptx
+from tests.support.ptx_interpreter import source_of, trace
 
 SWIZZLES = (TensorMapSwizzle.SWIZZLE_32B, TensorMapSwizzle.SWIZZLE_64B, TensorMapSwizzle.SWIZZLE_128B)
 PARAMETERS = {"tile": "void*", "k_rows": "unsigned", "out": "unsigned long long*"}

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from cuda_tma.rules import RULES, check
-
-from .descriptors import LEGAL, LEGAL_IM2COL
-from .test_rules import FEW_CHANNELS, LEGAL_WIDE, PACKED, PACKED_IM2COL, PLAIN, SMALL_BOX
+from tests.rules.test_rules import FEW_CHANNELS, LEGAL_WIDE, PACKED, PACKED_IM2COL, PLAIN, SMALL_BOX
+from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 INTER, INTER32 = replace(PLAIN, interleave=1), replace(PLAIN, interleave=2)
 ALIGN8, U6 = replace(PACKED, data_type=13), replace(PACKED, data_type=15)

@@ -10,8 +10,7 @@ from cuda_tma.codec._codec import stored_transfer_bytes
 from cuda_tma.params import Im2colParams, Im2colWideParams, TiledParams
 from cuda_tma.rules import RULES, WARNINGS, check
 from cuda_tma.rules._find import tensor_map
-
-from .descriptors import LEGAL, LEGAL_IM2COL, golden, legal_params, legal_wide_params
+from tests.support.descriptors import LEGAL, LEGAL_IM2COL, golden, legal_params, legal_wide_params
 
 LEGAL_WIDE = Im2colWideParams(
     data_type=9,

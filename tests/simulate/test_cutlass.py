@@ -15,7 +15,7 @@ import numpy as np
 import cuda_tma
 from cuda_tma import simulate
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 PTX = gzip.decompress((DATA / "cutlass_gemm.ptx.gz").read_bytes()).decode()
 MAPS, LAUNCH = {}, {}
 for number, line in enumerate((DATA / "cutlass_gemm.txt").read_text().splitlines()):

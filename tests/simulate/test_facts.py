@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-
-from .gpu.fact_kernels import FACTS, THREADS, source_of
+from tests.gpu.fact_kernels import FACTS, THREADS, source_of
 
 
 @pytest.mark.parametrize("name", FACTS)

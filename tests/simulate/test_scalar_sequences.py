@@ -10,9 +10,8 @@ import pytest
 from hypothesis import find
 
 from cuda_tma import simulate
-
-from . import scalar_sequences as sequences
-from .scalar_forms import forms
+from tests.support import scalar_sequences as sequences
+from tests.support.scalar_forms import forms
 
 
 def run(programs, inputs):

@@ -12,9 +12,8 @@ import cuda_tma
 from cuda_tma import simulate
 from cuda_tma._compile.compiled import compiled_of
 from cuda_tma.simulate._memory import allocations as _allocations
-
-from .compiled_kernels import compiled_kernel, parameter_sizes
-from .launching import HANDLES, ForeignStream
+from tests.support.compiled_kernels import compiled_kernel, parameter_sizes
+from tests.support.launching import HANDLES, ForeignStream
 
 SOURCE = """
 #include <cuda_tma/tile.cuh>

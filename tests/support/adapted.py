@@ -14,7 +14,7 @@ from cuda_tma._intercept import adapters
 from cuda_tma._intercept.session import Launched, Options, begin
 from cuda_tma._intercept.startup.cuda_tma_startup import RUNTIMES, after_import
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 class Ran(NamedTuple):
@@ -55,7 +55,7 @@ def ran(script: Path, schedules: int = 2, timeout: float = 300, **environment: s
     """Run a script in a process of its own."""
     results = script.with_suffix(".results.json")
     known = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    command = [sys.executable, "-m", "tests.adapted", str(script), str(results), str(schedules)]
+    command = [sys.executable, "-m", "tests.support.adapted", str(script), str(results), str(schedules)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=ROOT, env=known, check=False)
     found = json.loads(results.read_text()) if results.exists() else {"launches": [], "notes": []}
     return Ran(done.returncode, done.stdout, done.stderr, **found)

@@ -14,9 +14,8 @@ import cuda_tma
 from cuda_tma import simulate
 from cuda_tma._compile.compiled import Compiled, remember
 from cuda_tma._compile.nvrtc import request, run
-
-from .fake_driver import FakeDriver
-from .launching import HANDLES, ForeignStream
+from tests.support.fake_driver import FakeDriver
+from tests.support.launching import HANDLES, ForeignStream
 
 CONFIG = {"grid": 1, "block": 32}
 Outcome = tuple[type[Exception], str] | None  # None: the door took them

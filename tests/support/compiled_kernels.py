@@ -9,8 +9,7 @@ from cuda import core
 
 from cuda_tma._compile.compiled import Compiled, remember
 from cuda_tma._compile.nvrtc import compile_source
-
-from .launching import HANDLES
+from tests.support.launching import HANDLES
 
 __all__ = ["compiled_kernel", "parameter_sizes"]
 

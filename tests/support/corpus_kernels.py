@@ -13,7 +13,7 @@ import numpy as np
 
 from cuda_tma import simulate
 
-FOLDER = Path(__file__).parent / "corpus"
+FOLDER = Path(__file__).parents[1] / "corpus"
 MARK = "// <-- here"
 
 

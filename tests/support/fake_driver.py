@@ -11,8 +11,18 @@ from dataclasses import dataclass, field, fields, replace
 
 import cuda_tma
 from cuda_tma._cuda import driver as _driver
-
-from .fake_graphs import GRAPH_SIGNATURES, INVALID_VALUE, FakeGraphs, Launch, array, i32, offsets, pointer, u32, u64
+from tests.support.fake_graphs import (
+    GRAPH_SIGNATURES,
+    INVALID_VALUE,
+    FakeGraphs,
+    Launch,
+    array,
+    i32,
+    offsets,
+    pointer,
+    u32,
+    u64,
+)
 
 STREAM_CAPTURE_UNSUPPORTED = 900
 CAPTURE_MODE_RELAXED = 2

@@ -11,8 +11,7 @@ import cuda_tma
 from benchmarks.kernels import example
 from cuda_tma._make import device_memory
 from cuda_tma._read.dlpack import describe_tensor
-
-from .compiled_kernels import compiled_kernel
+from tests.support.compiled_kernels import compiled_kernel
 
 __all__ = ["FACTORIES", "hosted_example"]
 

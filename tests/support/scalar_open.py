@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .scalar_sequences import Placed, Step
+    from tests.support.scalar_sequences import Placed, Step
 
 
 def may_differ(step: Step, one: int, other: int) -> bool:

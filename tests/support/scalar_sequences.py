@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from cuda_tma.simulate._ptx import Immediate, Instruction, Not, Pair, Register, Vector
 from cuda_tma.simulate._pure import Pure, immediate, lookup
-
-from .pure_instructions import instruction
-from .scalar_forms import forms
-from .scalar_open import loses_sat, may_differ
+from tests.support.pure_instructions import instruction
+from tests.support.scalar_forms import forms
+from tests.support.scalar_open import loses_sat, may_differ
 
 LANES = 32
 POOLS = ("b16", "b32", "b64", "pred")  # of registers, by what they hold

@@ -11,8 +11,7 @@ import torch
 import cuda_tma
 from benchmarks.kernels import example
 from cuda_tma import simulate
-
-from .hosted_examples import FACTORIES
+from tests.support.hosted_examples import FACTORIES
 
 __all__ = ["run_simulated", "simulated"]
 

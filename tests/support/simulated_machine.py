@@ -9,8 +9,7 @@ import numpy as np
 
 import cuda_tma
 from cuda_tma import simulate
-
-from .gpu.header_kernels import MEMORY_BYTES, PRELUDE, SHAPES, WINDOW_BYTES, Place, Places, place
+from tests.gpu.header_kernels import MEMORY_BYTES, PRELUDE, SHAPES, WINDOW_BYTES, Place, Places, place
 
 __all__ = ["Machine", "kernel_of"]
 

@@ -6,8 +6,7 @@ from cuda import core
 import cuda_tma
 from cuda_tma import TensorMapDataType as T
 from cuda_tma._map_type import MapType
-
-from .launching import HANDLES, kernel_name
+from tests.support.launching import HANDLES, kernel_name
 
 TILE = MapType(mode="tiled", tile_dim=(16, 32), data_type=T.FLOAT32, swizzle="128B")
 

@@ -11,10 +11,10 @@ from benchmarks.comparison import Row
 from benchmarks.kernels import FAMILIES
 from benchmarks.kernels.figures import Figure, Figures, markdown, summary
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import write_figures
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 GPU = "NVIDIA H200; driver 580.1; a CPU; cuda-core 1.2.2, torch 2.11.0, numpy 2"
 GEMM = Figure("gemm", "large", "cuBLAS", (2.0,), (1.0,), "burst", 10**12, 10**9)
 

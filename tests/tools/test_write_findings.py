@@ -7,7 +7,7 @@ import pytest
 
 from cuda_tma import simulate
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tools"))
 
 import finding_kernels  # noqa: E402

@@ -39,7 +39,7 @@ constexpr bool is_sm100_specific =
     "sm_100a, sm_103a, sm_107a or sm_110a (CUDA 12: sm_101a), or one of these with f for a"
 
 // ---- the table ----
-// Observed: ptxas of CUDA 12.8, 12.9, 13.0 and 13.5; tests/test_header_targets.py asks the one at hand, for all targets
+// Observed: ptxas of CUDA 12.8, 12.9, 13.0 and 13.5; tests/include/test_targets.py asks the one at hand, for all targets
 // that it knows. Gather4 and im2col::w into .shared::cta have no multicast; into .shared::cluster they are others.
 
 #define CUDA_TMA_FEATURE(name, what, targets)                                                                      \

@@ -14,14 +14,14 @@ from cuda_tma.simulate._matrix.adder import NARROW, multiply_add, multiply_add_a
 from cuda_tma.simulate._matrix.formats import FORMATS
 from cuda_tma.simulate._matrix.fragments import rows_to_sums, sums_to_rows
 
-sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "recordings"))
+sys.path.append(str(Path(__file__).parents[3] / "evaluation" / "recordings"))
 import replay_wgmma
 from record_wgmma import operands
 from wgmma_cases import FORMATS as BITS
 from wgmma_cases import FORMS, Form
 from wgmma_model import adder_of, multiply
 
-_, RECORDED = replay_wgmma.read(str(Path(__file__).parent / "data" / "wgmma_sm90.npz"))
+_, RECORDED = replay_wgmma.read(str(Path(__file__).parents[2] / "data" / "wgmma_sm90.npz"))
 FLOATING = [form for form in FORMS if form.sums != "s32"]
 
 

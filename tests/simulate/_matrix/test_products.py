@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-
-from .gpu.product_kernels import SOURCE, Form, mma_name, plain_name, wgmma_name
-from .test_wgmma_model import encoded
+from tests.evaluation.test_wgmma_model import encoded
+from tests.gpu.product_kernels import SOURCE, Form, mma_name, plain_name, wgmma_name
 
 GPU = simulate.Device()
 DTYPES = {"bf16": "u2", "f16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "u1", "u8": "u1"}

@@ -8,8 +8,7 @@ from ml_dtypes import bfloat16
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
-
-from .test_simulate_third_party import TOOLKIT
+from tests.simulate.test_third_party import TOOLKIT
 
 SOURCE = r"""
 #include <mma.h>

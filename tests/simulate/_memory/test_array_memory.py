@@ -11,8 +11,7 @@ import pytest
 
 from cuda_tma.simulate import Config, Device, UnsupportedInstruction
 from cuda_tma.simulate._device import device
-
-from .array_kernels import FOUR, ONE_TO_FOUR, SOURCE, Exporter, zeros
+from tests.support.array_kernels import FOUR, ONE_TO_FOUR, SOURCE, Exporter, zeros
 
 
 @pytest.fixture(scope="module")

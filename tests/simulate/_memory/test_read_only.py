@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma.simulate import Config, Device
-
-from .array_kernels import FOUR, ONE_TO_FOUR, SOURCE, Exporter, zeros
+from tests.support.array_kernels import FOUR, ONE_TO_FOUR, SOURCE, Exporter, zeros
 
 
 @pytest.fixture(scope="module")

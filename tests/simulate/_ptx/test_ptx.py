@@ -29,12 +29,12 @@ from cuda_tma.simulate._ptx import (
     parse,
 )
 from cuda_tma.simulate._ptx.text import text_of
+from tests.examples.test_examples import kernels
+from tests.include import test_header, test_wgmma
+from tests.include import test_targets as test_header_targets
+from tests.include.test_header import ptx
 
-from . import test_header, test_header_targets, test_wgmma
-from .test_examples import kernels
-from .test_header import ptx
-
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 LINE_INFO = (DATA / "line_info.ptx").read_text()  # of line_info.cu
 
 

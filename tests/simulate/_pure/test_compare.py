@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_tma.simulate._pure import lookup
-
-from .pure_instructions import compute, entry_of, floats_of, instruction, value_of
+from tests.support.pure_instructions import compute, entry_of, floats_of, instruction, value_of
 
 TYPES = ("f16", "bf16", "f32", "f64")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cuda_tma.simulate._ptx import Immediate
 from cuda_tma.simulate._pure import DTYPES, immediate, lookup
-
-from .pure_instructions import (
+from tests.simulate._pure.test_integer import fitted, number, width, wrapped
+from tests.support.pure_instructions import (
     LAYOUT,
     bits_of,
     compute,
@@ -26,7 +26,6 @@ from .pure_instructions import (
     integers_of,
     value_of,
 )
-from .test_simulate_integer import fitted, number, width, wrapped
 
 INTEGERS = [f"{kind}{bits}" for kind in "us" for bits in (8, 16, 32, 64)]
 FLOATS = ("f16", "bf16", "f32", "f64")

@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_tma.simulate._pure import lookup
-
-from .pure_instructions import LAYOUT, bits_of, compute, floats_of, flushed, flushed_result, instruction, value_of
+from tests.support.pure_instructions import (
+    LAYOUT,
+    bits_of,
+    compute,
+    floats_of,
+    flushed,
+    flushed_result,
+    instruction,
+    value_of,
+)
 
 DIRECTIONS = ("rn", "rz", "rm", "rp")
 TYPES = ("f16", "bf16", "f32", "f64")

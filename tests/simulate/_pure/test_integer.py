@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_tma.simulate._ptx import TYPE_BYTES
-
-from .pure_instructions import as_bits, compute, entry_of, integers_of, signed
+from tests.support.pure_instructions import as_bits, compute, entry_of, integers_of, signed
 
 TYPES = ("u16", "u32", "u64", "s16", "s32", "s64")
 COUNTS = st.sampled_from([0, 1, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1 << 31, (1 << 32) - 1]) | st.integers(

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_tma.simulate._pure import lookup
-
-from .pure_instructions import entry_of, instruction, integers_of, signed
+from tests.support.pure_instructions import entry_of, instruction, integers_of, signed
 
 MASKS = st.sampled_from([0xFFFFFFFF, 1, 0x80000000, 0xFFFF0000, 0x55555555]) | st.integers(1, (1 << 32) - 1)
 FEW = st.sampled_from([0, 1, 2, 0xFFFFFFFF])

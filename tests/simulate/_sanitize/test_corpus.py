@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-
-from .corpus_kernels import CorpusKernel, kernels, run
+from tests.support.corpus_kernels import CorpusKernel, kernels, run
 
 SCHEDULES = 4
 MISSED: dict[str, str] = {  # wrong kernels without the expected error, and the reason

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-
-from .real_bugs import RealBug, real_bugs
+from tests.real_bugs import RealBug, real_bugs
 
 BUGS = real_bugs()
 GPU = simulate.Device()

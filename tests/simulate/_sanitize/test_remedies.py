@@ -11,8 +11,8 @@ import pytest
 
 from cuda_tma import simulate
 
-sys.path.append(str(Path(__file__).parent.parent / "evaluation" / "compute_sanitizer"))
-sys.path.append(str(Path(__file__).parent.parent / "tools"))
+sys.path.append(str(Path(__file__).parents[3] / "evaluation" / "compute_sanitizer"))
+sys.path.append(str(Path(__file__).parents[3] / "tools"))
 
 import compared_kernels
 import write_findings
