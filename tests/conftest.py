@@ -20,10 +20,10 @@ settings.load_profile("no deadline")
 
 
 # What needs torch and is no test itself: doctest would import it, to look for examples.
-NEEDS_TORCH = ("hosted_examples.py", "simulated_examples.py", *(
+NEEDS_TORCH = ("support/hosted_examples.py", "support/simulated_examples.py", *(
     f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
 # What reads the sources of the package: beside an installed wheel there are none.
-NEEDS_SOURCES = ("test_contributing.py", "test_driver_table.py", "test_release.py", "test_structure.py")
+NEEDS_SOURCES = ("test_contributing.py", "_cuda/test_driver.py", "test_release.py", "test_structure.py")
 collect_ignore = [
     *(NEEDS_TORCH if not find_spec("torch") else ()),
     "scripts",  # other tests run them, in processes of their own

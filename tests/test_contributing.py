@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_structure import CONTRACT, DOORS, MODULES, PACKAGE, ROOMS, ROOT, room
+from tests.test_structure import CONTRACT, DOORS, MODULES, PACKAGE, ROOMS, ROOT, room
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 QUOTED = re.findall(r"`([^`\n]+)`", PAGE)

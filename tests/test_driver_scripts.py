@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .test_driver_library import run
+from tests._driver_library import run
 
 __all__ = ["run"]
 

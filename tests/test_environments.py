@@ -37,8 +37,11 @@ RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
 OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 
 # Those that run on the fake driver, and of those that need no more than NumPy the quick ones, with the doctests.
-EXTENSION_TESTS = tuple(f"test_{each}.py" for each in ("tensor_map", "reading", "im2col_map", "kernel_arg", "options"))
-PURE_TESTS = ("test_codec.py", "test_explain.py", "test_diff.py", "test_swizzle.py")
+EXTENSION_TESTS = (
+    *(f"test_{each}.py" for each in ("tensor_map", "tensor_map_im2col", "kernel_arg", "options")),
+    "_read/test_reading.py",
+)
+PURE_TESTS = ("codec/test_codec.py", "rules/test_explain.py", "codec/test_diff.py", "smem/test_swizzle.py")
 EXTRAS = (
     "_show/plot",
     "_show/divide",

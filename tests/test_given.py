@@ -9,22 +9,12 @@ import cuda_tma
 from cuda_tma import _given as given
 from cuda_tma import emulate, testing
 from cuda_tma import smem as smem
-from cuda_tma._errors import TensorMapError
 from cuda_tma._show import plot
 from cuda_tma.params import Params, TiledParams
 from cuda_tma.rules import _explain as explain
 from cuda_tma.smem import _layout
+from tests._given import LARGE, LARGE_SHOWN, refuses
 from tests.support.descriptors import LEGAL
-
-LARGE = np.zeros((100, 700), np.int64)
-LARGE_SHOWN = r"a numpy.ndarray of shape \(100, 700\) and dtype int64"
-
-
-def refuses(message, call, *arguments):
-    """A TensorMapError that begins so, in a few words however large the arguments are."""
-    with pytest.raises(TensorMapError, match=f"^{message}") as refusal:
-        call(*arguments)
-    assert len(str(refusal.value)) < 400
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ import struct
 import pytest
 
 import cuda_tma
+from tests._graph import changed, definition, live, prepared  # noqa: F401
 from tests.support.typed_kernels import kernel  # noqa: F401
-
-from .test_graph import changed, definition, live, prepared  # noqa: F401
 
 
 def test_a_map_that_is_refused_leaves_the_one_before(driver, live, device_tensor):  # noqa: F811

@@ -17,7 +17,7 @@ from cuda_tma._waits import waiters_of
 from cuda_tma._watchdog import memory
 from cuda_tma.barrier import Barrier, encode_barrier
 from cuda_tma.hang import BarrierWait, Hang, MbarrierWait, Waiter
-from tests.include.test_header import FOLDER
+from tests.include._header import FOLDER
 
 from .gpu.planted_hangs import PLANTED, ROWS, WIDTH
 

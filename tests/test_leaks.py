@@ -9,11 +9,10 @@ from cuda import core
 import cuda_tma
 from cuda_tma import graph
 from cuda_tma._make import device_memory as _device_memory
+from tests._graph import Definition, Executable
+from tests._threads import FREE_THREADED
 from tests.support.launching import CONFIG
 from tests.support.typed_kernels import TILE, kernel  # noqa: F401
-
-from .test_graph import Definition, Executable
-from .test_threads import FREE_THREADED
 
 pytestmark = pytest.mark.skipif(FREE_THREADED, reason="references are counted late, and some by their own thread")
 ROUNDS = 400

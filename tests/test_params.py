@@ -16,9 +16,8 @@ from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import diff
 from cuda_tma.enums import TensorMapDataType
 from cuda_tma.params import Im2colWideParams, TiledParams
+from tests._given import LARGE, LARGE_SHOWN, refuses
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
-
-from .test_given import LARGE, LARGE_SHOWN, refuses
 
 LEGAL_WIDE = Im2colWideParams(
     **{f.name: getattr(LEGAL_IM2COL, f.name) for f in dataclasses.fields(LEGAL_IM2COL) if "corner" not in f.name},

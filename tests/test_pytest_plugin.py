@@ -56,7 +56,7 @@ def suite(tmp_path, monkeypatch):
     """Run pytest on a suite; return its exit status, its output, and the outcome of each test."""
     packages = tmp_path / "site-packages"
     packages.mkdir()
-    copy(TESTS / "fake_runtime.py", packages)
+    copy(TESTS / "support" / "fake_runtime.py", packages)
     paths = [str(packages), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)

@@ -301,3 +301,33 @@ def test_what_needs_torch_is_not_collected_without():
     paths = [path for path in paths if (tests / "scripts") not in path.parents]  # they run in processes of their own
     needing = {str(path.relative_to(tests)) for path in paths if "\nimport torch\n" in path.read_text()}
     assert needing == set(NEEDS_TORCH)
+
+
+# ---- the tests ----
+
+IMPORTERS = {  # test modules that import other test modules, and why
+    "tests/include/test_simulated.py": "it runs the tests of tests/gpu on the simulator",
+    "tests/test_contributing.py": "it compares the page with the tables of test_structure",
+}
+FOLDERS_OF_TESTS = {"benchmarks", "corpus", "data", "docs", "evaluation", "examples", "gpu", "pipelines", "real_bugs",
+                    "scripts", "support", "tools"}  # fmt: skip
+
+
+def test_no_test_module_imports_another():
+    """Names that tests share are in a module of ``tests/support``, or in one with a leading underscore."""
+    paths = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "scripts" not in path.parts]
+    found = {str(path.relative_to(ROOT)) for path in paths if _imports_a_test(path)}
+    assert found == set(IMPORTERS)
+
+
+def _imports_a_test(path: Path) -> bool:
+    imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    named = [name for node in imports for name in (node.module or "", *(each.name for each in node.names))]
+    return any(name.rpartition(".")[2].startswith("test_") for name in named)
+
+
+def test_the_folders_of_tests_are_those_of_the_package():
+    folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
+    mirrored = [folder for folder in folders if folder.parts and folder.parts[0] not in FOLDERS_OF_TESTS]
+    assert len(mirrored) > 15
+    assert [folder for folder in mirrored if not (PACKAGE / folder).is_dir()] == []

@@ -21,7 +21,7 @@ from cuda_tma import (
     TiledParams,
 )
 from cuda_tma.smem import smem_offset
-from tests._make.test_arguments import params_of
+from tests._make._arguments import params_of
 
 
 def test_a_descriptor_is_what_the_driver_wrote(driver, device_tensor):

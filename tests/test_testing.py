@@ -23,8 +23,7 @@ from cuda_tma.testing import (
     tiled_params,
     view_bytes,
 )
-
-from .test_given import LARGE, LARGE_SHOWN, refuses
+from tests._given import LARGE, LARGE_SHOWN, refuses
 
 PARAMS = params_of(TensorSpec((64, 64), "float32"), box_dim=(8, 16), element_strides=(2, 1), swizzle="128B")
 MEMORY = view_bytes(np.arange(64 * 64, dtype=np.float32))

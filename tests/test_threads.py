@@ -6,7 +6,6 @@ With a GIL this is quick and finds little; on a free-threaded CPython it is what
 import os
 import struct
 import sys
-import sysconfig
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,13 +14,13 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma._cuda import driver as _driver
+from tests._threads import FREE_THREADED
 from tests.support.fake_driver import INVALID_VALUE, FakeDriver
 from tests.support.fake_graphs import offsets
 from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 from tests.support.typed_kernels import TILE
 
 THREADS, ROUNDS = 8, 60
-FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}  # what the driver has for each thread
 
 

@@ -23,8 +23,8 @@ export LD_LIBRARY_PATH="$(dirname "$("$python" -c "$nvrtc")"):${LD_LIBRARY_PATH-
 export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc PYTHONPATH=$PWD
 # Compilers (NVRTC, nvcc) and environments of their own are no place for it.
-mapfile -t tests < <(grep -lE '\bdriver[,)]|_dlpack|_export|describe_tensor|params_of' tests/test_*.py |
-  grep -vE 'test_(benchmarks|contributing|driver_table|environments|examples|header|mutate|structure|wgmma)')
+mapfile -t tests < <(grep -rlE '\bdriver[,)]|_dlpack|_export|describe_tensor|params_of' --include='test_*.py' tests |
+  grep -vE '/(benchmarks|docs|evaluation|examples|gpu|include|tools)/|test_(contributing|driver|environments|structure)')
 # One test lays a C library's semaphore over a struct, which does not wait under the sanitizer (it has its own).
 exec "$python" -m pytest -p no:cacheprovider -q "${tests[@]}" \
   --deselect tests/_read/test_dlpack.py::test_deleters_are_called_without_the_gil "$@"

@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs
-from tests.simulate._sanitize.test_sanitizer import BUGS, SOURCE, line_of
+from tests.simulate._sanitize._sanitizer import BUGS, SOURCE, line_of
 
 __all__ = ["ELEMENTS", "Case", "cases", "simulated"]
 

@@ -39,7 +39,7 @@ were found, 74.7 %, and 67, 80.7 %, with launches of the two examples in which r
 since made findings see and name more, and they are no longer unseen. So sanitizer, tool and launches were frozen a
 third time, and a fourth batch drawn, of kernels that no mutant had been made of before: `examples/gemm_every_shape.py`,
 the lines of `examples/grouped_gemm.py` that had none, more tests of the header, kernels of `tests/pipelines`, of
-`tests/simulate/_copies/test_copies.py` and `tests/simulate/test_third_party.py`, and what of the header they alone reach. What
+`test_copies.py` and `test_third_party.py`, and what of the header they alone reach. What
 was found of it then has a line of its own. Since then findings of an mbarrier that is used too early name the fence of
 initialisations, `examples/gather_rows.py` has a launch in which its ring goes round, and a warp is taken to meet at
 `tensormap.cp_fenceproxy`, which made three mutants equivalent. All four were tried again with that, and none is carried

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cuda_tma.codec import encode
-from tests._command.test_cli import HEX, run
+from tests._command._cli import HEX, run
 from tests.support.descriptors import LEGAL
 
 # --- bytes that no driver writes ---

@@ -10,7 +10,7 @@ import pytest
 
 from cuda_tma._command import cli
 from cuda_tma.codec import encode
-from tests._command.test_cli import FACTS, LEGAL_SHAPE, WRONG_SHAPE, run
+from tests._command._cli import FACTS, LEGAL_SHAPE, WRONG_SHAPE, run
 from tests.support.descriptors import LEGAL
 
 HEX = encode(LEGAL).hex()

@@ -22,7 +22,7 @@ def program(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     packages = tmp_path / "site-packages"
     packages.mkdir()
-    copy(TESTS / "fake_runtime.py", packages)
+    copy(TESTS / "support" / "fake_runtime.py", packages)
     paths = [str(packages), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
 

@@ -10,8 +10,8 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma._launch.launch_config import shown_bytes
+from tests._threads import FREE_THREADED
 from tests.support.launching import HANDLES, ForeignStream
-from tests.test_threads import FREE_THREADED
 
 
 def test_the_configuration_reaches_the_driver(launch):

@@ -16,10 +16,7 @@ from cuda_tma import (
 from cuda_tma._make.encode import tiled_params
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma._read.export import export_tensor
-
-
-def params_of(shape, strides=None, dtype="float32", **options):
-    return tiled_params(describe_tensor(shape, strides, dtype), TensorMapOptions(**options))
+from tests._make._arguments import params_of
 
 
 def test_shape_order_becomes_driver_order_and_strides_become_bytes():

@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuda_tma import TensorSpec, params_of
 from cuda_tma._errors import TensorMapFault
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.params import Im2colParams
 from cuda_tma.smem import smem_offset
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -22,32 +20,8 @@ sys.path.append(str(_ROOT / "tools"))
 from draw_docs import drawings, pictures  # noqa: E402
 
 from cuda_tma._show import plot  # noqa: E402
-from tests.test_given import LARGE, LARGE_SHOWN, refuses  # noqa: E402
-
-PARAMS = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")
-
-
-IM2COL = Im2colParams(
-    data_type=T.UINT8,
-    global_address=0,
-    global_dim=(32, 8, 4, 2),
-    global_strides=(32, 256, 1024),
-    pixel_box_lower_corner=(-1, -1),
-    pixel_box_upper_corner=(-1, -1),
-    channels_per_pixel=16,
-    pixels_per_column=12,
-    element_strides=(1, 1, 1, 1),
-)
-INTERLEAVED = params_of(
-    TensorSpec((11, 18, 8, 6), "float16", strides=(4608, 256, 32, 1)),
-    box_dim=(5, 2, 2, 8),
-    swizzle="32B",
-    interleave="32B",
-)
-
-
-def changed(params=PARAMS, **changes):
-    return dataclasses.replace(params, **changes)
+from tests._given import LARGE, LARGE_SHOWN, refuses  # noqa: E402
+from tests._show._plot import IM2COL, INTERLEAVED, PARAMS, changed  # noqa: E402
 
 
 def texts(figure):

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.test_given import refuses
+from tests._given import refuses
 
 pytest.importorskip("matplotlib")
 
 from cuda_tma._errors import TensorMapError
 from cuda_tma._show import plot
-from tests._show.test_plot import IM2COL, INTERLEAVED, PARAMS, changed
+from tests._show._plot import IM2COL, INTERLEAVED, PARAMS, changed
 
 
 def test_box_counts_what_is_inside():

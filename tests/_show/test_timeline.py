@@ -15,7 +15,7 @@ from benchmarks.kernels import example
 from cuda_tma import simulate
 from cuda_tma.simulate._machine.machine import Machine
 from cuda_tma.simulate._trace.copies import COPY_STEPS
-from tests._command.test_run import run  # noqa: F401
+from tests._command._run import run  # noqa: F401
 
 LOAD = """
 #include <cuda_tma/tile.cuh>

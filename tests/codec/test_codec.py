@@ -16,8 +16,8 @@ from cuda_tma.codec._codec import stored_value
 from cuda_tma.codec._fields import TRANSFER_BYTES
 from cuda_tma.enums import TensorMapSwizzle
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
+from tests._given import refuses
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL, golden, legal_params, legal_wide_params
-from tests.test_given import refuses
 
 
 def test_encode_gives_the_drivers_bytes():

@@ -7,38 +7,22 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from cuda_tma import TensorSpec, check, emulate, params_of
+from cuda_tma import check, emulate
 from cuda_tma import smem as smem
 from cuda_tma._errors import TensorMapError, TensorMapFault
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
-from cuda_tma.params import Im2colParams, Im2colWideParams
+from cuda_tma.params import Im2colWideParams
 from cuda_tma.smem import _layout
+from tests.emulate._limits import IM2COL, MATRIX, MEMORY, changed
 
-MATRIX = params_of(TensorSpec((6, 24), "uint16"), box_dim=(4, 8))
-MEMORY = np.arange(24 * 6, dtype=np.uint16).view(np.uint8)
 ROW = dataclasses.replace(MATRIX, box_dim=(8, 1))
-IM2COL = Im2colParams(
-    data_type=T.UINT8,
-    global_address=0,
-    global_dim=(16, 8, 4, 2),
-    global_strides=(16, 128, 512),
-    pixel_box_lower_corner=(0, 0),
-    pixel_box_upper_corner=(0, 0),
-    channels_per_pixel=16,
-    pixels_per_column=12,
-    element_strides=(1, 1, 1, 1),
-)
 WIDE = Im2colWideParams(
     **{f.name: getattr(IM2COL, f.name) for f in dataclasses.fields(IM2COL) if "corner" not in f.name},
     pixel_box_lower_corner_width=0,
     pixel_box_upper_corner_width=0,
 )
 WIDE = dataclasses.replace(WIDE, swizzle=S.SWIZZLE_128B)
-
-
-def changed(params=MATRIX, **changes):
-    return dataclasses.replace(params, **changes)
 
 
 # Maps that no driver takes ------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from record_wgmma import operands
 from wgmma_cases import FORMATS, FORMS, Form, blocks
 from wgmma_model import Adder, adder_of, multiply, numbers, rounded
 
+from tests.evaluation._wgmma_model import encoded
+
 RECORDED = replay_wgmma.read(Path(__file__).parents[1] / "data" / "wgmma_sm90.npz")
 FLOATING = [form for form in FORMS if form.sums != "s32"]
 NUMPY = {"f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
@@ -66,15 +68,6 @@ def test_rounded_toward_zero():
     assert rounded(FORMATS["f32"], whole, last, 13, nearest=False).view(np.float32).tolist() == [
         2**24, -(2**24), 2**24, 2**30 - 2**16
     ]  # fmt: skip
-
-
-def encoded(element: str, integers: np.ndarray) -> np.ndarray:
-    """Small integers as bits of a type."""
-    if element not in FORMATS:
-        return integers.astype(np.uint8)
-    return rounded(FORMATS[element], integers, np.zeros_like(integers), FORMATS[element].mantissa_bits, False) << (
-        FORMATS[element].padding_bits
-    )
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)

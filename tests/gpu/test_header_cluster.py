@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from tests.gpu._header_order import MAP
+
 from .header_kernels import FILL, machine_fixture, place
-from .test_header_order import MAP
 
 pytestmark = pytest.mark.usefixtures("watched")
 

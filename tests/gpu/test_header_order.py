@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cuda.core import LaunchConfig
 
-import cuda_tma
+from tests.gpu._header_order import MAP, SLOT
 
 from .header_kernels import machine_fixture, place
 
@@ -18,10 +18,6 @@ pytestmark = pytest.mark.usefixtures("watched")
 
 
 machine = machine_fixture()
-
-
-MAP = cuda_tma.params_of(cuda_tma.TensorSpec((64, 64), "uint8"), box_dim=(4, 64))
-SLOT = "TensorMap& slot = *reinterpret_cast<TensorMap*>(memory + 65536);"
 
 
 def test_tensor_map_written_by_another_cta(machine):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from cuda_tma.testing import tiled_params
+from tests.gpu._header_order import MAP, SLOT
 
 from .header_kernels import machine_fixture, place
-from .test_header_order import MAP, SLOT
 
 pytestmark = pytest.mark.usefixtures("watched")
 

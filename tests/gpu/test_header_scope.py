@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.gpu._header_scope import BE_TOLD, ONE_THREAD, TELL
+
 from .header_kernels import machine_fixture, place
 
 pytestmark = pytest.mark.usefixtures("watched")
@@ -11,36 +13,6 @@ pytestmark = pytest.mark.usefixtures("watched")
 machine = machine_fixture(
     "device header, flags: {launches} launches pass on what was stored before (scopes gpu and sys)"
 )
-
-
-# By one thread each: what is stored by a copy, told by a flag, and loaded by a copy of who found the flag set.
-TELL = """
-    __shared__ alignas(128) unsigned char tile[4096];
-    load_bulk(tile, bytes, 4096, full);
-    wait_or_trap(full, {turn});
-    store_bulk({there}, tile, 4096);
-    commit_group();
-    wait_group();
-    store_release<Scope::{scope}>(reinterpret_cast<unsigned*>({there} + 4096), {turn} + 1u);
-"""
-BE_TOLD = """
-    const unsigned long long start = nanoseconds();
-    while (load_acquire<Scope::{scope}>(reinterpret_cast<const unsigned*>(memory + 4096)) != {turn} + 1u)
-        if (nanoseconds() - start > 60000000000ull) __trap();
-    fence_proxy_async_global();
-    __shared__ alignas(128) unsigned char seen[4096];
-    load_bulk(seen, memory, 4096, full);
-    wait_or_trap(full, {turn});
-    store_bulk(out, seen, 4096);
-    commit_group();
-    wait_group();
-"""
-ONE_THREAD = """
-    if (threadIdx.x) return;
-    full.init(1);
-    fence_barrier_init();
-    full.arrive_expect_tx(4096);
-"""
 
 
 @pytest.mark.parametrize("scope", ["gpu", "sys"])

@@ -9,9 +9,9 @@ from cuda.bindings import driver
 from cuda.core import LaunchConfig
 
 import cuda_tma
+from tests.gpu._header_scope import BE_TOLD, ONE_THREAD, TELL
 
 from .header_kernels import Machine, Places
-from .test_header_scope import BE_TOLD, ONE_THREAD, TELL
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What kernels on tensor cores share, on hardware: the tests that tests/include/test_kernels.py has on the simulator."""
+"""What kernels on tensor cores share, on hardware: the tests that include/test_kernels.py has on the simulator."""
 
 import os
 import re

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from tests.include.test_header import cubin
+from tests.include._header import cubin
 
 USING = "#include <cuda_tma/tile.cuh>\nusing namespace cuda_tma;\n"
 FORMATS = {

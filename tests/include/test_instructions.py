@@ -6,33 +6,16 @@ converted to that of shared memory.
 
 from __future__ import annotations
 
-import re
-from itertools import product
-
 import pytest
 
-from tests.include.test_header import BULK_TYPES, REDUCTIONS, SENT_TYPES, defined_in, included_by, words
+from tests.include._header import BULK_TYPES, REDUCTIONS, SENT_TYPES, defined_in, included_by, words
+from tests.include._instructions import MULTICAST, PARAMETERS, REMOTE, copies
 from tests.support.ptx_interpreter import effects
-
-PARAMETERS = {
-    "tile": "void*",
-    "memory": "void*",
-    "full": "Barrier*",
-    "map": "const TensorMap*",
-    "policy": "CachePolicy",
-    **dict.fromkeys(("arrivals", "bytes", "parity", "nanoseconds", "rank"), "unsigned"),
-    **dict.fromkeys("abcde", "int"),
-    **dict.fromkeys(("r", "s", "t", "mask"), "unsigned short"),
-    "fraction": "float",
-    "word": "unsigned*",
-    "out": "unsigned long long*",
-}
 
 LOAD = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.%s.mbarrier::complete_tx::bytes%s{hint}"
 STORE = "cp.async.bulk.tensor.{rank}d.global.shared::cta.%s.bulk_group{hint}"
 PREFETCH = "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.%s{hint}"
 REDUCE = "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.%s.%s.bulk_group{hint}"
-MULTICAST = ".multicast::cluster"
 # {at} and {offsets} are {a, b, c} and {r}, for as many dimensions as there are; {policy} is a last operand, or nothing.
 TILED = {
     "load(tile, *map, *full, Coordinates{at}{policy});": (
@@ -95,7 +78,6 @@ BULK = {
     },
 }
 
-REMOTE = "mapa.shared::cluster.u32(shared({}), rank)"
 REMOTE_ARRIVE, REMOTE_FULL = "mbarrier.arrive", f"[{REMOTE.format('full')}]"
 TRY_WAIT = "mbarrier.try_wait.parity.shared::cta.b64 [shared(full)], parity"
 TRY_WAIT_CLUSTER = TRY_WAIT.replace("parity.shared", "parity.acquire.cluster.shared")
@@ -184,26 +166,6 @@ OTHERS = {
         "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [map, {0, 0, 0}], {256}"
     ),
 }
-
-
-def fill(text: str, fields: dict[str, str]) -> str:
-    """As str.format(), but for the braces that C++ and PTX need."""
-    return re.sub(r"\{(\w+)\}", lambda field: fields[field[1]], text)
-
-
-def copies(forms: dict[str, str], ranks: range) -> dict[str, str]:
-    """A table of copies, written out for each rank, with and without a policy."""
-    fields = [
-        {
-            "rank": str(rank),
-            "at": f"{{{', '.join('abcde'[:rank])}}}",
-            "offsets": f"{{{', '.join('rst'[: rank - 2])}}}",
-            "policy": policy and f", {policy}",
-            "hint": policy and ".L2::cache_hint",
-        }
-        for rank, policy in product(ranks, ("", "policy"))
-    ]
-    return {fill(statement, own): fill(form, own) for (statement, form), own in product(forms.items(), fields)}
 
 
 TABLES = {

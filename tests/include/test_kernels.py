@@ -11,7 +11,7 @@ from ml_dtypes import bfloat16
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
-from tests.include.test_header import TARGETS, cubin, defined_in, words
+from tests.include._header import TARGETS, cubin, defined_in, words
 
 HEADERS = ("epilogue", "mainloop", "roles", "schedule")
 USING = "".join(f"#include <cuda_tma/{name}.cuh>\n" for name in HEADERS) + "using namespace cuda_tma;\n"

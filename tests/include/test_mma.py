@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from cuda_tma.enums import TensorMapSwizzle as S
-from tests.include.test_header import TARGETS, cubin, defined_in, ptx, words
+from tests.include._header import TARGETS, cubin, defined_in, ptx, words
 from tests.support.ptx_interpreter import effects
 
 PARAMETERS = {

@@ -9,7 +9,7 @@ import pytest
 from cuda_tma._data_type import ELEMENTS
 from cuda_tma.codec._fields import SWIZZLE_REPEAT_BYTES, TRANSFER_BYTES
 from cuda_tma.enums import TensorMapDataType, TensorMapSwizzle
-from tests.include.test_header import FOLDER, TARGETS, cubin, defined_in, nvcc, ptx, words
+from tests.include._header import FOLDER, TARGETS, cubin, defined_in, nvcc, ptx, words
 from tests.support.ptx_interpreter import effects, source_of
 
 PARAMETERS = {

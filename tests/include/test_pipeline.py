@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma import simulate
-from tests.include.test_header import TARGETS, cubin, defined_in, ptx, words
+from tests.include._header import TARGETS, cubin, defined_in, ptx, words
 from tests.support.ptx_interpreter import execute, trace
 
 PIPELINE = """

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from tests.include.test_header import FOLDER, compile_source, cubin, instructions, nvcc, ptx
+from tests.include._header import FOLDER, compile_source, cubin, instructions, nvcc, ptx
 
 LOAD = "load(tile, {}, full, Coordinates{{0, x}});"
 # What TMA takes: in each of these places the compiler knows less of the map, the tile or the numbers.

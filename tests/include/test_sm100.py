@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.include.test_header import defined_in, words
-from tests.include.test_instructions import MULTICAST, PARAMETERS, REMOTE, copies
+from tests.include._header import defined_in, words
+from tests.include._instructions import MULTICAST, PARAMETERS, REMOTE, copies
 from tests.support.ptx_interpreter import effects
 
 TARGET = "compute_100a"

@@ -17,8 +17,8 @@ from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.params import TiledParams
-from tests.include.test_header import OFFSETS, POLICIES, TARGETS, cubin, defined_in, instructions, nvcc, ptx, words
-from tests.include.test_header import REDUCTIONS as OPERATIONS
+from tests.include._header import OFFSETS, POLICIES, TARGETS, cubin, defined_in, instructions, nvcc, ptx, words
+from tests.include._header import REDUCTIONS as OPERATIONS
 from tests.support.machine_code import machine_code
 
 USING = "#include <cuda_tma/pipeline.cuh>\n#include <cuda_tma/tile.cuh>\nusing namespace cuda_tma;\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.include.test_header import TARGETS, compile_source, cubin, defined_in, ptx, words
+from tests.include._header import TARGETS, compile_source, cubin, defined_in, ptx, words
 from tests.support.ptx_interpreter import effects
 
 PARAMETERS = {

@@ -10,8 +10,8 @@ import pytest
 import cuda_tma
 from benchmarks.kernels.earlier import with_headers
 from cuda_tma._compile.nvrtc import compile_source
-from tests.examples.test_examples import kernels
-from tests.include.test_header import FOLDER, cubin, nvcc, ptx
+from tests.examples._examples import kernels
+from tests.include._header import FOLDER, cubin, nvcc, ptx
 from tests.support.machine_code import machine_code
 
 ON = {"CUDA_TMA_WATCHDOG_MS": 500}

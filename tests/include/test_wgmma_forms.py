@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.include.test_header import FOLDER, cubin, ptx
+from tests.include._header import FOLDER, cubin, ptx
 from tests.support.ptx_interpreter import effects
 
 sys.path.append(str(Path(__file__).parents[2] / "tools"))

@@ -13,10 +13,10 @@ import pytest
 from cuda_tma import TensorSpec, emulate, params_of
 from cuda_tma import smem as shared
 from cuda_tma.enums import TensorMapSwizzle
-from tests.include.test_header import cubin, ptx
+from tests.include._header import cubin, ptx
+from tests.include._wgmma_operands import SWIZZLES, descriptor
 from tests.support.ptx_interpreter import source_of, trace
 
-SWIZZLES = (TensorMapSwizzle.SWIZZLE_32B, TensorMapSwizzle.SWIZZLE_64B, TensorMapSwizzle.SWIZZLE_128B)
 PARAMETERS = {"tile": "void*", "k_rows": "unsigned", "out": "unsigned long long*"}
 
 
@@ -24,12 +24,6 @@ def stored(parameters: dict[str, str], statements: list[str], arguments: dict[st
     """What statements store in `out`, where the kernel's parameters have these values."""
     lines = trace(ptx(source_of("tile.cuh>\n#include <cuda_tma/wgmma.cuh", parameters, statements)), arguments.values())
     return [int(line.split()[-1]) % 2**64 for line in lines if line.startswith("st.global")]
-
-
-def descriptor(mode: int, address: int, leading_bytes: int, stride_bytes: int) -> int:
-    """PTX ISA, "Matrix Descriptor Format": what the header's constexpr function must say."""
-    layout = {0: 0, 1: 3, 2: 2, 3: 1}[int(mode)]
-    return address >> 4 | leading_bytes >> 4 << 16 | stride_bytes >> 4 << 32 | layout << 62
 
 
 def test_descriptor_bits():

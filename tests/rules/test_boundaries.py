@@ -5,29 +5,11 @@ from dataclasses import replace
 import pytest
 
 from cuda_tma.rules import RULES, check
-from tests.rules.test_rules import FEW_CHANNELS, LEGAL_WIDE, PACKED, PACKED_IM2COL, PLAIN, SMALL_BOX
+from tests.rules._boundaries import ALIGN8, IM3, IM5, INTER, INTER32, PACKED_WIDE, U6
+from tests.rules._rules import FEW_CHANNELS, LEGAL_WIDE, PACKED, PACKED_IM2COL, PLAIN, SMALL_BOX
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
-INTER, INTER32 = replace(PLAIN, interleave=1), replace(PLAIN, interleave=2)
-ALIGN8, U6 = replace(PACKED, data_type=13), replace(PACKED, data_type=15)
-PACKED_WIDE = replace(LEGAL_WIDE, data_type=14, global_dim=(128, 48, 40), channels_per_pixel=128)
 U6_WIDE = replace(PACKED_WIDE, data_type=15)
-IM3 = replace(
-    LEGAL_IM2COL,
-    global_dim=(64, 48, 8),
-    global_strides=(128, 6144),
-    pixel_box_lower_corner=(-1,),
-    pixel_box_upper_corner=(1,),
-    element_strides=(1, 1, 1),
-)
-IM5 = replace(
-    LEGAL_IM2COL,
-    global_dim=(64, 48, 40, 30, 8),
-    global_strides=(128, 6144, 245760, 7372800),
-    pixel_box_lower_corner=(-1, -2, -3),
-    pixel_box_upper_corner=(1, 3, 2),
-    element_strides=(1,) * 5,
-)
 
 # params that are legal, compute capability, argument, its legal values, and the others with all that is said of them
 # fmt: off

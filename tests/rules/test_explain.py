@@ -10,8 +10,8 @@ from cuda_tma._errors import TensorMapError
 from cuda_tma._options import TensorMapOptions
 from cuda_tma.rules import check
 from cuda_tma.rules._explain import refusal
+from tests._given import LARGE
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL, golden
-from tests.test_given import LARGE
 
 PLAIN = replace(LEGAL, swizzle=0)
 

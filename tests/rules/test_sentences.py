@@ -6,8 +6,8 @@ import pytest
 
 from cuda_tma.rules import check
 from cuda_tma.rules._explain import sentence
-from tests.rules.test_boundaries import ALIGN8, IM3, IM5, INTER, INTER32, PACKED_WIDE, U6
-from tests.rules.test_rules import FEW_CHANNELS, LEGAL_WIDE, PACKED, PACKED_IM2COL, PLAIN
+from tests.rules._boundaries import ALIGN8, IM3, IM5, INTER, INTER32, PACKED_WIDE, U6
+from tests.rules._rules import FEW_CHANNELS, LEGAL_WIDE, PACKED, PACKED_IM2COL, PLAIN
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 DTYPES = {7: "float32", 9: "bfloat16"}

@@ -11,8 +11,8 @@ from cuda_tma.rules import WARNINGS, check
 from cuda_tma.rules._explain import sentence
 from cuda_tma.smem import smem_bytes
 from cuda_tma.smem._layout import MAX_SMEM_BYTES
-from tests.rules.test_boundaries import ALIGN8
-from tests.rules.test_rules import LEGAL_WIDE, PACKED, PLAIN
+from tests.rules._boundaries import ALIGN8
+from tests.rules._rules import LEGAL_WIDE, PACKED, PLAIN
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 SM = params_of(TensorSpec((128, 1024), "uint8"), box_dim=(64, 64))

@@ -3,21 +3,13 @@ cooperative groups, as the CUDA C++ Programming Guide shows them, and inline PTX
 
 from __future__ import annotations
 
-import sysconfig
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
+from tests.simulate._third_party import INCLUDES, TOOLKIT
 
-ROOTS = (
-    Path(sysconfig.get_paths()["purelib"], "nvidia", "cu13", "include"),
-    Path("/usr/local/cuda/include"),
-)
-INCLUDES = [path for root in ROOTS for path in (root, root / "cccl") if (path / "cuda" / "ptx").exists()]
-TOOLKIT = [root for root in ROOTS if (root / "cooperative_groups.h").exists()]
 ORDERS = ({"order": "early"}, {"order": "late"}, {"order": "random", "seed": 7})
 
 SOURCE = r"""

@@ -12,7 +12,7 @@ from cuda_tma.emulate import _legal, _memory, _traversal
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.params import TiledParams
 from cuda_tma.smem import _layout
-from tests.emulate.test_limits import IM2COL, MATRIX, MEMORY, changed
+from tests.emulate._limits import IM2COL, MATRIX, MEMORY, changed
 
 KEPT = (_layout.rows, _legal._is_legal, _traversal._box, _memory.delivered_mask, _memory._chunk_order)
 

@@ -19,7 +19,7 @@ from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.params import Im2colParams, Im2colWideParams
 from cuda_tma.smem import _banks, _layout
 from cuda_tma.testing import im2col_params, tiled_params
-from tests.test_given import LARGE, LARGE_SHOWN, refuses
+from tests._given import LARGE, LARGE_SHOWN, refuses
 
 ANY_PARAMS = st.one_of(tiled_params(), im2col_params())
 

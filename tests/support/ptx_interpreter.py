@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import cache
 
-from tests.include.test_header import ptx
+from tests.include._header import ptx
 
 Value = int | str
 Effect = tuple[str, tuple[Value, ...]]  # opcode, operands

@@ -40,7 +40,7 @@ def environment(folder: Path) -> dict[str, str]:
     packages = folder / "site-packages"
     if not packages.exists():
         packages.mkdir()
-        copy(TESTS / "fake_runtime.py", packages)
+        copy(TESTS / "support" / "fake_runtime.py", packages)
     paths = [str(packages), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 

@@ -12,7 +12,7 @@ from cuda_tma import smem as shared
 from cuda_tma.simulate._errors import UnsupportedInstruction
 from cuda_tma.simulate._matrix import matrix_move_of, wgmma_of
 from cuda_tma.simulate._matrix.formats import FORMATS
-from tests.include.test_wgmma_operands import SWIZZLES, descriptor
+from tests.include._wgmma_operands import SWIZZLES, descriptor
 from tests.support.pure_instructions import entry_of, instruction
 
 NARROW = ("e4m3", "e5m2")

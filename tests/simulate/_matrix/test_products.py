@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from tests.evaluation.test_wgmma_model import encoded
+from tests.evaluation._wgmma_model import encoded
 from tests.gpu.product_kernels import SOURCE, Form, mma_name, plain_name, wgmma_name
 
 GPU = simulate.Device()

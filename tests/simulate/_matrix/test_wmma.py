@@ -8,7 +8,7 @@ from ml_dtypes import bfloat16
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
-from tests.simulate.test_third_party import TOOLKIT
+from tests.simulate._third_party import TOOLKIT
 
 SOURCE = r"""
 #include <mma.h>

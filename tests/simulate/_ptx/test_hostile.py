@@ -7,14 +7,7 @@ import pytest
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config, ParseError
-
-HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
-
-
-def launched(text, threads=32):
-    gpu = simulate.Device()
-    return gpu.launch(Config(1, threads), gpu.load(HEAD + text, "f"))
-
+from tests.simulate._ptx._hostile import HEAD, launched
 
 RECURSIONS = {
     "itself": ".func g()\n{\ncall g;\nret;\n}\n",

@@ -9,7 +9,7 @@ import pytest
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config, ParseError
-from tests.simulate._ptx.test_hostile import HEAD, launched
+from tests.simulate._ptx._hostile import HEAD, launched
 
 REGISTERS = ".reg .b8 %b<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .b128 %q<2>; .reg .pred %p<2>;"
 

@@ -29,10 +29,9 @@ from cuda_tma.simulate._ptx import (
     parse,
 )
 from cuda_tma.simulate._ptx.text import text_of
-from tests.examples.test_examples import kernels
-from tests.include import test_header, test_wgmma
-from tests.include import test_targets as test_header_targets
-from tests.include.test_header import ptx
+from tests.examples._examples import kernels
+from tests.include import _header, _targets, _wgmma
+from tests.include._header import ptx
 
 DATA = Path(__file__).parents[2] / "data"
 LINE_INFO = (DATA / "line_info.ptx").read_text()  # of line_info.cu
@@ -202,12 +201,12 @@ def statements(text: str) -> int:
     return sum(bool(each) and not each.startswith(".") for each in found)
 
 
-HEADER = test_header.kernel(test_header.tensor_statements() + test_header.OTHER_STATEMENTS)
-WGMMA = test_wgmma.kernel(test_wgmma.MULTIPLICATIONS + test_wgmma.OTHER_STATEMENTS)
+HEADER = _header.kernel(_header.tensor_statements() + _header.OTHER_STATEMENTS)
+WGMMA = _wgmma.kernel(_wgmma.MULTIPLICATIONS + _wgmma.OTHER_STATEMENTS)
 TEXTS = [
     *kernels(),
     pytest.param(HEADER, "sm_90a", id="header"),
-    pytest.param(test_header_targets.kernel(test_header_targets.statements()), "sm_100a", id="header-sm_100a"),
+    pytest.param(_targets.kernel(_targets.statements()), "sm_100a", id="header-sm_100a"),
     pytest.param(WGMMA, "sm_90a", id="wgmma"),
     pytest.param(None, "nvcc", id="nvcc"),
 ]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cuda_tma.simulate._ptx import Immediate
 from cuda_tma.simulate._pure import DTYPES, immediate, lookup
-from tests.simulate._pure.test_integer import fitted, number, width, wrapped
+from tests.simulate._pure._integer import fitted, number, width, wrapped
 from tests.support.pure_instructions import (
     LAYOUT,
     bits_of,

@@ -9,32 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_tma.simulate._ptx import TYPE_BYTES
+from tests.simulate._pure._integer import fitted, number, width, wrapped
 from tests.support.pure_instructions import as_bits, compute, entry_of, integers_of, signed
 
 TYPES = ("u16", "u32", "u64", "s16", "s32", "s64")
 COUNTS = st.sampled_from([0, 1, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1 << 31, (1 << 32) - 1]) | st.integers(
     0, 70
 )
-
-
-def width(type_: str) -> int:
-    return 8 * TYPE_BYTES[type_]
-
-
-def number(bits: int, type_: str) -> int:
-    return signed(bits, width(type_)) if type_[0] == "s" else bits
-
-
-def wrapped(value: int, type_: str) -> int:
-    return value & (1 << width(type_)) - 1
-
-
-def fitted(value: int, type_: str) -> int:
-    least, most = (
-        (0, (1 << width(type_)) - 1) if type_[0] != "s" else (-(1 << width(type_) - 1), (1 << width(type_) - 1) - 1)
-    )
-    return wrapped(min(max(value, least), most), type_)
 
 
 def truncated(a: int, b: int) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
-from tests.simulate.test_third_party import INCLUDES, TOOLKIT
+from tests.simulate._third_party import INCLUDES, TOOLKIT
 
 CHAIN = r"""
 __device__ int at() { return blockIdx.x * blockDim.x + threadIdx.x; }

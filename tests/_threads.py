@@ -1,0 +1,7 @@
+"""Shared by the tests of ``threads`` and their neighbors."""
+
+from __future__ import annotations
+
+import sysconfig
+
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))

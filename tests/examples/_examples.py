@@ -1,0 +1,46 @@
+"""Shared by the tests of ``examples`` and their neighbors."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from cuda_tma._command import demo
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), Path(demo.__file__)]
+# Of kernels that are templates, some of those that the examples ask for.
+INSTANCES = {
+    "attention": tuple(f"attention<{d}, {causal}>" for d, causal in
+                       ((64, "true"), (96, "false"), (128, "true"), (256, "false"))),
+    "kv_tiles": ("sweep<FLOAT32, 128, 32>", *(f"stage_tiles<BFLOAT16, {d}, 64, {stages}>" for d, stages in
+                 ((64, 2), (96, 3), (128, 4)))),
+}  # fmt: skip
+
+
+def kernels():
+    """(source, target) for each script that has a kernel, read without importing what only a GPU needs."""
+    for script in SCRIPTS:
+        values = constants(script)
+        for target in values.get("TARGETS", ()):
+            instances = [f"template __global__ decltype({name}) {name};" for name in INSTANCES.get(script.stem, ())]
+            macros = [f"#define {name} {value}" for name, value in demo.DEFINES.items() if script.stem == "demo"]
+            yield pytest.param("\n".join([*macros, values["SOURCE"], *instances]), target, id=f"{script.stem}-{target}")
+
+
+def constants(script: Path) -> dict[str, object]:
+    """A script's literal assignments, SOURCE and TARGETS among them."""
+    return literals(script.read_text())
+
+
+def literals(text: str) -> dict[str, object]:
+    found = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+    return found
