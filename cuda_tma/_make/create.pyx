@@ -2,7 +2,7 @@
 
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from libc.string cimport memcmp
+from libc.string cimport memcmp  # no-cython-lint: doors.pxi
 
 from .arguments cimport TensorArguments
 from .encode cimport describe_for, encode
@@ -12,7 +12,7 @@ from .._cuda.driver cimport CUcontext
 from .._cuda.free_threading cimport FREE_THREADED
 from .._read.dlpack cimport DLTensor
 from .._read.export cimport Reading, layout_of, read, source_of
-from .._read.property cimport Property, own_property, read_property
+from .._read.property cimport Property, own_property, read_property  # no-cython-lint: doors.pxi
 from .._tensor_map cimport TensorMapDescriptor, new_descriptor
 
 from enum import Enum
