@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -66,7 +67,8 @@ cuda_tma.Device("0")
 
 def modules() -> list[ModuleType]:
     found = [name for _, name, _ in pkgutil.walk_packages(cuda_tma.__path__, "cuda_tma.")]
-    names = [name for name in found if "__main__" not in name and "._intercept." not in name]  # these need runtimes
+    need_runtimes = ("cuda_tma._intercept.", *(("cuda_tma.torch",) if find_spec("torch") is None else ()))
+    names = [name for name in found if "__main__" not in name and not name.startswith(need_runtimes)]
     return [cuda_tma, *map(importlib.import_module, names)]
 
 
