@@ -45,7 +45,7 @@ def negated(value):
 
 def total(a, b, mode):
     """a + b, of fractions, infinities, NaN and -0.0."""
-    if isinstance(a, float) and isinstance(b, float) and a == b == 0:
+    if a == b == 0 and negative(a) and negative(b):
         return -0.0
     if isnan(a) or isnan(b) or isinf(a) or isinf(b):
         return sum(float(each) if isinstance(each, float) else 0.0 for each in (a, b))
