@@ -1,4 +1,5 @@
 """Kernel nodes of graphs: added, changed, read back; and what a graph keeps alive. Graphs are as cuda.core's show."""
+# ruff: noqa: F811
 
 import gc
 import struct
@@ -12,13 +13,13 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import TensorMapError, graph
-from tests._graph import CONFIG, Executable, Node, changed
+from tests._graph import CONFIG, Executable, Node, changed, definition, live, prepared  # noqa: F401
 from tests.support.fake_graphs import call_on_a_native_thread
 from tests.support.launching import ForeignStream
 from tests.support.typed_kernels import TILE, kernel, made, stream  # noqa: F401
 
 
-def test_a_node_is_given_what_a_launch_is(driver, definition, prepared, stream):  # noqa: F811
+def test_a_node_is_given_what_a_launch_is(driver, definition, prepared, stream):
     node = graph.add_kernel_node(definition, prepared)
     prepared(stream)
     added, launched = driver.nodes[node.handle].launch, driver.launches[-1]
@@ -36,13 +37,13 @@ def test_nodes_follow_others(driver, definition, prepared):
     assert third.handle not in (first.handle, second.handle)
 
 
-def test_a_typed_map_takes_a_tensor(driver, definition, kernel, device_tensor):  # noqa: F811
+def test_a_typed_map_takes_a_tensor(driver, definition, kernel, device_tensor):
     tensor = device_tensor((64, 128))
     node = graph.add_kernel_node(definition, cuda_tma.prepare(kernel(TILE), CONFIG, tensor))
     assert driver.nodes[node.handle].launch.arguments == [made(tensor)]
 
 
-def test_clusters_become_an_attribute_of_the_node(driver, definition, kernel):  # noqa: F811
+def test_clusters_become_an_attribute_of_the_node(driver, definition, kernel):
     config = clustered()
     node = graph.add_kernel_node(definition, cuda_tma.prepare(kernel("i", sizes=(4,)), config, 1))
     assert driver.nodes[node.handle].launch.attributes == {4: (4, 1, 1)}
@@ -53,7 +54,7 @@ def test_clusters_become_an_attribute_of_the_node(driver, definition, kernel):  
     assert [*driver.nodes] == [node.handle]
 
 
-def test_what_is_no_node_is_refused(driver, definition, prepared, kernel, device_tensor):  # noqa: F811
+def test_what_is_no_node_is_refused(driver, definition, prepared, kernel, device_tensor):
     with pytest.raises(TypeError, match="^definition is a Executable; pass a cuda.core.graph.GraphDefinition$"):
         graph.add_kernel_node(Executable(), prepared)
     with pytest.raises(TypeError, match="^prepared is a int; pass cuda_tma.prepare"):
@@ -74,7 +75,7 @@ def test_what_is_no_node_is_refused(driver, definition, prepared, kernel, device
     assert driver.nodes == {}
 
 
-def test_shared_memory_is_allowed(driver, definition, kernel):  # noqa: F811
+def test_shared_memory_is_allowed(driver, definition, kernel):
     config = core.LaunchConfig(grid=1, block=32, shmem_size=100_000)
     taken = kernel("i", sizes=(4,))
     graph.add_kernel_node(definition, cuda_tma.prepare(taken, config, 1))
@@ -103,7 +104,7 @@ def test_an_argument_is_changed_alone(driver, live, prepared, device_tensor):
     assert node.launch.arguments == [bytes(prepared[0]), *rest]  # the definition's
 
 
-def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):  # noqa: F811
+def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):
     tensor = device_tensor((64, 128))
     live.update(cuda_tma.prepare(kernel(TILE), {"grid": 5, "block": 64}, tensor))
     (node,) = driver.nodes.values()
@@ -113,7 +114,7 @@ def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):  # 
     assert changed(driver) == [made(other)] and live[0] is other
 
 
-def test_what_is_refused_changes_nothing(driver, live, kernel, device_tensor):  # noqa: F811
+def test_what_is_refused_changes_nothing(driver, live, kernel, device_tensor):
     live[2] = 1
     before = changed(driver)
     for index, value, message in [
@@ -140,7 +141,7 @@ def test_what_is_refused_changes_nothing(driver, live, kernel, device_tensor):  
     assert changed(driver) == [before[0], struct.pack("Q", 5), struct.pack("i", 1)]
 
 
-def test_a_node_keeps_its_clusters(live, kernel):  # noqa: F811
+def test_a_node_keeps_its_clusters(live, kernel):
     config = clustered()
     with pytest.raises(ValueError, match="^the launch has other clusters or cooperation than the node"):
         live.update(cuda_tma.prepare(kernel("i", sizes=(4,)), config, 1))
@@ -174,7 +175,7 @@ def test_handles_are_taken_too(driver, definition, prepared):
 
 
 @pytest.mark.parametrize("shows", ["pointers", "address", "size"])
-def test_arguments_are_read_back(driver, definition, kernel, device_tensor, shows):  # noqa: F811
+def test_arguments_are_read_back(driver, definition, kernel, device_tensor, shows):
     driver.shows = shows
     tensor = device_tensor((64, 128))
     taken = kernel(TILE, "Pf", "i", "f", "b", "3Two", sizes=(128, 8, 4, 4, 1, 12))
@@ -201,7 +202,7 @@ def struct_of(raw):
     return np.frombuffer(raw, dtype=np.dtype((np.void, len(raw))))[0]
 
 
-def test_what_no_name_tells_is_read_by_size(driver, definition, kernel, device_tensor):  # noqa: F811
+def test_what_no_name_tells_is_read_by_size(driver, definition, kernel, device_tensor):
     driver.kernels[0x1F0] = ("plain", [128, 8, 4, 128])
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     given = (descriptor, 1 << 40, 7, struct_of(bytes(range(128))))
@@ -209,7 +210,7 @@ def test_what_no_name_tells_is_read_by_size(driver, definition, kernel, device_t
     assert [each.value for each in graph.arguments_of(node)] == [descriptor, 1 << 40, 7, bytes(range(128))]
 
 
-def test_another_kernels_arguments_are_not_read(definition, prepared, kernel):  # noqa: F811
+def test_another_kernels_arguments_are_not_read(definition, prepared, kernel):
     node = graph.add_kernel_node(definition, prepared)
     with pytest.raises(ValueError, match="^the node is of another kernel than k$"):
         graph.arguments_of(node, kernel("i", sizes=(4,)))
@@ -287,7 +288,7 @@ def test_a_capture_keeps_objects(driver):
 
 
 @pytest.mark.parametrize("keeps_alive", [True, False])
-def test_a_node_keeps_what_it_was_given(driver, definition, kernel, device_tensor, keeps_alive):  # noqa: F811
+def test_a_node_keeps_what_it_was_given(driver, definition, kernel, device_tensor, keeps_alive):
     """The tensor that a map showed then, whatever it is aimed at later."""
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))

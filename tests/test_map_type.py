@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cuda_tma
 from cuda_tma import TensorMapDataType as T
-from cuda_tma import TensorMapError
+from cuda_tma import TensorMapError, enums
 from cuda_tma import TensorMapOOBFill as Fill
 from cuda_tma import TensorMapSwizzle as S
 from cuda_tma._map_type import MapType, box_extent
@@ -29,7 +29,7 @@ IM2COL = st.builds(
 
 @given(TILED | IM2COL)
 def test_a_type_can_be_written_and_kept(map_type):
-    names = {"MapType": MapType, **{name: getattr(cuda_tma, name) for name in cuda_tma.__all__ if "TensorMap" in name}}
+    names = {"MapType": MapType, **{name: getattr(enums, name) for name in enums.__all__}}
     assert eval(repr(map_type), names) == map_type
     assert pickle.loads(pickle.dumps(map_type)) == copy.deepcopy(map_type) == map_type
     assert hash(map_type) == hash(eval(repr(map_type), names))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..simulate._places import absolute, by_way_of, shown_path, statements
 
 if TYPE_CHECKING:
-    from ..simulate._findings import Finding
+    from ..simulate import Finding
     from ..simulate._ptx import Place
     from .sources import Sources
 

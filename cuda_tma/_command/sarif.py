@@ -98,7 +98,8 @@ def _log(invocation: Json, results: list[Json], logical: list[Json]) -> Json:
 
 
 def _rules() -> Iterator[Json]:
-    from ..simulate._findings import KINDS, REMEDIES
+    from ..simulate import KINDS
+    from ..simulate._findings import REMEDIES
 
     for kind, text in KINDS.items():
         yield {
@@ -160,7 +161,7 @@ class _Result:
 
     def json(self) -> Json:
         """As SARIF has it."""
-        from ..simulate._findings import KINDS
+        from ..simulate import KINDS
 
         finding = self._finding
         made = {

@@ -111,7 +111,7 @@ def test_a_dtype_of_a_package_that_is_missing(folder, monkeypatch, capsys, argum
 def test_a_dtype_is_read_twice(folder, capsys):
     two = ["--arg", "bfloat16[3]"] * 2
     assert cli.main(["sanitize", "k.ptx", *LAUNCH, *two]) == 2
-    assert "kernel f takes 1 arguments, and 2 were given" in capsys.readouterr().err
+    assert "kernel f takes 1 argument, and 2 were given" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["finfo", "real", "ml_dtypes", "__doc__", "uint3", "float8_nonsense", "Ω"])

@@ -1,4 +1,5 @@
 """``cuda-tma run``: a kernel from a file, on the simulator."""
+# ruff: noqa: F811
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import json
 
 import numpy as np
 import pytest
+
+from tests._command._run import run  # noqa: F401
 
 
 def test_arrays_go_in_and_come_out(run, tmp_path):

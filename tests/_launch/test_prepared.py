@@ -112,5 +112,5 @@ def test_a_prepared_launch_only_launches(driver, device_tensor):
     driver.stream_context = 0xBEEF
     with pytest.raises(TensorMapError, match="made on device 0"):
         prepared(ForeignStream())
-    with pytest.raises(TypeError, match="takes 2 arguments, and 1 were given"):
+    with pytest.raises(TypeError, match="takes 2 arguments, and 1 was given"):
         cuda_tma.prepare(core.Kernel.from_handle(handle), config, maps[0])

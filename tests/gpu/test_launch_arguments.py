@@ -138,7 +138,7 @@ def test_everything_that_is_a_pointer(kernel, stream, device, library):
 
 MISTAKES = {
     "one too many": ("put_float", lambda x, m: (1.0, x, 3), TypeError, "takes 2 arguments, and 3 were given"),
-    "one too few": ("put_float", lambda x, m: (1.0,), TypeError, "takes 2 arguments, and 1 were given"),
+    "one too few": ("put_float", lambda x, m: (1.0,), TypeError, "takes 2 arguments, and 1 was given"),
     "a map for a pointer": (
         "put_float",
         lambda x, m: (1.0, m),
