@@ -32,7 +32,7 @@ nitpick_ignore_regex = [  # what others document, types that are private, and ot
         r"(_pytest|collections|cuda|enum|matplotlib|np|numpy|os|pathlib|types|torch|typing|typing_extensions)\..*",
     ),
     ("py:.*", r"cuda_tma\.(.*\.)?_.*|cuda_tma\.simulate\.ptx\..*"),
-    ("py:.*", "Figure|GraphDefinition|GraphNode|KernelNode|SearchStrategy|T"),
+    ("py:.*", "Figure|GraphDefinition|GraphNode|KernelNode|SearchStrategy|T|TiledKeywords"),
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["extensions", "static", "**/README.md"]

@@ -89,7 +89,7 @@ _TILE_TYPES = {32: T.UINT32, 16: T.UINT16, 8: T.UINT8}
 
 
 def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
-    """A layout by its name: ``KIND:TYPE:ROWSxCOLUMNS``, see :data:`NAMES`.
+    """A layout by its name: ``KIND:TYPE:ROWSxCOLUMNS``; ``cuda-tma layouts`` lists the kinds.
 
     Parameters
     ----------

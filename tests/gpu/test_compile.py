@@ -148,4 +148,4 @@ def test_the_program_of_the_readme_runs(monkeypatch, tmp_path):
     exec(on_simulator, names)
     exec(on_gpu, names)
     assert torch.equal(names["out"], 2 * names["x"]) and names["out"].is_cuda
-    assert len([*tmp_path.glob("*.kernel")]) == 2  # with the missing barrier, and without
+    assert len([*tmp_path.glob("*.kernel")]) == 1  # the simulator keeps none
