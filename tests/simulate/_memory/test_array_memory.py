@@ -9,34 +9,9 @@ import weakref
 import numpy as np
 import pytest
 
-from cuda_tma.simulate import Config, Device, UnsupportedInstruction
+from cuda_tma.simulate import Config, UnsupportedInstruction
 from cuda_tma.simulate._device import device
-from tests.support.array_kernels import FOUR, ONE_TO_FOUR, SOURCE, Exporter, zeros
-
-
-@pytest.fixture(scope="module")
-def ptx():
-    return Device().compile(SOURCE, "put").ptx
-
-
-@pytest.fixture
-def gpu():
-    return Device()
-
-
-@pytest.fixture
-def put(gpu, ptx):
-    return gpu.load(ptx, "put")
-
-
-@pytest.fixture
-def add(gpu, ptx):
-    return gpu.load(ptx, "add")
-
-
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch")
+from tests.support.array_kernels import FOUR, ONE_TO_FOUR, Exporter, zeros
 
 
 def segments(gpu):

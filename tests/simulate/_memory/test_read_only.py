@@ -6,32 +6,7 @@ import numpy as np
 import pytest
 
 from cuda_tma.simulate import Config, Device
-from tests.support.array_kernels import FOUR, ONE_TO_FOUR, SOURCE, Exporter, zeros
-
-
-@pytest.fixture(scope="module")
-def ptx():
-    return Device().compile(SOURCE, "put").ptx
-
-
-@pytest.fixture
-def gpu():
-    return Device()
-
-
-@pytest.fixture
-def put(gpu, ptx):
-    return gpu.load(ptx, "put")
-
-
-@pytest.fixture
-def add(gpu, ptx):
-    return gpu.load(ptx, "add")
-
-
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch")
+from tests.support.array_kernels import FOUR, ONE_TO_FOUR, Exporter, zeros
 
 
 def read_only(array):
