@@ -159,7 +159,9 @@ class Machine:
         return cuda_tma.TensorMapDescriptor.from_bytes(cuda_tma.encode(moved, compute_capability=(9, 0)))
 
     def put(self, name, array):
-        (error,) = driver.cuMemcpyHtoD(int(self.buffers[name].handle), array.ctypes.data, array.nbytes)
+        """Copy in stream order: cuMemcpyHtoD may return before its DMA ends (CUDA, "API synchronization behavior")."""
+        to, stream = int(self.buffers[name].handle), int(self.stream.handle)
+        (error,) = driver.cuMemcpyHtoDAsync(to, array.ctypes.data, array.nbytes, stream)
         assert not error, error
 
     def get(self, name, count):
