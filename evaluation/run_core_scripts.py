@@ -88,7 +88,7 @@ def with_import_changed(source: str, own: tuple[str, ...] = ()) -> str:
 def imports(module: str, names: list[str], own: tuple[str, ...]) -> list[str]:
     found: dict[str, list[str]] = {}
     for name in names:
-        source = "conftest" if name in own else "cuda_tma" if name in cuda_tma.__all__ else module
+        source = "conftest" if name in own else "cuda_tma" if hasattr(cuda_tma, name) else module
         found.setdefault(source, []).append(name)
     return [f"from {source} import {', '.join(each)}" for source, each in found.items()]
 
