@@ -1,4 +1,4 @@
-"""Write what the table of options gives as text: dataclasses, keyword types, the doors' signatures, the reference."""
+"""Generate the option dataclasses, keyword types, signatures and the reference page from the table of options."""
 
 from __future__ import annotations
 
