@@ -49,7 +49,7 @@ def tiles(launch, a_map, b_map):
 
 
 def configuration(launch, a_map, b_map):
-    """As many clusters as there is room or work for."""
+    """Launch one cluster per tile, at most as many as fit on the GPU."""
     constants = launch.parameters_of(compiled).constants
     down, across, _ = tiles(launch, a_map, b_map)
     clusters = min(down * across, launch.multiprocessor_count // constants["cluster"])
@@ -63,7 +63,7 @@ def keep(ctx, inputs, output):
 
 
 def gradients(ctx, grad):
-    """Of x, weight and bias, by torch's own operators."""
+    """Return the gradients of x, weight and bias, by torch's own operators."""
     x, weight, output = ctx.saved_tensors
     grad = grad * (output > 0)
     return grad @ weight, grad.T @ x, grad.float().sum(0)

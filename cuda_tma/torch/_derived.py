@@ -41,7 +41,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What the user gave, by the names of the kernel's parameters."""
+    """The user's arguments, by the names of the kernel's parameters."""
 
     name: str
     kernel: Any

@@ -1,4 +1,4 @@
-"""What launches the kernels of an operator: on a GPU, on a simulated one, or, with fake tensors, nowhere."""
+"""Launchers of an operator's kernels: on a GPU, on a simulated GPU, or, with fake tensors, on no device."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class SimulatedLaunch:
 
     @property
     def multiprocessor_count(self) -> int:
-        """The simulated GPU's."""
+        """Return the count of the simulated GPU."""
         if self._simulator is not None:
             return int(self._simulator.multiprocessor_count)
         return int(cuda_tma.Device().properties.multiprocessor_count)
@@ -141,7 +141,7 @@ class CudaLaunch:
 
     @property
     def multiprocessor_count(self) -> int:
-        """The current device's, which is that of the tensors where torch calls a kernel."""
+        """Return the count of the current device. When torch calls a kernel, the tensors are on this device."""
         return int(torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count)
 
     def __call__(self, config: Any, kernel: Any, *arguments: Any) -> None:
@@ -199,7 +199,7 @@ def _compile_on(index: int) -> Any:
 
 
 def _device_of(arguments: Sequence[Any]) -> int:
-    """The device of the first CUDA tensor; the current one without tensors."""
+    """Return the device of the first CUDA tensor, or the current device."""
     for each in arguments:
         if isinstance(each, torch.Tensor) and each.is_cuda:
             return each.get_device()
@@ -207,6 +207,6 @@ def _device_of(arguments: Sequence[Any]) -> int:
 
 
 def _as_numpy_reads(value: Any) -> Any:
-    """NumPy has no 8-bit floats, which a tensor map has as bytes."""
+    """View 8-bit floats as bytes, since NumPy has no such types."""
     is_narrow = isinstance(value, torch.Tensor) and value.dtype.itemsize == 1 and value.dtype.is_floating_point
     return value.view(torch.uint8) if is_narrow else value

@@ -1,4 +1,4 @@
-"""The PTX of an image that a program loads: PTX itself, or a fat binary that has some."""
+"""The PTX of an image that a program loads. Fat binaries are not unpacked yet."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ __all__ = ["NoPTX", "ptx_of"]
 
 
 class NoPTX(ValueError):
-    """An image that has machine code alone."""
+    """An image that contains only machine code."""
 
 
-def ptx_of(image: bytes, compute_capability: tuple[int, int]) -> str:
+def ptx_of(image: bytes) -> str:
     """Return the PTX text of an image.
 
     Raises
     ------
     NoPTX
-        If it has none that this compute capability takes.
+        If it is machine code.
     """
     if image.startswith(b"\x7fELF"):
         raise NoPTX("the image is machine code, and the simulator runs PTX: compile for compute_XX, not for sm_XX")
