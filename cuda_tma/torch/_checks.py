@@ -22,7 +22,8 @@ __all__ = ["check", "check_count"]
 _NEWEST = (12, 0)  # takes every map that an older generation takes
 
 # Earlier releases of torch call it has_hint.
-_has_hint = getattr(symbolic_shapes, "has_guarding_hint", None) or symbolic_shapes.has_hint
+_names = ("has_guarding_hint", "has_hint")
+_has_hint = next(getattr(symbolic_shapes, name) for name in _names if hasattr(symbolic_shapes, name))
 
 
 def check_count(operator: str, parameters: KernelParameters, arguments: Sequence[Any]) -> None:
