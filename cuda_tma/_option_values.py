@@ -70,8 +70,8 @@ class CheckedOptions(Compilable):
 
 
 def described(options: Iterable[Option]) -> str:
-    """The section "Parameters" of the docstring of a class with these options."""
-    return "".join(f"    {option.name} : {_kind(option)}\n{_meaning(option)}\n" for option in options)
+    """Return the section "Parameters" of the docstring of a class with these options, without indentation."""
+    return "".join(f"{option.name} : {_kind(option)}\n{_meaning(option)}\n" for option in options)
 
 
 def _kind(option: Option) -> str:
@@ -83,4 +83,4 @@ def _kind(option: Option) -> str:
 
 def _meaning(option: Option) -> str:
     since = "Compute capability {}.{} and later. ".format(*option.since) if option.since else ""
-    return textwrap.fill(since + option.meaning, 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    return textwrap.fill(since + option.meaning, 110, initial_indent=" " * 4, subsequent_indent=" " * 4)

@@ -6,6 +6,7 @@ wherever :class:`TensorMapOptions` is, and those of its im2col constructors.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -200,5 +201,5 @@ TensorMapDescriptorOptions = TensorMapOptions  # cuda.core's name of it
 Options = TensorMapOptions | TensorMapIm2colOptions | TensorMapIm2colWideOptions
 
 for _kind in (TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions):
-    if _kind.__doc__:  # without python -OO
-        _kind.__doc__ = _kind.__doc__.replace("    <fields>\n", described(KINDS[_kind.__name__]))
+    if _kind.__doc__:  # without python -OO; Python 3.13 removes the indentation itself
+        _kind.__doc__ = inspect.cleandoc(_kind.__doc__).replace("<fields>\n", described(KINDS[_kind.__name__]))
