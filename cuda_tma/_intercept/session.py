@@ -19,6 +19,7 @@ from ..simulate._device.device import Device
 from ..simulate._findings import Report
 from ..simulate._kernel import Kernel
 from ..simulate._launches import MemoryTooLarge, RecordedLaunch, captured
+from ..simulate._machine.progress import progress_of_run
 from .journal import Journal
 from .launched import Launched, launching_place, with_report
 from .lines import Lines, lines_of
@@ -68,6 +69,7 @@ class Session:
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._pattern = re.compile(options.kernel)
         self._matched = self._number = 0
+        self._begun = time.monotonic()
         self._lock = RLock()
 
     def launch(
@@ -124,7 +126,8 @@ class Session:
                 lines = lines_of(ptx, sources, generated, kernel.source, place) if is_judged else Lines()
                 recorded = self._recorded(known, kernel, arguments, lines)
                 device = self.device if is_judged else self._unjudged
-                report = device.launch(config, kernel, *arguments, seed=self.options.seed)
+                with progress_of_run(f"launch {self._number}, {kernel_name}", self._begun):
+                    report = device.launch(config, kernel, *arguments, seed=self.options.seed)
             except BaseException as error:
                 self._end(known, begun, skipped=f"{type(error).__name__}: {error}")
                 raise

@@ -1,38 +1,64 @@
-"""How far a long launch is, on standard error, where a terminal looks."""
+"""The progress line of a long launch on standard error, on a terminal only."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "progress_of_run"]
 
-_FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2  # what is shorter shows nothing
+_FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2  # a shorter run shows nothing
+_prefix: ContextVar[str] = ContextVar("prefix", default="")
+_first_due: ContextVar[float | None] = ContextVar("first_due", default=None)
 
 
 class Progress:
-    """A line that is written anew now and then."""
+    """A line that is rewritten at most five times a second."""
 
     def __init__(self) -> None:
         self._is_seen = sys.stderr is not None and sys.stderr.isatty()
-        self._due = time.monotonic() + _FIRST_SECONDS
+        due = _first_due.get()
+        self._due = time.monotonic() + _FIRST_SECONDS if due is None else due
         self._width = 0
 
     @property
     def is_due(self) -> bool:
-        """Whether somebody looks, and it is time."""
+        """Whether standard error is a terminal, and the line is old enough."""
         return self._is_seen and time.monotonic() >= self._due
 
     def show(self, text: str) -> None:
-        """In the place of what was there."""
+        """Replace the line."""
         self._due = time.monotonic() + _NEXT_SECONDS
-        self._write(text)
+        self._write(_prefix.get() + text)
 
     def clear(self) -> None:
-        """At the end nothing is left of it."""
+        """Erase the line."""
         if self._width:
             self._write("")
 
     def _write(self, text: str) -> None:
         print(f"\r{text:{self._width}}\r{text}", end="", file=sys.stderr, flush=True)
         self._width = len(text)
+
+
+@contextmanager
+def progress_of_run(launch: str, begun: float) -> Iterator[None]:
+    """Name the launch of a longer run in its progress line; the first line is due by the time of the run.
+
+    Parameters
+    ----------
+    launch : str
+        Such as ``"launch 12, matmul"``.
+    begun : float
+        ``time.monotonic()`` at the beginning of the run.
+    """
+    prefix = _prefix.set(f"{launch}: ")
+    due = _first_due.set(begun + _FIRST_SECONDS)
+    try:
+        yield
+    finally:
+        _prefix.reset(prefix)
+        _first_due.reset(due)
