@@ -115,7 +115,7 @@ class Server:
     def _load(self, image: bytes) -> Answer:
         capability = self._session.device.compute_capability
         try:
-            ptx = ptx_of(image)
+            ptx = ptx_of(image, capability)
             module = LoadedModule(ptx, self._sources.get(ptx, ""), capability)
         except NoPTX as error:
             self._session.skip("a module", str(error), RUNTIME)

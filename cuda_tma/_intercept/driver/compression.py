@@ -1,0 +1,131 @@
+"""Compressed entries of fat binaries: LZ4 blocks, and frames of zstd.
+
+A program may hand over any bytes. Each function gives at most as many bytes as its caller expects, and raises
+ValueError if the data has another number of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["lz4_block", "zstd_frame"]
+
+_ZSTD_LIBRARIES = ("libzstd.so.1", "libzstd.1.dylib", "libzstd.so")
+
+
+def lz4_block(data: bytes, size: int) -> bytes:
+    """Return the `size` bytes of an LZ4 block: literals, and copies from what is already there."""
+    result = bytearray()
+    at = 0
+    try:
+        while at < len(data):
+            token = data[at]
+            count, at = _length(data, at + 1, token >> 4)
+            literals = data[at : at + count]
+            at += count
+            if len(literals) < count or len(result) + count > size:
+                raise ValueError("an LZ4 block has more or fewer literals than bytes")
+            result += literals
+            if at == len(data):
+                break
+            offset = data[at] | data[at + 1] << 8
+            count, at = _length(data, at + 2, token & 15)
+            _copy(result, offset, count + 4, size)
+    except IndexError:
+        raise ValueError("an LZ4 block ends within a sequence") from None
+    if len(result) != size:
+        raise ValueError(f"an LZ4 block has {len(result)} bytes where its header has {size}")
+    return bytes(result)
+
+
+def _length(data: bytes, at: int, first: int) -> tuple[int, int]:
+    """Return a length and the place behind it: 15 goes on in further bytes, as long as they are 255."""
+    total, is_open = first, first == 15
+    while is_open:
+        total += data[at]
+        is_open = data[at] == 255
+        at += 1
+    return total, at
+
+
+def _copy(result: bytearray, offset: int, count: int, size: int) -> None:
+    """Append a copy of bytes at a distance from the end; it may contain bytes that it has written itself."""
+    if not 0 < offset <= len(result) or len(result) + count > size:
+        raise ValueError("an LZ4 block copies from outside of its bytes")
+    piece = bytes(result[-offset:])
+    result += (piece * (count // offset + 1))[:count]
+
+
+def zstd_frame(data: bytes, size: int) -> bytes:
+    """Return the `size` bytes of a zstd frame.
+
+    Raises
+    ------
+    ValueError
+        If this machine has no decoder, or the frame is broken.
+    """
+    for find in (_of_python, _of_package, _of_system):
+        decode = find()
+        if decode is not None:
+            return decode(data, size)
+    raise ValueError(
+        "the entry is compressed with zstd, and this machine has neither libzstd.so.1 nor the package zstandard. "
+        "Remedy: pip install zstandard, or compile with nvcc --compress-mode=speed"
+    )
+
+
+def _of_python() -> Callable[[bytes, int], bytes] | None:
+    """The decoder of Python 3.14 and later."""
+    return _of_module("compression.zstd", lambda module: module.ZstdDecompressor().decompress, "ZstdError")
+
+
+def _of_package() -> Callable[[bytes, int], bytes] | None:
+    return _of_module("zstandard", lambda module: module.ZstdDecompressor().decompress, "ZstdError")
+
+
+def _of_module(
+    name: str, decompress: Callable[[Any], Callable[..., bytes]], error: str
+) -> Callable[[bytes, int], bytes] | None:
+    try:
+        module = importlib.import_module(name)
+    except ImportError:
+        return None
+
+    def decode(data: bytes, size: int) -> bytes:
+        try:
+            return _checked(decompress(module)(data, size), size)
+        except getattr(module, error) as caught:
+            raise ValueError(f"a zstd frame is broken: {caught}") from None
+
+    return decode
+
+
+def _of_system() -> Callable[[bytes, int], bytes] | None:
+    """The decoder of the system's library, which most distributions of Linux have for their package manager."""
+    for name in _ZSTD_LIBRARIES:
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        function = library.ZSTD_decompress
+        function.restype = ctypes.c_size_t
+        function.argtypes = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
+
+        def decode(data: bytes, size: int, function: Any = function) -> bytes:
+            target = ctypes.create_string_buffer(max(size, 1))
+            written = function(target, size, data, len(data))
+            if written > size:  # an error number
+                raise ValueError("a zstd frame is broken, or longer than its header has it")
+            return _checked(target.raw[:written], size)
+
+        return decode
+    return None
+
+
+def _checked(data: bytes, size: int) -> bytes:
+    if len(data) != size:
+        raise ValueError(f"a zstd frame has {len(data)} bytes where its header has {size}")
+    return data
