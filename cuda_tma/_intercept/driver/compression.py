@@ -7,7 +7,6 @@ ValueError if the data has another number of them.
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -79,26 +78,27 @@ def zstd_frame(data: bytes, size: int) -> bytes:
 
 def _of_python() -> Callable[[bytes, int], bytes] | None:
     """The decoder of Python 3.14 and later."""
-    return _of_module("compression.zstd", lambda module: module.ZstdDecompressor().decompress, "ZstdError")
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        return None
+    return _of_module(zstd)
 
 
 def _of_package() -> Callable[[bytes, int], bytes] | None:
-    return _of_module("zstandard", lambda module: module.ZstdDecompressor().decompress, "ZstdError")
-
-
-def _of_module(
-    name: str, decompress: Callable[[Any], Callable[..., bytes]], error: str
-) -> Callable[[bytes, int], bytes] | None:
     try:
-        module = importlib.import_module(name)
+        import zstandard  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
+    return _of_module(zstandard)
 
+
+def _of_module(module: Any) -> Callable[[bytes, int], bytes]:
     def decode(data: bytes, size: int) -> bytes:
         try:
-            return _checked(decompress(module)(data, size), size)
-        except getattr(module, error) as caught:
-            raise ValueError(f"a zstd frame is broken: {caught}") from None
+            return _checked(module.ZstdDecompressor().decompress(data, size), size)
+        except module.ZstdError as error:
+            raise ValueError(f"a zstd frame is broken: {error}") from None
 
     return decode
 
