@@ -16,7 +16,7 @@ _ZSTD_LIBRARIES = ("libzstd.so.1", "libzstd.1.dylib", "libzstd.so")
 
 
 def lz4_block(data: bytes, size: int) -> bytes:
-    """Return the `size` bytes of an LZ4 block: literals, and copies from what is already there."""
+    """Return the `size` bytes of an LZ4 block: literals, and copies of earlier bytes."""
     result = bytearray()
     at = 0
     try:
@@ -82,7 +82,7 @@ def _of_python() -> Callable[[bytes, int], bytes] | None:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
-    return _of_module(zstd)
+    return _of_module(zstd, lambda data, size: zstd.ZstdDecompressor().decompress(data, size))
 
 
 def _of_package() -> Callable[[bytes, int], bytes] | None:
@@ -90,13 +90,15 @@ def _of_package() -> Callable[[bytes, int], bytes] | None:
         import zstandard  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
-    return _of_module(zstandard)
+    return _of_module(zstandard, lambda data, size: zstandard.ZstdDecompressor().stream_reader(data).read(size))
 
 
-def _of_module(module: Any) -> Callable[[bytes, int], bytes]:
+def _of_module(module: Any, decompress: Callable[[bytes, int], bytes]) -> Callable[[bytes, int], bytes]:
+    """Return a decoder; `decompress` returns at most a number of bytes."""
+
     def decode(data: bytes, size: int) -> bytes:
         try:
-            return _checked(module.ZstdDecompressor().decompress(data, size), size)
+            return _checked(decompress(data, size + 1), size)
         except module.ZstdError as error:
             raise ValueError(f"a zstd frame is broken: {error}") from None
 
