@@ -89,7 +89,7 @@ PIXELS_PER_COLUMN = Option(
 SWIZZLE = Option(
     "swizzle", TensorMapSwizzle, TensorMapSwizzle.NONE,
     '``"128B"`` is ``TensorMapSwizzle.SWIZZLE_128B``, and likewise for the others.',
-    bits=(((2, 13, 2), (2, 19, 2), (2, 22, 1)),), flag="how rows are permuted in shared memory")  # fmt: skip
+    bits=(((2, 13, 2), (2, 19, 2), (2, 22, 1)),), flag="permutation of rows in shared memory")  # fmt: skip
 
 _TRAVERSAL = (
     Option("element_strides", SIZES, None,
@@ -100,17 +100,17 @@ _TRAVERSAL = (
            bits=(((2, 7, 4), (2, 16, 1)),)),
     Option("interleave", TensorMapInterleave, TensorMapInterleave.NONE,
            "The layout of channels in global memory.",
-           bits=(((2, 11, 2),),), codes=(0, 1, 2), flag="the tensor's layout of channels"),
+           bits=(((2, 11, 2),),), codes=(0, 1, 2), flag="interleaved layout of the tensor's channels"),
 )  # fmt: skip
 _DELIVERY = (
     SWIZZLE,
     Option("l2_promotion", TensorMapL2Promotion, TensorMapL2Promotion.NONE,
            "How many bytes L2 fetches at a time.",
-           bits=(((2, 17, 2),),), flag="to what an L2 fetch is widened"),
+           bits=(((2, 17, 2),),), flag="size to which L2 widens a fetch"),
     Option("oob_fill", TensorMapOOBFill, TensorMapOOBFill.NONE,
            "What a load delivers of elements outside the tensor: zeros, or NaN.",
            bits=(((2, 15, 1),),),
-           flag="what a load delivers of elements outside of the tensor (NONE: zeros, NAN)"),
+           flag="value of elements outside the tensor in a load (NONE: zero, NAN)"),
     Option("allocation_class", TensorMapAllocationClass, None,
            "With a driver of CUDA 13.5 or later: how far beyond the tensor the engine may prefetch. If None, SMALL "
            "where the driver can set it. Documented, not verified on hardware.",
@@ -118,7 +118,7 @@ _DELIVERY = (
            legal=(TensorMapAllocationClass.SMALL, TensorMapAllocationClass.LARGE),
            rule="SMALL or LARGE: AUTO is asked of the driver, and a map holds what it chose",
            source="CUDA 13.5 driver API, cuTensorMapSetAllocationClass",
-           since=TMA_EXTENDED_SINCE, flag="how far a prefetch may reach on compute capability 10.0"),
+           since=TMA_EXTENDED_SINCE, flag="reach of a prefetch on compute capability 10.0"),
 )  # fmt: skip
 COMMON = (*_TRAVERSAL, *_DELIVERY)  # of all kinds
 

@@ -29,10 +29,10 @@ SCHEDULES = 4
 SEED = 0
 TIME_LIMIT_SECONDS = 60.0
 EXIT_STATUS = (
-    "exit status: 2 if the command line is wrong or a file cannot be read, compiled or written; else 1 if there are "
-    "errors; else 3 if no launch could be judged (an instruction that the simulator does not know, say), if a launch "
-    "reached the time limit, or, with --require-judged, if any launch was skipped; else that of the program, or 0 "
-    "(advice and suppressed findings do not count)"
+    "exit status: 2 if the command line is wrong, or if a file cannot be read, compiled or written; 1 if there are "
+    "errors; 3 if no launch could be judged (for example because of an unknown instruction), if a launch reached the "
+    "time limit, or if a launch was skipped under --require-judged; otherwise the program's own status, or 0. Advice "
+    "and suppressed findings do not count."
 )
 
 

@@ -24,60 +24,69 @@ def add_capability(command: Any, default: str, text: str) -> None:
         type=capability,
         default=capability(default),
         metavar=default,
-        help=f"{text}, as 9.0, 90 or sm_90a; {default} if not given",
+        help=f"{text}, such as 9.0, 90 or sm_90a (default: {default})",
     )
 
 
 def add_launch(command: argparse.ArgumentParser) -> None:
-    """Add the options that name a kernel, and how it is launched."""
+    """Add the options of a kernel and its launch."""
     command.add_argument("file", help="CUDA C++, or PTX if its name ends in .ptx")
-    command.add_argument("--kernel", required=True, metavar="NAME", help="as C++ calls it; of PTX also its name there")
+    command.add_argument(
+        "--kernel", required=True, metavar="NAME", help="name of the kernel in C++; for PTX, also its name there"
+    )
     add_configuration(command, required=True)
     _add_limits(command)
-    add_capability(command, "9.0", "of the GPU that is simulated")
+    add_capability(command, "9.0", "compute capability of the simulated GPU")
 
 
 def add_configuration(command: Any, *, required: bool) -> None:
     """Add the options of a configuration, of arguments, and of the compiler."""
-    for name, text in (("grid", "CTAs, x first; clusters, if --cluster is given"), ("block", "threads of a CTA")):
+    for name, text in (
+        ("grid", "number of CTAs, x first; of clusters, if --cluster is given"),
+        ("block", "threads of a CTA, x first"),
+    ):
         command.add_argument(f"--{name}", type=sizes, required=required, metavar="4x1x1", help=text)
-    command.add_argument("--cluster", type=sizes, metavar="2", help="CTAs of a cluster")
-    command.add_argument("--shmem-size", type=integer, default=0, metavar="65536", help="dynamic shared memory, bytes")
+    command.add_argument("--cluster", type=sizes, metavar="2", help="CTAs of a cluster, x first")
+    command.add_argument(
+        "--shmem-size", type=integer, default=0, metavar="65536", help="dynamic shared memory in bytes"
+    )
     command.add_argument(
         "--arg",
         action="append",
         type=argument,
         default=[],
         metavar="VALUE",
-        help="of each parameter: 7, 2.5, float32[128x64] (zeros), random:float32[128x64], or a .npy file; for a plain "
-        "TensorMap also the map's box and options: float32[128x64]@32x32,swizzle=128B; of a struct its bytes: hex:0100",
+        help="argument of the next parameter: 7, 2.5, float32[128x64] (zeros), random:float32[128x64] or a .npy "
+        "file; for a plain TensorMap also the box and options of the map: float32[128x64]@32x32,swizzle=128B; for a "
+        "struct its bytes: hex:0100",
     )
-    command.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a macro")
-    command.add_argument("--include", "-I", action="append", default=[], metavar="DIR", help="folder of headers")
+    command.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="define a macro")
+    command.add_argument("--include", "-I", action="append", default=[], metavar="DIR", help="add a folder of headers")
     command.add_argument(
         "--order",
         choices=("early", "late", "random"),
         default="early",
-        help="when copies take effect; early if not given",
+        help="when asynchronous copies take effect (default: early)",
     )
 
 
 def _add_limits(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--seed", type=integer, metavar="1", help=f"of the random orders; {SEED} if not given")
+    command.add_argument("--seed", type=integer, metavar="1", help=f"seed of the random orders (default: {SEED})")
     command.add_argument(
         "--max-steps",
         type=integer,
         default=_MOST_STEPS,
         metavar="100000",
-        help=f"steps of groups of threads, after which a kernel is taken not to end; {_MOST_STEPS} if not given",
+        help="steps after which a kernel counts as endless; a step is an instruction of a group of threads (default: "
+        f"{_MOST_STEPS})",
     )
     command.add_argument(
         "--time-limit",
         type=seconds,
         default=TIME_LIMIT_SECONDS,
         metavar="SECONDS",
-        help="of each launch under all its schedules, and of the loading of its PTX: then it ends with the findings "
-        f"until then, and with exit status 3; {TIME_LIMIT_SECONDS:g} if not given",
+        help="most time for a launch under all its schedules, and for loading its PTX; a launch that reaches it ends "
+        f"with the findings so far and exit status 3 (default: {TIME_LIMIT_SECONDS:g})",
     )
 
 
@@ -88,7 +97,7 @@ def add_sanitize(command: argparse.ArgumentParser) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help="launches that --record wrote; or CUDA C++, or PTX if its name ends in .ptx",
+        help="launches that --record wrote, PTX (name ends in .ptx) or CUDA C++",
     )
     _add_judgement(command)
     _add_outputs(command)
@@ -97,12 +106,12 @@ def add_sanitize(command: argparse.ArgumentParser) -> None:
 
 
 def _add_judgement(command: argparse.ArgumentParser) -> None:
-    add_capability(command, "9.0", "of the GPU that is simulated")
+    add_capability(command, "9.0", "compute capability of the simulated GPU")
     command.add_argument(
         "--schedules",
         type=integer,
         metavar="N",
-        help=f"under how many orders of asynchronous copies and threads to run a launch; {SCHEDULES} if not given",
+        help=f"number of orders of asynchronous copies and threads under which each launch runs (default: {SCHEDULES})",
     )
     _add_limits(command)
     command.add_argument("--strict", action="store_true", help="report disputed findings as errors, not as advice")
@@ -115,11 +124,15 @@ def _add_judgement(command: argparse.ArgumentParser) -> None:
         type=suppression,
         default=[],
         metavar="KIND:PLACE:REASON",
-        help="what is not to be reported, and why, as race:gemm.cu:41:the sum is an estimate; a place may also be a "
-        "function, and have * in it",
+        help="suppress a finding, with a reason: race:gemm.cu:41:the sum is an estimate; PLACE may also be a function, "
+        "and may contain *",
     )
     command.add_argument(
-        "--suppressions", action="append", default=[], metavar="FILE", help="the same, one a line; # begins a comment"
+        "--suppressions",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read suppressions from a file, one per line; # begins a comment",
     )
 
 
@@ -129,15 +142,15 @@ def _add_outputs(command: argparse.ArgumentParser) -> None:
         nargs="?",
         const=STANDARD_OUTPUT,
         metavar="FILE",
-        help="write the launches and findings as JSON; without FILE to standard output, and the program's standard "
-        "output goes to standard error",
+        help="write the launches and findings as JSON; without FILE, write to standard output and redirect the "
+        "program's standard output to standard error",
     )
     command.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0")
     command.add_argument(
-        "--html", metavar="FILE", help="write one page with launches, findings, their lines and their timelines"
+        "--html", metavar="FILE", help="write a page with launches, findings, source lines and timelines"
     )
     command.add_argument(
-        "--record", metavar="FILE", help="write the judged launches with their memory; sanitize FILE judges them again"
+        "--record", metavar="FILE", help="write the judged launches with their memory; replay them with sanitize FILE"
     )
 
 
@@ -145,9 +158,11 @@ def _add_filters(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kernel",
         metavar="REGEX",
-        help="judge only launches of kernels in whose name it is found; of a FILE of C++ or PTX, the kernel's name",
+        help="judge only launches of kernels whose name matches; for C++ or PTX, the name of the kernel",
     )
     command.add_argument(
-        "--launch-skip", type=integer, default=0, metavar="N", help="do not judge the first N of these launches"
+        "--launch-skip", type=integer, default=0, metavar="N", help="skip the first N matching launches"
     )
-    command.add_argument("--launch-count", type=integer, metavar="N", help="judge at most N launches; others still run")
+    command.add_argument(
+        "--launch-count", type=integer, metavar="N", help="judge at most N launches; the others run unjudged"
+    )

@@ -1,4 +1,4 @@
-"""The options of the command line that make a map from a tensor: one row of a table each, and how its value is read."""
+"""The command line's options for a map made from a tensor: a table with a reader for each value."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 __all__ = ["COMMON", "CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
 __all__ += ["integer", "sizes"]
 
-_INTEGER = r"[+-]?[0-9]{1,25}"  # of 64 bits and more, yet not of so many digits that int() refuses them
+_INTEGER = r"[+-]?[0-9]{1,25}"  # more than 64 bits, but fewer digits than int() refuses
 
 
-# --- how values are read: argparse names the option, and prints what an ArgumentTypeError says ---
+# --- readers of values: argparse prints the option's name and the text of an ArgumentTypeError ---
 
 
 def sizes(text: str) -> tuple[int, ...]:
     """``"128x1733"`` or ``"128,1733"``."""
     if not re.fullmatch(f"{_INTEGER}([x,]{_INTEGER})*", text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no list of integers; write them as 128x1733")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of integers; write it as 128x1733")
     return tuple(map(int, re.split("[x,]", text)))
 
 
 def integer(text: str) -> int:
     if not re.fullmatch(_INTEGER, text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no integer")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not an integer")
     return int(text)
 
 
@@ -39,24 +39,24 @@ def _address(text: str) -> int:
     if re.fullmatch("0x[0-9a-f]{1,25}", text, re.IGNORECASE):
         return int(text, 16)
     if not re.fullmatch(_INTEGER, text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no address; write it as 4096 or 0x1000")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not an address; write it as 4096 or 0x1000")
     return int(text)
 
 
 def _padding(text: str) -> str | tuple[Any, ...]:
-    """``"same"``, ``"valid"``, ``"1x2"``, or with what is before and after ``"0:1x2:2"``."""
+    """Read ``"same"``, ``"valid"``, ``"1x2"``, or ``"0:1x2:2"`` with the padding before and after."""
     if text in ("same", "valid"):
         return text
     if not re.fullmatch(f"{_INTEGER}(:{_INTEGER})?([x,]{_INTEGER}(:{_INTEGER})?)*", text):
         raise argparse.ArgumentTypeError(
-            f"{shown(text)} is no padding; write it as 1x1, as 0:1x2:2 with before:after, same or valid"
+            f"{shown(text)} is not a padding; write it as 1x1, as 0:1x2:2 (before:after), same or valid"
         )
     found = [tuple(map(int, part.split(":"))) for part in re.split("[x,]", text)]
     return tuple(part[0] if len(part) == 1 else part for part in found)
 
 
 def _told(parse: Callable[..., Any], *arguments: str) -> Callable[[str], Any]:
-    """A reader whose own words say what is wrong."""
+    """Return a reader that reports the message of `parse`."""
 
     def read(text: str) -> Any:
         try:
@@ -83,7 +83,7 @@ capability = _told(parse_compute_capability)
 
 
 class Option(NamedTuple):
-    """One option: its name, how its value is read, an example of it, its help, and the modes it belongs to."""
+    """An option: its flag, the reader of its value, an example, its help, and the modes that have it."""
 
     flag: str
     read: Callable[[str], Any]
@@ -111,28 +111,30 @@ COMMON = ("data_type", *(field.name for field in _FLAGGED))  # of maps of all mo
 
 # fmt: off
 OPTIONS = (
-    Option("--shape", sizes, "128x1733", "the tensor's extents in elements, outermost first", _ALL),
-    Option("--dtype", dtype, "bfloat16", "of the tensor, as NumPy, torch or the driver name it; float32 if not given",
+    Option("--shape", sizes, "128x1733", "extents of the tensor in elements, outermost first", _ALL),
+    Option("--dtype", dtype, "bfloat16", "data type of the tensor, by its name in NumPy, torch or the driver (default: "
+           "float32)", _ALL),
+    Option("--strides", sizes, "1736x1", "strides of the tensor in elements (default: contiguous)", _ALL),
+    Option("--address", _address, "0x1000", "address of the tensor's first element (default: 0)", _ALL),
+    Option("--data-type", data_type, "TFLOAT32", "data type by which TMA reads an element (default: from the dtype)",
            _ALL),
-    Option("--strides", sizes, "1736x1", "the tensor's, in elements; contiguous if not given", _ALL),
-    Option("--address", _address, "0x1000", "of the tensor's first element; 0 if not given", _ALL),
-    Option("--data-type", data_type, "TFLOAT32", "how the engine reads an element; follows from the dtype",
-           _ALL),
-    Option("--box", sizes, "32x32", "a tiled map: extents of the box that a load delivers, in elements", (TILED,)),
-    Option("--kernel-size", sizes, "3x3", "an im2col map of a convolution: its filter; one value is for all dimensions",
+    Option("--box", sizes, "32x32", "tiled map: extents of the box that a load copies, in elements", (TILED,)),
+    Option("--kernel-size", sizes, "3x3", "im2col map of a convolution: extents of its filter; one value holds for all "
+           "dimensions", (CONVOLUTION,)),
+    Option("--padding", _padding, "1x1", "padding of the convolution, such as 1x1, 0:1x2:2 (before:after), same or "
+           "valid (default: 0)", (CONVOLUTION,)),
+    Option("--stride", sizes, "2x2", "stride of the convolution (default: 1); --strides are those of the tensor",
            (CONVOLUTION,)),
-    Option("--padding", _padding, "1x1", "the convolution's: 0 if not given, before:after as 0:1x2:2, same or valid",
-           (CONVOLUTION,)),
-    Option("--stride", sizes, "2x2", "the convolution's; 1 if not given. The tensor's are --strides", (CONVOLUTION,)),
-    Option("--dilation", sizes, "1x1", "the convolution's; 1 if not given", (CONVOLUTION,)),
-    Option("--lower-corner", sizes, "1x1", "an im2col map: where the box of pixels begins, from the tensor's first; "
-           "negative as --lower-corner=-1x-1", (CORNERS, WIDE)),
-    Option("--upper-corner", sizes, "1x1", "where the box of pixels ends, from the tensor's last", (CORNERS, WIDE)),
-    _enum("--wide", TensorMapIm2ColWideMode, "an im2col map along W alone (compute capability 10.0 and later), with "
-          "one value in each corner, of mode", (WIDE,)),
-    Option("--channels", integer, "64", "elements of dimension C that an im2col load delivers of each pixel", _PIXELS),
-    Option("--pixels", integer, "128", "pixels that an im2col load delivers", _PIXELS),
-    Option("--element-strides", sizes, "1x1", "steps between the elements that a load visits; 1 if not given",
+    Option("--dilation", sizes, "1x1", "dilation of the convolution (default: 1)", (CONVOLUTION,)),
+    Option("--lower-corner", sizes, "1x1", "im2col map: first pixel of the bounding box, as an offset from the "
+           "tensor's first pixel; write negative ones as --lower-corner=-1x-1", (CORNERS, WIDE)),
+    Option("--upper-corner", sizes, "1x1", "last pixel of the bounding box, as an offset from the tensor's last pixel",
+           (CORNERS, WIDE)),
+    _enum("--wide", TensorMapIm2ColWideMode, "im2col map along W only (compute capability 10.0 and later), with "
+          "one value in each corner; its mode", (WIDE,)),
+    Option("--channels", integer, "64", "elements of dimension C that an im2col load copies for each pixel", _PIXELS),
+    Option("--pixels", integer, "128", "pixels that an im2col load copies", _PIXELS),
+    Option("--element-strides", sizes, "1x1", "strides between the elements that a load copies (default: 1)",
            (TILED, CORNERS, WIDE)),
     *(_enum("--" + f.name.replace("_", "-"), f.metadata["type"], f.metadata["flag"]) for f in _FLAGGED),
 )
