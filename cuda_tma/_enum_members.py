@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from .enums import (
-    TensorMapAllocationClass,
-    TensorMapDataType,
-    TensorMapIm2ColWideMode,
-    TensorMapInterleave,
-    TensorMapL2Promotion,
-    TensorMapOOBFill,
-    TensorMapSwizzle,
-    _DriverEnum,
-)
+from ._option_table import OPTIONS
+from .enums import _DriverEnum
 
-PARAMETER_ENUMS: dict[str, type[_DriverEnum]] = {
-    "data_type": TensorMapDataType,
-    "interleave": TensorMapInterleave,
-    "swizzle": TensorMapSwizzle,
-    "l2_promotion": TensorMapL2Promotion,
-    "oob_fill": TensorMapOOBFill,
-    "allocation_class": TensorMapAllocationClass,
-    "mode": TensorMapIm2ColWideMode,
-}
+PARAMETER_ENUMS: dict[str, type[_DriverEnum]] = {name: row.type for name, row in OPTIONS.items() if row.is_enum}
 
 
 def member_of(parameter: str, value: int) -> _DriverEnum | None:
