@@ -190,7 +190,7 @@ def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
 
 
 # What it does to a load where the field has another value.
-MEANINGS = {
+MEANINGS = {option.name: option.meaning for option in COMMON} | {
     "im2col": "a load takes pixels in convolution order instead of a box, or the reverse; the wrong instruction faults",
     "rank": "an instruction of the other rank faults, and the coordinates of the lost dimensions are ignored",
     "data_type": "elements have another size or conversion: coordinates, the box and the fill mean other bytes",
