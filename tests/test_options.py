@@ -354,7 +354,7 @@ def test_one_table_gives_every_field_keyword_and_enum():
 def test_a_field_has_its_row_of_the_table_as_metadata():
     swizzle = next(field for field in dataclasses.fields(TensorMapOptions) if field.name == "swizzle")
     assert swizzle.metadata["type"] is TensorMapSwizzle
-    assert swizzle.metadata["flag"] == "how rows are permuted in shared memory"
+    assert swizzle.metadata["flag"] == "permutation of rows in shared memory"
 
 
 def test_docstrings_describe_every_option():
