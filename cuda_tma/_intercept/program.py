@@ -18,6 +18,7 @@ from typing import Any
 
 from .journal import UNFINISHED, Journals, make_folder, read_journals
 from .options import Options, write_options
+from .servers import listening
 from .startup.cuda_tma_startup import ALIVE, UNREADY, VARIABLE
 
 __all__ = ["Ended", "argv_of", "run_program", "session_folder"]
@@ -29,8 +30,8 @@ _GRACE_SECONDS = 5.0  # for forked processes that outlive the program and do not
 _LAUNCH_SECONDS = 600.0  # for those in the middle of a launch
 _POLL_SECONDS = 0.05
 _NO_PYTHON = (
-    "no Python of the program loaded the adapters. Start it without -I, -E and -S, which ignore PYTHONPATH; "
-    "other programs are not intercepted"
+    "no Python of the program loaded the adapters, and no other program used the driver. Start Python without -I, -E "
+    "and -S, which ignore PYTHONPATH; link C++ with nvcc -cudart shared"
 )
 
 
@@ -99,7 +100,7 @@ def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
     environment = {**os.environ, VARIABLE: str(folder)}
     for name, first in {"PYTHONPATH": _STARTUP, "LD_LIBRARY_PATH": folder / _LIBRARIES}.items():
         environment[name] = os.pathsep.join([str(first), *filter(None, [os.environ.get(name)])])
-    with _forwarding() as started:
+    with listening(folder), _forwarding() as started:
         process = subprocess.Popen(argv, env=environment, **streams)
         started.append(process)
         status = process.wait()

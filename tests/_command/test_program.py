@@ -225,7 +225,7 @@ def test_python_is_the_one_of_the_command_and_a_script_needs_none(program):
 def test_a_python_that_ignores_the_environment_is_no_verdict(program):
     status, answer, _, err = program("", command=["python", "-I", "-c", "print(1)"])
     assert status == 3 and answer["notes"][0].startswith("no Python of the program loaded the adapters")
-    assert "Start it without -I, -E and -S" in err
+    assert "Start Python without -I, -E and -S" in err
 
 
 def test_the_users_sitecustomize_still_runs(program, tmp_path, monkeypatch):

@@ -25,6 +25,8 @@ class Kind(IntEnum):
     MISUSE = 10
     SOURCE = 11
     ADDRESS = 12
+    PRIVATE = 13
+    SKIP = 14
 
 
 class Memory(IntEnum):

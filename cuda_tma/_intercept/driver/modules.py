@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from ...simulate._ptx import Variable, parse
 from ...simulate._warps.program import Program
 from .messages import Function
 
-__all__ = ["LoadedModule", "bytes_at"]
+__all__ = ["BytesAt", "LoadedModule", "bytes_of_this_process"]
+
+BytesAt = Callable[[int, int], np.ndarray[Any, Any]]  # the bytes at an address of the program
 
 _DEFAULT_SHARED_BYTES = 48 << 10  # static and dynamic together, until an attribute of the function raises it
 _REGISTERS = 64  # reported of each function: only ptxas knows the number
@@ -55,7 +57,7 @@ class LoadedModule:
         """Return the kernels, in the order of the text."""
         return [self._function(name) for name in self.entries]
 
-    def place(self, addresses: Sequence[int]) -> None:
+    def place(self, addresses: Sequence[int], bytes_at: BytesAt) -> None:
         """Take the address of each variable, and write its first value there."""
         self._addresses = {each.name: at for each, at in zip(self.variables, addresses, strict=True)}
         memory = {each.name: bytes_at(self._addresses[each.name], each.size_bytes) for each in self.variables}
@@ -93,6 +95,6 @@ class LoadedModule:
         return Function(name, attributes, [(each.offset, each.size_bytes) for each in function.params])
 
 
-def bytes_at(address: int, size: int) -> np.ndarray[Any, Any]:
+def bytes_of_this_process(address: int, size: int) -> np.ndarray[Any, Any]:
     """Return the bytes of this process at an address."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(address))

@@ -18,7 +18,7 @@ from ..session import Session
 from .attributes import device_attributes, total_bytes
 from .images import NoPTX, ptx_of
 from .messages import Kind, Launch, Memory, Misuse, device_reply, launch_of, module_reply
-from .modules import LoadedModule, bytes_at
+from .modules import BytesAt, LoadedModule, bytes_of_this_process
 from .tensor_maps import tensor_map
 
 __all__ = ["Server"]
@@ -26,6 +26,14 @@ __all__ = ["Server"]
 RUNTIME = "CUDA driver"
 _SUCCESS, _INVALID_VALUE, _NO_BINARY, _INVALID_PTX, _NOT_FOUND, _NOT_SUPPORTED = 0, 1, 209, 218, 500, 801
 _FREED = "lay, which the program has freed: free it after the last launch that uses it"
+_PRIVATE = (
+    "a program has NVIDIA's CUDA runtime, which needs a GPU's driver, so its launches are not judged. Remedy: link it "
+    "with nvcc -cudart shared, without -rpath to a CUDA toolkit"
+)
+_UNLOADED = {
+    _NO_BINARY: "its module contains no PTX for this compute capability",
+    _INVALID_PTX: "its module contains PTX that cannot be read",
+}
 _NAMES = {
     Memory.DEVICE: "memory",
     Memory.POOL: "memory of a pool",
@@ -44,10 +52,12 @@ class Server:
     Parameters
     ----------
     session : Session
+    bytes_at : callable, optional
+        The memory of the program, if it is another process.
     """
 
-    def __init__(self, session: Session):
-        self._session = session
+    def __init__(self, session: Session, bytes_at: BytesAt = bytes_of_this_process):
+        self._session, self._bytes_at = session, bytes_at
         self._modules: dict[int, LoadedModule] = {}
         self._numbers = count(1)
         self._segments: dict[int, Segment] = {}
@@ -65,6 +75,8 @@ class Server:
             Kind.MISUSE: self._misuse,
             Kind.SOURCE: self._source,
             Kind.ADDRESS: self._address,
+            Kind.PRIVATE: self._private,
+            Kind.SKIP: self._skip,
         }
 
     def answer(self, kind: int, data: bytes) -> Answer:
@@ -85,8 +97,8 @@ class Server:
         return _SUCCESS, device_reply(total_bytes(), name, device_attributes(device))
 
     def _allocated(self, data: bytes) -> Answer:
-        address, size, kind = struct.unpack("<3Q", data)
-        segment = Segment(address, bytes_at(address, size), f"{_NAMES[Memory(kind)]}, {size} bytes")
+        address, size, kind, lies_at = struct.unpack("<4Q", data)
+        segment = Segment(address, self._bytes_at(lies_at, size), f"{_NAMES[Memory(kind)]}, {size} bytes")
         self._segments[address] = segment
         self._session.device._memory.add(segment)
         return _SUCCESS, b""
@@ -130,7 +142,7 @@ class Server:
 
     def _place(self, data: bytes) -> Answer:
         number, *addresses = struct.unpack(f"<{len(data) // 8}Q", data)
-        self._modules[number].place(addresses)
+        self._modules[number].place(addresses, self._bytes_at)
         return _SUCCESS, b""
 
     def _unload(self, data: bytes) -> Answer:
@@ -173,6 +185,16 @@ class Server:
         kind, address, size = struct.unpack("<3Q", data)
         what = Misuse(kind).name.lower().replace("_", " ")
         self._session.note(f"{what} at address {address:#x}, {size} bytes")
+        return _SUCCESS, b""
+
+    def _private(self, _: bytes) -> Answer:
+        self._session.note(_PRIVATE)
+        return _SUCCESS, b""
+
+    def _skip(self, data: bytes) -> Answer:
+        (result,) = struct.unpack_from("<Q", data)
+        name = plain_name(data[8:].decode("utf-8", "replace"))
+        self._session.skip(name, _UNLOADED.get(result, f"its module cannot be loaded: error {result}"), RUNTIME)
         return _SUCCESS, b""
 
     def _source(self, data: bytes) -> Answer:

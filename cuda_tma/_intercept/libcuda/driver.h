@@ -2,9 +2,9 @@
 
    The library keeps handles, memory and streams in C: a program calls these entries thousands of times, from any thread.
    It asks Python for modules, launches and tensor maps, by one function: `ask` takes and returns bytes. The Python of
-   the process registers a function that answers. A server in a process of its own would need copies of the memory, and
-   would know neither the stack of the launching script nor the arrays that other adapters have mapped. A program
-   without Python can have such a server behind the same function. Every launch is complete when its entry returns. */
+   the process registers a function that answers: it knows the stack of the launching script and the arrays that other
+   adapters have mapped. A program without Python has a server process behind the same function (remote.c). Every launch
+   is complete when its entry returns. */
 #ifndef CUDA_TMA_DRIVER_H
 #define CUDA_TMA_DRIVER_H
 
@@ -35,7 +35,7 @@ enum {
 /* Kinds of requests; driver/messages.py has the same. */
 enum {
     ASK_DEVICE = 1,    /* nothing -> struct device */
-    ASK_ALLOCATED = 2, /* address, size, kind of memory */
+    ASK_ALLOCATED = 2, /* address, size, kind of memory, where its bytes lie */
     ASK_FREED = 3,     /* address */
     ASK_LOAD = 4,      /* an image -> a description of its functions and variables */
     ASK_PLACE = 5,     /* module, an address for each variable */
@@ -45,8 +45,14 @@ enum {
     ASK_ABSENT = 9,    /* the name of an entry that is absent */
     ASK_MISUSE = 10,   /* kind, address, size: a wrong use of memory */
     ASK_SOURCE = 11,   /* PTX, NUL, C++ */
-    ASK_ADDRESS = 12   /* an address and a size -> where these bytes lie in this process */
+    ASK_ADDRESS = 12,  /* an address and a size -> where these bytes lie in this process */
+    ASK_PRIVATE = 13,  /* nothing: a CUDA runtime asks for private tables of the driver */
+    ASK_SKIP = 14      /* a CUresult, the name of a kernel: why its launch does not run */
 };
+
+/* The range of addresses that device memory has, in this process and in its server. */
+#define ARENA 0x200000000000u
+#define ARENA_BYTES (1ull << 44)
 
 /* Kinds of memory. */
 enum { DEVICE_MEMORY = 0, POOL_MEMORY = 1, HOST_MEMORY = 2, MANAGED_MEMORY = 3, REGISTERED_MEMORY = 4, VARIABLE = 5 };
@@ -108,6 +114,10 @@ const struct device *the_device(void);
 CUresult ready(void);       /* SUCCESS after cuInit */
 CUresult ready_in_context(void);
 
+/* remote.c */
+CUresult ask_server(uint32_t kind, const void *data, size_t size, struct bytes *reply);
+int arena_file(void); /* -1 if no server shares the memory */
+
 /* names.c */
 void *entry_named(const char *name, int version, int *is_known);
 
@@ -119,6 +129,7 @@ CUresult allocate(CUdeviceptr *address, size_t size, int kind);
 CUresult release(CUdeviceptr address, int kind_mask);
 void *readable(CUdeviceptr address, size_t size, CUresult *result);
 void *anywhere(uint64_t address, size_t size, CUresult *result);
+void copy_registered(int to_arena);
 
 /* modules.c */
 struct function *function_of(void *handle);

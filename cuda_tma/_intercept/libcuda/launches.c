@@ -89,7 +89,10 @@ CUresult cuLaunchKernelEx(const struct config *config, void *handle, void **valu
     CHECK(take_attributes(config, &request.fixed));
     size_t size;
     CHECK(gather(function, values, extra, request.parameters, &size));
-    return ask(ASK_LAUNCH, &request, sizeof request.fixed + size, NULL);
+    copy_registered(1);
+    CUresult result = ask(ASK_LAUNCH, &request, sizeof request.fixed + size, NULL);
+    copy_registered(0);
+    return result;
 }
 
 CUresult cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

@@ -5,13 +5,12 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define ARENA 0x200000000000u
-#define ARENA_BYTES (1ull << 44)
 #define PAGE 4096u
 #define GUARD_BYTES 65536u
 #define ARRAYS 0x1000000000u /* the simulator maps arrays of other libraries from here to the arena */
@@ -19,6 +18,7 @@
 struct allocation {
     uint64_t address, size;
     int kind, is_free;
+    uint64_t copy; /* of registered memory that a server process works on: where in the arena */
 };
 
 struct table {
@@ -96,8 +96,9 @@ static void misuse(uint64_t kind, uint64_t address, uint64_t size) {
 /* Reserve addresses, and give them pages. */
 static CUresult reserve(uint64_t size, int kind, uint64_t *address) {
     if (next_address == 0) {
-        void *start = mmap((void *)ARENA, ARENA_BYTES, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        int file = arena_file(), kind_of_pages = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+        void *start = mmap((void *)ARENA, ARENA_BYTES, PROT_NONE, kind_of_pages | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                           file, 0);
         REQUIRE(start == (void *)ARENA, OUT_OF_MEMORY);
         next_address = ARENA;
     }
@@ -106,7 +107,7 @@ static CUresult reserve(uint64_t size, int kind, uint64_t *address) {
     REQUIRE(mprotect((void *)next_address, pages(size), PROT_READ | PROT_WRITE) == 0, OUT_OF_MEMORY);
     struct allocation *item = append(&arena);
     REQUIRE(item != NULL, OUT_OF_MEMORY);
-    *item = (struct allocation){next_address, size, kind, 0};
+    *item = (struct allocation){next_address, size, kind, 0, 0};
     *address = next_address;
     next_address += pages(size) + GUARD_BYTES;
     used_bytes += size;
@@ -120,8 +121,16 @@ CUresult allocate(CUdeviceptr *address, size_t size, int kind) {
     CUresult result = reserve(size, kind, address);
     pthread_mutex_unlock(&lock);
     CHECK(result);
-    uint64_t data[3] = {*address, size, kind};
+    uint64_t data[4] = {*address, size, kind, *address};
     return ask(ASK_ALLOCATED, data, sizeof data, NULL);
+}
+
+/* Give the pages back to the system; their addresses stay reserved. */
+static void give_back(uint64_t address, uint64_t size) {
+    int file = arena_file();
+    if (file >= 0)
+        fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, address - ARENA, pages(size));
+    mmap((void *)address, pages(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 /* Free an allocation whose kind is among those of a mask; Python forgets it first, and waits for a running launch. */
@@ -143,7 +152,7 @@ CUresult release(CUdeviceptr address, int kinds) {
         return INVALID_VALUE;
     }
     ask(ASK_FREED, &address, sizeof address, NULL);
-    mmap((void *)address, pages(item.size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    give_back(address, item.size);
     return SUCCESS;
 }
 
@@ -240,25 +249,45 @@ CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags) {
     REQUIRE(address != NULL && size > 0, INVALID_VALUE);
     REQUIRE(!find((uint64_t)address, &known), ALREADY_REGISTERED);
     pthread_mutex_lock(&lock);
-    struct allocation *item = append(&registered);
+    uint64_t copy = 0;
+    CUresult result = arena_file() >= 0 ? reserve(size, REGISTERED_MEMORY, &copy) : SUCCESS;
+    struct allocation *item = result == SUCCESS ? append(&registered) : NULL;
     if (item != NULL)
-        *item = (struct allocation){(uint64_t)address, size, REGISTERED_MEMORY, 0};
+        *item = (struct allocation){(uint64_t)address, size, REGISTERED_MEMORY, 0, copy};
     pthread_mutex_unlock(&lock);
     REQUIRE(item != NULL, OUT_OF_MEMORY);
-    uint64_t data[3] = {(uint64_t)address, size, REGISTERED_MEMORY};
+    uint64_t data[4] = {(uint64_t)address, size, REGISTERED_MEMORY, copy ? copy : (uint64_t)address};
     return ask(ASK_ALLOCATED, data, sizeof data, NULL);
+}
+
+/* Copy registered memory to where the server has it, before a launch, or back, after it. */
+void copy_registered(int to_arena) {
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < registered.count; ++i) {
+        void *here = (void *)registered.items[i].address, *there = (void *)registered.items[i].copy;
+        if (there != NULL)
+            memcpy(to_arena ? there : here, to_arena ? here : there, registered.items[i].size);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 CUresult cuMemHostUnregister(void *address) {
     CHECK(ready());
-    uint64_t given = (uint64_t)address;
+    uint64_t given = (uint64_t)address, copy = 0;
     int is_found = 0;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < registered.count && !is_found; ++i)
         if (registered.items[i].address == given) {
+            copy = registered.items[i].copy;
             registered.items[i] = registered.items[--registered.count];
             is_found = 1;
         }
+    if (copy) {
+        struct allocation *item = before(copy);
+        item->is_free = 1;
+        used_bytes -= item->size;
+        give_back(copy, item->size);
+    }
     pthread_mutex_unlock(&lock);
     REQUIRE(is_found, NOT_REGISTERED);
     return ask(ASK_FREED, &given, sizeof given, NULL);
@@ -308,7 +337,7 @@ CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address) {
     REQUIRE(data != NULL, INVALID_VALUE);
     if (!find(address, &item) || !has(&item, address, 1)) {
         REQUIRE(array(address, 1) != NULL, INVALID_VALUE);
-        item = (struct allocation){address, 1, DEVICE_MEMORY, 0};
+        item = (struct allocation){address, 1, DEVICE_MEMORY, 0, 0};
     }
     int is_host = item.kind == HOST_MEMORY || item.kind == REGISTERED_MEMORY;
     switch (attribute) {

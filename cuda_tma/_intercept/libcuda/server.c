@@ -36,14 +36,16 @@ void cuda_tma_reply(struct bytes *reply, const void *data, uint64_t size) {
     reply->size = size;
 }
 
-void run_python(const char *text) {
+static int has_python(void) {
     int (*is_initialized_python)(void) = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    return is_initialized_python != NULL && is_initialized_python();
+}
+
+void run_python(const char *text) {
     int (*ensure)(void) = dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
     void (*release_state)(int) = dlsym(RTLD_DEFAULT, "PyGILState_Release");
     int (*run)(const char *, void *) = dlsym(RTLD_DEFAULT, "PyRun_SimpleStringFlags");
-    if (is_initialized_python == NULL || ensure == NULL || release_state == NULL || run == NULL)
-        return;
-    if (has_ended || !is_initialized_python())
+    if (ensure == NULL || release_state == NULL || run == NULL || has_ended || !has_python())
         return;
     int state = ensure();
     run(text, NULL);
@@ -53,6 +55,8 @@ void run_python(const char *text) {
 CUresult ask(uint32_t kind, const void *data, size_t size, struct bytes *reply) {
     if (reply != NULL)
         *reply = (struct bytes){NULL, 0};
+    if (serving == NULL && !has_ended && !has_python())
+        return ask_server(kind, data, size, reply);
     if (serving == NULL && !has_ended)
         run_python("__import__('cuda_tma._intercept.driver', fromlist=['attach']).attach()");
     server function = serving;
@@ -117,10 +121,13 @@ CUresult cuGetProcAddress(const char *name, void **entry, int version, uint64_t 
     return cuGetProcAddress_v2(name, entry, version, flags, NULL);
 }
 
-/* Private tables of the driver, which a CUDA runtime asks for. Importing cuda.core does, too: this is not reported. */
+/* Private tables of the driver, which NVIDIA's CUDA runtime asks for. Importing cuda.core does, too: a program with
+   Python is not reported. */
 CUresult cuGetExportTable(const void **table, const void *id) {
     (void)id;
     if (table != NULL)
         *table = NULL;
+    if (!has_python())
+        ask(ASK_PRIVATE, NULL, 0, NULL);
     return NOT_SUPPORTED;
 }

@@ -1,0 +1,115 @@
+"""The server of a program without Python, in a process of its own: the program's library sends requests to it.
+
+``libcuda/remote.c`` is the other side. The program hands over the file of its memory, which this process maps: a launch
+reads and writes the program's bytes. The server ends when the program does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import mmap
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from ..session import current
+from ..startup.cuda_tma_startup import ALIVE, VARIABLE
+from .modules import BytesAt
+from .server import Server
+
+__all__ = ["main", "serve_connection"]
+
+_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # driver.h has the same
+_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")  # remote.c has the same
+_MOST_BYTES = 1 << 30  # of a request
+_UNKNOWN = 999  # CUDA_ERROR_UNKNOWN
+_PEER = struct.Struct("3i")
+
+
+def main(handle: int) -> None:
+    """Serve the program at the other end of a socket, until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program; its end is the end of this process
+    connection = socket.socket(fileno=handle)
+    Thread(target=_end_with, args=(connection,), daemon=True).start()
+    session = current()
+    if session is None:
+        return
+    with open(Path(os.environ[VARIABLE]) / ALIVE, "a") as alive:
+        fcntl.flock(alive.fileno(), fcntl.LOCK_SH)
+        alive.write(".")
+        alive.flush()
+        with contextlib.suppress(OSError):
+            serve_connection(connection, lambda bytes_at: Server(session, bytes_at))
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this process with the program, also in the middle of a launch."""
+    process, _, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    with contextlib.suppress(OSError, AttributeError):  # another namespace of processes, or an old kernel
+        select.select([os.pidfd_open(process)], [], [])
+        os._exit(0)
+
+
+def serve_connection(connection: socket.socket, server_of: Any) -> None:
+    """Answer the requests of a connection, until its other end is closed."""
+    _, handles, _, _ = socket.recv_fds(connection, 1, 1)
+    if not handles:
+        return
+    server: Server = server_of(_memory(handles[0]))
+    printed = sys.stdout = io.StringIO()  # the program prints what its kernels print, in its own order
+    while True:
+        head = _received(connection, _REQUEST.size)
+        if not head:
+            return
+        kind, size = _REQUEST.unpack(head)
+        if size > _MOST_BYTES:
+            return
+        result, reply = _answer(server, kind, _received(connection, size))
+        output = printed.getvalue().encode("utf-8", "replace")
+        printed.seek(0)
+        printed.truncate()
+        connection.sendall(_ANSWER.pack(result, len(output), len(reply)) + output + reply)
+
+
+def _memory(handle: int) -> BytesAt:
+    """Map the file of the program's memory; return the bytes at an address of the program."""
+    arena = np.frombuffer(mmap.mmap(handle, _ARENA_BYTES), np.uint8)
+    os.close(handle)
+
+    def bytes_at(address: int, size: int) -> np.ndarray[Any, Any]:
+        first = address - _ARENA
+        if first < 0 or size > _ARENA_BYTES - first:
+            raise ValueError(f"address {address:#x} is none of the simulated GPU's memory")
+        return arena[first : first + max(size, 1)]
+
+    return bytes_at
+
+
+def _answer(server: Server, kind: int, data: bytes) -> tuple[int, bytes]:
+    try:
+        return server.answer(kind, data)
+    except Exception as error:
+        server.failed(error)
+        return _UNKNOWN, b""
+
+
+def _received(connection: socket.socket, size: int) -> bytes:
+    """Return the next bytes; none if the other end is closed."""
+    parts = []
+    while size:
+        part = connection.recv(min(size, 1 << 20))
+        if not part:
+            return b""
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

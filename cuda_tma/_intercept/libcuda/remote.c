@@ -1,0 +1,152 @@
+/* The way to a server process, for a program without Python.
+
+   The command listens in the folder of its session, and starts a server for each process that connects. An interpreter
+   in the program itself would need the shared library of Python, which most builds of Python do not have, and would
+   share the program's symbols, signals and end. The server maps the file that has this process's arena: both have the
+   same bytes, and no launch copies them. Host memory that the program registers has a copy in the arena. */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { UNKNOWN = 999 };
+
+/* driver/remote.py has the same. */
+struct request {
+    uint32_t kind, padding;
+    uint64_t size;
+};
+struct answer {
+    int32_t result;
+    uint32_t printed_bytes; /* of the kernel's output, which comes before the reply */
+    uint64_t size;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int channel = -1, arena = -1;
+static pid_t owner; /* the process that has connected; 0 before */
+
+static int send_all(const void *data, size_t size) {
+    for (const char *next = data; size > 0;) {
+        ssize_t count = send(channel, next, size, MSG_NOSIGNAL);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return 0;
+        next += count;
+        size -= count;
+    }
+    return 1;
+}
+
+static int take_all(void *data, size_t size) {
+    for (char *next = data; size > 0;) {
+        ssize_t count = recv(channel, next, size, 0);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return 0;
+        next += count;
+        size -= count;
+    }
+    return 1;
+}
+
+/* Make the file of the arena, whose size never changes again: no access of the server meets its end. */
+static int make_arena(void) {
+    int file = memfd_create("cuda-tma-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file < 0)
+        return -1;
+    if (ftruncate(file, ARENA_BYTES) != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+static int hand_over(int file) {
+    char one = 1;
+    union {
+        struct cmsghdr head;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {.space = {0}};
+    struct iovec part = {&one, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof file);
+    memcpy(CMSG_DATA(head), &file, sizeof file);
+    return sendmsg(channel, &message, MSG_NOSIGNAL) == 1;
+}
+
+/* The path of a socket has at most 107 bytes, and that of a folder may have more. */
+static int open_channel(const char *folder) {
+    int directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/server", directory);
+    int is_open = directory >= 0 && made >= 0 && connect(made, (struct sockaddr *)&address, sizeof address) == 0;
+    if (directory >= 0)
+        close(directory);
+    if (!is_open && made >= 0)
+        close(made);
+    return is_open ? made : -1;
+}
+
+static void end_channel(void) {
+    if (channel >= 0)
+        close(channel);
+    channel = -1;
+}
+
+static void begin(void) {
+    const char *folder = getenv("CUDA_TMA_SESSION");
+    owner = getpid();
+    channel = folder != NULL ? open_channel(folder) : -1;
+    arena = channel >= 0 ? make_arena() : -1;
+    if (arena < 0 || !hand_over(arena))
+        end_channel();
+}
+
+int arena_file(void) {
+    return arena;
+}
+
+static CUresult exchange(uint32_t kind, const void *data, size_t size, struct bytes *reply) {
+    struct request request = {kind, 0, size};
+    struct answer answer;
+    int is_whole = send_all(&request, sizeof request) && send_all(data, size) && take_all(&answer, sizeof answer);
+    unsigned char *taken = is_whole ? malloc((size_t)answer.printed_bytes + answer.size + 1) : NULL;
+    if (taken == NULL || !take_all(taken, answer.printed_bytes + answer.size)) {
+        free(taken);
+        end_channel();
+        return UNKNOWN;
+    }
+    fwrite(taken, 1, answer.printed_bytes, stdout);
+    if (reply != NULL) {
+        memmove(taken, taken + answer.printed_bytes, answer.size);
+        *reply = (struct bytes){taken, answer.size};
+    } else {
+        free(taken);
+    }
+    return answer.result;
+}
+
+CUresult ask_server(uint32_t kind, const void *data, size_t size, struct bytes *reply) {
+    pthread_mutex_lock(&lock);
+    if (owner == 0)
+        begin();
+    CUresult result = channel < 0 || owner != getpid() ? NO_DEVICE : exchange(kind, data, size, reply);
+    pthread_mutex_unlock(&lock);
+    return result;
+}

@@ -1,0 +1,68 @@
+"""Server processes of a session: one for each program without Python that asks for the driver."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+
+from .startup.cuda_tma_startup import VARIABLE
+
+__all__ = ["SOCKET", "listening"]
+
+SOCKET = "server"  # of the session's folder; libcuda/remote.c has the same
+_CODE = "import sys; sys.path[:] = {path!r}; from cuda_tma._intercept.driver.remote import main; main({handle})"
+_BACKLOG = 64
+
+
+@contextmanager
+def listening(folder: Path) -> Iterator[None]:
+    """Start a server for each process that connects to the socket of a session; end them all at the end."""
+    listener = socket.socket(socket.AF_UNIX)
+    _bind(listener, folder)
+    started: list[subprocess.Popen[bytes]] = []
+    thread = Thread(target=_accept, args=(listener, folder, started), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
+        for process in started:
+            process.terminate()
+            process.wait()
+
+
+def _bind(listener: socket.socket, folder: Path) -> None:
+    """Bind by a short path: that of a socket has at most 107 bytes."""
+    directory = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{directory}/{SOCKET}")
+    finally:
+        os.close(directory)
+    listener.listen(_BACKLOG)
+
+
+def _accept(listener: socket.socket, folder: Path, started: list[subprocess.Popen[bytes]]) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection:
+            handle = connection.fileno()
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _CODE.format(path=sys.path, handle=handle)],
+                env={**os.environ, VARIABLE: str(folder)},
+                pass_fds=[handle],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+            started.append(process)
