@@ -66,7 +66,7 @@ def serve_connection(connection: socket.socket, server_of: Any) -> None:
     if not handles:
         return
     server: Server = server_of(_memory(handles[0]))
-    printed = sys.stdout = io.StringIO()  # the program prints what its kernels print, in its own order
+    printed = sys.stdout = io.StringIO()  # the program prints the output of its kernels, in its own order
     while True:
         head = _received(connection, _REQUEST.size)
         if not head:
@@ -89,7 +89,7 @@ def _memory(handle: int) -> BytesAt:
     def bytes_at(address: int, size: int) -> np.ndarray[Any, Any]:
         first = address - _ARENA
         if first < 0 or size > _ARENA_BYTES - first:
-            raise ValueError(f"address {address:#x} is none of the simulated GPU's memory")
+            raise ValueError(f"address {address:#x} lies outside of the simulated GPU's memory")
         return arena[first : first + max(size, 1)]
 
     return bytes_at
