@@ -9,12 +9,9 @@ import operator
 import re
 import reprlib
 from collections.abc import Mapping, Sequence, Sized
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ._errors import TensorMapError
-
-if TYPE_CHECKING:
-    from .params import Params
 
 __all__ = ["argument_count", "entry", "integer", "integers", "printable", "shown", "tensor_coordinates"]
 
@@ -94,10 +91,10 @@ def integers(
 
 
 def tensor_coordinates(
-    params: Params, coordinates: Sequence[int] | None, default: tuple[int, ...] | None = None
+    rank: int, coordinates: Sequence[int] | None, default: tuple[int, ...] | None = None
 ) -> tuple[int, ...]:
     """The coordinates of an instruction as ints; as :func:`integers`."""
-    return integers("coordinates", coordinates, params.rank, "one for each dimension, innermost first", default)
+    return integers("coordinates", coordinates, rank, "one for each dimension, innermost first", default)
 
 
 def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:

@@ -73,7 +73,7 @@ def assert_tile_equal(
     if not isinstance(expected, Tile):
         raise TensorMapError(f"expected is {shown(expected)}; give the Tile that cuda_tma.emulate.load() returns")
     _check_map(params, expected)
-    coordinates = tensor_coordinates(params, coordinates, default=())
+    coordinates = tensor_coordinates(params.rank, coordinates, default=())
     found = _bytes_of(actual)
     size = expected.smem.size
     if found.size < size:

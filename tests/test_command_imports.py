@@ -29,7 +29,6 @@ PRIVATE = {
     "Recording",
     "TMA_SINCE",
     "absolute",
-    "around",
     "by_way_of",
     "captured",
     "diff_stored",

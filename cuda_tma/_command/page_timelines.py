@@ -67,12 +67,9 @@ def _traced(launch: Launched) -> Iterator[tuple[Sequence[Finding], Timeline]]:
 
 
 def _picture(timeline: Timeline, finding: Finding) -> str:
-    from .._show.timeline_part import around
-    from .._show.timeline_svg import timeline_svg
-
     marked = frozenset(_sources(finding))
-    block = finding.blocks[0] if finding.blocks else (0, 0, 0)
-    return timeline_svg(around(timeline, block, marked), 1, _WIDTH, marked, is_alone=False)
+    part = timeline.around(marked, finding.blocks[0] if finding.blocks else None)
+    return part.svg(blocks=1, width=_WIDTH, marked=marked, has_styles=False)
 
 
 def _sources(finding: Finding) -> Iterator[str]:

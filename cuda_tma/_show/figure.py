@@ -41,7 +41,7 @@ def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
 def load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> tuple[int, ...]:
     """The coordinates as ints, or zeros; refuses what no driver takes, and faults where the load would."""
     emulated_rows(params, check=True)
-    coordinates = tensor_coordinates(params, coordinates, default=(0,) * params.rank)
+    coordinates = tensor_coordinates(params.rank, coordinates, default=(0,) * params.rank)
     visit(params, coordinates, offsets)
     return coordinates
 

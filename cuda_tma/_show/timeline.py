@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import SupportsIndex
 
 from .._files import write
 from .._given import shown
+from .timeline_html import timeline_html
+from .timeline_part import part_around
+from .timeline_svg import Chart, timeline_svg
+from .tracks import Track
 
-__all__ = ["UNITS", "Span", "Timeline", "Track"]
+__all__ = ["UNITS", "Timeline"]
 
 _MOST = 100_000  # CTAs or pixels: beyond that a picture takes all memory
 # What a picture says of its time; the numbers are those of the recorder.
@@ -20,67 +24,6 @@ UNITS = (
     "Time is counted in steps, not in nanoseconds: an instruction of a warp is one, a copy takes {copy_steps:,}, and a "
     "wgmma of N columns N / 2. Warps run side by side, and wait for nothing but what the kernel says."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Something that takes its time.
-
-    Attributes
-    ----------
-    kind : str
-        ``"wait"``; ``"wgmma"``; ``"load"``, ``"store"``, ``"reduce"``, ``"copy"`` of what is issued and arrives later;
-        ``"phase"`` of an mbarrier.
-    begin, end : int
-        In steps. A wait that is in vain ends with the launch.
-    label : str
-        A few words, for the picture.
-    detail : str
-        All that is known: what hovering shows.
-    source : str
-        ``file:line`` of the statement; empty if the PTX has no line information.
-    size_bytes : int
-        That a copy moves.
-    in_vain : bool
-        Whether the end never came.
-    """
-
-    kind: str
-    begin: int
-    end: int
-    label: str
-    detail: str = ""
-    source: str = ""
-    size_bytes: int = 0
-    in_vain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One actor of a CTA.
-
-    Attributes
-    ----------
-    kind : str
-        ``"warps"`` that do the same, ``"copies"`` that one CTA issues, or ``"mbarrier"``.
-    name : str
-    block : tuple of int
-        ``blockIdx``.
-    begin, end : int
-        Its life, in steps.
-    spans : tuple of Span
-        By their begin. Copies overlap; the others do not, but that products of a warpgroup run beside its waits.
-    levels : tuple of (int, int, int)
-        Of an mbarrier: when, and from then on how many arrivals and bytes its phase lacks.
-    """
-
-    kind: str
-    name: str
-    block: tuple[int, int, int]
-    begin: int
-    end: int
-    spans: tuple[Span, ...] = ()
-    levels: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +71,27 @@ class Timeline:
         """The tracks of one CTA."""
         return (track for track in self.tracks if track.block == block)
 
-    def svg(self, *, blocks: int = 2, width: int = 1200) -> str:
+    def around(self, sources: Collection[str], block: tuple[int, int, int] | None = None) -> Timeline:
+        """Return the part of one CTA around the last moment of each statement; its step 0 is the part's first.
+
+        Parameters
+        ----------
+        sources : collection of str
+            ``file:line`` of statements. Without a span of any of them, the part is the first steps.
+        block : tuple of int, optional
+            ``blockIdx``; the first CTA, if the timeline has no such CTA.
+
+        Returns
+        -------
+        Timeline
+        """
+        chosen = block if block in self.blocks else next(iter(self.blocks), None)
+        tracks = [track for track in self.tracks if track.block == chosen]
+        part = part_around(tracks, sources, self.steps)
+        steps = f", from step {part.begin:,}" if part.begin else ""
+        return replace(self, kernel=f"{self.kernel}{steps}", tracks=part.tracks, steps=part.steps)
+
+    def svg(self, *, blocks: int = 2, width: int = 1200, marked: Collection[str] = (), has_styles: bool = True) -> str:
         """A picture, in light and dark as its reader prefers.
 
         Parameters
@@ -137,16 +100,18 @@ class Timeline:
             Of how many CTAs, at most, the first ones.
         width : int
             In pixels.
+        marked : collection of str
+            ``file:line`` of statements whose spans have an outline.
+        has_styles : bool
+            Whether the picture contains its styles. A page with several pictures needs them once.
 
         Returns
         -------
         str
         """
-        from .timeline_svg import timeline_svg
-
         _check("blocks", blocks, 1)
         _check("width", width, 400)
-        return timeline_svg(self, blocks, width)
+        return timeline_svg(self._chart(blocks), width, frozenset(marked), has_styles=has_styles)
 
     def html(self, *, blocks: int = 8) -> str:
         """A page that can be zoomed and scrolled, and shows what is pointed at or has the focus; it needs no network.
@@ -160,10 +125,8 @@ class Timeline:
         -------
         str
         """
-        from .timeline_html import timeline_html
-
         _check("blocks", blocks, 1)
-        return timeline_html(self, blocks)
+        return timeline_html(self._chart(blocks))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the picture, ``.svg``, or the page, ``.html``.
@@ -177,6 +140,11 @@ class Timeline:
         if path.suffix not in (".svg", ".html"):
             raise ValueError(f"{path}: a timeline is written as .svg or as .html; end the name so")
         write(path, self.svg() if path.suffix == ".svg" else self.html())
+
+    def _chart(self, blocks: int) -> Chart:
+        """Return the first CTAs, to draw them."""
+        tracks = tuple(track for block in self.blocks[:blocks] for track in self.of_block(block))
+        return Chart(self.title(blocks), self.units, self.steps, tracks)
 
 
 def _check(name: str, value: object, least: int) -> None:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .pages import filled
 from .svg import MONO, SANS, document, element, text
-from .timeline_svg import HATCH, STYLE, Scale, key, rows_of, stacked
-
-if TYPE_CHECKING:
-    from .timeline import Timeline
+from .timeline_svg import HATCH, STYLE, Chart, Scale, key, rows_of, stacked
 
 __all__ = ["timeline_html"]
 
@@ -21,10 +17,10 @@ _HEAD, _FOOT = 18, 6
 _PAGE = Path(__file__).with_name("timeline.html")  # with {{names}} of what is put there
 
 
-def timeline_html(timeline: Timeline, blocks: int) -> str:
+def timeline_html(chart: Chart) -> str:
     """The whole page."""
-    scale = Scale(_PIXELS, timeline.steps, live=True)
-    rows = [*rows_of(timeline, blocks, scale)]
+    scale = Scale(_PIXELS, chart.steps, live=True)
+    rows = [*rows_of(chart, scale)]
     bottom = _HEAD + sum(row.height for row in rows)
     names, bars = [], []
     for y, row in stacked(rows, _HEAD):
@@ -33,17 +29,16 @@ def timeline_html(timeline: Timeline, blocks: int) -> str:
         if row.parts:
             bars.append(element("g", *row.parts, transform=f"translate(0 {y:g})"))
     gutter = 14 + max((7 * len(row.label) for row in rows), default=0)
-    title = timeline.title(blocks)
     return filled(
         _PAGE,
-        title=escape(title),
-        units=escape(timeline.units),
+        title=escape(chart.title),
+        units=escape(chart.units),
         sans=SANS,
         mono=MONO,
-        key=document([key(timeline, 2, 14)], 860, 20, "what the colours mean"),
+        key=document([key(chart, 2, 14)], 860, 20, "what the colours mean"),
         names=document(names, gutter, bottom + _FOOT, "the rows' names"),
-        time=document([STYLE, HATCH, element("g", " ", id="axis"), *bars], _PIXELS, bottom + _FOOT, title),
-        steps=str(max(1, timeline.steps)),
+        time=document([STYLE, HATCH, element("g", " ", id="axis"), *bars], _PIXELS, bottom + _FOOT, chart.title),
+        steps=str(max(1, chart.steps)),
         pixels=str(_PIXELS),
         bottom=f"{bottom:g}",
     )

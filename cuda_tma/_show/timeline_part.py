@@ -1,17 +1,15 @@
-"""A part of a timeline: one CTA, around the moments of some statements."""
+"""A part of the tracks of a CTA, around the moments of some statements."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from .timeline import Span, Timeline, Track
+from .tracks import Span, Track
 
-__all__ = ["around"]
+__all__ = ["Part", "part_around"]
 
-Block = tuple[int, int, int]
 _MARGIN = 0.5  # on either side, of the time between the first moment and the last one
 _LEAST_MARGIN_STEPS = 60
 _MOST_STEPS = 6000
@@ -19,35 +17,36 @@ _MOST_TRACKS = 24
 _MOST_SPANS = 400  # of a track
 
 
-def around(timeline: Timeline, block: Block, sources: Collection[str]) -> Timeline:
-    """Return a part of a timeline, whose step 0 is the part's first.
+class Part(NamedTuple):
+    """The parts of tracks between two steps of a launch, counted from the first of them."""
+
+    tracks: tuple[Track, ...]
+    begin: int
+    steps: int
+
+
+def part_around(tracks: Sequence[Track], sources: Collection[str], steps: int) -> Part:
+    """Return the part around the last moment of each statement; without such a moment, the first steps.
 
     Parameters
     ----------
-    timeline : Timeline
-    block : tuple of int
-        The CTA; the first one, if the timeline has no such CTA.
+    tracks : sequence of Track
+        Those of one CTA.
     sources : collection of str
         ``file:line`` of statements.
-
-    Returns
-    -------
-    Timeline
-        Around the last moment of each statement; if none of them is a span, the first steps of the CTA.
+    steps : int
+        Of the whole launch.
     """
-    chosen = block if block in timeline.blocks else next(iter(timeline.blocks), (0, 0, 0))
-    tracks = [*timeline.of_block(chosen)]
-    begin, end = _window(tracks, sources, timeline.steps)
+    begin, end = _window(tracks, sources, steps)
     parts = [_cut(track, begin, end) for track in tracks if track.begin < end and track.end > begin]
     parts.sort(key=lambda track: not any(span.source in sources for span in track.spans))
     kept = parts[:_MOST_TRACKS]
     places = {(track.kind, track.name): number for number, track in enumerate(tracks)}
     kept.sort(key=lambda track: places[track.kind, track.name])
-    steps = f", from step {begin:,}" if begin else ""
-    return replace(timeline, kernel=f"{timeline.kernel}{steps}", tracks=tuple(kept), steps=end - begin)
+    return Part(tuple(kept), begin, end - begin)
 
 
-def _window(tracks: list[Track], sources: Collection[str], steps: int) -> tuple[int, int]:
+def _window(tracks: Sequence[Track], sources: Collection[str], steps: int) -> tuple[int, int]:
     last: dict[str, Span] = {}
     for track in tracks:
         for span in track.spans:

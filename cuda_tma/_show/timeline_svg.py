@@ -6,14 +6,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
 
 from .svg import MONO, SANS, document, element, style, text, width_of
+from .tracks import Span, Track
 
-if TYPE_CHECKING:
-    from .timeline import Span, Timeline, Track
-
-__all__ = ["HATCH", "STYLE", "Scale", "key", "rows_of", "stacked", "timeline_svg"]
+__all__ = ["HATCH", "STYLE", "Chart", "Scale", "key", "rows_of", "stacked", "timeline_svg"]
 
 _MARGIN, _SMALL = 16, 10.0
 _WARPS, _COPY, _THIN, _MBARRIER, _HEADER = 30, 16, 8, 22, 30  # heights of rows
@@ -90,6 +90,15 @@ HATCH = element(
 )
 
 
+class Chart(NamedTuple):
+    """The drawn part of a timeline: some CTAs over all steps, with a title and the meaning of a step."""
+
+    title: str
+    units: str
+    steps: int
+    tracks: tuple[Track, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """From steps to pixels.
@@ -127,27 +136,25 @@ class Row:
     is_head: bool = False
 
 
-def timeline_svg(
-    timeline: Timeline, blocks: int, width: int, marked: frozenset[str] = frozenset(), is_alone: bool = True
-) -> str:
-    """The whole picture; it has no styles of its own unless it is alone on its page."""
-    gutter = 12 + max((width_of(track.name, 10.6) for track in timeline.tracks), default=0)
-    scale = Scale(width - gutter - 2 * _MARGIN, timeline.steps, marked=marked)
-    rows = [*rows_of(timeline, blocks, scale)]
-    said = textwrap.wrap(timeline.units, int((width - 2 * _MARGIN) / 6.4))
+def timeline_svg(chart: Chart, width: int, marked: frozenset[str] = frozenset(), *, has_styles: bool = True) -> str:
+    """Draw the whole picture."""
+    gutter = 12 + max((width_of(track.name, 10.6) for track in chart.tracks), default=0)
+    scale = Scale(width - gutter - 2 * _MARGIN, chart.steps, marked=marked)
+    rows = [*rows_of(chart, scale)]
+    said = textwrap.wrap(chart.units, int((width - 2 * _MARGIN) / 6.4))
     top = _MARGIN + 60 + 14 * len(said)
     height = top + sum(row.height for row in rows)
-    body = [text(timeline.title(blocks), _MARGIN, _MARGIN + 14, class_="title")]
+    body = [text(chart.title, _MARGIN, _MARGIN + 14, class_="title")]
     body += [text(line, _MARGIN, _MARGIN + 34 + 14 * i, class_="quiet") for i, line in enumerate(said)]
-    body.append(key(timeline, _MARGIN, top - 14))
+    body.append(key(chart, _MARGIN, top - 14))
     body.append(_axis(scale, _MARGIN + gutter, top + 6, height))
     for y, row in stacked(rows, top):
         class_ = "head" if row.is_head else None
         body.append(text(row.label, _MARGIN, y + (20 if row.is_head else min(15, row.height - 4)), class_=class_))
         body.append(element("g", *row.parts, transform=f"translate({_MARGIN + gutter:g} {y:g})") if row.parts else "")
     paper = element("rect", width=width, height=height + 34, rx=8, class_="paper")
-    styles = [STYLE, HATCH] if is_alone else []
-    return document([*styles, paper, *body], width, height + 34, timeline.title(blocks))
+    styles = [STYLE, HATCH] if has_styles else []
+    return document([*styles, paper, *body], width, height + 34, chart.title)
 
 
 def stacked(rows: Iterable[Row], top: float) -> Iterator[tuple[float, Row]]:
@@ -157,9 +164,9 @@ def stacked(rows: Iterable[Row], top: float) -> Iterator[tuple[float, Row]]:
         top += row.height
 
 
-def key(timeline: Timeline, x: float, y: float) -> str:
+def key(chart: Chart, x: float, y: float) -> str:
     """What the colours mean, of those that are there."""
-    spans = [span for track in timeline.tracks for span in track.spans]
+    spans = [span for track in chart.tracks for span in track.spans]
     there = {"run", *(span.kind for span in spans), *("vain" for span in spans if span.in_vain)}
     there |= {"bytes", "arrival"} if "phase" in there else set()
     parts = []
@@ -191,11 +198,11 @@ def _axis(scale: Scale, left: float, top: float, bottom: float) -> str:
 # ---- rows ----
 
 
-def rows_of(timeline: Timeline, blocks: int, scale: Scale) -> Iterator[Row]:
+def rows_of(chart: Chart, scale: Scale) -> Iterator[Row]:
     """CTA by CTA."""
-    for block in timeline.blocks[:blocks]:
+    for block, tracks in groupby(chart.tracks, attrgetter("block")):
         yield Row(f"block {block}", _HEADER, is_head=True)
-        for track in timeline.of_block(block):
+        for track in tracks:
             yield from {"warps": _warps, "copies": _copies, "mbarrier": _mbarrier}[track.kind](track, scale)
 
 

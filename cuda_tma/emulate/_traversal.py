@@ -57,7 +57,7 @@ class Traversal:
 def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> Traversal:
     """The traversal of one instruction; see :func:`cuda_tma.emulate.load` for the arguments."""
     check_params(params)
-    coordinates = tensor_coordinates(params, coordinates)
+    coordinates = tensor_coordinates(params.rank, coordinates)
     check_alignment(params, coordinates[0])
     if isinstance(params, TiledParams):
         _offsets(offsets, 0, "a tiled access has none")
@@ -109,7 +109,7 @@ def tensor_index(
     (19, 12)
     """
     check_params(params)
-    coordinates = tensor_coordinates(params, coordinates)
+    coordinates = tensor_coordinates(params.rank, coordinates)
     index = box_index(box_extents(params), index)
     if isinstance(params, TiledParams):
         steps = params.element_strides if params.interleave else (1, *params.element_strides[1:])

@@ -12,6 +12,7 @@ from .._given import shown
 from ._element_layout import ElementLayout
 from ._exchange import Exchange, exchange_of
 from ._named import layout, two_layouts
+from ._picture import Side, side_by_side_svg
 
 __all__ = ["Comparison", "compare"]
 
@@ -94,9 +95,9 @@ class Comparison:
 
     def svg(self) -> str:
         """A picture: both layouts side by side, the elements that differ marked with what is found in their place."""
-        from ._picture import comparison_svg
-
-        return comparison_svg(self)
+        differs = ~self.same if self.is_comparable else np.zeros_like(self.same)
+        sides = Side("written as", self.written, differs), Side("read as", self.read, differs, self.found)
+        return side_by_side_svg(next(self._lines()), sides)
 
     def __str__(self) -> str:
         """In words: how many differ, the first that does, and what makes the one of the other."""

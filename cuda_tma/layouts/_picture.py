@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+
+import numpy as np
 
 from .._show.svg import MONO, SANS, document, element, style, text
+from ._element_layout import ElementLayout
 
-if TYPE_CHECKING:
-    from ._compare import Comparison
-    from ._element_layout import ElementLayout
-
-__all__ = ["comparison_svg"]
+__all__ = ["Side", "side_by_side_svg"]
 
 _MOST_ROWS, _MOST_COLUMNS = 16, 16
 _WIDE, _HIGH, _GAP, _MARGIN, _INDEX = 46, 28, 40, 16, 26
@@ -46,24 +45,43 @@ _DARK = {
 }
 
 
-def comparison_svg(comparison: Comparison) -> str:
-    """The picture: elements that differ have a rim, and in the second layout say which element is found there."""
-    rows, columns = (min(n, most) for n, most in zip(comparison.same.shape, (_MOST_ROWS, _MOST_COLUMNS), strict=True))
+class Side(NamedTuple):
+    """One layout of the picture.
+
+    Attributes
+    ----------
+    role : str
+        The words before the name of the layout.
+    layout : ElementLayout
+    differs : numpy.ndarray of bool, [rows, columns]
+        The elements with a rim.
+    found : numpy.ndarray of int, [rows, columns, 2], or None
+        Row and column of the element at the place of each element that differs; -1 for none.
+    """
+
+    role: str
+    layout: ElementLayout
+    differs: np.ndarray
+    found: np.ndarray | None = None
+
+
+def side_by_side_svg(verdict: str, sides: Sequence[Side]) -> str:
+    """Draw two layouts of one shape below a sentence."""
+    rows, columns = (min(n, most) for n, most in zip(sides[0].layout.shape, (_MOST_ROWS, _MOST_COLUMNS), strict=True))
     wide = _INDEX + columns * _WIDE
     width, top = 2 * (wide + _MARGIN) + _GAP, 76
     height = top + 18 + rows * _HIGH + _MARGIN
-    verdict = str(comparison).splitlines()[0]
     parts = [style(_LIGHT, _DARK, _COMMON), element("rect", width=width, height=height, rx=8, class_="paper")]
     for line, words in enumerate(_fitting(verdict, width)):
         parts.append(text(words, _MARGIN, _MARGIN + 12 + 15 * line, class_="title"))
-    for number, layout in enumerate((comparison.written, comparison.read)):
+    for number, side in enumerate(sides):
         left = _MARGIN + number * (wide + _GAP)
-        parts.append(text(_heading(layout, number, rows, columns), left, top - 10, class_="quiet"))
+        parts.append(text(_heading(side, rows, columns), left, top - 10, class_="quiet"))
         parts += _indices(left + _INDEX, top + 12, rows, columns)
         for row in range(rows):
             for column in range(columns):
                 x, y = left + _INDEX + column * _WIDE, top + 18 + row * _HIGH
-                parts += _cell(comparison, layout, row, column, x, y)
+                parts += _cell(side, row, column, x, y)
     return document(parts, width, height, verdict)
 
 
@@ -75,9 +93,10 @@ def _fitting(words: str, width: float) -> list[str]:
     return [before + ":", after]
 
 
-def _heading(layout: ElementLayout, number: int, rows: int, columns: int) -> str:
+def _heading(side: Side, rows: int, columns: int) -> str:
+    layout = side.layout
     part = "" if layout.shape == (rows, columns) else f", the first {rows} x {columns} of {_times(layout.shape)}"
-    return f"{('written as', 'read as')[number]} {layout.name} ({', '.join(layout.fields)}){part}"
+    return f"{side.role} {layout.name} ({', '.join(layout.fields)}){part}"
 
 
 def _times(shape: tuple[int, int]) -> str:
@@ -91,19 +110,18 @@ def _indices(left: float, top: float, rows: int, columns: int) -> Iterator[str]:
         yield text(str(row), left - _INDEX / 2, top + 6 + (row + 0.5) * _HIGH + 4, class_="index")
 
 
-def _cell(comparison: Comparison, layout: ElementLayout, row: int, column: int, x: float, y: float) -> Iterator[str]:
-    differs = comparison.is_comparable and not comparison.same[row, column]
-    found = comparison.found[row, column].tolist()
-    says_found = differs and layout is comparison.read
+def _cell(side: Side, row: int, column: int, x: float, y: float) -> Iterator[str]:
+    layout, differs = side.layout, bool(side.differs[row, column])
+    found = side.found[row, column].tolist() if differs and side.found is not None else None
     tip = f"element ({row}, {column}): {layout.said(row, column)}"
-    if says_found:
+    if found:
         tip += f"; here lies {f'element ({found[0]}, {found[1]})' if found[0] >= 0 else 'nothing that was written'}"
     class_ = f"k{_hue(layout, row, column)}" + " differs" * differs
     box = {"x": x + 1, "y": y + 1, "width": _WIDE - 2, "height": _HIGH - 2, "rx": 3}
     yield element("rect", element("title", escape(tip)), **box, class_=class_)
     middle = x + _WIDE / 2
-    yield text(_short(layout, row, column), middle, y + (12 if says_found else 18), class_="cell")
-    if says_found:
+    yield text(_short(layout, row, column), middle, y + (12 if found else 18), class_="cell")
+    if found:
         yield text(f"{found[0]},{found[1]}" if found[0] >= 0 else "nothing", middle, y + 23, class_="found")
 
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from cuda_tma._command import cli
-from cuda_tma._show.timeline import Span, Timeline, Track
-from cuda_tma._show.timeline_part import around
+from cuda_tma._show.timeline import Timeline
+from cuda_tma._show.tracks import Span, Track
 from tests.support.sanitized_programs import sanitize
 
 KERNELS = """#include <cuda_tma/tma.cuh>
@@ -131,11 +131,19 @@ def test_a_part_of_a_timeline_is_around_its_statements():
     levels = ((0, 1, 0), (900, 1, 512), (1050, 0, 256), (5000, 0, 0))
     barrier = Track("mbarrier", "full", (1, 0, 0), 0, 10_000, (), levels)
     other = Track("warps", "warp 0", (0, 0, 0), 0, 10_000)
-    part = around(Timeline("k", (other, warps, barrier), 10_000, 512), (1, 0, 0), {"a.cu:7"})
+    part = Timeline("k", (other, warps, barrier), 10_000, 512).around({"a.cu:7"}, (1, 0, 0))
     assert (part.kernel, part.steps, part.blocks) == ("k, from step 940", 220, ((1, 0, 0),))
     (span,) = part.tracks[0].spans
     assert (span.begin, span.end) == (60, 160)
     assert part.tracks[1].levels == ((0, 1, 512), (110, 0, 256))
-    whole = around(Timeline("k", (other, warps, barrier), 10_000, 512), (9, 9, 9), {"b.cu:1"})
+    whole = Timeline("k", (other, warps, barrier), 10_000, 512).around({"b.cu:1"}, (9, 9, 9))
     assert (whole.kernel, whole.steps, whole.blocks) == ("k", 6000, ((0, 0, 0),))
     ElementTree.fromstring(part.svg())
+
+
+def test_a_picture_has_its_styles_unless_the_page_has_them():
+    span = Span("wait", 0, 40, "full", source="a.cu:7")
+    timeline = Timeline("k", (Track("warps", "warp 0", (0, 0, 0), 0, 50, (span,)),), 50, 512)
+    assert timeline.svg().count("<style>") == timeline.svg().count("<pattern ") == 1
+    assert timeline.svg(has_styles=False).count("<style>") == 0
+    assert ("#d43c7c" in timeline.svg(marked=["a.cu:7"]), "#d43c7c" in timeline.svg(marked=["a.cu:8"])) == (True, False)

@@ -8,7 +8,8 @@ from itertools import groupby
 from pathlib import PurePath
 
 from ..._compile.mangled import plain_name
-from ..._show.timeline import Span, Timeline, Track
+from ..._show.timeline import Timeline
+from ..._show.tracks import Span, Track
 from .._kernel import Kernel
 from .._ptx import Instruction
 from .._sync.rings import own_place, ring_places
