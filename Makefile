@@ -35,6 +35,9 @@ python := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
 
+# The tests start hundreds of processes. Where this variable is set, each would translate the package's Python again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test fuzz test-environments test-asan torch check bench docs docs-site wheel wheels clean build-in-place
 
 demo: $(built)
