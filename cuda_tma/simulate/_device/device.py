@@ -375,15 +375,17 @@ class Device:
 
             def under(schedule: Schedule) -> tuple[Report, ...]:
                 settings = Settings(self.multiprocessor_count, *schedule, max_steps, deadline=deadline)
-                given = zip(row, blocks, strict=True)
-                running = (self._running(each[0], each[1], block, settings) for each, block in given)
-                return tuple(until_error(run_overlapping(zip(running, begin_early(len(row), schedule), strict=True))))
+                given = zip(row, blocks, begin_early(len(row), schedule), strict=True)
+                running = (self._running(each[0], each[1], block, settings, early) for each, block, early in given)
+                return tuple(until_error(run_overlapping(running)))
 
             return self._finished(explored(under, self._memory, schedules))
 
-    def _running(self, config: Any, kernel: Kernel, block: np.ndarray, settings: Settings) -> Running:
+    def _running(
+        self, config: Any, kernel: Kernel, block: np.ndarray, settings: Settings, begins_early: bool
+    ) -> Running:
         observer = Sanitizer(self.strict, is_in_row=True) if self.sanitize else None
-        return Running(kernel, Config.of(config), block, self._memory, settings, observer)
+        return Running(kernel, Config.of(config), block, self._memory, settings, observer, begins_early)
 
 
 def _entry(module: Module, name: str) -> str:

@@ -141,7 +141,7 @@ class Replay:
         running = Running(self.kernel, self.config, self.block, self.memory, settings, observer)
         running.go()
         before = self._lasting(observer)
-        running.machine.observer = None  # each refers to the other
+        running.close()
         if before is None:
             return None
         outcome = _Outcome(_now(before), *observer.progress()[:2])

@@ -106,7 +106,7 @@ class Machine:
         self.detours = Detours(self)
         self.warp_sync, self.cta_barriers = WarpSync(self), CtaBarriers(self)
         self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
-        self.dependents, self.register_pool = Dependents(self), RegisterPool(self)
+        self.dependents, self.register_pool = Dependents(self, plan.is_held), RegisterPool(self)
         self.alive, self.local_use = np.zeros(geometry.lanes, bool), LocalUse(geometry.lanes)
         self.kept: dict[tuple[str, Instruction | None], Kept] = {}  # faults that do not end the launch
         self.output: list[str] = []
@@ -153,6 +153,10 @@ class Machine:
         calls = self.scheduler.where.context.calls if self.scheduler.where else ()
         fault.related = (*((CALLED, by) for by in calls), *fault.related)
         self.kept[fault.kind, fault.instruction] = Kept(fault)
+
+    def close(self) -> None:
+        """End: the observer and the machine refer to each other, and the observer has notes on all memory."""
+        self.observer = None
 
     # ---- time ----
 

@@ -24,6 +24,8 @@ class LaunchPlan:
         Whether the launch or the kernel gives a cluster, which may be one CTA.
     grid_workspace : int
         The address of the workspace of a cooperative launch, else 0.
+    is_held : bool
+        Whether the launch begins before the launches before it have ended.
     """
 
     geometry: Geometry
@@ -31,3 +33,4 @@ class LaunchPlan:
     dynamic_shared_bytes: int
     has_explicit_cluster: bool = False
     grid_workspace: int = 0
+    is_held: bool = False

@@ -43,6 +43,8 @@ class Running:
     memory : GlobalMemory
     settings : Settings
     observer : Observer, optional
+    begins_early : bool
+        Whether it begins before the launch before it has ended.
     """
 
     def __init__(
@@ -53,8 +55,9 @@ class Running:
         memory: GlobalMemory,
         settings: Settings,
         observer: Observer | None = None,
+        begins_early: bool = False,
     ):
-        plan = _plan(kernel, config, block, settings)
+        plan = _plan(kernel, config, block, settings, begins_early)
         self.machine = Machine(kernel.program, plan, memory, settings, observer)
         self._kernel, self._memory, self._segments = kernel, memory, [plan.parameters]
         self._faults: tuple[Finding, ...] = ()
@@ -104,6 +107,10 @@ class Running:
     def _deadlock(self, waiting: list[Waiting]) -> Fault:
         return deadlock(waiting, self.machine.geometry, self._kernel)
 
+    def close(self) -> None:
+        """Release the memory of the observer."""
+        self.machine.close()
+
     @property
     def has_faulted(self) -> bool:
         """Whether a fault, or the end of its time, ended the launch."""
@@ -130,20 +137,18 @@ def run(
     running = Running(kernel, config, block, memory, settings, observer)
     running.go()
     report = running.report()
-    running.machine.observer = None  # each refers to the other: its notes on all memory end here, not with a collection
+    running.close()
     return report
 
 
-def run_overlapping(launches: Iterable[tuple[Running, bool]]) -> Iterator[Report]:
-    """Each begins as soon as the one before lets it, and goes as far as it can before that one goes on; or, of those
-    that do not overlap this time, when that one has ended."""
+def run_overlapping(launches: Iterable[Running]) -> Iterator[Report]:
+    """Run launches in a row; one that begins early goes as far as it can before the launch before it goes on."""
     before = None
-    for running, overlaps in launches:
+    for running in launches:
         if before is not None:
             if running.machine.observer is not None:
                 running.machine.observer.follows(before.machine.observer)
-            if overlaps:
-                running.machine.dependents.is_held = True
+            if running.machine.dependents.is_held:
                 running.go()
             before.go()
             yield before.report()
@@ -155,7 +160,7 @@ def run_overlapping(launches: Iterable[tuple[Running, bool]]) -> Iterator[Report
         yield before.report()
 
 
-def _plan(kernel: Kernel, config: Config, block: np.ndarray, settings: Settings) -> LaunchPlan:
+def _plan(kernel: Kernel, config: Config, block: np.ndarray, settings: Settings, begins_early: bool) -> LaunchPlan:
     """Check a configuration, and return the plan of its launch."""
     name, extents = kernel.parameters.kernel, (config.grid, config.block, config.cluster)
     grid, cluster = _configurations.shape(name, kernel.directives, *extents)
@@ -173,6 +178,7 @@ def _plan(kernel: Kernel, config: Config, block: np.ndarray, settings: Settings)
         dynamic_bytes,
         has_explicit_cluster=is_given or geometry.cluster_ctas > 1,
         grid_workspace=GRID_WORKSPACE if config.is_cooperative else 0,
+        is_held=begins_early,
     )
 
 

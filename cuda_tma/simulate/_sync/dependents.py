@@ -28,14 +28,14 @@ class Dependents:
     Attributes
     ----------
     is_held : bool
-        Whether grids before this one have not ended, so that ``griddepcontrol.wait`` waits.
+        Whether grids before this one have not ended, so that ``griddepcontrol.wait`` waits; until :meth:`release`.
     """
 
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: Machine, is_held: bool):
         self._machine = machine
         self._parked: list[Parked] = []
         self._signalled = np.zeros(machine.geometry.resident_ctas, bool)
-        self.is_held = False
+        self.is_held = is_held
 
     @property
     def waits(self) -> bool:

@@ -27,7 +27,7 @@ from .group import Group
 from .lanes import Lanes, count
 from .program import Code, Program
 from .registers import VIEW
-from .spaces import RANK_SHIFT, RESERVED_SHARED
+from .spaces import RANK_SHIFT
 from .special import special
 
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
@@ -119,8 +119,6 @@ class Binder:
 
     def _special(self, operand: Special, dtype: np.dtype) -> Read:
         look = special(operand.name)
-        if operand.name.startswith("reserved_smem"):
-            self.program.shared_first = RESERVED_SHARED
         if look is None:
             raise self.unsupported(f"special register %{operand.name}")
         return lambda group, lanes: look(group, lanes).astype(dtype)

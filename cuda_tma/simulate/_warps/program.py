@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from .._ptx import Address, Function, Instruction, Module, Operand, Pair, Symbol, Variable, Vector
+from .._ptx import Address, Function, Instruction, Module, Operand, Pair, Special, Symbol, Variable, Vector
 from .._ptx import Group as Listed
 from .hazards import Hazards
 from .lanes import Lanes
 from .registers import rows_of
-from .spaces import FUNCTION_WINDOW, SHARED_START
+from .spaces import FUNCTION_WINDOW, RESERVED_SHARED, SHARED_START
 
 if TYPE_CHECKING:
     from .group import Context, Group
@@ -39,6 +39,7 @@ class CallSite(Protocol):
 
 
 _WORD = re.compile(r"\w*")
+_RESERVED = "reserved_smem"  # special registers that begin so
 _OF_STACK = ("alloca", "stacksave", "stackrestore")
 
 
@@ -123,7 +124,7 @@ class Program:
         self.codes = {function.name: Code(function) for function in reachable}
         self.entry = self.codes[entry]
         self.shared, self.static_shared_bytes = _shared(module, reachable)
-        self.shared_first = SHARED_START
+        self.shared_first = RESERVED_SHARED if any(map(_asks_for_reserved, reachable)) else SHARED_START
         self._functions = {address: name for name, address in function_addresses(module).items()}
 
     def shared_name(self, offset: int) -> str:
@@ -211,22 +212,27 @@ def _reachable(module: Module, entry: str) -> list[Function]:
 
 
 def _symbols(function: Function) -> Iterator[str]:
-    for instruction in function.instructions:
-        for operand in instruction.operands:
-            yield from _named(operand)
+    return (each.name for each in _leaves(function) if isinstance(each, Symbol))
 
 
-def _named(operand: Operand) -> Iterator[str]:
-    if isinstance(operand, Symbol):
-        yield operand.name
-    elif isinstance(operand, Address):
-        yield from _named(operand.base)
-    elif isinstance(operand, (Vector, Listed)):
-        for element in operand.elements:
-            yield from _named(element)
-    elif isinstance(operand, Pair):
-        yield from _named(operand.first)
-        yield from _named(operand.second)
+def _asks_for_reserved(function: Function) -> bool:
+    """Return whether a function reads where the shared memory that the system reserves begins or ends."""
+    return any(isinstance(each, Special) and each.name.startswith(_RESERVED) for each in _leaves(function))
+
+
+def _leaves(function: Function) -> Iterator[Operand]:
+    """Yield the operands of all instructions, and in place of a compound operand its parts."""
+    waiting = [operand for instruction in reversed(function.instructions) for operand in reversed(instruction.operands)]
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Address):
+            waiting.append(operand.base)
+        elif isinstance(operand, (Vector, Listed)):
+            waiting += reversed(operand.elements)
+        elif isinstance(operand, Pair):
+            waiting += (operand.second, operand.first)
+        else:
+            yield operand
 
 
 def _shared(module: Module, functions: list[Function]) -> tuple[dict[str, int], int]:
