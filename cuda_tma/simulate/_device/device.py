@@ -381,11 +381,9 @@ class Device:
 
             return self._finished(explored(under, self._memory, schedules))
 
-    def _running(
-        self, config: Any, kernel: Kernel, block: np.ndarray, settings: Settings, begins_early: bool
-    ) -> Running:
+    def _running(self, config: Any, kernel: Kernel, block: np.ndarray, settings: Settings, early: bool) -> Running:
         observer = Sanitizer(self.strict, is_in_row=True) if self.sanitize else None
-        return Running(kernel, Config.of(config), block, self._memory, settings, observer, begins_early)
+        return Running(kernel, Config.of(config), block, self._memory, settings, observer, early)
 
 
 def _entry(module: Module, name: str) -> str:
