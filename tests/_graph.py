@@ -1,15 +1,6 @@
-"""Shared by the tests of ``graph`` and their neighbors."""
+"""Definitions of graphs and executable graphs as cuda.core has them, of the fake driver."""
 
 from __future__ import annotations
-
-import pytest
-from cuda import core
-
-import cuda_tma
-from cuda_tma import graph
-from tests.support.typed_kernels import TILE, kernel, made, stream  # noqa: F401
-
-CONFIG = core.LaunchConfig(grid=(2, 3), block=32)
 
 
 class Node:
@@ -44,24 +35,6 @@ class Executable:
 
     def launch(self):
         pass
-
-
-@pytest.fixture
-def definition(driver):
-    return Definition(driver)
-
-
-@pytest.fixture
-def prepared(kernel, device_tensor):  # noqa: F811
-    """A map, a pointer and an int, launched."""
-    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
-    return cuda_tma.prepare(kernel("9TensorMap", "Pf", "i", sizes=(128, 8, 4)), CONFIG, descriptor, 1 << 40, -7)
-
-
-@pytest.fixture
-def live(definition, prepared):
-    node = graph.add_kernel_node(definition, prepared)
-    return graph.ExecutableKernelNode(Executable(), node, prepared)
 
 
 def changed(driver):

@@ -13,7 +13,7 @@ import cuda_tma
 from cuda_tma._cuda import driver as _driver
 from cuda_tma._read.dlpack import describe_tensor
 from tests.support.fake_driver import FakeDriver
-from tests.support.launching import CONFIG, HANDLES, ForeignStream
+from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 
 settings.register_profile("no deadline", deadline=None)  # the machines that run this are shared
 settings.load_profile("no deadline")
@@ -23,7 +23,14 @@ settings.load_profile("no deadline")
 NEEDS_TORCH = ("support/hosted_examples.py", "support/simulated_examples.py", *(
     f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
 # What reads the sources of the package: beside an installed wheel there are none.
-NEEDS_SOURCES = ("test_contributing.py", "_cuda/test_driver.py", "test_release.py", "test_structure.py")
+NEEDS_SOURCES = (
+    "_cuda/test_driver.py",
+    "test_command_imports.py",
+    "test_contributing.py",
+    "test_public_names.py",
+    "test_release.py",
+    "test_structure.py",
+)
 collect_ignore = [
     *(NEEDS_TORCH if not find_spec("torch") else ()),
     "scripts",  # other tests run them, in processes of their own
@@ -93,3 +100,20 @@ def launch(driver):
         return driver.launches[-1]
 
     return launch
+
+
+@pytest.fixture
+def kernel(driver):
+    """kernel(*types, sizes) -> a kernel of these parameters."""
+
+    def kernel(*parameters, sizes=(128,)):
+        handle = next(HANDLES)
+        driver.kernels[handle] = (kernel_name(*parameters), list(sizes))
+        return core.Kernel.from_handle(handle)
+
+    return kernel
+
+
+@pytest.fixture
+def stream():
+    return core.Stream.from_handle(0x1000)

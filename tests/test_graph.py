@@ -1,5 +1,4 @@
 """Kernel nodes of graphs: added, changed, read back; and what a graph keeps alive. Graphs are as cuda.core's show."""
-# ruff: noqa: F811
 
 import gc
 import struct
@@ -13,10 +12,30 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import TensorMapError, graph
-from tests._graph import CONFIG, Executable, Node, changed, definition, live, prepared  # noqa: F401
+from tests._graph import Definition, Executable, Node, changed
 from tests.support.fake_graphs import call_on_a_native_thread
 from tests.support.launching import ForeignStream
-from tests.support.typed_kernels import TILE, kernel, made, stream  # noqa: F401
+from tests.support.typed_kernels import TILE, made
+
+CONFIG = core.LaunchConfig(grid=(2, 3), block=32)
+
+
+@pytest.fixture
+def definition(driver):
+    return Definition(driver)
+
+
+@pytest.fixture
+def prepared(kernel, device_tensor):
+    """A map, a pointer and an int, launched."""
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    return cuda_tma.prepare(kernel("9TensorMap", "Pf", "i", sizes=(128, 8, 4)), CONFIG, descriptor, 1 << 40, -7)
+
+
+@pytest.fixture
+def live(definition, prepared):
+    node = graph.add_kernel_node(definition, prepared)
+    return graph.ExecutableKernelNode(Executable(), node, prepared)
 
 
 def test_a_node_is_given_what_a_launch_is(driver, definition, prepared, stream):
@@ -324,3 +343,30 @@ def test_what_the_driver_refuses_to_keep_is_let_go_of(driver, definition, call):
     del thing
     dropped()
     assert gone() is None and driver.user_objects == {}
+
+
+# ---- maps of nodes in executable graphs ----
+
+
+def test_a_map_that_is_refused_leaves_the_one_before(driver, live, device_tensor):
+    first, second = (
+        cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(16, 32)) for n in (5, 6)
+    )
+    for _ in range(2):  # the first change is sent otherwise than those after it
+        live[0] = first
+        driver.errors["cuGraphExecKernelNodeSetParams"] = 1
+        with pytest.raises(Exception, match="refused to change a node of kernel k"):
+            live[0] = second
+        del driver.errors["cuGraphExecKernelNodeSetParams"]
+    live[2] = 8
+    assert live[0] is first and changed(driver)[0] == bytes(first)
+
+
+def test_a_map_is_copied_when_it_is_given(driver, live, device_tensor):
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
+    live[2] = 1
+    live[0] = descriptor
+    given = bytes(descriptor)
+    descriptor.replace_address(7 << 32)
+    live[2] = 2
+    assert changed(driver) == [given, struct.pack("Q", 1 << 40), struct.pack("i", 2)] and given != bytes(descriptor)

@@ -1,5 +1,4 @@
 """If cuda_tma.launch refuses, the simulator refuses in the same words; if cuda_tma.launch accepts, it accepts."""
-# ruff: noqa: F811 (fixtures that are imported are arguments too)
 
 from __future__ import annotations
 
@@ -8,9 +7,17 @@ import re
 import numpy as np
 import pytest
 
-from cuda_tma import TensorMapError
-from tests.support.both_doors import doors  # noqa: F401
+from cuda_tma import TensorMapError, simulate
+from tests.support.both_doors import Doors
+from tests.support.fake_driver import FakeDriver
 from tests.support.wrong_launches import RIGHT, WRONG
+
+
+@pytest.fixture
+def doors(driver: FakeDriver) -> Doors:
+    """Both doors; the fake driver takes memory of this machine for pinned memory, which kernels reach."""
+    driver.pinned = ((0, 1 << 63),)
+    return Doors(driver, simulate.Device())
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.name.replace(" ", "-"))

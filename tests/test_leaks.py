@@ -12,7 +12,7 @@ from cuda_tma._make import device_memory as _device_memory
 from tests._graph import Definition, Executable
 from tests._threads import FREE_THREADED
 from tests.support.launching import CONFIG
-from tests.support.typed_kernels import TILE, kernel  # noqa: F401
+from tests.support.typed_kernels import TILE
 
 pytestmark = pytest.mark.skipif(FREE_THREADED, reason="references are counted late, and some by their own thread")
 ROUNDS = 400
@@ -33,7 +33,7 @@ class CoreDevice:
 class Scene:
     """What the works share."""
 
-    def __init__(self, driver, kernel, device_tensor):  # noqa: F811
+    def __init__(self, driver, kernel, device_tensor):
         self.driver, self.stream = driver, core.Stream.from_handle(0x5000)
         self.typed, self.of_pointer = kernel(TILE, "i", sizes=(128, 4)), kernel("Pv", sizes=(8,))
         self.tensors = [device_tensor((64, 128), address=n << 32) for n in (1, 2)]
@@ -85,7 +85,7 @@ def upload(scene):
 
 
 @pytest.mark.parametrize("work", [create, replace, launch_tensor, prepare, capture, upload])
-def test_nothing_is_left_behind(driver, kernel, device_tensor, monkeypatch, work):  # noqa: F811
+def test_nothing_is_left_behind(driver, kernel, device_tensor, monkeypatch, work):
     monkeypatch.setattr(_device_memory, "CoreDevice", CoreDevice)
     scene = Scene(driver, kernel, device_tensor)
 

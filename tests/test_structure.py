@@ -368,6 +368,12 @@ def _imports_a_test(path: Path) -> bool:
     return any(name.rpartition(".")[2].startswith("test_") for name in named)
 
 
+def test_no_test_imports_a_fixture():
+    """pytest finds fixtures in conftest.py; an imported one is a name that its own argument hides (F811 of ruff)."""
+    paths = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.name != "test_structure.py"]
+    assert [str(path.relative_to(ROOT)) for path in paths if "F811" in path.read_text()] == []
+
+
 def test_the_folders_of_tests_are_those_of_the_package():
     folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
     mirrored = [folder for folder in folders if folder.parts and folder.parts[0] not in FOLDERS_OF_TESTS]

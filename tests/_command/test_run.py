@@ -1,5 +1,4 @@
 """``cuda-tma run``: a kernel from a file, on the simulator."""
-# ruff: noqa: F811
 
 from __future__ import annotations
 
@@ -8,7 +7,40 @@ import json
 import numpy as np
 import pytest
 
-from tests._command._run import run  # noqa: F401
+from cuda_tma._command import cli
+
+SOURCE = """
+#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+using Window = Tile<FLOAT32, Box<8, 16>>;
+extern "C" __device__ int printf(const char*, ...);
+extern "C" __global__ void scale(const __grid_constant__ TiledMap<Window> from, float* to, float by, int n) {
+    __shared__ Window tile;
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tile);
+        load(tile, from, full, Coordinates{0, 0});
+        printf("%d rows\\n", ROWS);
+    }
+    __syncthreads();
+    full.wait(0);
+    for (int i = threadIdx.x; i < n; i += blockDim.x) to[i] = by * tile(i / 16, i % 16);
+}
+"""
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    source = tmp_path / "scale.cu"
+    source.write_text(SOURCE)
+
+    def run(*arguments):
+        common = ["run", str(source), "--kernel", "scale", "--grid", "1", "--block", "32", "-D", "ROWS=8"]
+        return cli.main([*common, *map(str, arguments)]), *capsys.readouterr()
+
+    return run
 
 
 def test_arrays_go_in_and_come_out(run, tmp_path):
@@ -50,3 +82,14 @@ def test_what_is_wrong_is_said(run):
 def test_misuse(run, arguments, text):
     status, _, err = run(*arguments)
     assert status == 2 and text in err
+
+
+def test_a_timeline_is_written(run, tmp_path):
+    arguments = ["--arg", "random:float32[8x16]", "--arg", "float32[8x16]", "--arg", "1.0", "--arg", "128"]
+    status, out, _ = run(*arguments, "--timeline", tmp_path / "scale.svg", "--json")
+    assert status == 0 and "traced" not in out
+    assert "scale: 1 CTA" in (tmp_path / "scale.svg").read_text()
+    status, _, err = run(*arguments, "--timeline", "scale.pdf")
+    assert status == 2 and "--timeline scale.pdf: a timeline is written as .svg or as .html" in err
+    status, _, err = run(*arguments, "--timeline", tmp_path / "no" / "scale.svg")
+    assert status == 2 and "cannot be written" in err

@@ -1,5 +1,4 @@
 """Tensors given directly for typed maps: their maps, what keeps the memory alive, and contexts."""
-# ruff: noqa: F811 (fixtures that are imported are arguments too)
 
 import gc
 import sys
@@ -22,7 +21,7 @@ from cuda_tma.rules._launches import KERNELS_OWN
 from tests.conftest import DeviceTensor
 from tests.support.fake_driver import FakeDriver
 from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
-from tests.support.typed_kernels import TILE, kernel, made, stream  # noqa: F401
+from tests.support.typed_kernels import TILE, made
 
 COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle="128B", rank=4)
 

@@ -1,5 +1,4 @@
 """Prepared launches of typed maps: a tensor is kept, and its map pointed at another."""
-# ruff: noqa: F811 (fixtures that are imported are arguments too)
 
 import dataclasses
 import gc
@@ -12,7 +11,7 @@ import cuda_tma
 from cuda_tma import TensorMapError
 from tests.conftest import DeviceTensor
 from tests.support.launching import CONFIG, ForeignStream
-from tests.support.typed_kernels import TILE, kernel, made, stream  # noqa: F401
+from tests.support.typed_kernels import TILE, made
 
 
 class Counted(DeviceTensor):

@@ -15,7 +15,6 @@ from benchmarks.kernels import example
 from cuda_tma import simulate
 from cuda_tma.simulate._machine.machine import Machine
 from cuda_tma.simulate._trace.copies import COPY_STEPS
-from tests._command._run import run  # noqa: F401
 
 LOAD = """
 #include <cuda_tma/tile.cuh>
@@ -218,17 +217,6 @@ def test_the_page_stands_alone(gemm, tmp_path):
     with pytest.raises(ValueError, match=r"gemm\.png: a timeline is written as \.svg or as \.html"):
         timeline.write(tmp_path / "gemm.png")
     assert not (tmp_path / "gemm.png").exists()
-
-
-def test_the_command_draws(run, tmp_path):  # noqa: F811
-    arguments = ["--arg", "random:float32[8x16]", "--arg", "float32[8x16]", "--arg", "1.0", "--arg", "128"]
-    status, out, _ = run(*arguments, "--timeline", tmp_path / "scale.svg", "--json")
-    assert status == 0 and "traced" not in out
-    assert "scale: 1 CTA" in (tmp_path / "scale.svg").read_text()
-    status, _, err = run(*arguments, "--timeline", "scale.pdf")
-    assert status == 2 and "--timeline scale.pdf: a timeline is written as .svg or as .html" in err
-    status, _, err = run(*arguments, "--timeline", tmp_path / "no" / "scale.svg")
-    assert status == 2 and "cannot be written" in err
 
 
 def test_copies_of_a_warp_have_a_timeline_without_the_sanitizer():

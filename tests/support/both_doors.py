@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import pytest
 from cuda import core
 
 import cuda_tma
@@ -46,13 +45,6 @@ class Doors:
         given = _made(arguments, cuda_tma.create_tensor_map), _made(arguments, self.gpu.create_tensor_map)
         launched = _outcome(lambda: cuda_tma.launch(ForeignStream(), config, kernel, *given[0]))
         return launched, _outcome(lambda: self.gpu.launch(config, simulated, *given[1]))
-
-
-@pytest.fixture
-def doors(driver: FakeDriver) -> Doors:
-    """Both doors; the fake driver takes memory of this machine for pinned memory, which kernels reach."""
-    driver.pinned = ((0, 1 << 63),)
-    return Doors(driver, simulate.Device())
 
 
 def _made(arguments: tuple[Any, ...], make: Callable[..., Any]) -> list[Any]:

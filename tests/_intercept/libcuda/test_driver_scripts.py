@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests._driver_library import run
-
-__all__ = ["run"]
-
 CORE = '''
 import numpy as np
 from cuda.bindings import driver

@@ -1,4 +1,4 @@
-"""Shared by the tests of ``driver_library`` and their neighbors."""
+"""Run a script on the driver library of the command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 BEGINNING = '''
 import ctypes, struct
 import numpy as np

@@ -1,9 +1,6 @@
 """The driver library of the command, called as C programs call it: through its entries, by ctypes."""
-# ruff: noqa: F811
 
 from __future__ import annotations
-
-from tests._driver_library import run  # noqa: F401
 
 
 def test_a_launch_changes_memory_and_is_judged(run):
