@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import codec, emulate
 from ...emulate import REDUCTIONS, Tile
+from ...emulate._traversal import check_is_row, visit, visit_rows
 from ...emulate._whole import whole
 from ...params import Params, TiledParams
 from ...smem import smem_bytes, swizzle_offset
@@ -19,7 +20,7 @@ from .._warps.spaces import PARAM_WINDOW
 from .copy import BULK, Issue, submit
 from .footprint import footprint
 
-__all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "load", "params_at", "reduce", "store"]
+__all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "check_box", "load", "params_at", "reduce", "store"]
 
 MAP_BYTES = 128
 _SMEM_ALIGNMENT = 128  # of a box: PTX ISA, "cp.async.bulk.tensor"
@@ -77,6 +78,15 @@ def params_at(issue: Issue, address: int) -> Params:
 def _memory_of(issue: Issue, params: Params, writes: bool) -> Segment:
     segment, _ = issue.machine.memory.global_bytes(params.global_address, 1, writes)
     return segment
+
+
+def check_box(box: Box) -> None:
+    """Refuse a box that its map does not have; no byte moves."""
+    if not box.rows or not isinstance(box.params, TiledParams):
+        visit(box.params, box.coordinates, box.offsets)
+        return
+    check_is_row(box.params)
+    visit_rows(box.params, box.coordinates)
 
 
 # ---- loads ----

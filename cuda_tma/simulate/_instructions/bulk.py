@@ -45,12 +45,16 @@ class Ends:
         ends = zip(self._target(group, lanes).tolist(), self._source(group, lanes).tolist(), sizes, strict=True)
         found = []
         for (_, issue), (target, source, size) in zip(each_lane(group, lanes, self._instruction), ends, strict=True):
-            for name, value in (("destination", target), ("source", source), ("size", size)):
-                if value % _MULTIPLE:
-                    text = f"the {name} of a bulk copy, 0x{value:x}, is not a multiple of {_MULTIPLE}"
-                    raise Fault("misaligned", text, issue.lanes)
+            _check_multiples(issue, "copy", destination=target, source=source, size=size)
             found.append((issue, target, source, size))
         return found
+
+
+def _check_multiples(issue: Issue, what: str, **operands: int) -> None:
+    for name, value in operands.items():
+        if value % _MULTIPLE:
+            text = f"the {name} of a bulk {what}, 0x{value:x}, is not a multiple of {_MULTIPLE}"
+            raise Fault("misaligned", text, issue.lanes)
 
 
 def _read_global(issue: Issue, address: int, size: int, signal: int) -> np.ndarray:
@@ -193,8 +197,17 @@ def _submit_reduction(
 
 @instruction("cp.async.bulk.prefetch", section=SECTION.format("cp.async.bulk.prefetch"))
 def cp_async_bulk_prefetch(binder: Binder) -> Step:
-    """Caches are not simulated."""
-    return lambda group, lanes: None
+    """Check the operands; caches are not simulated."""
+    source, size, *_ = binder.instruction.operands
+    start, length = binder.address(source), binder.read(size, U32)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        starts, lengths = start(group, lanes).tolist(), np.broadcast_to(length(group, lanes), (count(lanes),)).tolist()
+        for i, issue in each_lane(group, lanes, binder.instruction):
+            with issue.faults():
+                _check_multiples(issue, "prefetch", source=starts[i], size=lengths[i])
+
+    return step
 
 
 @instruction("cp.async.bulk.commit_group", section=SECTION.format("cp.async.bulk.commit_group"))

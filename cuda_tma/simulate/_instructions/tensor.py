@@ -136,11 +136,13 @@ def cp_reduce_async_bulk_tensor(binder: Binder) -> Step:
 
 @instruction("cp.async.bulk.prefetch.tensor", section=SECTION.format("cp.async.bulk.prefetch.tensor"))
 def cp_async_bulk_prefetch_tensor(binder: Binder) -> Step:
-    """Caches are not simulated; the map is looked at."""
+    """Compare the coordinates with the map; caches are not simulated."""
     where, *rest = binder.instruction.operands
     boxes = Boxes(binder, where, rest[0] if rest else None)
 
     def step(group: Group, lanes: Lanes) -> None:
-        boxes(group, lanes)
+        for issue, box in boxes(group, lanes):
+            with issue.faults():
+                copy.check_box(box)
 
     return step
