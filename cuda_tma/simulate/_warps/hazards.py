@@ -16,7 +16,7 @@ from typing import NamedTuple
 from .._ptx import Address, Function, Immediate, Instruction, Label, Not, Operand, Pair, Register, Vector
 from .._ptx import Group as Listed
 
-__all__ = ["Hazard", "Hazards", "hazards_of", "left_registers", "registers_in", "written_registers"]
+__all__ = ["Hazard", "Hazards", "hazards_of", "left_registers", "read_registers", "registers_in", "written_registers"]
 
 _MOST_VISITS = 4_000_000  # of instructions and registers: beyond it, the answer is empty
 _NO_RESULT = {
@@ -178,7 +178,9 @@ class _Search:
             if by.opcode[:2] == _PRODUCT:
                 found.update((*registers_in(by.operands[0]), *left_registers(by)))
         moves = [
-            (set(registers_in(by.operands[0])), set(_read(by))) for by in self._instructions if by.opcode[0] == "mov"
+            (set(registers_in(by.operands[0])), set(read_registers(by)))
+            for by in self._instructions
+            if by.opcode[0] == "mov"
         ]
         for _ in range(_MOST_COPIES):
             known = len(found)
@@ -216,7 +218,7 @@ class _Search:
         state.flights.update(dict.fromkeys(sums, _Flight(0, True, False)))
 
     def _of_others(self, pc: int, by: Instruction, state: _State) -> None:
-        read = [each for each in _read(by) if each in self._concerned]
+        read = [each for each in read_registers(by) if each in self._concerned]
         written = [each for each in written_registers(by) if each in self._concerned]
         self._visits += len(read) + len(written)
         if by.opcode[0] == "mov":
@@ -269,7 +271,8 @@ def written_registers(by: Instruction) -> Iterator[int]:
         yield from registers_in(by.operands[0])
 
 
-def _read(by: Instruction) -> Iterator[int]:
+def read_registers(by: Instruction) -> Iterator[int]:
+    """Registers that an instruction reads, and its guard."""
     for each in by.operands[by.opcode[0] not in _NO_RESULT :]:
         yield from registers_in(each)
     if by.guard is not None:

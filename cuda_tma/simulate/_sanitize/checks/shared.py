@@ -20,6 +20,7 @@ from ..report.words import Words
 from .collectives import Collectives
 from .remote import Remote
 from .undefined import UndefinedReads
+from .volatiles import VolatileLoads
 
 if TYPE_CHECKING:
     from ..._machine.machine import Machine
@@ -50,6 +51,7 @@ class InShared:
         self._words, self._remote, self._strict = words, remote, strict
         self._collectives, self._undefined = collectives, undefined
         self._warpgroups = Warpgroups(clocks)
+        self._volatiles = VolatileLoads(machine, shadow, ledger)
         self._strengths: dict[int, int] = {}
 
     def strength(self, instruction: Instruction) -> int:
@@ -79,6 +81,8 @@ class InShared:
         strong = STRONG if kind == "atomic" else self.strength(instruction)
         if (found := shadow.after_write(units, known, lanes, strong)) is not None:
             self._after_write(found, lanes, positions, kind, instruction, values)
+        elif strong and kind == _READ and (found := self._volatiles.races(units, known, lanes, instruction)):
+            self._conflict(found, lanes, kind, instruction)
         stamps = stamps_of(lanes % clocks.threads, clocks.own(lanes))
         if kind != _WRITE and instruction.opcode[0] != "mbarrier" and (unwritten := shadow.unwritten(units)).any():
             self._read_unwritten(lanes, units, unwritten, instruction)

@@ -1,0 +1,78 @@
+"""Volatile loads of shared memory that take data of other threads.
+
+Volatile accesses are no data race (PTX ISA, "Conflict and Data-races"), and they order nothing: threads of one warp
+execute independently (CUDA C++ Programming Guide, "Independent Thread Scheduling"). A kernel that polls a flag compares
+what it loads. A value that no instruction compares is data, and another thread may not have written it yet.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..._ptx import Function, Instruction
+from ..._warps.hazards import read_registers, written_registers
+from ..model.clocks import Known
+from ..model.shadow import WEAK, Conflict, Shadow, Units
+from ..report.ledger import Ledger
+
+if TYPE_CHECKING:
+    from ..._machine.machine import Machine
+
+__all__ = ["VolatileLoads"]
+
+_COMPARES = {"setp", "set", "slct", "testp", "brx"}
+
+
+class VolatileLoads:
+    """Finds the stores that a load of data does not wait for."""
+
+    def __init__(self, machine: Machine, shadow: Shadow, ledger: Ledger):
+        self._program, self._shadow, self._ledger = machine.program, shadow, ledger
+        self._takes_data: dict[int, bool] = {}
+
+    def races(self, units: Units, known: Known, lanes: np.ndarray, load: Instruction) -> Conflict | None:
+        """Return the volatile stores that do not precede a volatile load of data."""
+        found = self._shadow.after_write(units, known, lanes, WEAK) if self._is_of_data(load) else None
+        if found is None:
+            return None
+        stores = [_is_volatile(self._ledger.instruction(site), "st") for site in found.sites.tolist()]
+        return found.only(np.array(stores)) if any(stores) else None
+
+    def _is_of_data(self, load: Instruction) -> bool:
+        key = id(load)
+        if key not in self._takes_data:
+            self._takes_data[key] = _is_volatile(load, "ld") and not self._is_compared(load)
+        return self._takes_data[key]
+
+    def _is_compared(self, load: Instruction) -> bool:
+        functions = [code.function for code in self._program.codes.values()]
+        return any(
+            _reaches_comparison(function, load)
+            for function in functions
+            if any(each is load for each in function.instructions)
+        )
+
+
+def _is_volatile(instruction: Instruction, opcode: str) -> bool:
+    return instruction.opcode[0] == opcode and "volatile" in instruction.opcode
+
+
+def _reaches_comparison(function: Function, load: Instruction) -> bool:
+    """Return whether a comparison or a call takes what a load leads to, through registers."""
+    readers: dict[int, list[Instruction]] = defaultdict(list)
+    for each in function.instructions:
+        for register in read_registers(each):
+            readers[register].append(each)
+    work = [*written_registers(load)]
+    seen = {*work}
+    while work:
+        for each in readers[work.pop()]:
+            if each.opcode[0] in _COMPARES or "param" in each.opcode:
+                return True
+            new = {*written_registers(each)} - seen
+            seen |= new
+            work += new
+    return False
