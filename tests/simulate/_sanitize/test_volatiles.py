@@ -1,4 +1,4 @@
-"""Volatile loads of shared memory: data that nothing orders is a race, a polled flag is none."""
+"""Volatile loads of shared memory: data that nothing orders is a race, a polled flag is right."""
 
 from __future__ import annotations
 
