@@ -1,12 +1,10 @@
-"""Processes that each measure some examples: one after the other on a GPU, and on all GPUs at once; and the command
-line of what times each example beside something.
+"""Processes that each measure some examples: one after the other on a GPU, and on all GPUs at once.
 
 A GPU has its own clock and power, so that others beside it change nothing that its own clock tells.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -14,31 +12,11 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from .figures import Figure, Figures, markdown, together
+from .figures import Figure
 
-__all__ = ["arguments", "in_a_process", "in_processes", "print_figures"]
+__all__ = ["in_a_process", "in_processes"]
 
 PER_RUN_S = 240
-
-
-def arguments(
-    name: str, described: str | None, examples: Sequence[str], first: Sequence[argparse.ArgumentParser] = ()
-) -> argparse.ArgumentParser:
-    """What such a module takes: examples, and the number of processes; before them what parsers in `first` take."""
-    parser = argparse.ArgumentParser(
-        f"python -m benchmarks.kernels.{name}",
-        description=described,
-        parents=first,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("examples", nargs="*", default=examples, metavar="EXAMPLE", help=" ".join(examples))
-    parser.add_argument("--runs", type=int, default=3, help="processes (default: 3)")
-    return parser
-
-
-def print_figures(title: str, given: argparse.Namespace, options: Sequence[str]) -> None:
-    """A table of what :func:`arguments` asked for."""
-    print(markdown(Figures(title, together(in_processes(given.examples, given.runs, options)))))
 
 
 def in_processes(names: Sequence[str], runs: int, options: Sequence[str] = ()) -> list[list[Figure]]:

@@ -1,12 +1,9 @@
-"""The rivals that the benchmarks bring, and what is timed after a kernel, without a GPU."""
+"""The rivals that the benchmarks bring, without a GPU."""
 
 import pytest
 
 from benchmarks import kernels
-from benchmarks.kernels import after, cublaslt, processes, regimes
-from benchmarks.kernels.figures import Figure
-
-COPY = Figure("copy_2d", "4 GiB", "cuMemcpyDtoD", (2.0,), (1.98,), "in turns", 0, 8 << 30)
+from benchmarks.kernels import cublaslt, regimes
 
 # ---- the best that cuBLASLt has ----
 
@@ -91,42 +88,3 @@ def test_an_example_has_the_rivals_of_the_benchmark(monkeypatch):
     module = type("Module", (), {"RIVALS": {"its own": print}})
     monkeypatch.setattr(kernels, "example", lambda name: module)
     assert [*kernels._beside_more("gemm").RIVALS] == ["its own", "cuBLASLt, best of 16"]
-
-
-# ---- the next kernel ----
-
-
-def test_the_next_kernel_is_timed_after_each(monkeypatch):
-    torch = pytest.importorskip("torch")
-    ran = []
-
-    def example(name):
-        module = type("Module", (), {"SOURCE": "load(a, evict_last());", "LARGE": (5,)})
-
-        def cases(sizes):
-            for size in sizes:
-                yield f"case {size}", lambda: ran.append(module.SOURCE), {"rival": lambda: ran.append("rival")}, 8, 16
-
-        module.cases = staticmethod(cases)
-        return module
-
-    monkeypatch.setattr(after, "example", example)
-    monkeypatch.setattr(torch, "ones", lambda count, device: torch.zeros(2))
-    monkeypatch.setattr(torch, "add", lambda first, second, out: ran.append("next"))
-    pair = after.Neighbours("copy_2d")
-    alone, (case, ours, rivals, flops, moved_bytes) = pair.cases(pair.LARGE)
-    assert (alone[0], *alone[2], *alone[3:]) == ("case 5", "without evict_last", 8, 16)
-    (plain,) = rivals.values()
-    assert case == "case 5: 8 sums of 0 MB after it" and (flops, moved_bytes) == (0, 8 * 3 * 8)
-    for run in (ours, plain):
-        run.before()
-        run()
-    nexts = ["next"] * 8
-    assert ran == ["rival", "rival", "load(a, evict_last());", *nexts, "load(a, evict_normal());", *nexts]
-
-
-def test_a_table_of_the_next_kernel(monkeypatch, capsys):
-    asked = []
-    monkeypatch.setattr(processes, "in_processes", lambda *asked_for: asked.append(asked_for) or [[COPY], [COPY]])
-    after.main(["copy_2d", "--runs", "2"])
-    assert asked == [(["copy_2d"], 2, ["--after"])] and "## The next kernel after those" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cuda_tma
-from benchmarks.kernels.earlier import with_headers
+from benchmarks.kernels.against import with_headers
 from cuda_tma._compile.nvrtc import compile_source
 from tests.examples._examples import kernels
 from tests.include._header import FOLDER, cubin, nvcc, ptx
