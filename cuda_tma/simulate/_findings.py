@@ -1,4 +1,4 @@
-"""What a launch on the simulator tells: findings, what the kernel printed, and how much it did."""
+"""The report of a simulated launch: findings, printed output and counts."""
 
 from __future__ import annotations
 
@@ -20,49 +20,57 @@ __all__ = ["KINDS", "REMEDIES", "Finding", "Report", "SimulationError"]
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
-        "race": "two accesses to the same bytes, at least one of them a write, that nothing orders",
-        "missing-proxy-fence": "an access by another proxy, TMA's say, without a proxy fence behind the one before",
-        "missing-tensor-map-fence": "a tensor map is used after it was changed, without fence.proxy.tensormap",
-        "deadlock": "every thread that is left waits for what will not happen",
-        "transaction-count": "bytes that an mbarrier is told to expect, and that arrive, do not agree or do not fit",
-        "barrier-use": "a barrier that is not initialised, not yet, once more while in use, or gets too many arrivals",
-        "early-exit": "a CTA gives up its shared memory while something still reads, writes or arrives there",
-        "misaligned": "an address, a coordinate or a size that is no multiple of what the instruction asks for",
-        "out-of-bounds": "an access outside the memory that the kernel was given",
-        "map-mismatch": "an instruction that does not fit its tensor map (rank, mode, type), or bytes that are no map",
-        "uninitialized-read": "bytes are read that nobody has written",
-        "wgmma-order": "registers or shared memory of a wgmma are touched before the wait for it, or without its fence",
-        "barrier-divergence": "threads that should meet name different barriers or counts, part where a warp goes as "
-        "one, or are not in the mask that they name",
-        "cluster": "a CTA that the cluster does not have, or that the instruction does not reach; or an instruction "
-        "that may need a launch with clusters",
-        "no-progress": "a loop does not end: it changes nothing any more, or takes more steps than it was given",
-        "fault": "any other way to end the context: trap, a failed assertion, stack overflow",
+        "race": "two unordered accesses to the same bytes, at least one of them a write",
+        "missing-proxy-fence": "two accesses through different proxies (for example a store, then a TMA copy) without "
+        "a proxy fence between them",
+        "missing-tensor-map-fence": "a copy uses a tensor map that was changed, without fence.proxy.tensormap",
+        "deadlock": "all remaining threads wait for events that cannot happen",
+        "transaction-count": "the bytes that an mbarrier expects differ from the bytes that arrive, or exceed its "
+        "range",
+        "barrier-use": "a barrier is used before its initialization, initialized again while in use, or receives too "
+        "many arrivals",
+        "early-exit": "a CTA ends while an operation may still read or write its shared memory, or arrive there",
+        "misaligned": "an address, a coordinate or a size is not a multiple of the instruction's alignment",
+        "out-of-bounds": "an access lies outside the memory of the kernel",
+        "map-mismatch": "an instruction does not fit its tensor map (rank, mode, type), or the bytes are not a tensor "
+        "map",
+        "uninitialized-read": "a read of bytes that were never written",
+        "wgmma-order": "registers or shared memory of a wgmma are accessed before the wait for it, or without its "
+        "fence",
+        "barrier-divergence": "threads of one barrier name different barriers or counts, diverge at a .sync.aligned "
+        "instruction, or are not in the mask that they name",
+        "cluster": "an instruction names a CTA outside the cluster or out of its reach, or needs a launch with "
+        "clusters",
+        "no-progress": "a loop does not end: it repeats one state, or exceeds the limit of steps",
+        "fault": "another error that ends the context: a trap, a failed assertion, a stack overflow",
     }
 )
-# What mends each kind, in general; a finding that knows more says it.
+# The general remedy of each kind; a finding with more facts gives its own.
 REMEDIES: Mapping[str, str] = MappingProxyType(
     {
-        "race": "let one wait for the other: at a barrier, for the phase of a copy's mbarrier, for a store's group",
-        "missing-proxy-fence": "fence.proxy.async by those who accessed the bytes first, before the others are told",
-        "missing-tensor-map-fence": "fence.proxy.tensormap::generic.acquire of the map, by who then issues the copy",
-        "deadlock": "make what each waits for happen: so many arrivals as mbarrier.init says, so many threads as the "
-        "barrier counts, the parity of the phase that comes",
-        "transaction-count": "expect as many bytes as the copies of that phase deliver: of a box, its extents times "
-        "the size of an element",
-        "barrier-use": "let one thread initialise each barrier, once, and all meet at a barrier before the first use; "
-        "let as many arrive as it counts",
-        "early-exit": "wait for every copy that was begun, and in a cluster meet at its barrier, before the end",
-        "misaligned": "declare what TMA copies with __align__(128), or 1024 for a swizzle; offsets are multiples of it",
-        "out-of-bounds": "compare the index with the extents, or pass the memory that the kernel indexes",
-        "map-mismatch": "use the instruction of the map's rank and mode, and a map that was made for this box",
-        "uninitialized-read": "write it first, or do not read it",
-        "wgmma-order": "wgmma.fence before the first product, wgmma.commit_group and wgmma.wait_group before its sums "
-        "are read",
-        "barrier-divergence": "let all who meet at a barrier name the same one, with the same count",
-        "cluster": "name CTAs of the cluster alone: ranks from 0 to their count less one, and their bits in a mask; "
-        "launch with clusters, of one CTA if need be",
-        "no-progress": "let somebody do what the loop waits for, before it or in another thread; or allow more steps "
+        "race": "order the two: by a barrier, by a wait for the phase of the copy's mbarrier, or by a wait for the "
+        "store's group",
+        "missing-proxy-fence": "execute fence.proxy.async in the threads of the earlier access, before they signal",
+        "missing-tensor-map-fence": "execute fence.proxy.tensormap::generic.acquire on the map in the thread that "
+        "issues the copy",
+        "deadlock": "check each wait: the count of mbarrier.init equals the arrivals, the barrier's count equals its "
+        "threads, and the parity is that of the next phase",
+        "transaction-count": "expect the number of bytes that the copies of that phase write: for a box, its extents "
+        "times the size of an element",
+        "barrier-use": "initialize each barrier once, in one thread, and execute __syncthreads() before the first use; "
+        "make the arrivals of a phase equal the count",
+        "early-exit": "before the end, wait for every issued copy, and in a cluster execute its barrier",
+        "misaligned": "declare shared memory for TMA with __align__(128), or 1024 for a swizzle, and use offsets that "
+        "are multiples of it",
+        "out-of-bounds": "compare the index with the extents, or pass memory that is large enough",
+        "map-mismatch": "use the instruction of the map's rank and mode, and a map with this box",
+        "uninitialized-read": "write the bytes before the read",
+        "wgmma-order": "execute wgmma.fence before the first product, and wgmma.commit_group and wgmma.wait_group "
+        "before its accumulators are read",
+        "barrier-divergence": "name the same barrier with the same count in all its threads",
+        "cluster": "use ranks below the number of CTAs in the cluster, and only their bits in a mask; launch with "
+        "clusters, of one CTA if one is enough",
+        "no-progress": "make the loop's condition come true, before it or in another thread; or allow more steps "
         "(max_steps)",
         "fault": "see the message",
     }
