@@ -6,7 +6,10 @@ fewer bits of each sum than float32 has. A comparison with such a kernel holds i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from ...simulate._matrix.adder import multiply_add
 from ..errors import NotSimulated
@@ -14,7 +17,8 @@ from ..patches import Patches
 
 __all__ = ["install"]
 
-_K = 32  # of one instruction, in elements of 8 bits
+FloatArray = npt.NDArray[np.float64]
+_M, _N, _K = 64, 256, 32  # of one wgmma with elements of 8 bits
 
 
 class CublasLt:
@@ -43,12 +47,22 @@ def _product(a: Any, b: Any) -> Any:
     names = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
     if a.dtype not in names or b.dtype not in names:
         return a.float() @ b.float().T
-    left, right = (each.cpu().float().double().numpy()[None] for each in (a, b))
+    left, right = (each.cpu().float().double().numpy() for each in (a, b))
+    names_of_both = names[a.dtype], names[b.dtype]
+    product = np.empty((len(left), len(right)), np.float64)
+    for i in range(0, len(left), _M):
+        for j in range(0, len(right), _N):
+            product[i : i + _M, j : j + _N] = _tile(left[i : i + _M], right[j : j + _N], names_of_both)
+    return torch.from_numpy(product).float().to(a.device)
+
+
+def _tile(left: FloatArray, right: FloatArray, names: tuple[str, str]) -> FloatArray:
+    """Return the product of at most `_M` by `_N` elements, added instruction by instruction."""
     sums: Any = None
-    for k in range(0, left.shape[2], _K):
+    for k in range(0, left.shape[1], _K):
         some = slice(k, k + _K)
-        sums = multiply_add(left[..., some], right[..., some], sums, (names[a.dtype], names[b.dtype]), "f32")
-    return torch.from_numpy(sums[0]).float().to(a.device)
+        sums = multiply_add(left[None, :, some], right[None, :, some], sums, names, "f32")
+    return cast(FloatArray, sums[0])
 
 
 def install(patches: Patches) -> None:
