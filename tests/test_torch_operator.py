@@ -279,7 +279,7 @@ def test_a_race_raises():
     racing = operator(
         "cuda_tma_tests::racing", kernels.racing_scale, outputs={"y": like("x")}, config=grid, simulator=GPU
     )
-    with pytest.raises(Exception, match="no fence.proxy.async lies between"):
+    with pytest.raises(Exception, match="no fence.proxy.async between the two"):
         racing(torch.rand(32, 32), 2.0)
 
 

@@ -201,7 +201,7 @@ def test_sarif(sanitize, folder):
     assert run["originalUriBaseIds"] == {"SRCROOT": {"uri": f"{folder.as_uri()}/"}}
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [*simulate.KINDS]
-    assert rules[0]["help"]["text"].startswith("Two accesses to the same bytes")
+    assert rules[0]["help"]["text"].startswith("Two unordered accesses to the same bytes")
     race, read = run["results"]
     assert (race["ruleId"], race["level"], read["ruleId"], read["level"]) == (
         "race",

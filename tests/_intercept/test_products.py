@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
 
 
 @pytest.mark.parametrize("shape", [(16, 16, 32), (130, 520, 96), (512, 512, 64)])

@@ -45,7 +45,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, cons
 BUGS = [
     (1, "race", "READ", "LOAD", "still be writing"),
     (2, "race", "LOAD", "READ", "still be reading"),
-    (3, "missing-proxy-fence", "STORE", "WRITE", "no fence.proxy.async lies between"),
+    (3, "missing-proxy-fence", "STORE", "WRITE", "no fence.proxy.async between the two"),
     (4, "race", "AGAIN", "STORE", "wait_group_read"),
     (5, "transaction-count", "WAIT", None, "1,024 of 2,048 bytes are missing"),
     (6, "transaction-count", "WAIT", None, "512 bytes more than the 512 expected came"),

@@ -170,7 +170,7 @@ def test_what_is_right_is_not_accused(name):
 def test_a_map_that_is_written_wants_both_fences(name, bug, lacks):
     (finding,) = launched(name, bug).errors
     assert finding.kind == "missing-tensor-map-fence"
-    assert f"no fence.proxy.tensormap::generic.{lacks} of it precedes" in finding.message
+    assert f"no fence.proxy.tensormap::generic.{lacks} before this use" in finding.message
     assert "// WRITE" in LINES[finding.other[-1].line - 1]
 
 
@@ -197,7 +197,7 @@ def scoped(released: str, acquired: str, blocks: int, cluster: int | None = None
 def test_the_fences_of_a_map_need_a_scope_with_both_threads(released, acquired, blocks, cluster, lacks):
     (finding,) = scoped(released, acquired, blocks, cluster).errors
     assert finding.kind == "missing-tensor-map-fence"
-    assert f"no fence.proxy.tensormap::generic.{lacks} of it precedes" in finding.message
+    assert f"no fence.proxy.tensormap::generic.{lacks} before this use" in finding.message
 
 
 @pytest.mark.parametrize(
@@ -217,6 +217,6 @@ def test_a_map_that_nobody_acquires_is_told_of_once_with_a_count():
 def test_bytes_that_nobody_expects_are_told_of_at_the_end(bug):
     (finding,) = [each for each in launched("unexpected", bug).findings if each.kind == "transaction-count"]
     assert finding.severity == "advice"
-    assert "ends with a tx-count of -1024: 1,024 bytes came in its phase 0 that nobody expects" in finding.message
+    assert "ends with a tx-count of -1024: 1,024 bytes arrived in its phase 0 without an expect_tx" in finding.message
     beside = {what: LINES[places[-1].line - 1] for what, places in finding.related}
     assert "full.init" in beside["initialised"] and "// LOAD" in beside["bytes last came"]

@@ -86,12 +86,12 @@ def test_a_store_that_its_own_thread_outruns_is_waited_for():
     (own,) = [each for each in found if "the same thread at" in each.message and each.kind == "race"]
     assert own.message.startswith("the TMA copy that thread 0 (warp 0) issued reads 1024 bytes at `tile`")
     assert LINES[own.other[-1].line - 1].endswith("// CHANGE")
-    assert own.remedy.startswith("wait_group_read<0>()")
+    assert "execute wait_group_read<0>()" in own.remedy
 
 
 def test_a_cta_that_ends_before_what_it_sends_is_read():
     (finding,) = launched("sent_to_the_next", 1).findings
     assert (finding.kind, finding.severity) == ("early-exit", "error")
     assert "ends while the bulk copy may still read its shared memory: nothing orders its end after" in finding.message
-    assert finding.remedy.startswith("a barrier of the cluster (cluster_sync()) at the end")
+    assert finding.remedy.startswith("execute a cluster barrier (cluster_sync()) at the end")
     assert LINES[finding.source[-1].line - 1].endswith("// SEND")

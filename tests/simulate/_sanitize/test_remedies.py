@@ -58,29 +58,29 @@ MENDS = {
         ("fence_proxy_async_global()", "= in[threadIdx.x];", "= in[threadIdx.x];\n        fence_proxy_async_global();")
     ],
     "no-progress": [
-        ("let somebody do what the loop waits for", "    while (*flag", "    *flag = 1;\n    while (*flag")
+        ("make the loop's condition come true", "    while (*flag", "    *flag = 1;\n    while (*flag")
     ],
     "triton_11097_scratch_then_load": [
-        ("by each thread that wrote, after its writes", "= in[threadIdx.x];", f"= in[threadIdx.x];{FENCE}"),
-        ("by each thread that read, after its reads", "threadIdx.x ^ 1];", f"threadIdx.x ^ 1];{FENCE}"),
+        ("in each thread that wrote, after its writes", "= in[threadIdx.x];", f"= in[threadIdx.x];{FENCE}"),
+        ("in each thread that read, after its reads", "threadIdx.x ^ 1];", f"threadIdx.x ^ 1];{FENCE}"),
     ],
     "tirx_kernels_202_slot_reused_early": [  # the reader arrives on `empty` already
-        ("that whoever writes waits for before it writes", "slot = in[i];", "empty.wait((i & 1) ^ 1);\n slot = in[i];")
+        ("and wait for it before the write", "slot = in[i];", "empty.wait((i & 1) ^ 1);\n slot = in[i];")
     ],
     "V6": [("it must say their sum", "expect_tx(BUG == 5 ? 2048 : BUG == 6 ? 512 : 1024)", "expect_tx(1024)")],
     "cutlass_2944_load_beyond_the_last_tile": [
-        ("issue no load beyond the last one that is used", "== 0) {\n#endif", "== 0 && i + 2 < tiles) {\n#endif")
+        ("issue no unused load", "== 0) {\n#endif", "== 0 && i + 2 < tiles) {\n#endif")
     ],
     "tilelang_2634_product_of_unfenced_writes": [
         ("after its writes and before the barrier", "\n    __syncthreads();", f"{FENCE}\n    __syncthreads();")
     ],
-    "tilelang_2927_parity_of_the_loop": [("an mbarrier's first phase has parity 0", "wait(i & 1)", "wait(0)")],
+    "tilelang_2927_parity_of_the_loop": [("the first phase of each mbarrier has parity 0", "wait(i & 1)", "wait(0)")],
     "sglang_39124_write_then_bulk_store": [
         ("after its writes and before the barrier", "[threadIdx.x] + 1;", f"[threadIdx.x] + 1;{FENCE}")
     ],
     # Not of the lot: two CTAs, of which one waits for the other. In the first the other arrives already.
     "cutlass_3643_peer_not_waited_for": [
-        ("wait for that with .acquire.cluster", "int value;", "int value; peer_full.wait_cluster(0);")
+        ("wait for that mbarrier with .acquire.cluster", "int value;", "int value; peer_full.wait_cluster(0);")
     ],
     "cutlass_3643_release_of_a_cta": [
         ("Barrier::arrive_at()", "ready.in_cta(0).release_async_read();", "ready.arrive_at(0);")

@@ -83,7 +83,7 @@ def test_the_words_say_who_and_what_to_do():
     kernel, out = GPU.compile(SOURCE, "blocks"), np.zeros(8, np.int32)
     (finding,) = GPU.launch(simulate.Config(2, 1), kernel, out, 0).findings
     assert "a thread of another block at blocks.cu" in finding.message and "the same value there" in finding.message
-    assert "let one thread write it" in finding.message
+    assert "write the value in one thread only" in finding.message
 
 
 def test_an_atomic_races_with_a_plain_store():

@@ -206,7 +206,7 @@ def test_scopes_that_lack_the_other(name):
 @pytest.mark.parametrize("name", ["peer_writes_narrow", "peer_writes_waited"])
 def test_an_mbarrier_of_another_cta_needs_the_scope_of_the_cluster(name):
     (finding,) = launched(name).errors
-    assert finding.kind == "race" and "of scope .cta, between different CTAs" in finding.message
+    assert finding.kind == "race" and "of scope .cta orders the two, and they are in different CTAs" in finding.message
     assert "mbarrier.arrive.release.cluster" in finding.message and "wait_cluster()" in finding.message
 
 

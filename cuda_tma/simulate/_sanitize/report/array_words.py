@@ -35,7 +35,7 @@ class ArrayWords(Phrases):
             return
         text = self._two_accesses(past, lane, mark, kind, before, now)
         if past.is_ordered:
-            text, rule = f"{text} through another proxy, and no fence.proxy.async lies between", RULES["proxy"]
+            text, rule = f"{text} through another proxy, with no fence.proxy.async between the two", RULES["proxy"]
             remedy = FENCE_OF_GLOBAL
         else:
             mixed = _is_strong(before) != _is_strong(now) and "ld" not in (now if _is_strong(now) else before).opcode
@@ -91,7 +91,7 @@ class ArrayWords(Phrases):
     def global_same_value(
         self, past: Past, lane: int, now: Instruction, strict: bool, mark: Mark | None = None
     ) -> None:
-        """Two threads write the same, in any order."""
+        """Report two unordered writes of the same value."""
         before = self._ledger.instruction(past.site)
         severity = "error" if strict else "advice"
         if self._ledger.known("race", severity, id(before), id(now)):

@@ -1,4 +1,4 @@
-"""Parts of findings: who did what to which bytes, and what stands beside it."""
+"""Parts of messages: actors, bytes, and related statements."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["Phrases"]
 
 
 class Phrases:
-    """What sentences are made of.
+    """Builds the parts of messages.
 
     Parameters
     ----------
     machine : Machine
     clocks : Clocks
     ledger : Ledger
-        Where findings go.
+        Collects the findings.
     trail : Trail
-        What threads did before.
+        The recent history of each thread.
     operations : Operations
-        What they have begun.
+        The asynchronous operations in flight.
     unit_bytes : int
         Of a unit of the shadow.
     """
@@ -77,7 +77,7 @@ class Phrases:
         self._ledger.add((kind, id(before), id(now)) if before is not None else (kind, id(now)), finding)
 
     def _before(self, lane: int, found: Conflict) -> tuple[Any, int]:
-        """Who made the access before: a lane, or what an operation completes on."""
+        """Return the lane of the earlier access, or the object on which its operation completes, and the epoch."""
         column, epoch = int(found.columns[0]), int(found.epochs[0])
         slot = self._clocks.slot_of(lane)
         if column < self._clocks.threads:
@@ -85,7 +85,7 @@ class Phrases:
         return self._clocks.key(slot, column), epoch
 
     def _groups(self, lane: int, found: Conflict) -> tuple[Explained, ...]:
-        """Of an operation before that is waited for in groups."""
+        """Return the related statements of an earlier operation that belongs to a group."""
         return self._operations.related(self._before(lane, found)[0])
 
     def was_sent(self, found: Conflict, lane: int) -> bool:

@@ -1,4 +1,4 @@
-"""Findings in words: what happened, with numbers, both places, the rule, and what mends it."""
+"""The messages of findings: the event with its numbers, both places, the rule and the remedy."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ __all__ = ["Words"]
 
 
 class Words(ArrayWords, BarrierWords, OfProducts):
-    """Turns what the sanitizer has found into findings."""
+    """Turns violations into findings."""
 
     # ---- accesses ----
 
     def race(self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction) -> None:
-        """Two accesses that nothing orders."""
+        """Report two unordered accesses."""
         before = self._ledger.instruction(int(found.sites[0]))
         if "mbarrier" in (before.opcode[0], now.opcode[0]):
             self._barrier_race(before, now, lane, found)
@@ -67,7 +67,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         self._add("race", "error", text, now, before, lane, RULES["order"], remedy, beside)
 
     def same_value(self, found: Conflict, lane: int, now: Instruction, strict: bool) -> None:
-        """Two threads write the same, in any order."""
+        """Report two unordered writes of the same value."""
         before = self._ledger.instruction(int(found.sites[0]))
         severity = "error" if strict else "advice"
         if self._ledger.known("race", severity, id(before), id(now)):
@@ -81,7 +81,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
     def narrow(
         self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
     ) -> None:
-        """They are ordered by what counts in one CTA only, and are of two."""
+        """Report accesses of two CTAs that only operations of scope .cta order."""
         before = self._ledger.instruction(int(found.sites[0]))
         severity = "advice" if disputed else "error"
         if self._ledger.known("race", severity, id(before), id(now)):
@@ -89,14 +89,14 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         done = "wrote" if found.before == "write" else "read"
         text = (
             f"{self._who(lane, mark)} {kind}s {self._bytes(found)}, which {self._who_before(lane, found, before)} "
-            f"{done}: all that orders the two is an mbarrier's arrival or wait of scope .cta, between different CTAs"
+            f"{done}: only an mbarrier arrival or wait of scope .cta orders the two, and they are in different CTAs"
         )
         self._add("race", severity, text, now, before, lane, RULES["scope"], WIDER_SCOPE, self._after(lane, mark))
 
     def missing_fence(
         self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
     ) -> None:
-        """They are ordered, and are of two proxies."""
+        """Report ordered accesses through two proxies without a proxy fence."""
         before = self._ledger.instruction(int(found.sites[0]))
         severity = "advice" if disputed else "error"
         if self._ledger.known("missing-proxy-fence", severity, id(before), id(now)):
@@ -105,7 +105,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         text = (
             f"{self._who(lane, mark)} {kind}s {self._bytes(found)} through the async proxy, which "
             f"{self._who_before(lane, found, before)} {'wrote' if wrote else 'read'} through the generic proxy, "
-            "and no fence.proxy.async lies between"
+            "with no fence.proxy.async between the two"
         )
         remedy = FENCE_BEFORE_STORE if wrote else FENCE_BEFORE_LOAD
         after = self._after(lane, mark)
@@ -114,19 +114,19 @@ class Words(ArrayWords, BarrierWords, OfProducts):
     def before_its_wait(
         self, lane: int, kind: str, address: int, now: Instruction, other: Instruction, others_kind: str
     ) -> None:
-        """A grid that began early does not wait for the one before, which touches the same."""
+        """Report an access of a grid that began early, and has not waited for the preceding grid."""
         if self._ledger.known("race", "error", id(other), id(now)):
             return
         text = (
-            f"{self._thread(lane)} {kind}s global memory at 0x{address:x}, which the grid before {others_kind}s at "
-            f"{place_of(other.places, other.line)}, and no griddepcontrol.wait precedes"
+            f"{self._thread(lane)} {kind}s global memory at 0x{address:x}, which the preceding grid {others_kind}s at "
+            f"{place_of(other.places, other.line)}, with no griddepcontrol.wait before this access"
         )
         self._add("race", "error", text, now, other, lane, RULES["grids"], WAIT_FOR_GRIDS)
 
     # ---- barriers ----
 
     def barrier_not_ready(self, position: int, mark: Mark, site: int) -> None:
-        """An operation names an mbarrier whose making does not precede it."""
+        """Report an operation that is not ordered after the initialization of its mbarrier."""
         before = self._ledger.instruction(site)
         if self._ledger.known("barrier-use", "error", id(before), id(mark.instruction)):
             return
@@ -140,7 +140,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         self._add("barrier-use", "error", text, now, before, mark.lane, RULES["init"], remedy, after)
 
     def signaled_elsewhere(self, event: Event) -> None:
-        """A copy names an mbarrier of another CTA than its destination."""
+        """Report a copy whose mbarrier is in another CTA than its destination."""
         named, signaled, now = event.details["named"], event.details["signaled"], cast(Instruction, event.instruction)
         lane, barrier = int(as_array(event.lanes)[0]), self._machine.mbarriers.known(named)
         if self._ledger.known("cluster", "error", id(barrier and barrier.made), id(now)):
@@ -156,21 +156,21 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         self._add("cluster", "error", text, now, made, lane, RULES["elsewhere"], remedy, self._trail.before(lane))
 
     def barrier_not_fenced(self, position: int, mark: Mark, site: int, disputed: bool) -> None:
-        """... precedes it, but through the generic proxy."""
+        """Report a signal through the async proxy without a fence after the mbarrier's initialization."""
         before = self._ledger.instruction(site)
         severity = "advice" if disputed else "error"
         if self._ledger.known("missing-proxy-fence", severity, id(before), id(mark.instruction)):
             return
         text = (
-            f"{self._who(mark.lane, mark)} signals {self._mbarrier(position)} through the async proxy, and no fence "
-            "stands behind its mbarrier.init"
+            f"{self._who(mark.lane, mark)} signals {self._mbarrier(position)} through the async proxy, with no "
+            "fence between its mbarrier.init and this use"
         )
         remedy = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
         now = mark.instruction
         self._add("missing-proxy-fence", severity, text, now, before, mark.lane, RULES["proxy"], remedy, mark.after)
 
     def bytes_unexpected(self, positions: list[int], lane: int, now: Instruction | None) -> None:
-        """mbarriers end, with a tx-count below zero."""
+        """Report mbarriers that end with a negative tx-count."""
         for position in positions:
             left = self._machine.mbarriers.unexpected(position)
             if left is not None and now is not None and not self._ledger.known("transaction-count", "advice", id(now)):
@@ -178,27 +178,28 @@ class Words(ArrayWords, BarrierWords, OfProducts):
 
     def _unexpected(self, position: int, left: Mbarrier, lane: int, now: Instruction) -> None:
         text = (
-            f"{self._mbarrier(position)} ends with a tx-count of {left.tx}: {-left.tx:,} bytes came in its phase "
-            f"{left.phase} that nobody expects, and so that phase cannot complete"
+            f"{self._mbarrier(position)} ends with a tx-count of {left.tx}: {-left.tx:,} bytes arrived in its phase "
+            f"{left.phase} without an expect_tx, so that phase cannot complete"
         )
         remedy = (
-            "mbarrier.expect_tx (Barrier::expect_tx(), arrive_expect_tx()) of the bytes of each copy; and wait for the "
-            "phase before the mbarrier ends"
+            "execute mbarrier.expect_tx (Barrier::expect_tx(), arrive_expect_tx()) for the bytes of each copy, and "
+            "wait for the phase before the mbarrier ends"
         )
         self._add("transaction-count", "advice", text, now, None, lane, RULES["bytes"], remedy, left.related)
 
     # ---- the end ----
 
     def exit_while_reading(self, mark: Mark, lane: int, related: Sequence[Explained] = ()) -> None:
-        """Nobody can know when the store has read."""
+        """Report a thread that ends before its bulk store has read shared memory."""
         if self._ledger.known("early-exit", "error", id(mark.instruction)):
             return
         text = (
             f"{self._thread(lane)} ends while {name_of(mark.instruction)}, which it issued, may still read shared "
-            "memory: its bulk group was not waited for"
+            "memory: the thread has not waited for its bulk group"
         )
         remedy = (
-            "commit_group(), and wait_group_read<0>() (cp.async.bulk.wait_group.read 0) by the same thread at the end"
+            "execute commit_group() and wait_group_read<0>() (cp.async.bulk.wait_group.read 0) in the same thread at "
+            "the end"
         )
         self._add("early-exit", "error", text, mark.instruction, None, lane, RULES["group"], remedy, related)
 
@@ -211,11 +212,11 @@ class Words(ArrayWords, BarrierWords, OfProducts):
             f"block {block} ends while {name_of(now)}, which {self._thread(lane)} issued, may still write its shared "
             "memory: no thread has waited for it"
         )
-        remedy = "cp.async.wait_all before the end; or issue no copy beyond the last one that is used"
+        remedy = "execute cp.async.wait_all before the end, or issue no unused copy"
         self._add("early-exit", "error", text, now, None, lane, RULES["lifetime"], remedy, related)
 
     def exit_while_landing(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
-        """A load writes into memory that is no longer the CTA's."""
+        """Report a load that may write shared memory of a CTA that has ended."""
         if self._ledger.known("early-exit", "error", id(mark.instruction)):
             return
         block = self._machine.geometry.block_index(cta)
@@ -223,24 +224,24 @@ class Words(ArrayWords, BarrierWords, OfProducts):
             f"block {block} ends while {name_of(mark.instruction)} may still write its shared memory: none of its "
             f"threads has waited for that phase of {self._mbarrier(position)}"
         )
-        remedy = "issue no load beyond the last one that is used, or wait for it before the end"
+        remedy = "issue no unused load, or wait for it before the end"
         self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy, related)
 
     def exit_while_sending(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
-        """A copy to another CTA reads memory that is no longer the CTA's."""
+        """Report a copy to another CTA that may read shared memory of a CTA that has ended."""
         if self._ledger.known("early-exit", "error", id(mark.instruction)):
             return
         text = (
             f"block {self._machine.geometry.block_index(cta)} ends while {name_of(mark.instruction)} may still read "
             f"its shared memory: nothing orders its end after that phase of {self._mbarrier(position)}"
         )
-        remedy = "a barrier of the cluster (cluster_sync()) at the end, behind the wait for the copy's mbarrier"
+        remedy = "execute a cluster barrier (cluster_sync()) at the end, after the wait for the copy's mbarrier"
         self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy, related)
 
     def exit_before_remote(
         self, instruction: Instruction, lane: int, cta: int, related: Sequence[Explained] = ()
     ) -> None:
-        """A CTA of a cluster ends, and others use its shared memory."""
+        """Report a use of another CTA's shared memory that may follow the end of that CTA."""
         if self._ledger.known("early-exit", "error", id(instruction)):
             return
         what = "arrives at an mbarrier" if instruction.opcode[0] == "mbarrier" else "uses shared memory"
@@ -248,27 +249,29 @@ class Words(ArrayWords, BarrierWords, OfProducts):
             f"{self._thread(lane)} {what} of block {self._machine.geometry.block_index(cta)}, and nothing orders that "
             "before the end of that block"
         )
-        remedy = "a barrier of the cluster (cluster_sync()), or waits for all such arrivals, at the end of the kernel"
+        remedy = (
+            "execute a cluster barrier (cluster_sync()) at the end of the kernel, or wait there for all such arrivals"
+        )
         self._add("early-exit", "error", text, instruction, None, lane, RULES["lifetime"], remedy, related)
 
-    # ---- maps, registers, memory that nobody has written ----
+    # ---- maps, and memory that was never written ----
 
     def map_without_fence(self, mark: Mark, changed: Instruction, lacks: str) -> None:
-        """A map that was changed, and not released, or not acquired."""
+        """Report a use of a changed map that was not released or not acquired."""
         now = mark.instruction
         if self._ledger.known("missing-tensor-map-fence", "error", id(changed), id(now)):
             return
         text = (
             f"{self._who(mark.lane, mark)} uses a tensor map that {'.'.join(changed.opcode[:2])} at "
-            f"{place_of(changed.places, changed.line)} has changed, and no fence.proxy.tensormap::generic.{lacks} of "
-            "it precedes"
+            f"{place_of(changed.places, changed.line)} has changed, with no fence.proxy.tensormap::generic.{lacks} "
+            "before this use"
         )
         remedy = ACQUIRE_MAP if lacks.startswith("acquire") else RELEASE_MAP
         after = self._unacquired(mark)
         self._add("missing-tensor-map-fence", "error", text, now, changed, mark.lane, RULES["map"], remedy, after)
 
     def map_in_memory(self, mark: Mark, address: int, disputed: bool) -> None:
-        """A map that lies in global memory, where the TMA unit may know what was there before."""
+        """Report a map in global memory of which the TMA unit may have a stale copy."""
         now = mark.instruction
         severity = "advice" if disputed else "error"
         if self._ledger.known("missing-tensor-map-fence", severity, id(now)):
@@ -278,8 +281,8 @@ class Words(ArrayWords, BarrierWords, OfProducts):
             "fence.proxy.tensormap::generic.acquire of it precedes: the TMA unit may have a stale copy"
         )
         remedy = (
-            "fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire.sys) by the thread that issues the "
-            "copy; or pass the map as a __grid_constant__ parameter"
+            "execute fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire.sys) in the thread that "
+            "issues the copy, or pass the map as a __grid_constant__ parameter"
         )
         after = self._unacquired(mark)
         self._add("missing-tensor-map-fence", severity, text, now, None, mark.lane, RULES["map"], remedy, after)
@@ -291,22 +294,26 @@ class Words(ArrayWords, BarrierWords, OfProducts):
             return
         size, at = event.details["size_bytes"], int(event.details["addresses"][0]) - event.details["base"]
         text = f"{self._thread(lane)} reads {size} bytes at byte {at} of its local variables, which it has not written"
-        remedy = "give each element of the local array a value before it is read; see the indices of both"
+        remedy = "write each element of the local array before it is read; compare the indices of both accesses"
         self._add("uninitialized-read", "advice", text, now, None, lane, RULES["local"], remedy)
 
     def uninitialized(
         self, who: np.ndarray, units: Units, unwritten: np.ndarray, now: Instruction, beside: Instruction | None,
         is_operation: bool,
     ) -> None:  # fmt: skip
-        """Bytes that nobody has written are read; which units of each access, `unwritten` says. What lies beside them
-        has been written by another statement."""
+        """Report a read of bytes that were never written.
+
+        `unwritten` marks these units of each access; `beside` is the statement that wrote the bytes next to them.
+        """
         if self._ledger.known("uninitialized-read", "advice", id(now)):
             return
         unit = int(units.all[unwritten][0]) * self._unit_bytes
         name = self._machine.program.shared_name(unit % self._machine.memory.shared_pitch)
         lane = int(who[unwritten.any(axis=1)][0])
         who_reads = f"{name_of(now)} that {self._thread(lane)} issued" if is_operation else self._thread(lane)
-        text = f"{who_reads} reads shared memory that nobody has written: {name}"
-        remedy = "write it first, or wait for the copy that does; what lies there before differs from run to run"
-        related = (("written beside it", beside), *self._after(lane, None))
+        text = f"{who_reads} reads shared memory that was never written: {name}"
+        remedy = (
+            "write the bytes before the read, or wait for the copy that writes them; their initial value is undefined"
+        )
+        related = (("written next to it", beside), *self._after(lane, None))
         self._add("uninitialized-read", "advice", text, now, None, lane, RULES["undefined"], remedy, related)
