@@ -57,9 +57,7 @@ MENDS = {
     "deepep_642_polled_then_loaded": [
         ("fence_proxy_async_global()", "= in[threadIdx.x];", "= in[threadIdx.x];\n        fence_proxy_async_global();")
     ],
-    "no-progress": [
-        ("make the loop's condition come true", "    while (*flag", "    *flag = 1;\n    while (*flag")
-    ],
+    "no-progress": [("make the loop's condition come true", "    while (*flag", "    *flag = 1;\n    while (*flag")],
     "triton_11097_scratch_then_load": [
         ("in each thread that wrote, after its writes", "= in[threadIdx.x];", f"= in[threadIdx.x];{FENCE}"),
         ("in each thread that read, after its reads", "threadIdx.x ^ 1];", f"threadIdx.x ^ 1];{FENCE}"),
