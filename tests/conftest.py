@@ -33,7 +33,8 @@ NEEDS_SOURCES = (
 )
 collect_ignore = [
     *(NEEDS_TORCH if not find_spec("torch") else ()),
-    "scripts",  # other tests run them, in processes of their own
+    "scripts",
+    "_intercept/driver/scripts",  # other tests run them, in processes of their own
     *(NEEDS_SOURCES if not (Path(__file__).parent.parent / "cuda_tma").is_dir() else ()),
 ]
 

@@ -33,6 +33,10 @@ PEERS = {
     "bindings 13.1.1, core 1.0.0": ("cuda-bindings==13.1.1", "cuda-core==1.0.0"),
     "last bindings 13, last core 1": ("cuda-bindings==13.*", "cuda-core==1.*"),
 }
+# Runtimes whose scripts run on the driver library of `cuda-tma sanitize`.
+RUNTIMES = {
+    "numba": ("numba-cuda[cu13]==0.30.4",),
+}
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
 OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 
@@ -190,6 +194,15 @@ def trials(request, pool, sources, wheel, tmp_path_factory):
     return {version: pool.submit(try_python, python) for version, python in pythons.items() if python} | {
         name: pool.submit(try_peers, peers) for name, peers in PEERS.items() if name in wanted
     }
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_scripts_of_a_runtime(name, sources, wheel, tmp_path):
+    own = make_environment(sys.executable, tmp_path / "venv", wheel.result(), *RUNTIMES[name], *RUNNERS)
+    shutil.copytree(sources.result() / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("gpu"))
+    module = "tests/_intercept/driver/test_runtimes.py"
+    report = run(own, "-m", "pytest", "-q", "-k", f"{name}/", module, cwd=tmp_path).splitlines()[-1]
+    assert re.fullmatch(r"\d+ passed.*", report) and "skipped" not in report
 
 
 def require_sound(found):

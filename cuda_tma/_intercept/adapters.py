@@ -34,6 +34,12 @@ def _tilelang(session: Session) -> None:
     install(session)
 
 
+def _numba(session: Session) -> None:
+    from .numba import install
+
+    install()
+
+
 def _ours(session: Session) -> None:
     from .ours import install
 
@@ -46,6 +52,7 @@ _ADAPTERS: dict[str, Callable[[Session], None]] = {
     "torch.utils.cpp_extension": _torch_extensions,
     "triton": _triton,
     "tilelang": _tilelang,
+    "numba.cuda.dispatcher": _numba,
     "cuda_tma": _ours,
 }
 

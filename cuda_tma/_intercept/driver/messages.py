@@ -27,6 +27,7 @@ class Kind(IntEnum):
     ADDRESS = 12
     PRIVATE = 13
     SKIP = 14
+    LINK = 15
 
 
 class Memory(IntEnum):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._compile.mangled import plain_name
 from ..._errors import TensorMapError
 from ...simulate._config import Config
 from ...simulate._errors import ParseError, UnsupportedInstruction
@@ -17,6 +16,8 @@ from ...simulate._memory.global_memory import Segment
 from ..session import Session
 from .attributes import device_attributes, total_bytes
 from .images import NoPTX, ptx_of
+from .kernel_names import kernel_name
+from .linking import linked_ptx
 from .messages import Kind, Launch, Memory, Misuse, device_reply, launch_of, module_reply
 from .modules import BytesAt, LoadedModule, bytes_of_this_process
 from .tensor_maps import tensor_map
@@ -77,6 +78,7 @@ class Server:
             Kind.ADDRESS: self._address,
             Kind.PRIVATE: self._private,
             Kind.SKIP: self._skip,
+            Kind.LINK: self._link,
         }
 
     def answer(self, kind: int, data: bytes) -> Answer:
@@ -140,6 +142,13 @@ class Server:
         sizes = {each.name: each.size_bytes for each in module.variables}
         return _SUCCESS, module_reply(number, module.functions(), sizes)
 
+    def _link(self, data: bytes) -> Answer:
+        try:
+            return _SUCCESS, linked_ptx(data, self._session.device.compute_capability).encode() + b"\0"
+        except ValueError as error:
+            self._session.skip("a link", str(error), RUNTIME)
+            return _NO_BINARY if isinstance(error, NoPTX) else _INVALID_PTX, b""
+
     def _place(self, data: bytes) -> Answer:
         number, *addresses = struct.unpack(f"<{len(data) // 8}Q", data)
         self._modules[number].place(addresses, self._bytes_at)
@@ -154,7 +163,7 @@ class Server:
         launch = launch_of(data)
         module = self._modules[launch.module]
         entry = module.entries[launch.function]
-        name = plain_name(entry)
+        name = kernel_name(entry)
         try:
             kernel = module.kernel(launch.function)
         except (ParseError, UnsupportedInstruction) as error:
@@ -193,7 +202,7 @@ class Server:
 
     def _skip(self, data: bytes) -> Answer:
         (result,) = struct.unpack_from("<Q", data)
-        name = plain_name(data[8:].decode("utf-8", "replace"))
+        name = kernel_name(data[8:].decode("utf-8", "replace"))
         self._session.skip(name, _UNLOADED.get(result, f"its module cannot be loaded: error {result}"), RUNTIME)
         return _SUCCESS, b""
 

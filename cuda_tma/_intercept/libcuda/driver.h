@@ -47,7 +47,8 @@ enum {
     ASK_SOURCE = 11,   /* PTX, NUL, C++ */
     ASK_ADDRESS = 12,  /* an address and a size -> where these bytes lie in this process */
     ASK_PRIVATE = 13,  /* nothing: a CUDA runtime asks for private tables of the driver */
-    ASK_SKIP = 14      /* a CUresult, the name of a kernel: why its launch does not run */
+    ASK_SKIP = 14,     /* a CUresult, the name of a kernel: why its launch does not run */
+    ASK_LINK = 15      /* inputs, each after its size of 8 bytes -> their PTX as one text, with a NUL */
 };
 
 /* The range of addresses that device memory has, in this process and in its server. */

@@ -10,7 +10,8 @@ from importlib.abc import Loader, MetaPathFinder
 ALIVE = "alive"  # a file of that folder: each process holds a shared lock on it
 UNREADY = "unready"  # a file of that folder: Python interpreters that have no cuda_tma
 VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which has its options and its journals
-RUNTIMES = ("torch", "torch.utils.cpp_extension", "triton", "tilelang", "cuda_tma")  # modules that have an adapter
+# Modules that have an adapter.
+RUNTIMES = ("torch", "torch.utils.cpp_extension", "triton", "tilelang", "numba.cuda.dispatcher", "cuda_tma")
 
 
 class Hook(MetaPathFinder):

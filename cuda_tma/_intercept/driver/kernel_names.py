@@ -1,0 +1,28 @@
+"""Names of kernels as their programs have them."""
+
+from __future__ import annotations
+
+import re
+
+from ..._compile.mangled import plain_name
+
+__all__ = ["kernel_name"]
+
+_LENGTH = re.compile(r"\d{1,4}")
+_NUMBA = re.compile(r"B\d+v\d")  # a tag of Numba's: the number of a specialization
+
+
+def kernel_name(entry: str) -> str:
+    """Return the name of a kernel without the types of its parameters; that of a Python function without its module.
+
+    >>> kernel_name("_ZN8__main__3addB2v1B4cw51E5ArrayIdLi1E"), kernel_name("_Z3addPfS_"), kernel_name("add")
+    ('add', 'add', 'add')
+    """
+    name = plain_name(entry)
+    if name != entry or not entry.startswith("_ZN"):
+        return name
+    at, last = len("_ZN"), ""
+    while (length := _LENGTH.match(entry, at)) is not None:
+        at = length.end() + int(length[0])
+        last = entry[length.end() : at]
+    return last if last and _NUMBA.match(entry, at) else name

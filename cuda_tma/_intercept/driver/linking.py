@@ -1,0 +1,62 @@
+"""PTX of several inputs as one text: what a linker would make machine code of."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from .images import ptx_of
+
+__all__ = ["linked_ptx"]
+
+_ARCHIVE = b"!<arch>\n"
+_SIZE = struct.Struct("<Q")
+_HEADER = re.compile(r"^[ \t]*\.(?:version|target|address_size)\b.*\n?", re.MULTILINE)
+_LINES = re.compile(r"^[ \t]*\.(?:file|loc)\b.*\n?", re.MULTILINE)
+_SECTION = re.compile(r"^[ \t]*\.section\b[^{]*\{[^}]*\}\n?", re.MULTILINE)
+_DECLARED = re.compile(r"^[ \t]*\.extern[ \t]+\.func\b([^;{]*);\n?", re.MULTILINE)
+_DEFINED = re.compile(r"\.func\b[ \t\n]*(?:\([^;{}]*?\))?[ \t\n]*([\w$%]+)[ \t\n]*\(([^;{}]*)\)[^;{}]*\{")
+_NAME = re.compile(r"^[ \t\n]*(?:\([^)]*\))?[ \t\n]*([\w$%]+)")
+
+
+def linked_ptx(data: bytes, compute_capability: tuple[int, int]) -> str:
+    """Return one text of the inputs of a link.
+
+    Parameters
+    ----------
+    data : bytes
+        The size of each input as 8 bytes, then the input: PTX, or a fat binary with PTX.
+    compute_capability : tuple of int
+
+    Raises
+    ------
+    ValueError
+        If there is no input, or one has no PTX.
+    """
+    texts = [ptx_of(image, compute_capability) for image in _inputs(data) if not image.startswith(_ARCHIVE)]
+    if not texts:
+        raise ValueError("a link has no input")
+    return texts[0] if len(texts) == 1 else _joined(texts)
+
+
+def _inputs(data: bytes) -> list[bytes]:
+    found, at = [], 0
+    while at < len(data):
+        (size,) = _SIZE.unpack_from(data, at)
+        at += _SIZE.size
+        found.append(data[at : at + size])
+        at += size
+    return found
+
+
+def _joined(texts: list[str]) -> str:
+    """Join texts. Numbers of files begin anew in each: only the first one keeps its lines."""
+    first, *others = texts
+    bare = (_SECTION.sub("", _LINES.sub("", _HEADER.sub("", text))) for text in others)
+    defined = {match[1] for text in texts for match in _DEFINED.finditer(text)}
+
+    def kept(match: re.Match[str]) -> str:
+        name = _NAME.match(match[1])
+        return "" if name is not None and name[1] in defined else match[0]
+
+    return "\n".join(_DECLARED.sub(kept, text) for text in (first, *bare))

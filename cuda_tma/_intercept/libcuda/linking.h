@@ -1,0 +1,20 @@
+/* A link: inputs of any kind, and the PTX that Python makes of them. */
+#ifndef CUDA_TMA_LINKING_H
+#define CUDA_TMA_LINKING_H
+
+#include "driver.h"
+
+struct link {
+    uint32_t magic;
+    struct bytes inputs; /* the size of each as 8 bytes, then the input */
+    struct bytes linked; /* ends in NUL */
+};
+
+struct link *new_link(void);
+int is_link(const struct link *link);
+CUresult add_input(struct link *link, const void *data, size_t size);
+CUresult add_input_file(struct link *link, const char *path);
+CUresult complete_link(struct link *link);
+void end_link(struct link *link);
+
+#endif
