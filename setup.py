@@ -27,13 +27,16 @@ EXTENSIONS = [
     ),
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),
 ]
-# The driver library of cuda-tma sanitize. It does not use Python. Wheels contain it, so that no user needs a compiler.
+# The driver library of cuda-tma sanitize, and a CUDA runtime in the same file. It does not use Python. Wheels contain
+# it, so that no user needs a compiler. Programs ask for symbols of the versions that the map names.
+INTERCEPT = Path("cuda_tma/_intercept")
+VERSIONS = INTERCEPT / "libcudart" / "versions.map"
 DRIVER = Extension(
     "cuda_tma._intercept.libcuda.libcuda",
-    sorted(map(str, Path("cuda_tma/_intercept/libcuda").glob("*.c"))),
-    depends=sorted(map(str, Path("cuda_tma/_intercept/libcuda").glob("*.h"))),
+    sorted(map(str, INTERCEPT.glob("libcuda*/*.c"))),
+    depends=[*sorted(map(str, INTERCEPT.glob("libcuda*/*.h"))), str(VERSIONS)],
     extra_compile_args=["-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra"],
-    extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic"],
+    extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", f"-Wl,--version-script={VERSIONS}"],
     libraries=["dl", "pthread"],
 )
 # Functions of Cython have their own signature: in the docstring too, help() would show it twice. State that threads

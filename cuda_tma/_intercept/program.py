@@ -26,6 +26,7 @@ __all__ = ["Ended", "argv_of", "run_program", "session_folder"]
 _STARTUP = Path(__file__).parent / "startup"
 _DRIVER = Path(__file__).parent / "libcuda" / "libcuda.so"
 _LIBRARIES = "lib"  # the folder of a session that has the driver library
+_NAMES = ("libcuda.so.1", "libcuda.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so")
 _GRACE_SECONDS = 5.0  # for forked processes that outlive the program and do not launch
 _LAUNCH_SECONDS = 600.0  # for those in the middle of a launch
 _POLL_SECONDS = 0.05
@@ -65,9 +66,9 @@ def session_folder(options: Options) -> Iterator[Path]:
 
 
 def _link_driver(folder: Path) -> None:
-    """Make the folder in which a program finds the driver library, by the names that programs have for it."""
+    """Make the folder in which a program finds the driver library and the runtime, by their usual names."""
     (folder / _LIBRARIES).mkdir()
-    for name in ("libcuda.so.1", "libcuda.so"):
+    for name in _NAMES:
         (folder / _LIBRARIES / name).symlink_to(_DRIVER)
 
 

@@ -107,6 +107,23 @@ struct launch {
 };
 enum { COOPERATIVE = 1, PROGRAMMATIC = 2 };
 
+/* A launch as programs state it: CUlaunchConfig, with its CUlaunchAttribute. */
+struct attribute {
+    uint32_t id, padding;
+    union {
+        uint32_t cluster[3];
+        int number;
+        char bytes[64];
+    } value;
+};
+
+struct config {
+    uint32_t grid[3], block[3], shared_bytes;
+    void *stream;
+    const struct attribute *attributes;
+    uint32_t count;
+};
+
 /* server.c: the first request lets Python register the function that answers */
 CUresult ask(uint32_t kind, const void *data, size_t size, struct bytes *reply);
 CUresult absent(const char *name);

@@ -6,22 +6,6 @@
 
 enum { MOST_PARAMETER_BYTES = 32764, MAX_DYNAMIC_SHARED = 8, SHARED = 1 };
 
-struct attribute {
-    uint32_t id, padding;
-    union {
-        uint32_t cluster[3];
-        int number;
-        char bytes[64];
-    } value;
-};
-
-struct config {
-    uint32_t grid[3], block[3], shared_bytes;
-    void *stream;
-    const struct attribute *attributes;
-    uint32_t count;
-};
-
 /* Copy the parameters of a launch into one block; `extra` is a block already. */
 static CUresult gather(const struct function *function, void **values, void **extra, unsigned char *block,
                        size_t *size) {

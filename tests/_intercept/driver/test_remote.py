@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import socket
 import struct
-import subprocess
 import sys
 import threading
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from cuda_tma._intercept.driver import remote
+from tests._intercept._programs import needs_compiler, run_program
 
-ROOT = Path(__file__).parents[3]
-LIBRARY = ROOT / "cuda_tma" / "_intercept" / "libcuda" / "libcuda.so"
 DRIVER = r"""
 #include <stdint.h>
 #include <stdio.h>
@@ -73,38 +67,12 @@ COPIES = r"""
     show();
 }
 """
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler is needed")
-
-
-class Ran(NamedTuple):
-    status: int
-    launches: list[dict[str, Any]]
-    notes: list[str]
-    out: str
 
 
 @pytest.fixture
 def run(tmp_path):
-    """run(text): compile C, run it below the command, and return the end."""
-
-    def run(text: str) -> Ran:
-        (tmp_path / "program.c").write_text(DRIVER + text, "utf-8")
-        (tmp_path / "libcuda.so").symlink_to(LIBRARY)
-        subprocess.run(["cc", "program.c", "-L.", "-lcuda", "-o", "program"], cwd=tmp_path, check=True)
-        command = [sys.executable, "-m", "cuda_tma", "sanitize", "--json", "out.json", "--schedules", "2"]
-        paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        done = subprocess.run(
-            [*command, "--", "./program"],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        answer = json.loads((tmp_path / "out.json").read_text("utf-8"))
-        return Ran(done.returncode, answer["launches"], answer["notes"], done.stdout.partition("cuda-tma:")[0])
-
-    return run
+    """run(text): a program of the driver's interface."""
+    return lambda text: run_program(tmp_path, DRIVER + text, "cuda")
 
 
 @needs_compiler

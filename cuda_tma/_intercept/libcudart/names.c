@@ -1,0 +1,7 @@
+/* Each entry by its name: one that no other file defines returns cudaErrorNotSupported and is reported. */
+int absent(const char *name);
+
+#define X(name) \
+    __attribute__((weak)) int name(void) { return absent(#name); }
+#include "names.h"
+#undef X

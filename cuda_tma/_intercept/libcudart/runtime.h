@@ -1,0 +1,111 @@
+/* A CUDA runtime on the driver library: what its files share.
+
+   NVIDIA's runtime asks the driver for private tables (cuGetExportTable), whose contents no document states. This one
+   replaces it in programs that link it as a shared library, and calls documented entries of the driver alone. It lies
+   in the driver library's own file, which programs find by both names. */
+#ifndef CUDA_TMA_RUNTIME_H
+#define CUDA_TMA_RUNTIME_H
+
+#include "../libcuda/driver.h"
+
+typedef int cudaError;
+enum {
+    INVALID_CONFIGURATION = 9,
+    INVALID_SYMBOL = 13,
+    INVALID_DIRECTION = 21,
+    INVALID_DEVICE_FUNCTION = 98,
+    NO_KERNEL_IMAGE = 209
+};
+
+struct dim3 {
+    unsigned x, y, z;
+};
+
+/* errors.c */
+cudaError finish(cudaError result); /* remember an error of this thread */
+
+/* devices.c */
+cudaError begin_runtime(void); /* the driver, and a context of this thread */
+
+/* binaries.c */
+cudaError find_function(const void *symbol, struct function **function);
+
+/* Call an entry of the driver, in a context. */
+#define RUN(call)                                                          \
+    do {                                                                   \
+        cudaError begun_ = begin_runtime();                                \
+        return finish(begun_ != SUCCESS ? begun_ : (cudaError)(call));     \
+    } while (0)
+
+/* Name an entry once more: a program that is compiled with --default-stream per-thread uses these names. */
+#define ALSO(entry, name) extern __typeof(entry) name __attribute__((alias(#entry)));
+
+/* The entries of the driver library that the runtime calls. */
+CUresult cuInit(unsigned flags);
+CUresult cuDriverGetVersion(int *version);
+CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice device);
+CUresult cuDeviceGetCount(int *count);
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
+CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device);
+CUresult cuDeviceGetDefaultMemPool(void **pool, CUdevice device);
+CUresult cuDeviceGetMemPool(void **pool, CUdevice device);
+CUresult cuDeviceSetMemPool(CUdevice device, void *pool);
+CUresult cuCtxSetCurrent(void *context);
+CUresult cuCtxGetLimit(size_t *value, unsigned limit);
+CUresult cuCtxSetLimit(unsigned limit, size_t value);
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
+CUresult cuModuleLoadData(void **module, const void *image);
+CUresult cuModuleUnload(void *module);
+CUresult cuModuleGetFunction(void **function, void *module, const char *name);
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, void *module, const char *name);
+CUresult cuFuncGetAttribute(int *value, unsigned attribute, void *function);
+CUresult cuFuncSetAttribute(void *function, unsigned attribute, int value);
+CUresult cuFuncGetName(const char **name, void *function);
+CUresult cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size);
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, void *function, int threads, size_t shared);
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, void *function, int blocks, int threads);
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, void *function, const void *config);
+CUresult cuOccupancyMaxActiveClusters(int *count, void *function, const void *config);
+CUresult cuLaunchKernelEx(const struct config *config, void *function, void **values, void **extra);
+CUresult cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags);
+CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height, unsigned element);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, void *pool, void *stream);
+CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemFreeHost(void *address);
+CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags);
+CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags);
+CUresult cuMemHostUnregister(void *address);
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned flags);
+CUresult cuMemHostGetFlags(unsigned *flags, void *host);
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
+CUresult cuMemPoolCreate(void **pool, const void *properties);
+CUresult cuMemPoolDestroy(void *pool);
+CUresult cuMemPoolGetAttribute(void *pool, unsigned attribute, void *value);
+CUresult cuMemPoolSetAttribute(void *pool, unsigned attribute, const void *value);
+CUresult cuMemPoolTrimTo(void *pool, size_t size);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t size);
+CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t size);
+CUresult cuMemcpyDtoD_v2(CUdeviceptr target, CUdeviceptr source, size_t size);
+CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size);
+CUresult cuMemsetD8_v2(CUdeviceptr target, uint8_t value, size_t count);
+CUresult cuMemsetD2D8_v2(CUdeviceptr target, size_t pitch, uint8_t value, size_t width, size_t height);
+CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address);
+CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority);
+CUresult cuStreamDestroy_v2(void *stream);
+CUresult cuStreamSynchronize(void *stream);
+CUresult cuStreamQuery(void *stream);
+CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags);
+CUresult cuStreamGetFlags(void *stream, unsigned *flags);
+CUresult cuStreamGetPriority(void *stream, int *priority);
+CUresult cuStreamGetId(void *stream, uint64_t *number);
+CUresult cuStreamIsCapturing(void *stream, int *status);
+CUresult cuStreamAddCallback(void *stream, void (*function)(void *, CUresult, void *), void *data, unsigned flags);
+CUresult cuEventCreate(void **event, unsigned flags);
+CUresult cuEventDestroy_v2(void *event);
+CUresult cuEventRecordWithFlags(void *event, void *stream, unsigned flags);
+CUresult cuEventSynchronize(void *event);
+CUresult cuEventQuery(void *event);
+CUresult cuEventElapsedTime_v2(float *milliseconds, void *first, void *last);
+
+#endif

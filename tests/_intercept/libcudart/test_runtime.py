@@ -1,0 +1,244 @@
+"""Programs of the CUDA runtime, as nvcc builds them: registration before main, then calls of the runtime's entries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests._intercept._programs import needs_compiler, run_program
+
+DATA = Path(__file__).parents[2] / "data" / "fat_binaries"
+pytestmark = needs_compiler
+RUNTIME = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef struct { unsigned x, y, z; } dim3;
+typedef struct { unsigned id, padding; union { unsigned cluster[3]; int number; char bytes[64]; } value; } attribute;
+typedef struct { dim3 grid, block; size_t shared; void *stream; attribute *attributes; unsigned count; } config;
+void **__cudaRegisterFatBinary(void *), __cudaUnregisterFatBinary(void **), __cudaRegisterFatBinaryEnd(void **);
+void __cudaRegisterFunction(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *);
+void __cudaRegisterVar(void **, void *, char *, const char *, int, size_t, int, int);
+int cudaMalloc(void **, size_t);
+int cudaFree(void *);
+int cudaMemcpy(void *, const void *, size_t, int);
+int cudaGetLastError(void);
+int cudaMemset(void *, int, size_t);
+int cudaMemcpyAsync(void *, const void *, size_t, int, void *);
+int cudaPeekAtLastError(void);
+int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int), cudaDeviceSynchronize(void);
+int cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
+int cudaLaunchKernelExC(config *, const void *, void **);
+int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *), cudaGetDeviceProperties(char *, int);
+int __cudaPushCallConfiguration(dim3, dim3, size_t, void *);
+int __cudaPopCallConfiguration(dim3 *, dim3 *, size_t *, void **);
+int cudaGetDriverEntryPointByVersion(const char *, void **, unsigned, uint64_t, int *);
+int cudaFuncGetAttributes(void *, const void *);
+int cudaFuncSetAttribute(const void *, int, int), cudaEventCreate(void **), cudaEventRecord(void *, void *);
+int cudaEventElapsedTime(float *, void *, void *), cudaStreamCreate(void **), cudaGetSymbolSize(size_t *, const void *);
+int cudaMallocManaged(void **, size_t, unsigned);
+int cudaMallocHost(void **, size_t);
+int cudaPointerGetAttributes(void *, void *);
+int cudaDeviceGetAttribute(int *, int, int), cudaGraphLaunch(void *, void *), cudaSetDevice(int);
+const char *cudaGetErrorString(int), *cudaGetErrorName(int);
+#define EXPECT(call, expected)                                                                  \
+    do {                                                                                        \
+        int result = (call);                                                                    \
+        if (result != (expected)) {                                                             \
+            printf("line %d: %s is %d\n", __LINE__, #call, result);                             \
+            exit(9);                                                                            \
+        }                                                                                       \
+    } while (0)
+#define CHECK(call) EXPECT(call, 0)
+static _Alignas(8) unsigned char image[] = {IMAGE};
+static struct { int magic, version; const void *data; void *unused; } wrapper = {0x466243b1, 1, image, NULL};
+static void **binary;
+static void add_one(int *values) { (void)values; }
+static int variable;
+__attribute__((constructor)) static void before_main(void) {
+    binary = __cudaRegisterFatBinary(&wrapper);
+    __cudaRegisterFunction(binary, (void *)add_one, "add_one", "add_one", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterVar(binary, &variable, "absent", "absent", 0, 4, 0, 0);
+    __cudaRegisterFatBinaryEnd(binary);
+}
+static int values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+static void show(void) {
+    for (int i = 0; i < 8; ++i)
+        printf("%d ", values[i]);
+    fflush(stdout);
+}
+int main(void) {
+    int *given = NULL;
+    void *arguments[] = {&given};
+    (void)arguments;
+"""
+LAUNCH = r"""
+    CHECK(cudaMalloc((void **)&given, sizeof values));
+    CHECK(cudaMemcpy(given, values, sizeof values, 1));
+    CHECK(__cudaPushCallConfiguration((dim3){1, 1, 1}, (dim3){THREADS, 1, 1}, 0, NULL));
+    dim3 grid, block;
+    size_t shared;
+    void *stream;
+    CHECK(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
+    EXPECT(cudaLaunchKernel((void *)add_one, grid, block, arguments, shared, stream), STATUS);
+    EXPECT(cudaGetLastError(), STATUS);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpyAsync(values, given, sizeof values, 2, NULL));
+    CHECK(cudaFree(given));
+    show();
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run(text, image): a program with a fat binary."""
+
+    def run(text: str, image: bytes | str = "add_one_size.fatbin"):
+        data = (DATA / image).read_bytes() if isinstance(image, str) else image
+        beginning = RUNTIME.replace("IMAGE", ", ".join(map(str, data)))
+        return run_program(tmp_path, beginning + text, "cudart")
+
+    return run
+
+
+def launch(threads: int = 8, status: int = 0) -> str:
+    return LAUNCH.replace("THREADS", str(threads)).replace("STATUS", str(status))
+
+
+def test_a_launch_has_its_results(run):
+    ran = run(launch())
+    assert ran.status == 0 and ran.out == "2 3 4 5 6 7 8 9 ", ran
+    assert [(each["kernel"], each["grid"], each["block"]) for each in ran.launches] == [
+        ("add_one", [1, 1, 1], [8, 1, 1])
+    ]
+
+
+def test_a_wrong_launch_is_found(run):
+    ran = run(launch(threads=9))
+    assert ran.status == 1 and set(ran.kinds) == {"out-of-bounds"}, ran
+
+
+def test_a_kernel_without_ptx_is_skipped_by_its_name(run):
+    ran = run(launch(status=209), "machine_code.fatbin")
+    assert ran.status == 3 and ran.out == "1 2 3 4 5 6 7 8 ", ran
+    assert ("add_one", "its module contains no PTX for this compute capability") in ran.skipped
+    assert any("Remedy: compile with -gencode arch=compute_90a,code=compute_90a" in why for _, why in ran.skipped)
+
+
+def test_a_damaged_binary_ends_with_a_sentence(run):
+    image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
+    image[26] = image[27] = 0xFF  # in the size of the first entry
+    ran = run(launch(status=218), bytes(image))
+    assert ran.status == 3 and ran.out == "1 2 3 4 5 6 7 8 ", ran
+    assert ("add_one", "its module contains PTX that cannot be read") in ran.skipped
+    assert any("of a fat binary" in why for _, why in ran.skipped), ran.skipped
+
+
+def test_attributes_of_a_launch(run):
+    """A cluster, and a grid that is no multiple of it."""
+    ran = run(
+        r"""
+    attribute cluster = {4, 0, {.cluster = {2, 1, 1}}};
+    config config = {{4, 1, 1}, {8, 1, 1}, 0, NULL, &cluster, 1};
+    CHECK(cudaMallocManaged((void **)&given, sizeof values, 1));
+    memset(given, 0, sizeof values);
+    CHECK(cudaLaunchKernelExC(&config, (void *)add_one, arguments));
+    config.grid.x = 3;
+    EXPECT(cudaLaunchKernelExC(&config, (void *)add_one, arguments), 1);
+    return 0;
+}
+"""
+    )
+    assert ran.launches[0]["cluster"] == [2, 1, 1] and ran.launches[0]["grid"] == [2, 1, 1], ran
+
+
+def test_what_a_program_asks_before_its_first_launch(run):
+    ran = run(
+        r"""
+    char properties[2000], found[200], pointer[200];
+    float milliseconds;
+    void *first, *last, *stream, *entry, *host;
+    int status = -1, number;
+    CHECK(cudaSetDevice(0));
+    EXPECT(cudaSetDevice(1), 101);
+    CHECK(cudaGetDeviceProperties(properties, 0));
+    memcpy(&number, properties + 360, 4);
+    EXPECT(number, 9); /* major */
+    memcpy(&number, properties + 672, 4);
+    EXPECT(number, 232448); /* sharedMemPerBlockOptin */
+    CHECK(cudaDeviceGetAttribute(&number, 75, 0));
+    EXPECT(number, 9);
+    CHECK(cudaFuncGetAttributes(found, (void *)add_one));
+    memcpy(&number, found + 24, 4);
+    EXPECT(number, 1024); /* maxThreadsPerBlock */
+    CHECK(cudaFuncSetAttribute((void *)add_one, 8, 200000));
+    EXPECT(cudaFuncSetAttribute((void *)add_one, 8, 300000), 1);
+    CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, 0, &status));
+    EXPECT(status, 0);
+    EXPECT(entry == NULL, 0);
+    CHECK(cudaGetDriverEntryPointByVersion("cuNothing", &entry, 12000, 0, &status));
+    EXPECT(status, 1);
+    CHECK(cudaEventCreate(&first));
+    CHECK(cudaEventCreate(&last));
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaEventRecord(first, stream));
+    CHECK(cudaEventRecord(last, stream));
+    CHECK(cudaEventElapsedTime(&milliseconds, first, last));
+    CHECK(cudaMallocHost(&host, 16));
+    CHECK(cudaPointerGetAttributes(pointer, host));
+    memcpy(&number, pointer, 4);
+    EXPECT(number, 1);
+    CHECK(cudaPointerGetAttributes(pointer, values));
+    memcpy(&number, pointer, 4);
+    EXPECT(number, 0);
+    EXPECT(strcmp(cudaGetErrorString(2), "out of memory"), 0);
+    EXPECT(strcmp(cudaGetErrorName(999), "cudaErrorUnknown"), 0);
+    EXPECT(cudaGraphLaunch(NULL, NULL), 801);
+    puts("all");
+    return 0;
+}
+"""
+    )
+    assert ran.out == "all\n", ran
+    assert any("cudaGraphLaunch" in note for note in ran.notes)
+
+
+def test_wrong_calls_end_with_an_error(run):
+    ran = run(
+        r"""
+    size_t size;
+    dim3 one = {1, 1, 1};
+    EXPECT(cudaMalloc(NULL, 4), 1);
+    EXPECT(cudaMalloc((void **)&given, 100ull << 30), 2);
+    EXPECT(cudaPeekAtLastError(), 2);
+    EXPECT(cudaMemcpy(NULL, values, 4, 1), 1);
+    EXPECT(cudaMemcpy(NULL, NULL, 0, 4), 0);
+    EXPECT(cudaMemcpy(values, values, 4, 9), 21);
+    EXPECT(cudaFree((void *)values), 1);
+    EXPECT(cudaLaunchKernel(NULL, one, one, arguments, 0, NULL), 98);
+    EXPECT(cudaLaunchKernel((void *)add_one, one, one, NULL, 0, NULL), 1);
+    EXPECT(cudaLaunchKernel((void *)add_one, one, (dim3){2048, 1, 1}, arguments, 0, NULL), 9);
+    EXPECT(cudaLaunchKernel((void *)add_one, (dim3){0, 1, 1}, one, arguments, 0, NULL), 9);
+    EXPECT(cudaLaunchKernelExC(NULL, (void *)add_one, arguments), 1);
+    EXPECT(cudaMemcpyToSymbol(&variable, values, 4, 0, 1), 13);
+    EXPECT(cudaMemcpyToSymbol(values, values, 4, 0, 1), 13);
+    EXPECT(cudaGetSymbolSize(&size, NULL), 13);
+    EXPECT(cudaFuncGetAttributes(NULL, (void *)add_one), 1);
+    EXPECT(cudaGetDeviceProperties(NULL, 0), 1);
+    EXPECT(cudaEventCreate(NULL), 1);
+    EXPECT(cudaStreamCreate(NULL), 1);
+    EXPECT(cudaGetDriverEntryPointByVersion(NULL, NULL, 12000, 0, NULL), 1);
+    __cudaUnregisterFatBinary(NULL);
+    __cudaUnregisterFatBinary(binary);
+    EXPECT(cudaLaunchKernel((void *)0, one, one, arguments, 0, NULL), 98);
+    puts("all");
+    return 0;
+}
+"""
+    )
+    assert ran.out == "all\n", ran
