@@ -93,6 +93,51 @@ LAUNCH = r"""
 }
 """
 
+QUESTIONS = r"""
+    char properties[2000], found[200], pointer[200];
+    float milliseconds;
+    void *first, *last, *stream, *entry, *host;
+    int status = -1, number;
+    CHECK(cudaSetDevice(0));
+    EXPECT(cudaSetDevice(1), 101);
+    CHECK(cudaGetDeviceProperties(properties, 0));
+    memcpy(&number, properties + 360, 4);
+    EXPECT(number, 9); /* major */
+    memcpy(&number, properties + 672, 4);
+    EXPECT(number, 232448); /* sharedMemPerBlockOptin */
+    CHECK(cudaDeviceGetAttribute(&number, 75, 0));
+    EXPECT(number, 9);
+    CHECK(cudaFuncGetAttributes(found, (void *)add_one));
+    memcpy(&number, found + 24, 4);
+    EXPECT(number, 1024); /* maxThreadsPerBlock */
+    CHECK(cudaFuncSetAttribute((void *)add_one, 8, 200000));
+    EXPECT(cudaFuncSetAttribute((void *)add_one, 8, 300000), 1);
+    CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, 0, &status));
+    EXPECT(status, 0);
+    EXPECT(entry == NULL, 0);
+    CHECK(cudaGetDriverEntryPointByVersion("cuNothing", &entry, 12000, 0, &status));
+    EXPECT(status, 1);
+    CHECK(cudaEventCreate(&first));
+    CHECK(cudaEventCreate(&last));
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaEventRecord(first, stream));
+    CHECK(cudaEventRecord(last, stream));
+    CHECK(cudaEventElapsedTime(&milliseconds, first, last));
+    CHECK(cudaMallocHost(&host, 16));
+    CHECK(cudaPointerGetAttributes(pointer, host));
+    memcpy(&number, pointer, 4);
+    EXPECT(number, 1);
+    CHECK(cudaPointerGetAttributes(pointer, values));
+    memcpy(&number, pointer, 4);
+    EXPECT(number, 0);
+    EXPECT(strcmp(cudaGetErrorString(2), "out of memory"), 0);
+    EXPECT(strcmp(cudaGetErrorName(999), "cudaErrorUnknown"), 0);
+    EXPECT(cudaGraphLaunch(NULL, NULL), 801);
+    puts("all");
+    return 0;
+}
+"""
+
 
 @pytest.fixture
 def run(tmp_path):
@@ -158,52 +203,7 @@ def test_attributes_of_a_launch(run):
 
 
 def test_what_a_program_asks_before_its_first_launch(run):
-    ran = run(
-        r"""
-    char properties[2000], found[200], pointer[200];
-    float milliseconds;
-    void *first, *last, *stream, *entry, *host;
-    int status = -1, number;
-    CHECK(cudaSetDevice(0));
-    EXPECT(cudaSetDevice(1), 101);
-    CHECK(cudaGetDeviceProperties(properties, 0));
-    memcpy(&number, properties + 360, 4);
-    EXPECT(number, 9); /* major */
-    memcpy(&number, properties + 672, 4);
-    EXPECT(number, 232448); /* sharedMemPerBlockOptin */
-    CHECK(cudaDeviceGetAttribute(&number, 75, 0));
-    EXPECT(number, 9);
-    CHECK(cudaFuncGetAttributes(found, (void *)add_one));
-    memcpy(&number, found + 24, 4);
-    EXPECT(number, 1024); /* maxThreadsPerBlock */
-    CHECK(cudaFuncSetAttribute((void *)add_one, 8, 200000));
-    EXPECT(cudaFuncSetAttribute((void *)add_one, 8, 300000), 1);
-    CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, 0, &status));
-    EXPECT(status, 0);
-    EXPECT(entry == NULL, 0);
-    CHECK(cudaGetDriverEntryPointByVersion("cuNothing", &entry, 12000, 0, &status));
-    EXPECT(status, 1);
-    CHECK(cudaEventCreate(&first));
-    CHECK(cudaEventCreate(&last));
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaEventRecord(first, stream));
-    CHECK(cudaEventRecord(last, stream));
-    CHECK(cudaEventElapsedTime(&milliseconds, first, last));
-    CHECK(cudaMallocHost(&host, 16));
-    CHECK(cudaPointerGetAttributes(pointer, host));
-    memcpy(&number, pointer, 4);
-    EXPECT(number, 1);
-    CHECK(cudaPointerGetAttributes(pointer, values));
-    memcpy(&number, pointer, 4);
-    EXPECT(number, 0);
-    EXPECT(strcmp(cudaGetErrorString(2), "out of memory"), 0);
-    EXPECT(strcmp(cudaGetErrorName(999), "cudaErrorUnknown"), 0);
-    EXPECT(cudaGraphLaunch(NULL, NULL), 801);
-    puts("all");
-    return 0;
-}
-"""
-    )
+    ran = run(QUESTIONS)
     assert ran.out == "all\n", ran
     assert any("cudaGraphLaunch" in note for note in ran.notes)
 
