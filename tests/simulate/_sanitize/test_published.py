@@ -109,3 +109,40 @@ def test_bytes_are_those_of_one_block():
     report, _ = launched("last_block", 3)
     (finding,) = report.findings
     assert finding.message.startswith("thread 0 (warp 0) reads 64 bytes at `sums` + 64 bytes while thread 16 (warp 0)")
+
+
+SHARED = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+__device__ void fence() { if (FENCE == 1) __threadfence_block(); else if (FENCE == 2) __threadfence(); }
+extern "C" __global__ void kernel(int* out) {  // warp 1 of the last CTA of a cluster writes, warp 0 of the first reads
+    __shared__ int values[32];
+    __shared__ unsigned flag;
+    if (threadIdx.x == 0) flag = 0;
+    cluster_sync();
+    const unsigned last = cluster_cta_count() - 1, lane = threadIdx.x % 32;
+    if (threadIdx.x >= 32 && cluster_cta_rank() == last) {
+        const unsigned to = cluster_address(values + lane, 0);
+        asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(to), "r"(lane) : "memory");
+        fence();
+        __syncwarp();
+        if (lane == 0)
+            asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], 1;" :: "r"(cluster_address(&flag, 0))
+                         : "memory");
+    } else if (threadIdx.x < 32 && cluster_cta_rank() == 0) {
+        while (*(volatile unsigned*)&flag == 0) {}
+        fence();
+        out[lane] = values[31 - lane];
+    }
+    cluster_sync();
+}
+"""
+
+
+@pytest.mark.parametrize(("ctas", "fence", "is_right"), [(1, 1, True), (2, 2, True), (2, 1, False), (1, 0, False)])
+def test_a_flag_in_shared_memory_tells_what_its_warp_has_fenced(ctas, fence, is_right):
+    gpu, out = simulate.Device(schedules=2), np.zeros(32, np.int32)
+    kernel = gpu.compile(SHARED, "kernel", defines={"FENCE": fence})
+    report = gpu.launch(simulate.Config(1, 64, ctas), kernel, out)
+    assert {finding.kind for finding in report.errors} == (set() if is_right else {"race"})
+    assert out.tolist() == [*range(31, -1, -1)]

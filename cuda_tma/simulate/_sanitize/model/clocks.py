@@ -23,6 +23,7 @@ import numpy as np
 
 from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARP, Lanes, as_array, stretches
+from .fences import Fences
 from .releases import Releases
 
 __all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "Known", "scope_of"]
@@ -87,6 +88,8 @@ class Clocks:
         The time: how much has been observed.
     started : numpy.ndarray, [slot]
         When the cluster there began.
+    fences : Fences
+        What threads knew at their last fences.
     releases : Releases
         What those to other clusters cover.
     heard : numpy.ndarray, [lane]
@@ -106,13 +109,8 @@ class Clocks:
         self._apart = np.zeros(geometry.lanes, bool)  # who knows more than its warp, beside its own column
         self._touched = np.zeros(geometry.lanes, bool)  # who has been so since its cluster began
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
-        self._published: dict[int, list[np.ndarray]] = {}  # by lane: what it knew at its last fence of each scope
         self.releases = Releases(self.slots)
-        self._fenced_at = [0] * self.slots  # when a thread there executed the last fence for the GPU
-        self._fence_epochs = np.zeros(
-            geometry.lanes, np.int32
-        )  # the value of each lane's column at its last for the GPU
-        self._met: tuple[object, np.ndarray] | None = None  # the last of `covered`, of relaxed releases
+        self.fences = Fences(self.threads, self.slots, self.fitting)
         self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: what it knows from its next fence on
         self._together: dict[tuple[int, int], np.ndarray] = {}  # `known_to`, until any clock changes
 
@@ -126,15 +124,14 @@ class Clocks:
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
         self.started[slot] = self.heard[lanes] = self.now
-        self._fence_epochs[slot * self.threads : (slot + 1) * self.threads] = 0
+        self.fences.start(slot)
         first, here = slot * self.threads, slice(slot * self.threads, (slot + 1) * self.threads)
         self.warps[:, here.start // WARP : here.stop // WARP] = 0
         self.rows[:, first + self.each, self.each] = 0
         if self._touched[here].any():
             self.rows[:, first + np.flatnonzero(self._touched[here])] = 0
             self._touched[here] = self._apart[here] = False
-        for lane in lanes.tolist() if self._published or self._noticed else ():
-            self._published.pop(lane, None)
+        for lane in lanes.tolist() if self._noticed else ():
             self._noticed.pop(lane, None)
         self.tick(lanes)
 
@@ -221,43 +218,20 @@ class Clocks:
                     self.acquire(slice(lane, lane + 1), clock)
                     self._noticed[lane][at] = None
             known = self._union(np.array([lane]))
-            before = self._published.get(lane) or [self.nothing()] * (GPU + 1)
-            self._published[lane] = [known] * (scope + 1) + before[scope + 1 :]
-            if scope >= GPU:
-                self._fenced_at[self.slot_of(lane)] = self.now
-                self._fence_epochs[lane] = known[ORDERED, lane % self.threads]
+            self.fences.fence(lane, scope, known, int(known[ORDERED, lane % self.threads]), self.now)
         self.tick(lanes)
 
     def published(self, lanes: Lanes, scope: int = CLUSTER) -> np.ndarray:
         """What some lanes give to a scope by a relaxed operation: what they knew at their last fences of it."""
-        known = [self._published[lane][scope] for lane in as_array(lanes).tolist() if lane in self._published]
-        return np.maximum.reduce([*map(self.fitting, known)]) if known else self.nothing()
+        known = self.fences.given(as_array(lanes).tolist(), scope)
+        return self.nothing() if known is None else known
 
-    def published_until(self, slot: int) -> int:
-        """When a cluster's threads executed the last fence that gives other clusters what precedes it: each has one, as
-        a rule, before they meet at a barrier, and one of them tells the others."""
-        return self._fenced_at[slot]
-
-    def covered(self, lane: int, given: np.ndarray, strong: bool) -> np.ndarray:
-        """Until which of their epochs a lane's release covers its cluster's threads; `given` is what it gives.
-
-        Of a relaxed one, what other threads knew at their fences, too, if it knows of these.
-        """
-        known = given[ORDERED, : self.threads].copy()
-        if strong:
-            return known
-        first, mine = lane // self.threads * self.threads, self.known_to(slice(lane, lane + 1))[ORDERED, : self.threads]
-        fences = self._fence_epochs[first : first + self.threads]
-        met = (mine >= fences) & (fences > 0)
-        key = first, self.now, met.tobytes()
-        if self._met is None or self._met[0] != key:
-            lanes = (first + np.flatnonzero(met)).tolist()
-            self._met = key, np.maximum.reduce([self._published[each][GPU][ORDERED, : self.threads] for each in lanes])
-        return np.maximum(known, self._met[1])
-
-    def publishing(self, lanes: Lanes) -> list[int]:
-        """Those of some lanes that have executed a fence."""
-        return [lane for lane in as_array(lanes).tolist() if lane in self._published] if self._published else []
+    def published_with_others(self, lane: int, scope: int) -> np.ndarray:
+        """Return what a lane gives to a scope by a relaxed operation, with the fences of others that it knows of."""
+        mine = self.published(slice(lane, lane + 1), scope)
+        known = self.known_to(slice(lane, lane + 1))[ORDERED, : self.threads]
+        others = self.fences.met(lane, known, scope)
+        return mine if others is None else np.maximum(mine, self.fitting(others))
 
     def nothing(self) -> np.ndarray:
         """The clock of who knows nothing."""

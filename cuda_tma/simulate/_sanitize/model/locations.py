@@ -49,15 +49,16 @@ class Locations:
         acquires, releases = bool(parts & {"acquire", "acq_rel"}), bool(parts & {"release", "acq_rel"})
         if opcode not in ("st", "red"):
             self._clocks.heard[lanes] = self._clocks.now
-        if not (self._found or releases or self._clocks.publishing(lanes)):
+        here, fences = as_array(lanes), self._clocks.fences
+        if not (self._found or releases or fences.executed(here.tolist())):
             return
-        here, scope = as_array(lanes), scope_of(instruction.opcode, GPU)
+        scope = scope_of(instruction.opcode, GPU)
         for address in np.unique(addresses).tolist():
             key, some = (space, address), here[addresses == address]
             if opcode in ("ld", "ldu"):
                 self._acquire(key, some, scope, acquires)
                 continue
-            rest = [*some.tolist()] if releases else self._clocks.publishing(some)
+            rest = [*some.tolist()] if releases else fences.executed(some.tolist())
             if opcode == "st" or not rest:
                 for lane in rest:
                     self._release(key, lane, scope, releases)
@@ -111,7 +112,10 @@ class Locations:
         clocks, lanes = self._clocks, slice(lane, lane + 1)
         slot = clocks.slot_of(lane)
         started = int(clocks.started[slot])
-        gives = [clocks.released(lanes)] * (GPU + 1) if strong else [clocks.published(lanes, s) for s in range(GPU + 1)]
+        if strong:
+            gives = [clocks.released(lanes)] * (GPU + 1)
+        else:
+            gives = [clocks.published_with_others(lane, given) for given in range(GPU + 1)]
         if not gives[CTA].any():
             return
         found = self._found.get(key)
@@ -127,9 +131,9 @@ class Locations:
         np.maximum(found.known, known, out=found.known)
         if found.at[ORDERED, slot] < started:  # a cluster that was here before
             np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
-        until = clocks.now if strong else clocks.published_until(slot)
+        until = clocks.now if strong else clocks.fences.until(slot)
         found.at[:, slot] = np.maximum(found.at[:, slot], until)
-        clocks.releases.add(slot, started, until, clocks.covered(lane, gives[GPU], strong))
+        clocks.releases.add(slot, started, until, gives[GPU][ORDERED, : clocks.threads].copy())
         found.at[FENCED, slot] = known[FENCED, slot]
 
     def _keep(self, of: dict[int, tuple[int, np.ndarray]], place: int, started: int, clock: np.ndarray) -> None:

@@ -1,0 +1,78 @@
+"""What threads knew at their last fences: a relaxed operation behind a fence gives it to others.
+
+A thread that meets others at a barrier gives what these knew at their fences, too, as in ``__threadfence();
+__syncthreads(); if (threadIdx.x == 0) atomicAdd(...)`` (CUDA C++ Programming Guide, "Memory Fence Functions").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+__all__ = ["Fences"]
+
+_SCOPES = 3  # .cta, .cluster, .gpu
+_GPU = _SCOPES - 1
+
+
+class Fences:
+    """Those of all resident threads.
+
+    Parameters
+    ----------
+    threads : int
+        Of a cluster.
+    slots : int
+        Places of clusters.
+    fitting : callable
+        Returns a clock with a value for each present column.
+    """
+
+    def __init__(self, threads: int, slots: int, fitting: Callable[[np.ndarray], np.ndarray]):
+        self._threads, self._fitting = threads, fitting
+        self._clocks: dict[int, list[np.ndarray | None]] = {}  # by lane: at its last fence of each scope
+        self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)  # of each lane, in its own column, then
+        self._at = [0] * slots
+        self._met: dict[int, tuple[bytes, np.ndarray | None]] = {}  # by slot: the last result of `met`
+
+    def start(self, slot: int) -> None:
+        """Forget the threads of a cluster that were here before."""
+        first = slot * self._threads
+        self._epochs[:, first : first + self._threads] = 0
+        self._met.pop(slot, None)
+        for lane in self.executed(range(first, first + self._threads)):
+            del self._clocks[lane]
+
+    def fence(self, lane: int, scope: int, clock: np.ndarray, epoch: int, now: int) -> None:
+        """Remember what a lane knows at a fence."""
+        before = self._clocks.get(lane) or [None] * _SCOPES
+        self._clocks[lane] = [*[clock] * (scope + 1), *before[scope + 1 :]]
+        self._epochs[: scope + 1, lane] = epoch
+        if scope == _GPU:
+            self._at[lane // self._threads] = now
+
+    def until(self, slot: int) -> int:
+        """Return when a thread of a cluster executed the last fence of scope .gpu."""
+        return self._at[slot]
+
+    def executed(self, lanes: Iterable[int]) -> list[int]:
+        """Return those of some lanes that have executed a fence."""
+        return [lane for lane in lanes if lane in self._clocks] if self._clocks else []
+
+    def given(self, lanes: list[int], scope: int) -> np.ndarray | None:
+        """Return what some lanes knew at their last fences of a scope."""
+        found = [clock for lane in self.executed(lanes) if (clock := self._clocks[lane][scope]) is not None]
+        return np.maximum.reduce([*map(self._fitting, found)]) if found else None
+
+    def met(self, lane: int, known: np.ndarray, scope: int) -> np.ndarray | None:
+        """Return what other threads of a lane's cluster knew at their fences, of those that the lane knows of."""
+        slot = lane // self._threads
+        first = slot * self._threads
+        epochs = self._epochs[scope, first : first + self._threads]
+        epochs = np.where(known >= epochs, epochs, 0)
+        epochs[lane - first] = 0
+        key = epochs.tobytes()  # the epoch of a thread tells its fence
+        if self._met.get(slot, (None,))[0] != key:
+            self._met[slot] = key, self.given((first + np.flatnonzero(epochs)).tolist(), scope)
+        return self._met[slot][1]
