@@ -15,6 +15,7 @@ __all__ = [
     "MISSED",
     "VALUES",
     "Culprit",
+    "far",
     "judged",
     "outcome_of",
     "share",
@@ -130,6 +131,11 @@ def share(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> tuple
     """How many are found, of how many that are not equivalent and do not change values alone."""
     counts = Counter(judged(row, reasons) for row in rows)
     return counts[FOUND], counts[FOUND] + counts[MISSED]
+
+
+def far(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> int:
+    """Count the missed mutants with a finding of a right kind at a distant line."""
+    return sum(row["outcome"] == FAR and judged(row, reasons) == MISSED for row in rows)
 
 
 def summary(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> str:

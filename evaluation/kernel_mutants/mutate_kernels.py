@@ -3,8 +3,7 @@
     python mutate_kernels.py run --seed 1 --count 220 --output one.jsonl
     python mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside one.jsonl
     python mutate_kernels.py again mutants.jsonl.gz    # the same mutants once more
-    python mutate_kernels.py summary mutants.jsonl.gz
-    python mutate_kernels.py page                                      # build/mutants.md, from what is kept
+    python mutate_kernels.py summary mutants.jsonl.gz  # the shares, together and of each mutator
 
 Mutants are those of kernel_mutators.py, of lines that a launch of kernel_subjects.py executes; with
 --beside, of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several
@@ -20,6 +19,7 @@ import hashlib
 import json
 import multiprocessing
 import random
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,6 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples"), str(Path(__file__).parent)]
 
-from kernel_mutants_page import page, reasons_in  # noqa: E402
 from kernel_mutators import Mutant, mutants_of  # noqa: E402
 from kernel_outcomes import Culprit, outcome_of, summary, wanted_of  # noqa: E402
 from kernel_subjects import SUBJECTS  # noqa: E402
@@ -39,7 +38,6 @@ from cuda_tma import simulate  # noqa: E402
 
 HEADERS = ROOT / "cuda_tma" / "include" / "cuda_tma"
 KEPT, REASONS = (Path(__file__).with_name(name) for name in ("mutants.jsonl.gz", "reasons.txt"))
-PAGE = ROOT / "build" / "mutants.md"
 
 
 @dataclass(frozen=True)
@@ -238,8 +236,14 @@ def write(path: Path, rows: Iterable[dict]) -> None:
 
 
 def reasons() -> dict[str, tuple[str, str]]:
-    """What is kept of what was judged by hand."""
-    return reasons_in(REASONS.read_text()) if REASONS.exists() else {}
+    """Return the verdict and the reason for each mutant that was judged by hand."""
+    found = {}
+    for line in REASONS.read_text().splitlines():
+        match = re.fullmatch(r"([0-9a-f]{8}) (equivalent|values|missed): (\S.*)", line)
+        if match is None:
+            raise SystemExit(f"{REASONS.name}: a line is `ID equivalent|values|missed: why`: {line!r}")
+        found[match[1]] = match[2], match[3]
+    return found
 
 
 def read(path: Path) -> list[dict]:
@@ -269,18 +273,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_again.add_argument("--only", nargs="*", help="ids")
     of_again.add_argument("--write", action="store_true", help="put what comes of it into the file")
     commands.add_parser("summary", help="how many of what").add_argument("results", type=Path, nargs="+")
-    commands.add_parser("page", help="write build/mutants.md")
     given = parser.parse_args(arguments)
     if given.command == "run":
         given.of = given.of or [""]
         run(given)
     elif given.command == "again":
         again(given)
-    elif given.command == "page":
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(page(read(KEPT), reasons()))
     else:
-        print(summary([row for path in given.results for row in read(path)], reasons()))
+        rows = [row for path in given.results for row in read(path)]
+        for mutator in sorted({row["mutator"] for row in rows}):
+            print(mutator, summary([row for row in rows if row["mutator"] == mutator], reasons()), sep=": ")
+        print(summary(rows, reasons()))
 
 
 if __name__ == "__main__":
