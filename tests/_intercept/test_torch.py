@@ -1,28 +1,16 @@
-"""``device="cuda"`` of torch without a GPU: each script runs in a process of its own, with the adapter."""
+"""``device="cuda"`` of torch without a GPU: each script runs in a fork of a process that has torch and the adapter."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.support.adapted import Ran, ran
+from tests.support.adapted import Ran, ran_apart
 
 pytest.importorskip("torch")
 
 BEGIN = "import threading\nimport torch\nx = torch.ones(3, 4, device='cuda')\nc = torch.ones(3, 4)\n"
 CUDA = "device(type='cuda', index=0)"
 CPU = "device(type='cpu')"
-
-
-@pytest.fixture
-def script(tmp_path: Path):
-    def run(text: str) -> Ran:
-        path = tmp_path / "script.py"
-        path.write_text(BEGIN + text)
-        return ran(path)
-
-    return run
 
 
 EXPRESSIONS = {
@@ -64,13 +52,7 @@ EXPRESSIONS = {
     "torch.nn.Linear(4, 2, device='cuda')(x).device": CUDA,
     "torch.jit.script(lambda y: y * 2)(x).device": CUDA,
 }
-
-
-def test_expressions(script):
-    done = script("".join(f"print(repr(({text})))\n" for text in EXPRESSIONS))
-    assert done.status == 0, done.errors
-    assert dict(zip(EXPRESSIONS, done.output.splitlines(), strict=True)) == EXPRESSIONS
-    assert done.notes == ["torch.jit.script does not compile here: the function runs as it is written"]
+PRINTED = "".join(f"print(repr(({text})))\n" for text in EXPRESSIONS)
 
 
 PROGRAMS = {
@@ -117,15 +99,6 @@ PROGRAMS = {
         "nan",
     ),
 }
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program(script, name):
-    text, expected = PROGRAMS[name]
-    done = script(text)
-    assert (done.status, done.output.strip()) == (0, expected), done.errors
-
-
 REFUSED = {
     "torch.cuda.CUDAGraph()": "torch.cuda.CUDAGraph needs a GPU",
     "with torch.cuda.graph(None): pass": "torch.cuda.graph needs a GPU",
@@ -135,8 +108,32 @@ REFUSED = {
 }
 
 
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    folder = tmp_path_factory.mktemp("scripts")
+    texts = [PRINTED, *(text for text, _ in PROGRAMS.values()), *REFUSED]
+    paths = [folder / f"script{number}.py" for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(BEGIN + text)
+    return dict(zip(texts, ran_apart(paths, "torch"), strict=True))
+
+
+def test_expressions(scripts):
+    done = scripts[PRINTED]
+    assert done.status == 0, done.errors
+    assert dict(zip(EXPRESSIONS, done.output.splitlines(), strict=True)) == EXPRESSIONS
+    assert done.notes == ["torch.jit.script does not compile here: the function runs as it is written"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program(scripts, name):
+    text, expected = PROGRAMS[name]
+    done = scripts[text]
+    assert (done.status, done.output.strip()) == (0, expected), done.errors
+
+
 @pytest.mark.parametrize("text", REFUSED)
-def test_refused(script, text):
-    done = script(text)
+def test_refused(scripts, text):
+    done = scripts[text]
     assert done.status == 1
     assert REFUSED[text] in done.errors.splitlines()[-1]
