@@ -32,6 +32,9 @@ class Violation:
         What the value must be: ``"a multiple of 16"``.
     nearest : int or None
         The nearest legal value, where there is one, in the argument's own units.
+    sentence : str
+        The violation in the user's terms: tensor order, elements and bytes. Empty without the `dtype_name` of
+        :func:`cuda_tma.check`.
     """
 
     parameter: str
@@ -43,6 +46,7 @@ class Violation:
     severity: str = "error"
     requirement: str = ""
     nearest: int | None = None
+    sentence: str = ""
 
     @property
     def message(self) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["first_bytes", "opened", "text_of_file", "whole", "write"]
+__all__ = ["absolute", "first_bytes", "opened", "shown_path", "text_of_file", "whole", "write"]
 
 
 def first_bytes(path: str | os.PathLike[str], most_bytes: int) -> bytes:
@@ -74,3 +75,16 @@ def _handle(path: str | os.PathLike[str], flags: int) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def absolute(file: str) -> Path:
+    """Return a path without ``..``, which compilers keep; links are kept."""
+    return Path(os.path.abspath(file))
+
+
+def shown_path(file: str) -> str:
+    """Return a path relative to the working directory if the file lies below it."""
+    try:
+        return str(absolute(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return file

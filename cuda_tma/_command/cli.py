@@ -22,12 +22,11 @@ from typing import Any
 from .. import TensorMapError, TensorMapFault, suggest
 from .._files import write
 from ..codec import decode, diff, encode
-from ..codec._diff import diff_stored, words_of
+from ..codec._diff import words_of
 from ..codec._fields import fields
 from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 from ..params import Im2colParams, Im2colWideParams, Params
 from ..rules import Violation, check
-from ..rules._explain import refusal, sentence
 from . import demo, explain, layouts, run, sanitize
 from .console import complain, escape_unprintable, print_json, print_table, silence
 from .exit_status import ACCEPTED, INTERRUPTED, MISUSE, REFUSED, UNREAD, UNSUPPORTED, Misuse
@@ -112,15 +111,15 @@ _PICTURES = ("tile", "banks", "box", "tiles")
 
 def _check(arguments: argparse.Namespace) -> int:
     params = given_map(arguments)
-    found = check(params, arguments.compute_capability, arguments.warnings)
+    dtype_name = _dtype_name(arguments, params)
+    found = check(params, arguments.compute_capability, arguments.warnings, dtype_name=dtype_name)
     errors = sum(violation.severity == "error" for violation in found)
     others = diff(encode(params), encode(replace(params, unexplained=()))) if params.unexplained else ()
     if arguments.json:
         violations, unexplained = [_as_json(v) for v in found], [asdict(d) for d in others]
         print_json({"accepted": not errors, "violations": violations, "unexplained": unexplained})
     else:
-        dtype_name = _dtype_name(arguments, params)
-        lines = [f"{violation.severity}: {sentence(params, violation, dtype_name)}" for violation in found]
+        lines = [f"{violation.severity}: {violation.sentence}" for violation in found]
         lines += [f"warning: {d.field}: {d.a}, where the driver writes {d.b}: {d.meaning}" for d in others]
         for number, line in enumerate(lines, 1):
             print(f"{number}. {line}")
@@ -130,10 +129,14 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _verdict(errors: int, has_others: bool) -> str:
     if errors:
-        return f"refused: {errors} rule{'s' * (errors > 1)} broken"
+        return f"refused: {_broken(errors)}"
     if has_others:
         return "accepted, with a warning: the driver takes what these bytes say, and would write other bytes"
     return "accepted: the driver takes this map"
+
+
+def _broken(errors: int) -> str:
+    return f"{errors} rule{'s' * (errors > 1)} broken"
 
 
 def _decode(arguments: argparse.Namespace) -> int:
@@ -166,7 +169,7 @@ def _diff(arguments: argparse.Namespace) -> int:
         found = diff(a, b)
     except TensorMapError as error:
         complain(f"{error}. The numbers in its fields are compared as they are stored")
-        found = diff_stored(a, b)
+        found = diff(a, b, stored=True)
     if arguments.json:
         print_json([asdict(d) for d in found])
     elif found:
@@ -229,7 +232,7 @@ def _check_plot(arguments: argparse.Namespace) -> None:
 
 def _explore(arguments: argparse.Namespace) -> int:
     """Write the page; a map, if there is one, stands where a picture would."""
-    from .._show.explorer import explorer
+    from ..plot import explorer
 
     others = [name for name in ("output", "at", "access") if getattr(arguments, name) is not None]
     if others or arguments.picture in _PICTURES:
@@ -315,8 +318,12 @@ def _dtype_name(arguments: argparse.Namespace, params: Params) -> str:
 
 def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
     """Refuse a map that the driver refuses, and one whose bytes would say another: these have no picture."""
-    if violations := check(params, arguments.compute_capability):
-        raise refusal(params, violations, dtype_name=_dtype_name(arguments, params))
+    dtype_name = _dtype_name(arguments, params)
+    if violations := check(params, arguments.compute_capability, dtype_name=dtype_name):
+        shape = tuple(reversed(params.global_dim))
+        lines = [f"{number}. {violation.sentence}" for number, violation in enumerate(violations, 1)]
+        head = f"no tensor map for a {dtype_name} tensor of shape {shape}; {_broken(len(violations))}:"
+        raise TensorMapError("\n".join([head, *lines]), violations)
     if arguments.map is None and not _is_said_by(encode(params), params):
         raise TensorMapError(
             "which bytes hold this map is not known: in those of a plain im2col map its corners have no room"

@@ -24,8 +24,8 @@ from cuda.core import LaunchConfig, LegacyPinnedMemoryResource
 from .. import Device, StridedMemoryView, compile, emulate, launch, params_of
 from .._files import write
 from .._limits import TMA_SINCE
-from .._map_type import MapType
 from ..enums import TensorMapDataType
+from ..kernel_parameters import MapType
 from ..smem import tx_bytes
 from .exit_status import ACCEPTED, REFUSED, Misuse
 

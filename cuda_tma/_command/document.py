@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .excerpts import shown_path, statements
+from .._files import shown_path
+from .excerpts import statements
 from .outcome import Outcome, unused
 
 if TYPE_CHECKING:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..simulate._places import absolute, by_way_of, shown_path, statements
+from .._files import shown_path
+from ..simulate._places import by_way_of, statements
 
 if TYPE_CHECKING:
     from ..simulate import Finding
     from ..simulate._ptx import Place
     from .sources import Sources
 
-__all__ = ["Styled", "absolute", "column_of", "described", "shown_path", "statements"]
+__all__ = ["Styled", "column_of", "described", "statements"]
 
 Styled = tuple[str, str]  # a piece of text, and its style as rich names it
 
@@ -29,8 +30,6 @@ def described(finding: Finding, sources: Sources) -> list[Styled]:
     sources : Sources
         The files whose lines may be shown: of PTX without line information, lines of its own text.
     """
-    from ..simulate._findings import REMEDIES
-
     style = _STYLES[finding.severity]
     pieces: list[Styled] = [(f"{finding.severity}[{finding.kind}]", style), (f": {finding.happened}\n", "bold")]
     pieces += _excerpt(finding.source, finding.ptx_line, sources, style)
@@ -42,7 +41,7 @@ def described(finding: Finding, sources: Sources) -> list[Styled]:
         pieces += _excerpt(places, 0, sources, "bold cyan")
     if finding.rule:
         pieces += [("  rule: ", "bold"), (f"{finding.rule}\n", "")]
-    pieces += [("  remedy: ", "bold green"), (f"{finding.remedy or REMEDIES[finding.kind]}\n", "")]
+    pieces += [("  remedy: ", "bold green"), (f"{finding.remedy or finding.general_remedy}\n", "")]
     if who := _who(finding):
         pieces += [("  who: ", "bold"), (f"{who}\n", "")]
     return pieces

@@ -13,17 +13,15 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from .._cuda_errors import CUDA_ERRORS, OBSERVED, CudaError
-from .._enum_members import member_of
 from .._files import first_bytes
 from ..barrier import decode_barrier
 from ..codec import diff, encode
-from ..enums import TensorMapDataType
 from ..hang import MbarrierWait
 from ..params import Im2colParams, Params, TiledParams
 from ..rules import RULES, Violation, check
-from ..rules._explain import sentence
 from .console import print_json
 from .exit_status import ACCEPTED, REFUSED, Misuse
+from .members import word_of
 from .posted import Posted, PostedMap, read_posted
 
 __all__ = ["Statement", "of_barrier", "of_error", "of_map", "run"]
@@ -55,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
             "CUDA_ERROR_..., CUDA error: misaligned address), no fields of a tensor map (globalDim, boxDim, ...), no "
             "128 bytes, and no word of an mbarrier (mbarrier 0x...)"
         )
-    maps = [(each, check(each.params, arguments.compute_capability, True)) for each in posted.maps]
+    maps = [(each, _violations(each.params, arguments.compute_capability)) for each in posted.maps]
     if arguments.json:
         print_json(_as_json(posted, maps, arguments.compute_capability))
     else:
@@ -93,9 +91,8 @@ def of_error(error: CudaError) -> Iterator[Statement]:
 def of_map(posted: PostedMap, found: tuple[Violation, ...], capability: tuple[int, int]) -> Iterator[Statement]:
     """Whether a map is legal, and what that says of the error at its creation."""
     params, errors = posted.params, _errors_of(found)
-    dtype_name = _dtype_name(params)
     for violation in found:
-        yield Statement(sentence(params, violation, dtype_name), f"rule {violation.rule}: {violation.source}")
+        yield Statement(violation.sentence, f"rule {violation.rule}: {violation.source}")
     if not errors:
         device = "{}.{}".format(*capability)
         yield Statement(
@@ -142,13 +139,16 @@ def of_barrier(word: int) -> Iterator[Statement]:
     yield Statement(text, _BARRIER_SOURCE)
 
 
+def _violations(params: Params, capability: tuple[int, int]) -> tuple[Violation, ...]:
+    return check(params, capability, True, dtype_name=_dtype_name(params))
+
+
 def _errors_of(found: tuple[Violation, ...]) -> list[Violation]:
     return [violation for violation in found if violation.severity == "error"]
 
 
 def _dtype_name(params: Params) -> str:
-    known = member_of("data_type", params.data_type) is not None
-    return TensorMapDataType(params.data_type).short_name if known else f"data type {params.data_type}"
+    return word_of("data_type", params.data_type) or f"data type {params.data_type}"
 
 
 def _described(posted: PostedMap) -> str:
@@ -160,10 +160,9 @@ def _described(posted: PostedMap) -> str:
     else:
         assert isinstance(params, Im2colParams)  # as which every other map is decoded
         parts.append(f"im2col, {params.channels_per_pixel} channels of {params.pixels_per_column} pixels")
-    swizzle, interleave = (member_of(name, getattr(params, name)) for name in ("swizzle", "interleave"))
-    parts.append(f"swizzle {swizzle.short_name if swizzle else params.swizzle}")
+    parts.append(f"swizzle {word_of('swizzle', params.swizzle) or params.swizzle}")
     if params.interleave:
-        parts.append(f"interleave {interleave.short_name if interleave else params.interleave}")
+        parts.append(f"interleave {word_of('interleave', params.interleave) or params.interleave}")
     return ", ".join(parts) + f" ({posted.times} times)" * (posted.times > 1)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from .. import CompileError, TensorMapError
 from .._files import opened
 from .._given import shown
-from .._map_type import MapType
+from ..kernel_parameters import MapType
 from .exit_status import Misuse, Unsupported
 from .judgement import seed_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from .excerpts import shown_path
+from .._files import shown_path
 from .outcome import Cause, Outcome, causes, coverage, unused
 from .page_excerpts import excerpts, plain
 
@@ -79,10 +79,8 @@ def _article(number: int, cause: Cause, timeline: str, sources: Sources) -> Iter
 
 
 def _facts(cause: Cause) -> Iterator[str]:
-    from ..simulate._findings import REMEDIES
-
     finding, launch = cause.finding, cause.launch
-    rows = [("Rule", finding.rule), ("Remedy", finding.remedy or REMEDIES[finding.kind])]
+    rows = [("Rule", finding.rule), ("Remedy", finding.remedy or finding.general_remedy)]
     rows += [("Threads", _threads(finding)), ("Launch", _launch(launch, cause.launches))]
     yield "<dl>" + "".join(f"<dt>{name}</dt><dd>{plain(text)}</dd>" for name, text in rows if text) + "</dl>"
 

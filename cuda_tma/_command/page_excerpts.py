@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+from .._files import shown_path
 from .._given import printable
-from .excerpts import shown_path, statements
+from .excerpts import statements
 
 if TYPE_CHECKING:
     from ..simulate import Finding

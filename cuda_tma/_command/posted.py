@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from .. import TensorMapError
 from .._cuda_errors import CUDA_ERRORS, CudaError, find_error
 from .._data_type import element_bits
-from .._enum_members import PARAMETER_ENUMS
-from .._limits import DESCRIPTOR_BYTES, MAX_RANK
+from .._limits import DESCRIPTOR_BYTES
 from ..codec import decode
 from ..params import Params, TiledParams
 from .dump import parse_dump
+from .members import ENUMS
 
 __all__ = ["Posted", "PostedMap", "read_posted"]
 
@@ -159,7 +159,7 @@ class _Dump:
 def _value(name: str, text: str) -> Any:
     """A tuple of integers, an integer, or an enum's value by its name; None of anything else."""
     if re.fullmatch(r"[A-Z][\w.]+", text):
-        enum = PARAMETER_ENUMS.get(name)
+        enum = ENUMS.get(name)
         try:
             return (
                 int(enum.parse(re.sub(r"CU_TENSOR_MAP_(DATA_TYPE_)?", "", text.split(".")[-1]), name)) if enum else None
@@ -197,7 +197,8 @@ def _dumps(text: str) -> list[_Dump]:
 def _from_fields(dump: _Dump) -> PostedMap:
     values = dict(dump.values)
     address, count = values.pop("descriptor", None), values.pop("rank", None)
-    rank = count if isinstance(count, int) and 0 < count <= MAX_RANK else len(values["global_dim"])
+    most = len(values["global_dim"])
+    rank = count if isinstance(count, int) and 0 < count <= most else most
     values.setdefault("data_type", 0)
     for name in ("global_dim", "box_dim", "element_strides"):
         value = values.get(name, (1,) * rank)
@@ -228,7 +229,7 @@ def _deep_gemm(text: str) -> Iterator[PostedMap]:
         inner, outer, box_inner, box_outer, stride, swizzle, element_bytes = map(int, found.groups())
         if element_bytes in _TYPE_OF_BYTES and swizzle in _SWIZZLE_OF_BYTES:
             params = TiledParams(
-                data_type=int(PARAMETER_ENUMS["data_type"][_TYPE_OF_BYTES[element_bytes]]),
+                data_type=int(ENUMS["data_type"][_TYPE_OF_BYTES[element_bytes]]),
                 global_address=0,
                 global_dim=(inner, outer),
                 global_strides=(stride * element_bytes,),

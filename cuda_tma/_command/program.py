@@ -11,9 +11,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._files import shown_path
 from .._given import printable
 from .console import complain, print_styled
-from .excerpts import described, shown_path
+from .excerpts import described
 from .exit_status import Misuse
 from .judgement import STANDARD_OUTPUT, check_filters, schedules_of, seed_of, suppressions_of
 from .outcome import Outcome, causes, coverage, unused

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from .._compile.mangled import plain_name
-from .excerpts import absolute, column_of, statements
+from .._files import absolute
+from .excerpts import column_of, statements
 from .outcome import cause_of, unused
 
 if TYPE_CHECKING:
@@ -98,8 +99,7 @@ def _log(invocation: Json, results: list[Json], logical: list[Json]) -> Json:
 
 
 def _rules() -> Iterator[Json]:
-    from ..simulate import KINDS
-    from ..simulate._findings import REMEDIES
+    from ..simulate import KINDS, Finding
 
     for kind, text in KINDS.items():
         yield {
@@ -107,7 +107,7 @@ def _rules() -> Iterator[Json]:
             "name": "".join(word.capitalize() for word in kind.split("-")),
             "shortDescription": {"text": _sentence(kind.replace("-", " "))},
             "fullDescription": {"text": _sentence(text)},
-            "help": {"text": f"{_sentence(text)} Remedy: {REMEDIES[kind]}."},
+            "help": {"text": f"{_sentence(text)} Remedy: {Finding(kind, 'error', text).general_remedy}."},
             "defaultConfiguration": {"level": "error"},
         }
 

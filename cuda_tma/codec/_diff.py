@@ -28,7 +28,7 @@ from ._fields import (
     fields,
 )
 
-__all__ = ["FieldDifference", "diff", "diff_stored", "words_of"]
+__all__ = ["FieldDifference", "diff", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,16 @@ class FieldDifference:
         return f"{self.field}: {self.a} against {self.b} ({byte} {where}): {self.meaning}"
 
 
-def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
+def diff(a: Any, b: Any, *, stored: bool = False) -> tuple[FieldDifference, ...]:
     """The fields in which two tensor maps differ, in the order of the driver's arguments.
 
     Parameters
     ----------
     a, b : params, bytes-like, or an object with ``__bytes__``
         The maps; descriptors may come from anybody.
+    stored : bool
+        Whether to compare the numbers as the bytes store them, also of 128 bytes that are no map. The first bytes then
+        decide the mode of the fields.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
     Raises
     ------
     TensorMapError
-        If either is no tensor map.
+        If either is no tensor map; with `stored`, if either is not 128 bytes.
 
     Examples
     --------
@@ -90,21 +93,19 @@ def diff(a: Any, b: Any) -> tuple[FieldDifference, ...]:
     ...     print(d.field, "|", d.a, "|", d.b, "|", d.byte_offsets, "|", d.read_by_load)
     swizzle | 128B | NONE | (9,) | True
     swizzle_repeat_bytes | 1024 | 16 | (72, 73) | False
+    >>> [(d.field, d.a, d.b) for d in diff(bytes(128), bytes(8) + b"\\x70" + bytes(119), stored=True)]
+    [('rank', '0', '7')]
     """
     left, right = _bytes("a", a), _bytes("b", b)
+    if stored:
+        return _diff_stored(left, right)
     maps = _Pair(left, right, decode(left), decode(right))
     found = {field: difference for field in maps.table() if (difference := maps.compare(field))}
     return (*found.values(), *_unknown(left, right, maps.delta, found))
 
 
-def diff_stored(a: bytes, b: bytes) -> tuple[FieldDifference, ...]:
-    """The fields in which 128 bytes and others differ, as the numbers that are stored: of bytes that are no map.
-
-    The first bytes say of which mode the fields are.
-
-    >>> [(d.field, d.a, d.b) for d in diff_stored(bytes(128), bytes(8) + b"\\x70" + bytes(119))]
-    [('rank', '0', '7')]
-    """
+def _diff_stored(a: bytes, b: bytes) -> tuple[FieldDifference, ...]:
+    """Return the fields in which the stored numbers differ."""
     delta = _delta(a, b)
     found = {f: _bytes_in(delta & f.mask) for f in (IM2COL, RANK, *_stored_table(a), *_DERIVED) if delta & f.mask}
     differences = [

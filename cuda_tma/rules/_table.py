@@ -11,6 +11,7 @@ holds for compute capability 10.0 and later alone is documented, not verified on
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -33,6 +34,7 @@ from ..enums import TensorMapInterleave
 from ..enums import TensorMapSwizzle as S
 from ..params import Params
 from . import _find as find
+from ._explain import sentence
 from ._rule import API, IM2COL, OBSERVED, PIXELS, TILED, UNVERIFIED, WIDE, Rule
 from ._warnings import WARNINGS
 
@@ -182,7 +184,11 @@ RULES = (
 
 
 def check(
-    params: Params, compute_capability: tuple[int, int] | str = (9, 0), warnings: bool = False
+    params: Params,
+    compute_capability: tuple[int, int] | str = (9, 0),
+    warnings: bool = False,
+    *,
+    dtype_name: str | None = None,
 ) -> tuple[Violation, ...]:
     """What the driver would refuse in `params`: all of it, in the order of the driver's arguments.
 
@@ -195,6 +201,8 @@ def check(
         Rules for 10.0 and later are documented, not verified on hardware; their source says so.
     warnings : bool
         Whether to add, after the errors, what the driver accepts and users regret.
+    dtype_name : str, optional
+        The dtype of the tensor. Each violation then has a `sentence` in the user's terms.
 
     Returns
     -------
@@ -228,6 +236,8 @@ def check(
     if warnings:
         for rule in advice:
             broken += map(rule.violation, rule.find(m))
+    if dtype_name is not None:
+        broken = [replace(each, sentence=sentence(params, each, dtype_name)) for each in broken]
     return tuple(broken)
 
 

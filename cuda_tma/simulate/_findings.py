@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from .._files import shown_path
 from .._given import printable
 from ._errors import TimeLimitReached
-from ._places import by_way_of, shown_path, statements
+from ._places import by_way_of, statements
 from ._ptx import Place
 
 if TYPE_CHECKING:
@@ -127,6 +128,11 @@ class Finding:
     remedy: str = ""
     related: tuple[tuple[str, tuple[Place, ...]], ...] = ()
     ends_launch: bool = False
+
+    @property
+    def general_remedy(self) -> str:
+        """The remedy for findings of this kind."""
+        return REMEDIES[self.kind]
 
     @property
     def happened(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from .._include_path import include_path
 from ._ptx import Place
 
-__all__ = ["absolute", "by_way_of", "is_library", "shown_path", "statements"]
+__all__ = ["by_way_of", "is_library", "statements"]
 
 
 def is_library(file: str) -> bool:
@@ -36,16 +36,3 @@ def by_way_of(inner: Sequence[Place]) -> str:
     """Name the places in libraries that lead from the user's statement to the instruction."""
     names = ", ".join(f"{Path(place.file).name}:{place.line}" for place in reversed(inner))
     return f", by way of {names}" if names else ""
-
-
-def absolute(file: str) -> Path:
-    """Return a path without ``..``, which compilers keep; links are kept."""
-    return Path(os.path.abspath(file))
-
-
-def shown_path(file: str) -> str:
-    """Return a path relative to the working directory if the file lies below it."""
-    try:
-        return str(absolute(file).relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return file

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from cuda_tma._errors import TensorMapError
 from cuda_tma.codec import decode, diff, encode
-from cuda_tma.codec._diff import diff_stored
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL, golden
 
 _PATH = Path(__file__).parents[2] / "examples" / "explain_sm120.py"
@@ -94,34 +93,34 @@ def flipped(raw, *bits):
 def test_bytes_that_are_no_map_are_compared_as_they_are_stored():
     raw = encode(LEGAL)
     other = flipped(raw, (2, 6), (2, 12), (8, 0), (31, 5))  # rank 7, interleave 2 more, an extent, and nothing known
-    found = [(d.field, d.a, d.b, d.byte_offsets, d.read_by_load) for d in diff_stored(raw, other)]
+    found = [(d.field, d.a, d.b, d.byte_offsets, d.read_by_load) for d in diff(raw, other, stored=True)]
     assert found == [
         ("rank", "2", "6", (8,), True),
         ("global_dim[0]", "63", "62", (32,), True),
         ("interleave", "0", "2", (9,), True),
         ("unknown bits of word 31", "0x0", "0x20", (124,), True),
     ]
-    assert diff_stored(raw, raw) == ()
+    assert diff(raw, raw, stored=True) == ()
 
 
 @pytest.mark.parametrize("rank,field", [(3, "pixel_box_lower_corner[0]"), (4, "pixel_box_lower_corner[1]")])
 def test_stored_corners_are_those_of_the_rank(rank, field):
     """16, 8 or 5 bits each, in one word: bit 15 is in the first corner of rank 3 and in the second of rank 4."""
     raw = bytes(8) + bytes([1 | rank - 1 << 4]) + bytes(119)
-    (found,) = diff_stored(raw, flipped(raw, (14, 15)))
+    (found,) = diff(raw, flipped(raw, (14, 15)), stored=True)
     assert (found.field, found.a) == (field, "0")
 
 
 @pytest.mark.parametrize("rank", [1, 2, 6, 7, 8])
 def test_stored_corners_of_a_rank_that_im2col_has_not_are_those_of_the_highest(rank):
     raw = bytes(8) + bytes([1 | rank - 1 << 4]) + bytes(119)
-    (found,) = diff_stored(raw, flipped(raw, (14, 14)))
+    (found,) = diff(raw, flipped(raw, (14, 14)), stored=True)
     assert (found.field, found.b) == ("pixel_box_lower_corner[2]", str(1 << 4))
 
 
 def test_stored_numbers_that_no_load_reads_say_so():
     raw = encode(LEGAL)
-    found = {d.field: d for d in diff_stored(raw, flipped(raw, (16, 0), (18, 0), (2, 1)))}
+    found = {d.field: d for d in diff(raw, flipped(raw, (16, 0), (18, 0), (2, 1)), stored=True)}
     assert list(found) == ["transfer_bytes", "swizzle_repeat_bytes", "bit 1 of word 2"]
     assert not any(d.read_by_load for d in found.values())
     assert all(d.meaning.endswith("; a load does not read it") for d in found.values())

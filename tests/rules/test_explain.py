@@ -28,6 +28,13 @@ def test_the_row_that_everybody_gets_wrong():
     ]
 
 
+def test_a_violation_has_its_sentence_where_the_dtype_is_named():
+    matrix = replace(PLAIN, global_dim=(1733, 128), global_strides=(6932,), box_dim=(32, 32), element_strides=(1, 1))
+    (violation,) = check(matrix, dtype_name="float32")
+    assert f"1. {violation.sentence}" == lines(matrix)[0]
+    assert replace(violation, sentence="") == check(matrix)[0]
+
+
 @pytest.mark.parametrize(
     "base,change,expected",
     [

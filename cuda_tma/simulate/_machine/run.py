@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..._files import shown_path
 from ...rules import _configurations, _launches
 from .._config import Config
 from .._errors import TimeLimitReached
 from .._findings import Finding, Report
 from .._kernel import Kernel
 from .._memory.global_memory import GlobalMemory, Segment
-from .._places import shown_path, statements
+from .._places import statements
 from .._ptx import Instruction
 from .._sync.deadlock import deadlock, explained
 from .._warps.faults import Fault

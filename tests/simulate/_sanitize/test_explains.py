@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma.simulate._places import shown_path
+from cuda_tma._files import shown_path
 
 SOURCE = r"""
 #include <cuda_tma/scope.cuh>
