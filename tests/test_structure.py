@@ -1,7 +1,7 @@
 """The house as CONTRIBUTING.md draws it: imports run one way between rooms, and in no circle; nothing grows too long.
 
-Each ``import`` and ``cimport`` counts, at the top of a file and inside functions alike. Those under ``TYPE_CHECKING``
-count outside ``simulate``. Stubs do not count: two types of them name each other, a descriptor and its device.
+Each ``import`` and ``cimport`` counts, at the top of a file, inside functions and under ``TYPE_CHECKING`` alike.
+Stubs do not count: two types of them name each other, a descriptor and its device.
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ STATEMENT = re.compile(
     r"|c?import[ \t]+(?P<modules>[\w., ]+))",
     re.MULTILINE,
 )
-CHECKED_ALONE = re.compile(r"^if TYPE_CHECKING:\n(?:(?:[ \t]+.*)?\n)+", re.MULTILINE)
 TEXT = re.compile(r'"""(?:.|\n)*?"""')
 
 
@@ -85,10 +84,9 @@ def modules() -> dict[str, list[Path]]:
 MODULES = modules()
 
 
-def imported(name: str, path: Path, *, for_types: bool = False) -> Iterator[str]:
-    """Yield the modules of the package that one file names; those under ``TYPE_CHECKING`` only `for_types`."""
+def imported(name: str, path: Path) -> Iterator[str]:
+    """Yield the modules of the package that one file names."""
     text = TEXT.sub('""', path.read_text())
-    text = text if for_types else CHECKED_ALONE.sub("", text)
     folder = name.split(".") if path.stem == "__init__" else name.split(".")[:-1]
     for found in STATEMENT.finditer(text):
         if found["modules"]:
@@ -111,16 +109,10 @@ def _absolute(source: str, folder: list[str]) -> list[str]:
     return [part for part in (*base, *below.split(".")) if part and (dots or part != "cuda_tma")]
 
 
-def graph(*, for_types: bool) -> dict[str, set[str]]:
-    """Return the modules that each module imports."""
-    return {
-        name: {found for path in paths for found in imported(name, path, for_types=for_types) if found in MODULES}
-        - {name}
-        for name, paths in MODULES.items()
-    }
-
-
-GRAPH = graph(for_types=False)
+GRAPH = {
+    name: {found for path in paths for found in imported(name, path) if found in MODULES} - {name}
+    for name, paths in MODULES.items()
+}
 
 
 def room(module: str) -> str:
@@ -141,30 +133,12 @@ def circle(imports: Mapping[str, Collection[str]]) -> str:
     return ""
 
 
-def merged(imports: Mapping[str, Collection[str]], package: str) -> dict[str, set[str]]:
-    """Return the imports with all modules of a package as one."""
-
-    def place(module: str) -> str:
-        return package if module.split(".")[0] == package else module
-
-    found: dict[str, set[str]] = {}
-    for module, others in imports.items():
-        found.setdefault(place(module), set()).update({place(other) for other in others} - {place(module)})
-    return found
-
-
 def test_no_module_imports_itself_by_way_of_others():
     assert circle(GRAPH) == ""
 
 
-def test_types_are_imported_in_no_circle_outside_the_simulator():
-    assert circle(merged(graph(for_types=True), "simulate")) == ""
-
-
 def test_a_circle_is_found():
-    imports = {"a": {"b"}, "b": {"simulate._x"}, "simulate._x": {"simulate._y"}, "simulate._y": {"simulate._x"}}
-    assert circle(imports) != "" and circle(merged(imports, "simulate")) == ""
-    assert {*circle(merged(imports | {"simulate._y": {"a"}}, "simulate")).split(" -> ")} == {"a", "b", "simulate"}
+    assert {*circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}).split(" -> ")} == {"b", "c"}
 
 
 def test_every_module_has_a_room():
@@ -190,6 +164,7 @@ LAYERS = (
     "_places",
     "_findings",
     "_suppression",
+    "_report",
     "_config",
     "_tensor_map",
     "_matrix",
@@ -272,11 +247,10 @@ def test_an_import_is_seen(tmp_path, statement, found):
     assert "_show" not in seen
 
 
-def test_an_import_for_types_is_seen_where_it_counts(tmp_path):
+def test_an_import_for_types_is_seen(tmp_path):
     path = tmp_path / "params.py"
     path.write_text("if TYPE_CHECKING:\n    from ._given import shown\n\nfrom ._limits import MAX_RANK\n")
-    assert [*imported("params", path)] == ["_limits"]
-    assert [*imported("params", path, for_types=True)] == ["_given", "_limits"]
+    assert [*imported("params", path)] == ["_given", "_limits"]
 
 
 def test_no_import_is_hidden():

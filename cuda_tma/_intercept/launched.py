@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from ..simulate._config import Config
-from ..simulate._findings import Report
 from ..simulate._launches import RecordedLaunch
 from ..simulate._places import is_library
 from ..simulate._ptx import Place
-from ..simulate._suppression import Suppression, suppressed
+from ..simulate._report import Report, suppressed
+from ..simulate._suppression import Suppression
 from .lines import Lines, with_lines
 
 __all__ = ["Launched", "launching_place", "with_report"]

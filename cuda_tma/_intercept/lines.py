@@ -12,9 +12,10 @@ from typing import Any
 
 from .._budget import SOURCE_BYTES
 from .._files import text_of_file
-from ..simulate._findings import Finding, Report
+from ..simulate._findings import Finding
 from ..simulate._places import is_library, statements
 from ..simulate._ptx import Place
+from ..simulate._report import Report
 
 __all__ = ["Lines", "lines_of", "with_lines"]
 

@@ -15,8 +15,9 @@ from .._show.timeline import Timeline
 from ._config import Config
 from ._device.device import Device
 from ._errors import ParseError, TimeLimitReached, UnsupportedInstruction
-from ._findings import KINDS, Finding, Report, SimulationError
+from ._findings import KINDS, Finding
 from ._kernel import Kernel
+from ._report import Report, SimulationError
 from ._suppression import Suppression, read_suppressions
 from ._tensor_map import TensorMap
 from ._watch import Difference, Watched, watch

@@ -1,23 +1,17 @@
-"""The report of a simulated launch: findings, printed output and counts."""
+"""Findings of a launch on the simulator: their kinds, and their remedies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from .._files import shown_path
 from .._given import printable
-from ._errors import TimeLimitReached
 from ._places import by_way_of, statements
 from ._ptx import Place
 
-if TYPE_CHECKING:
-    from .._show.timeline import Timeline
-    from ._suppression import Suppression
-
-__all__ = ["KINDS", "REMEDIES", "Finding", "Report", "SimulationError"]
+__all__ = ["KINDS", "REMEDIES", "Finding"]
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -159,101 +153,3 @@ def _outermost(places: tuple[Place, ...]) -> str:
 
 def _more(values: tuple) -> str:
     return f" and {len(values) - 1} more" if len(values) > 1 else ""
-
-
-class SimulationError(RuntimeError):
-    """Errors that a launch on the simulator found.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-    """
-
-    def __init__(self, findings: tuple[Finding, ...]):
-        super().__init__("\n".join(map(str, findings)))
-        self.findings = findings
-
-    def __reduce__(self) -> tuple:
-        """For pickle and copy."""
-        return type(self), (self.findings,)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Report:
-    """What came of a launch.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-    output : str
-        What the kernel printed.
-    thread_instructions : int
-        Instructions executed, each thread's counted.
-    schedules : tuple of (str, int)
-        Where there was more than one: the orders and seeds under which the launch was run.
-    suppressed : tuple of Finding
-        Those that a :class:`Suppression` covers.
-    unused_suppressions : tuple of Suppression
-        Those that cover nothing.
-    unfinished : str
-        A sentence, if the time limit ended the launch: the findings are those until then. Else empty.
-    traced : Timeline, optional
-        What :meth:`timeline` gives.
-    """
-
-    findings: tuple[Finding, ...] = ()
-    output: str = ""
-    thread_instructions: int = 0
-    schedules: tuple[tuple[str, int], ...] = ()
-    suppressed: tuple[Finding, ...] = ()
-    unused_suppressions: tuple[Suppression, ...] = ()
-    unfinished: str = ""
-    traced: Timeline | None = None
-
-    def __repr__(self) -> str:
-        """In one line."""
-        kinds = ", ".join(finding.kind for finding in self.findings) or "no findings"
-        return f"<Report: {kinds}; {len(self.output)} characters printed, {self.thread_instructions} instructions>"
-
-    def __str__(self) -> str:
-        """All findings, as a compiler says them."""
-        lines = [*map(str, self.findings)] or ["no findings"]
-        lines += [f"this suppression covers nothing: {each}" for each in self.unused_suppressions]
-        lines += [self.unfinished] if self.unfinished else []
-        return "\n".join(lines)
-
-    def timeline(self) -> Timeline:
-        """What warps, copies and mbarriers did over time, of a launch with ``trace=True``.
-
-        Returns
-        -------
-        Timeline
-            Of several schedules, of the first.
-
-        Raises
-        ------
-        ValueError
-            If the launch was not traced.
-        """
-        if self.traced is None:
-            raise ValueError("this launch was not traced: gpu.launch(..., trace=True)")
-        return self.traced
-
-    @property
-    def errors(self) -> tuple[Finding, ...]:
-        """The findings of severity ``"error"``."""
-        return tuple(finding for finding in self.findings if finding.severity == "error")
-
-    def raise_for_errors(self) -> None:
-        """Raise the errors, or the reason why there may be more than were found.
-
-        Raises
-        ------
-        SimulationError
-        TimeLimitReached
-            If the time limit ended the launch before it had an error.
-        """
-        if self.errors:
-            raise SimulationError(self.errors)
-        if self.unfinished:
-            raise TimeLimitReached(self.unfinished)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from .._budget import SUPPRESSIONS_BYTES
 from .._compile.mangled import plain_name
 from .._files import text_of_file
 from .._given import shown
-from ._findings import KINDS, Finding, Report
+from ._findings import KINDS, Finding
 from ._ptx import Place
 
-__all__ = ["Suppression", "read_suppressions", "suppressed"]
+__all__ = ["Suppression", "read_suppressions"]
 
 _COLON = re.compile(r"(?<!:):(?!:)")  # alone: "::" is of a name of C++
 _DRIVE = re.compile(r"[A-Za-z]")  # before a colon and a slash: of a path of Windows
@@ -137,23 +137,3 @@ def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
             except ValueError as error:
                 raise ValueError(f"{path}:{number}: {error}") from None
     return tuple(found)
-
-
-def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
-    """Return a report without the findings that are covered, and with the suppressions that cover nothing.
-
-    A covered finding at which the launch ended stays an error, as the rest of the launch is not judged.
-    """
-    if not suppressions:
-        return report
-    hidden = [finding for finding in report.findings if any(each.covers(finding) for each in suppressions)]
-    unused = [each for each in suppressions if not any(each.covers(finding) for finding in hidden)]
-    ends = [_end_of_launch(finding) for finding in hidden if finding.ends_launch]
-    shown = (*ends, *(finding for finding in report.findings if finding not in hidden))
-    return replace(report, findings=shown, suppressed=tuple(hidden), unused_suppressions=tuple(unused))
-
-
-def _end_of_launch(finding: Finding) -> Finding:
-    """Return the error that a launch is not judged beyond a finding, which a suppression does not change."""
-    text = "a suppression covers this finding, but the launch ends at it, and the rest is not judged: "
-    return replace(finding, message=f"{text}{finding.message}")

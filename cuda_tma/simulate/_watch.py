@@ -21,17 +21,17 @@ from .._read.stream import is_capturing
 from ._config import Config
 from ._device.module import load_variables
 from ._errors import ParseError, UnsupportedInstruction
-from ._findings import Report
 from ._kernel import kernel_of
 from ._machine.decode import decode
 from ._machine.machine import Settings
+from ._machine.observer import Observer
 from ._machine.run import run
 from ._memory import allocations as _allocations
 from ._memory.copied_memory import CopiedMemory, Difference
 from ._ptx import Module, Variable, parse
 from ._ptx.text import text_of
+from ._report import Report
 from ._sanitize import Sanitizer
-from ._warps.observe import Observer
 
 __all__ = ["Difference", "Watched", "watch"]
 

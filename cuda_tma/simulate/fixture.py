@@ -31,7 +31,8 @@ import pytest
 
 from ._device.device import Device
 from ._device.refusals import suppressions_of
-from ._findings import Finding, Report
+from ._findings import Finding
+from ._report import Report
 from ._suppression import Suppression, read_suppressions
 
 __all__ = ["RecordingDevice", "SimulatedGpuWarning", "simulated_gpu"]

@@ -23,7 +23,7 @@ from cuda_tma import CompileError, include_path, simulate
 from cuda_tma._compile import nvrtc
 from cuda_tma.simulate._device import device as simulated
 from cuda_tma.simulate._device.schedules import _restore, _saved
-from cuda_tma.simulate._machine.machine import Machine
+from cuda_tma.simulate._warps.observe import Events
 from tests.support.machine_code import machine_code
 
 __all__ = ["SCHEDULES", "Fault", "baseline", "same_machine_code", "tried"]
@@ -66,7 +66,7 @@ def _chains_of(instructions: Iterable[Any]) -> list[tuple]:
 def _executed() -> Iterator[dict[int, Any]]:
     """The instructions that any thread executes meanwhile."""
     found: dict[int, Any] = {}
-    steps_of = Machine.steps_of
+    steps_of = Events.steps_of
 
     def noted(instruction: Any, step: Any) -> Any:
         def run(group: Any, lanes: Any) -> Any:
@@ -76,15 +76,15 @@ def _executed() -> Iterator[dict[int, Any]]:
         return run
 
     @functools.cache
-    def watched(machine: Any, code: Any) -> list:
-        steps, instructions = steps_of(machine, code), code.function.instructions
+    def watched(events: Any, code: Any) -> list:
+        steps, instructions = steps_of(events, code), code.function.instructions
         return [*map(noted, instructions, steps), *steps[len(instructions) :]]
 
-    Machine.steps_of = watched
+    Events.steps_of = watched
     try:
         yield found
     finally:
-        Machine.steps_of = steps_of
+        Events.steps_of = steps_of
 
 
 def tried(name: str, fault: Fault, known: dict, wanted: Callable[[dict], bool]) -> dict:

@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.kernels import example
 from cuda_tma import simulate
-from cuda_tma.simulate._machine.machine import Machine
 from cuda_tma.simulate._trace.copies import COPY_STEPS
+from cuda_tma.simulate._warps.observe import Events
 
 LOAD = """
 #include <cuda_tma/tile.cuh>
@@ -102,7 +102,7 @@ def test_what_is_found_and_computed_is_the_same_with_a_trace_and_without():
 
 def test_without_a_trace_a_kernel_runs_its_own_steps():
     code = SimpleNamespace(steps=[lambda group, lanes: None])
-    assert Machine.steps_of(SimpleNamespace(observer=None), code) is code.steps
+    assert Events(None).steps_of(code) is code.steps
     with pytest.raises(ValueError, match=re.escape("not traced: gpu.launch(..., trace=True)")):
         loaded().timeline()
 

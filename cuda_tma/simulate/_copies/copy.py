@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +13,10 @@ from .._sync.mbarrier import BYTES
 from .._warps.faults import Fault
 from .._warps.group import Group
 from .._warps.lanes import WARP, Lanes, as_array
-from .._warps.observe import Access, tell
+from .._warps.observe import Access
 from .._warps.spaces import OFFSET_MASK, RANK_SHIFT
 from .engine import Operation
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
+from .parts import Parts
 
 __all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "once_per_warp", "submit"]
 
@@ -32,7 +29,7 @@ class Issue:
 
     Attributes
     ----------
-    machine : Machine
+    parts : Parts
     lane : int
     instruction : Instruction
     proxy : str
@@ -43,7 +40,7 @@ class Issue:
         Other lanes that execute the same instruction with the same operands, where that is one operation.
     """
 
-    machine: Machine
+    parts: Parts
     lane: int
     instruction: Instruction
     proxy: str = "async"
@@ -65,7 +62,7 @@ class Issue:
 
     def position(self, space: str, address: int, size_bytes: int, alignment: int) -> int:
         """Where in `Memory.shared` an address of this thread lies, of ``"shared"`` or ``"shared::cluster"``."""
-        return self.machine.memory.shared_position(space, self.lane, address, size_bytes, alignment)
+        return self.parts.memory.shared_position(space, self.lane, address, size_bytes, alignment)
 
     def observe(
         self,
@@ -78,12 +75,12 @@ class Issue:
         unchanged: Callable[[], np.ndarray] | None = None,
     ) -> None:
         """Tell the observer of accesses that the operation makes, when it makes them; by its own proxy if not told."""
-        if self.machine.observer is not None:
+        if self.parts.events.observer is not None:
             if self.mark is None:
-                self.mark = self.machine.observer.issue(self.lane, self.instruction, None)
+                self.mark = self.parts.events.observer.issue(self.lane, self.instruction, None)
             mark, by = self.mark, self.instruction
             what = kind, proxy or self.proxy, mark, self.lanes, space, positions, size_bytes, by, signal
-            self.machine.observer.access(Access(*what, unchanged=unchanged))
+            self.parts.events.observer.access(Access(*what, unchanged=unchanged))
 
     def faults(self) -> _Faults:
         """Whatever goes wrong in here is this thread's, and said of this instruction."""
@@ -128,13 +125,13 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
 
         return run
 
-    if issue.machine.observer is not None:
-        issue.mark = issue.machine.observer.issue(issue.lane, issue.instruction, kind)
+    if issue.parts.events.observer is not None:
+        issue.mark = issue.parts.events.observer.issue(issue.lane, issue.instruction, kind)
         if issue.sharers:
             lanes = np.array([issue.lane, *issue.sharers])
-            tell(issue.machine, "copy.together", lanes, issue.instruction, kind=kind)
-    cta = int(issue.machine.geometry.cta_of_lane[issue.lane])
-    issue.machine.engine.submit(Operation(map(guarded, stages), (cta,)), kind, (issue.lane, *issue.sharers))
+            issue.parts.events.tell("copy.together", lanes, issue.instruction, kind=kind)
+    cta = int(issue.parts.geometry.cta_of_lane[issue.lane])
+    issue.parts.engine.submit(Operation(map(guarded, stages), (cta,)), kind, (issue.lane, *issue.sharers))
 
 
 def landings(
@@ -152,11 +149,11 @@ def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: in
     the other CTA of the pair (PTX ISA, "cp.async.bulk.tensor").
     """
     place, named = issue.position(space, address, size_bytes, alignment), issue.position(space, barrier, BYTES, BYTES)
-    pitch = issue.machine.memory.shared_pitch
+    pitch = issue.parts.memory.shared_pitch
     signaled = place // pitch * pitch + named % pitch
     if signaled == named or "cta_group::2" in issue.instruction.opcode:
         return place, named
-    tell(issue.machine, "copy.elsewhere", issue.lanes, issue.instruction, named=named, signaled=signaled)
+    issue.parts.events.tell("copy.elsewhere", issue.lanes, issue.instruction, named=named, signaled=signaled)
     return place, signaled
 
 
@@ -164,7 +161,7 @@ def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
     """Shared addresses that a copy goes to: its own, or the same offset in each CTA of a multicast's mask."""
     if mask is None:
         return [address]
-    ctas = issue.machine.geometry.cluster_ctas
+    ctas = issue.parts.geometry.cluster_ctas
     ranks = [rank for rank in range(16) if mask >> rank & 1]
     if not ranks or ranks[-1] >= ctas:
         what = "a CTA that it does not have" if ranks else "none of them"
@@ -191,9 +188,9 @@ def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, .
 
 
 def each_lane(
-    group: Group, lanes: Lanes, instruction: Instruction, proxy: str = "async"
+    group: Group[Parts], lanes: Lanes, instruction: Instruction, proxy: str = "async"
 ) -> Iterator[tuple[int, Issue]]:
     """Threads one by one, each with an operation of its own."""
     numbers = range(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes.tolist()
     for index, lane in enumerate(numbers):
-        yield index, Issue(group.machine, lane, instruction, proxy)
+        yield index, Issue(group.parts, lane, instruction, proxy)

@@ -51,18 +51,18 @@ class Box:
 
 def params_at(issue: Issue, address: int) -> Params:
     """The tensor map at a generic address."""
-    lanes, machine = issue.lanes, issue.machine
+    lanes, parts = issue.lanes, issue.parts
     if address % _MAP_ALIGNMENT:
         raise Fault(
             "misaligned", f"the tensor map at 0x{address:x} is not at a multiple of {_MAP_ALIGNMENT} bytes", lanes
         )
-    segment = machine.memory.all_global.find(address)
+    segment = parts.memory.all_global.find(address)
     if segment is not None and address + MAP_BYTES <= segment.stop:
         if segment.writeable:  # else nobody has changed it
             issue.observe("read", "global", np.array([address]), MAP_BYTES, proxy="tensormap")
         start = address - segment.start
         return _decoded(segment.bytes[start : start + MAP_BYTES].tobytes())
-    ((_, buffer, positions, space),) = machine.memory.pieces("", lanes, np.array([address]), _MAP_ALIGNMENT)
+    ((_, buffer, positions, space),) = parts.memory.pieces("", lanes, np.array([address]), _MAP_ALIGNMENT)
     if space != "global":
         raise Fault(
             "map-mismatch",
@@ -76,7 +76,7 @@ def params_at(issue: Issue, address: int) -> Params:
 
 
 def _memory_of(issue: Issue, params: Params, writes: bool) -> Segment:
-    segment, _ = issue.machine.memory.global_bytes(params.global_address, 1, writes)
+    segment, _ = issue.parts.memory.global_bytes(params.global_address, 1, writes)
     return segment
 
 
@@ -111,12 +111,12 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
     _check_end(issue, position, len(image))
     _observe_tensor(issue, "read", box, barrier)
     issue.observe("write", "shared", np.array([position]), len(image), barrier)
-    place = issue.machine.memory.shared.bytes[position : position + len(image)]
+    place = issue.parts.memory.shared.bytes[position : position + len(image)]
     if written is None:
         place[:] = image
     else:
         place[written] = image[written]
-    issue.machine.mbarriers.complete_tx(barrier, tx_bytes, f"the load at {issue.name}", issue.instruction)
+    issue.parts.mbarriers.complete_tx(barrier, tx_bytes, f"the load at {issue.name}", issue.instruction)
 
 
 def _image(box: Box, segment: Segment, position: int) -> tuple[np.ndarray, np.ndarray | None, int]:
@@ -174,7 +174,7 @@ def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[...,
         size = _size_of(box)
         _check_end(issue, position, size)
         issue.observe("read", "shared", np.array([position]), size)
-        taken.append(issue.machine.memory.shared.bytes[position : position + size].copy())
+        taken.append(issue.parts.memory.shared.bytes[position : position + size].copy())
 
     def change() -> None:
         segment = _memory_of(issue, box.params, writes=True)
@@ -206,7 +206,7 @@ def _unchanged(box: Box, segment: Segment, put: Callable[[], None]) -> np.ndarra
 def _observe_tensor(
     issue: Issue, kind: str, box: Box, signal: int | None = None, unchanged: Callable[[], np.ndarray] | None = None
 ) -> None:
-    if issue.machine.observer is not None and not box.rows:
+    if issue.parts.events.observer is not None and not box.rows:
         rows, size = footprint(box.params, box.coordinates)
         if size:
             issue.observe(kind, "global", rows, size, signal, unchanged=unchanged)
@@ -224,14 +224,14 @@ def _check_position(issue: Issue, position: int) -> None:
     if position % _SMEM_ALIGNMENT:
         raise Fault(
             "misaligned",
-            f"the box lies at {issue.machine.mbarriers.name(position)}, which is not a multiple of {_SMEM_ALIGNMENT}: "
+            f"the box lies at {issue.parts.mbarriers.name(position)}, which is not a multiple of {_SMEM_ALIGNMENT}: "
             f"declare it with __align__({_SMEM_ALIGNMENT}), or 1024 for a swizzle",
             issue.lanes,
         )
 
 
 def _check_end(issue: Issue, position: int, size: int) -> None:
-    memory = issue.machine.memory
+    memory = issue.parts.memory
     end = position % memory.shared_pitch + size
     if end > memory.shared_stop:
         raise Fault(

@@ -14,7 +14,6 @@ from ..._compile.nvrtc import request
 from ..._compile.nvrtc import run as run_compiler
 from ..._map_type import MapType
 from .._config import Config
-from .._findings import Report
 from .._kernel import Kernel, kernel_of
 from .._machine.deadline import Deadline, seconds_of
 from .._machine.decode import decode
@@ -23,8 +22,9 @@ from .._machine.run import Running, run, run_overlapping
 from .._memory.array_memory import ArrayMemory
 from .._ptx import Module, parse
 from .._ptx.text import text_of
+from .._report import Report, suppressed
 from .._sanitize import Sanitizer
-from .._suppression import Suppression, suppressed
+from .._suppression import Suppression
 from .._tensor_map import TensorMap, tensor_map_of
 from .._trace import traced
 from .arguments import parameter_block

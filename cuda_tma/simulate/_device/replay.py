@@ -21,6 +21,7 @@ from .._memory.altered_reads import AlteredReads
 from .._memory.global_memory import GlobalMemory, Segment
 from .._memory.undefined import Undefined
 from .._sanitize import Pair, Sanitizer, UndefinedRead
+from .._sanitize.replays import Launched
 from .._sanitize.report.remedies import CONFIRMED, NO_EFFECT
 
 __all__ = ["Replay"]
@@ -59,14 +60,14 @@ class Replay:
     memory: GlobalMemory
     settings: Settings
 
-    def without_effect(self, pairs: Collection[Pair], launched: Sanitizer) -> dict[Pair, str]:
+    def without_effect(self, pairs: Collection[Pair], launched: Launched) -> dict[Pair, str]:
         """Return the pairs whose reads have no effect, each with the reason; memory is as before the call.
 
         Parameters
         ----------
         pairs : collection of Pair
             Loads, each with a write that races with it.
-        launched : Sanitizer
+        launched : Launched
             The observer of the launch, which has just ended without a fault.
         """
         before = self._lasting(launched)
@@ -80,7 +81,7 @@ class Replay:
         finally:
             _write(expected.memory)
 
-    def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Sanitizer) -> set[tuple]:
+    def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Launched) -> set[tuple]:
         """Return the keys of reads of undefined values that have an effect; memory is as before the call."""
         before = self._lasting(launched) if reads else None
         if before is None:
@@ -101,7 +102,7 @@ class Replay:
         finally:
             _write(expected.memory)
 
-    def _lasting(self, observer: Sanitizer) -> _Bytes | None:
+    def _lasting(self, observer: Launched) -> _Bytes | None:
         """Return the bytes before a launch of the arrays that outlive it; None if it touches an unwatched array."""
         before = observer.before()
         if before is None:

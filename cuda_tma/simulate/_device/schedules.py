@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from .._config import Config
-from .._findings import Finding, Report
+from .._findings import Finding
 from .._machine.progress import Progress
 from .._memory.global_memory import GlobalMemory
+from .._report import Report
 
 __all__ = ["MOST_SCHEDULES", "Schedule", "begin_early", "explored", "rows", "schedules_of", "until_error"]
 

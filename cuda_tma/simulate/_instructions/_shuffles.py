@@ -6,9 +6,8 @@ import numpy as np
 
 from .._ptx import Instruction
 from .._pure import shuffle_sources
-from .._warps.group import Group
 from .._warps.lanes import Warps, as_array
-from .._warps.observe import announce
+from ._table import Group
 
 __all__ = ["shuffled"]
 
@@ -38,6 +37,6 @@ def shuffled(
     if not absent.any():
         return values
     lanes = as_array(warps.whole).reshape(active.shape)[absent]
-    announce(group, "shfl.absent", lanes, by, sources=sources[absent], masks=masks[absent])
-    undefined = group.machine.undefined
+    group.parts.events.tell("shfl.absent", lanes, by, sources=sources[absent], masks=masks[absent])
+    undefined = group.parts.undefined
     return values if undefined is None else undefined.shuffled(values, absent, by)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .._copies.parts import Parts
+from .._warps import group
 from .._warps.binder import Binder
-from .._warps.program import Step
+from .._warps.code import Step
 
-__all__ = ["TABLE", "Entry", "instruction"]
+__all__ = ["TABLE", "Entry", "Group", "instruction"]
+
+Group = group.Group[Parts]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._warps.binder import BOOL, I64, Binder, dtype_of
+from .._warps.code import Step
 from .._warps.faults import Fault
-from .._warps.group import Group
 from .._warps.lanes import Lanes
-from .._warps.program import Step
 from .._warps.spaces import OFFSET_MASK, RANK_SHIFT, WINDOW_BYTES, WINDOWS
-from ._table import instruction
+from ._table import Group, instruction
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 
@@ -50,7 +49,7 @@ def isspacep(binder: Binder) -> Step:
         found = inside(addresses, space)
         if name in ("shared", "shared::cta"):
             ranks = (addresses - WINDOWS["shared"]) >> RANK_SHIFT
-            found = found & (ranks == group.machine.geometry.rank_of_lane[lanes])
+            found = found & (ranks == group.parts.geometry.rank_of_lane[lanes])
         write(group, lanes, found)
 
     return step
@@ -68,10 +67,10 @@ def mapa(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
         offsets = (np.asarray(read(group, lanes)).astype(np.int64) - window) & OFFSET_MASK
         ranks = np.asarray(read_rank(group, lanes)).astype(np.int64)
-        if int(ranks.max()) >= group.machine.geometry.cluster_ctas:
+        if int(ranks.max()) >= group.parts.geometry.cluster_ctas:
             raise Fault(
                 "cluster",
-                f"mapa to CTA {int(ranks.max())} of a cluster of {group.machine.geometry.cluster_ctas}",
+                f"mapa to CTA {int(ranks.max())} of a cluster of {group.parts.geometry.cluster_ctas}",
                 lanes,
             )
         write(group, lanes, (window + (ranks << RANK_SHIFT | offsets)).astype(dtype))

@@ -8,11 +8,10 @@ from .._memory.access import observe
 from .._ptx import TYPE_BYTES, Instruction, Operand, Sink
 from .._pure import lookup
 from .._warps.binder import Binder, Read, Write, dtype_of
-from .._warps.group import Group
+from .._warps.code import Step
 from .._warps.lanes import Lanes, count
-from .._warps.program import Step
 from ._in_turn import Combine, in_turn
-from ._table import instruction
+from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Parallel Synchronization and Communication Instructions: {}"
@@ -82,7 +81,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
 
     def step(group: Group, lanes: Lanes) -> None:
         addresses = address(group, lanes)
-        group.machine.memory.pieces(space, lanes, addresses, dtype.itemsize * vector, writes=True)
+        group.parts.memory.pieces(space, lanes, addresses, dtype.itemsize * vector, writes=True)
         for element in range(vector):
             at = addresses + element * dtype.itemsize
             given = [_all(source[element], group, lanes, dtype) for source in reads]
@@ -110,14 +109,14 @@ def update(
     """Combine a value of each lane with memory, in ascending order of lanes; what each lane found."""
     dtype = sources[0].dtype
     old = np.empty(count(lanes), dtype)
-    pieces = group.machine.memory.pieces(space, lanes, addresses, dtype.itemsize, writes=True)
-    if group.machine.observer is not None:
+    pieces = group.parts.memory.pieces(space, lanes, addresses, dtype.itemsize, writes=True)
+    if group.parts.events.observer is not None:
         expected = sources[0] if "cas" in instruction.opcode else None
         observe(group, "atomic", lanes, pieces, dtype.itemsize, instruction, expected=expected)
     for piece in pieces:
         view, items = piece.buffer.typed(dtype), piece.positions // dtype.itemsize
         chosen = np.arange(len(old)) if piece.chosen is None else piece.chosen
         old[chosen] = in_turn(view, items, [source[chosen] for source in sources], combine, op)
-    group.machine.progress()
-    group.machine.scheduler.polled()
+    group.parts.scheduler.progress()
+    group.parts.scheduler.polled()
     return old

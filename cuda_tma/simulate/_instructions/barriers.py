@@ -9,10 +9,9 @@ import numpy as np
 from .._ptx import Operand
 from .._sync.warp_sync import when_together
 from .._warps.binder import BOOL, U32, Binder
-from .._warps.group import Context, Group
+from .._warps.code import YIELD, Context, Outcome, Step
 from .._warps.lanes import Lanes, as_array, count, selected
-from .._warps.program import YIELD, Outcome, Step
-from ._table import instruction
+from ._table import Group, instruction
 
 Act = Callable[[Group, Lanes, int, "int | None"], Outcome]
 
@@ -22,7 +21,7 @@ SECTION = "Parallel Synchronization and Communication Instructions: {}"
 @instruction("bar.warp", section=SECTION.format("bar.warp.sync"), moves=True)
 def bar_warp(binder: Binder) -> Step:
     read, pc = binder.read(binder.instruction.operands[0], U32), binder.pc
-    return lambda group, lanes: group.machine.warp_sync.meet(group, lanes, pc, read(group, lanes))
+    return lambda group, lanes: group.parts.warp_sync.meet(group, lanes, pc, read(group, lanes))
 
 
 @instruction("bar", "barrier", section=SECTION.format("bar, barrier"), moves=True)
@@ -35,8 +34,8 @@ def bar(binder: Binder) -> Step:
 
     def act(group: Group, lanes: Lanes, number: int, expected: int | None) -> Outcome:
         if action == "sync":
-            return group.machine.cta_barriers.sync(group, lanes, pc, number, expected)
-        group.machine.cta_barriers.arrive(lanes, number, expected, binder.instruction)
+            return group.parts.cta_barriers.sync(group, lanes, pc, number, expected)
+        group.parts.cta_barriers.arrive(lanes, number, expected, binder.instruction)
         return None
 
     return _each_barrier(binder, operands[0], operands[1:], act)
@@ -56,7 +55,7 @@ def _each_barrier(binder: Binder, number: Operand, threads: tuple[Operand, ...],
         for of, expected in pairs:
             some = as_array(lanes)[(numbers == of) & (counts == expected)]
             if act(group, selected(some), of, expected or None) is None:
-                group.machine.scheduler.add(group.context, pc + 1, some)
+                group.parts.scheduler.add(group.context, pc + 1, some)
         return YIELD
 
     return step
@@ -75,7 +74,7 @@ def _red(binder: Binder, op: str) -> Step:
 
     def act(group: Group, lanes: Lanes, number: int, expected: int | None) -> Outcome:
         true = np.broadcast_to(read(group, lanes), (count(lanes),))
-        return group.machine.cta_barriers.vote(group, lanes, pc, number, expected, true, tell)
+        return group.parts.cta_barriers.vote(group, lanes, pc, number, expected, true, tell)
 
     return _each_barrier(binder, number, tuple(threads), act)
 
@@ -85,10 +84,10 @@ def barrier_cluster(binder: Binder) -> Step:
     parts, by, pc = binder.instruction.opcode, binder.instruction, binder.pc
 
     def arrive(group: Group, lanes: Lanes) -> None:
-        group.machine.cluster_barriers.arrive(lanes, by, "relaxed" in parts)
+        group.parts.cluster_barriers.arrive(lanes, by, "relaxed" in parts)
 
     if "wait" in parts:
-        return lambda group, lanes: group.machine.cluster_barriers.wait(group, lanes, pc)
+        return lambda group, lanes: group.parts.cluster_barriers.wait(group, lanes, pc)
     if "aligned" in parts:
         return lambda group, lanes: when_together(group, lanes, pc, arrive)
     return arrive

@@ -12,12 +12,10 @@ from ...enums import TensorMapDataType as T
 from .._copies.copy import BULK, Issue, each_lane, landing, landings, once_per_warp, submit
 from .._ptx import Immediate, Operand
 from .._warps.binder import U32, Binder
+from .._warps.code import Step
 from .._warps.faults import Fault
-from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array, count, selected
-from .._warps.observe import announce
-from .._warps.program import Step
-from ._table import instruction
+from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
@@ -58,14 +56,14 @@ def _check_multiples(issue: Issue, what: str, **operands: int) -> None:
 
 
 def _read_global(issue: Issue, address: int, size: int, signal: int) -> np.ndarray:
-    segment, start = issue.machine.memory.global_bytes(address, size)
+    segment, start = issue.parts.memory.global_bytes(address, size)
     issue.observe("read", "global", np.array([address]), size, signal)
     return segment.bytes[start : start + size]
 
 
 def _shared(issue: Issue, position: int, size: int, kind: str, signal: int | None = None) -> np.ndarray:
     issue.observe(kind, "shared", np.array([position]), size, signal)
-    return issue.machine.memory.shared.bytes[position : position + size]
+    return issue.parts.memory.shared.bytes[position : position + size]
 
 
 @instruction("cp.async.bulk", section=SECTION.format("cp.async.bulk"))
@@ -101,7 +99,7 @@ def _deliver(issue: Issue, origin: int, size: int, place: int, barrier: int, fro
     else:
         data = _shared(issue, issue.position("shared", origin, size or 1, _MULTIPLE), size, "read", barrier).copy()
     _shared(issue, place, size, "write", barrier)[:] = data
-    issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}", issue.instruction)
+    issue.parts.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}", issue.instruction)
 
 
 def _to_global(binder: Binder) -> Step:
@@ -131,7 +129,7 @@ def _submit_store(issue: Issue, target: int, position: int, size: int, mask: int
         taken.append(_shared(issue, position, size, "read").copy())
 
     def write() -> None:
-        segment, start = issue.machine.memory.global_bytes(target, size, writes=True)
+        segment, start = issue.parts.memory.global_bytes(target, size, writes=True)
         place = segment.bytes[start : start + size]
         chosen = slice(None) if mask is None else np.tile((mask >> np.arange(16) & 1).astype(bool), size // 16)
 
@@ -183,14 +181,14 @@ def _submit_reduction(
 
     def write() -> None:
         if barrier is None:
-            segment, start = issue.machine.memory.global_bytes(target, size, writes=True)
+            segment, start = issue.parts.memory.global_bytes(target, size, writes=True)
             issue.observe("atomic", "global", np.array([target]), size)
             place = segment.bytes[start : start + size].view(dtype)
         else:
             place = _shared(issue, target, size, "write", barrier).view(dtype)
         place[:] = combine(place.copy(), taken[0].view(dtype))
         if barrier is not None:
-            issue.machine.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}", issue.instruction)
+            issue.parts.mbarriers.complete_tx(barrier, size, f"the copy at {issue.name}", issue.instruction)
 
     submit(issue, read, write, kind=BULK if barrier is None else None)
 
@@ -215,8 +213,8 @@ def commit_group(binder: Binder) -> Step:
     by = binder.instruction
 
     def step(group: Group, lanes: Lanes) -> None:
-        announce(group, "cp.async.bulk.commit_group", lanes, by)
-        group.machine.engine.commit(BULK, as_array(lanes).tolist())
+        group.parts.events.tell("cp.async.bulk.commit_group", lanes, by)
+        group.parts.engine.commit(BULK, as_array(lanes).tolist())
 
     return step
 
@@ -231,7 +229,7 @@ def wait_group(binder: Binder) -> Step:
     stages = 1 if "read" in binder.instruction.opcode else None
 
     def step(group: Group, lanes: Lanes) -> None:
-        group.machine.engine.wait(BULK, as_array(lanes).tolist(), most.value, stages)
-        announce(group, name, lanes, by, most=most.value)
+        group.parts.engine.wait(BULK, as_array(lanes).tolist(), most.value, stages)
+        group.parts.events.tell(name, lanes, by, most=most.value)
 
     return step

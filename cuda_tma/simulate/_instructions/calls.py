@@ -11,11 +11,10 @@ import numpy as np
 from .._ptx import Group as Listed
 from .._ptx import Immediate, Operand, Register, Symbol, Variable
 from .._warps.binder import U64, Binder, dtype_of
+from .._warps.code import YIELD, Code, Context, Outcome, Step
 from .._warps.faults import Fault
-from .._warps.group import Context, Group
 from .._warps.lanes import Lanes, as_array, count
-from .._warps.program import YIELD, Code, Outcome, Step
-from ._table import instruction
+from ._table import Group, instruction
 from .runtime import RUNTIME
 
 SECTION = "Control Flow Instructions: call"
@@ -31,11 +30,11 @@ class CallSite:
 
     def enter(self, group: Group, lanes: Lanes, code: Code) -> Outcome:
         """Threads go on in a function."""
-        context = group.context.callee(group.machine, code, self._binder.pc + 1)
+        context = group.context.callee(group.parts.frames, code, self._binder.pc + 1)
         for copy in self.copies(code)[0]:
             copy(group.context, context, lanes)
         context.begin(as_array(lanes))
-        group.machine.scheduler.add(context, 0, as_array(lanes))
+        group.parts.scheduler.add(context, 0, as_array(lanes))
         return YIELD
 
     def give_back(self, context: Context, lanes: Lanes) -> None:

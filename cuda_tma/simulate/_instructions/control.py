@@ -8,11 +8,10 @@ import numpy as np
 
 from .._ptx import Immediate, Label, Symbol
 from .._warps.binder import U32, Binder
+from .._warps.code import YIELD, Outcome, Step
 from .._warps.faults import Fault
-from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array
-from .._warps.program import YIELD, Outcome, Step
-from ._table import instruction
+from ._table import Group, instruction
 
 SECTION = "Control Flow Instructions: {}"
 
@@ -41,7 +40,7 @@ def brx(binder: Binder) -> Step:
         if (chosen == chosen[0]).all():
             return targets[int(chosen[0])]
         for number in np.unique(chosen):
-            group.machine.scheduler.add(group.context, targets[int(number)], as_array(lanes)[chosen == number])
+            group.parts.scheduler.add(group.context, targets[int(number)], as_array(lanes)[chosen == number])
         return YIELD
 
     return step
@@ -52,10 +51,10 @@ def ret(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> Outcome:
         context = group.context
         if context.caller is None:
-            group.machine.exit(as_array(lanes), binder.instruction)
+            group.parts.exit(as_array(lanes), binder.instruction)
         else:
             context.caller.code.call_sites[context.return_pc].give_back(context, lanes)
-            group.machine.scheduler.add(context.caller, context.return_pc, as_array(lanes))
+            group.parts.scheduler.add(context.caller, context.return_pc, as_array(lanes))
         return YIELD
 
     return step
@@ -64,7 +63,7 @@ def ret(binder: Binder) -> Step:
 @instruction("exit", section=SECTION.format("exit"), moves=True)
 def end(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> Outcome:
-        group.machine.exit(as_array(lanes), binder.instruction)
+        group.parts.exit(as_array(lanes), binder.instruction)
         return YIELD
 
     return step
@@ -89,7 +88,7 @@ def nanosleep(binder: Binder) -> Step:
     read = binder.read(binder.instruction.operands[0], U32)
 
     def step(group: Group, lanes: Lanes) -> None:
-        group.machine.sleep(int(np.max(read(group, lanes))))
+        group.parts.clock.sleep(int(np.max(read(group, lanes))))
 
     return step
 
@@ -99,16 +98,16 @@ def setmaxnreg(binder: Binder) -> Step:
     """``setmaxnreg.action.sync.aligned.u32 count``: registers are enough for all here, and counted as a GPU does."""
     by, pc, grows = binder.instruction, binder.pc, "inc" in binder.instruction.opcode
     registers = int(cast(Immediate, by.operands[0]).value)
-    return lambda group, lanes: group.machine.register_pool.resize(group, lanes, pc, registers, grows, by)
+    return lambda group, lanes: group.parts.register_pool.resize(group, lanes, pc, registers, grows, by)
 
 
 @instruction("griddepcontrol.launch_dependents", section="Miscellaneous Instructions: griddepcontrol", moves=True)
 def launch_dependents(binder: Binder) -> Step:
     pc = binder.pc
-    return lambda group, lanes: group.machine.dependents.signal(group, lanes, pc)
+    return lambda group, lanes: group.parts.dependents.signal(group, lanes, pc)
 
 
 @instruction("griddepcontrol.wait", section="Miscellaneous Instructions: griddepcontrol", moves=True)
 def wait_for_grids(binder: Binder) -> Step:
     pc = binder.pc
-    return lambda group, lanes: group.machine.dependents.wait(group, lanes, pc)
+    return lambda group, lanes: group.parts.dependents.wait(group, lanes, pc)

@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._copies.copy import Issue, each_lane, submit
 from .._copies.engine import Operation
+from .._copies.parts import Parts
 from .._ptx import Immediate, Instruction, Register
 from .._warps.binder import BOOL, U32, Binder, dtype_of
-from .._warps.group import Group
+from .._warps.code import Step
 from .._warps.lanes import Lanes, as_array, count
-from .._warps.observe import Access, announce
-from .._warps.program import Step
-from ._table import instruction
+from .._warps.observe import Access
+from ._table import Group, instruction
 from .mbarrier import positions_of
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
 
 SECTION = "Data Movement and Conversion Instructions: {}"
 _KIND = "cp.async"  # of groups
@@ -46,20 +43,20 @@ def cp_async(binder: Binder) -> Step:
         given = np.full(count(lanes), size.value) if read is None else np.broadcast_to(read(group, lanes), count(lanes))
         lengths = np.where(given, 0, size.value) if ignores else given
         here, places, addresses = as_array(lanes), to(group, lanes), origin(group, lanes)
-        for some in _parts(here, group.machine):
+        for some in _parts(here, group.parts):
             ends = here[some], places[some], addresses[some], lengths[some]
-            copies = _Copies(group.machine, binder.instruction, *ends, size.value)
+            copies = _Copies(group.parts, binder.instruction, *ends, size.value)
             if not copies.submit_together():
                 copies.submit_one_by_one()
 
     return step
 
 
-def _parts(lanes: np.ndarray, machine: Machine) -> list[slice]:
+def _parts(lanes: np.ndarray, parts: Parts) -> list[slice]:
     """Return the lanes whose copies are one operation: all, if they take effect at once, else those of a CTA."""
-    if machine.engine.is_early:
+    if parts.engine.is_early:
         return [slice(0, len(lanes))]
-    ctas = machine.geometry.cta_of_lane[lanes]
+    ctas = parts.geometry.cta_of_lane[lanes]
     ends = [0, *(np.flatnonzero(np.diff(ctas)) + 1).tolist(), len(lanes)]
     return [slice(*pair) for pair in pairwise(ends)]
 
@@ -73,14 +70,14 @@ class _Copies(NamedTuple):
 
     Attributes
     ----------
-    machine : Machine
+    parts : Parts
     instruction : Instruction
     lanes, places, addresses, lengths : numpy.ndarray
         The shared and the global address of each lane, and the bytes that it reads; the rest of `size` is zero.
     size : int
     """
 
-    machine: Machine
+    parts: Parts
     instruction: Instruction
     lanes: np.ndarray
     places: np.ndarray
@@ -92,26 +89,26 @@ class _Copies(NamedTuple):
         """Begin all copies as one operation; return False if one of them is of another length, or must be alone."""
         if ((self.lengths != 0) & (self.lengths != self.size)).any():
             return False
-        machine, actor = self.machine, None
-        with Issue(machine, int(self.lanes[0]), self.instruction, "generic").faults():
-            machine.memory.check_aligned(self.lanes, self.places, self.size)
-            positions = machine.memory.shared_positions(self.lanes, self.places, self.size, "shared")
-        if machine.observer is not None:
-            is_now = machine.engine.is_early
-            actor = machine.observer.issue_each(self.lanes, self.instruction, _KIND, is_now)
+        parts, actor = self.parts, None
+        with Issue(parts, int(self.lanes[0]), self.instruction, "generic").faults():
+            parts.memory.check_aligned(self.lanes, self.places, self.size)
+            positions = parts.memory.shared_positions(self.lanes, self.places, self.size, "shared")
+        if parts.events.observer is not None:
+            is_now = parts.engine.is_early
+            actor = parts.events.observer.issue_each(self.lanes, self.instruction, _KIND, is_now)
             if actor is None:
                 return False
-        ctas = tuple(np.unique(machine.geometry.cta_of_lane[self.lanes]).tolist())
+        ctas = tuple(np.unique(parts.geometry.cta_of_lane[self.lanes]).tolist())
         operation = Operation([partial(self._guarded, positions, actor)], ctas)
-        machine.engine.submit(operation, _KIND, self.lanes.tolist())
+        parts.engine.submit(operation, _KIND, self.lanes.tolist())
         return True
 
     def _guarded(self, positions: np.ndarray, actor: object) -> None:
-        with Issue(self.machine, int(self.lanes[0]), self.instruction, "generic").faults():
+        with Issue(self.parts, int(self.lanes[0]), self.instruction, "generic").faults():
             self._copy(positions, actor)
 
     def _copy(self, positions: np.ndarray, actor: object) -> None:
-        memory, dtype = self.machine.memory, _TYPES[self.size]
+        memory, dtype = self.parts.memory, _TYPES[self.size]
         memory.check_aligned(self.lanes, self.addresses, self.size)
         self._observe("write", "shared", actor, self.lanes, positions)
         shared = memory.shared.typed(dtype)
@@ -127,15 +124,15 @@ class _Copies(NamedTuple):
             shared[at] = piece.buffer.typed(dtype)[piece.positions // self.size]
 
     def _observe(self, kind: str, space: str, actor: object, lanes: np.ndarray, positions: np.ndarray) -> None:
-        if self.machine.observer is not None:
+        if self.parts.events.observer is not None:
             known = kind, "generic", actor, lanes, space, positions, self.size, self.instruction
-            self.machine.observer.access(Access(*known))
+            self.parts.events.observer.access(Access(*known))
 
     def submit_one_by_one(self) -> None:
         """Begin the copy of each lane as an operation of its own."""
         ends = zip(self.places.tolist(), self.addresses.tolist(), self.lengths.tolist(), strict=True)
         for lane, (place, address, length) in zip(self.lanes.tolist(), ends, strict=True):
-            issue = Issue(self.machine, lane, self.instruction, "generic")
+            issue = Issue(self.parts, lane, self.instruction, "generic")
             with issue.faults():
                 at = issue.position("shared", place, self.size, self.size)
                 submit(issue, partial(_copy, issue, address, length, at, self.size), kind=_KIND)
@@ -143,7 +140,7 @@ class _Copies(NamedTuple):
 
 def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> None:
     """Bytes that are not read are zero."""
-    memory = issue.machine.memory
+    memory = issue.parts.memory
     memory.check_aligned(issue.lanes, np.array([address]), size)
     place = memory.shared.bytes[position : position + size]
     issue.observe("write", "shared", np.array([position]), size)
@@ -157,8 +154,8 @@ def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> 
 @instruction("cp.async.commit_group", section=SECTION.format("cp.async.commit_group"))
 def commit_group(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
-        announce(group, "cp.async.commit_group", lanes, binder.instruction)
-        group.machine.engine.commit(_KIND, as_array(lanes).tolist())
+        group.parts.events.tell("cp.async.commit_group", lanes, binder.instruction)
+        group.parts.engine.commit(_KIND, as_array(lanes).tolist())
 
     return step
 
@@ -172,9 +169,9 @@ def wait_group(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
         owners = as_array(lanes).tolist()
         if is_all:
-            group.machine.engine.commit(_KIND, owners)
-        group.machine.engine.wait(_KIND, owners, most)
-        announce(group, ".".join(binder.instruction.opcode), lanes, binder.instruction, most=most)
+            group.parts.engine.commit(_KIND, owners)
+        group.parts.engine.wait(_KIND, owners, most)
+        group.parts.events.tell(".".join(binder.instruction.opcode), lanes, binder.instruction, most=most)
 
     return step
 
@@ -186,9 +183,9 @@ def mbarrier_arrive(binder: Binder) -> Step:
     counted = "noinc" in binder.instruction.opcode
 
     def step(group: Group, lanes: Lanes) -> None:
-        barriers, engine = group.machine.mbarriers, group.machine.engine
+        barriers, engine = group.parts.mbarriers, group.parts.engine
         where = positions(group, lanes)
-        announce(group, "cp.async.mbarrier.arrive", lanes, binder.instruction, positions=where)
+        group.parts.events.tell("cp.async.mbarrier.arrive", lanes, binder.instruction, positions=where)
         at = where.tolist()
         for (_, issue), position in zip(each_lane(group, lanes, binder.instruction, "generic"), at, strict=True):
             if not counted:
@@ -202,4 +199,4 @@ def mbarrier_arrive(binder: Binder) -> Step:
 def _arrive(issue: Issue, before: list[Operation], position: int) -> None:
     for operation in before:
         operation.advance()
-    issue.machine.mbarriers.arrive(position, 1, issue.instruction)
+    issue.parts.mbarriers.arrive(position, 1, issue.instruction)

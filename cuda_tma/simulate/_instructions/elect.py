@@ -7,10 +7,9 @@ import numpy as np
 from .._ptx import Pair
 from .._sync.warp_sync import when_together
 from .._warps.binder import BOOL, U32, Binder
-from .._warps.group import Group
+from .._warps.code import Outcome, Step
 from .._warps.lanes import WARP, Lanes, count, warps_of
-from .._warps.program import Outcome, Step
-from ._table import instruction
+from ._table import Group, instruction
 
 
 @instruction("elect.sync", section="Parallel Synchronization and Communication Instructions: elect.sync", moves=True)

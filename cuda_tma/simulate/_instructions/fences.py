@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from .._ptx import Address
 from .._warps.binder import Binder
-from .._warps.group import Group
+from .._warps.code import Step
 from .._warps.lanes import Lanes
-from .._warps.observe import announce
-from .._warps.program import Step
-from ._table import instruction
+from ._table import Group, instruction
 
 
 @instruction("fence", "membar", section="Parallel Synchronization and Communication Instructions: membar, fence")
@@ -21,7 +19,7 @@ def fence(binder: Binder) -> Step:
         addresses = binder.address(operands[0])
 
         def of_map(group: Group, lanes: Lanes) -> None:
-            announce(group, name, lanes, by, addresses=addresses(group, lanes))
+            group.parts.events.tell(name, lanes, by, addresses=addresses(group, lanes))
 
         return of_map
-    return lambda group, lanes: announce(group, name, lanes, by)
+    return lambda group, lanes: group.parts.events.tell(name, lanes, by)

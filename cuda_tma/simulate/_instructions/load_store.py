@@ -7,10 +7,9 @@ import numpy as np
 from .._memory.access import load, store
 from .._ptx import Address, Operand, Symbol
 from .._warps.binder import U64, Address64, Binder, Read, Write, dtype_of
-from .._warps.group import Group
+from .._warps.code import Step
 from .._warps.lanes import Lanes, count
-from .._warps.program import Step
-from ._table import instruction
+from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
@@ -60,7 +59,7 @@ def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: l
 
     def step(group: Group, lanes: Lanes) -> None:
         values = load(group, lanes, space, address(group, lanes), dtype, len(writes), binder.instruction)
-        group.machine.scheduler.polled()
+        group.parts.scheduler.polled()
         for write, value in zip(writes, values, strict=True):
             write(group, lanes, value)
 
@@ -86,7 +85,7 @@ def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writ
     _check_inside(binder, start, len(writes) * size, params[-1].offset + params[-1].size_bytes)
 
     def uniform(group: Group, lanes: Lanes) -> None:
-        given = group.machine.parameters.bytes
+        given = group.parts.parameters.bytes
         for i, write in enumerate(writes):
             first = start + i * size
             write(group, lanes, given[first : first + size].view(dtype)[0])

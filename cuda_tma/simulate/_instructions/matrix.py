@@ -9,10 +9,9 @@ from .._memory.access import observe
 from .._memory.memory import Piece
 from .._sync.warp_sync import when_together
 from .._warps.binder import U32, Address64, Binder
-from .._warps.group import Group
+from .._warps.code import Outcome, Step
 from .._warps.lanes import WARP, Lanes, Warps, warps_of
-from .._warps.program import Outcome, Step
-from ._table import instruction
+from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Warp Level Matrix Instructions: {}"
@@ -30,9 +29,9 @@ class Rows:
         """As items of 16 bytes of `Memory.shared`: [warps, rows]."""
         addresses = self._address(group, warps.whole).reshape(-1, WARP)[:, : self._lanes].ravel()
         givers = (warps.numbers[:, None] * WARP + np.arange(self._lanes)).ravel()
-        memory = group.machine.memory
+        memory = group.parts.memory
         positions = memory.in_shared(self._space, givers, addresses, _ROW.itemsize, _ROW.itemsize)
-        if group.machine.observer is not None:
+        if group.parts.events.observer is not None:
             piece = Piece(None, memory.shared, positions, "shared")
             observe(group, kind, givers, [piece], _ROW.itemsize, self._instruction)
         return positions.reshape(-1, self._lanes) // _ROW.itemsize
@@ -47,7 +46,7 @@ def ldmatrix(binder: Binder) -> Step:
 
     def act(group: Group, lanes: Lanes) -> None:
         warps = warps_of(lanes)
-        items = group.machine.memory.shared.typed(_ROW)[rows(group, warps, "read")]
+        items = group.parts.memory.shared.typed(_ROW)[rows(group, warps, "read")]
         values = move.to_registers(items.view(np.uint8).reshape(*items.shape, _ROW.itemsize))
         for write, value in zip(writes, values, strict=True):
             write(group, lanes, value[warps.active])
@@ -76,7 +75,7 @@ def stmatrix(binder: Binder) -> Step:
         shape = warps.active.shape
         registers = np.stack([np.broadcast_to(read(group, warps.whole), shape[0] * WARP) for read in reads])
         items = move.to_rows(registers.reshape(len(reads), *shape)).view(_ROW)[..., 0]
-        group.machine.memory.shared.typed(_ROW)[rows(group, warps, "write")] = items
+        group.parts.memory.shared.typed(_ROW)[rows(group, warps, "write")] = items
 
     def step(group: Group, lanes: Lanes) -> Outcome:
         return when_together(group, lanes, pc, act)

@@ -9,11 +9,9 @@ import numpy as np
 from .._ptx import Address, Instruction, Operand
 from .._sync.mbarrier import BYTES, pending_of
 from .._warps.binder import BOOL, I64, U32, U64, Address64, Binder, Read, Write
-from .._warps.group import Group
+from .._warps.code import Outcome, Step
 from .._warps.lanes import Lanes, as_array, count, narrowed
-from .._warps.observe import announce
-from .._warps.program import Outcome, Step
-from ._table import instruction
+from ._table import Group, instruction
 from .addresses import space_of
 
 Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]  # of lanes that look at barriers at some positions
@@ -26,7 +24,7 @@ def positions_of(binder: Binder, operand: Operand) -> Address64:
     address, space = binder.address(operand), space_of(binder.instruction.opcode)
 
     def positions(group: Group, lanes: Lanes) -> np.ndarray:
-        return group.machine.memory.in_shared(space, lanes, address(group, lanes), BYTES)
+        return group.parts.memory.in_shared(space, lanes, address(group, lanes), BYTES)
 
     return positions
 
@@ -45,7 +43,7 @@ def _with_value(act: Callable[[Group, int, int, Instruction, int], None]) -> Cal
 
         def step(group: Group, lanes: Lanes) -> None:
             at, values = positions(group, lanes), _values(read, group, lanes)
-            announce(group, name, lanes, by, positions=at, values=values)
+            group.parts.events.tell(name, lanes, by, positions=at, values=values)
             for position, number, lane in zip(at.tolist(), values, as_array(lanes).tolist(), strict=True):
                 act(group, position, number, by, lane)
 
@@ -56,17 +54,17 @@ def _with_value(act: Callable[[Group, int, int, Instruction, int], None]) -> Cal
 
 @instruction("mbarrier.init", section=SECTION.format("init"))
 def init(binder: Binder) -> Step:
-    return _with_value(lambda group, *what: group.machine.mbarriers.init(*what))(binder)
+    return _with_value(lambda group, *what: group.parts.mbarriers.init(*what))(binder)
 
 
 @instruction("mbarrier.expect_tx", section=SECTION.format("expect_tx"))
 def expect_tx(binder: Binder) -> Step:
-    return _with_value(lambda group, *what: group.machine.mbarriers.expect_tx(*what[:3]))(binder)
+    return _with_value(lambda group, *what: group.parts.mbarriers.expect_tx(*what[:3]))(binder)
 
 
 @instruction("mbarrier.complete_tx", section=SECTION.format("complete_tx"))
 def complete_tx(binder: Binder) -> Step:
-    return _with_value(lambda group, position, value, *_: group.machine.mbarriers.complete_tx(position, value))(binder)
+    return _with_value(lambda group, position, value, *_: group.parts.mbarriers.complete_tx(position, value))(binder)
 
 
 @instruction("mbarrier.inval", section=SECTION.format("inval"))
@@ -75,9 +73,9 @@ def inval(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         at = positions(group, lanes)
-        announce(group, "mbarrier.inval", lanes, by, positions=at)
+        group.parts.events.tell("mbarrier.inval", lanes, by, positions=at)
         for position in at.tolist():
-            group.machine.mbarriers.invalidate(position, by)
+            group.parts.mbarriers.invalidate(position, by)
 
     return step
 
@@ -93,9 +91,9 @@ def arrive(binder: Binder) -> Step:
     name, by = ".".join(parts), binder.instruction
 
     def step(group: Group, lanes: Lanes) -> None:
-        barriers, at = group.machine.mbarriers, positions(group, lanes)
+        barriers, at = group.parts.mbarriers, positions(group, lanes)
         values = [1] * len(at) if read is None else _values(read, group, lanes)
-        announce(group, name, lanes, by, positions=at, values=values)
+        group.parts.events.tell(name, lanes, by, positions=at, values=values)
         states = []
         for position, value in zip(at.tolist(), values, strict=True):
             if expects:
@@ -118,8 +116,8 @@ def test_wait(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         at = positions(group, lanes)
-        done = group.machine.mbarriers.completed(at, parities(group, lanes, at))
-        group.machine.mbarriers.look(group, lanes, pc, np.where(done, -1, at))
+        done = group.parts.mbarriers.completed(at, parities(group, lanes, at))
+        group.parts.mbarriers.look(group, lanes, pc, np.where(done, -1, at))
         _announce_waited(binder, group, lanes, at, done)
         write(group, lanes, done)
 
@@ -133,7 +131,7 @@ def try_wait(binder: Binder) -> Step:
     pc = binder.pc
 
     def step(group: Group, lanes: Lanes) -> Outcome:
-        barriers, at = group.machine.mbarriers, positions(group, lanes)
+        barriers, at = group.parts.mbarriers, positions(group, lanes)
         done = barriers.completed(at, parities(group, lanes, at))
         late = barriers.timed_out[lanes]
         if done.all() and not late.any():
@@ -148,7 +146,7 @@ def try_wait(binder: Binder) -> Step:
             write(group, some, done[go])
             if go.all():
                 return None
-            group.machine.scheduler.add(group.context, pc + 1, as_array(some))
+            group.parts.scheduler.add(group.context, pc + 1, as_array(some))
         return barriers.park(group, as_array(lanes)[~go], pc, at[~go])
 
     return step
@@ -156,7 +154,7 @@ def try_wait(binder: Binder) -> Step:
 
 def _announce_waited(binder: Binder, group: Group, lanes: Lanes, at: np.ndarray, done: np.ndarray) -> None:
     name, by = ".".join(binder.instruction.opcode), binder.instruction
-    announce(group, name, lanes, by, positions=at, done=done)
+    group.parts.events.tell(name, lanes, by, positions=at, done=done)
 
 
 def _waiting(binder: Binder) -> tuple[Write, Address64, Parities]:
@@ -170,7 +168,7 @@ def _waiting(binder: Binder) -> tuple[Write, Address64, Parities]:
 
     def parities(group: Group, lanes: Lanes, at: np.ndarray) -> np.ndarray:
         tokens = np.broadcast_to(np.asarray(state(group, lanes), np.uint64), at.shape)
-        return group.machine.mbarriers.parities_of(tokens, at, lanes, by)
+        return group.parts.mbarriers.parities_of(tokens, at, lanes, by)
 
     return write, positions, parities
 

@@ -8,11 +8,11 @@ from .._ptx import Operand, Register
 from .._pure import Pure, lookup
 from .._sync.warp_sync import WHOLE, when_together
 from .._warps.binder import BOOL, Binder, Read, dtype_of
-from .._warps.group import Group
+from .._warps.code import Outcome, Step
 from .._warps.lanes import WARP, Lanes, warps_of
-from .._warps.program import Outcome, Step
 from .._warps.registers import VIEW
 from ._shuffles import shuffled
+from ._table import Group
 
 __all__ = ["bind_pure"]
 

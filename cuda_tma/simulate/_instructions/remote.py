@@ -9,11 +9,10 @@ import numpy as np
 from .._copies.copy import Issue, each_lane, submit
 from .._sync.mbarrier import BYTES
 from .._warps.binder import Binder, dtype_of
-from .._warps.group import Group
+from .._warps.code import Step
 from .._warps.lanes import Lanes, count
-from .._warps.program import Step
 from ._in_turn import Combine
-from ._table import instruction
+from ._table import Group, instruction
 from .atomics import combination
 
 
@@ -45,8 +44,8 @@ def asynchronous(binder: Binder) -> Step:
 
 
 def _put(issue: Issue, place: int, values: np.ndarray, combine: Combine, barrier: int) -> None:
-    memory = issue.machine.memory.shared.typed(values.dtype)
+    memory = issue.parts.memory.shared.typed(values.dtype)
     first = place // values.itemsize
     issue.observe("write", "shared", np.array([place]), values.nbytes, barrier)
     memory[first : first + len(values)] = combine(memory[first : first + len(values)].copy(), values)
-    issue.machine.mbarriers.complete_tx(barrier, values.nbytes, f"the store at {issue.name}", issue.instruction)
+    issue.parts.mbarriers.complete_tx(barrier, values.nbytes, f"the store at {issue.name}", issue.instruction)

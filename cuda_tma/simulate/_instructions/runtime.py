@@ -15,8 +15,8 @@ import numpy as np
 from ..._budget import OUTPUT_CHARACTERS, TEXT_CHARACTERS
 from .._memory.global_memory import Segment
 from .._warps.faults import Fault
-from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array
+from ._table import Group
 
 __all__ = ["RUNTIME"]
 
@@ -29,17 +29,17 @@ _HEAP_BYTES = 8 << 20  # as cudaLimitMallocHeapSize
 
 def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarray) -> np.ndarray:
     """Write each thread's text to the report's output, thread by thread, as far as there is room."""
-    machine, counts = group.machine, []
-    if machine.printed > OUTPUT_CHARACTERS:
+    state, counts = group.parts.runtime, []
+    if state.printed > OUTPUT_CHARACTERS:
         return np.full(len(formats), -1)
     for lane, pattern, address in zip(as_array(lanes), formats, arguments, strict=True):
-        room = OUTPUT_CHARACTERS - machine.printed
+        room = OUTPUT_CHARACTERS - state.printed
         text, count = _formatted(group, int(lane), _text(group, int(lane), int(pattern)), int(address), room)
-        machine.output.append(text)
-        machine.printed += len(text)
+        state.output.append(text)
+        state.printed += len(text)
         counts.append(count)
-        if machine.printed > OUTPUT_CHARACTERS:
-            machine.output.append(
+        if state.printed > OUTPUT_CHARACTERS:
+            state.output.append(
                 f"\n... the kernel prints more than {OUTPUT_CHARACTERS} characters: the rest is not kept\n"
             )
             break
@@ -48,7 +48,7 @@ def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarr
 
 def _bytes(group: Group, lane: int, address: int, size: int) -> bytes:
     one = np.array([lane])
-    ((_, buffer, positions, _),) = group.machine.memory.pieces("", one, np.array([address]), 1)
+    ((_, buffer, positions, _),) = group.parts.memory.pieces("", one, np.array([address]), 1)
     return buffer.bytes[int(positions[0]) : int(positions[0]) + size].tobytes()
 
 
@@ -81,7 +81,7 @@ def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -
     given = _Arguments(group, lane, address)
     pieces, end = [], 0
     for found in _CONVERSION.finditer(pattern):
-        group.machine.deadline.check()
+        group.parts.check_time()
         pieces += [pattern[end : found.start()], _converted(found, given)]
         end, room = found.end(), room - len(pieces[-1]) - len(pieces[-2])
         if room < 0:
@@ -161,8 +161,8 @@ def assert_fail(
 
 def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
     """Each thread's own piece of the heap; 0 if there is not so much left."""
-    memory = group.machine.memory.all_global
-    left, found = _HEAP_BYTES - sum(len(segment.bytes) for segment in group.machine.heap.values()), []
+    memory = group.parts.memory.all_global
+    left, found = _HEAP_BYTES - sum(len(segment.bytes) for segment in group.parts.runtime.heap.values()), []
     for size in map(int, sizes):
         left -= max(16, size) if (fits := 0 <= size <= left) else 0
         if not fits:
@@ -170,7 +170,7 @@ def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
         else:
             name = f"{size} bytes of malloc"
             segment = memory.allocate(np.zeros(max(16, size), np.uint8), name)
-            group.machine.heap[segment.start] = segment
+            group.parts.runtime.heap[segment.start] = segment
             found.append(segment.start)
     return np.array(found, np.int64)
 
@@ -178,9 +178,9 @@ def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
 def free(group: Group, lanes: Lanes, addresses: np.ndarray) -> np.ndarray:
     """Gives a piece back."""
     for address in map(int, addresses):
-        segment: Segment | None = group.machine.heap.pop(address, None)
+        segment: Segment | None = group.parts.runtime.heap.pop(address, None)
         if segment is not None:
-            group.machine.memory.all_global.remove(segment)
+            group.parts.memory.all_global.remove(segment)
         elif address:
             raise Fault("fault", f"free of 0x{address:x}, which malloc did not give", lanes)
     return np.zeros(len(addresses), np.int64)

@@ -10,11 +10,10 @@ import numpy as np
 from ..._budget import ALIGNMENT_BYTES
 from .._ptx import Immediate, Operand
 from .._warps.binder import I64, Binder
+from .._warps.code import DYNAMIC_BYTES, Step
 from .._warps.faults import Fault
-from .._warps.group import DYNAMIC_BYTES, Group
 from .._warps.lanes import Lanes, as_array, count
-from .._warps.program import Step
-from ._table import instruction
+from ._table import Group, instruction
 
 SECTION = "Stack Manipulation Instructions: {}"
 _ALIGNMENT = 16  # of each, at least
@@ -29,7 +28,7 @@ def alloca(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         sizes = np.broadcast_to(read(group, lanes), (count(lanes),))
-        tops, end = group.context.dynamic_tops(group.machine), group.context.dynamic_end
+        tops, end = group.context.dynamic_tops(group.parts.geometry.lanes), group.context.dynamic_end
         starts = -(-tops[lanes] // alignment) * alignment
         outside = (sizes < 0) | (sizes > DYNAMIC_BYTES) | (starts + sizes > end)
         if outside.any():
@@ -55,7 +54,7 @@ def _alignment(binder: Binder, operand: Operand) -> int:
 @instruction("stacksave", section=SECTION.format("stacksave"))
 def stacksave(binder: Binder) -> Step:
     write = binder.write(binder.instruction.operands[0], I64)
-    return lambda group, lanes: write(group, lanes, group.context.dynamic_tops(group.machine)[lanes])
+    return lambda group, lanes: write(group, lanes, group.context.dynamic_tops(group.parts.geometry.lanes)[lanes])
 
 
 @instruction("stackrestore", section=SECTION.format("stackrestore"))
@@ -63,6 +62,6 @@ def stackrestore(binder: Binder) -> Step:
     read = binder.read(binder.instruction.operands[0], I64)
 
     def step(group: Group, lanes: Lanes) -> None:
-        group.context.dynamic_tops(group.machine)[lanes] = read(group, lanes)
+        group.context.dynamic_tops(group.parts.geometry.lanes)[lanes] = read(group, lanes)
 
     return step

@@ -10,12 +10,10 @@ from .._copies.copy import Issue, each_lane, landings, once_per_warp
 from .._copies.tensor_copy import Box
 from .._ptx import Address, Operand, Vector
 from .._warps.binder import U32, Binder, Read, dtype_of
+from .._warps.code import Step
 from .._warps.faults import Fault
-from .._warps.group import Group
 from .._warps.lanes import Lanes, count, selected
-from .._warps.observe import tell
-from .._warps.program import Step
-from ._table import instruction
+from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
@@ -54,7 +52,7 @@ class Boxes:
                 if self._is_tiled_load and not isinstance(params, TiledParams):
                     raise _im2col_map()
                 box = Box(params, _column(coordinates, i), _column(offsets, i), self._rows)
-                tell(group.machine, "tensor.box", issue.lanes, box=box, address=int(addresses[i]))
+                group.parts.events.tell("tensor.box", issue.lanes, box=box, address=int(addresses[i]))
                 found.append((issue, box))
         return found
 

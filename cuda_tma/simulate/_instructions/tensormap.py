@@ -18,12 +18,10 @@ from .._copies.tensor_copy import MAP_BYTES
 from .._ptx import Immediate
 from .._sync.warp_sync import when_together
 from .._warps.binder import U32, U64, Binder
+from .._warps.code import Step
 from .._warps.faults import Fault
-from .._warps.group import Group
 from .._warps.lanes import Lanes, count
-from .._warps.observe import announce, tell
-from .._warps.program import Step
-from ._table import instruction
+from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
@@ -77,7 +75,7 @@ def tensormap_replace(binder: Binder) -> Step:
 
 def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
     """The 128 bytes of a map in global or shared memory."""
-    memory, at = issue.machine.memory, np.array([address])
+    memory, at = issue.parts.memory, np.array([address])
     memory.check_aligned(issue.lanes, at, MAP_BYTES)
     ((_, buffer, positions, found),) = memory.pieces(space, issue.lanes, at, MAP_BYTES, writes=kind == "write")
     issue.observe(kind, found, positions + getattr(buffer, "start", 0), MAP_BYTES)
@@ -136,11 +134,11 @@ def cp_fenceproxy(binder: Binder) -> Step:
     name, by, pc = ".".join(binder.instruction.opcode), binder.instruction, binder.pc
 
     def copy(group: Group, lanes: Lanes) -> None:
-        tell(group.machine, "bar.warp.sync", lanes)
+        group.parts.events.tell("bar.warp.sync", lanes)
         ends = zip(to(group, lanes).tolist(), origin(group, lanes).tolist(), strict=True)
         for (_, issue), (there, here) in zip(each_lane(group, lanes, binder.instruction, "generic"), ends, strict=True):
             with issue.faults():
                 _map(issue, "global", there, "write")[:] = _map(issue, "shared", here, "read")
-        announce(group, name, lanes, by)
+        group.parts.events.tell(name, lanes, by)
 
     return lambda group, lanes: when_together(group, lanes, pc, copy)

@@ -17,15 +17,13 @@ from .._matrix import Wgmma, wgmma_of
 from .._ptx import Immediate, Operand, Register, Vector
 from .._sync.warp_sync import when_together
 from .._warps.binder import BOOL, U32, U64, Binder, Read
+from .._warps.code import Outcome, Step
 from .._warps.faults import Fault
 from .._warps.flights import on_order, on_product
-from .._warps.group import Group
 from .._warps.lanes import WARPGROUP, Lanes, as_array, selected
-from .._warps.observe import announce
-from .._warps.program import Outcome, Step
 from .._warps.registers import VIEW
 from .._warps.spaces import SHARED_START
-from ._table import instruction
+from ._table import Group, instruction
 
 SECTION = "Asynchronous Warpgroup Level Matrix Instructions: {}"
 _PIECE = np.dtype(np.complex128)  # merely the item of 16 bytes
@@ -59,7 +57,7 @@ class Product:
     def _multiply(self, group: Group, firsts: np.ndarray, scale: bool) -> None:
         """D = A * B + D of the warpgroups that begin at lanes `firsts`."""
         wgmma = self._wgmma
-        issues = [Issue(group.machine, first, self._binder.instruction) for first in firsts.tolist()]
+        issues = [Issue(group.parts, first, self._binder.instruction) for first in firsts.tolist()]
         if self._a is None:
             registers = group.views[VIEW[U32]]
             fragments = registers.reshape(len(registers), -1, WARPGROUP)
@@ -74,19 +72,19 @@ class Product:
         self, group: Group, issues: list[Issue], firsts: np.ndarray, read: Read, find: Callable[[int], np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The matrices that descriptors name, uint8 [matrices, ..., 16], and which of them each warpgroup takes."""
-        machine = group.machine
-        ctas = machine.geometry.cta_of_lane[firsts].tolist()
+        parts = group.parts
+        ctas = parts.geometry.cta_of_lane[firsts].tolist()
         named = [*zip(ctas, np.broadcast_to(read(group, selected(firsts)), firsts.shape).tolist(), strict=True)]
         places = {each: i for i, each in enumerate(dict.fromkeys(named))}
         which = np.array([places[each] for each in named], np.intp)
         offsets = np.stack([self._addresses(find, descriptor) for _, descriptor in places])
-        self._check(machine.memory.shared_stop, offsets, firsts)
-        starts = np.array([cta for cta, _ in places]) * machine.memory.shared_pitch
+        self._check(parts.memory.shared_stop, offsets, firsts)
+        starts = np.array([cta for cta, _ in places]) * parts.memory.shared_pitch
         positions = offsets + starts.reshape(-1, *(1,) * (offsets.ndim - 1))
-        if machine.observer is not None:
+        if parts.events.observer is not None:
             for issue, place in zip(issues, which.tolist(), strict=True):
                 issue.observe("read", "shared", positions[place].ravel(), _PIECE.itemsize)
-        items = machine.memory.shared.typed(_PIECE)[positions // _PIECE.itemsize]
+        items = parts.memory.shared.typed(_PIECE)[positions // _PIECE.itemsize]
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize), which
 
     def _addresses(self, find: Callable[[int], np.ndarray], descriptor: int) -> np.ndarray:
@@ -129,7 +127,7 @@ def order(binder: Binder) -> Step:
     values = [operand.value for operand in binder.instruction.operands if isinstance(operand, Immediate)]
 
     def act(group: Group, lanes: Lanes) -> None:
-        announce(group, name, lanes, by, values=values)
+        group.parts.events.tell(name, lanes, by, values=values)
         on_order(binder.code, by, values, group, lanes)
 
     def step(group: Group, lanes: Lanes) -> Outcome:

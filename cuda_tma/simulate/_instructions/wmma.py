@@ -19,10 +19,9 @@ from .._memory.access import load, store
 from .._ptx import Operand
 from .._sync.warp_sync import when_together
 from .._warps.binder import U32, Binder, dtype_of
-from .._warps.group import Group
+from .._warps.code import Outcome, Step
 from .._warps.lanes import WARP, Lanes, as_array, warps_of
-from .._warps.program import Outcome, Step
-from ._table import instruction
+from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Warp Level Matrix Instructions: {}"

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..._compile.mangled import parameter_types
 from .._device.device import Device
-from .._findings import Report
 from .._kernel import Kernel, kernel_of
 from .._machine.decode import decode
 from .._memory.global_memory import Segment
 from .._ptx import parse
+from .._report import Report
 from .recorded import RecordedLaunch
 
 __all__ = ["replayed"]

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .._findings import Finding, Report
+from .._findings import Finding
 from .._ptx import Place
+from .._report import Report
 from .._suppression import Suppression
 
 __all__ = ["report_of", "values_of"]

@@ -13,14 +13,15 @@ from collections.abc import Callable
 import numpy as np
 
 from .._instructions import TABLE, Entry
+from .._instructions._table import Group
 from .._instructions.registers_only import bind_pure
 from .._ptx import Guard, Instruction, Module
 from .._warps.binder import BOOL, Binder, Read
+from .._warps.code import YIELD, Code, Outcome, Step
 from .._warps.flights import watched
-from .._warps.group import Group
 from .._warps.hazards import hazards_of
 from .._warps.lanes import Lanes, as_array, narrowed
-from .._warps.program import YIELD, Code, Outcome, Program, Step
+from .._warps.program import Program
 
 __all__ = ["decode"]
 
@@ -115,7 +116,7 @@ def _guarded_move(step: Step, mask: Read, pc: int) -> Step:
             return step(group, lanes)
         if not chosen.any():
             return None
-        add = group.machine.scheduler.add
+        add = group.parts.scheduler.add
         some = as_array(lanes)
         outcome = step(group, narrowed(lanes, chosen))
         if outcome is None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..._budget import CALL_DEPTH, REGISTER_BYTES
 from .._copies.engine import Engine
+from .._copies.parts import Parts
 from .._memory.altered_reads import AlteredReads
-from .._memory.global_memory import GlobalMemory, Segment
+from .._memory.global_memory import GlobalMemory
 from .._memory.local_use import LocalUse
 from .._memory.memory import Memory
+from .._memory.runtime_state import RuntimeState
 from .._memory.undefined import Undefined
-from .._ptx import Instruction
 from .._sync.cluster_barrier import ClusterBarriers
 from .._sync.cta_barrier import CtaBarriers
 from .._sync.dependents import Dependents
@@ -22,14 +22,16 @@ from .._sync.detours import Detours
 from .._sync.mbarrier import Mbarriers
 from .._sync.register_pool import RegisterPool
 from .._sync.warp_sync import WarpSync
-from .._warps.faults import Fault, Kept
-from .._warps.group import Context
-from .._warps.observe import Observer, tell
-from .._warps.program import Code, Program, Step
-from .._warps.registers import RegisterFile
+from .._warps.clock import Clock
+from .._warps.code import Context, Frames
+from .._warps.fault_log import FaultLog
+from .._warps.observe import Events
+from .._warps.program import Program
 from .._warps.scheduler import Scheduler
-from .._warps.waiting import CALLED, Stuck, Waiting
+from .._warps.special import SpecialValues
+from .._warps.waiting import Stuck, Waiting
 from .deadline import NEVER, Deadline
+from .observer import Observer
 from .plan import LaunchPlan
 from .progress import Progress
 from .repetition import Repetition
@@ -91,99 +93,32 @@ class Machine:
         settings: Settings,
         observer: Observer | None = None,
     ):
-        self.program, self.observer = program, observer
-        self.geometry = geometry = plan.geometry
-        self.parameters, self.altered, self.undefined = plan.parameters, settings.altered, settings.undefined
-        self.deadline = settings.deadline
-        self.multiprocessor_count = settings.multiprocessor_count
-        self.dynamic_shared_bytes = plan.dynamic_shared_bytes
-        self.shared_bytes = program.static_shared_bytes + plan.dynamic_shared_bytes
-        self.explicit_cluster, self.grid_workspace = plan.has_explicit_cluster, plan.grid_workspace
-        self.memory = Memory(memory, geometry, self.shared_bytes, program.shared_first)
-        self.random = np.random.default_rng(settings.seed) if settings.order == "random" else None
-        self.scheduler = Scheduler(self, settings.max_steps, self.random)
-        self.engine = Engine(settings.order, self.random)
-        self.detours = Detours(self)
-        self.warp_sync, self.cta_barriers = WarpSync(self), CtaBarriers(self)
-        self.cluster_barriers, self.mbarriers = ClusterBarriers(self), Mbarriers(self)
-        self.dependents, self.register_pool = Dependents(self, plan.is_held), RegisterPool(self)
-        self.alive, self.local_use = np.zeros(geometry.lanes, bool), LocalUse(geometry.lanes)
-        self.kept: dict[tuple[str, Instruction | None], Kept] = {}  # faults that do not end the launch
-        self.output: list[str] = []
-        self.printed = 0  # characters of it
-        self.heap: dict[int, Segment] = {}  # what malloc gave, by address
-        self._registers: dict[tuple[Code, int], RegisterFile] = {}
-        self._registers_bytes = 0
-        self._repetition = Repetition(self)
-        self._next_cluster = 0
+        self.parts = parts = _parts(program, plan, memory, settings, observer)
+        self.observer, self.deadline = observer, settings.deadline
+        self._stalled: list[Waiting] = []
         self._stalls = 0
-        self.stalled: list[Waiting] = []  # who last waited when nobody could go on, if nothing has happened since
+        self._repetition = Repetition(parts.alive, parts.runtime, parts.scheduler, parts.memory, parts.frames)
+        self._next_cluster = 0
         self._goes_round = False
-        self._slept = 0
-        self._entry = Context(program.entry, None, 0, self.registers_at(program.entry, 0))
-
-    def registers_at(self, code: Code, depth: int) -> RegisterFile:
-        """The registers of a function at a depth of calls."""
-        found = self._registers.get((code, depth))
-        if found is None:
-            if depth > CALL_DEPTH:
-                raise _too_deep(depth)
-            self._registers_bytes += code.thread_bytes * self.geometry.lanes
-            if self._registers_bytes > REGISTER_BYTES:
-                raise _too_deep(depth) if depth else _too_many_registers(code, self.geometry.lanes)
-            found = RegisterFile(code.row_counts, code.parameter_bytes, self.geometry.lanes)
-            self._registers[code, depth] = found
-        return found
-
-    def registers(self) -> Iterable[RegisterFile]:
-        """Those of all functions that have been called."""
-        return self._registers.values()
-
-    def steps_of(self, code: Code) -> list[Step]:
-        """What executes a function's instructions; an observer may want to be told of each."""
-        steps_of = getattr(self.observer, "steps_of", None)
-        return code.steps if steps_of is None else steps_of(code)
-
-    def keep(self, fault: Fault) -> None:
-        """Keep a fault at which hardware goes on; it names its lanes and its instruction."""
-        known = self.kept.get((fault.kind, fault.instruction))
-        if known is not None:
-            known.count += 1
-            return
-        calls = self.scheduler.where.context.calls if self.scheduler.where else ()
-        fault.related = (*((CALLED, by) for by in calls), *fault.related)
-        self.kept[fault.kind, fault.instruction] = Kept(fault)
+        self._entry = Context(program.entry, None, 0, parts.frames.registers_at(program.entry, 0))
 
     def close(self) -> None:
-        """End: the observer and the machine refer to each other, and the observer has notes on all memory."""
-        self.observer = None
+        """End: the observer and the parts refer to each other, and the observer has notes on all memory."""
+        self.observer = self.parts.events.observer = None
 
-    # ---- time ----
-
-    def clock(self) -> int:
-        """Cycles: here, steps."""
-        return self.scheduler.steps
-
-    def nanoseconds(self) -> int:
-        """The global timer: steps, and what was spent waiting for nothing."""
-        return self.scheduler.steps + self._slept
-
-    def sleep(self, nanoseconds: int) -> None:
-        """Let time pass."""
-        self._slept += nanoseconds
-
-    def progress(self) -> None:
-        """Something happened that others may wait for."""
-        self._stalls, self.stalled = 0, []
+    @property
+    def stalled(self) -> list[Waiting]:
+        """Who last waited when no thread could go on, if nothing has happened since."""
+        return [] if self.parts.scheduler.has_progressed else self._stalled
 
     # ---- the loop ----
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
         """Until every thread of the grid has ended, or waits for grids before it; or a fault; or `until` holds."""
         if not self._next_cluster:
-            self.memory.reserve_stack(self._entry.local_end)
+            self.parts.memory.reserve_stack(self._entry.local_end)
             if self.observer is not None:
-                self.observer.begin(self)
+                self.observer.begin(self.parts)
         with np.errstate(all="ignore"):
             progress = Progress()
             try:
@@ -195,128 +130,156 @@ class Machine:
                         return
             finally:
                 progress.clear()
-            if not self.dependents.waits:
-                self.engine.complete_all()
+            if not self.parts.dependents.waits:
+                self.parts.engine.complete_all()
 
-    @property
-    def all_have_begun(self) -> bool:
-        """Whether every CTA of the grid runs, or has run."""
-        return self._next_cluster == self.geometry.clusters
+    def lets_begin(self) -> bool:
+        """Return whether every CTA of the grid has let the next grid begin, or has ended."""
+        return self._next_cluster == self.parts.geometry.clusters and self.parts.dependents.have_signalled()
 
     def _advance(self) -> bool:
         """One step of the whole; False at the end."""
-        if self.scheduler:
-            if self.scheduler.turn():  # time passes for those who only look whether something has happened
+        if self.parts.scheduler:
+            if self.parts.scheduler.turn(self.parts):  # time passes for threads that only poll
                 changed = self._place_clusters()
-                if not (self.engine.complete_one() or changed):
+                if not (self.parts.engine.complete_one() or changed):
                     self._check_repetition()
             elif self._many_have_ended():
                 self._place_clusters()
-            self.engine.maybe_complete()
+            self.parts.engine.maybe_complete()
             return True
-        return self._place_clusters() or self.engine.complete_one() or self._wait_in_vain()
+        return self._place_clusters() or self.parts.engine.complete_one() or self._wait_in_vain()
 
     def _check_repetition(self) -> None:
         """Grids before this one, which could still change memory, stand still while it runs."""
-        if self.dependents.is_held or not self._repetition.found() or self._time_passes():
+        if self.parts.dependents.is_held or not self._repetition.found() or self._time_passes():
             return
-        if self.mbarriers.looked_at and not self._goes_round:  # once more, to see who does nothing but look at them
+        if self.parts.mbarriers.looked_at and not self._goes_round:  # once more, to see the threads that only poll
             self._goes_round = True
-            self.mbarriers.forget_looks()
-        elif self.mbarriers.park_who_look():
-            raise Stuck([*self.waiting()])
+            self.parts.mbarriers.forget_looks()
+        elif self.parts.mbarriers.park_who_look():
+            raise Stuck([*self.parts.waiting()])
         else:
             raise self._repetition.fault()
 
     def _wait_in_vain(self) -> bool:
-        if self.dependents.waits or not self.alive.any():
+        if self.parts.dependents.waits or not self.parts.alive.any():
             return False
         if self._time_passes():
             return True
-        raise Stuck([*self.waiting()])
+        raise Stuck([*self.parts.waiting()])
 
     def _time_passes(self) -> bool:
         """Let those go on who wait for an mbarrier, but not for ever; False if there are none, or have been often."""
+        if self.parts.scheduler.has_progressed:
+            self._stalls = 0
         if self._stalls >= _MOST_STALLS:
             return False
-        waiting = [*self.waiting()]
-        if not self.mbarriers.time_out():
+        waiting = [*self.parts.waiting()]
+        if not self.parts.mbarriers.time_out():
             return False
-        self.stalled = waiting
-        self._slept += _STALL_NANOSECONDS << self._stalls
+        self._stalled, self.parts.scheduler.has_progressed = waiting, False
+        self.parts.clock.sleep(_STALL_NANOSECONDS << self._stalls)
         self._stalls += 1
         return True
-
-    def waiting(self) -> Iterator[Waiting]:
-        """Everyone who waits, and for what."""
-        for waits in (self.mbarriers, self.cta_barriers, self.cluster_barriers, self.warp_sync, self.register_pool):
-            yield from waits.waiting()
 
     # ---- clusters come and go ----
 
     def _how_far(self) -> str:
-        done = f"{self._ended_clusters()} of {self.geometry.clusters} clusters"
-        return f"simulated: {done}, {self.scheduler.thread_steps / 1e6:.1f} million instructions of threads"
+        done = f"{self._ended_clusters()} of {self.parts.geometry.clusters} clusters"
+        return f"simulated: {done}, {self.parts.scheduler.thread_steps / 1e6:.1f} million instructions of threads"
 
     def _ended_clusters(self) -> int:
-        return self._next_cluster - self.geometry.slots + self.geometry.cluster_of_slot.count(-1)
+        return self._next_cluster - self.parts.geometry.slots + self.parts.geometry.cluster_of_slot.count(-1)
 
     def _many_have_ended(self) -> bool:
         """Whether half of the places are free. Clusters that begin together run together, so one waits for others."""
-        left = self.geometry.clusters - self._next_cluster
-        return left > 0 and 2 * self.geometry.cluster_of_slot.count(-1) >= self.geometry.slots
+        left = self.parts.geometry.clusters - self._next_cluster
+        return left > 0 and 2 * self.parts.geometry.cluster_of_slot.count(-1) >= self.parts.geometry.slots
 
     def _place_clusters(self) -> bool:
         """Start what fits where clusters have ended; False if nothing did."""
         started = False
-        for slot, cluster in enumerate(self.geometry.cluster_of_slot):
-            if cluster < 0 and self._next_cluster < self.geometry.clusters:
+        for slot, cluster in enumerate(self.parts.geometry.cluster_of_slot):
+            if cluster < 0 and self._next_cluster < self.parts.geometry.clusters:
                 self._start(slot, self._next_cluster)
                 self._next_cluster += 1
                 started = True
         return started
 
     def _check_time(self) -> None:
-        if self.scheduler.is_interrupted:
+        if self.parts.scheduler.is_interrupted:
             self.deadline.check()
 
     def _start(self, slot: int, cluster: int) -> None:
         self._check_time()
-        lanes = self.geometry.place(slot, cluster)
-        first = slot * self.geometry.cluster_ctas
-        ctas = range(first, first + self.geometry.cluster_ctas)
-        self.engine.complete_reads_of(ctas)
-        self.mbarriers.forget(ctas)
-        self.memory.clear_shared(ctas)
-        if self.undefined is not None:
-            self.undefined.fill(self.memory, ctas, lanes)
-        self.local_use.forget(lanes)
-        self.dependents.started(ctas)
-        self.alive[lanes] = True
-        self.cluster_barriers.lanes_in(lanes)
-        self.register_pool.started(lanes)
-        tell(self, "start", lanes)
+        parts, geometry = self.parts, self.parts.geometry
+        lanes, first = geometry.place(slot, cluster), slot * geometry.cluster_ctas
+        ctas = range(first, first + geometry.cluster_ctas)
+        parts.engine.complete_reads_of(ctas)
+        parts.mbarriers.forget(ctas)
+        parts.memory.clear_shared(ctas)
+        if parts.undefined is not None:
+            parts.undefined.fill(parts.memory, ctas, lanes)
+        parts.local_use.forget(lanes)
+        parts.dependents.started(ctas)
+        parts.alive[lanes] = True
+        parts.cluster_barriers.lanes_in(lanes)
+        parts.register_pool.started(lanes)
+        parts.events.tell("start", lanes)
         self._entry.begin(lanes)
-        self.scheduler.add(self._entry, 0, lanes)
-
-    def exit(self, lanes: np.ndarray, by: Instruction) -> None:
-        """Threads end; a cluster whose last thread ends makes room."""
-        self.alive[lanes] = False
-        tell(self, "exit", lanes, by)
-        self.progress()
-        for slot in np.unique(self.geometry.cta_of_lane[lanes] // self.geometry.cluster_ctas):
-            if not self.alive[self.geometry.lanes_of_slot(int(slot))].any():
-                self.geometry.cluster_of_slot[slot] = -1
-        for waits in (self.cta_barriers, self.cluster_barriers, self.warp_sync, self.register_pool):
-            waits.exited(lanes)
+        parts.scheduler.add(self._entry, 0, lanes)
 
 
-def _too_deep(depth: int) -> Fault:
-    return Fault("fault", f"stack overflow: calls are {depth} deep; the recursion is too deep, or does not end")
-
-
-def _too_many_registers(code: Code, lanes: int) -> ValueError:
-    return ValueError(
-        f"{code.name} has {code.register_bytes} bytes of registers in each thread, and {lanes} threads that run at the "
-        f"same time have {REGISTER_BYTES} bytes here: launch smaller blocks or clusters"
+def _parts(
+    program: Program, plan: LaunchPlan, memory: GlobalMemory, settings: Settings, observer: Observer | None
+) -> Parts:
+    """Make all parts of a machine, each after those that it uses."""
+    geometry, special = plan.geometry, _special_values(program, plan, settings)
+    alive, random = np.zeros(geometry.lanes, bool), _generator(settings)
+    events, engine = Events(observer), Engine(settings.order, random)
+    scheduler = Scheduler(settings.max_steps, random, engine, events)
+    faults, clock = FaultLog(scheduler), Clock(scheduler)
+    reached = Memory(memory, geometry, special.shared_bytes, program.shared_first)
+    detours = Detours(geometry, scheduler, faults)
+    warp_sync = WarpSync(geometry, alive, scheduler, events, detours)
+    attributes = program.entry.function.attributes
+    return Parts(
+        program,
+        geometry,
+        special,
+        plan.parameters,
+        settings.deadline.check,
+        alive,
+        events,
+        faults,
+        scheduler,
+        clock,
+        Frames(geometry.lanes, reached.reserve_stack),
+        reached,
+        LocalUse(geometry.lanes, reached, events, faults),
+        RuntimeState(),
+        settings.altered,
+        settings.undefined,
+        warp_sync,
+        CtaBarriers(geometry, alive, scheduler, events, faults, detours),
+        ClusterBarriers(geometry, alive, scheduler, events),
+        Mbarriers(program, reached, geometry, alive, scheduler, events, faults),
+        Dependents(geometry, scheduler, events, plan.is_held),
+        RegisterPool(attributes, geometry, alive, scheduler, warp_sync),
+        engine,
     )
+
+
+def _special_values(program: Program, plan: LaunchPlan, settings: Settings) -> SpecialValues:
+    return SpecialValues(
+        settings.multiprocessor_count,
+        plan.has_explicit_cluster,
+        plan.dynamic_shared_bytes,
+        program.static_shared_bytes + plan.dynamic_shared_bytes,
+        plan.grid_workspace,
+    )
+
+
+def _generator(settings: Settings) -> np.random.Generator | None:
+    return np.random.default_rng(settings.seed) if settings.order == "random" else None

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._memory.memory import Memory
+from .._memory.runtime_state import RuntimeState
+from .._warps.code import Frames
 from .._warps.faults import Fault
-
-if TYPE_CHECKING:
-    from .machine import Machine
+from .._warps.scheduler import Scheduler
 
 __all__ = ["Repetition"]
 
@@ -29,8 +29,9 @@ class Repetition:
     cycles): so a cycle of any length is found.
     """
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
+    def __init__(self, alive: np.ndarray, runtime: RuntimeState, scheduler: Scheduler, memory: Memory, frames: Frames):
+        self._alive, self._runtime, self._scheduler = alive, runtime, scheduler
+        self._memory, self._frames = memory, frames
         self._looks = 0
         self._state = b""
         self._kept_at = self._next = 1
@@ -49,25 +50,24 @@ class Repetition:
             digest.update(np.ascontiguousarray(part).data)
         state = digest.digest()
         if state == self._state:
-            return self._looks - self._kept_at >= len(self._machine.scheduler.standing())
+            return self._looks - self._kept_at >= len(self._scheduler.standing())
         if self._looks >= self._next:
             self._state, self._kept_at, self._next = state, self._looks, 2 * self._looks
         return False
 
     def _parts(self) -> Iterator[np.ndarray]:
-        machine = self._machine
-        yield machine.alive
-        yield np.array([machine.printed, len(machine.heap)])
-        for context, pc, lanes in machine.scheduler.standing():
+        yield self._alive
+        yield np.array([self._runtime.printed, len(self._runtime.heap)])
+        for context, pc, lanes in self._scheduler.standing():
             yield np.array([id(context), pc])
             yield lanes
-        yield from machine.memory.writeable()
-        for registers in machine.registers():
+        yield from self._memory.writeable()
+        for registers in self._frames.all():
             yield from registers.memory
 
     def fault(self) -> Fault:
         """What to raise."""
-        scheduler = self._machine.scheduler
+        scheduler = self._scheduler
         context, pc, lanes = scheduler.standing()[-1]
         return Fault(
             "no-progress",

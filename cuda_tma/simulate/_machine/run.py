@@ -11,19 +11,20 @@ from ..._files import shown_path
 from ...rules import _configurations, _launches
 from .._config import Config
 from .._errors import TimeLimitReached
-from .._findings import Finding, Report
+from .._findings import Finding
 from .._kernel import Kernel
 from .._memory.global_memory import GlobalMemory, Segment
 from .._places import statements
 from .._ptx import Instruction
+from .._report import Report
 from .._sync.deadlock import deadlock, explained
 from .._warps.faults import Fault
 from .._warps.geometry import Geometry
 from .._warps.lanes import as_array
-from .._warps.observe import Observer
 from .._warps.spaces import GRID_WORKSPACE, PARAM_WINDOW
 from .._warps.waiting import CALLED, Stuck, Waiting
 from .machine import Machine, Settings
+from .observer import Observer
 from .plan import LaunchPlan
 
 __all__ = ["Running", "run", "run_overlapping"]
@@ -70,7 +71,7 @@ class Running:
         """As :meth:`Machine.run`; a fault is kept, and is the end."""
         if self.has_faulted:
             return
-        deadline, interrupt = self.machine.deadline, self.machine.scheduler.interrupt
+        deadline, interrupt = self.machine.deadline, self.machine.parts.scheduler.interrupt
         with self._memory.holding(*self._segments), deadline.interrupting(interrupt):
             try:
                 self.machine.run(until)
@@ -84,7 +85,7 @@ class Running:
 
     def _cut(self, reached: TimeLimitReached) -> str:
         """The sentence of a launch that was ended, with the place where it was."""
-        scheduler = self.machine.scheduler
+        scheduler = self.machine.parts.scheduler
         at = next((each for each in scheduler.standing()[-1:]), None)
         instruction = at[0].code.instruction(at[1]) if at else None
         where = f", at {_place(instruction)}" if instruction else ""
@@ -95,18 +96,18 @@ class Running:
 
     def _told(self, fault: Fault) -> tuple[Fault, Machine, list[Waiting]]:
         """A wait that has a deadline, and then traps, was in vain before that: it is the deadlock that it was."""
-        stalled, at = self.machine.stalled, self.machine.scheduler.where
+        stalled, at = self.machine.stalled, self.machine.parts.scheduler.where
         instructions = at.context.code.function.instructions if at else ()
         is_trap = at is not None and at.pc < len(instructions) and instructions[at.pc].opcode[0] == "trap"
         if stalled and is_trap:
             told = self._deadlock(stalled)
             told.message += f"\nuntil a wait gave up: {fault.message}"
             return told, self.machine, stalled
-        waiting = [*self.machine.waiting()]
+        waiting = [*self.machine.parts.waiting()]
         return explained(fault, waiting), self.machine, waiting
 
     def _deadlock(self, waiting: list[Waiting]) -> Fault:
-        return deadlock(waiting, self.machine.geometry, self._kernel)
+        return deadlock(waiting, self.machine.parts.geometry, self._kernel)
 
     def close(self) -> None:
         """Release the memory of the observer."""
@@ -119,11 +120,12 @@ class Running:
 
     def report(self) -> Report:
         """What it came to."""
-        machine, observer = self.machine, self.machine.observer
-        kept = [replace(_finding(each.fault, machine, []), count=each.count) for each in machine.kept.values()]
+        machine, observer, parts = self.machine, self.machine.observer, self.machine.parts
+        kept = [replace(_finding(each.fault, machine, []), count=each.count) for each in parts.faults]
         observed = observer.findings() if observer is not None else ()
         findings = (*kept, *self._faults, *observed)
-        return Report(findings, "".join(machine.output), machine.scheduler.thread_steps, unfinished=self._unfinished)
+        output, thread_steps = "".join(parts.runtime.output), parts.scheduler.thread_steps
+        return Report(findings, output, thread_steps, unfinished=self._unfinished)
 
 
 def run(
@@ -149,12 +151,12 @@ def run_overlapping(launches: Iterable[Running]) -> Iterator[Report]:
         if before is not None:
             if running.machine.observer is not None:
                 running.machine.observer.follows(before.machine.observer)
-            if running.machine.dependents.is_held:
+            if running.machine.parts.dependents.is_held:
                 running.go()
             before.go()
             yield before.report()
-            running.machine.dependents.release()
-        running.go(running.machine.dependents.may_begin)
+            running.machine.parts.dependents.release()
+        running.go(running.machine.lets_begin)
         before = running
     if before is not None:
         before.go()
@@ -201,9 +203,9 @@ def _check_shared_memory(kernel: Kernel, dynamic_bytes: int) -> None:
 
 
 def _finding(fault: Fault, machine: Machine, waiting: list[Waiting]) -> Finding:
-    at = machine.scheduler.where
+    at = machine.parts.scheduler.where
     lanes = fault.lanes if fault.lanes is not None else at.lanes if at else None
-    blocks, threads = machine.geometry.blocks_and_threads(as_array(lanes)) if lanes is not None else ((), ())
+    blocks, threads = machine.parts.geometry.blocks_and_threads(as_array(lanes)) if lanes is not None else ((), ())
     instructions = at.context.code.function.instructions if at else ()
     instruction = fault.instruction or (instructions[at.pc] if at and at.pc < len(instructions) else None)
     explained = _explained(fault, as_array(lanes) if lanes is not None else None, machine, waiting)

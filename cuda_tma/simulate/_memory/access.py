@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from .._ptx import Instruction
 from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array, count
-from .._warps.observe import Access
+from .._warps.observe import Access, Events
+from .._warps.program import Program
 from .._warps.spaces import SHARED_START
-from .memory import Piece
+from .altered_reads import AlteredReads
+from .local_use import LocalUse
+from .memory import Memory, Piece
 
 __all__ = ["load", "observe", "store"]
 
 _ORDERED = frozenset({"relaxed", "acquire", "release", "volatile", "acq_rel"})
 
 
+class Loading(Protocol):
+    """The parts of a machine that loads and stores use."""
+
+    @property
+    def program(self) -> Program: ...
+
+    @property
+    def events(self) -> Events: ...
+
+    @property
+    def memory(self) -> Memory: ...
+
+    @property
+    def local_use(self) -> LocalUse: ...
+
+    @property
+    def altered(self) -> AlteredReads | None: ...
+
+
 def load(
-    group: Group, lanes: Lanes, space: str, addresses: np.ndarray, dtype: np.dtype, elements: int, by: Instruction
+    group: Group[Loading],
+    lanes: Lanes,
+    space: str,
+    addresses: np.ndarray,
+    dtype: np.dtype,
+    elements: int,
+    by: Instruction,
 ) -> list[np.ndarray]:
     """What lies at the address of each lane: `elements` arrays of a value for each lane."""
     size = dtype.itemsize * elements
-    pieces = group.machine.memory.pieces(space, lanes, addresses, size)
-    if group.machine.observer is not None:
+    pieces = group.parts.memory.pieces(space, lanes, addresses, size)
+    if group.parts.events.observer is not None:
         observe(group, "read", lanes, pieces, size, by)
     values = _loaded(pieces, dtype, elements, count(lanes))
-    if group.machine.altered is not None:
-        group.machine.altered.change(by, lanes, pieces, values)
+    if group.parts.altered is not None:
+        group.parts.altered.change(by, lanes, pieces, values)
     return values
 
 
@@ -44,13 +74,13 @@ def _loaded(pieces: list[Piece], dtype: np.dtype, elements: int, number: int) ->
 
 
 def store(
-    group: Group, lanes: Lanes, space: str, addresses: np.ndarray, values: list[np.ndarray], by: Instruction
+    group: Group[Loading], lanes: Lanes, space: str, addresses: np.ndarray, values: list[np.ndarray], by: Instruction
 ) -> None:
     """Write an array of values for each element; where lanes write to one address, the last one stays."""
     dtype = values[0].dtype
     size = dtype.itemsize * len(values)
-    pieces = group.machine.memory.pieces(space, lanes, addresses, size, writes=True)
-    if group.machine.observer is not None:
+    pieces = group.parts.memory.pieces(space, lanes, addresses, size, writes=True)
+    if group.parts.events.observer is not None:
         observe(group, "write", lanes, pieces, size, by, values)
     for piece in pieces:
         items, view = piece.positions // dtype.itemsize, piece.buffer.typed(dtype)
@@ -59,7 +89,7 @@ def store(
 
 
 def observe(
-    group: Group,
+    group: Group[Loading],
     kind: str,
     lanes: Lanes,
     pieces: list[Piece],
@@ -69,11 +99,11 @@ def observe(
     expected: np.ndarray | None = None,
 ) -> None:
     """Tell the observer of accesses by the generic proxy."""
-    observer = group.machine.observer
+    observer = group.parts.events.observer
     for piece in pieces:
         some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
         if piece.space == "local":
-            group.machine.local_use.note(group, kind, some, piece, size_bytes, by)
+            group.parts.local_use.note(group, kind, some, piece, size_bytes, by)
         elif observer is not None and not _is_of_the_system(group, piece, by):
             start = getattr(piece.buffer, "start", 0)
             positions = piece.positions + start
@@ -83,9 +113,9 @@ def observe(
             observer.access(Access(*what, values=written, expected=compared))
 
 
-def _is_of_the_system(group: Group, piece: Piece, by: Instruction) -> bool:
+def _is_of_the_system(group: Group[Loading], piece: Piece, by: Instruction) -> bool:
     """Plain accesses of a library to shared memory that the system reserves: how it orders them is its own."""
-    if piece.space != "shared" or group.machine.program.shared_first == SHARED_START or by.opcode[0] == "atom":
+    if piece.space != "shared" or group.parts.program.shared_first == SHARED_START or by.opcode[0] == "atom":
         return False
-    offsets = piece.positions % group.machine.memory.shared_pitch
+    offsets = piece.positions % group.parts.memory.shared_pitch
     return bool((offsets < SHARED_START).all()) and _ORDERED.isdisjoint(by.opcode)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._ptx import Instruction
 from .._warps.lanes import Lanes, as_array
-
-if TYPE_CHECKING:
-    from .memory import Piece
+from .memory import Piece
 
 __all__ = ["AlteredReads", "Executions"]
 

@@ -5,14 +5,17 @@ Source: PTX ISA 9.0, "Local State Space": a thread has its local variables to it
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._ptx import Address, Function, Instruction, Operand, Vector
+from .._warps.fault_log import FaultLog
 from .._warps.faults import Fault
 from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array
-from .._warps.observe import announce
-from .memory import Piece
+from .._warps.observe import Events
+from .memory import Memory, Piece
 
 __all__ = ["LocalUse"]
 
@@ -27,9 +30,13 @@ class LocalUse:
     ----------
     lanes : int
         Threads that run at the same time.
+    memory : Memory
+    events : Events
+    faults : FaultLog
     """
 
-    def __init__(self, lanes: int):
+    def __init__(self, lanes: int, memory: Memory, events: Events, faults: FaultLog):
+        self._memory, self._events, self._faults = memory, events, faults
         self._written = np.zeros((lanes, 0), bool)
         self._copies: dict[int, bool] = {}  # by ``id`` of a load: of `_only_copies`
         self._is_full = False
@@ -39,13 +46,13 @@ class LocalUse:
         if self._written.size:
             self._written[lanes] = False
 
-    def note(self, group: Group, kind: str, lanes: Lanes, piece: Piece, size_bytes: int, by: Instruction) -> None:
+    def note(self, group: Group[Any], kind: str, lanes: Lanes, piece: Piece, size_bytes: int, by: Instruction) -> None:
         """Take accesses to local memory; `lanes` are those of the piece."""
         here, end = as_array(lanes), group.context.variables_end
-        addresses = piece.positions - here * group.machine.memory.local_pitch
+        addresses = piece.positions - here * self._memory.local_pitch
         beyond = addresses + size_bytes > end
         if beyond.any():
-            group.machine.keep(_beyond(here[beyond], int(addresses[beyond][0]), size_bytes, kind, group, by))
+            self._faults.keep(_beyond(here[beyond], int(addresses[beyond][0]), size_bytes, kind, group, by))
         if self._is_full or not self._has_room(int(addresses.max()) + size_bytes):
             return
         units = here[:, None], addresses[:, None] + np.arange(size_bytes)
@@ -55,7 +62,8 @@ class LocalUse:
         unwritten = ~(self._written[units].any(axis=1) | beyond)
         if unwritten.any() and _VECTORS.isdisjoint(by.opcode) and not self._copies_bytes(group, size_bytes, by):
             some, base = addresses[unwritten], group.context.local_base
-            announce(group, "local.unwritten", here[unwritten], by, addresses=some, base=base, size_bytes=size_bytes)
+            where = here[unwritten]
+            self._events.tell("local.unwritten", where, by, addresses=some, base=base, size_bytes=size_bytes)
 
     def _has_room(self, end: int) -> bool:
         lanes, width = self._written.shape
@@ -66,7 +74,7 @@ class LocalUse:
                 self._written = np.pad(self._written, ((0, 0), (0, wider - width)))
         return not self._is_full
 
-    def _copies_bytes(self, group: Group, size_bytes: int, by: Instruction) -> bool:
+    def _copies_bytes(self, group: Group[Any], size_bytes: int, by: Instruction) -> bool:
         """Return whether a load is part of a copy byte by byte, as of a structure with unused bytes in it."""
         if size_bytes > 1:
             return False
@@ -90,7 +98,7 @@ def _names(operands: tuple[Operand, ...], register: Operand) -> bool:
     return False
 
 
-def _beyond(lanes: np.ndarray, address: int, size_bytes: int, kind: str, group: Group, by: Instruction) -> Fault:
+def _beyond(lanes: np.ndarray, address: int, size_bytes: int, kind: str, group: Group[Any], by: Instruction) -> Fault:
     functions = group.context.code.name + " and its callers" * (group.context.caller is not None)
     return Fault(
         "out-of-bounds",

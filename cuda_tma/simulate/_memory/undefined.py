@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._ptx import Instruction
-
-if TYPE_CHECKING:
-    from .memory import Memory
+from .memory import Memory
 
 __all__ = ["Undefined"]
 

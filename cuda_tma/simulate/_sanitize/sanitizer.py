@@ -6,12 +6,15 @@ Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
+from .._copies.parts import Parts
 from .._findings import Finding
+from .._memory.global_memory import Segment
 from .._ptx import Instruction
+from .._warps.code import Code, Step
 from .._warps.faults import Fault
 from .._warps.lanes import WARPGROUP, as_array
 from .._warps.observe import Access, Event
@@ -36,14 +39,10 @@ from .model.shadow import STRONG, Shadow
 from .model.strong_shadow import StrongShadow
 from .model.trail import Explained, Trail
 from .model.units import SENDS, arrives_remotely, unit_bytes_of
+from .replays import Replays
 from .report.ledger import Ledger
 from .report.remedies import EFFECT
 from .report.words import Words
-
-if TYPE_CHECKING:
-    from .._device.replay import Replay
-    from .._machine.machine import Machine
-    from .._memory.global_memory import Segment
 
 __all__ = ["Sanitizer"]
 
@@ -59,7 +58,7 @@ class Sanitizer:
         Whether what is disputed counts as an error.
     is_in_row : bool
         Whether another grid may begin before this one has ended, see :meth:`follows`.
-    replay : Replay, optional
+    replay : Replays, optional
         Decides whether the value of a racing read has an effect; without it, the value has one.
     watched : collection of Pair
         Loads, and writes that race with them: `racing` then contains each racing execution.
@@ -69,7 +68,7 @@ class Sanitizer:
         self,
         strict: bool = False,
         is_in_row: bool = False,
-        replay: Replay | None = None,
+        replay: Replays | None = None,
         watched: Collection[Pair] = (),
     ):
         self._strict, self._ledger = strict, Ledger()
@@ -99,38 +98,38 @@ class Sanitizer:
 
     def progress(self) -> tuple[str, int, int]:
         """Return the output, the instructions of threads, and the steps."""
-        scheduler = self._machine.scheduler
-        return "".join(self._machine.output), scheduler.thread_steps, scheduler.steps
+        scheduler = self._parts.scheduler
+        return "".join(self._parts.runtime.output), scheduler.thread_steps, scheduler.steps
 
-    def begin(self, machine: Machine) -> None:
+    def begin(self, parts: Parts) -> None:
         """For this launch."""
-        memory, geometry = machine.memory, machine.geometry
-        self._machine, self._pitch = machine, memory.shared_pitch
-        self._clocks = Clocks(geometry, geometry.cluster_ctas > 1 and arrives_remotely(machine.program))
+        memory, geometry = parts.memory, parts.geometry
+        self._parts, self._pitch = parts, memory.shared_pitch
+        self._clocks = Clocks(geometry, geometry.cluster_ctas > 1 and arrives_remotely(parts.program))
         self._barriers = Barriers(self._clocks, geometry.lanes_of_cta, self._pitch)
-        self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(machine.program))
+        self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(parts.program))
         self._operations = Operations(geometry, self._clocks)
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
-        self._remote = Remote(machine, self._clocks)
-        self._trail, self._waited = Trail(machine, self._ledger), Waited(self._clocks, geometry.lanes)
-        known = machine, self._clocks, self._ledger, self._trail, self._operations
+        self._remote = Remote(parts, self._clocks)
+        self._trail, self._waited = Trail(parts, self._ledger), Waited(self._clocks, geometry.lanes)
+        known = parts, self._clocks, self._ledger, self._trail, self._operations
         self._words = Words(*known, self._shadow.unit_bytes)
-        self._exits = Exits(machine, self._clocks, self._operations, self._remote, self._trail, self._words)
+        self._exits = Exits(parts, self._clocks, self._operations, self._remote, self._trail, self._words)
         if self._row is not None:
             self._row.begin(memory.all_global, self._waited, self._words)
         self._together = Collectives(geometry, self._clocks, self._ledger)
         self._undefined = UndefinedReads(self._ledger, self._pitch)
         judges = self._words, self._remote, self._together, self._undefined
-        self._in_shared = InShared(machine, self._clocks, self._shadow, self._ledger, *judges, self._strict)
+        self._in_shared = InShared(parts, self._clocks, self._shadow, self._ledger, *judges, self._strict)
         self._inits = Inits(self._clocks, self._words, self._strict)
-        parts = self._barriers, self._in_shared, self._inits, self._exits, self._trail, self._words
-        self._mbarriers = MbarrierUses(machine, self._clocks, self._ledger, *parts)
-        self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(machine.program, "global"))
+        judging = self._barriers, self._in_shared, self._inits, self._exits, self._trail, self._words
+        self._mbarriers = MbarrierUses(parts, self._clocks, self._ledger, *judging)
+        self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(parts.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._ledger)
         self._maps = TensorMaps(self._clocks, self._ledger, self._global, geometry.lanes_of_cta)
         shadows = self._shadow, self._global
-        self._copies = LaneCopies(machine, self._clocks, self._operations, shadows, self._ledger, self._trail)
+        self._copies = LaneCopies(parts, self._clocks, self._operations, shadows, self._ledger, self._trail)
         strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
         checks = self._global, strong, self._clocks, self._ledger, self._words, self._locations
         self._in_arrays = InArrays(*checks, self._strict)
@@ -163,6 +162,10 @@ class Sanitizer:
         """What the trail says of a fault."""
         self._has_faulted = True
         return self._trail.of_fault(fault, lanes, waiting)
+
+    def steps_of(self, code: Code) -> list[Step]:
+        """Return a function's own steps: each event is enough."""
+        return code.steps
 
     # ---- events ----
 
@@ -209,7 +212,7 @@ class Sanitizer:
 
     def _start(self, event: Event) -> None:
         lanes = as_array(event.lanes)
-        slot, ctas = self._clocks.slot_of(int(lanes[0])), self._machine.geometry.cluster_ctas
+        slot, ctas = self._clocks.slot_of(int(lanes[0])), self._parts.geometry.cluster_ctas
         resident = range(slot * ctas, (slot + 1) * ctas)
         self._clocks.start(lanes)
         self._remote.start(resident)
@@ -237,16 +240,14 @@ class Sanitizer:
 
     def _fence_async(self, parts: list[str]) -> Callable[[Event], None]:
         """Of one state space, or of all."""
-        if "global" in parts:
-            return lambda event: self._clocks.fence_global(event.lanes)
-        if len(parts) > 3:
-            return lambda event: self._clocks.fence_shared(event.lanes)
+        fences = self._clocks.fence_global, self._clocks.fence_shared
+        some = fences[:1] if "global" in parts else fences[1:] if len(parts) > 3 else fences
 
-        def both(event: Event) -> None:
-            self._clocks.fence_global(event.lanes)
-            self._clocks.fence_shared(event.lanes)
+        def fence(event: Event) -> None:
+            for each in some:
+                each(event.lanes)
 
-        return both
+        return fence
 
     def _acquire_map(self, event: Event) -> None:
         scope = scope_of(event.name.split("."), GPU)
@@ -279,10 +280,10 @@ class Sanitizer:
         return self._copies.issue(lanes, instruction, kind, is_now) if self._row is None else None
 
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
-        if not self._machine.explicit_cluster:
+        if not self._parts.special.has_explicit_cluster:
             key = ("cluster", id(instruction))
             is_known = self._ledger.known("cluster", "error", id(instruction))
-            if not is_known and (found := unclustered(self._machine, lane, instruction)):
+            if not is_known and (found := unclustered(self._parts, lane, instruction)):
                 self._ledger.add(key, found)
         if instruction.opcode[0] == "wgmma":
             first = lane // WARPGROUP * WARPGROUP
@@ -337,7 +338,7 @@ class Sanitizer:
         if access.signal is not None and not self._remote.alive(cta):
             tell = self._words.exit_while_sending if access.kind == _READ else self._words.exit_while_landing
             tell(mark, cta, access.signal, self._exits.beside(cta, access.signal))
-        if mark.cluster != self._machine.geometry.cluster_of_slot[slot]:
+        if mark.cluster != self._parts.geometry.cluster_of_slot[slot]:
             return  # its cluster has ended, and its clocks with it
         self._in_shared.by_operation(access, mark, *self._completion(access, mark, slot))
 
@@ -376,7 +377,7 @@ class Sanitizer:
                 self._words.map_without_fence(mark, *change)
         elif self._maps.is_acquired(address, mark):
             return
-        elif (array := self._machine.memory.all_global.find(address)) is not None and array.writeable:
+        elif (array := self._parts.memory.all_global.find(address)) is not None and array.writeable:
             self._words.map_in_memory(mark, address, disputed=not self._strict)
 
     def _completion(self, access: Access, mark: Mark, slot: int) -> tuple[int, int]:

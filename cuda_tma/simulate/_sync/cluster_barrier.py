@@ -6,21 +6,20 @@ Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ...hang import BarrierWait
 from .._ptx import Instruction
+from .._warps.code import YIELD, Outcome
 from .._warps.faults import Fault
+from .._warps.geometry import Geometry
 from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array
-from .._warps.observe import tell
-from .._warps.program import YIELD, Outcome
+from .._warps.observe import Events
+from .._warps.scheduler import Scheduler
 from .._warps.waiting import Parked, Waiting
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
 
 __all__ = ["ClusterBarriers"]
 
@@ -28,12 +27,12 @@ __all__ = ["ClusterBarriers"]
 class ClusterBarriers:
     """Those of all resident clusters: the phase that each is in, and which threads have arrived in it."""
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
-        self._size = machine.geometry.cluster_ctas * machine.geometry.lanes_of_cta
-        self._phases = np.zeros(machine.geometry.slots, np.int64)
-        self._arrived_in = np.full(machine.geometry.lanes, -1)  # the last phase that a thread arrived in
-        self._waited = np.ones(machine.geometry.lanes, bool)
+    def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events):
+        self._alive, self._scheduler, self._events = alive, scheduler, events
+        self._size = geometry.cluster_ctas * geometry.lanes_of_cta
+        self._phases = np.zeros(geometry.slots, np.int64)
+        self._arrived_in = np.full(geometry.lanes, -1)  # the last phase that a thread arrived in
+        self._waited = np.ones(geometry.lanes, bool)
         self._arrived_at: dict[int, Instruction] = {}  # by cluster: where somebody arrived last
         self._parked: list[Parked] = []
 
@@ -56,10 +55,10 @@ class ClusterBarriers:
         self._arrived_at.update(dict.fromkeys(np.unique(here // self._size).tolist(), by))
         self._arrived_in[here] = self._phases[here // self._size]
         self._waited[here] = False
-        tell(self._machine, "barrier.cluster.arrive", here, relaxed=relaxed)
+        self._events.tell("barrier.cluster.arrive", here, relaxed=relaxed)
         self._complete(np.unique(here // self._size))
 
-    def wait(self, group: Group, lanes: Lanes, pc: int) -> Outcome:
+    def wait(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
         """``barrier.cluster.wait``."""
         here = as_array(lanes)
         if self._waited[here].any():
@@ -71,11 +70,11 @@ class ClusterBarriers:
         done = self._arrived_in[here] < self._phases[here // self._size]
         self._waited[here[done]] = True
         if done.any():
-            tell(self._machine, "barrier.cluster.wait", here[done], group.context.code.instruction(pc))
+            self._events.tell("barrier.cluster.wait", here[done], group.context.code.instruction(pc))
         if done.all():
             return None
         if done.any():
-            self._machine.scheduler.add(group.context, pc + 1, here[done])
+            self._scheduler.add(group.context, pc + 1, here[done])
         self._parked.append(Parked(group.context, pc, pc, here[~done]))
         return YIELD
 
@@ -83,16 +82,16 @@ class ClusterBarriers:
         changed = False
         for slot in map(int, slots):
             lanes = slice(slot * self._size, (slot + 1) * self._size)
-            alive = self._machine.alive[lanes]
+            alive = self._alive[lanes]
             if alive.any() and (self._arrived_in[lanes][alive] == self._phases[slot]).all():
                 self._phases[slot] += 1
-                tell(self._machine, "barrier.cluster.complete", lanes, slot=slot)
+                self._events.tell("barrier.cluster.complete", lanes, slot=slot)
                 changed = True
         if changed:
-            self._machine.progress()
+            self._scheduler.progress()
             parked, self._parked = self._parked, []
             for each in parked:
-                self._machine.scheduler.add(each.context, each.pc, each.lanes)  # they look again
+                self._scheduler.add(each.context, each.pc, each.lanes)  # they look again
 
     def exited(self, lanes: np.ndarray) -> None:
         """A cluster does not wait for who has ended."""
@@ -103,6 +102,6 @@ class ClusterBarriers:
         for parked in self._parked:
             slot = int(parked.lanes[0]) // self._size
             lanes = np.arange(slot * self._size, (slot + 1) * self._size)
-            late = self._machine.alive[lanes] & (self._arrived_in[lanes] < self._phases[slot])
+            late = self._alive[lanes] & (self._arrived_in[lanes] < self._phases[slot])
             missing = f"{int(late.sum())} threads of the cluster have not arrived"
             yield Waiting(parked, BarrierWait("the cluster's barrier", missing))

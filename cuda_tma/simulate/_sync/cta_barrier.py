@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ...hang import BarrierWait
 from .._ptx import Instruction
+from .._warps.code import YIELD, Context, Outcome
+from .._warps.fault_log import FaultLog
 from .._warps.faults import Fault
-from .._warps.group import Context, Group
+from .._warps.geometry import Geometry
+from .._warps.group import Group
 from .._warps.lanes import WARP, Lanes, as_array
-from .._warps.observe import tell
-from .._warps.program import YIELD, Outcome
+from .._warps.observe import Events
+from .._warps.scheduler import Scheduler
 from .._warps.waiting import Parked, Waiting
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
+from .detours import Detours
 
 __all__ = ["CtaBarriers", "Tell"]
 
@@ -46,17 +47,26 @@ class _Barrier:
 class CtaBarriers:
     """Those of all resident CTAs."""
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
+    def __init__(
+        self,
+        geometry: Geometry,
+        alive: np.ndarray,
+        scheduler: Scheduler,
+        events: Events,
+        faults: FaultLog,
+        detours: Detours,
+    ):
+        self._geometry, self._alive, self._scheduler = geometry, alive, scheduler
+        self._events, self._faults, self._detours = events, faults, detours
         self._barriers: dict[tuple[int, int], _Barrier] = {}
-        self._cta_of_lane = machine.geometry.cta_of_lane
+        self._cta_of_lane = geometry.cta_of_lane
 
-    def sync(self, group: Group, lanes: Lanes, pc: int, number: int, expected: int | None) -> Outcome:
+    def sync(self, group: Group[Any], lanes: Lanes, pc: int, number: int, expected: int | None) -> Outcome:
         """Threads arrive, and wait."""
         here = as_array(lanes)
         if expected is None and number < _BARRIERS and self._all_are_here(here, number):
-            self._machine.progress()
-            tell(self._machine, "bar.whole", lanes, group.context.code.instruction(pc))
+            self._scheduler.progress()
+            self._events.tell("bar.whole", lanes, group.context.code.instruction(pc))
             return None
         for cta in np.unique(self._cta_of_lane[here]):
             mine = here[self._cta_of_lane[here] == cta]
@@ -73,7 +83,7 @@ class CtaBarriers:
             self._complete(int(cta), number)
 
     def vote(
-        self, group: Group, lanes: Lanes, pc: int, number: int, expected: int | None, true: np.ndarray, vote: Tell
+        self, group: Group[Any], lanes: Lanes, pc: int, number: int, expected: int | None, true: np.ndarray, vote: Tell
     ) -> Outcome:
         """As :meth:`sync`; at the end each thread is told how many predicates were true."""
         here = as_array(lanes)
@@ -85,24 +95,23 @@ class CtaBarriers:
             self._complete(int(cta), number)
         return YIELD
 
-    def _parked(self, group: Group, pc: int, lanes: np.ndarray) -> Parked:
+    def _parked(self, group: Group[Any], pc: int, lanes: np.ndarray) -> Parked:
         """Return lanes that wait; of a warp that comes in part to an ``.aligned`` barrier, with its other lanes."""
         parked = Parked(group.context, pc, pc + 1, lanes)
         if len(lanes) % WARP or (lanes[::WARP] % WARP).any() or (lanes[WARP - 1 :: WARP] % WARP != WARP - 1).any():
-            absent = self._machine.alive.copy()
+            absent = self._alive.copy()
             absent[lanes] = False
             rest = np.flatnonzero(absent)
             rest = rest[np.isin(rest // WARP, lanes // WARP)]
             if len(rest) and _is_aligned(parked.instruction):
-                parked.absent = self._machine.detours.standing(group, pc, rest)
+                parked.absent = self._detours.standing(group, pc, rest)
         return parked
 
     def _all_are_here(self, here: np.ndarray, number: int) -> bool:
         """Whether lanes are all threads of their CTAs, and none has come before: the common case."""
-        machine = self._machine
-        ctas = machine.geometry.resident_ctas
+        ctas = self._geometry.resident_ctas
         arriving = np.bincount(self._cta_of_lane[here], minlength=ctas)
-        present = machine.alive.reshape(ctas, -1).sum(axis=1)
+        present = self._alive.reshape(ctas, -1).sum(axis=1)
         return bool(((arriving == 0) | (arriving == present)).all()) and not any(
             (int(cta), number) in self._barriers for cta in np.flatnonzero(arriving)
         )
@@ -127,7 +136,7 @@ class CtaBarriers:
         barrier.arrived += len(lanes)
         if by is not None:
             barrier.by[id(by)] = by
-        tell(self._machine, "bar.arrive", lanes, barrier=(cta, number))
+        self._events.tell("bar.arrive", lanes, barrier=(cta, number))
         if expected is not None and barrier.arrived > expected:
             raise Fault(
                 "barrier-divergence",
@@ -142,7 +151,7 @@ class CtaBarriers:
         if barrier.arrived < self._needed(cta, barrier):
             return
         del self._barriers[cta, number]
-        self._machine.progress()
+        self._scheduler.progress()
         for parked, vote in barrier.votes:
             vote(parked.context, parked.lanes, barrier.true, barrier.arrived)
         parked_here = [*barrier.parked, *(parked for parked, _ in barrier.votes)]
@@ -150,23 +159,23 @@ class CtaBarriers:
         if barrier.expected is not None:
             self._check_whole(parked_here, number)
         for parked in parked_here:
-            self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+            self._scheduler.add(parked.context, parked.pc, parked.lanes)
         lanes = np.concatenate([p.lanes for p in parked_here]) if parked_here else np.zeros(0, np.int64)
         waits = [(parked.lanes, parked.instruction) for parked in parked_here]
-        tell(self._machine, "bar.complete", lanes, barrier=(cta, number), waits=waits)
+        self._events.tell("bar.complete", lanes, barrier=(cta, number), waits=waits)
 
     def _needed(self, cta: int, barrier: _Barrier) -> int:
         if barrier.expected is not None:
             return barrier.expected
-        size = self._machine.geometry.lanes_of_cta
-        return int(self._machine.alive[cta * size : (cta + 1) * size].sum())
+        size = self._geometry.lanes_of_cta
+        return int(self._alive[cta * size : (cta + 1) * size].sum())
 
     def _check_whole(self, parked: list[Parked], number: int) -> None:
         """Keep a fault if a barrier of a count completes and lanes of its warps have not come."""
         come = np.concatenate([each.lanes for each in parked]) if parked else ()
         for each in parked:
             absent = [lane for standing in each.absent for lane in np.setdiff1d(standing.lanes, come).tolist()]
-            absent = [lane for lane in absent if self._machine.alive[lane]]
+            absent = [lane for lane in absent if self._alive[lane]]
             if absent:
                 text = (
                     f"barrier {number} completes with a part of a warp, and lane {absent[0] % WARP} has not come: "
@@ -174,7 +183,7 @@ class CtaBarriers:
                     '"bar, barrier"). '
                     "Remedy: put the barrier outside of the branch, and count whole warps"
                 )
-                self._machine.keep(Fault("barrier-divergence", text, each.lanes, each.instruction))
+                self._faults.keep(Fault("barrier-divergence", text, each.lanes, each.instruction))
                 return
 
     def exited(self, lanes: np.ndarray) -> None:
@@ -183,7 +192,7 @@ class CtaBarriers:
         for cta, number in [key for key in self._barriers if key[0] in ctas]:
             barrier = self._barriers[cta, number]
             for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
-                self._machine.detours.check(parked, lanes)
+                self._detours.check(parked, lanes)
             if self._barriers[cta, number].expected is None:
                 self._complete(cta, number)
 

@@ -6,18 +6,17 @@ Launch and Synchronization".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from .._warps.code import YIELD, Outcome
+from .._warps.geometry import Geometry
 from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array
-from .._warps.observe import tell
-from .._warps.program import YIELD, Outcome
+from .._warps.observe import Events
+from .._warps.scheduler import Scheduler
 from .._warps.waiting import Parked
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
 
 __all__ = ["Dependents"]
 
@@ -31,10 +30,10 @@ class Dependents:
         Whether grids before this one have not ended, so that ``griddepcontrol.wait`` waits; until :meth:`release`.
     """
 
-    def __init__(self, machine: Machine, is_held: bool):
-        self._machine = machine
+    def __init__(self, geometry: Geometry, scheduler: Scheduler, events: Events, is_held: bool):
+        self._geometry, self._scheduler, self._events = geometry, scheduler, events
         self._parked: list[Parked] = []
-        self._signalled = np.zeros(machine.geometry.resident_ctas, bool)
+        self._signalled = np.zeros(geometry.resident_ctas, bool)
         self.is_held = is_held
 
     @property
@@ -46,22 +45,22 @@ class Dependents:
         """CTAs begin."""
         self._signalled[ctas.start : ctas.stop] = False
 
-    def signal(self, group: Group, lanes: Lanes, pc: int) -> Outcome:
+    def signal(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
         """``griddepcontrol.launch_dependents``, by any thread of a CTA: here is a place to begin another grid."""
-        self._signalled[self._machine.geometry.cta_of_lane[lanes]] = True
-        self._machine.scheduler.add(group.context, pc + 1, as_array(lanes))
+        self._signalled[self._geometry.cta_of_lane[lanes]] = True
+        self._scheduler.add(group.context, pc + 1, as_array(lanes))
         return YIELD
 
-    def may_begin(self) -> bool:
-        """Whether every CTA of the grid has signalled, or has ended."""
-        slots = np.array(self._machine.geometry.cluster_of_slot) >= 0
-        resident = np.repeat(slots, self._machine.geometry.cluster_ctas)
-        return self._machine.all_have_begun and bool(self._signalled[resident].all())
+    def have_signalled(self) -> bool:
+        """Return whether every CTA that runs has signalled."""
+        slots = np.array(self._geometry.cluster_of_slot) >= 0
+        resident = np.repeat(slots, self._geometry.cluster_ctas)
+        return bool(self._signalled[resident].all())
 
-    def wait(self, group: Group, lanes: Lanes, pc: int) -> Outcome:
+    def wait(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
         """``griddepcontrol.wait``: until the grids before have ended."""
         if not self.is_held:
-            tell(self._machine, "griddepcontrol.wait", lanes)
+            self._events.tell("griddepcontrol.wait", lanes)
             return None
         self._parked.append(Parked(group.context, pc, pc + 1, as_array(lanes)))
         return YIELD
@@ -70,6 +69,6 @@ class Dependents:
         """They have ended."""
         self.is_held = False
         for parked in self._parked:
-            tell(self._machine, "griddepcontrol.wait", parked.lanes)
-            self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+            self._events.tell("griddepcontrol.wait", parked.lanes)
+            self._scheduler.add(parked.context, parked.pc, parked.lanes)
         self._parked = []

@@ -8,19 +8,19 @@ instruction and ends. A lane that returns early does not go on behind it, and is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from .._ptx import Instruction, Label, Symbol
+from .._warps.code import Code, Context
+from .._warps.fault_log import FaultLog
 from .._warps.faults import Fault
-from .._warps.group import Context, Group
+from .._warps.geometry import Geometry
+from .._warps.group import Group
 from .._warps.lanes import WARP, WARPGROUP
+from .._warps.scheduler import Scheduler
 from .._warps.waiting import Parked, Standing
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
-    from .._warps.program import Code
 
 __all__ = ["Detours"]
 
@@ -90,11 +90,11 @@ def _reached(edges: list[list[int]], starts: Iterable[int], stops: Iterable[int]
 class Detours:
     """Finds them, when threads end."""
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
+    def __init__(self, geometry: Geometry, scheduler: Scheduler, faults: FaultLog):
+        self._geometry, self._scheduler, self._faults = geometry, scheduler, faults
         self._flows: dict[Code, _Flow] = {}
 
-    def standing(self, group: Group, pc: int, absent: np.ndarray) -> list[Standing]:
+    def standing(self, group: Group[Any], pc: int, absent: np.ndarray) -> list[Standing]:
         """Return the places of absent lanes; of a lane that waits elsewhere none.
 
         Parameters
@@ -104,9 +104,9 @@ class Detours:
         absent : numpy.ndarray
             Ascending lane numbers.
         """
-        wanted = np.zeros(self._machine.geometry.lanes, bool)
+        wanted = np.zeros(self._geometry.lanes, bool)
         wanted[absent] = True
-        found = self._machine.scheduler.standing_among(wanted)
+        found = self._scheduler.standing_among(wanted)
         here = group.array()
         found += [Standing(group.context, pc + 1, here[wanted[here]])] if wanted[here].any() else []
         return found
@@ -119,7 +119,7 @@ class Detours:
         for standing in parked.absent:
             gone = np.intersect1d(standing.lanes, ended)
             if len(gone) and self._has_passed(parked, standing):
-                self._machine.keep(_fault(parked, instruction, gone, standing))
+                self._faults.keep(_fault(parked, instruction, gone, standing))
                 return
 
     def _has_passed(self, parked: Parked, standing: Standing) -> bool:

@@ -9,23 +9,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ...barrier import Barrier
 from ...hang import MbarrierWait
+from .._memory.memory import Memory
 from .._ptx import Instruction
+from .._warps.code import YIELD, Context, Outcome
+from .._warps.fault_log import FaultLog
 from .._warps.faults import Fault, NotInitialised
-from .._warps.group import Context, Group
+from .._warps.geometry import Geometry
+from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array
-from .._warps.observe import tell
-from .._warps.program import YIELD, Outcome, mask_of
+from .._warps.observe import Events
+from .._warps.program import Program, mask_of
+from .._warps.scheduler import Scheduler
 from .._warps.waiting import Parked, Waiting
 from .rings import ring_places
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
 
 __all__ = ["BYTES", "Mbarrier", "Mbarriers", "parity_of", "pending_of"]
 
@@ -109,10 +111,20 @@ def pending_of(states: np.ndarray) -> np.ndarray:
 class Mbarriers:
     """Those of all resident CTAs, by where they lie in their shared memory."""
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
+    def __init__(
+        self,
+        program: Program,
+        memory: Memory,
+        geometry: Geometry,
+        alive: np.ndarray,
+        scheduler: Scheduler,
+        events: Events,
+        faults: FaultLog,
+    ):
+        self._program, self._memory, self._geometry, self._alive = program, memory, geometry, alive
+        self._scheduler, self._events, self._faults = scheduler, events, faults
         self._barriers: dict[int, Mbarrier] = {}
-        self.timed_out = np.zeros(machine.geometry.lanes, bool)
+        self.timed_out = np.zeros(geometry.lanes, bool)
         self._invalidated: dict[int, Instruction] = {}
         self._looks: dict[tuple[Context, int], np.ndarray] = {}  # by who looks where in a function: at which
 
@@ -126,10 +138,10 @@ class Mbarriers:
         known = self._barriers.get(position)
         if not 1 <= count <= _MOST:
             text = f"mbarrier.init with a count of {count}; it must be 1 to {_MOST}"
-            self._machine.keep(Fault("barrier-use", text, slice(lane, lane + 1), made))
+            self._faults.keep(Fault("barrier-use", text, slice(lane, lane + 1), made))
         if known is not None:
             text = self._made_already(position, known)
-            self._machine.keep(Fault("barrier-use", text, slice(lane, lane + 1), made, known.related))
+            self._faults.keep(Fault("barrier-use", text, slice(lane, lane + 1), made, known.related))
         parked, count = known.parked if known is not None else [], count & _MOST or _MOST + 1
         self._barriers[position] = Mbarrier(count, count, made=made, parked=parked)
         self._invalidated.pop(position, None)
@@ -145,20 +157,20 @@ class Mbarriers:
     def invalidate(self, position: int, by: Instruction) -> None:
         """``mbarrier.inval``; a thread that waits looks again, and finds no mbarrier."""
         for parked in self.at(position).parked:
-            self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+            self._scheduler.add(parked.context, parked.pc, parked.lanes)
         del self._barriers[position]
         self._invalidated[position] = by
 
     def forget(self, ctas: range) -> None:
         """CTAs have ended, and their barriers with them."""
-        pitch = self._machine.memory.shared_pitch
+        pitch = self._memory.shared_pitch
         for known in (self._barriers, self._invalidated):
             for position in [p for p in known if p // pitch in ctas]:
                 del known[position]
 
     def of(self, cta: int) -> list[int]:
         """Where those of a CTA lie."""
-        return [position for position in self._barriers if position // self._machine.memory.shared_pitch == cta]
+        return [position for position in self._barriers if position // self._memory.shared_pitch == cta]
 
     def known(self, position: int) -> Mbarrier | None:
         """The barrier at a byte of `Memory.shared`, if one has been initialized there."""
@@ -195,8 +207,8 @@ class Mbarriers:
 
     def name(self, position: int) -> str:
         """What a finding calls it."""
-        cta, offset = divmod(position, self._machine.memory.shared_pitch)
-        return f"{self._machine.program.shared_name(offset)} in block {self._machine.geometry.block_index(cta)}"
+        cta, offset = divmod(position, self._memory.shared_pitch)
+        return f"{self._program.shared_name(offset)} in block {self._geometry.block_index(cta)}"
 
     # ---- arrivals and bytes ----
 
@@ -231,7 +243,7 @@ class Mbarriers:
         barrier = self.at(position)
         barrier.came.append((size_bytes, by))
         barrier.copy = copy or barrier.copy
-        tell(self._machine, "tx.came", slice(0, 0), position=position, size_bytes=size_bytes)
+        self._events.tell("tx.came", slice(0, 0), position=position, size_bytes=size_bytes)
         self._add_tx(position, -size_bytes)
 
     def _add_tx(self, position: int, size_bytes: int) -> None:
@@ -248,18 +260,18 @@ class Mbarriers:
     def _complete(self, position: int, barrier: Mbarrier) -> None:
         if barrier.pending == 0 and barrier.tx == 0:
             barrier.phase += 1
-            tell(self._machine, "mbarrier.complete", slice(0, 0), position=position)
+            self._events.tell("mbarrier.complete", slice(0, 0), position=position)
             barrier.pending = barrier.count
             barrier.expected = 0
             barrier.came.clear()
-            self._machine.progress()
+            self._scheduler.progress()
             for parked in barrier.parked:
-                self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+                self._scheduler.add(parked.context, parked.pc, parked.lanes)
             barrier.parked.clear()
         self._write(position)
 
     def _write(self, position: int) -> None:
-        words = self._machine.memory.shared.typed(np.dtype(np.uint64))
+        words = self._memory.shared.typed(np.dtype(np.uint64))
         words[position // BYTES] = self._barriers[position].word
 
     # ---- waiting ----
@@ -281,7 +293,7 @@ class Mbarriers:
         ages = (present - phases) % (2 << _PHASE_BITS)
         if (stale := ages > 1).any():
             at = int(np.flatnonzero(stale)[0])
-            self._machine.keep(self._stale(int(positions[at]), int(ages[at]), as_array(lanes)[stale], by))
+            self._faults.keep(self._stale(int(positions[at]), int(ages[at]), as_array(lanes)[stale], by))
         return parity_of(tokens)
 
     def _stale(self, position: int, age: int, lanes: np.ndarray, by: Instruction) -> Fault:
@@ -296,18 +308,18 @@ class Mbarriers:
             barrier.related,
         )
 
-    def park(self, group: Group, lanes: Lanes, pc: int, positions: np.ndarray) -> Outcome:
+    def park(self, group: Group[Any], lanes: Lanes, pc: int, positions: np.ndarray) -> Outcome:
         """Let lanes wait until the phase of their barrier completes; they then look again."""
         here = as_array(lanes)
         for position in np.unique(positions):
             self.at(int(position)).parked.append(Parked(group.context, pc, pc, here[positions == position]))
         return YIELD
 
-    def look(self, group: Group, lanes: Lanes, pc: int, positions: np.ndarray) -> None:
+    def look(self, group: Group[Any], lanes: Lanes, pc: int, positions: np.ndarray) -> None:
         """Lanes have found the phase not complete yet of barriers at some positions; -1 if they found it complete."""
         looked = self._looks.get((group.context, pc))
         if (positions >= 0).any():
-            group.machine.scheduler.polled()
+            self._scheduler.polled()
             if looked is None:
                 looked = self._looks[group.context, pc] = np.full(len(self.timed_out), -1)
         if looked is not None:
@@ -327,7 +339,7 @@ class Mbarriers:
         found = False
         for (context, pc), looked in self._looks.items():
             for position in np.unique(looked[looked >= 0]).tolist():
-                lanes = np.flatnonzero((looked == position) & self._machine.alive)
+                lanes = np.flatnonzero((looked == position) & self._alive)
                 self.at(position).parked.append(Parked(context, pc, pc, lanes))
                 found = True
         self._looks.clear()
@@ -339,21 +351,21 @@ class Mbarriers:
         for barrier in self._barriers.values():
             for parked in barrier.parked:
                 self.timed_out[parked.lanes] = True
-                self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+                self._scheduler.add(parked.context, parked.pc, parked.lanes)
                 found = True
             barrier.parked.clear()
         return found
 
     def waiting(self) -> Iterator[Waiting]:
         """For a report."""
-        pitch = self._machine.memory.shared_pitch
+        pitch = self._memory.shared_pitch
         made = {position: barrier.made for position, barrier in self._barriers.items() if barrier.made is not None}
         rings = ring_places(made, pitch)
         for position, barrier in self._barriers.items():
             if not barrier.parked:
                 continue
             stage, side = rings.get(position, (None, ""))
-            name = f"the mbarrier {self._machine.program.shared_name(position % pitch)}"
+            name = f"the mbarrier {self._program.shared_name(position % pitch)}"
             awaits = MbarrierWait(
                 name, stage, barrier.phase & 1, barrier.counts, barrier.expected or None, _came(barrier.came)
             )
@@ -363,14 +375,14 @@ class Mbarriers:
 
     def _elsewhere(self, position: int, barrier: Mbarrier) -> Iterator[tuple[str, Instruction]]:
         """Bytes are missing: what brought some to the barrier at the same place of another CTA of the cluster."""
-        pitch, ctas = self._machine.memory.shared_pitch, self._machine.geometry.cluster_ctas
+        pitch, ctas = self._memory.shared_pitch, self._geometry.cluster_ctas
         cta, offset = divmod(position, pitch)
         first = cta // ctas * ctas
         for other in range(first, first + ctas) if barrier.tx > 0 else ():
             there = self._barriers.get(other * pitch + offset)
             if there is not None and there is not barrier and (copy := there.copy) is not None:
                 yield "a copy came to the same mbarrier of another CTA", copy
-                if (chosen := mask_of(self._machine.program, copy)) is not None:
+                if (chosen := mask_of(self._program, copy)) is not None:
                     yield "the CTAs of that copy are chosen", chosen
                 return
 

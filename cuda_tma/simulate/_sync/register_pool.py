@@ -10,21 +10,20 @@ ended leave theirs to others is not documented; who relies on it is not accused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ...hang import BarrierWait
 from .._ptx import Instruction
+from .._warps.code import YIELD, Outcome
 from .._warps.faults import Fault
+from .._warps.geometry import Geometry
 from .._warps.group import Group
 from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array
-from .._warps.program import YIELD, Outcome
+from .._warps.scheduler import Scheduler
 from .._warps.waiting import Parked, Waiting
-from .warp_sync import WHOLE
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
+from .warp_sync import WHOLE, WarpSync
 
 __all__ = ["RegisterPool", "at_launch"]
 
@@ -55,14 +54,21 @@ def at_launch(attributes: Mapping[str, tuple[int | str, ...]]) -> int | None:
 class RegisterPool:
     """Of all resident CTAs."""
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
-        self._first = at_launch(machine.program.entry.function.attributes)
-        self._has = np.full(machine.geometry.lanes // WARP, self._first or 0)
+    def __init__(
+        self,
+        attributes: Mapping[str, tuple[int | str, ...]],
+        geometry: Geometry,
+        alive: np.ndarray,
+        scheduler: Scheduler,
+        warp_sync: WarpSync,
+    ):
+        self._alive_lanes, self._scheduler, self._warp_sync = alive, scheduler, warp_sync
+        self._first = at_launch(attributes)
+        self._has = np.full(geometry.lanes // WARP, self._first or 0)
         self._executed: dict[int, list[Instruction]] = {}  # by warp
         self._parked: list[tuple[Parked, int]] = []
-        self._warps_of_cta = machine.geometry.lanes_of_cta // WARP
-        self._warps_with_threads = -(-machine.geometry.threads // WARP)  # the last warpgroup may have fewer than four
+        self._warps_of_cta = geometry.lanes_of_cta // WARP
+        self._warps_with_threads = -(-geometry.threads // WARP)  # the last warpgroup may have fewer than four
 
     def started(self, lanes: np.ndarray) -> None:
         """Warps begin."""
@@ -71,9 +77,9 @@ class RegisterPool:
         for warp in warps.tolist() if self._executed else ():
             self._executed.pop(warp, None)
 
-    def resize(self, group: Group, lanes: Lanes, pc: int, registers: int, grows: bool, by: Instruction) -> Outcome:
+    def resize(self, group: Group[Any], lanes: Lanes, pc: int, registers: int, grows: bool, by: Instruction) -> Outcome:
         """``setmaxnreg.inc``, ``setmaxnreg.dec``, by whole warps: those that ask for more than there is wait."""
-        sync = self._machine.warp_sync
+        sync = self._warp_sync
         ready = sync.gathered(group, sync.take(group, lanes, pc), pc, WHOLE)
         if ready is None:
             return YIELD
@@ -89,7 +95,7 @@ class RegisterPool:
         if ready is lanes and not waits.any():
             return None
         if len(goes):
-            group.machine.scheduler.add(group.context, pc + 1, goes)
+            self._scheduler.add(group.context, pc + 1, goes)
         if waits.any():
             self._parked.append((Parked(group.context, pc, pc, here[waits]), registers))
         return YIELD
@@ -129,12 +135,12 @@ class RegisterPool:
 
     def _alive(self) -> np.ndarray:
         """Of each warp, whether any of its threads has not ended."""
-        return self._machine.alive.reshape(-1, WARP).max(axis=1)
+        return self._alive_lanes.reshape(-1, WARP).max(axis=1)
 
     def _look_again(self) -> None:
         parked, self._parked = self._parked, []
         for each, _ in parked:
-            self._machine.scheduler.add(each.context, each.pc, each.lanes)
+            self._scheduler.add(each.context, each.pc, each.lanes)
 
     def exited(self, lanes: np.ndarray) -> None:
         """Threads have ended: others may have their registers. The warps of a warpgroup have executed the same."""

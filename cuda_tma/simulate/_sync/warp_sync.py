@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...hang import BarrierWait
+from .._warps.code import YIELD, Outcome
 from .._warps.faults import Fault
+from .._warps.geometry import Geometry
 from .._warps.group import Group
 from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array, selected
-from .._warps.observe import tell
-from .._warps.program import YIELD, Outcome
+from .._warps.observe import Events
+from .._warps.scheduler import Scheduler
 from .._warps.waiting import Parked, Waiting
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
+from .detours import Detours
 
 __all__ = ["WHOLE", "WarpSync", "check_named", "when_together"]
 
 WHOLE = 0xFFFFFFFF  # the mask of a whole warp
-Act = Callable[[Group, Lanes], object]
+Act = Callable[[Group[Any], Lanes], object]
 
 
 class WarpSync:
     """Those who have arrived, and miss others of their mask."""
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
+    def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events, detours: Detours):
+        self._alive, self._scheduler, self._events, self._detours = alive, scheduler, events, detours
         self._parked: list[Parked] = []  # at an instruction that all must come to
         self._met: list[Parked] = []  # at any bar.warp.sync
-        self._arrived = np.zeros(machine.geometry.lanes, bool)
-        self._masks = np.zeros(machine.geometry.lanes, np.uint32)
+        self._arrived = np.zeros(geometry.lanes, bool)
+        self._masks = np.zeros(geometry.lanes, np.uint32)
 
-    def gathered(self, group: Group, lanes: Lanes, pc: int, masks: np.ndarray | int, width: int = WARP) -> Lanes | None:
+    def gathered(
+        self, group: Group[Any], lanes: Lanes, pc: int, masks: np.ndarray | int, width: int = WARP
+    ) -> Lanes | None:
         """Those of `lanes` whose whole mask is here; the others wait at `pc`, and come back when more are there.
 
         Parameters
@@ -48,7 +50,7 @@ class WarpSync:
         if _is_whole(lanes, width):
             return lanes
         here = as_array(lanes)
-        absent = self._machine.alive.copy()
+        absent = self._alive.copy()
         absent[here] = False
         missing = absent.reshape(-1, width)[here // width]
         if width == WARP:
@@ -56,19 +58,19 @@ class WarpSync:
         waits = np.isin(here // width, here[missing.any(axis=1)] // width)
         if not waits.any():
             return lanes
-        standing = self._machine.detours.standing(group, pc, _lanes_of(here[waits], missing[waits], width))
+        standing = self._detours.standing(group, pc, _lanes_of(here[waits], missing[waits], width))
         self._parked.append(Parked(group.context, pc, pc, here[waits], standing))
         return selected(here[~waits]) if not waits.all() else None
 
-    def meet(self, group: Group, lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
+    def meet(self, group: Group[Any], lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
         """``bar.warp.sync``: threads that part may wait for each other at different ones."""
         check_named(lanes, masks)
         if _is_whole(lanes, WARP):
-            tell(self._machine, "bar.warp.sync", lanes)
+            self._events.tell("bar.warp.sync", lanes)
             return None
         here = as_array(lanes)
         self._arrived[here], self._masks[here] = True, masks
-        standing = self._machine.detours.standing(group, pc, _lanes_of(here, self._missing(here), WARP))
+        standing = self._detours.standing(group, pc, _lanes_of(here, self._missing(here), WARP))
         self._met.append(Parked(group.context, pc, pc + 1, here, standing))
         self._release()
         return YIELD
@@ -79,11 +81,11 @@ class WarpSync:
         done = [~self._missing(p.lanes).any(axis=1) for p in parked]
         if any(goes.any() for goes in done):
             free = np.concatenate([each.lanes[goes] for each, goes in zip(parked, done, strict=True)])
-            tell(self._machine, "bar.warp.sync", free, masks=self._masks[free])
+            self._events.tell("bar.warp.sync", free, masks=self._masks[free])
         for each, goes in zip(parked, done, strict=True):
             if goes.any():
                 self._arrived[each.lanes[goes]] = False
-                self._machine.scheduler.add(each.context, each.pc, each.lanes[goes])
+                self._scheduler.add(each.context, each.pc, each.lanes[goes])
             if not goes.all():
                 self._met.append(replace(each, lanes=each.lanes[~goes]))
 
@@ -92,9 +94,9 @@ class WarpSync:
         warps, masks = lanes // WARP, self._masks[lanes]
         with_same_mask = self._masks.reshape(-1, WARP)[warps] == masks[:, None]
         here = self._arrived.reshape(-1, WARP)[warps] & with_same_mask
-        return self._machine.alive.reshape(-1, WARP)[warps] & ~here & _bits(masks)
+        return self._alive.reshape(-1, WARP)[warps] & ~here & _bits(masks)
 
-    def take(self, group: Group, lanes: Lanes, pc: int) -> Lanes:
+    def take(self, group: Group[Any], lanes: Lanes, pc: int) -> Lanes:
         """Lanes, with those who wait at the same place."""
         same = [p for p in self._parked if p.context is group.context and p.pc == pc]
         if not same:
@@ -108,10 +110,10 @@ class WarpSync:
         for parked in [*self._parked]:
             if np.isin(parked.lanes // WARPGROUP, groups).any():
                 self._parked.remove(parked)
-                self._machine.detours.check(parked, lanes)
-                self._machine.scheduler.add(parked.context, parked.pc, parked.lanes)
+                self._detours.check(parked, lanes)
+                self._scheduler.add(parked.context, parked.pc, parked.lanes)
         for parked in self._met:
-            self._machine.detours.check(parked, lanes)
+            self._detours.check(parked, lanes)
         if self._met:
             self._release()
 
@@ -123,7 +125,25 @@ class WarpSync:
             yield Waiting(parked, BarrierWait("other threads of their warps", missing, cause))
 
 
-def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WHOLE, width: int = WARP) -> Outcome:
+class Meeting(Protocol):
+    """The parts of a machine that threads of a warp use to meet."""
+
+    @property
+    def geometry(self) -> Geometry: ...
+
+    @property
+    def scheduler(self) -> Scheduler: ...
+
+    @property
+    def events(self) -> Events: ...
+
+    @property
+    def warp_sync(self) -> WarpSync: ...
+
+
+def when_together(
+    group: Group[Meeting], lanes: Lanes, pc: int, act: Act, masks: Any = WHOLE, width: int = WARP
+) -> Outcome:
     """Execute what whole warps, or the threads of a mask, do together; who misses others waits for them.
 
     Parameters
@@ -136,13 +156,13 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
     """
     if not isinstance(masks, int):
         check_named(lanes, masks(group, lanes))
-    if width != WARP and group.machine.geometry.lanes_of_cta % width:
-        raise _no_warpgroup(group.machine.geometry.threads, lanes)
+    if width != WARP and group.parts.geometry.lanes_of_cta % width:
+        raise _no_warpgroup(group.parts.geometry.threads, lanes)
     if _is_whole(lanes, width):
         act(group, lanes)
         _tell(group, lanes, pc, width)
         return None
-    sync = group.machine.warp_sync
+    sync = group.parts.warp_sync
     here = sync.take(group, lanes, pc)
     found = masks if isinstance(masks, int) else masks(group, here)
     check_named(here, found)
@@ -153,7 +173,7 @@ def when_together(group: Group, lanes: Lanes, pc: int, act: Act, masks: Any = WH
     _tell(group, ready, pc, width)
     if ready is lanes:
         return None
-    group.machine.scheduler.add(group.context, pc + 1, as_array(ready))
+    group.parts.scheduler.add(group.context, pc + 1, as_array(ready))
     return YIELD
 
 
@@ -166,10 +186,10 @@ def _no_warpgroup(threads: int, lanes: Lanes) -> Fault:
     )
 
 
-def _tell(group: Group, lanes: Lanes, pc: int, width: int) -> None:
+def _tell(group: Group[Meeting], lanes: Lanes, pc: int, width: int) -> None:
     """Tell the observer of an instruction of whole warps; what a warpgroup executes tells of itself."""
-    if width == WARP and group.machine.observer is not None:
-        tell(group.machine, "warp.together", lanes, group.context.code.instruction(pc))
+    if width == WARP and group.parts.events.observer is not None:
+        group.parts.events.tell("warp.together", lanes, group.context.code.instruction(pc))
 
 
 def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...kernel_parameters import KernelParameters
+from .._copies.parts import Parts
 from .._findings import Finding
 from .._ptx import Instruction
+from .._warps.code import Code, Outcome, Step
 from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array
 from .._warps.observe import Access, Event
-from .._warps.program import Code, Outcome, Step
 from .._warps.spaces import PARAM_WINDOW
 from .copies import Copy, Groups, Product
 from .mbarriers import Phase, Recorded
 
 if TYPE_CHECKING:
-    from .._machine.machine import Machine
     from .._warps.group import Group
 
 __all__ = ["Life", "Recorder", "Wait"]
@@ -88,13 +88,13 @@ class Recorder:
         self._copies: dict[object, Copy] = {}  # by statement, warp and step
         self.lives: list[Life] = []
 
-    def begin(self, machine: Machine) -> None:
+    def begin(self, parts: Parts) -> None:
         """Before anything runs."""
-        self.machine = machine
-        warps = machine.geometry.lanes // WARP
+        self.parts = parts
+        warps = parts.geometry.lanes // WARP
         self._clock = np.zeros(warps, np.int64)
         self._living: list[Life | None] = [None] * warps
-        self._size = machine.geometry.lanes_of_cta * machine.geometry.cluster_ctas
+        self._size = parts.geometry.lanes_of_cta * parts.geometry.cluster_ctas
 
     def findings(self) -> tuple[Finding, ...]:
         """None: it judges nothing."""
@@ -161,7 +161,7 @@ class Recorder:
 
     def _start(self, event: Event) -> None:
         lanes = as_array(event.lanes)
-        geometry = self.machine.geometry
+        geometry = self.parts.geometry
         slot = int(lanes[0]) // self._size
         begin = self._slot_free.get(slot, 0)
         for warp in np.unique(lanes // WARP).tolist():
@@ -172,7 +172,7 @@ class Recorder:
 
     def _exit(self, event: Event) -> None:
         for warp in np.unique(as_array(event.lanes) // WARP).tolist():
-            if not self.machine.alive[warp * WARP : (warp + 1) * WARP].any() and (life := self._living[warp]):
+            if not self.parts.alive[warp * WARP : (warp + 1) * WARP].any() and (life := self._living[warp]):
                 life.end, self._living[warp] = int(self._clock[warp]), None
                 slot = warp * WARP // self._size
                 self._slot_free[slot] = max(life.end, self._slot_free.get(slot, 0))
@@ -195,7 +195,7 @@ class Recorder:
 
     def _init(self, event: Event) -> None:
         assert event.instruction is not None
-        pitch, geometry = self.machine.memory.shared_pitch, self.machine.geometry
+        pitch, geometry = self.parts.memory.shared_pitch, self.parts.geometry
         given = zip(as_array(event.lanes), event.details["positions"], event.details["values"], strict=True)
         for lane, position, count in given:
             at, block = int(position), geometry.block_index(int(position) // pitch)
@@ -237,7 +237,7 @@ class Recorder:
 
     def _bar_whole(self, event: Event) -> None:
         lanes = as_array(event.lanes)
-        ctas = self.machine.geometry.cta_of_lane[lanes]
+        ctas = self.parts.geometry.cta_of_lane[lanes]
         for cta in np.unique(ctas):
             here = lanes[ctas == cta]
             self._wait(here, self._latest(here), "all threads of the CTA")
@@ -281,7 +281,7 @@ class Recorder:
         """An operation begins; a copy is recorded when it first touches memory."""
         if instruction.opcode[0] == "wgmma":
             return self._product(lane, instruction)
-        block = self.machine.geometry.block_index(int(self.machine.geometry.cta_of_lane[lane]))
+        block = self.parts.geometry.block_index(int(self.parts.geometry.cta_of_lane[lane]))
         copy = Copy(lane // WARP, block, instruction, self._now(lane))
         if "tensor" in instruction.opcode and lane in self._boxes:
             copy.box, address = self._boxes[lane]
@@ -359,7 +359,7 @@ class Recorder:
 
     def end(self) -> int:
         """Let those who are left wait in vain; the last step of all."""
-        waiting = [*self.machine.waiting()]
+        waiting = [*self.parts.waiting()]
         begins = self._clock.copy()
         for warp in {warp for each in waiting for warp in (each.parked.lanes // WARP).tolist()}:
             begins[warp] = self._looked.get(warp, begins[warp])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .._findings import Report
 from .._kernel import Kernel
+from .._machine.observer import Both, Observer
 from .._machine.run import run
-from .._warps.observe import Both, Observer
+from .._report import Report
 from .recorder import Recorder
 from .tracks import timeline_of
 

@@ -37,8 +37,8 @@ class _Words:
     """What things are called."""
 
     def __init__(self, recorder: Recorder, kernel: Kernel):
-        self._machine = recorder.machine
-        self._pitch = self._machine.memory.shared_pitch
+        self._parts = recorder.parts
+        self._pitch = self._parts.memory.shared_pitch
         self._lines = kernel.source.splitlines()
         self.kernel_name = plain_name(kernel.name)
         made = {each.position: each.made for each in recorder.mbarriers}
@@ -52,7 +52,7 @@ class _Words:
 
     def shared(self, position: int) -> str:
         """A byte of `Memory.shared`."""
-        return self._machine.program.shared_name(position % self._pitch).replace("`", "")
+        return self._parts.program.shared_name(position % self._pitch).replace("`", "")
 
     def where(self, instruction: Instruction | None) -> str:
         """``gemm.cu:61``."""

@@ -23,18 +23,19 @@ from .._ptx import (
     Vector,
 )
 from .._pure import immediate
+from .code import Code
 from .group import Group
 from .lanes import Lanes, count
-from .program import Code, Program
+from .program import Program
 from .registers import VIEW
 from .spaces import RANK_SHIFT
 from .special import special
 
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
 
-Read = Callable[[Group, Lanes], Any]  # an array of a value for each lane, or one value for all
+Read = Callable[[Group[Any], Lanes], Any]  # an array of a value for each lane, or one value for all
 Write = Callable[[Any, Lanes, Any], None]  # a group, or the context of one
-Address64 = Callable[[Group, Lanes], np.ndarray]
+Address64 = Callable[[Group[Any], Lanes], np.ndarray]
 
 _LARGEST = 16  # bytes of a register
 U32, U64, I64, BOOL = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
@@ -132,7 +133,7 @@ class Binder:
         name, offset = operand.name, operand.offset
         if name in self.program.shared:
             place = _signed(self.program.shared[name] + offset)
-            return lambda group, lanes: (group.machine.geometry.rank_of_lane[lanes] << RANK_SHIFT) + place
+            return lambda group, lanes: (group.parts.geometry.rank_of_lane[lanes] << RANK_SHIFT) + place
         if name in self.code.locals:
             place = self.code.locals[name] + offset
             return lambda group, lanes: np.full(count(lanes), _signed(group.context.local_base + place), np.int64)
@@ -202,7 +203,7 @@ class Binder:
         else:
             view = VIEW[np.dtype(f"{dtype.kind}{size}")]
 
-        def write(group: Group, lanes: Lanes, values: Any) -> None:
+        def write(group: Group[Any], lanes: Lanes, values: Any) -> None:
             group.views[view][row, lanes] = values
 
         return write
@@ -218,5 +219,5 @@ def _signed(address: int) -> int:
     return (address + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def _drop(group: Group, lanes: Lanes, values: Any) -> None:
+def _drop(group: Group[Any], lanes: Lanes, values: Any) -> None:
     """``_``."""

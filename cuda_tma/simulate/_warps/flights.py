@@ -12,25 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 import numpy as np
 
 from .._ptx import Instruction
+from .code import Code, Outcome, Step
+from .group import Group
 from .hazards import Hazard, left_registers, registers_in, written_registers
 from .lanes import WARPGROUP, Lanes, as_array
-from .observe import tell
-from .program import Code, Outcome, Step
 from .registers import VIEW
-
-if TYPE_CHECKING:
-    from .group import Group
 
 __all__ = ["Flights", "on_order", "on_product", "watched"]
 
 _WORD = np.dtype(np.uint32)
 _SPOILED = 0xFFFFFFFF
-Act = Callable[["Group", Lanes], Outcome]
+_Group = Group[Any]
+Act = Callable[[_Group, Lanes], Outcome]
 
 
 @dataclass(slots=True)
@@ -91,7 +89,7 @@ class Flights:
                 del self.wrote[pc, of]
 
 
-def _flights(group: Group) -> Flights:
+def _flights(group: _Group) -> Flights:
     registers = group.context.registers
     if registers.flights is None:
         registers.flights = Flights()
@@ -105,7 +103,7 @@ def _firsts(lanes: Lanes) -> list[int]:
 # ---- wgmma itself ----
 
 
-def on_order(code: Code, by: Instruction, values: list[int], group: Group, lanes: Lanes) -> None:
+def on_order(code: Code, by: Instruction, values: list[int], group: _Group, lanes: Lanes) -> None:
     """``wgmma.fence``, ``wgmma.commit_group``, ``wgmma.wait_group``."""
     if not code.hazards.touches:
         return
@@ -135,7 +133,7 @@ def on_product(code: Code, pc: int, act: Act) -> Act:
     sums, left = [*registers_in(by.operands[0])], [*left_registers(by)]
     checked = _checked(act, code, by, Hazard(hazard.reads))
 
-    def watched_act(group: Group, lanes: Lanes) -> Outcome:
+    def watched_act(group: _Group, lanes: Lanes) -> Outcome:
         flights = _flights(group)
         for first in _firsts(lanes):
             fenced = flights.fenced.get(first, 0)
@@ -170,7 +168,7 @@ def watched(step: Step, code: Code, pc: int) -> Step:
 
 
 def _writing(step: Step, pc: int) -> Step:
-    def noted(group: Group, lanes: Lanes) -> Outcome:
+    def noted(group: _Group, lanes: Lanes) -> Outcome:
         flights = _flights(group)
         flights.now += 1
         flights.wrote.update(dict.fromkeys([(pc, first) for first in _firsts(lanes)], flights.now))
@@ -184,7 +182,7 @@ def _copying(step: Step, code: Code, by: Instruction) -> Step:
     results, sources = [*registers_in(by.operands[0])], [*registers_in(by.operands[1])]
     is_plain = len(results) == len(sources) == 1
 
-    def copied(group: Group, lanes: Lanes) -> Outcome:
+    def copied(group: _Group, lanes: Lanes) -> Outcome:
         for first in _firsts(lanes):
             mine = _flights(group).of.get(first, {})
             found = next((mine[each] for each in sources if each in mine), None)
@@ -204,7 +202,7 @@ def _checked(step: Act, code: Code, by: Instruction, hazard: Hazard) -> Act:
     """Let an instruction find registers as they are while a product is under way, and tell of it."""
     written = {*written_registers(by)}
 
-    def checked(group: Group, lanes: Lanes) -> Outcome:
+    def checked(group: _Group, lanes: Lanes) -> Outcome:
         touched = [*_touched(group, lanes, hazard)]
         for first, register, flight in touched:
             _tell(group, first, by, _verb(register, flight, hazard), flight.product)
@@ -227,7 +225,7 @@ def _checked(step: Act, code: Code, by: Instruction, hazard: Hazard) -> Act:
     return checked
 
 
-def _touched(group: Group, lanes: Lanes, hazard: Hazard) -> Iterable[tuple[int, int, _Flight]]:
+def _touched(group: _Group, lanes: Lanes, hazard: Hazard) -> Iterable[tuple[int, int, _Flight]]:
     flights = _flights(group)
     for first in _firsts(lanes) if flights.of else ():
         mine = flights.of.get(first, {})
@@ -252,16 +250,16 @@ def _verb(register: int, flight: _Flight, hazard: Hazard) -> str:
     return "reads" if register in hazard.reads else "writes"
 
 
-def _spoil(group: Group, code: Code, first: int, product: Instruction) -> None:
+def _spoil(group: _Group, code: Code, first: int, product: Instruction) -> None:
     for register, flight in _flights(group).of[first].items():
         if flight.is_sum and flight.product is product:
             _held(group, code, register, first)[:] = _SPOILED
 
 
-def _held(group: Group, code: Code, register: int, first: int) -> np.ndarray:
+def _held(group: _Group, code: Code, register: int, first: int) -> np.ndarray:
     """A warpgroup's part of a register of 32 bits."""
     return group.views[VIEW[_WORD]][code.register_rows[register][1], first : first + WARPGROUP]
 
 
-def _tell(group: Group, first: int, by: Instruction, verb: str, other: Instruction) -> None:
-    tell(group.machine, "registers.touched", slice(first, first + WARPGROUP), by, verb=verb, other=other)
+def _tell(group: _Group, first: int, by: Instruction, verb: str, other: Instruction) -> None:
+    group.parts.events.tell("registers.touched", slice(first, first + WARPGROUP), by, verb=verb, other=other)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from .._findings import Finding
 from .._ptx import Instruction
+from .code import Code, Step
 from .lanes import Lanes
 
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
-    from .faults import Fault
-    from .group import Group
-
-__all__ = ["Access", "Both", "Event", "Observer", "announce", "tell"]
+__all__ = ["Access", "Event", "Events", "Listener"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +26,7 @@ class Access:
     proxy : str
         ``"generic"``, ``"async"`` or ``"tensormap"``.
     actor : object
-        None for the lanes themselves, else what :meth:`Observer.issue` gave for the operation that they issued.
+        None for the lanes themselves, else what :meth:`Listener.issue` gave for the operation that they issued.
     lanes : slice or numpy.ndarray
         The threads, or the one that issued the operation.
     space : str
@@ -86,11 +81,11 @@ class Event:
     instruction: Instruction | None = None
 
 
-class Observer(Protocol):
-    """A checker."""
+class Listener(Protocol):
+    """The part of an observer that a running machine calls."""
 
-    def begin(self, machine: Machine) -> None:
-        """Called before anything runs."""
+    def steps_of(self, code: Code) -> list[Step]:
+        """Return the steps that execute a function, so that an observer may count them."""
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
         """Called when a thread begins an asynchronous operation; what is given comes back as `Access.actor`.
@@ -110,64 +105,25 @@ class Observer(Protocol):
     def event(self, event: Event) -> None:
         """Called when the event takes effect."""
 
-    def findings(self) -> tuple[Finding, ...]:
-        """Called at the end: what has been found."""
 
-    def follows(self, before: Any) -> None:
-        """Called where the grid of another observer may not have ended when this one begins."""
+class Events:
+    """The way of events to the observer of a launch, if there is one.
 
-    def explained(
-        self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]
-    ) -> Sequence[tuple[str, Instruction | None]]:
-        """Called at a fault of some lanes, while some wait: statements that explain it, and what each is."""
+    Attributes
+    ----------
+    observer : Listener or None
+    """
 
+    __slots__ = ("observer",)
 
-class Both:
-    """Two observers of one launch, of which the second is told of every step."""
+    def __init__(self, observer: Listener | None):
+        self.observer = observer
 
-    def __init__(self, first: Observer, second: Any):
-        self._first, self._second = first, second
-        self.steps_of = second.steps_of
+    def steps_of(self, code: Code) -> list[Step]:
+        """Return the steps that execute a function."""
+        return code.steps if self.observer is None else self.observer.steps_of(code)
 
-    def begin(self, machine: Machine) -> None:
-        self._first.begin(machine)
-        self._second.begin(machine)
-
-    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
-        """Each has its own mark of the operation."""
-        return self._first.issue(lane, instruction, kind), self._second.issue(lane, instruction, kind)
-
-    def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> None:
-        """Return None: the second observer follows each operation."""
-
-    def access(self, access: Access) -> None:
-        first, second = access.actor if isinstance(access.actor, tuple) else (None, None)
-        self._first.access(replace(access, actor=first))
-        self._second.access(replace(access, actor=second))
-
-    def event(self, event: Event) -> None:
-        self._first.event(event)
-        self._second.event(event)
-
-    def findings(self) -> tuple[Finding, ...]:
-        return (*self._first.findings(), *self._second.findings())
-
-    def follows(self, before: Any) -> None:
-        self._first.follows(before)
-
-    def explained(
-        self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]
-    ) -> Sequence[tuple[str, Instruction | None]]:
-        return self._first.explained(fault, lanes, waiting)
-
-
-def announce(group: Group, name: str, lanes: Lanes, by: Instruction, **details: Any) -> None:
-    """Tell the observer, if there is one, of a synchronisation."""
-    if group.machine.observer is not None:
-        group.machine.observer.event(Event(name, lanes, details, by))
-
-
-def tell(machine: Machine, name: str, lanes: Lanes, by: Instruction | None = None, **details: Any) -> None:
-    """Tell it of what follows from several instructions; `by` is the one that executes now."""
-    if machine.observer is not None:
-        machine.observer.event(Event(name, lanes, details, by))
+    def tell(self, name: str, lanes: Lanes, by: Instruction | None = None, **details: Any) -> None:
+        """Report an event; `by` is the instruction that executes now."""
+        if self.observer is not None:
+            self.observer.event(Event(name, lanes, details, by))

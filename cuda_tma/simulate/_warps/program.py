@@ -1,97 +1,20 @@
-"""A kernel: each function with its instructions as bound callables, and where its variables lie."""
+"""A kernel: its functions, and where its variables lie."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
 
-from .._ptx import Address, Function, Instruction, Module, Operand, Pair, Special, Symbol, Variable, Vector
+from .._ptx import Address, Function, Instruction, Module, Operand, Pair, Special, Symbol, Vector
 from .._ptx import Group as Listed
-from .hazards import Hazards
-from .lanes import Lanes
-from .registers import rows_of
+from .code import Code, laid_out
 from .spaces import FUNCTION_WINDOW, RESERVED_SHARED, SHARED_START
 
-if TYPE_CHECKING:
-    from .group import Context, Group
-
-__all__ = ["YIELD", "CallSite", "Code", "Outcome", "Program", "Step", "function_addresses", "mask_of"]
-
-
-class _Yield:
-    """What a step gives when its group is no more: each of its lanes has been put elsewhere."""
-
-    def __repr__(self) -> str:
-        return "YIELD"
-
-
-YIELD = _Yield()
-Outcome = int | _Yield | None  # where to go on, nowhere, or at the next instruction
-Step = Callable[["Group", Lanes], Outcome]
-
-
-class CallSite(Protocol):
-    """Where a function is called."""
-
-    def give_back(self, context: Context, lanes: Lanes) -> None:
-        """A function's results to its caller."""
+__all__ = ["Program", "function_addresses", "mask_of"]
 
 
 _WORD = re.compile(r"\w*")
 _RESERVED = "reserved_smem"  # special registers that begin so
-_OF_STACK = ("alloca", "stacksave", "stackrestore")
-
-
-class Code:
-    """One function.
-
-    Attributes
-    ----------
-    steps : list of Step
-        One for each instruction, and a last one that returns.
-    hazards : Hazards
-        What its instructions may do to registers of products that are under way.
-    call_sites : dict
-        The calls in it, by where each goes on.
-    parameters : dict
-        Where parameters, results and variables of the ``.param`` space lie among :attr:`RegisterFile.parameters`.
-    locals : dict
-        Where local variables lie, from the function's part of the stack on.
-    allocates : bool
-        Whether its threads may ask for more of it.
-    """
-
-    def __init__(self, function: Function):
-        self.function = function
-        self.steps: list[Step] = []
-        self.hazards = Hazards()
-        self.call_sites: dict[int, CallSite] = {}
-        self.register_rows, self.row_counts = rows_of(function.registers)
-        passed = [*function.params, *function.returns] if function.kind == "func" else []
-        passed += [v for v in function.variables.values() if v.space == "param"]
-        self.parameters, self.parameter_bytes = _laid_out([v for v in passed if v.space == "param"])
-        self.allocates = any(each.opcode[0] in _OF_STACK for each in function.instructions)
-        self.locals, self.local_bytes = _laid_out(v for v in function.variables.values() if v.space == "local")
-
-    @property
-    def name(self) -> str:
-        return self.function.name
-
-    def instruction(self, at: int) -> Instruction | None:
-        """The one at a place; None for the return at the end."""
-        instructions = self.function.instructions
-        return instructions[at] if at < len(instructions) else None
-
-    @property
-    def register_bytes(self) -> int:
-        """Of one lane."""
-        return sum(max(1, size) * count for size, count in self.row_counts.items())
-
-    @property
-    def thread_bytes(self) -> int:
-        """The memory of a :class:`RegisterFile` for each lane."""
-        return self.register_bytes + self.parameter_bytes + 1  # the carry flag
 
 
 class Program:
@@ -185,16 +108,6 @@ def function_addresses(module: Module) -> dict[str, int]:
     return {name: FUNCTION_WINDOW + 16 * number for number, name in enumerate(module.functions)}
 
 
-def _laid_out(variables: Iterator[Variable] | list[Variable], start: int = 0) -> tuple[dict[str, int], int]:
-    """Each at the next multiple of its alignment; and where the last one ends."""
-    places = {}
-    for variable in variables:
-        start = -(-start // variable.align) * variable.align
-        places[variable.name] = start
-        start += variable.size_bytes
-    return places, start
-
-
 def _reachable(module: Module, entry: str) -> list[Function]:
     """An entry, and every function that it names, or one of those, or a variable of theirs: a table, a vtable."""
     waiting, known, found = [entry], {entry}, []
@@ -243,7 +156,7 @@ def _shared(module: Module, functions: list[Function]) -> tuple[dict[str, int], 
         every.update(function.variables)
     used = [v for v in every.values() if v.space == "shared" and v.name in named]
     static = sorted((v for v in used if v.size_bytes), key=lambda v: -v.align)
-    places, end = _laid_out(static, SHARED_START)
+    places, end = laid_out(static, SHARED_START)
     dynamic = [v for v in used if not v.size_bytes]
     for variable in dynamic:
         places[variable.name] = -(-end // variable.align) * variable.align

@@ -7,16 +7,21 @@ memory only to the rows that are touched.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from .._ptx import TYPE_BYTES, RegisterName
 
-if TYPE_CHECKING:
-    from .flights import Flights
+__all__ = ["VIEW", "RegisterFile", "Row", "Tracked", "rows_of"]
 
-__all__ = ["VIEW", "RegisterFile", "Row", "rows_of"]
+
+class Tracked(Protocol):
+    """Facts about registers that end where threads enter the function."""
+
+    def forget(self, lanes: np.ndarray) -> None:
+        """Forget the facts about some lanes."""
+
 
 # By a container's bytes, its views; of each the first is the container itself.
 _CONTAINERS: Mapping[int, tuple[np.dtype, ...]] = {
@@ -53,7 +58,7 @@ class RegisterFile:
         The condition code register's carry flag, of each lane.
     parameters : numpy.ndarray of uint8, [lane, byte]
         What is passed to this function, and by it to those it calls.
-    flights : Flights or None
+    flights : Tracked or None
         Those that products use which are under way, if it matters to the function.
     """
 
@@ -65,7 +70,7 @@ class RegisterFile:
             matrix = np.zeros((rows[size], lanes), dtypes[0])
             self.views += [matrix.view(dtype) for dtype in dtypes]
         self.carry = np.zeros(lanes, bool)
-        self.flights: Flights | None = None
+        self.flights: Tracked | None = None
         self.parameters = np.zeros((lanes, parameter_bytes), np.uint8)
 
     @property

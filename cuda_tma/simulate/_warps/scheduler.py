@@ -7,19 +7,18 @@ who sets it (independent thread scheduling: CUDA C++ Programming Guide, "SIMT Ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._errors import TimeLimitReached, UnsupportedInstruction
 from .._ptx import Instruction
+from .code import Context
 from .faults import Fault
-from .group import Context, Group
+from .group import Group
 from .lanes import WARP
+from .observe import Events
 from .waiting import Standing, Stuck
-
-if TYPE_CHECKING:
-    from .._machine.machine import Machine
 
 __all__ = ["Scheduler"]
 
@@ -28,6 +27,14 @@ _POLLS = 16  # looks at what others may change, and then likewise: a lock is hel
 _LOOKS = 64  # by each group that can run, and then what is under way happens: they may all wait for it
 _NEVER, _AT_ONCE = 1 << 60, -1
 _STRAY = 0.3  # how often, in random order, somebody else runs; and which part of the warps there
+
+
+class Copies(Protocol):
+    """The asynchronous copies of a launch."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether one is under way."""
 
 
 class Scheduler:
@@ -41,20 +48,28 @@ class Scheduler:
         By threads.
     is_interrupted : bool
         Whether the launch's time is over.
+    has_progressed : bool
+        Whether something has happened that others may wait for, since the machine last cleared it.
     where : Group or None
         The group that runs, at the instruction that raised if one did.
     """
 
-    def __init__(self, machine: Machine, max_steps: int, generator: np.random.Generator | None):
-        self._machine, self._random = machine, generator
+    def __init__(
+        self,
+        max_steps: int,
+        generator: np.random.Generator | None,
+        copies: Copies,
+        events: Events,
+    ):
+        self._random, self._copies, self._events = generator, copies, events
         self._ready: dict[tuple[Context, int], list[np.ndarray]] = {}  # the oldest first
         self._running: Context | None = None
         self._pc, self._stop, self._last = 0, _NEVER, _TURN
         self._max_steps = max_steps
         self._expired = False
         self._polls = self._looks = 0
-        self.is_interrupted = False
-        self.where: Group | None = None
+        self.is_interrupted = self.has_progressed = False
+        self.where: Group[Any] | None = None
         self.steps = self.thread_steps = 0
 
     def __bool__(self) -> bool:
@@ -65,6 +80,10 @@ class Scheduler:
         self._ready.setdefault((context, pc), []).append(lanes)
         if context is self._running and pc > self._pc:
             self._stop = min(self._stop, pc)
+
+    def progress(self) -> None:
+        """Note that something has happened that others may wait for."""
+        self.has_progressed = True
 
     def interrupt(self) -> None:
         """Let the group that runs stop behind its instruction; called from another thread."""
@@ -86,10 +105,13 @@ class Scheduler:
         each = ((*key, lanes[wanted[lanes]]) for key, waiting in self._ready.items() for lanes in waiting)
         return [Standing(*place) for place in each if len(place[2])]
 
-    def turn(self) -> bool:
-        """Run one group until it waits, meets another, or has had its turn; True if it was made to stop."""
+    def turn(self, parts: object) -> bool:
+        """Run one group, with the parts of the machine; return whether it was made to stop.
+
+        It runs until it waits, meets another, or has had its turn.
+        """
         key, lanes = self._choose()
-        group = Group(self._machine, *key, lanes)
+        group: Group[Any] = Group(parts, *key, lanes)
         if self._expired:
             self._expired, self._last = False, self.steps + _TURN
         self._stop = min((pc for context, pc in self._ready if context is key[0] and pc > key[1]), default=_NEVER)
@@ -133,8 +155,8 @@ class Scheduler:
             self.add(*key, lanes[~chosen])
         return (key, lanes[chosen]) if chosen.any() else None
 
-    def _run(self, group: Group) -> None:
-        steps, lanes, pc = self._machine.steps_of(group.context.code), group.lanes, group.pc
+    def _run(self, group: Group[Any]) -> None:
+        steps, lanes, pc = self._events.steps_of(group.context.code), group.lanes, group.pc
         self._pc = since = pc
         try:
             while True:
@@ -163,7 +185,7 @@ class Scheduler:
 
     def _all_look(self) -> bool:
         """Whether nobody does anything but look at what others, or copies, may change."""
-        return self._looks > _LOOKS * (1 + len(self._ready)) and self._machine.engine.is_busy
+        return self._looks > _LOOKS * (1 + len(self._ready)) and self._copies.is_busy
 
     def _count(self, steps: int, size: int) -> None:
         self.steps += steps
@@ -175,7 +197,7 @@ class Scheduler:
             )
 
 
-def _own_error(group: Group, error: Exception) -> UnsupportedInstruction:
+def _own_error(group: Group[Any], error: Exception) -> UnsupportedInstruction:
     """An error of the simulator, and none of the kernel."""
     by = group.context.code.instruction(group.pc) or Instruction(("ret",))
     reason = f"an error of the simulator itself, {type(error).__name__}: {error}"

@@ -3,42 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from .clock import Clock
+from .geometry import Geometry
 from .group import Group
 from .lanes import Lanes
 from .spaces import RESERVED_SHARED
 
-__all__ = ["special"]
+__all__ = ["SpecialValues", "special"]
 
-Look = Callable[[Group, Lanes], Any]
+
+@dataclass(frozen=True, slots=True)
+class SpecialValues:
+    """The values of special registers that a launch fixes for all its threads."""
+
+    multiprocessor_count: int
+    has_explicit_cluster: bool
+    dynamic_shared_bytes: int
+    shared_bytes: int
+    grid_workspace: int
+
+
+class _Launch(Protocol):
+    """The parts of a machine that special registers show."""
+
+    @property
+    def geometry(self) -> Geometry: ...
+
+    @property
+    def special(self) -> SpecialValues: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+
+_Group = Group[_Launch]
+Look = Callable[[_Group, Lanes], Any]
 
 # Of the whole launch.
-_UNIFORM: dict[str, Callable[[Group], int]] = {
+_UNIFORM: dict[str, Callable[[_Group], int]] = {
     "nwarpid": lambda group: 64,
-    "nsmid": lambda group: group.machine.multiprocessor_count,
+    "nsmid": lambda group: group.parts.special.multiprocessor_count,
     "gridid": lambda group: 0,
     "reserved_smem_offset_1": lambda group: RESERVED_SHARED,
     "current_graph_exec": lambda group: 0,  # of a graph that the device launched
-    "is_explicit_cluster": lambda group: int(group.machine.explicit_cluster),
-    "cluster_nctarank": lambda group: group.machine.geometry.cluster_ctas,
-    "dynamic_smem_size": lambda group: group.machine.dynamic_shared_bytes,
-    "total_smem_size": lambda group: group.machine.shared_bytes,
-    "aggr_smem_size": lambda group: group.machine.shared_bytes,
-    "clock": lambda group: group.machine.clock() & 0xFFFFFFFF,
-    "clock_hi": lambda group: group.machine.clock() >> 32,
-    "clock64": lambda group: group.machine.clock(),
-    "globaltimer": lambda group: group.machine.nanoseconds(),
-    "globaltimer_lo": lambda group: group.machine.nanoseconds() & 0xFFFFFFFF,
-    "globaltimer_hi": lambda group: group.machine.nanoseconds() >> 32,
+    "is_explicit_cluster": lambda group: int(group.parts.special.has_explicit_cluster),
+    "cluster_nctarank": lambda group: group.parts.geometry.cluster_ctas,
+    "dynamic_smem_size": lambda group: group.parts.special.dynamic_shared_bytes,
+    "total_smem_size": lambda group: group.parts.special.shared_bytes,
+    "aggr_smem_size": lambda group: group.parts.special.shared_bytes,
+    "clock": lambda group: group.parts.clock.cycles() & 0xFFFFFFFF,
+    "clock_hi": lambda group: group.parts.clock.cycles() >> 32,
+    "clock64": lambda group: group.parts.clock.cycles(),
+    "globaltimer": lambda group: group.parts.clock.nanoseconds(),
+    "globaltimer_lo": lambda group: group.parts.clock.nanoseconds() & 0xFFFFFFFF,
+    "globaltimer_hi": lambda group: group.parts.clock.nanoseconds() >> 32,
 }
 # Where cooperative groups find the grid's workspace (cooperative_groups/details/driver_abi.h): how far it is shifted.
 _ENVIRONMENT = {"envreg1": 32, "envreg2": 0}
-_EXTENTS: dict[str, Callable[[Group], tuple[int, int, int]]] = {
-    "ntid": lambda group: group.machine.geometry.block,
-    "nctaid": lambda group: group.machine.geometry.grid,
-    "cluster_nctaid": lambda group: group.machine.geometry.cluster,
-    "nclusterid": lambda group: group.machine.geometry.grid_in_clusters,
+_EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
+    "ntid": lambda group: group.parts.geometry.block,
+    "nctaid": lambda group: group.parts.geometry.grid,
+    "cluster_nctaid": lambda group: group.parts.geometry.cluster,
+    "nclusterid": lambda group: group.parts.geometry.grid_in_clusters,
 }
 # Of each lane: Geometry.columns.
 _OF_LANES = {
@@ -54,13 +83,13 @@ _OF_LANES = {
 def special(name: str) -> Look | None:
     """What a special register holds, as integers of each lane or one for all; None for one that is not known."""
     if name in _OF_LANES:
-        return lambda group, lanes: group.machine.geometry.columns[name][lanes]
+        return lambda group, lanes: group.parts.geometry.columns[name][lanes]
     if name in _UNIFORM:
         look = _UNIFORM[name]
         return lambda group, lanes: _Number(look(group))
     if name in _ENVIRONMENT:
         shift = _ENVIRONMENT[name]
-        return lambda group, lanes: _Number(group.machine.grid_workspace >> shift & 0xFFFFFFFF)
+        return lambda group, lanes: _Number(group.parts.special.grid_workspace >> shift & 0xFFFFFFFF)
     stem, _, axis = name.partition(".")
     if stem in _EXTENTS and axis in ("x", "y", "z"):
         extents, index = _EXTENTS[stem], "xyz".index(axis)

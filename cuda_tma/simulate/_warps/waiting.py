@@ -10,7 +10,7 @@ import numpy as np
 
 from ...hang import BarrierWait, MbarrierWait
 from .._ptx import Instruction
-from .group import Context
+from .code import Context
 
 __all__ = ["CALLED", "Parked", "Standing", "Stuck", "Waiting"]
 

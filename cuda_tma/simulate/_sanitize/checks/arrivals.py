@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..._copies.parts import Parts
 from ..._ptx import Instruction
 from ..._warps.lanes import as_array
 from ..._warps.observe import Event
 from ..model.clocks import ORDERED, Clocks
 
 if TYPE_CHECKING:
-    from ..._machine.machine import Machine
     from ..report.barrier_words import BarrierWords
 
 __all__ = ["Arrivals"]
@@ -55,8 +55,8 @@ class _Barrier:
 class Arrivals:
     """Those at all mbarriers, in their last two phases."""
 
-    def __init__(self, machine: Machine, clocks: Clocks, words: BarrierWords):
-        self._machine, self._clocks, self._words = machine, clocks, words
+    def __init__(self, parts: Parts, clocks: Clocks, words: BarrierWords):
+        self._parts, self._clocks, self._words = parts, clocks, words
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
@@ -93,7 +93,7 @@ class Arrivals:
     def _judge(
         self, position: int, barrier: _Barrier, lanes: np.ndarray, values: np.ndarray | None, by: Instruction
     ) -> None:
-        made = self._machine.mbarriers.known(position)
+        made = self._parts.mbarriers.known(position)
         if made is None:
             return
         counts = np.arange(1, len(lanes) + 1) if values is None else np.cumsum(values)

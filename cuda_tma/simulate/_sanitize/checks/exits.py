@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ..._copies.parts import Parts
 from ..._ptx import Instruction
 from ..._warps.lanes import as_array
 from ..._warps.observe import Event
@@ -15,9 +14,6 @@ from ..model.trail import Explained, Trail
 from ..report.words import Words
 from .remote import Remote
 
-if TYPE_CHECKING:
-    from ..._machine.machine import Machine
-
 __all__ = ["Exits"]
 
 
@@ -26,7 +22,7 @@ class Exits:
 
     Parameters
     ----------
-    machine : Machine
+    parts : Parts
     clocks : Clocks
     operations : Operations
     remote : Remote
@@ -42,9 +38,9 @@ class Exits:
     """
 
     def __init__(
-        self, machine: Machine, clocks: Clocks, operations: Operations, remote: Remote, trail: Trail, words: Words
+        self, parts: Parts, clocks: Clocks, operations: Operations, remote: Remote, trail: Trail, words: Words
     ):
-        self._machine, self._clocks, self._operations = machine, clocks, operations
+        self._parts, self._clocks, self._operations = parts, clocks, operations
         self._remote, self._trail, self._words = remote, trail, words
         self.landing: dict[int, tuple[int, int, Mark]] = {}
         self.waits: dict[int, Instruction] = {}
@@ -65,15 +61,15 @@ class Exits:
         for first, groups in self._operations.owned("wgmma", event.lanes):
             if (mark := groups.open) is not None:
                 self._words.exit_before_product(mark, first, (("last wait for its groups", groups.waits), ends))
-        size = self._machine.geometry.lanes_of_cta
+        size = self._parts.geometry.lanes_of_cta
         for cta in np.unique(as_array(event.lanes) // size).tolist():
-            if not self._machine.alive[cta * size : (cta + 1) * size].any():
+            if not self._parts.alive[cta * size : (cta + 1) * size].any():
                 self._end_of_cta(cta, ends)
 
     def _end_of_cta(self, cta: int, ends: Explained) -> None:
-        size, pitch = self._machine.geometry.lanes_of_cta, self._machine.memory.shared_pitch
+        size, pitch = self._parts.geometry.lanes_of_cta, self._parts.memory.shared_pitch
         self._ends[cta] = ends[1]
-        self._words.bytes_unexpected(self._machine.mbarriers.of(cta), cta * size, ends[1])
+        self._words.bytes_unexpected(self._parts.mbarriers.of(cta), cta * size, ends[1])
         if (late := self._remote.unknown_at_end(cta)) is not None:
             self._words.exit_before_remote(*late, cta, (ends,))
         self._pending_copies(cta, ends)
@@ -85,7 +81,7 @@ class Exits:
 
     def _pending_copies(self, cta: int, ends: Explained) -> None:
         """Compare the last ``cp.async`` of each thread with the waits of all threads of its CTA."""
-        size = self._machine.geometry.lanes_of_cta
+        size = self._parts.geometry.lanes_of_cta
         lanes = slice(cta * size, (cta + 1) * size)
         for lane, number, instruction in self._operations.unfinished("cp.async", lanes):
             column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))  # may add columns

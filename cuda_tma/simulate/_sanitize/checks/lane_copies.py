@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._machine.machine import Machine
+from ..._copies.parts import Parts
 from ..._ptx import Instruction
 from ..._warps.lanes import WARP, as_array
 from ..._warps.observe import Access
@@ -64,14 +64,14 @@ class LaneCopies:
 
     def __init__(
         self,
-        machine: Machine,
+        parts: Parts,
         clocks: Clocks,
         operations: Operations,
         shadows: tuple[Shadow, GlobalShadow],
         ledger: Ledger,
         trail: Trail,
     ):
-        self._geometry, self._clocks, self._operations = machine.geometry, clocks, operations
+        self._geometry, self._clocks, self._operations = parts.geometry, clocks, operations
         (self._shadow, self._global), self._ledger, self._trail = shadows, ledger, trail
         self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}  # of `_columns_of`
 

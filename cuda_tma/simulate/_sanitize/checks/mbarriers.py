@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
+from ..._copies.parts import Parts
 from ..._ptx import Instruction
 from ..._warps.lanes import as_array
 from ..._warps.observe import Event
@@ -19,9 +20,6 @@ from .arrivals import Arrivals
 from .exits import Exits
 from .inits import Inits
 from .shared import InShared
-
-if TYPE_CHECKING:
-    from ..._machine.machine import Machine
 
 __all__ = ["MbarrierUses"]
 
@@ -38,7 +36,7 @@ class MbarrierUses:
 
     def __init__(
         self,
-        machine: Machine,
+        parts: Parts,
         clocks: Clocks,
         ledger: Ledger,
         barriers: Barriers,
@@ -48,10 +46,10 @@ class MbarrierUses:
         trail: Trail,
         words: Words,
     ):
-        self._machine, self._ledger, self._barriers = machine, ledger, barriers
+        self._parts, self._ledger, self._barriers = parts, ledger, barriers
         self._in_shared, self._inits, self._exits, self._trail, self._words = in_shared, inits, exits, trail, words
-        self._pitch = machine.memory.shared_pitch
-        self.arrivals = Arrivals(machine, clocks, words)
+        self._pitch = parts.memory.shared_pitch
+        self.arrivals = Arrivals(parts, clocks, words)
 
     def init(self, event: Event) -> None:
         """``mbarrier.init``."""
@@ -64,7 +62,7 @@ class MbarrierUses:
     def complete(self, event: Event) -> None:
         """A phase ends."""
         position = event.details["position"]
-        slot = position // self._pitch // self._machine.geometry.cluster_ctas
+        slot = position // self._pitch // self._parts.geometry.cluster_ctas
         self._barriers.mbarrier_complete(position, slot)
         self.arrivals.complete(position)
 

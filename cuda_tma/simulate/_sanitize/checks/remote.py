@@ -5,17 +5,13 @@ Source: PTX ISA 9.0, "Shared State Space", and CUDA C++ Programming Guide, "Dist
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ..._copies.parts import Parts
 from ..._findings import Finding
 from ..._ptx import Instruction
 from ..model.clocks import ORDERED, Clocks
 from ..model.units import SENDS
-
-if TYPE_CHECKING:
-    from ..._machine.machine import Machine
 
 __all__ = ["Remote", "unclustered"]
 
@@ -26,11 +22,11 @@ _WITHOUT_CLUSTERS = (
 _CLUSTERS_OF_ONE = "launch it with clusters, of one CTA if need be: Config(cluster=1), LaunchConfig(cluster=1)"
 
 
-def unclustered(machine: Machine, lane: int, instruction: Instruction) -> Finding | None:
+def unclustered(parts: Parts, lane: int, instruction: Instruction) -> Finding | None:
     """``st.async``, ``red.async`` in a launch without clusters: an error, as the GPU makes it one."""
-    if machine.explicit_cluster or instruction.opcode[:2] not in SENDS:
+    if parts.special.has_explicit_cluster or instruction.opcode[:2] not in SENDS:
         return None
-    blocks, threads = machine.geometry.blocks_and_threads(np.array([lane]))
+    blocks, threads = parts.geometry.blocks_and_threads(np.array([lane]))
     text = f"thread {threads[0]} issues {'.'.join(instruction.opcode[:2])} in a launch without clusters"
     return Finding(
         "cluster",
@@ -48,11 +44,11 @@ def unclustered(machine: Machine, lane: int, instruction: Instruction) -> Findin
 class Remote:
     """For each resident CTA, the last access of each thread of other CTAs."""
 
-    def __init__(self, machine: Machine, clocks: Clocks):
-        self._machine, self._clocks = machine, clocks
+    def __init__(self, parts: Parts, clocks: Clocks):
+        self._parts, self._clocks = parts, clocks
         self._epochs: dict[int, np.ndarray] = {}
         self._by: dict[int, Instruction] = {}  # the last instruction, by lane
-        self._cta_of_lane = machine.geometry.cta_of_lane
+        self._cta_of_lane = parts.geometry.cta_of_lane
 
     def start(self, ctas: range) -> None:
         """A new cluster."""
@@ -63,9 +59,9 @@ class Remote:
         self, lanes: np.ndarray, positions: np.ndarray, instruction: Instruction
     ) -> tuple[Instruction, int, int] | None:
         """Threads touch shared memory; what is said of the first that does so after the end of its CTA."""
-        if self._machine.geometry.cluster_ctas == 1:
+        if self._parts.geometry.cluster_ctas == 1:
             return None
-        ctas = positions // self._machine.memory.shared_pitch
+        ctas = positions // self._parts.memory.shared_pitch
         far = ctas != self._cta_of_lane[lanes]
         if not far.any():
             return None
@@ -80,15 +76,15 @@ class Remote:
 
     def alive(self, cta: int) -> bool:
         """Whether any of its threads has not ended."""
-        size = self._machine.geometry.lanes_of_cta
-        return bool(self._machine.alive[cta * size : (cta + 1) * size].any())
+        size = self._parts.geometry.lanes_of_cta
+        return bool(self._parts.alive[cta * size : (cta + 1) * size].any())
 
     def unknown_at_end(self, cta: int) -> tuple[Instruction, int] | None:
         """A CTA ends: an access to it that none of its threads knows to be over, and whose."""
         epochs = self._epochs.get(cta)
         if epochs is None:
             return None
-        size = self._machine.geometry.lanes_of_cta
+        size = self._parts.geometry.lanes_of_cta
         known = self._clocks.known_to(slice(cta * size, (cta + 1) * size))[ORDERED, : self._clocks.threads]
         late = np.flatnonzero(epochs > known)
         if not len(late):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ..._copies.parts import Parts
 from ..._ptx import Instruction
 from ..._warps.lanes import WARP, WARPGROUP
 from ..._warps.observe import Access
@@ -22,9 +21,6 @@ from .remote import Remote
 from .undefined import UndefinedReads
 from .volatiles import VolatileLoads
 
-if TYPE_CHECKING:
-    from ..._machine.machine import Machine
-
 __all__ = ["InShared"]
 
 _READ, _WRITE = "read", "write"
@@ -37,7 +33,7 @@ class InShared:
 
     def __init__(
         self,
-        machine: Machine,
+        parts: Parts,
         clocks: Clocks,
         shadow: Shadow,
         ledger: Ledger,
@@ -47,11 +43,11 @@ class InShared:
         undefined: UndefinedReads,
         strict: bool,
     ):
-        self._machine, self._clocks, self._shadow, self._ledger = machine, clocks, shadow, ledger
+        self._parts, self._clocks, self._shadow, self._ledger = parts, clocks, shadow, ledger
         self._words, self._remote, self._strict = words, remote, strict
         self._collectives, self._undefined = collectives, undefined
         self._warpgroups = Warpgroups(clocks)
-        self._volatiles = VolatileLoads(machine, shadow, ledger)
+        self._volatiles = VolatileLoads(parts.program, shadow, ledger)
         self._strengths: dict[int, int] = {}
 
     def strength(self, instruction: Instruction) -> int:
@@ -108,7 +104,7 @@ class InShared:
         if values is None or (found.columns >= self._clocks.threads).any():
             self._conflict(found, lanes, kind, instruction)
             return
-        same = leaves_as_it_is(self._machine.memory.shared.bytes, positions, values)[found.which]
+        same = leaves_as_it_is(self._parts.memory.shared.bytes, positions, values)[found.which]
         if not same.all():
             self._conflict(found.only(~same), lanes, kind, instruction)
         else:

@@ -8,18 +8,15 @@ what it loads. A value that no instruction compares is data, and another thread 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..._ptx import Function, Instruction
 from ..._warps.hazards import read_registers, written_registers
+from ..._warps.program import Program
 from ..model.clocks import Known
 from ..model.shadow import WEAK, Conflict, Shadow, Units
 from ..report.ledger import Ledger
-
-if TYPE_CHECKING:
-    from ..._machine.machine import Machine
 
 __all__ = ["VolatileLoads"]
 
@@ -29,8 +26,8 @@ _COMPARES = {"setp", "set", "slct", "testp", "brx"}
 class VolatileLoads:
     """Finds the stores that a load of data does not wait for."""
 
-    def __init__(self, machine: Machine, shadow: Shadow, ledger: Ledger):
-        self._program, self._shadow, self._ledger = machine.program, shadow, ledger
+    def __init__(self, program: Program, shadow: Shadow, ledger: Ledger):
+        self._program, self._shadow, self._ledger = program, shadow, ledger
         self._takes_data: dict[int, bool] = {}
 
     def races(self, units: Units, known: Known, lanes: np.ndarray, load: Instruction) -> Conflict | None:

@@ -7,19 +7,15 @@ there last has let it go on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ..._copies.parts import Parts
 from ..._ptx import Instruction
 from ..._warps.faults import Fault, NotInitialised
 from ..._warps.lanes import Lanes
 from ..._warps.observe import Event
 from ..._warps.waiting import CALLED
 from ..report.ledger import Ledger
-
-if TYPE_CHECKING:
-    from ..._machine.machine import Machine
 
 __all__ = ["Explained", "Trail"]
 
@@ -37,9 +33,9 @@ class Trail:
         The last of their kind, by any thread.
     """
 
-    def __init__(self, machine: Machine, ledger: Ledger):
-        self._machine, self._ledger = machine, ledger
-        lanes = machine.geometry.lanes
+    def __init__(self, parts: Parts, ledger: Ledger):
+        self._parts, self._ledger = parts, ledger
+        lanes = parts.geometry.lanes
         self._heard = np.full(lanes, _NOWHERE, np.int32)  # sites
         self._mbarrier = np.full(lanes, _NOWHERE)  # that it waited for, if it was one
         self._touched = np.full(lanes, _NOWHERE, np.int32)
@@ -74,8 +70,8 @@ class Trail:
 
     def before(self, lane: int) -> tuple[Explained, ...]:
         """What the next statement of a lane, which runs now, comes after for certain; and who has called it."""
-        position, group = int(self._mbarrier[lane]), self._machine.scheduler.where
-        arrived = self._machine.mbarriers.last_arrival(position) if position != _NOWHERE else None
+        position, group = int(self._mbarrier[lane]), self._parts.scheduler.where
+        arrived = self._parts.mbarriers.last_arrival(position) if position != _NOWHERE else None
         calls = group.context.calls if group is not None else ()
         return (
             ("last barrier or wait before it", self._at(int(self._heard[lane]))),

@@ -44,7 +44,7 @@ class BarrierWords(Disputed):
         """Report an arrival that may be one too many for the phase before the one that it counts for."""
         if self._ledger.known("barrier-use", "error", id(before), id(now)):
             return
-        made = self._machine.mbarriers.known(position)
+        made = self._parts.mbarriers.known(position)
         count = f"of its {made.count} arrivals" if made is not None else "of its arrivals"
         text = (
             f"{self._thread(lane)} arrives at {self._mbarrier(position)} for its phase {phase}, and nothing orders "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..._copies.parts import Parts
 from ..._findings import Finding
 from ..._ptx import Instruction
 from ..model.clocks import Clocks
@@ -16,9 +17,6 @@ from ..model.trail import Explained, Trail
 from .ledger import Ledger
 from .statements import name_of, place_of
 
-if TYPE_CHECKING:
-    from ..._machine.machine import Machine
-
 __all__ = ["Phrases"]
 
 
@@ -27,7 +25,7 @@ class Phrases:
 
     Parameters
     ----------
-    machine : Machine
+    parts : Parts
     clocks : Clocks
     ledger : Ledger
         Collects the findings.
@@ -40,9 +38,9 @@ class Phrases:
     """
 
     def __init__(
-        self, machine: Machine, clocks: Clocks, ledger: Ledger, trail: Trail, operations: Operations, unit_bytes: int
+        self, parts: Parts, clocks: Clocks, ledger: Ledger, trail: Trail, operations: Operations, unit_bytes: int
     ):
-        self._machine, self._clocks, self._ledger = machine, clocks, ledger
+        self._parts, self._clocks, self._ledger = parts, clocks, ledger
         self._trail, self._operations, self._unit_bytes = trail, operations, unit_bytes
 
     def _after(self, lane: int, mark: Mark | None) -> tuple[Explained, ...]:
@@ -64,7 +62,7 @@ class Phrases:
         remedy: str,
         related: Sequence[Explained] = (),
     ) -> None:
-        blocks, threads = self._machine.geometry.blocks_and_threads(np.array([lane]))
+        blocks, threads = self._parts.geometry.blocks_and_threads(np.array([lane]))
         other, other_line = (before.places, before.line) if before is not None else ((), 0)
         message = f"{text}. {rule}. Remedy: {remedy}"
         said = {now.places, other}
@@ -97,7 +95,7 @@ class Phrases:
         """Whether an operation completes on an mbarrier of another CTA than a lane's."""
         if not isinstance(who, tuple) or who[0] not in ("mbarrier", "sent"):
             return False
-        return who[1] // self._machine.memory.shared_pitch != int(self._machine.geometry.cta_of_lane[lane])
+        return who[1] // self._parts.memory.shared_pitch != int(self._parts.geometry.cta_of_lane[lane])
 
     def _who_before(self, lane: int, found: Conflict, before: Instruction) -> str:
         who, _ = self._before(lane, found)
@@ -112,21 +110,21 @@ class Phrases:
         return self._thread(lane) if mark is None else f"{name_of(mark.instruction)} that {self._thread(lane)} issued"
 
     def _thread(self, lane: int) -> str:
-        geometry = self._machine.geometry
+        geometry = self._parts.geometry
         thread = int(geometry.thread_of_lane[lane])
         of = f" of block {geometry.block_index(int(geometry.cta_of_lane[lane]))}" if geometry.cluster_ctas > 1 else ""
         return f"thread {thread} (warp {thread // 32}){of}"
 
     def _mbarrier(self, position: int) -> str:
-        return self._machine.mbarriers.name(position)
+        return self._parts.mbarriers.name(position)
 
     def _bytes(self, found: Conflict) -> str:
         """``bytes 128 to 255 of `tile` ``."""
         size = self._unit_bytes
-        pitch = self._machine.memory.shared_pitch
+        pitch = self._parts.memory.shared_pitch
         ctas = found.units * size // pitch
         here = found.units[ctas == ctas[0]]  # of what several CTAs do in one step, the first's part
         first, last = int(here.min()) * size, (int(here.max()) + 1) * size - 1
         start = first % pitch
-        name = self._machine.program.shared_name(start)
+        name = self._parts.program.shared_name(start)
         return f"{last - first + 1} bytes at {name}" if name.startswith("`") else f"{last - first + 1} bytes {name}"

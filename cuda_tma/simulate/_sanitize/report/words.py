@@ -142,13 +142,13 @@ class Words(ArrayWords, BarrierWords, OfProducts):
     def signaled_elsewhere(self, event: Event) -> None:
         """Report a copy whose mbarrier is in another CTA than its destination."""
         named, signaled, now = event.details["named"], event.details["signaled"], cast(Instruction, event.instruction)
-        lane, barrier = int(as_array(event.lanes)[0]), self._machine.mbarriers.known(named)
+        lane, barrier = int(as_array(event.lanes)[0]), self._parts.mbarriers.known(named)
         if self._ledger.known("cluster", "error", id(barrier and barrier.made), id(now)):
             return
-        cta = signaled // self._machine.memory.shared_pitch
+        cta = signaled // self._parts.memory.shared_pitch
         text = (
             f"{name_of(now)} that {self._thread(lane)} issued writes shared memory of block "
-            f"{self._machine.geometry.block_index(cta)}, and names the mbarrier {self._mbarrier(named)}; the one that "
+            f"{self._parts.geometry.block_index(cta)}, and names the mbarrier {self._mbarrier(named)}; the one that "
             f"it signals is {self._mbarrier(signaled)}, as on an H200"
         )
         remedy = "name the mbarrier of the CTA that the copy writes, by mapa of the same rank, and wait for it there"
@@ -172,7 +172,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
     def bytes_unexpected(self, positions: list[int], lane: int, now: Instruction | None) -> None:
         """Report mbarriers that end with a negative tx-count."""
         for position in positions:
-            left = self._machine.mbarriers.unexpected(position)
+            left = self._parts.mbarriers.unexpected(position)
             if left is not None and now is not None and not self._ledger.known("transaction-count", "advice", id(now)):
                 self._unexpected(position, left, lane, now)
 
@@ -207,7 +207,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         """Report a ``cp.async`` that no thread of its CTA has waited for."""
         if self._ledger.known("early-exit", "error", id(now)):
             return
-        block = self._machine.geometry.block_index(int(self._machine.geometry.cta_of_lane[lane]))
+        block = self._parts.geometry.block_index(int(self._parts.geometry.cta_of_lane[lane]))
         text = (
             f"block {block} ends while {name_of(now)}, which {self._thread(lane)} issued, may still write its shared "
             "memory: no thread has waited for it"
@@ -219,7 +219,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         """Report a load that may write shared memory of a CTA that has ended."""
         if self._ledger.known("early-exit", "error", id(mark.instruction)):
             return
-        block = self._machine.geometry.block_index(cta)
+        block = self._parts.geometry.block_index(cta)
         text = (
             f"block {block} ends while {name_of(mark.instruction)} may still write its shared memory: none of its "
             f"threads has waited for that phase of {self._mbarrier(position)}"
@@ -232,7 +232,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         if self._ledger.known("early-exit", "error", id(mark.instruction)):
             return
         text = (
-            f"block {self._machine.geometry.block_index(cta)} ends while {name_of(mark.instruction)} may still read "
+            f"block {self._parts.geometry.block_index(cta)} ends while {name_of(mark.instruction)} may still read "
             f"its shared memory: nothing orders its end after that phase of {self._mbarrier(position)}"
         )
         remedy = "execute a cluster barrier (cluster_sync()) at the end, after the wait for the copy's mbarrier"
@@ -246,7 +246,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
             return
         what = "arrives at an mbarrier" if instruction.opcode[0] == "mbarrier" else "uses shared memory"
         text = (
-            f"{self._thread(lane)} {what} of block {self._machine.geometry.block_index(cta)}, and nothing orders that "
+            f"{self._thread(lane)} {what} of block {self._parts.geometry.block_index(cta)}, and nothing orders that "
             "before the end of that block"
         )
         remedy = (
@@ -308,7 +308,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         if self._ledger.known("uninitialized-read", "advice", id(now)):
             return
         unit = int(units.all[unwritten][0]) * self._unit_bytes
-        name = self._machine.program.shared_name(unit % self._machine.memory.shared_pitch)
+        name = self._parts.program.shared_name(unit % self._parts.memory.shared_pitch)
         lane = int(who[unwritten.any(axis=1)][0])
         who_reads = f"{name_of(now)} that {self._thread(lane)} issued" if is_operation else self._thread(lane)
         text = f"{who_reads} reads shared memory that was never written: {name}"

@@ -1,0 +1,27 @@
+"""The state of the device runtime: the text that a kernel has printed, and its heap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .global_memory import Segment
+
+__all__ = ["RuntimeState"]
+
+
+@dataclass(slots=True)
+class RuntimeState:
+    """The output and the heap of one launch.
+
+    Attributes
+    ----------
+    output : list of str
+    printed : int
+        Characters of the output.
+    heap : dict
+        The pieces that ``malloc`` has returned, by address.
+    """
+
+    output: list[str] = field(default_factory=list)
+    printed: int = 0
+    heap: dict[int, Segment] = field(default_factory=dict)

@@ -1,0 +1,131 @@
+"""The report of a launch on the simulator: findings, the output of the kernel, and the number of instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .._show.timeline import Timeline
+from ._errors import TimeLimitReached
+from ._findings import Finding
+from ._suppression import Suppression
+
+__all__ = ["Report", "SimulationError", "suppressed"]
+
+
+class SimulationError(RuntimeError):
+    """Errors that a launch on the simulator found.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    """
+
+    def __init__(self, findings: tuple[Finding, ...]):
+        super().__init__("\n".join(map(str, findings)))
+        self.findings = findings
+
+    def __reduce__(self) -> tuple:
+        """For pickle and copy."""
+        return type(self), (self.findings,)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Report:
+    """What came of a launch.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    output : str
+        What the kernel printed.
+    thread_instructions : int
+        Instructions executed, each thread's counted.
+    schedules : tuple of (str, int)
+        Where there was more than one: the orders and seeds under which the launch was run.
+    suppressed : tuple of Finding
+        Those that a :class:`Suppression` covers.
+    unused_suppressions : tuple of Suppression
+        Those that cover nothing.
+    unfinished : str
+        A sentence, if the time limit ended the launch: the findings are those until then. Else empty.
+    traced : Timeline, optional
+        What :meth:`timeline` gives.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    output: str = ""
+    thread_instructions: int = 0
+    schedules: tuple[tuple[str, int], ...] = ()
+    suppressed: tuple[Finding, ...] = ()
+    unused_suppressions: tuple[Suppression, ...] = ()
+    unfinished: str = ""
+    traced: Timeline | None = None
+
+    def __repr__(self) -> str:
+        """In one line."""
+        kinds = ", ".join(finding.kind for finding in self.findings) or "no findings"
+        return f"<Report: {kinds}; {len(self.output)} characters printed, {self.thread_instructions} instructions>"
+
+    def __str__(self) -> str:
+        """All findings, as a compiler says them."""
+        lines = [*map(str, self.findings)] or ["no findings"]
+        lines += [f"this suppression covers nothing: {each}" for each in self.unused_suppressions]
+        lines += [self.unfinished] if self.unfinished else []
+        return "\n".join(lines)
+
+    def timeline(self) -> Timeline:
+        """What warps, copies and mbarriers did over time, of a launch with ``trace=True``.
+
+        Returns
+        -------
+        Timeline
+            Of several schedules, of the first.
+
+        Raises
+        ------
+        ValueError
+            If the launch was not traced.
+        """
+        if self.traced is None:
+            raise ValueError("this launch was not traced: gpu.launch(..., trace=True)")
+        return self.traced
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings of severity ``"error"``."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    def raise_for_errors(self) -> None:
+        """Raise the errors, or the reason why there may be more than were found.
+
+        Raises
+        ------
+        SimulationError
+        TimeLimitReached
+            If the time limit ended the launch before it had an error.
+        """
+        if self.errors:
+            raise SimulationError(self.errors)
+        if self.unfinished:
+            raise TimeLimitReached(self.unfinished)
+
+
+def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
+    """Return a report without the findings that are covered, and with the suppressions that cover nothing.
+
+    A covered finding at which the launch ended stays an error, as the rest of the launch is not judged.
+    """
+    if not suppressions:
+        return report
+    hidden = [finding for finding in report.findings if any(each.covers(finding) for each in suppressions)]
+    unused = [each for each in suppressions if not any(each.covers(finding) for finding in hidden)]
+    ends = [_end_of_launch(finding) for finding in hidden if finding.ends_launch]
+    shown = (*ends, *(finding for finding in report.findings if finding not in hidden))
+    return replace(report, findings=shown, suppressed=tuple(hidden), unused_suppressions=tuple(unused))
+
+
+def _end_of_launch(finding: Finding) -> Finding:
+    """Return the error that a launch is not judged beyond a finding, which a suppression does not change."""
+    text = "a suppression covers this finding, but the launch ends at it, and the rest is not judged: "
+    return replace(finding, message=f"{text}{finding.message}")

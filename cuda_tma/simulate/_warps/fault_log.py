@@ -1,0 +1,33 @@
+"""Faults at which hardware goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .._ptx import Instruction
+from .faults import Fault, Kept
+from .scheduler import Scheduler
+from .waiting import CALLED
+
+__all__ = ["FaultLog"]
+
+
+class FaultLog:
+    """The faults of a launch that do not end it, each kind once for an instruction."""
+
+    def __init__(self, scheduler: Scheduler):
+        self._scheduler = scheduler
+        self._kept: dict[tuple[str, Instruction | None], Kept] = {}
+
+    def keep(self, fault: Fault) -> None:
+        """Keep a fault; it names its lanes and its instruction."""
+        known = self._kept.get((fault.kind, fault.instruction))
+        if known is not None:
+            known.count += 1
+            return
+        calls = self._scheduler.where.context.calls if self._scheduler.where else ()
+        fault.related = (*((CALLED, by) for by in calls), *fault.related)
+        self._kept[fault.kind, fault.instruction] = Kept(fault)
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self._kept.values())
