@@ -1,51 +1,19 @@
-from cuda.core import (
-    LEGACY_DEFAULT_STREAM as LEGACY_DEFAULT_STREAM,
-)
-from cuda.core import (
-    PER_THREAD_DEFAULT_STREAM as PER_THREAD_DEFAULT_STREAM,
-)
-from cuda.core import (
-    Buffer as Buffer,
-)
-from cuda.core import (
-    DeviceMemoryResource as DeviceMemoryResource,
-)
-from cuda.core import (
-    DeviceMemoryResourceOptions as DeviceMemoryResourceOptions,
-)
-from cuda.core import (
-    Event as Event,
-)
-from cuda.core import (
-    EventOptions as EventOptions,
-)
-from cuda.core import (
-    Kernel as Kernel,
-)
-from cuda.core import (
-    LaunchConfig as LaunchConfig,
-)
-from cuda.core import (
-    Linker as Linker,
-)
-from cuda.core import (
-    LinkerOptions as LinkerOptions,
-)
-from cuda.core import (
-    ObjectCode as ObjectCode,
-)
-from cuda.core import (
-    Program as Program,
-)
-from cuda.core import (
-    ProgramOptions as ProgramOptions,
-)
-from cuda.core import (
-    Stream as Stream,
-)
-from cuda.core import (
-    StreamOptions as StreamOptions,
-)
+from cuda.core import LEGACY_DEFAULT_STREAM as LEGACY_DEFAULT_STREAM
+from cuda.core import PER_THREAD_DEFAULT_STREAM as PER_THREAD_DEFAULT_STREAM
+from cuda.core import Buffer as Buffer
+from cuda.core import DeviceMemoryResource as DeviceMemoryResource
+from cuda.core import DeviceMemoryResourceOptions as DeviceMemoryResourceOptions
+from cuda.core import Event as Event
+from cuda.core import EventOptions as EventOptions
+from cuda.core import Kernel as Kernel
+from cuda.core import LaunchConfig as LaunchConfig
+from cuda.core import Linker as Linker
+from cuda.core import LinkerOptions as LinkerOptions
+from cuda.core import ObjectCode as ObjectCode
+from cuda.core import Program as Program
+from cuda.core import ProgramOptions as ProgramOptions
+from cuda.core import Stream as Stream
+from cuda.core import StreamOptions as StreamOptions
 
 from . import barrier as barrier
 from . import codec as codec

@@ -18,7 +18,6 @@ from ..params import TiledParams
 __all__ = [
     "foreign_tensor",
     "im2col_tensor",
-    "is_other_map",
     "other_elements",
     "other_map",
     "other_maps",
@@ -55,11 +54,6 @@ def im2col_tensor(where: str, map_type: MapType, given: object) -> TensorMapErro
         "which neither says. Pass create_tensor_map(tensor, TensorMapIm2colOptions(lower_corner, upper_corner, "
         f"{_keywords(map_type.keywords)}))"
     )
-
-
-def is_other_map(map_type: MapType, raw: bytes, is_wide: bool) -> bool:
-    """Whether a kernel would use a map as another than it is."""
-    return any(_different(map_type, raw, is_wide))
 
 
 def other_map(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:

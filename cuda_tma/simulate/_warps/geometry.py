@@ -113,10 +113,6 @@ class Geometry:
         x, y, z = (int(self.columns[f"ctaid.{axis}"][cta * self.lanes_of_cta]) for axis in "xyz")
         return x, y, z
 
-    def thread_index(self, lane: int) -> Extents:
-        """``threadIdx`` of a lane."""
-        return _unravelled(int(self.thread_of_lane[lane]), self.block)
-
     def blocks_and_threads(self, lanes: np.ndarray) -> tuple[tuple[Extents, ...], tuple[int, ...]]:
         """``blockIdx`` of the CTAs that lanes belong to, and the threads' places in their CTAs, ascending."""
         ctas, threads = np.unique(self.cta_of_lane[lanes]), np.unique(self.thread_of_lane[lanes])
