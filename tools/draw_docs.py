@@ -88,7 +88,7 @@ def finding() -> str:
 
 
 def _compared(written: str, read: str) -> layouts.Comparison:
-    return layouts.compare(*layouts.two_layouts(written, read))
+    return layouts.compare(written, read)
 
 
 def _load(more: int) -> simulate.Timeline:

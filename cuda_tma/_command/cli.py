@@ -21,9 +21,7 @@ from typing import Any
 
 from .. import TensorMapError, TensorMapFault, suggest
 from .._files import write
-from ..codec import decode, diff, encode
-from ..codec._diff import words_of
-from ..codec._fields import fields
+from ..codec import decode, diff, encode, field_words
 from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 from ..params import Im2colParams, Im2colWideParams, Params
 from ..rules import Violation, check
@@ -148,10 +146,7 @@ def _decode(arguments: argparse.Namespace) -> int:
         own = {"wide_mode": params.mode} if isinstance(params, Im2colWideParams) else {}
         print_json(asdict(params) | own | {"mode": type(params).__name__, "descriptor": raw.hex()})
         return ACCEPTED
-    rows = [
-        (f.label, words_of(f, raw, params), ", ".join(map(str, f.byte_offsets)))
-        for f in fields(type(params), params.rank)
-    ]
+    rows = [(name, words, ", ".join(map(str, offsets))) for name, words, offsets in field_words(params)]
     if isinstance(params, Im2colWideParams):
         rows.append(("mode", TensorMapIm2ColWideMode(params.mode).short_name, "none that is known"))
     rows += [("unexplained", f"word {word}, bits {mask:#010x}", str(4 * word)) for word, mask in params.unexplained]

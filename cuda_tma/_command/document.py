@@ -12,8 +12,7 @@ from .outcome import Outcome, unused
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..simulate import Finding
-    from ..simulate._ptx import Place
+    from ..simulate import Finding, Place
 
 __all__ = ["document"]
 

@@ -9,8 +9,7 @@ from .._files import shown_path
 from ..simulate._places import by_way_of, statements
 
 if TYPE_CHECKING:
-    from ..simulate import Finding
-    from ..simulate._ptx import Place
+    from ..simulate import Finding, Place
     from .sources import Sources
 
 __all__ = ["Styled", "column_of", "described", "statements"]

@@ -12,8 +12,7 @@ from .outcome import Outcome
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..simulate import Finding, Report
-    from ..simulate._ptx import Place
+    from ..simulate import Finding, Place, Report
 
 __all__ = ["kept_beside"]
 

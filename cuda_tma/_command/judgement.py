@@ -38,10 +38,10 @@ EXIT_STATUS = (
 
 def seconds(text: str) -> float:
     """Read ``--time-limit``."""
-    from ..simulate._machine.deadline import seconds_of
+    from ..simulate import Device
 
     try:
-        found = seconds_of(float(text))
+        found = Device(time_limit=float(text)).time_limit
     except ValueError:
         found = None
     if found is None:

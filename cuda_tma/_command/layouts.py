@@ -19,7 +19,7 @@ __all__ = ["run"]
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, say so, and draw it if asked; without layouts, name those that there are."""
-    from ..layouts._named import NAMES
+    from ..layouts import NAMES
 
     given = [name for name in (arguments.written, arguments.read) if name is not None]
     if not given:
@@ -45,10 +45,10 @@ def _listed(names: dict[str, str], as_json: bool) -> int:
 
 
 def _compared(written: str, read: str) -> Comparison:
-    from ..layouts import compare, two_layouts
+    from ..layouts import compare
 
     try:
-        return compare(*two_layouts(written, read))
+        return compare(written, read)
     except (ImportError, TensorMapError, ValueError) as error:
         raise Misuse(str(error)) from None
 

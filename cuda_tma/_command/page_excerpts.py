@@ -11,8 +11,7 @@ from .._given import printable
 from .excerpts import statements
 
 if TYPE_CHECKING:
-    from ..simulate import Finding
-    from ..simulate._ptx import Place
+    from ..simulate import Finding, Place
     from .sources import Sources
 
 __all__ = ["excerpts", "plain"]

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from .._compile.mangled import plain_name
 from .._files import absolute
 from .excerpts import column_of, statements
 from .outcome import cause_of, unused
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..simulate import Finding, Suppression
-    from ..simulate._ptx import Place
+    from ..simulate import Finding, Place, Suppression
     from .outcome import Outcome
     from .sources import Sources
 
@@ -41,16 +39,16 @@ def log(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]
     sources_of : callable
         From a launch to the files whose lines may be shown.
     """
-    kernels = [*dict.fromkeys(launch.kernel for launch in outcome.judged)]
+    kernels = {launch.kernel: launch.plain_kernel for launch in outcome.judged}
     results: dict[object, Json] = {}
     for launch in outcome.judged:
-        sources, index = sources_of(launch), kernels.index(launch.kernel)
+        sources, index = sources_of(launch), [*kernels].index(launch.kernel)
         for key, made in _results(launch, index, sources, outcome.suppressions):
             if key in results:
                 results[key]["occurrenceCount"] += made["occurrenceCount"]
             else:
                 results[key] = made
-    return _log(_invocation(outcome, status), [*results.values()], [*map(_logical, kernels)])
+    return _log(_invocation(outcome, status), [*results.values()], [_logical(*names) for names in kernels.items()])
 
 
 def _results(
@@ -61,7 +59,7 @@ def _results(
     if report is None:
         return
     for finding in (*report.findings, *report.suppressed):
-        made = _Result(finding, launch.kernel, index, sources).json()
+        made = _Result(finding, launch.plain_kernel, index, sources).json()
         if finding in report.suppressed:
             reason = next(each.reason for each in suppressions if each.covers(finding))
             accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given
@@ -139,8 +137,7 @@ def _invocation(outcome: Outcome, status: int) -> Json:
     return made if outcome.program_status is None else {**made, "exitCode": status}
 
 
-def _logical(name: str) -> Json:
-    plain = plain_name(name)
+def _logical(name: str, plain: str) -> Json:
     return {"name": plain.rpartition("::")[2], "fullyQualifiedName": plain, "decoratedName": name, "kind": "function"}
 
 
@@ -151,6 +148,7 @@ class _Result:
     ----------
     finding : Finding
     kernel : str
+        As C++ spells it.
     index : int
         Of the kernel in the run's list.
     sources : Sources
@@ -193,7 +191,7 @@ class _Result:
         return [{"message": {"text": what}, **self._where(places, line)} for what, places, line in found]
 
     def _function(self) -> Json:
-        return {"index": self._index, "fullyQualifiedName": plain_name(self._kernel)}
+        return {"index": self._index, "fullyQualifiedName": self._kernel}
 
     def _where(self, places: Sequence[Place], ptx_line: int) -> Json:
         own, _ = statements(places, self._sources.generated)

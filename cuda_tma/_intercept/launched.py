@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
+from .._compile.mangled import plain_name
 from ..simulate._config import Config
 from ..simulate._launches import RecordedLaunch
 from ..simulate._places import is_library
@@ -60,6 +61,11 @@ class Launched:
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     generated: tuple[str, ...] = ()
     recorded: Callable[[], RecordedLaunch] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def plain_kernel(self) -> str:
+        """The kernel's name as C++ spells it."""
+        return plain_name(self.kernel)
 
     @property
     def ptx_file(self) -> str:

@@ -28,7 +28,7 @@ from ._fields import (
     fields,
 )
 
-__all__ = ["FieldDifference", "diff", "words_of"]
+__all__ = ["FieldDifference", "diff", "field_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class _Pair:
         offsets = _bytes_in(self.delta & field.mask)
         if not offsets:
             return None
-        a, b = (words_of(field, raw, p) for raw, p in ((self.left, self.p), (self.right, self.q)))
+        a, b = (_words_of(field, raw, p) for raw, p in ((self.left, self.p), (self.right, self.q)))
         if a == b == "absent":
             return None
         meaning = _meaning(field)
@@ -208,15 +208,32 @@ def _full_table(p: Params) -> tuple[Field, ...]:
     return fields(type(p), rank)
 
 
-def words_of(field: Field, raw: bytes, params: Params) -> str:
-    """The value of one field in words, ``"absent"`` if the map's mode or rank has no such field.
+def field_words(params: Params) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
+    """Return each field of a map: its name, its value in words, and the bytes of the descriptor that contain it.
 
+    Parameters
+    ----------
+    params : TiledParams, Im2colParams or Im2colWideParams
+
+    Raises
+    ------
+    TensorMapError
+        If the parameters have no place in 128 bytes.
+
+    Examples
+    --------
     >>> from cuda_tma.params import TiledParams
     >>> p = TiledParams(data_type=9, global_address=0, global_dim=(64,), global_strides=(), box_dim=(64,),
     ...                 element_strides=(1,))
-    >>> words_of(fields(TiledParams, 1)[0], encode(p), p)
-    'BFLOAT16'
+    >>> field_words(p)[0], field_words(p)[2]
+    (('data_type', 'BFLOAT16', (8, 9, 10)), ('global_dim[0]', '64', (32, 33, 34, 35)))
     """
+    raw = encode(params)
+    return tuple((f.label, _words_of(f, raw, params), f.byte_offsets) for f in fields(type(params), params.rank))
+
+
+def _words_of(field: Field, raw: bytes, params: Params) -> str:
+    """Return the value of one field in words; ``"absent"`` if the mode or the rank has no such field."""
     if field is IM2COL:
         return "im2col" if isinstance(params, Im2colParams) else "tiled"
     if field is RANK:

@@ -10,10 +10,11 @@ from ._compare import Comparison, compare
 from ._cute import atom_layout, thread_value_layout
 from ._element_layout import ElementLayout
 from ._exchange import Exchange
-from ._named import layout, two_layouts
+from ._named import NAMES, layout
 from ._places import tile
 
 __all__ = [
+    "NAMES",
     "Comparison",
     "ElementLayout",
     "Exchange",
@@ -22,5 +23,4 @@ __all__ = [
     "layout",
     "thread_value_layout",
     "tile",
-    "two_layouts",
 ]

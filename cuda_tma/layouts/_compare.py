@@ -34,8 +34,7 @@ class Comparison:
 
     Examples
     --------
-    >>> from cuda_tma.layouts._named import two_layouts
-    >>> found = compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3"))
+    >>> found = compare("wgmma.d:f32", "wgmma.a:e4m3")
     >>> found.equal, found.found[0, 2].tolist()
     (False, [8, 0])
     >>> print(found)  # doctest: +ELLIPSIS
@@ -71,8 +70,7 @@ class Comparison:
     def threads(self) -> dict[int, tuple[int, int]]:
         """Of registers: for each thread how many of its elements, as read, it holds in the same value, and of how many.
 
-        >>> from cuda_tma.layouts._named import two_layouts
-        >>> [*compare(*two_layouts("wgmma.d:f32", "wgmma.a:e4m3")).threads().items()][:4]
+        >>> [*compare("wgmma.d:f32", "wgmma.a:e4m3").threads().items()][:4]
         [(0, (4, 16)), (1, (0, 16)), (2, (0, 16)), (3, (4, 16))]
         """
         threads = self.read.places[..., 0]
@@ -155,7 +153,8 @@ def compare(written: ElementLayout | str, read: ElementLayout | str) -> Comparis
     ----------
     written, read : ElementLayout or str
         Of matrices of the same shape: what one instruction leaves, and as what another takes it. A text is a name, as
-        :func:`layout` takes it; without a shape, it has the shape of the other.
+        :func:`layout` takes it. Without a shape, it has the shape of the other;
+        two names without one have the smallest that fits both.
 
     Returns
     -------

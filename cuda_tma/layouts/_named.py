@@ -73,6 +73,7 @@ _KINDS: dict[str, _Kind] = {
     "tcgen05.ld.16x128b": _Kind(_places.loaded_16x128b, "16 lanes x 4 columns, again", 32, columns=4, widths=(32,)),
     "tcgen05.ld.16x256b": _Kind(_places.loaded_16x256b, "16 lanes x 8 columns, again", 32, columns=8, widths=(32,)),
 }
+#: The kinds of layouts that :func:`layout` takes by name, and what each is.
 NAMES: Mapping[str, str] = MappingProxyType(
     {
         **{name: kind.words for name, kind in _KINDS.items()},

@@ -17,6 +17,7 @@ from ._device.device import Device
 from ._errors import ParseError, TimeLimitReached, UnsupportedInstruction
 from ._findings import KINDS, Finding
 from ._kernel import Kernel
+from ._ptx import Place
 from ._report import Report, SimulationError
 from ._suppression import Suppression, read_suppressions
 from ._tensor_map import TensorMap
@@ -30,6 +31,7 @@ __all__ = [
     "Finding",
     "Kernel",
     "ParseError",
+    "Place",
     "Report",
     "SimulationError",
     "Suppression",

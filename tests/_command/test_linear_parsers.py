@@ -221,5 +221,5 @@ def test_an_argument(part):
 def test_a_layout(form, part):
     begun = time.process_time()
     with contextlib.suppress(ValueError, ImportError):
-        layouts.compare(*layouts.two_layouts(form.format(repeated(part)), "tile:bf16:8x64:128B"))
+        layouts.compare(form.format(repeated(part)), "tile:bf16:8x64:128B")
     assert time.process_time() - begun < MOST_SECONDS

@@ -21,7 +21,7 @@ C = "wgmma.d:f32"  # an accumulator
 
 
 def compared(written, read):
-    return layouts.compare(*layouts.two_layouts(written, read))
+    return layouts.compare(written, read)
 
 
 # ---- tables, by the simulator's own instructions, whose results are an H200's ----

@@ -20,7 +20,16 @@ TYPE_BYTES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a source, as ``.loc`` gives it. `function` is as the compiler mangled it; None if PTX does not say."""
+    """A place in a source, as ``.loc`` of the PTX gives it.
+
+    Attributes
+    ----------
+    file : str
+    line, column : int
+        From 1; a column of 0 is unknown.
+    function : str or None
+        The mangled name; None if the PTX does not have it.
+    """
 
     file: str
     line: int
