@@ -12,7 +12,7 @@ from .._budget import name_steps
 from .constant_expression import worked_out
 from .type_tree import Builtin, Function, Named, Node, Pointer, several
 
-__all__ = ["read"]
+__all__ = ["read", "read_name"]
 
 # 5.1.5.2, builtin types; n, o, e and g (128 bits) are no kernel's scalars.
 _BUILTINS: dict[str, Node] = {
@@ -40,9 +40,24 @@ def read(name: str) -> tuple[Named, tuple[Node, ...] | None]:
     >>> read("_Z4axpyPKfi")
     (Named(path=('axpy',), arguments=None), (Pointer(target=Builtin(kind='float')), Builtin(kind='integer')))
     """
+    return _reader(name).name()
+
+
+def read_name(name: str) -> Named:
+    """What a mangled name names; the types of a function's parameters, which are longer, are not read.
+
+    Raises
+    ------
+    ValueError, IndexError, RecursionError
+        As of :func:`read`.
+    """
+    return _reader(name).named()
+
+
+def _reader(name: str) -> _Reader:
     if not name.startswith("_Z"):
         raise ValueError(name)
-    return _Reader(name.split(".")[0]).name()  # a compiler may add a suffix after a dot
+    return _Reader(name.split(".")[0])  # a compiler may add a suffix after a dot
 
 
 class _Reader:
@@ -69,11 +84,15 @@ class _Reader:
         self.spend(len(found))
         return found
 
-    def name(self) -> tuple[Named, tuple[Node, ...] | None]:
-        """What read() returns."""
+    def named(self) -> Named:
+        """What read_name() returns."""
         if self.text[self.at] == "L":  # internal linkage
             self.at += 1
-        named = self.function_name()
+        return self.function_name()
+
+    def name(self) -> tuple[Named, tuple[Node, ...] | None]:
+        """What read() returns."""
+        named = self.named()
         if self.at == len(self.text):
             return named, None
         if named.arguments is not None:

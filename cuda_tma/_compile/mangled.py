@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from .._errors import TensorMapError
 from .._map_type import MapPointer, MapType
-from .itanium import read
+from .itanium import read, read_name
 from .type_tree import Builtin, Function, Named, Node, Pointer
 
 __all__ = ["MapPointer", "ParameterType", "parameter_types", "plain_name"]
@@ -63,7 +63,7 @@ def plain_name(name: str) -> str:
     ('ns::axpy<...>', 'axpy')
     """
     try:
-        named, _ = read(name)
+        named = read_name(name)
     except (IndexError, ValueError, RecursionError):
         return name
     return "::".join(named.path) + "<...>" * (named.arguments is not None)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma import TensorMapDataType as T
-from cuda_tma._compile.mangled import MapPointer, parameter_types
+from cuda_tma._compile.mangled import MapPointer, parameter_types, plain_name
 from cuda_tma._map_type import MapType
 
 TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)
@@ -336,3 +336,9 @@ def test_what_is_worked_out_is_what_the_compiler_works_out():
         assert own[0] in (None, of_signature[0]), name
         assert own[1:] == of_signature[1:] == (None, "pointer"), name
     assert sum(own[0] is not None for own, _ in pairs) > 10
+
+
+def test_a_kernel_has_its_name_though_a_parameter_cannot_be_read():
+    """The third template argument of two is none, and still the kernel is `gemm`."""
+    name = "_Z4gemmIiN2ns1AIfEEEvT_T0_T1_"
+    assert parameter_types(name) is None and plain_name(name) == "gemm<...>"

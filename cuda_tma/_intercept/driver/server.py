@@ -32,8 +32,8 @@ _PRIVATE = (
     "with nvcc -cudart shared, without -rpath to a CUDA toolkit"
 )
 _UNLOADED = {
-    _NO_BINARY: "its module contains no PTX for this compute capability",
-    _INVALID_PTX: "its module contains PTX that cannot be read",
+    _NO_BINARY: "contains no PTX for this compute capability",
+    _INVALID_PTX: "contains PTX that cannot be read",
 }
 _NAMES = {
     Memory.DEVICE: "memory",
@@ -203,7 +203,8 @@ class Server:
     def _skip(self, data: bytes) -> Answer:
         (result,) = struct.unpack_from("<Q", data)
         name = kernel_name(data[8:].decode("utf-8", "replace"))
-        self._session.skip(name, _UNLOADED.get(result, f"its module cannot be loaded: error {result}"), RUNTIME)
+        reason = _UNLOADED.get(result, f"cannot be loaded: error {result}")
+        self._session.skip(name, f"the module of {name} {reason}", RUNTIME)
         return _SUCCESS, b""
 
     def _source(self, data: bytes) -> Answer:

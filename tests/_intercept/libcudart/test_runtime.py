@@ -171,7 +171,7 @@ def test_a_wrong_launch_is_found(run):
 def test_a_kernel_without_ptx_is_skipped_by_its_name(run):
     ran = run(launch(status=209), "machine_code.fatbin")
     assert ran.status == 3 and ran.out == "1 2 3 4 5 6 7 8 ", ran
-    assert ("add_one", "its module contains no PTX for this compute capability") in ran.skipped
+    assert ("add_one", "the module of add_one contains no PTX for this compute capability") in ran.skipped
     assert any("Remedy: compile with -gencode arch=compute_90a,code=compute_90a" in why for _, why in ran.skipped)
 
 
@@ -180,7 +180,7 @@ def test_a_damaged_binary_ends_with_a_sentence(run):
     image[26] = image[27] = 0xFF  # in the size of the first entry
     ran = run(launch(status=218), bytes(image))
     assert ran.status == 3 and ran.out == "1 2 3 4 5 6 7 8 ", ran
-    assert ("add_one", "its module contains PTX that cannot be read") in ran.skipped
+    assert ("add_one", "the module of add_one contains PTX that cannot be read") in ran.skipped
     assert any("of a fat binary" in why for _, why in ran.skipped), ran.skipped
 
 
