@@ -40,37 +40,27 @@ def read(name: str) -> tuple[Named, tuple[Node, ...] | None]:
     >>> read("_Z4axpyPKfi")
     (Named(path=('axpy',), arguments=None), (Pointer(target=Builtin(kind='float')), Builtin(kind='integer')))
     """
-    return _reader(name).name()
+    return _Reader(name).name()
 
 
 def read_name(name: str) -> Named:
-    """What a mangled name names; the types of a function's parameters, which are longer, are not read.
-
-    Raises
-    ------
-    ValueError, IndexError, RecursionError
-        As of :func:`read`.
-    """
-    return _reader(name).named()
-
-
-def _reader(name: str) -> _Reader:
-    if not name.startswith("_Z"):
-        raise ValueError(name)
-    return _Reader(name.split(".")[0])  # a compiler may add a suffix after a dot
+    """As :func:`read`, without the types of a function's parameters, which need not be readable."""
+    return _Reader(name).named()
 
 
 class _Reader:
     """Reads a mangled name from left to right, with the table of substitutions that it builds on the way (5.1.8)."""
 
-    def __init__(self, text: str):
-        self.text = text
+    def __init__(self, name: str):
+        if not name.startswith("_Z"):
+            raise ValueError(name)
+        self.text = name.split(".")[0]  # a compiler may add a suffix after a dot
         self.at = 2
         self.substitutions: list[Node] = []
         self.template_arguments: tuple[Node, ...] = ()
         self.member: int | None = None  # of the pack that is being expanded, and how many it has
         self.members = 0
-        self.steps_left = name_steps(text)
+        self.steps_left = name_steps(self.text)
 
     def spend(self, steps: int = 1) -> None:
         """Refuse a name that takes too long: a pack of packs doubles with every few characters."""
