@@ -339,6 +339,6 @@ def test_what_is_worked_out_is_what_the_compiler_works_out():
 
 
 def test_a_kernel_has_its_name_though_a_parameter_cannot_be_read():
-    """The third template argument of two is none, and still the kernel is `gemm`."""
+    """The parameter T1_ names a third template argument, and there are two."""
     name = "_Z4gemmIiN2ns1AIfEEEvT_T0_T1_"
     assert parameter_types(name) is None and plain_name(name) == "gemm<...>"
