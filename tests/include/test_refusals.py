@@ -67,10 +67,10 @@ WRONG = {
     "a store": ("store(copied, Coordinates{0, 0}, tile);", COPIED),
     "a prefetch": ("prefetch_tensor_map(copied);", COPIED),
     "a map by value": ("by_value(map);", "the TMA unit reads a map where it lies: take it as const TensorMap&"),
-    "a barrier by value": ("Barrier mine = full;", "threads meet at a Barrier where it lies: take it as Barrier&"),
+    "a barrier by value": ("Barrier mine = full;", "a Barrier must stay in shared memory: pass it as Barrier&"),
     "barriers by value": (
         "__shared__ Barrier ring[4]; for (Barrier each : ring) each.init(1);",
-        "threads meet at a Barrier where it lies: take it as Barrier&",
+        "a Barrier must stay in shared memory: pass it as Barrier&",
     ),
     "a tile by value": ("auto mine = whole_tile(tile);", "a Tile lies in shared memory: take it by reference"),
     "a barrier in local memory": ("Barrier mine; mine.init(1);", OUTSIDE),

@@ -7,7 +7,7 @@
 #error "cuda_tma: TMA needs compute capability 9.0 or later; compile for sm_90 or above"
 #endif
 
-// Microsoft's compiler, as nvcc's host pass, says its C++ in _MSVC_LANG.
+// Microsoft's compiler, in nvcc's host pass, defines the C++ version as _MSVC_LANG.
 #if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
 #error "cuda_tma: the headers are C++17; compile with -std=c++17 or later (cuda.core: std='c++17')"
 #endif
@@ -22,8 +22,8 @@ __device__ inline unsigned smem_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// mapa: the same place in the shared memory of another CTA of the cluster, as an address of the cluster's window, in
-// which each CTA's own memory lies too. ISA: "mapa".
+// mapa: the same offset in the shared memory of another CTA of the cluster, as an address in the cluster's window. The
+// window also contains each CTA's own memory. ISA: "mapa".
 __device__ inline unsigned cluster_address(const void* pointer, unsigned cta_rank) {
     unsigned address;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(smem_address(pointer)), "r"(cta_rank));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/barrier.cuh: the mbarrier, by which threads wait for each other and for the TMA unit. Beside it, and
-// included: fence.cuh (between ordinary accesses and copies), cluster.cuh (CTAs that run together, dependent grids).
+// cuda_tma/barrier.cuh: the mbarrier, on which threads wait for each other and for the TMA unit. Also includes
+// fence.cuh (order of ordinary accesses and copies) and cluster.cuh (clusters, dependent grids).
 #pragma once
 
 #include <cuda_tma/address.cuh>
@@ -18,14 +18,14 @@ __device__ inline bool elect_one() {
     return elected;
 }
 
-// A barrier anywhere in the cluster: made by Barrier::in_cta(). Who waits for it does so in its own CTA, by
-// wait_cluster(): then what this thread did before it arrived is visible there.
+// A barrier anywhere in the cluster, from Barrier::in_cta(). Threads wait for it in its own CTA by wait_cluster(), which
+// makes the arriving thread's earlier writes visible to them.
 struct ClusterBarrier {
     unsigned address_in_cluster;
 
     __device__ unsigned address() const { return address_in_cluster; }
 
-    // mbarrier.arrive: so many arrivals in one.
+    // mbarrier.arrive: `count` arrivals in one instruction.
     __device__ void arrive(unsigned count = 1) const {
         asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;"
                      ::"r"(address()), "r"(count) : "memory");
@@ -37,28 +37,28 @@ struct ClusterBarrier {
                      ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // mbarrier.arrive.expect_tx: both in one, as for the other CTA of a pair that shares a barrier.
+    // mbarrier.arrive.expect_tx: both in one instruction, for example for the other CTA of a pair that shares a barrier.
     __device__ void arrive_expect_tx(unsigned bytes) const {
         asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;"
                      ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // mbarrier.arrive, which orders nothing for threads of other CTAs (.release.cta, the default): right for a stage
-    // that the async proxy alone has read, by wgmmas or stores that were waited for. With .release.cluster a GEMM took
-    // 1.65 times as long (observed: driver 580, sm_90).
+    // mbarrier.arrive with the default .release.cta, which orders nothing for threads of other CTAs. Use it for a stage
+    // that only the async proxy has read, by completed wgmmas or stores. With .release.cluster a GEMM took 1.65 times as
+    // long (observed: driver 580, sm_90).
     __device__ void release_async_read() const {
         asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address()) : "memory");
     }
 };
 
-// An mbarrier in shared memory: a phase completes when all arrivals and all expected bytes are in, and the next begins.
-// Phases count 0, 1, 2, ...; a wait names the parity (0 or 1) of the phase that it waits for. ISA: "mbarrier".
+// An mbarrier in shared memory. A phase completes when all arrivals and all expected bytes are in; then the next begins.
+// Phases are numbered 0, 1, 2, ...; a wait names the parity (0 or 1) of its phase. ISA: "mbarrier".
 struct Barrier {
     unsigned long long state;
 
-    // A copy would be a barrier in registers or local memory. (Deprecated, so that it is said.)
+    // A copy would be a barrier in registers or local memory. (The deprecation prints the reason.)
     Barrier() = default;
-    [[deprecated("threads meet at a Barrier where it lies: take it as Barrier&")]]
+    [[deprecated("a Barrier must stay in shared memory: pass it as Barrier&")]]
     Barrier(const Barrier&) = delete;
     Barrier& operator=(const Barrier&) = delete;
 
@@ -69,46 +69,46 @@ struct Barrier {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
     }
 
-    // mbarrier.inval: before the memory is used for something else.
+    // mbarrier.inval: required before another use of the memory.
     __device__ void invalidate() { asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory"); }
 
-    // mbarrier.expect_tx: the phase waits for so many more bytes (tx_bytes of the descriptor). Does not arrive.
+    // mbarrier.expect_tx: adds `bytes` to the bytes of the phase (tx_bytes of the descriptor). Does not arrive.
     __device__ void expect_tx(unsigned bytes) {
         asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
                      ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // mbarrier.arrive.expect_tx: both in one.
+    // mbarrier.arrive.expect_tx: both in one instruction.
     __device__ void arrive_expect_tx(unsigned bytes) {
         CUDA_TMA_NOTE_EXPECTED(this, bytes)
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // ... of so many bytes as loads of these tiles (tile.cuh) deliver.
+    // ... with the bytes of loads of these tiles (tile.cuh).
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
     __device__ void expect_tx(const Tile&, const Tiles&...) { expect_tx(Bytes); }
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
     __device__ void arrive_expect_tx(const Tile&, const Tiles&...) { arrive_expect_tx(Bytes); }
 
-    // mbarrier.arrive: what this thread did to shared memory before is visible to those who wait.
+    // mbarrier.arrive: makes this thread's earlier writes to shared memory visible to the waiting threads.
     __device__ void arrive() { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory"); }
 
-    // ... for so many threads, which were waited for.
+    // ... for `count` threads that have already synchronized with this one.
     __device__ void arrive(unsigned count) {
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(count) : "memory");
     }
 
-    // mapa: the barrier that lies at this place in another CTA of the cluster, or in this one: to arrive there, or for
-    // a copy that is to be counted there.
+    // mapa: the barrier at the same offset in a CTA of the cluster, for arrivals there, or for copies that count bytes
+    // there.
     __device__ ClusterBarrier in_cta(unsigned cta_rank) { return {cluster_address(this, cta_rank)}; }
 
-    // mapa, mbarrier.arrive: at that barrier, see wait_cluster().
+    // mapa, mbarrier.arrive: arrives at that barrier; see wait_cluster().
     __device__ void arrive_at(unsigned cta_rank) {
         asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
                      ::"r"(cluster_address(this, cta_rank)) : "memory");
     }
 
-    // mbarrier.try_wait.parity: has the phase completed? Sleeps meanwhile, up to a time that the hardware chooses ...
+    // mbarrier.try_wait.parity: whether the phase has completed. May suspend the thread for a hardware time limit ...
     __device__ bool try_wait(unsigned parity) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
@@ -116,7 +116,7 @@ struct Barrier {
         return complete;
     }
 
-    // ... or up to a time that the caller suggests.
+    // ... or up to a suggested time.
     __device__ bool try_wait(unsigned parity, unsigned suspend_hint_ns) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, %3; selp.u32 %0, 1, 0, p; }"
@@ -124,12 +124,12 @@ struct Barrier {
         return complete;
     }
 
-    // Until the phase completes. Never returns if the bytes expected are not the bytes delivered: watchdog.cuh says so.
+    // Waits until the phase completes: forever, if expected and copied bytes differ (watchdog.cuh reports that).
     __device__ void wait(unsigned parity CUDA_TMA_SITE) const {
         CUDA_TMA_WAIT_UNTIL(try_wait(parity), this, parity)
     }
 
-    // ... .acquire.cluster: what threads of other CTAs did before they arrived is visible too.
+    // ... .acquire.cluster: also makes visible the writes of threads of other CTAs before their arrivals.
     __device__ bool try_wait_cluster(unsigned parity) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;"

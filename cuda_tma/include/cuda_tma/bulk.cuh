@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/bulk.cuh: copies of contiguous bytes, without a tensor map, and the groups by which stores are waited for.
+// cuda_tma/bulk.cuh: copies of contiguous bytes without a tensor map, and the bulk groups of stores.
 //
 // Addresses and counts are multiples of 16 bytes. ISA: "cp.async.bulk".
 #pragma once
@@ -28,7 +28,7 @@ __device__ void load_bulk(void* shared, const void* global, unsigned bytes, Barr
                   "r"(smem_address(shared)), "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(full.address()));
 }
 
-// ... .multicast::cluster: to this place in each CTA of the cluster whose bit is in `cta_mask`, whose `full` counts.
+// ... .multicast::cluster: to the same offset in each CTA whose bit in `cta_mask` is set; the `full` of that CTA counts.
 template <typename Policy = NoCachePolicy>
 __device__ void load_bulk_multicast(void* shared, const void* global, unsigned bytes, Barrier& full,
                                     unsigned short cta_mask, Policy policy = {}) {
@@ -37,8 +37,8 @@ __device__ void load_bulk_multicast(void* shared, const void* global, unsigned b
                   "r"(bytes), "r"(full.address()), "h"(cta_mask));
 }
 
-// cp.async.bulk, shared to shared: to `destination`'s place in another CTA of the cluster, whose `full` counts. Before
-// it: fence_proxy_async() by the writers of `source`, as for a store.
+// cp.async.bulk, shared to shared: to the offset of `destination` in another CTA of the cluster, whose `full` counts.
+// Before it: fence_proxy_async() in the threads that wrote `source`, as for a store.
 __device__ inline void send_bulk(void* destination, unsigned cta_rank, const void* source, unsigned bytes,
                                  Barrier& full) {
     asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
@@ -53,7 +53,7 @@ __device__ void store_bulk(void* global, const void* shared, unsigned bytes, Pol
                   "l"(__cvta_generic_to_global(global)), "r"(smem_address(shared)), "r"(bytes));
 }
 
-// cp.async.bulk.prefetch: the bytes, into L2.
+// cp.async.bulk.prefetch: prefetches the bytes into L2.
 template <typename Policy = NoCachePolicy>
 __device__ void prefetch_bulk(const void* global, unsigned bytes, Policy policy = {}) {
     CUDA_TMA_BULK("cp.async.bulk.prefetch.L2.global", "", "[%1], %2", "l"(__cvta_generic_to_global(global)),
@@ -62,10 +62,10 @@ __device__ void prefetch_bulk(const void* global, unsigned bytes, Policy policy 
 
 // ---- reductions ----
 
-// Elements without a tensor map, which would say what they are. ISA: "cp.reduce.async.bulk".
+// The element type, which no tensor map gives here. ISA: "cp.reduce.async.bulk".
 enum class BulkType { u32, s32, u64, s64, f16, bf16, f32, f64, b32, b64 };
 
-// operation, type, the instruction's qualifiers: all that it has. Subnormal f16 and bf16 keep their value (noftz).
+// All operations, types and qualifiers of the instruction. Subnormal f16 and bf16 keep their value (noftz).
 #define CUDA_TMA_BULK_REDUCTIONS(ROW)                                                                              \
     ROW(add, u32, ".add.u32") ROW(add, s32, ".add.s32") ROW(add, u64, ".add.u64") ROW(add, f32, ".add.f32")        \
     ROW(add, f64, ".add.f64") ROW(add, f16, ".add.noftz.f16") ROW(add, bf16, ".add.noftz.bf16")                    \
@@ -85,8 +85,8 @@ enum class BulkType { u32, s32, u64, s64, f16, bf16, f32, f64, b32, b64 };
                       "l"(__cvta_generic_to_global(global)), "r"(smem_address(shared)), "r"(bytes));               \
     }
 
-// cp.reduce.async.bulk: as store_bulk(), but combines: reduce_bulk<Reduction::add, BulkType::f32>(global, shared, 64).
-// Atomic by element.
+// cp.reduce.async.bulk: a reducing store_bulk(): reduce_bulk<Reduction::add, BulkType::f32>(global, shared, 64).
+// Atomic per element.
 template <Reduction Operation, BulkType Element, typename Policy = NoCachePolicy>
 __device__ void reduce_bulk(void* global, const void* shared, unsigned bytes, Policy policy = {}) {
     static_assert(false CUDA_TMA_BULK_REDUCTIONS(CUDA_TMA_BULK_REDUCTION_EXISTS),
@@ -113,7 +113,7 @@ __device__ void reduce_bulk(void* global, const void* shared, unsigned bytes, Po
                      ::"r"(cluster_address(destination, cta_rank)), "r"(smem_address(source)), "r"(bytes),         \
                      "r"(cluster_address(&full, cta_rank)) : "memory");
 
-// cp.reduce.async.bulk, shared to shared: as send_bulk(), but combines. Atomic by element.
+// cp.reduce.async.bulk, shared to shared: as send_bulk(), with a reduction. Atomic per element.
 template <Reduction Operation, BulkType Element>
 __device__ void send_reduce_bulk(void* destination, unsigned cta_rank, const void* source, unsigned bytes,
                                  Barrier& full) {
@@ -130,16 +130,16 @@ __device__ void send_reduce_bulk(void* destination, unsigned cta_rank, const voi
 
 // ---- groups ----
 
-// cp.async.bulk.commit_group: this thread's stores and reductions so far become one group.
+// cp.async.bulk.commit_group: makes one group of this thread's stores and reductions so far.
 __device__ inline void commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// cp.async.bulk.wait_group: until at most `Pending` of this thread's groups are unfinished; what the others wrote is
-// visible to this thread, and to no other. To tell one, it releases at the scope that both are in: a barrier's arrive()
-// in the CTA, store_release() of scope.cuh in the GPU, or with Scope::sys in another one. A kernel's end does.
+// cp.async.bulk.wait_group: waits until at most `Pending` of this thread's groups are unfinished. Writes of the other
+// groups are then visible to this thread only. For another thread, release at a scope that includes both: a barrier's
+// arrive() in the CTA, store_release() of scope.cuh in the GPU, or with Scope::sys on another GPU; or end the kernel.
 template <int Pending = 0>
 __device__ void wait_group() { asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory"); }
 
-// ... .read: until at most `Pending` still read their shared memory; that of the others may be overwritten.
+// ... .read: waits until at most `Pending` groups still read shared memory; that of the others may be overwritten.
 template <int Pending = 0>
 __device__ void wait_group_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory"); }
 

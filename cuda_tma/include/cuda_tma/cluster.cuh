@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/cluster.cuh: CTAs that run together, and where they wait for each other; grids that depend on each other.
+// cuda_tma/cluster.cuh: clusters of CTAs and their barrier; grids that depend on each other.
 #pragma once
 
 #include <cuda_tma/watchdog.cuh>
@@ -14,40 +14,40 @@ __device__ inline unsigned cluster_cta_rank() {
     return rank;
 }
 
-// %cluster_nctarank: how many CTAs the cluster has.
+// %cluster_nctarank: the number of CTAs in the cluster.
 __device__ inline unsigned cluster_cta_count() {
     unsigned count;
     asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(count));
     return count;
 }
 
-// barrier.cluster.arrive, barrier.cluster.wait: all threads of the cluster, each warp converged (.aligned): where it
-// may not be, __syncwarp() first. ISA: "barrier.cluster".
+// barrier.cluster.arrive, barrier.cluster.wait: for all threads of the cluster, in converged warps (.aligned): call
+// __syncwarp() first if a warp may be divergent. ISA: "barrier.cluster".
 __device__ inline void cluster_sync(CUDA_TMA_SITE_ALONE) {
     CUDA_TMA_NOTE_BARRIER(255, 0)
     asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// The same in two steps: between them a thread may do what concerns nobody else. Each arrival is followed by a wait.
+// The same in two steps, between which a thread may do private work. A wait must follow each arrival.
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait(CUDA_TMA_SITE_ALONE) {
     CUDA_TMA_NOTE_BARRIER(255, 0)
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// ... .relaxed: an arrival that makes nothing visible, and costs no fence of the whole GPU (MEMBAR.ALL.GPU). Between
-// fence_barrier_init() and cluster_wait() it suffices for the barriers of all CTAs to be used; and at a kernel's end it
-// says that this thread leaves the shared memory of others alone.
+// ... .relaxed: an arrival that makes no write visible, and costs no GPU-wide fence (MEMBAR.ALL.GPU). Between
+// fence_barrier_init() and cluster_wait() it suffices to publish the barriers of all CTAs. At the end of a kernel it
+// signals that this thread no longer accesses other CTAs' shared memory.
 __device__ inline void cluster_arrive_relaxed() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
-// griddepcontrol.wait: until the grids that this one depends on are complete and their writes visible. On the host:
+// griddepcontrol.wait: waits until the grids before this one are complete and their writes are visible. On the host:
 // LaunchConfig(programmatic_stream_serialization=True). ISA: "griddepcontrol".
 __device__ inline void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// griddepcontrol.launch_dependents: the grids that depend on this one may start, once each of its CTAs has said so or
-// has ended.
+// griddepcontrol.launch_dependents: lets dependent grids start as soon as each CTA of this grid has executed it or has
+// ended.
 __device__ inline void griddepcontrol_launch_dependents() {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

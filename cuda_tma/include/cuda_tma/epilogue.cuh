@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/epilogue.cuh: the sums of a tile on their way to memory: rounded, laid out in shared memory, and stored by
-// TMA part by part, while the tensor cores are busy with the next tile.
+// cuda_tma/epilogue.cuh: the output of a tile's accumulators. It rounds them, writes them to shared memory, and stores
+// them by TMA part by part, while the tensor cores compute the next tile.
 //
-//     using C = Tile<BFLOAT16, Box<16, 64>, SWIZZLE_128B>;     // a part: a warp's 16 rows of the sums, 64 columns
-//     __shared__ C buffers[WARPS][2];                          // of each warp two, as one fills while one is read
+//     using C = Tile<BFLOAT16, Box<16, 64>, SWIZZLE_128B>;     // a part: 16 rows of a warp, 64 columns
+//     __shared__ C buffers[WARPS][2];                          // two for each warp: one fills while TMA reads the other
 //     ...
 //     Epilogue<C, 4> out(buffers[threadIdx.x / 32]);           // 4 parts: 256 columns, 128 sums in each thread
 //     for (each tile) {
-//         for (each step of K) { ...; out.store_next(); }      // a part of the tile before, if one is left
-//         out.take(sums, c_map, Coordinates{n, m});            // the tile's place in C
+//         for (each step of K) { ...; out.store_next(); }      // a remaining part of the preceding tile
+//         out.take(sums, c_map, Coordinates{n, m});            // the tile's coordinates in C
 //     }
 //     out.finish();
 //
-// A part is what one store moves, in 16-bit floats, and it is a Tile with its map's type (tile.cuh). Its rows say who
-// makes it together: 16 are those of a warp, 64 those of a warpgroup. All of these threads call each function together.
-// Where the buffers are swizzled by 128 bytes, no two threads that store at the same time meet in a bank.
+// A part is the 16-bit tile of one store, a Tile with its map's type (tile.cuh). A part of 16 rows belongs to a warp, one
+// of 64 rows to a warpgroup; all these threads call each function together. If the buffers have the 128-byte swizzle, the
+// stores to shared memory have no bank conflicts.
 #pragma once
 
 #include <cuda_tma/tile.cuh>
@@ -23,7 +23,7 @@
 
 namespace cuda_tma {
 
-// How a part's rows lie in the sums: as they are; or turned, so that each row of the part is a column of the sums.
+// The order of a part's rows: as in the sums, or transposed, so that each row of the part is a column of the sums.
 enum class Turn { none, transposed };
 
 template <typename Part, Turn Turned>
@@ -31,10 +31,10 @@ struct PartOfSums {
     __device__ static constexpr bool is_turned() { return Turned == Turn::transposed; }
     __device__ static constexpr int rows() { return Part::extent(is_turned() ? 1 : 0); }
     __device__ static constexpr int columns() { return Part::extent(is_turned() ? 0 : 1); }
-    __device__ static constexpr int threads() { return 2 * rows(); }   // that make it
+    __device__ static constexpr int threads() { return 2 * rows(); }   // that write it
 };
 
-// How a part leaves: by a store through its map, which stays where it is until finish(). A kernel may have one of its own.
+// The store of a part, through a map that must stay in place until finish(). A kernel may pass its own.
 template <typename Part>
 struct ToMap {
     using Map = TypedMap<Part, 2, MapMode::tiled>;
@@ -44,12 +44,12 @@ struct ToMap {
     __device__ ToMap() {}
     __device__ ToMap(const Map& map) : map(&map) {}
     __device__ void operator()(Coordinates<2> at, const Part& part) const {
-        store(*map, at, part);   // drops what lies outside the tensor
+        store(*map, at, part);   // drops elements outside the tensor
     }
 };
 
-// `Parts` parts, at most: as many columns of the sums (with Turn::transposed: rows of the tensor) one after the other.
-// The sums are those of wgmma(): of a warpgroup's 64 rows, of which a warp has 16.
+// At most `Parts` parts, which follow each other along the columns of the sums (with Turn::transposed: rows of the
+// tensor). The sums are those of wgmma(): 64 rows per warpgroup, 16 per warp.
 template <typename Part, int Parts, Turn Turned = Turn::none, int Buffers = 2, typename Store = ToMap<Part>>
 class Epilogue {
     using Shape = PartOfSums<Part, Turned>;
@@ -59,9 +59,9 @@ public:
 
     __device__ __forceinline__ explicit Epilogue(Part (&buffers)[Buffers]) : buffers(buffers) {}
 
-    // The sums of a tile, in place of the last one's, of which it first stores what is left. `at` is where the
-    // warpgroup's 64 rows and their columns start in the tensor; `to` is its map, or else a Store. Only parts with some
-    // of the first `columns` leave.
+    // Takes the sums of a tile, after it has stored the remaining parts of the preceding tile. `at` contains the tensor
+    // coordinates of the warpgroup's 64 rows and their columns; `to` is the map, or a Store. Only parts that overlap the
+    // first `columns` are stored.
     template <int Count>
     __device__ __forceinline__ void take(const float (&sums)[Count], const Store& to, Coordinates<2> at,
                                          int columns = 2 * Count) {
@@ -77,7 +77,7 @@ public:
         parts = (columns + Shape::columns() - 1) / Shape::columns();
     }
 
-    // One more part, if there is one that has not left.
+    // Stores the next part, if one remains.
     __device__ __forceinline__ void store_next() {
         if (stored < parts) store_number<0>();
     }
@@ -86,14 +86,14 @@ public:
         while (stored < parts) store_next();
     }
 
-    // All that is left; and then until it was read, as a CTA that ends gives up its shared memory.
+    // Stores all remaining parts, and waits until TMA has read them, because the CTA's shared memory ends with it.
     __device__ __forceinline__ void finish() {
         store_rest();
         wait_group_read();
     }
 
-    // ... by as many buffers as there are parts, so that none waits until one before it was read: of memory that is free
-    // by then, the stages of a ring say. Who read it, wgmmas too, has said fence_proxy_async() and met the others.
+    // ... with one buffer per part, so that no part waits for an earlier one: in memory that is free by then, such as the
+    // stages of a ring. Threads that read it (wgmmas too) have called fence_proxy_async() and a barrier before.
     __device__ __forceinline__ void finish(Part (&free)[Parts]) {
         store_rest_in(free);
         wait_group_read();
@@ -106,9 +106,9 @@ private:
                   "a part has 16 rows of the sums, a warp's, or 64, a warpgroup's; and a multiple of 8 columns");
     static_assert(Buffers >= 1, "a part is laid out in a buffer");
 
-    // In registers, which no variable can index: hence a function for each part.
-    unsigned pairs[Parts * Shape::columns() / 4];   // the sums of a thread, rounded, two in each
-    int stored = Parts, parts = Parts;       // of the last tile
+    // In registers, which need constant indices: hence one function per part.
+    unsigned pairs[Parts * Shape::columns() / 4];   // a thread's rounded sums, two in each
+    int stored = Parts, parts = Parts;       // of the current tile
     Coordinates<2> at{0, 0};
     Store to;
     Part (&buffers)[Buffers];
@@ -121,8 +121,8 @@ private:
     __device__ __forceinline__ void store_number() {
         if constexpr (Number + 1 < Parts)
             if (stored != Number) return store_number<Number + 1>();
-        // An earlier store has read this buffer: at most those before it in this tile, in the other buffers, may still
-        // read. (The last tile may have ended on any buffer.) The thread that issued them knows, and then the others.
+        // Waits until TMA has read this buffer: at most the stores of this tile from other buffers may still read. (The
+        // preceding tile may have ended on any buffer.) The issuing thread waits, then all synchronize.
         if (is_first()) wait_group_read<(Number < Buffers ? Number : Buffers - 1)>();
         sync();
         store_part<Number>(buffers[Number % Buffers]);
@@ -136,7 +136,7 @@ private:
         else stored = parts;
     }
 
-    // By one of the threads that make a part.
+    // In one of the threads that write a part.
     __device__ static bool is_first() { return threadIdx.x % Shape::threads() == 0; }
 
     template <int Number>
@@ -153,8 +153,8 @@ private:
             if constexpr (Shape::is_turned()) store_matrices_transposed(to, m[0], m[1]);
             else store_matrices(to, m[0], m[1]);
         }
-        fence_proxy_async();   // each thread: what it wrote is for the TMA unit ...
-        sync();                // ... which starts when all have written
+        fence_proxy_async();   // in each thread: makes its writes visible to TMA ...
+        sync();                // ... which starts after all have written
         if (is_first()) {
             Coordinates<2> part = at;
             part.value[Shape::is_turned() ? 1 : 0] += Number * Shape::columns();
@@ -163,14 +163,14 @@ private:
         }
     }
 
-    // Which 16 bytes of the buffer this lane names, of the i-th 16 columns: see store_matrices().
+    // The address of this lane's 16 bytes in the i-th 16 columns of the buffer; see store_matrices().
     __device__ static unsigned address(const Part& buffer, unsigned i) {
         const unsigned lane = threadIdx.x % 32, row = threadIdx.x % Shape::threads() / 32 * 16;
         if constexpr (Shape::is_turned()) return buffer.address(16 * i + lane / 16 * 8 + lane % 8, row + lane / 8 % 2 * 8);
         else return buffer.address(row + lane % 16, 16 * i + lane / 16 * 8);
     }
 
-    // Warpgroups use the named barriers 1, 2, ..., a barrier each.
+    // Each warpgroup uses its own named barrier: 1, 2, ...
     __device__ static void sync() {
         if constexpr (Shape::threads() == 32) __syncwarp();
         else named_barrier_sync(1 + threadIdx.x / Shape::threads(), Shape::threads());

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/input.cuh: what tensor cores multiply, and in what they sum it. For wgmma.cuh and mma.cuh.
+// cuda_tma/input.cuh: operand and accumulator types of tensor cores, for wgmma.cuh and mma.cuh.
 #pragma once
 
 namespace cuda_tma {
 
-// Types of elements. A and B are of one type, but each may be either of e4m3 and e5m2, or of s8 and u8. One instruction
-// takes 32 bytes of K, whatever the type: 16 elements of bf16 and f16, 8 of tf32, 32 of the others.
+// Element types. A and B have one type, or any combination of e4m3 and e5m2, or of s8 and u8. One instruction covers 32
+// bytes of K: 16 elements of bf16 and f16, 8 of tf32, 32 of the others.
 enum class Input { bf16, f16, tf32, e4m3, e5m2, s8, u8 };
 
-// Which index of a tile is innermost: Major::K, Major::MN. In small letters too, as a kernel may have macros K and MN.
+// The innermost index of a tile: Major::K, Major::MN; also in lower case, because a kernel may have macros K and MN.
 enum class Major {
     k, mn,
 #ifndef K
@@ -24,14 +24,14 @@ __host__ __device__ constexpr unsigned input_bytes(Input type) {
     return type == Input::tf32 ? 4 : type == Input::bf16 || type == Input::f16 ? 2 : 1;
 }
 
-// What holds the sums of a thread: float; int for s8 and u8; unsigned for two f16, the first in the lower half.
+// The accumulator type: float; int for s8 and u8; unsigned for two f16, the first in the lower half.
 enum class Sums { f32, f16, s32, none };
 template <typename> constexpr Sums sums_of = Sums::none;
 template <> constexpr Sums sums_of<float> = Sums::f32;
 template <> constexpr Sums sums_of<unsigned> = Sums::f16;
 template <> constexpr Sums sums_of<int> = Sums::s32;
 
-// What is multiplied, if summed in f32; or what it is summed in.
+// The operand type with f32 accumulators, or the accumulator type.
 enum class Product { bf16_or_f16, tf32, fp8, f16_sums, s32_sums, none };
 
 __host__ __device__ constexpr Product product_of(Sums sums, Input a, Input b) {
@@ -50,7 +50,7 @@ __device__ constexpr void require_product() {
                   "u8 int, of f16, e4m3 and e5m2 also unsigned (two f16)");
 }
 
-// The bits of an exponent, of e4m3 and e5m2; the mantissa has the rest of 7.
+// Exponent bits of e4m3 and e5m2; the mantissa has the rest of 7.
 __host__ __device__ constexpr int exponent_bits(Input type) { return type == Input::e5m2 ? 5 : 4; }
 
 }  // namespace cuda_tma

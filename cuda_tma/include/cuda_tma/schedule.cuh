@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/schedule.cuh: which tile comes next, where CTAs stay on their multiprocessors and compute one after the
-// other. In a fixed order (Bands), or of a list, to whoever is through first (TaskList).
+// cuda_tma/schedule.cuh: the order of tiles in persistent kernels, whose CTAs stay on their multiprocessors and compute
+// one tile after the other: a fixed order (Bands), or a list from which the next free cluster draws (TaskList).
 #pragma once
 
 #include <cuda_tma/pipeline.cuh>
@@ -9,8 +9,8 @@
 
 namespace cuda_tma {
 
-// The tiles of a matrix, `down` x `across`, in bands of `Height` rows: down a band's column, and then to the right.
-// Those that run at the same time so cover a part about as high as wide, and share much of what they load in L2.
+// The tiles of a matrix, `down` x `across`, in bands of `Height` rows: down a band's column, then right. Tiles that
+// run at the same time then cover a nearly square part, and share many of their loads in L2.
 //
 //     const Bands<8> tiles{down, across};
 //     for (int i = blockIdx.x; i < tiles.count(); i += gridDim.x) { auto [row, column] = tiles[i]; ... }
@@ -24,14 +24,14 @@ struct Bands {
 
     __host__ __device__ constexpr Place operator[](int i) const {
         const int band = i / (Height * across), rest = i % (Height * across);
-        const int left = down - Height * band, height = left < Height ? left : Height;   // the last may be lower
+        const int left = down - Height * band, height = left < Height ? left : Height;   // the last band may be lower
         return {Height * band + rest % height, rest / height};
     }
 };
 
-// Tasks of a list, which all clusters of a grid draw from, so that whoever is through first gets the next. The list lies
-// in global memory, or is a rule: tasks[i] is the i-th Task. In each CTA one thread draws, which then knows what to load,
-// and others are told:
+// A list of tasks from which all clusters of a grid draw, so that a free cluster gets the next task. The list lies in
+// global memory, or is a rule: tasks[i] is the i-th Task. One thread of each CTA draws, and knows what to load; the
+// readers get the task from it:
 //
 //     __shared__ TaskList<Task> list;                          // of each CTA of the cluster
 //     if (threadIdx.x == 0) list.init(readers);                // threads of the CTA that call next()
@@ -40,19 +40,19 @@ struct Bands {
 //     one thread of each CTA:  const Task task = list.draw(turn, tasks, drawn, count);
 //     the readers:             const Task task = list.next(turn);
 //
-// Behind what there is to do, the list has a last task for each cluster, which says so. `drawn` is 0 before the first
-// launch, and after each: atomicInc counts to the last task, and then from 0. Launches at the same time need a counter
-// each. A task is drawn when its loads are due and no sooner, although memory takes its time to answer: who has drawn
-// ahead keeps tasks that others wait for at the end. (grouped_gemm was 2 % slower, in bursts 4 %, where each task was
-// drawn during the loads of the one before, and 5 and 7 % where another thread drew two ahead; one H200.)
-// A single CTA is told by plain stores: store_async.cuh says what st.async wants.
+// The list ends with one final task per cluster. `drawn` is 0 before and after each launch: atomicInc
+// counts to the last task, then from 0 again. Concurrent launches need a counter each. A task is drawn when its loads are
+// due, although the draw takes a memory latency: an early draw holds back tasks that other clusters could run at the end.
+// (grouped_gemm was 2 % slower, in bursts 4 %, when each task was drawn during the loads of the preceding one, and 5 and
+// 7 % when another thread drew two ahead; one H200.)
+// In a cluster of one CTA, plain stores pass the task on: store_async.cuh lists the requirements of st.async.
 template <typename Task>
 struct TaskList {
     static_assert(sizeof(Task) % 16 == 0 && alignof(Task) >= 16, "a task is copied in pieces of 16 bytes: alignas(16)");
 
     Task tasks[2];
-    Pipeline<2> turns;   // `empty`: of the readers here
-    Barrier free[2];     // in the first CTA: all others have read what was there
+    Pipeline<2> turns;   // `empty` counts the readers of this CTA
+    Barrier free[2];     // in the first CTA: all others have read the task
 
     __device__ void init(unsigned readers) {
         const unsigned ctas = cluster_cta_count();
@@ -60,14 +60,14 @@ struct TaskList {
         turns.init(readers);
     }
 
-    // Readers arrive in their own CTA, and for all of them the thread that draws there does so at the first CTA, a task
-    // later, when it waits anyway: an arrival with .release.cluster is a fence of the whole GPU (MEMBAR.GPU), which takes
-    // as long as some wgmmas.
+    // Readers arrive in their own CTA. The drawing thread there arrives for all of them at the first CTA, one task later,
+    // when it waits anyway: an arrival with .release.cluster is a GPU-wide fence (MEMBAR.GPU), which takes as long as
+    // some wgmmas.
     template <typename List>
     __device__ Task draw(Stage<2>& turn, const List& list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
         const unsigned ctas = cluster_cta_count(), last = turn.index ^ 1, last_parity = turn.parity ^ last;
         Barrier& full = turns.full[turn.index];
-        if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // it may come before: the count is then below zero
+        if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // the copy may come first: the count is then negative
         if (cluster_cta_rank() == 0) {
             const Task task = list[atomicInc(drawn, count - 1)];
             turns.empty[turn.index].wait(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));
@@ -100,7 +100,7 @@ private:
         return task;
     }
 
-    // By st.async, which like the loads of readers is of the generic proxy: no fence has to be between.
+    // By st.async, which uses the generic proxy like the readers' loads: no fence is needed.
     __device__ void tell(int index, unsigned cta_rank, const Task& task) {
         for (int i = 0; i < sizeof(Task) / 16; ++i)
             store_async(reinterpret_cast<uint4*>(&tasks[index]) + i, cta_rank, reinterpret_cast<const uint4*>(&task)[i],

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/scope.cuh: words in global memory by which threads of other CTAs, or of other GPUs, are told that something
-// is there: a release by one, an acquire by the other, both at a scope that has the two in it. One function is one PTX
+// cuda_tma/scope.cuh: flags in global memory between threads of different CTAs or GPUs. One thread releases and the other
+// acquires, both at a scope that includes the two threads. One function is one PTX
 // instruction.
 //
 //     store_bulk(there, tile, bytes, ...); commit_group(); wait_group();   // visible to this thread ...
-//     store_release<Scope::sys>(flag, 1u);                                 // ... and to who then finds the flag set:
-//     while (load_acquire<Scope::sys>(flag) == 0) continue;                // a thread of any GPU that has the memory
+//     store_release<Scope::sys>(flag, 1u);                                 // ... and after this to a thread that
+//     while (load_acquire<Scope::sys>(flag) == 0) continue;                // reads the flag as set, on any GPU
 //
-// What that thread then reads by copies, and not by ordinary loads, needs fence_proxy_async_global() in between.
+// If that thread then reads the data by copies instead of ordinary loads, it needs fence_proxy_async_global() first.
 #pragma once
 
 namespace cuda_tma {
 
-// Who takes part. ISA: "Scope".
+// The threads that an operation orders. ISA: "Scope".
 enum class Scope { cta, cluster, gpu, sys };
 
-// The instruction, as CUDA_TMA_FLAG has it at the time, is written out for each scope, and for words of 32 and 64 bits.
+// Writes out the instruction of CUDA_TMA_FLAG for each scope, and for words of 32 and 64 bits.
 #define CUDA_TMA_AT(scope, ...)                                                                                    \
     if constexpr (Where == Scope::scope) {                                                                         \
         if constexpr (sizeof(Word) == 4) {                                                                         \
@@ -36,7 +36,7 @@ constexpr bool is_flag<unsigned> = true;
 template <>
 constexpr bool is_flag<unsigned long long> = true;
 
-// st.release: what this thread did before, and what it was told of, is visible to who reads the word by load_acquire().
+// st.release: makes this thread's earlier and acquired writes visible to a load_acquire() of the word.
 #define CUDA_TMA_FLAG(scope, type, letter, ...) \
     asm volatile("st.release." scope ".global." type " [%0], %1;" ::"l"(address), letter(value) : "memory")
 template <Scope Where = Scope::gpu, typename Word>
@@ -58,7 +58,7 @@ __device__ Word load_acquire(const Word* flag) {
 }
 #undef CUDA_TMA_FLAG
 
-// red.release.add: as store_release(), where several tell.
+// red.release.add: as store_release(), for several releasing threads.
 #define CUDA_TMA_FLAG(scope, type, letter, ...) \
     asm volatile("red.release." scope ".global.add." type " [%0], %1;" ::"l"(address), letter(value) : "memory")
 template <Scope Where = Scope::gpu, typename Word>
@@ -68,7 +68,7 @@ __device__ void add_release(Word* flag, Word value) {
 }
 #undef CUDA_TMA_FLAG
 
-// atom.acq_rel.add: what the word was before. Who finds that all others have added sees what they did.
+// atom.acq_rel.add: returns the earlier value. A thread that finds all others' additions sees their writes.
 #define CUDA_TMA_FLAG(scope, type, letter, ...)                                  \
     asm volatile("atom.acq_rel." scope ".global.add." type " %0, [%1], %2;"      \
                  : "=" letter(before) : "l"(address), letter(value) : "memory")

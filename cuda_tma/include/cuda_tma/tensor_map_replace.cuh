@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/tensor_map_replace.cuh: a tensor map that the GPU itself changes, so that the host need not know sizes and
-// addresses. One thread copies a map to shared memory and changes it there, a warp copies it to global memory, and who
-// uses it says so:
+// cuda_tma/tensor_map_replace.cuh: changes of tensor maps on the GPU, for sizes and addresses that the host does not
+// know. One thread copies a map to shared memory and changes it there, a warp copies it to global memory, and each
+// thread that uses it acquires it:
 //
 //     __shared__ TensorMap mine;
 //     if (threadIdx.x == 0) {
-//         for (int i = 0; i < 16; ++i) mine.opaque[i] = map.opaque[i];   // a map of the same form
+//         for (int i = 0; i < 16; ++i) mine.opaque[i] = map.opaque[i];   // a map of the same kind
 //         replace_global_address(mine, rows + first * row_bytes);
 //         replace_global_dim<1>(mine, count);
 //     }
@@ -14,12 +14,12 @@
 //         __syncwarp();
 //         copy_tensor_map_release(&maps[blockIdx.x], mine);
 //     }
-//     __syncthreads();                                                   // then, in any CTA that was told,
-//     fence_tensor_map_acquire(maps[i]);                                 // each thread that uses it:
+//     __syncthreads();                                                   // then, in any synchronized CTA,
+//     fence_tensor_map_acquire(maps[i]);                                 // in each thread that uses it:
 //     load(tile, maps[i], ...);
 //
-// Dimensions are in the driver's order, innermost first; values are those that the driver's encoder takes. Nothing
-// checks them: the rules are the same (docs/rules.md). Of tiled maps. CUDA 12.3 on. ISA: "tensormap.replace".
+// Dimensions are in the driver's order, innermost first; values are those of the driver's encoder. They are not checked,
+// but the same rules hold (docs/rules.md). For tiled maps. Since CUDA 12.3. ISA: "tensormap.replace".
 #pragma once
 
 #include <cuda_tma/scope.cuh>
@@ -34,7 +34,7 @@ namespace cuda_tma {
     asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type ";" ::"r"(smem_address(&map)),         \
                  __VA_ARGS__ : "memory")
 
-// .global_address: of the element whose coordinates are all 0, a multiple of 16.
+// .global_address: the address of the first element, a multiple of 16.
 template <typename Map>
 __device__ void replace_global_address(Map& map, const void* address) {
     CUDA_TMA_REPLACE("global_address", "b64 [%0], %1", "l"(__cvta_generic_to_global(address)));
@@ -47,8 +47,8 @@ __device__ void replace_global_dim(Map& map, unsigned elements) {
     CUDA_TMA_REPLACE("global_dim", "b32 [%0], %1, %2", "n"(Dimension), "r"(elements));
 }
 
-// .global_stride: bytes, a multiple of 16. Number 0 is that of dimension 1, as in the driver's globalStrides. (ptxas
-// before CUDA 12.5 takes them in units of 16 bytes.)
+// .global_stride: bytes, a multiple of 16. Index 0 is the stride of dimension 1, as in the driver's globalStrides. (ptxas
+// before CUDA 12.5 takes units of 16 bytes.)
 template <int Number, typename Map>
 __device__ void replace_global_stride(Map& map, unsigned long long bytes) {
     static_assert(0 <= Number && Number < 4, "strides 0 to 3 are those of dimensions 1 to 4: dimension 0 has none");
@@ -72,14 +72,14 @@ __device__ void replace_element_stride(Map& map, unsigned stride) {
     CUDA_TMA_REPLACE("element_stride", "b32 [%0], %1, %2", "n"(Dimension), "r"(stride));
 }
 
-// .rank: 1 to 5, of which the instruction takes one less.
+// .rank: 1 to 5; the instruction takes the rank minus 1.
 template <typename Map>
 __device__ void replace_rank(Map& map, unsigned rank) {
     CUDA_TMA_REPLACE("rank", "b32 [%0], %1", "r"(rank - 1));
 }
 
-// .elemtype: a value of CUtensorMapDataType, for which the instruction has numbers of its own. A map of TF32 has a bit
-// that ptxas sets and never clears (observed: 13.0 and 13.5, sm_90a and sm_100a; docs/fields.md): it is cleared before.
+// .elemtype: a value of CUtensorMapDataType, converted to the instruction's own numbers. ptxas sets a bit for TF32 and
+// never clears it (observed: 13.0 and 13.5, sm_90a and sm_100a; docs/fields.md), so this function clears it first.
 template <int DataType, typename Map>
 __device__ void replace_data_type(Map& map) {
     static_assert(0 <= DataType && DataType < 16, "a data type is a value of CUtensorMapDataType, 0 to 15");
@@ -98,7 +98,7 @@ __device__ void replace_interleave(Map& map) {
     CUDA_TMA_REPLACE("interleave_layout", "b32 [%0], %1", "n"(Interleave));
 }
 
-// .swizzle_mode, and .swizzle_atomicity where the target has it: a value of CUtensorMapSwizzle, as SWIZZLE_128B.
+// .swizzle_mode, and .swizzle_atomicity if the target has it: a value of CUtensorMapSwizzle, such as SWIZZLE_128B.
 template <int Swizzle, typename Map>
 __device__ void replace_swizzle(Map& map) {
     static_assert(0 <= Swizzle && Swizzle < 7, "a swizzle is a value of CUtensorMapSwizzle, 0 to 6");
@@ -118,16 +118,16 @@ __device__ void replace_oob_fill(Map& map) {
 
 #undef CUDA_TMA_REPLACE
 
-// What the driver's encoder computes and stores besides, and no copy reads (docs/fields.md): the bytes of a box and
-// those after which the swizzle repeats. For a map that is to be the host's to the last byte.
+// Fields that the driver's encoder also stores and no copy reads (docs/fields.md): the bytes of a box and the period of
+// the swizzle. Set them only to make a map equal to the host's in every byte.
 __device__ constexpr void set_derived_bytes(TensorMap& map, unsigned transfer_bytes, unsigned swizzle_repeat_bytes) {
     map.opaque[8] = map.opaque[8] >> 32 << 32 | transfer_bytes;
     map.opaque[9] = map.opaque[9] >> 32 << 32 | swizzle_repeat_bytes;
 }
 
-// tensormap.cp_fenceproxy: the 128 bytes from shared to global memory, by all threads of a warp together, and a release
-// of them, as fence_tensor_map_release(), to who is told and then says fence_tensor_map_acquire(). At Scope::sys also
-// on another GPU. ISA: "tensormap.cp_fenceproxy".
+// tensormap.cp_fenceproxy: copies the 128 bytes from shared to global memory, in all threads of a warp together, and
+// releases them like fence_tensor_map_release(), for synchronized threads that call fence_tensor_map_acquire(). With
+// Scope::sys also on another GPU. ISA: "tensormap.cp_fenceproxy".
 template <Scope Where = Scope::gpu>
 __device__ void copy_tensor_map_release(TensorMap* global, const TensorMap& shared) {
     static_assert(Where == Scope::gpu || Where == Scope::sys, "copy_tensor_map_release: Scope::gpu or Scope::sys");

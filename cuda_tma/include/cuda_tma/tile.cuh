@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/tile.cuh: tiles and tensor maps that say in their type what they hold. What a load delivers, how many bytes
-// of it a barrier counts and where an element lies then follow from one type, which the host reads in the kernel's
-// signature: it makes the map from it, or refuses one of another box, data type or swizzle.
+// cuda_tma/tile.cuh: typed tiles and tensor maps. One type gives the box of a load, its byte count and the place of each
+// element. The host reads the type in the kernel's signature; it makes the map from it, or refuses a map with another
+// box, data type or swizzle.
 //
 //     using Window = Tile<FLOAT32, Box<32, 64>>;        // 32 rows, 64 columns, as in a C array or in box_dim=(32, 64)
 //
 //     extern "C" __global__ void kernel(const __grid_constant__ TiledMap<Window> map, float* out) {
-//         __shared__ Window tile;                       // aligned as its swizzle asks
+//         __shared__ Window tile;                       // with the alignment of its swizzle
 //         __shared__ Barrier full;
 //         if (threadIdx.x == 0) {
 //             full.init(1);
 //             fence_barrier_init();
-//             full.arrive_expect_tx(tile);              // the bytes that its load delivers
+//             full.arrive_expect_tx(tile);              // the byte count of its load
 //             load(tile, map, full, Coordinates{64 * blockIdx.x, 32 * blockIdx.y});   // innermost dimension first
 //         }
 //         __syncthreads();
 //         full.wait(0);
-//         ... tile(row, column) ...                     // wherever the swizzle has put it
+//         ... tile(row, column) ...                     // applies the swizzle
 //
-// A tile wider than the span of its swizzle comes in several boxes, each of at most a span, one behind the other in
-// shared memory: load() and store() issue them all. Interleaved layouts, element strides other than 1 and im2col::w are
-// for plain maps (tma.cuh, sm100.cuh); as_tensor_map(map) makes one of a typed map. "ISA" is NVIDIA's PTX ISA.
+// A tile wider than the span of its swizzle consists of several boxes of at most one span, contiguous in shared memory;
+// load() and store() issue a copy for each. Interleaved layouts, element strides other than 1 and im2col::w need plain
+// maps (tma.cuh, sm100.cuh); as_tensor_map(map) returns the plain map of a typed one. "ISA" is NVIDIA's PTX ISA.
 #pragma once
 
 #include <cuda_tma/dynamic_shared.cuh>
@@ -30,16 +30,16 @@
 
 namespace cuda_tma {
 
-// ---- what is part of the types: the driver's values, and cuda_tma's own names ----
+// ---- parts of the types: the driver's values, and cuda_tma's own names ----
 
-// CUtensorMapFloatOOBfill: what a load delivers for elements outside the tensor.
+// CUtensorMapFloatOOBfill: the value of elements outside the tensor in a load.
 enum OobFill : int { OOB_FILL_NONE, OOB_FILL_NAN };
 
 // CUtensorMapL2promotion.
 enum L2Promotion : int { L2_PROMOTION_NONE, L2_PROMOTION_64B, L2_PROMOTION_128B, L2_PROMOTION_256B };
 
 // Extents in elements, in the order of a C array and of Python's box_dim: innermost last. (Constants of these types are
-// functions: NVRTC would put a static member into the module.)
+// functions, because NVRTC would put a static member into the module.)
 template <int... Extents>
 struct Box {
     static_assert(1 <= sizeof...(Extents) && sizeof...(Extents) <= 5, "a tensor map has 1 to 5 dimensions");
@@ -54,7 +54,7 @@ struct Box {
         return found;
     }
 
-    // An index: in the innermost dimension, and in all others as one number.
+    // An index: the innermost dimension, and all others as one number.
     struct Place { unsigned row, column; };
     template <typename... Index>
     __host__ __device__ static constexpr Place place(Index... index) {
@@ -64,7 +64,7 @@ struct Box {
     }
 };
 
-// The box with another outermost extent, and with another innermost one.
+// The box with a different outermost extent, and with a different innermost one.
 template <int Count, int First, int... Rest>
 __device__ Box<Count, Rest...> with_first(Box<First, Rest...>);
 template <int Width, int One> __device__ Box<Width> with_last(Box<One>);
@@ -77,7 +77,7 @@ __device__ Box<One, Two, Three, Four, Width> with_last(Box<One, Two, Three, Four
 
 // ---- tile ----
 
-// How a tile lies in shared memory: in boxes, one behind the other, each in rows.
+// The layout of a tile in shared memory: contiguous boxes, each of contiguous rows.
 template <DataType Type, typename Extents, Swizzle Mode>
 struct TileLayout {
     __host__ __device__ static constexpr DataType data_type() { return Type; }
@@ -87,14 +87,14 @@ struct TileLayout {
     __host__ __device__ static constexpr int width() { return extent(rank() - 1); }
     __host__ __device__ static constexpr int row_count() { return Extents::elements() / width(); }
 
-    // The map's box: no wider than the swizzle's span. All boxes are alike, so that the last may reach past the tile.
+    // The map's box: at most as wide as the swizzle's span. All boxes are equal, so the last may extend beyond the tile.
     __host__ __device__ static constexpr int box_width() {
         const int span = 16 * span_bytes() / Sixteen<Type>::taken_bytes();
         return Mode == SWIZZLE_NONE || width() < span ? width() : span;
     }
     __host__ __device__ static constexpr int boxes() { return (width() + box_width() - 1) / box_width(); }
 
-    // From row to row, and from box to box; of all boxes, which is sizeof of the tile.
+    // The bytes of a row, of a box, and of all boxes, which is sizeof the tile.
     __host__ __device__ static constexpr unsigned pitch_bytes() {
         return multiple_of(span_bytes(), Sixteen<Type>::taken_bytes() * box_width() / 16);
     }
@@ -103,7 +103,7 @@ struct TileLayout {
     }
     __host__ __device__ static constexpr unsigned bytes() { return boxes() * box_bytes(); }
 
-    // What loads of the tile deliver and expect_tx counts: without gaps, and with what lies outside the tensor.
+    // The byte count of the tile's loads, for expect_tx: without gaps, and with the part outside the tensor.
     __host__ __device__ static constexpr unsigned tx_bytes() {
         return boxes() * row_count() * (Sixteen<Type>::data_bytes() * box_width() / 16);
     }
@@ -114,22 +114,22 @@ struct TileLayout {
         return (bytes + unit - 1) / unit * unit;
     }
 
-    // Where an element starts, in bytes from the start of the tile: one index for each dimension, in the order of Box.
+    // The offset of an element in bytes from the start of the tile: one index for each dimension, in the order of Box.
     template <typename... Index>
     __host__ __device__ static constexpr unsigned offset(Index... index) {
         static_assert(sizeof...(Index) == rank(), "one index for each dimension of the tile, in the order of its Box");
         const typename Extents::Place at = Extents::place(index...);
         const unsigned box = boxes() == 1 ? 0 : at.column / box_width();
         const unsigned in_row = Sixteen<Type>::offset(at.column - box * box_width());
-        // A swizzle exchanges bits, and a place in a row has none of those that it looks at: the row's part, which loops
-        // often have in common, stands apart.
+        // A swizzle XORs bits of the row into bits of the column: the row's part is computed apart, because loops often
+        // share it.
         if constexpr (Mode != SWIZZLE_NONE)
             return box * box_bytes() + (cuda_tma::swizzle<Mode>(at.row * pitch_bytes()) ^ in_row);
         return box * box_bytes() + at.row * pitch_bytes() + in_row;
     }
 };
 
-// Rows of a tile of several boxes: as many boxes, each of which lies in one of the tile's.
+// Some rows of a tile of several boxes: as many boxes, each inside one of the tile's.
 template <typename Whole, typename Part>
 struct RowsOf {
     unsigned char* storage;
@@ -142,7 +142,7 @@ template <DataType Type, typename Extents, Swizzle Mode = SWIZZLE_NONE>
 struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode> {
     using Layout = TileLayout<Type, Extents, Mode>;
     using Element = typename ElementOf<Type>::Type;
-    using MapBox = decltype(with_last<Layout::box_width()>(Extents{}));   // what one load delivers
+    using MapBox = decltype(with_last<Layout::box_width()>(Extents{}));   // the box of one load
 
     unsigned char storage[Layout::bytes()];
 
@@ -159,19 +159,19 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     template <typename... Index>
     __device__ const Element& operator()(Index... index) const { return const_cast<Tile&>(*this)(index...); }
 
-    // The value that starts with an element: as<float4>(row, column), if a swizzle keeps it together: 16 bytes
-    // (FLIP_8B: 8). An element of 4 or 6 bits, by value: as<E2m1>(row, column).
+    // The value that starts at an element: as<float4>(row, column), up to the 16 bytes that a swizzle keeps together
+    // (FLIP_8B: 8). An element of 4 or 6 bits is returned by value: as<E2m1>(row, column).
     template <typename Value, typename... Index>
     __device__ decltype(auto) as(Index... index) { return element<Value>(index...); }
     template <typename Value, typename... Index>
     __device__ decltype(auto) as(Index... index) const { return element<const Value>(index...); }
 
-    // The address in shared memory of an element, as stmatrix and the like take it.
+    // The shared-memory address of an element, for stmatrix and similar instructions.
     template <typename... Index>
     __device__ unsigned address(Index... index) const { return smem_address(storage) + Layout::offset(index...); }
 
-    // `Count` of the outermost dimension, from `first` on, as a tile: what another map delivers, or an operand. It
-    // starts where a tile may: with a swizzle both are multiples of 8. Of a tile of several boxes, to be copied alone.
+    // `Count` rows of the outermost dimension from `first` on, as a tile: for another map, or as an operand. With a
+    // swizzle both are multiples of 8. Of a tile of several boxes, the result is for copies only.
     template <int Count>
     __device__ decltype(auto) rows(unsigned first) {
         using Part = Tile<Type, decltype(with_first<Count>(Extents{})), Mode>;
@@ -205,7 +205,7 @@ private:
 
 enum class MapMode { tiled, im2col };
 
-// What typed maps share: the 128 bytes of a TensorMap, and the tile that a copy through it moves.
+// The base of typed maps: the 128 bytes of a TensorMap, and the tile that its copies move.
 template <typename TileType, int Rank, MapMode Mode>
 struct TypedMap : TensorMap {
     using Tile = TileType;
@@ -231,7 +231,7 @@ struct Im2colMap : TypedMap<TileType, Rank, MapMode::im2col> {
 
 // ---- copies, as those of tma.cuh: the tile is the map's own ----
 
-// What keeps a wrong copy from compiling. `Given` is what was passed for the tile, a reference.
+// Compile-time checks of a copy. `Given` is the type of the passed tile, a reference.
 template <typename Given, typename TileType> constexpr bool is_tile = false;
 template <typename TileType> constexpr bool is_tile<TileType&, TileType> = true;
 template <typename Whole, typename TileType> constexpr bool is_tile<RowsOf<Whole, TileType>, TileType> = true;
@@ -252,7 +252,7 @@ __device__ constexpr void require_copy(const TypedMap<TileType, Rank, Mode>&) {
                   "the map moves another tile: pass the Tile of its type, or tile.rows<N>(first) if it moves a part");
 }
 
-// A store writes nothing but the tile. ISA: "Restriction on Tensor Copy instructions".
+// A store writes only the tile. ISA: "Restriction on Tensor Copy instructions".
 template <typename TileType>
 __device__ constexpr void require_store() {
     static_assert(TileType::width() % TileType::box_width() == 0,
@@ -262,7 +262,7 @@ __device__ constexpr void require_store() {
                   "stores and reductions lack SWIZZLE_128B_ATOM_32B_FLIP_8B, U4_ALIGN16B and U6_ALIGN16B");
 }
 
-// Which reductions a tensor map has: all others kill the context (observed: driver 580, sm_90).
+// The reductions of each data type; all others end the context (observed: driver 580, sm_90).
 template <DataType... Types>
 __host__ __device__ constexpr bool is_one_of(DataType type) { return ((type == Types) || ...); }
 
@@ -288,7 +288,7 @@ __device__ constexpr void require_reduction() {
                   "bit_xor for UINT32 INT32 UINT64");
 }
 
-// Each box of a tile: `copy` is called with its address and where it starts in the tensor.
+// Calls `copy` for each box of a tile, with its address and its coordinates in the tensor.
 template <typename TileType, typename Given, int Rank, typename Copy>
 __device__ void for_each_box(Given& tile, Coordinates<Rank> at, Copy copy) {
 #pragma unroll
@@ -296,7 +296,7 @@ __device__ void for_each_box(Given& tile, Coordinates<Rank> at, Copy copy) {
         copy(box_address<TileType>(tile, i), at);
 }
 
-// Starts to load the tile at `at`; `full` counts its tx_bytes: full.arrive_expect_tx(tile).
+// Issues a load of the tile at `at`; `full` counts its tx_bytes: full.arrive_expect_tx(tile).
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void load(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full, Coordinates<Rank> at,
                      Policy policy = {}) {
@@ -306,7 +306,7 @@ __device__ void load(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map,
     });
 }
 
-// ... into the tile of each CTA of the cluster whose bit is set in `cta_mask`, whose `full` counts.
+// ... into the tile of each CTA whose bit in `cta_mask` is set; the `full` of that CTA counts.
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void load_multicast(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full,
                                Coordinates<Rank> at, unsigned short cta_mask, Policy policy = {}) {
@@ -316,7 +316,7 @@ __device__ void load_multicast(Given&& tile, const TypedMap<TileType, MapRank, M
     });
 }
 
-// ... of an im2col map.
+// ... through an im2col map.
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, int Count,
           typename Policy = NoCachePolicy>
 __device__ void load_im2col(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full,
@@ -337,7 +337,7 @@ __device__ void load_im2col_multicast(Given&& tile, const TypedMap<TileType, Map
     });
 }
 
-// Starts to store the tile at `at`: fences and groups as for the store() of tma.cuh.
+// Issues a store of the tile at `at`; fences and groups as for the store() of tma.cuh.
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,
                       Policy policy = {}) {
@@ -357,7 +357,7 @@ __device__ void store_im2col(const TypedMap<TileType, MapRank, Mode>& map, Coord
     });
 }
 
-// As store(), but combines: reduce<Reduction::add>(map, at, tile).
+// As store(), with a reduction: reduce<Reduction::add>(map, at, tile).
 template <Reduction Operation, typename Given, typename TileType, int MapRank, MapMode Mode, int Rank,
           typename Policy = NoCachePolicy>
 __device__ void reduce(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,
@@ -379,7 +379,7 @@ __device__ void reduce_im2col(const TypedMap<TileType, MapRank, Mode>& map, Coor
     });
 }
 
-// The tile at `at`, into L2.
+// Prefetches the tile at `at` into L2.
 template <typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void prefetch(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, Policy policy = {}) {
     require_copy<MapMode::tiled, Rank, TileType&>(map);

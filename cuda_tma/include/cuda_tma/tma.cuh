@@ -2,45 +2,45 @@
 //
 // cuda_tma/tma.cuh: the Tensor Memory Accelerator from a kernel. One function is one PTX instruction.
 //
-// For NVRTC and nvcc: C++17, PTX ISA 8.0 (CUDA 12.0), compute capability 9.0 and later. It includes nothing but its
-// neighbours, defines no name outside the namespace cuda_tma and no macro that outlives it, so it can stand beside CCCL
-// and CUTLASS. This file has the copies of tensors; what they need, and what stands around them, is beside it:
+// For NVRTC and nvcc: C++17, PTX ISA 8.0 (CUDA 12.0), compute capability 9.0 and later. The headers include only each
+// other, define names only in the namespace cuda_tma, and undefine their macros, so they work together with CCCL and
+// CUTLASS. This file contains the tensor copies, and includes:
 //
 //     tensor_map.cuh    TensorMap, Coordinates, Offsets     barrier.cuh  Barrier, elect_one
-//     cache_policy.cuh  evict_first() and the like          fence.cuh    between ordinary accesses and copies
-//     swizzle.cuh       where a byte of a tile lies         cluster.cuh  clusters, dependent grids
+//     cache_policy.cuh  evict_first() and the like          fence.cuh    order of ordinary accesses and copies
+//     swizzle.cuh       place of a byte in a tile           cluster.cuh  clusters, dependent grids
 //     bulk.cuh          copies without a tensor map, groups
 //
-// Not included, as not every kernel needs them:
+// Not included:
 //
-//     tile.cuh          tiles that say what they hold       scope.cuh               flags between CTAs, or GPUs
-//     pipeline.cuh      a ring of tiles                     store_async.cuh         values into other CTAs
-//     warpgroup.cuh     warps with roles of their own       tensor_map_replace.cuh  maps that the GPU changes
-//     wgmma.cuh         tensor cores, sm_90a                cluster_launch.cuh      work of clusters not yet started
-//     mma.cuh           tensor cores, every target          multimem.cuh            one address for several GPUs
+//     tile.cuh          typed tiles and maps                scope.cuh               flags between CTAs or GPUs
+//     pipeline.cuh      a ring of tiles                     store_async.cuh         stores to other CTAs
+//     warpgroup.cuh     registers, named barriers           tensor_map_replace.cuh  maps changed on the GPU
+//     wgmma.cuh         tensor cores, sm_90a                cluster_launch.cuh      work stealing between clusters
+//     mma.cuh           tensor cores, every target          multimem.cuh            multicast memory of several GPUs
 //     sm100.cuh         copies of compute capability 10
 //
-// What kernels on tensor cores have in common, of several instructions each: roles.cuh (a thread that loads, warpgroups
-// that compute), mainloop.cuh (their products), epilogue.cuh (sums on their way out), schedule.cuh (which tile is next).
+// Parts of tensor-core kernels: roles.cuh (a loading thread, computing warpgroups), mainloop.cuh (their products),
+// epilogue.cuh (the output of accumulators), schedule.cuh (the order of tiles).
 //
 //     extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, float* out) {
 //         using namespace cuda_tma;
 //         __shared__ alignas(128) float tile[32][32];   // a load's destination is 128-byte aligned
 //         __shared__ Barrier full;
 //         if (threadIdx.x == 0) {
-//             full.init(1);                             // one arrival: the one two lines below
-//             fence_barrier_init();                     // the TMA unit sees the barrier before it counts bytes there
+//             full.init(1);                             // one arrival per phase
+//             fence_barrier_init();                     // makes the barrier visible to the TMA unit
 //             full.arrive_expect_tx(sizeof(tile));
 //             load(tile, map, full, Coordinates{32 * blockIdx.x, 32 * blockIdx.y});
 //         }
-//         __syncthreads();                              // nobody waits on a barrier that is not yet initialised
-//         full.wait(0);                                 // phase 0 is over: all bytes have arrived and are visible
+//         __syncthreads();                              // no thread waits before the init
+//         full.wait(0);                                 // phase 0 is complete: all bytes are in and visible
 //         ...
 //
-// Coordinates are in the driver's order: innermost dimension first, in elements. Without interleave the first one in
-// bytes is a multiple of 16, also where it is negative: otherwise the instruction kills the context. One thread calls a
-// copy; elect_one() picks it in a converged warp. "ISA" is NVIDIA's "Parallel Thread Execution ISA"; its sections are
-// given by title, as their numbers change.
+// Coordinates are in the driver's order: innermost dimension first, in elements. Without interleave, the first one in
+// bytes must be a multiple of 16, also if it is negative; otherwise the instruction ends the context. One thread calls a
+// copy; elect_one() selects it in a converged warp. "ISA" is NVIDIA's "Parallel Thread Execution ISA", cited by section
+// title, because the numbers change.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -55,15 +55,15 @@ namespace cuda_tma {
 
 // ---- loads ----
 
-// cp.async.bulk.tensor, global to shared: starts to load the box at `at` into `tile`; `full` counts its bytes.
-// (.shared::cluster, since a CTA's own shared memory lies in that window, and .shared::cta needs PTX ISA 8.6.)
+// cp.async.bulk.tensor, global to shared: issues a load of the box at `at` into `tile`; `full` counts its bytes.
+// (With .shared::cluster, because that window includes a CTA's own shared memory, and .shared::cta needs PTX ISA 8.6.)
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at, Policy policy = {}) {
     CUDA_TMA_TILED("cp.async.bulk.tensor", ".shared::cluster.global.tile" CUDA_TMA_COMPLETE, "[%6], [%7, ", "], [%8]",
                    CUDA_TMA_LOAD_OPERANDS)
 }
 
-// ... .multicast::cluster: into `tile` of each CTA of the cluster whose bit is set in `cta_mask`, whose `full` counts.
+// ... .multicast::cluster: into `tile` of each CTA whose bit in `cta_mask` is set; the `full` of that CTA counts.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load_multicast(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                                unsigned short cta_mask, Policy policy = {}) {
@@ -71,8 +71,8 @@ __device__ void load_multicast(void* tile, const TensorMap& map, Barrier& full, 
                    "], [%8], %9", CUDA_TMA_LOAD_OPERANDS, "h"(cta_mask))
 }
 
-// ... .im2col: columns of pixels in convolution order, from the pixel at `at` moved by `offsets`. `at` lies inside the
-// box of pixels, of any image, or the instruction kills the context; `offsets` may lead out of it.
+// ... .im2col: pixels in convolution order, from the pixel at `at` plus `offsets`. `at` must lie in the bounding box of
+// an image, or the instruction ends the context; `offsets` may lead out of the box.
 template <int Rank, int Count, typename Policy = NoCachePolicy>
 __device__ void load_im2col(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                             Offsets<Count> offsets, Policy policy = {}) {
@@ -90,10 +90,10 @@ __device__ void load_im2col_multicast(void* tile, const TensorMap& map, Barrier&
 
 // ---- stores and reductions ----
 
-// cp.async.bulk.tensor, shared to global: starts to store `tile` as the box at `at`; what lies behind the tensor's end
-// is dropped, but for the rest of a row's last 16 bytes, which is written. A negative coordinate kills the context
-// (both observed: driver 580, sm_90). Before it: fence_proxy_async() by the writers, then a __syncthreads(). After it:
-// commit_group(), wait_group.
+// cp.async.bulk.tensor, shared to global: issues a store of `tile` as the box at `at`. Elements beyond the tensor's end
+// are dropped, except in the last 16 bytes of a row, which are written whole. A negative coordinate ends the context
+// (both observed: driver 580, sm_90). Before it: fence_proxy_async() in the writing threads, then __syncthreads(). After
+// it: commit_group(), wait_group.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     refuse_store_at(at);
@@ -120,8 +120,8 @@ __device__ void store_im2col(const TensorMap& map, Coordinates<Rank> at, const v
     CUDA_TMA_REDUCE(__VA_ARGS__, dec, ".dec") CUDA_TMA_REDUCE(__VA_ARGS__, bit_and, ".and")                        \
     CUDA_TMA_REDUCE(__VA_ARGS__, bit_or, ".or") CUDA_TMA_REDUCE(__VA_ARGS__, bit_xor, ".xor")
 
-// cp.reduce.async.bulk.tensor: as store(), but combines: reduce<Reduction::add>(map, at, tile). Atomic by element. The
-// type is that of the map: an operation that it lacks kills the context.
+// cp.reduce.async.bulk.tensor: as store(), with a reduction: reduce<Reduction::add>(map, at, tile). Atomic per element.
+// The map gives the data type; an operation that the type does not have ends the context.
 template <Reduction Operation, int Rank, typename Policy = NoCachePolicy>
 __device__ void reduce(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     refuse_store_at(at);
@@ -140,7 +140,7 @@ __device__ void reduce_im2col(const TensorMap& map, Coordinates<Rank> at, const 
 
 // ---- prefetches ----
 
-// cp.async.bulk.prefetch.tensor: the box at `at`, into L2.
+// cp.async.bulk.prefetch.tensor: prefetches the box at `at` into L2.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void prefetch(const TensorMap& map, Coordinates<Rank> at, Policy policy = {}) {
     CUDA_TMA_TILED("cp.async.bulk.prefetch.tensor", ".L2.global.tile", "[%6, ", "]", "l"(map_address(map)))

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/watchdog.cuh: who waits in vain says so. With -DCUDA_TMA_WATCHDOG_MS=500 every wait of these headers has a
-// deadline of so many milliseconds: cuda_tma.compile(..., watchdog_ms=500), and then cuda_tma.synchronize(stream), which
-// raises what was written here. Without the macro nothing of it is there, and the machine code is the same as without
-// this file.
+// cuda_tma/watchdog.cuh: reports waits that time out. With -DCUDA_TMA_WATCHDOG_MS=500 every wait of these headers has a
+// deadline of 500 milliseconds. cuda_tma.compile(..., watchdog_ms=500) sets it, and cuda_tma.synchronize(stream) raises
+// the report. Without the macro this file adds nothing: the machine code is the same as without it.
 //
-// A thread whose wait for an mbarrier has passed its deadline writes who and where it is, and the barrier's word, into
-// memory of the host; all others of the grid that wait then do the same. After a moment they end by `exit`, so that
-// context and memory live (with -DCUDA_TMA_WATCHDOG_TRAP by `trap`, which ends the context). Barriers of the hardware
-// (__syncthreads(), named barriers, those of clusters) know no time: a warp notes its place before, and the host reads
-// it. Such a kernel nothing ends.
+//
+// When a wait for an mbarrier passes its deadline, the thread writes its index, its line and the barrier's word into host
+// memory, and all other waiting threads of the grid do the same. Then they end by `exit`, which keeps context and memory
+// usable (with -DCUDA_TMA_WATCHDOG_TRAP by `trap`, which ends the context). Hardware barriers (__syncthreads(), named
+// barriers, cluster barriers) have no deadline: a warp writes a note before such a wait, and the host reads it. A kernel
+// that hangs there does not end.
 #pragma once
 
-// What stands in the other headers for it. A function knows where it is called by a last argument with a default.
+// The parts in other headers. A function gets the line of its call by a last argument with a default value.
 #ifndef CUDA_TMA_WATCHDOG_MS
 
 #define CUDA_TMA_SITE
@@ -40,7 +40,7 @@
 
 namespace cuda_tma {
 
-#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13   // which have no __builtin_LINE() on the device
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13   // has no __builtin_LINE() on the device
 #define CUDA_TMA_FILE nullptr
 #define CUDA_TMA_LINE 0
 #else
@@ -51,9 +51,9 @@ namespace cuda_tma {
 struct Site {
     const char* file;
     unsigned line;
-    unsigned stage_of = 0;   // 1: of the full barriers of a Pipeline, 2: of the empty ones
+    unsigned stage_of = 0;   // 1: the full barriers of a Pipeline, 2: the empty ones
     int stage = 0;
-    bool is_noted = true;    // at a barrier of the hardware
+    bool is_noted = true;    // whether a hardware barrier writes a note
 
     __device__ static constexpr Site here(const char* file = CUDA_TMA_FILE, unsigned line = CUDA_TMA_LINE) {
         return {file, line};
@@ -62,7 +62,7 @@ struct Site {
     __device__ constexpr Site noted_if(bool condition) const { return {file, line, stage_of, stage, condition}; }
 };
 
-// A function's first argument with the place of the call, where a last one cannot have a default.
+// A first argument that carries the line of the call, for functions whose last one cannot have a default.
 template <typename T>
 struct Placed {
     T value;
@@ -76,41 +76,41 @@ struct Placed {
 #undef CUDA_TMA_FILE
 #undef CUDA_TMA_LINE
 
-// ---- what the host reads: cuda_tma/_watchdog/memory.py has the same layout ----
+// ---- the host's view: cuda_tma/_watchdog/memory.py has the same layout ----
 
 // Threads of one warp that wait for one barrier.
 struct WatchdogRecord {
-    unsigned long long module;   // as the host numbers them
+    unsigned long long module;   // the host's number of the module
     unsigned long long word;     // of the mbarrier
     unsigned grid;               // %gridid, with the top bit set
     unsigned block[3];
     unsigned warp, lanes;
     unsigned address;            // shared::cta
     unsigned parity;
-    unsigned expected_bytes;     // by the last arrive_expect_tx() there; 0: not known
+    unsigned expected_bytes;     // of the last arrive_expect_tx() there; 0: unknown
     unsigned line;
     unsigned stage_of;
     int stage;
     unsigned is_whole;           // written last
-    char file[60];               // what follows the last slash
+    char file[60];               // after the last slash
 };
 static_assert(sizeof(WatchdogRecord) == 128, "the host reads records of 128 bytes");
 
 struct WatchdogBuffer {
-    unsigned count;      // of the records that were wanted
-    unsigned capacity;   // of those that have room
+    unsigned count;      // of attempted records
+    unsigned capacity;   // of records that fit
     unsigned reserved[30];
     WatchdogRecord records[1];   // and more
 };
 
-// A warp that waits at a barrier of the hardware; without a place where none does.
+// A warp that waits at a hardware barrier; `place` is 0 if none does.
 struct alignas(16) WatchdogNote {
     const char* file;
-    unsigned place;              // line, above its 20 bits the barrier's number (255: the cluster's), and the top bit
+    unsigned place;              // line (20 bits), then the barrier's number (255: the cluster's), and the top bit
     unsigned packed;             // threads that the barrier counts (0: all), warp << 11, blockIdx.z << 16
     unsigned block_x, block_y;
     unsigned lanes;
-    unsigned clock;              // which makes one wait differ from the next at the same place
+    unsigned clock;              // distinguishes successive waits at one place
 };
 
 struct WatchdogExpected {
@@ -119,19 +119,19 @@ struct WatchdogExpected {
 };
 
 struct alignas(16) Watchdog {
-    WatchdogBuffer* buffer;      // set by the host; without, who waits in vain traps
+    WatchdogBuffer* buffer;      // set by the host; without it, a wait that times out traps
     unsigned long long module;
-    unsigned hung_grid;          // %gridid of the one that has hung, with the top bit set
+    unsigned hung_grid;          // %gridid of the hung grid, with the top bit set
     unsigned reserved[3];
-    WatchdogNote notes[256 * 64];   // by multiprocessor and warp of it
+    WatchdogNote notes[256 * 64];   // by multiprocessor and warp
     WatchdogExpected expected[1 << 13];
-    unsigned read_by[1 << 13];   // of each of these, the grid that has read the barrier's word
+    unsigned read_by[1 << 13];   // for each, the grid that has read the barrier's word
 };
 
 }  // namespace cuda_tma
 
 extern "C" {
-#ifdef __CUDACC_RDC__   // separate compilation: translation units that are linked have one in common
+#ifdef __CUDACC_RDC__   // separate compilation: linked translation units share one
 inline
 #endif
 __device__ cuda_tma::Watchdog cuda_tma_watchdog = {};
@@ -139,7 +139,7 @@ __device__ cuda_tma::Watchdog cuda_tma_watchdog = {};
 
 namespace cuda_tma {
 
-// Of 2^20 ns each.
+// In units of 2^20 ns.
 __device__ inline unsigned milliseconds() {
     unsigned long long nanoseconds;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
@@ -156,21 +156,21 @@ __device__ inline unsigned warp_of_block() {
     return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32;
 }
 
-// Which barrier of which block, of the first 130,000: an address is less than 2^18. Its last bits say where the barrier
-// stands in `expected`.
+// The barrier and its block, for the first 130,000 blocks: an address is less than 2^18. The last bits are the barrier's
+// index in `expected`.
 __device__ inline unsigned watchdog_key(unsigned address, unsigned block) {
     return block * ((1u << 15) + 37) + address / 8;
 }
 
-// So that a report can say how many bytes of how many are missing.
+// Lets a report give the missing and the expected bytes.
 __device__ __forceinline__ void note_expected(const void* barrier, unsigned bytes) {
     const unsigned key = watchdog_key(static_cast<unsigned>(__cvta_generic_to_shared(barrier)), linear_block());
     reinterpret_cast<uint2&>(cuda_tma_watchdog.expected[key % (1 << 13)]) = {key, bytes};
 }
 
-// ---- the end of a thread that waits in vain ----
+// ---- the end of a thread whose wait times out ----
 
-// What it says is read there and not before (`volatile`): kept in registers it would cost each wait that ends.
+// Read only there (`volatile`): in registers, the values would cost every wait that succeeds.
 struct WatchdogPlace {
     unsigned x, y, z;
 
@@ -199,8 +199,8 @@ __device__ __forceinline__ void watchdog_pause(unsigned duration) {   // in mill
     while (milliseconds() - since < duration) __nanosleep(100000);
 }
 
-// mbarrier.inval brings a barrier's word to shared memory: before, a load may find what was there before the barrier was
-// used (observed: driver 580, sm_90). By one warp, when nobody waits there any more.
+// mbarrier.inval writes a barrier's word to shared memory: without it, a load may return the content before the barrier's
+// use (observed: driver 580, sm_90). Executed by one warp, after all waits there have ended.
 __device__ __forceinline__ void watchdog_write_back(unsigned address, unsigned key) {
     if (atomicExch(&cuda_tma_watchdog.read_by[key % (1 << 13)], grid_id()) != grid_id())
         asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address) : "memory");
@@ -244,17 +244,17 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned key, u
     __threadfence_system();
 }
 
-// Not a function that is called: a call would have wgmmas wait for each other.
+// Always inlined: a call would serialize wgmmas.
 __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parity, Site site) {
     unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("" : "+r"(address), "+r"(parity), "+r"(site.stage));
-    if (cuda_tma_watchdog.buffer == nullptr) __trap();   // nobody would know
+    if (cuda_tma_watchdog.buffer == nullptr) __trap();   // no report is possible
     const unsigned key = watchdog_key(address, WatchdogPlace::of_block().in_grid());
     const unsigned here = __match_any_sync(__activemask(), address);
     unsigned lanes_before;
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
-    // All others come here too, and then read their barriers; and then end. Each shall find everything as it is: who ends
-    // counts as arrived at __syncthreads(), and takes shared memory along that others of the cluster may use.
+    // All other threads come here too, read their barriers, and end. No thread ends before all have read: an ended thread
+    // counts as arrived at __syncthreads(), and its CTA's shared memory disappears for others of the cluster.
     *const_cast<volatile unsigned*>(&cuda_tma_watchdog.hung_grid) = grid_id();
 #pragma unroll 1
     for (int step = 0; step < 3; ++step) {
@@ -266,10 +266,10 @@ __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parit
 #ifdef CUDA_TMA_WATCHDOG_TRAP
     __trap();
 #endif
-    asm volatile("exit;");   // not __builtin_unreachable(): ptxas would have wgmmas wait for each other (C7518)
+    asm volatile("exit;");   // not __builtin_unreachable(): ptxas would serialize wgmmas (C7518)
 }
 
-// Has a thread of this grid, so that all shall end? In one, as ptxas then finds enough registers for a producer's 24.
+// Whether a thread of this grid has timed out. One function, so that ptxas needs no more than a producer's 24 registers.
 __device__ __forceinline__ bool has_hung() {
     unsigned has;
     asm volatile("{ .reg .b32 hung, low; .reg .b64 grid; .reg .pred p;\n"
@@ -279,9 +279,9 @@ __device__ __forceinline__ bool has_hung() {
     return has;
 }
 
-// The time is asked for when a try has failed, and not before; and whether others have hung, when it has gone on.
+// Reads the clock only after a failed try, and other threads' timeouts only after the clock has advanced.
 struct Deadline {
-    unsigned since = 0;   // 0: no try has failed
+    unsigned since = 0;   // 0 before the first failed try
 
     __device__ __forceinline__ void check(const void* barrier, unsigned parity, Site site) {
         const unsigned now = milliseconds() | 1;
@@ -291,7 +291,7 @@ struct Deadline {
     }
 };
 
-// While it lives, the warp's place stands in its note.
+// While this object lives, the warp's note contains its place.
 class AtHardwareBarrier {
     const bool is_noted;
     size_t note;   // its address
@@ -304,7 +304,7 @@ public:
         asm volatile("mov.u32 %0, %%warpid;" : "=r"(warp));
         asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
         note = __cvta_generic_to_global(&cuda_tma_watchdog.notes[multiprocessor % 256 * 64 + warp % 64]);
-        // In any order: where a warp waits for long, all of it is there.
+        // In any order: during a long wait, the whole warp is there.
         asm volatile("st.volatile.global.v4.u32 [%0 + 16], {%1, %2, %3, %4};"
                      ::"l"(note), "r"(blockIdx.x), "r"(blockIdx.y), "r"(__activemask()), "r"(clock) : "memory");
         asm volatile("{ .reg .b32 low, high; mov.b64 {low, high}, %1;"
