@@ -36,6 +36,12 @@ PEERS = {
 # Runtimes whose scripts run on the driver library of `cuda-tma sanitize`.
 RUNTIMES = {
     "numba": ("numba-cuda[cu13]==0.30.4",),
+    "cupy": ("cupy-cuda13x==14.2.0", "nvidia-cuda-nvrtc==13.*"),
+    "cute": (
+        "nvidia-cutlass-dsl==4.8.1",
+        "torch==2.13.0+cpu",
+        "--extra-index-url=https://download.pytorch.org/whl/cpu",
+    ),
 }
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
 OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]

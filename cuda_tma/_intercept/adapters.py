@@ -40,11 +40,31 @@ def _numba(session: Session) -> None:
     install()
 
 
+def _cupy(session: Session) -> None:
+    from .cupy import install
+
+    install(_CUPY)
+
+
+def _cute_environment(session: Session) -> None:
+    from .cute import set_environment
+
+    set_environment()
+
+
+def _cute(session: Session) -> None:
+    from .cute import install
+
+    install()
+
+
 def _ours(session: Session) -> None:
     from .ours import install
 
     install(session)
 
+
+_CUPY = "cupy_backends.cuda.api.runtime"
 
 # Functions that import their adapter when they are called, by the module whose import calls them.
 _ADAPTERS: dict[str, Callable[[Session], None]] = {
@@ -53,6 +73,9 @@ _ADAPTERS: dict[str, Callable[[Session], None]] = {
     "triton": _triton,
     "tilelang": _tilelang,
     "numba.cuda.dispatcher": _numba,
+    _CUPY: _cupy,
+    "cutlass._mlir._mlir_libs": _cute_environment,
+    "cutlass.cute.runtime": _cute,
     "cuda_tma": _ours,
 }
 

@@ -5,5 +5,6 @@ modules, launches and tensor maps. The command puts the library in front of a GP
 """
 
 from .library import attach
+from .machine_code import keep
 
-__all__ = ["attach"]
+__all__ = ["attach", "keep"]

@@ -14,14 +14,14 @@ from typing import NamedTuple
 from ..._budget import KERNEL_BYTES
 from .compression import lz4_block, zstd_frame
 
-__all__ = ["Entry", "entries_of", "is_fat_binary", "ptx_for"]
+__all__ = ["ELF", "Entry", "entries_of", "is_fat_binary", "ptx_for"]
 
 _MAGIC = 0xBA55ED50
 _HEADER = struct.Struct("<IHHQ")  # magic, version, bytes of this header, bytes of the entries
 # kind, version, bytes of this header, bytes of the payload, compressed bytes, 4 unknown, minor, major, architecture,
 # place and length of a name, flags, 8 unknown, decompressed bytes
 _ENTRY = struct.Struct("<HHIQI4xHHIIIQ8xQ")
-_PTX, _ELF = 1, 2
+_PTX, ELF = 1, 2
 _LZ4, _ZSTD = 0x2000, 0x8000  # flags
 _MOST_ENTRIES = 4096
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+sm_(\d{2,3})([af]?)\b", re.MULTILINE)
@@ -67,7 +67,7 @@ class Entry(NamedTuple):
 
     def described(self) -> str:
         """Return what it contains, in words."""
-        kinds = {_PTX: "PTX", _ELF: "machine code"}
+        kinds = {_PTX: "PTX", ELF: "machine code"}
         return f"{kinds.get(self.kind, f'an entry of kind {self.kind}')} for sm_{self.architecture}"
 
 

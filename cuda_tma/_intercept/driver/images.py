@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from .fat_binaries import entries_of, is_fat_binary, ptx_for
+import re
+
+from .fat_binaries import ELF, entries_of, is_fat_binary, ptx_for
+from .machine_code import ptx_of_code
 
 __all__ = ["NoPTX", "ptx_of"]
+
+
+_KERNEL = re.compile(rb"\0\.text\.([\w$.]{1,500})(?=\0)", re.ASCII)  # a section for each kernel
 
 
 class NoPTX(ValueError):
@@ -25,11 +31,26 @@ def ptx_of(image: bytes, compute_capability: tuple[int, int]) -> str:
     target = f"compute_{major}{minor}a"
     remedy = f"the simulator runs PTX. Remedy: compile with -gencode arch={target},code={target}"
     if image.startswith(b"\x7fELF"):
-        raise NoPTX(f"the image is machine code, and {remedy}")
+        known = ptx_of_code(image)
+        if known is None:
+            raise NoPTX(f"the image is machine code{_with_kernels(image)}, and {remedy}")
+        return known
     if not is_fat_binary(image):
         return image.rstrip(b"\0").decode("utf-8", "replace")
-    ptx = ptx_for(image, compute_capability)
+    ptx = ptx_for(image, compute_capability) or _of_machine_code(image)
     if ptx is None:
         contents = ", ".join(dict.fromkeys(each.described() for each in entries_of(image))) or "nothing"
         raise NoPTX(f"the fat binary contains {contents}, no PTX for compute capability {major}.{minor}, and {remedy}")
     return ptx
+
+
+def _of_machine_code(image: bytes) -> str | None:
+    """Return the known PTX of an entry of a fat binary that is machine code."""
+    codes = (each.data() for each in entries_of(image) if each.kind == ELF)
+    return next((known for known in map(ptx_of_code, codes) if known is not None), None)
+
+
+def _with_kernels(code: bytes) -> str:
+    """Return the names of the kernels in machine code, for a sentence."""
+    names = dict.fromkeys(match[1].decode("ascii") for match in _KERNEL.finditer(code))
+    return f" of {', '.join(names)}" if names else ""

@@ -11,7 +11,17 @@ ALIVE = "alive"  # a file of that folder: each process holds a shared lock on it
 UNREADY = "unready"  # a file of that folder: Python interpreters that have no cuda_tma
 VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which has its options and its journals
 # Modules that have an adapter.
-RUNTIMES = ("torch", "torch.utils.cpp_extension", "triton", "tilelang", "numba.cuda.dispatcher", "cuda_tma")
+RUNTIMES = (
+    "torch",
+    "torch.utils.cpp_extension",
+    "triton",
+    "tilelang",
+    "numba.cuda.dispatcher",
+    "cupy_backends.cuda.api.runtime",
+    "cutlass._mlir._mlir_libs",
+    "cutlass.cute.runtime",
+    "cuda_tma",
+)
 
 
 class Hook(MetaPathFinder):

@@ -12,6 +12,7 @@ import sys
 from importlib.machinery import PathFinder
 
 from cuda_tma_nvrtc import put_in_front
+from cuda_tma_redirect import redirect_module
 from cuda_tma_startup import ALIVE, RUNTIMES, UNREADY, VARIABLE, after_import
 
 
@@ -47,6 +48,7 @@ def _begin(folder):
     with contextlib.suppress(OSError):
         fcntl.flock(os.open(os.path.join(folder, ALIVE), os.O_RDONLY), fcntl.LOCK_SH)
     after_import(("cuda.pathfinder",), lambda name: put_in_front(sys.modules[name]))
+    after_import(("cuda.bindings._internal.runtime",), lambda name: redirect_module(sys.modules[name]))
     after_import(RUNTIMES, _loaded)
 
 

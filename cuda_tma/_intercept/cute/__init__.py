@@ -1,0 +1,68 @@
+"""CuTe DSL: its compiled host function runs as it is, with the PTX of its machine code.
+
+The host function calls a runtime that CuTe DSL's library contains: the driver library takes its place. The compiler
+embeds machine code, and can write it and its PTX to files.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..driver import keep
+from ..patches import Patches
+from ..startup.cuda_tma_redirect import redirect
+from .tensors import with_gpu_address
+
+__all__ = ["install", "set_environment"]
+
+# Programs on disk contain machine code.
+_ENVIRONMENT = {"CUTE_DSL_DISABLE_FILE_CACHING": "1", "CUTE_DSL_LINEINFO": "1"}
+
+
+def set_environment() -> None:
+    """Set what CuTe DSL reads once its compiler is imported: line information, and no programs on disk."""
+    os.environ.update(_ENVIRONMENT)
+
+
+def install() -> Patches:
+    """Redirect the library of CuTe DSL, and keep the PTX of what it compiles; return what undoes the latter."""
+    from cutlass.base_dsl.dsl import BaseDSL
+    from cutlass.base_dsl.env_manager import get_prefix_dsl_libs
+    from cutlass.cute import runtime
+
+    for path in (get_prefix_dsl_libs("CUTE_DSL") or "").split(os.pathsep):
+        if os.path.isfile(path):
+            ctypes.CDLL(path)
+            redirect(path)
+    patches = Patches()
+    patches.replace(runtime._Tensor, "__init__", with_gpu_address(runtime._Tensor.__init__))
+    patches.replace(BaseDSL, "_compile_or_jit_module", _keeping(BaseDSL._compile_or_jit_module))
+    return patches
+
+
+def _keeping(compile_module: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that compiles as another one, and keeps the PTX of the machine code."""
+
+    def compile_or_jit_module(self: Any, module: Any, pipeline: str, *arguments: Any, **keywords: Any) -> Any:
+        with TemporaryDirectory(prefix="cuda-tma-cute-") as folder:
+            compiled = compile_module(self, module, _with_files(pipeline, folder), *arguments, **keywords)
+            for path in Path(folder).glob("*.cubin"):
+                ptx = path.with_suffix(".ptx")
+                if ptx.exists():
+                    keep(path.read_bytes(), ptx.read_text("utf-8", "replace"))
+        return compiled
+
+    return compile_or_jit_module
+
+
+def _with_files(pipeline: str, folder: str) -> str:
+    """Let a pipeline write machine code and PTX into a folder, unless the program has named a place for them."""
+    if "dump-" in pipeline or not pipeline.endswith("})"):
+        return pipeline
+    base = os.path.join(folder, "code")
+    return pipeline.removesuffix("})") + f" dump-cubin-path={base} dump-ptx-path={base}}})"

@@ -1,0 +1,46 @@
+"""Tensors of torch as arguments of CuTe DSL: it reads their address from DLPack, where the GPU's has to be."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["with_gpu_address"]
+
+_CUDA = 2  # kDLCUDA
+_NAME = b"dltensor"
+
+
+class _Start(ctypes.Structure):
+    """How DLManagedTensor begins."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32))
+
+
+class _OnGpu:
+    """A tensor whose DLPack object has the address and the device of the GPU."""
+
+    def __init__(self, tensor: Any):
+        self._tensor = tensor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tensor, name)
+
+    def __dlpack__(self, stream: int | None = None) -> Any:
+        capsule = self._tensor.__dlpack__()
+        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        start = _Start.from_address(pointer_of(capsule, _NAME) or 0)
+        start.data, start.device_type, start.device_id = self._tensor.data_ptr(), _CUDA, 0
+        return capsule
+
+
+def with_gpu_address(begin: Callable[..., None]) -> Callable[..., None]:
+    """Return the constructor of CuTe DSL's tensors, for tensors that torch's adapter has marked too."""
+
+    def begin_on_gpu(self: Any, tensor: Any, *arguments: Any, **keywords: Any) -> None:
+        is_marked = type(tensor).__module__.partition(".")[0] == "torch" and tensor.is_cuda and tensor.numel()
+        begin(self, _OnGpu(tensor) if is_marked else tensor, *arguments, **keywords)
+
+    return begin_on_gpu

@@ -1,0 +1,27 @@
+"""The CUDA runtime that cuda.bindings contains: the driver library takes its place.
+
+As ``cuda_tma_nvrtc``, this module has only the standard library.
+"""
+
+import ctypes
+import os
+
+DRIVER = "libcuda.so.1"
+
+
+def redirect(path):
+    """Let the CUDA runtime that a loaded library contains call the driver library; return the number of functions."""
+    return ctypes.CDLL(DRIVER).cuda_tma_redirect(os.fsencode(path))
+
+
+def redirect_module(module):
+    """Let the C functions that a module of Cython hands out call the driver library; return their number."""
+    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    redirect_function = ctypes.CDLL(DRIVER).cuda_tma_redirect_function
+    redirect_function.argtypes = (ctypes.c_char_p, ctypes.c_void_p)
+    functions = getattr(module, "__pyx_capi__", {})
+    return sum(
+        redirect_function(name.encode(), pointer_of(capsule, name_of(capsule))) for name, capsule in functions.items()
+    )
