@@ -30,7 +30,7 @@ def set_environment() -> None:
 
 
 def install() -> Patches:
-    """Redirect the library of CuTe DSL, and keep the PTX of what it compiles; return what undoes the latter."""
+    """Redirect the library of CuTe DSL, and keep the PTX of each compilation; return the patches."""
     from cutlass.base_dsl.dsl import BaseDSL
     from cutlass.base_dsl.env_manager import get_prefix_dsl_libs
     from cutlass.cute import runtime
