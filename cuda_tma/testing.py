@@ -9,7 +9,7 @@ The strategies need Hypothesis; the rest does not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from ._swizzle_pattern import PATTERNS
 from .emulate import Tile, tensor_index
 from .enums import TensorMapDataType as T
 from .enums import TensorMapSwizzle as S
-from .params import Im2colParams, Im2colWideParams, Params, TiledParams
+from .params import Im2colParams, Params, TiledParams
 from .smem import box_extents, pattern, smem_index
 from .smem._layout import chunk_elements, tensor_bytes, unit_bytes
 
@@ -35,7 +35,6 @@ __all__ = [
     "assert_tile_equal",
     "im2col_params",
     "load_cases",
-    "params_from_recording",
     "store_cases",
     "tiled_params",
     "view_bytes",
@@ -159,36 +158,6 @@ def view_bytes(array: np.ndarray) -> np.ndarray:
     if not array.flags.c_contiguous:
         raise TensorMapError("array is not contiguous in memory; pass the array that it is a view of")
     return array.reshape(-1).view(np.uint8)
-
-
-_KINDS = {"tiled": TiledParams, "im2col": Im2colParams, "im2col_wide": Im2colWideParams}
-_SHORTER_THAN_RANK = {"global_strides": 1, "pixel_box_lower_corner": 2, "pixel_box_upper_corner": 2}
-
-
-def params_from_recording(recorded: Mapping[str, Any]) -> TiledParams | Any:  # or another, as its kind says
-    """Parameters from JSON of the recorders in ``evaluation/recordings/``.
-
-    ``kind`` names the class, and ``global_offset`` is an address. Of every array the driver reads the first ``rank``
-    entries (``rank - 1`` strides, ``rank - 2`` corners): longer arrays are cut, and shorter ones continue with zeros.
-
-    >>> recorded = {"kind": "tiled", "data_type": 7, "rank": 2, "global_offset": 32, "global_dim": [4, 5, 0, 0, 0],
-    ...             "global_strides": [16, 0, 0, 0], "box_dim": [4], "element_strides": [1, 1]}
-    >>> params = params_from_recording(recorded)
-    >>> params.global_address, params.global_dim, params.global_strides, params.box_dim
-    (32, (4, 5), (16,), (4, 0))
-    """
-    kind: Any = _KINDS[recorded["kind"]]
-
-    def as_the_driver_reads(name: str, value: Any) -> Any:
-        if not isinstance(value, list):
-            return value
-        length = max(0, recorded["rank"] - _SHORTER_THAN_RANK.get(name, 0))
-        return tuple(value[:length]) + (0,) * (length - len(value))
-
-    fields = {"global_address": recorded.get("global_offset", 0)} | dict(recorded)
-    return kind(
-        **{name: as_the_driver_reads(name, v) for name, v in fields.items() if name in kind.__dataclass_fields__}
-    )
 
 
 _LARGEST_DIM = (0, 300, 80, 24, 12, 7)  # indexed by rank: every tensor, with the padding of its strides, is below 1 MB

@@ -27,14 +27,13 @@ from dataclasses import replace
 from typing import Any
 
 from encode_cases import CORNERS, WIDE_CORNERS, Arguments, cases
-from recordings import read, write
+from recordings import params_from_recording, read, write
 
 from cuda_tma._errors import TensorMapError
 from cuda_tma._limits import MAX_RANK
 from cuda_tma.codec import decode, encode
 from cuda_tma.enums import TensorMapAllocationClass
 from cuda_tma.rules import check
-from cuda_tma.testing import params_from_recording
 
 # Driver -------------------------------------------------------------------------------------------------------------
 

@@ -27,13 +27,12 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from recordings import write
+from recordings import params_from_recording, write
 from replay_stores import MEMORY_BYTES, MEMORY_SEED, content, summary
 from store_cases import OPS, SMEM_LIMIT_BYTES, cases
 
 from cuda_tma.params import Im2colParams
 from cuda_tma.smem import smem_bytes, tx_bytes
-from cuda_tma.testing import params_from_recording
 
 # Kernels ------------------------------------------------------------------------------------------------------------
 

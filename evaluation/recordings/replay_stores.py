@@ -15,13 +15,12 @@ from collections import Counter
 from functools import lru_cache
 
 import numpy as np
-from recordings import read
+from recordings import params_from_recording, read
 
 from cuda_tma import emulate
 from cuda_tma._errors import TensorMapFault
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.smem import smem_bytes
-from cuda_tma.testing import params_from_recording
 
 __all__ = ["FLOATS", "MEMORY_BYTES", "MEMORY_SEED", "content", "replay", "summary"]
 

@@ -14,12 +14,11 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 
-from recordings import first_of_each, read, write
+from recordings import first_of_each, params_from_recording, read, write
 
 from cuda_tma._data_type import element_bits
 from cuda_tma.rules import check
 from cuda_tma.smem import smem_bytes
-from cuda_tma.testing import params_from_recording
 
 REFUSED_PER_RULE, ACCEPTED_PER_KIND = 60, 2
 KEPT = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from recordings import params_from_recording
 from replay_stores import FLOATS, MEMORY_BYTES
 
 from cuda_tma._data_type import ELEMENTS, element_bits
@@ -20,7 +21,6 @@ from cuda_tma.emulate import REDUCTIONS
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.smem import smem_bytes
 from cuda_tma.smem._layout import chunk_elements, tensor_bytes
-from cuda_tma.testing import params_from_recording
 
 __all__ = ["OPS", "SMEM_LIMIT_BYTES", "cases"]
 

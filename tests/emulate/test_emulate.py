@@ -22,7 +22,8 @@ from cuda_tma.enums import TensorMapSwizzle as S
 from cuda_tma.params import Im2colParams, Im2colWideParams
 from cuda_tma.smem import box_extents, smem_bytes, smem_offset, tx_bytes
 from cuda_tma.smem._layout import slice_bytes
-from cuda_tma.testing import im2col_params, load_cases, params_from_recording, tiled_params
+from cuda_tma.testing import im2col_params, load_cases, tiled_params
+from evaluation.recordings.recordings import params_from_recording
 
 RECORDER_FILL = 0xA5
 MATRIX = params_of(TensorSpec((6, 24), "uint16"), box_dim=(4, 8))

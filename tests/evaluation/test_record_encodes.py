@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from cuda_tma.rules import check
-from cuda_tma.testing import params_from_recording
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "evaluation" / "recordings"))
 
 import encode_cases  # noqa: E402
 import record_encodes  # noqa: E402
+from recordings import params_from_recording  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "data" / "encode_sm90.jsonl.gz"
 

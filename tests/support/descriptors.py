@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cuda_tma._data_type import element_bits
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
-from cuda_tma.testing import params_from_recording
+from evaluation.recordings.recordings import params_from_recording
 
 _DATA = Path(__file__).parents[1] / "data"
 
