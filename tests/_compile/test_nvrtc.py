@@ -313,7 +313,7 @@ def test_the_line_is_shown_where_nvrtc_shows_none():
 def test_why_a_copy_is_refused():
     """Also by CUDA 12.0, whose error has no text behind the function."""
     source = "#include <cuda_tma/tma.cuh>\n__global__ void k() { __shared__ cuda_tma::Barrier b; auto c = b; }"
-    with pytest.raises(CompileError, match=r"\(2\): function .* is a deleted function: threads meet at a Barrier"):
+    with pytest.raises(CompileError, match=r"\(2\): function .* is a deleted function: a Barrier must stay"):
         compile_source(source, "k", target="sm_90a")
     log = (
         'k.cu(2): warning #1444-D: function "T::T(const T &)"\n(1): here was declared deprecated ("take T&")\n\n'
