@@ -108,8 +108,8 @@ class GlobalMemory:
     def restore(self, segments: Iterable[Segment], formers: Iterable[Former], next_address: int) -> None:
         """Take over the segments of another memory, at their addresses."""
         with self._lock:
-            for segment in segments:
-                self.add(segment)
+            found = sorted([*self._table[1], *segments], key=lambda each: each.start)
+            self._table = [each.start for each in found], found
             self._former.extend(formers)
             self._next = next_address
 
