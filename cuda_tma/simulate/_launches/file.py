@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import struct
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..._budget import RECORDED_BYTES, RECORDING_TEXT_BYTES
-from ..._files import first_bytes, opened
+from ..._files import first_bytes, opened, write
 from .recorded import RecordedLaunch
 from .values import blobs_of, launch_of, values_of_launch
 
@@ -189,12 +190,16 @@ def write_recording(
 ) -> int:
     """Write a file of recorded launches, whole or not at all; return their number.
 
+    A link stays a link. A pipe or a device, such as /dev/null, stays where it is, and takes the bytes.
+
     Raises
     ------
     OSError
         If it cannot be written; a file that was there stays.
     """
-    path = Path(path)
+    path = Path(path).resolve()
+    if path.exists() and not path.is_file():
+        return _write_through(path, launches, settings)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with open(partial, "w+b") as file:
@@ -204,6 +209,14 @@ def write_recording(
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+    return count
+
+
+def _write_through(path: Path, launches: Iterable[RecordedLaunch], settings: Mapping[str, Any]) -> int:
+    with tempfile.TemporaryFile() as file:
+        count = _write(file, launches, settings)
+        file.seek(0)
+        write(path, file.read())
     return count
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import json
+import os
 import random
 import resource
+import stat
 import struct
 import time
 import zipfile
@@ -126,6 +129,28 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(launched, tmp_path):
 
 
 # ---- hostile files ----
+
+
+def test_a_pipe_stays_a_pipe_and_takes_the_file(launched, tmp_path):
+    """A file put in its place would replace /dev/null, too."""
+    value, _ = launched
+    os.mkfifo(tmp_path / "pipe")
+    with os.fdopen(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
+        assert write_recording(tmp_path / "pipe", [value], {"schedules": 3, "seed": 0, "strict": False}) == 1
+        (tmp_path / "file").write_bytes(reader.read())
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+    assert len(read_recording(tmp_path / "file")) == 1
+    with pytest.raises(OSError, match="No such device or address"):  # no reader
+        write_recording(tmp_path / "pipe", [value], {})
+
+
+def test_a_link_stays_a_link(launched, tmp_path):
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("file")
+    write_recording(tmp_path / "link", [launched[0]], {"schedules": 3, "seed": 0, "strict": False})
+    assert (tmp_path / "link").is_symlink()
+    assert len(read_recording(tmp_path / "file")) == 1
 
 
 @pytest.fixture(scope="module")
