@@ -21,6 +21,7 @@ from .. import CompileError, TensorMapError
 from .._files import opened
 from .._given import shown
 from ..kernel_parameters import MapType
+from .compile_limit import limited
 from .exit_status import Misuse, Unsupported
 from .judgement import seed_of
 
@@ -235,7 +236,8 @@ def kernel_of(gpu: Device, arguments: argparse.Namespace) -> Kernel:
     try:
         if path.suffix == ".ptx":
             return gpu.load(path, arguments.kernel)
-        return gpu.compile(path, arguments.kernel, defines=defines, options=options)
+        with limited(arguments.time_limit):
+            return gpu.compile(path, arguments.kernel, defines=defines, options=options)
     except (TimeLimitReached, UnsupportedInstruction) as error:
         raise Unsupported(str(error)) from None
     except OSError as error:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 
 import pytest
 
+import cuda_tma
 from cuda_tma._command import cli
 from cuda_tma._command.sources import Sources
 
@@ -144,3 +146,14 @@ def test_a_line_directive_of_cpp_opens_no_other_file(folder, capsys):
     assert cli.main(["sanitize", "k.cu", *LAUNCH, "--arg", "int32[1]"]) == 1
     out = capsys.readouterr().out
     assert "--> /etc/passwd:1" in out and "root:" not in out
+
+
+def test_a_compiler_that_waits_for_a_pipe_reaches_the_time_limit(folder):
+    """NVRTC opens the pipe and waits for a writer; the process ends."""
+    (folder / "work" / "waits.cu").write_text('#include "pipe.cu"\nextern "C" __global__ void f() {}\n')
+    command = [sys.executable, "-m", "cuda_tma", "sanitize", "waits.cu", *LAUNCH, "--time-limit", "0.5"]
+    root = os.path.dirname(os.path.dirname(cuda_tma.__file__))
+    environment = {**os.environ, "PYTHONPATH": root}
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    assert (found.returncode, found.stdout) == (3, "")
+    assert found.stderr == "cuda-tma: the compilation of the kernel reached the time limit of 0.5 s\n"
