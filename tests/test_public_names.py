@@ -41,8 +41,9 @@ def entries() -> Counter[str]:
                 found[name] += 1
             if directive == "automodule" and "no-members" not in options:
                 members = importlib.import_module(name)
+                excluded = re.findall(r"\w+", (re.findall(r":exclude-members: (.*)", options) or [""])[0])
                 has_docstring = (n for n in members.__all__ if isinstance(getattr(members, n), (type, FunctionType)))
-                found.update(f"{name}.{each}" for each in has_docstring)
+                found.update(f"{name}.{each}" for each in has_docstring if each not in excluded)
             elif not directive:
                 found[name if name.startswith("cuda_tma.") else f"{module}.{name}"] += 1
     return found
