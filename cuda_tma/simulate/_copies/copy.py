@@ -10,6 +10,7 @@ import numpy as np
 from ..._errors import TensorMapError, TensorMapFault
 from .._ptx import Instruction
 from .._sync.mbarrier import BYTES
+from .._warps.events import IssuedTogether, SignaledElsewhere
 from .._warps.faults import Fault
 from .._warps.group import Group
 from .._warps.lanes import WARP, Lanes, as_array
@@ -129,7 +130,7 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
         issue.mark = issue.parts.events.observer.issue(issue.lane, issue.instruction, kind)
         if issue.sharers:
             lanes = np.array([issue.lane, *issue.sharers])
-            issue.parts.events.tell("copy.together", lanes, issue.instruction, kind=kind)
+            issue.parts.events.tell(IssuedTogether(lanes, issue.instruction, kind))
     cta = int(issue.parts.geometry.cta_of_lane[issue.lane])
     issue.parts.engine.submit(Operation(map(guarded, stages), (cta,)), kind, (issue.lane, *issue.sharers))
 
@@ -153,7 +154,7 @@ def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: in
     signaled = place // pitch * pitch + named % pitch
     if signaled == named or "cta_group::2" in issue.instruction.opcode:
         return place, named
-    issue.parts.events.tell("copy.elsewhere", issue.lanes, issue.instruction, named=named, signaled=signaled)
+    issue.parts.events.tell(SignaledElsewhere(issue.lanes, issue.instruction, named, signaled))
     return place, signaled
 
 

@@ -22,6 +22,7 @@ from .._sync.register_pool import RegisterPool
 from .._sync.warp_sync import WarpSync
 from .._warps.clock import Clock
 from .._warps.code import Frames
+from .._warps.events import Exit
 from .._warps.fault_log import FaultLog
 from .._warps.geometry import Geometry
 from .._warps.observe import Events
@@ -89,7 +90,7 @@ class Parts:
     def exit(self, lanes: np.ndarray, by: Instruction) -> None:
         """End threads; a cluster whose last thread ends makes room."""
         self.alive[lanes] = False
-        self.events.tell("exit", lanes, by)
+        self.events.tell(Exit(lanes, by))
         self.scheduler.progress()
         for slot in np.unique(self.geometry.cta_of_lane[lanes] // self.geometry.cluster_ctas):
             if not self.alive[self.geometry.lanes_of_slot(int(slot))].any():

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._ptx import Instruction
 from .._pure import shuffle_sources
+from .._warps.events import AbsentSource
 from .._warps.lanes import Warps, as_array
 from ._table import Group
 
@@ -37,6 +38,6 @@ def shuffled(
     if not absent.any():
         return values
     lanes = as_array(warps.whole).reshape(active.shape)[absent]
-    group.parts.events.tell("shfl.absent", lanes, by, sources=sources[absent], masks=masks[absent])
+    group.parts.events.tell(AbsentSource(lanes, by, sources[absent], masks[absent]))
     undefined = group.parts.undefined
     return values if undefined is None else undefined.shuffled(values, absent, by)

@@ -13,6 +13,7 @@ from .._copies.copy import BULK, Issue, each_lane, landing, landings, once_per_w
 from .._ptx import Immediate, Operand
 from .._warps.binder import U32, Binder
 from .._warps.code import Step
+from .._warps.events import CommitGroup, WaitGroup
 from .._warps.faults import Fault
 from .._warps.lanes import Lanes, as_array, count, selected
 from ._table import Group, instruction
@@ -213,7 +214,7 @@ def commit_group(binder: Binder) -> Step:
     by = binder.instruction
 
     def step(group: Group, lanes: Lanes) -> None:
-        group.parts.events.tell("cp.async.bulk.commit_group", lanes, by)
+        group.parts.events.tell(CommitGroup(lanes, by, BULK))
         group.parts.engine.commit(BULK, as_array(lanes).tolist())
 
     return step
@@ -225,11 +226,11 @@ def wait_group(binder: Binder) -> Step:
     (most,) = binder.instruction.operands
     if not isinstance(most, Immediate):
         raise binder.unsupported("a count that is no constant")
-    name, by = ".".join(binder.instruction.opcode), binder.instruction
-    stages = 1 if "read" in binder.instruction.opcode else None
+    by, reads_only = binder.instruction, "read" in binder.instruction.opcode
+    stages = 1 if reads_only else None
 
     def step(group: Group, lanes: Lanes) -> None:
         group.parts.engine.wait(BULK, as_array(lanes).tolist(), most.value, stages)
-        group.parts.events.tell(name, lanes, by, most=most.value)
+        group.parts.events.tell(WaitGroup(lanes, by, BULK, most.value, reads_only))
 
     return step

@@ -17,6 +17,7 @@ from .._copies.parts import Parts
 from .._ptx import Immediate, Instruction, Register
 from .._warps.binder import BOOL, U32, Binder, dtype_of
 from .._warps.code import Step
+from .._warps.events import ArriveAfterCopies, CommitGroup, WaitGroup
 from .._warps.lanes import Lanes, as_array, count
 from .._warps.observe import Access
 from ._table import Group, instruction
@@ -154,7 +155,7 @@ def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> 
 @instruction("cp.async.commit_group", section=SECTION.format("cp.async.commit_group"))
 def commit_group(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
-        group.parts.events.tell("cp.async.commit_group", lanes, binder.instruction)
+        group.parts.events.tell(CommitGroup(lanes, binder.instruction, _KIND))
         group.parts.engine.commit(_KIND, as_array(lanes).tolist())
 
     return step
@@ -171,7 +172,7 @@ def wait_group(binder: Binder) -> Step:
         if is_all:
             group.parts.engine.commit(_KIND, owners)
         group.parts.engine.wait(_KIND, owners, most)
-        group.parts.events.tell(".".join(binder.instruction.opcode), lanes, binder.instruction, most=most)
+        group.parts.events.tell(WaitGroup(lanes, binder.instruction, _KIND, most, commits=is_all))
 
     return step
 
@@ -185,7 +186,7 @@ def mbarrier_arrive(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> None:
         barriers, engine = group.parts.mbarriers, group.parts.engine
         where = positions(group, lanes)
-        group.parts.events.tell("cp.async.mbarrier.arrive", lanes, binder.instruction, positions=where)
+        group.parts.events.tell(ArriveAfterCopies(lanes, binder.instruction, where))
         at = where.tolist()
         for (_, issue), position in zip(each_lane(group, lanes, binder.instruction, "generic"), at, strict=True):
             if not counted:

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from .._ptx import Address
+from .._ptx import Address, Instruction
 from .._warps.binder import Binder
 from .._warps.code import Step
+from .._warps.events import AsyncProxyFence, InitFence, MapAcquire, MapRelease, MemoryFence, OtherProxyFence
 from .._warps.lanes import Lanes
 from ._table import Group, instruction
+
+_SCOPES = frozenset({"cta", "cluster", "gpu", "sys", "gl"})
+_Simple = MemoryFence | AsyncProxyFence | OtherProxyFence | MapRelease | InitFence
 
 
 @instruction("fence", "membar", section="Parallel Synchronization and Communication Instructions: membar, fence")
 def fence(binder: Binder) -> Step:
     """``fence.proxy.tensormap::generic.acquire.scope [address], 128`` names a map, other fences nothing."""
-    if len(binder.instruction.opcode) < 2:
+    by, operands = binder.instruction, binder.instruction.operands
+    if len(by.opcode) < 2:
         raise binder.unsupported("without a scope or a proxy")
-    name, by, operands = ".".join(binder.instruction.opcode), binder.instruction, binder.instruction.operands
     if operands and isinstance(operands[0], Address):
-        addresses = binder.address(operands[0])
+        addresses, scope = binder.address(operands[0]), _scope(by)
 
         def of_map(group: Group, lanes: Lanes) -> None:
-            group.parts.events.tell(name, lanes, by, addresses=addresses(group, lanes))
+            group.parts.events.tell(MapAcquire(lanes, by, scope, addresses(group, lanes)))
 
         return of_map
-    return lambda group, lanes: group.parts.events.tell(name, lanes, by)
+    return lambda group, lanes: group.parts.events.tell(_event(lanes, by))
+
+
+def _event(lanes: Lanes, by: Instruction) -> _Simple:
+    """Return the event of a fence without operands."""
+    opcode = by.opcode
+    if opcode[1:3] == ("proxy", "async"):
+        of_all = len(opcode) == 3
+        of_global = "global" in opcode
+        return AsyncProxyFence(lanes, by, of_all or of_global, of_all or not of_global)
+    if opcode[1] == "proxy" and "acquire" not in opcode:
+        return MapRelease(lanes, by, _scope(by)) if "release" in opcode else OtherProxyFence(lanes, by)
+    if opcode[1] == "mbarrier_init":
+        return InitFence(lanes, by)
+    return MemoryFence(lanes, by, _scope(by))
+
+
+def _scope(by: Instruction) -> str:
+    return next((part for part in by.opcode if part in _SCOPES), "")

@@ -10,6 +10,7 @@ from .._ptx import Address, Instruction, Operand
 from .._sync.mbarrier import BYTES, pending_of
 from .._warps.binder import BOOL, I64, U32, U64, Address64, Binder, Read, Write
 from .._warps.code import Outcome, Step
+from .._warps.events import Arrive, CompleteBytes, ExpectBytes, Init, Invalidate, Poll
 from .._warps.lanes import Lanes, as_array, count, narrowed
 from ._table import Group, instruction
 from .addresses import space_of
@@ -33,17 +34,19 @@ def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
     return np.broadcast_to(read(group, lanes), (count(lanes),)).tolist()
 
 
-def _with_value(act: Callable[[Group, int, int, Instruction, int], None]) -> Callable[[Binder], Step]:
+def _with_value(
+    event: type[Init | ExpectBytes | CompleteBytes], act: Callable[[Group, int, int, Instruction, int], None]
+) -> Callable[[Binder], Step]:
     """``mbarrier.op [address], value``."""
 
     def bind(binder: Binder) -> Step:
         where, value = binder.instruction.operands
         positions, read = positions_of(binder, where), binder.read(value, U32)
-        name, by = ".".join(binder.instruction.opcode[:2]), binder.instruction
+        by = binder.instruction
 
         def step(group: Group, lanes: Lanes) -> None:
             at, values = positions(group, lanes), _values(read, group, lanes)
-            group.parts.events.tell(name, lanes, by, positions=at, values=values)
+            group.parts.events.tell(event(lanes, by, at, values))
             for position, number, lane in zip(at.tolist(), values, as_array(lanes).tolist(), strict=True):
                 act(group, position, number, by, lane)
 
@@ -54,17 +57,20 @@ def _with_value(act: Callable[[Group, int, int, Instruction, int], None]) -> Cal
 
 @instruction("mbarrier.init", section=SECTION.format("init"))
 def init(binder: Binder) -> Step:
-    return _with_value(lambda group, *what: group.parts.mbarriers.init(*what))(binder)
+    return _with_value(Init, lambda group, *what: group.parts.mbarriers.init(*what))(binder)
 
 
 @instruction("mbarrier.expect_tx", section=SECTION.format("expect_tx"))
 def expect_tx(binder: Binder) -> Step:
-    return _with_value(lambda group, *what: group.parts.mbarriers.expect_tx(*what[:3]))(binder)
+    return _with_value(ExpectBytes, lambda group, *what: group.parts.mbarriers.expect_tx(*what[:3]))(binder)
 
 
 @instruction("mbarrier.complete_tx", section=SECTION.format("complete_tx"))
 def complete_tx(binder: Binder) -> Step:
-    return _with_value(lambda group, position, value, *_: group.parts.mbarriers.complete_tx(position, value))(binder)
+    def complete(group: Group, position: int, value: int, by: Instruction, lane: int) -> None:
+        group.parts.mbarriers.complete_tx(position, value)
+
+    return _with_value(CompleteBytes, complete)(binder)
 
 
 @instruction("mbarrier.inval", section=SECTION.format("inval"))
@@ -73,7 +79,7 @@ def inval(binder: Binder) -> Step:
 
     def step(group: Group, lanes: Lanes) -> None:
         at = positions(group, lanes)
-        group.parts.events.tell("mbarrier.inval", lanes, by, positions=at)
+        group.parts.events.tell(Invalidate(lanes, by, at))
         for position in at.tolist():
             group.parts.mbarriers.invalidate(position, by)
 
@@ -88,12 +94,12 @@ def arrive(binder: Binder) -> Step:
     positions = positions_of(binder, operands[0])
     read = binder.read(operands[1], U32) if len(operands) > 1 else None
     expects, drops = "expect_tx" in parts, "arrive_drop" in parts
-    name, by = ".".join(parts), binder.instruction
+    by = binder.instruction
 
     def step(group: Group, lanes: Lanes) -> None:
         barriers, at = group.parts.mbarriers, positions(group, lanes)
         values = [1] * len(at) if read is None else _values(read, group, lanes)
-        group.parts.events.tell(name, lanes, by, positions=at, values=values)
+        group.parts.events.tell(Arrive(lanes, by, at, values))
         states = []
         for position, value in zip(at.tolist(), values, strict=True):
             if expects:
@@ -153,8 +159,7 @@ def try_wait(binder: Binder) -> Step:
 
 
 def _announce_waited(binder: Binder, group: Group, lanes: Lanes, at: np.ndarray, done: np.ndarray) -> None:
-    name, by = ".".join(binder.instruction.opcode), binder.instruction
-    group.parts.events.tell(name, lanes, by, positions=at, done=done)
+    group.parts.events.tell(Poll(lanes, binder.instruction, at, done))
 
 
 def _waiting(binder: Binder) -> tuple[Write, Address64, Parities]:

@@ -11,6 +11,7 @@ from .._copies.tensor_copy import Box
 from .._ptx import Address, Operand, Vector
 from .._warps.binder import U32, Binder, Read, dtype_of
 from .._warps.code import Step
+from .._warps.events import BoxIssued
 from .._warps.faults import Fault
 from .._warps.lanes import Lanes, count, selected
 from ._table import Group, instruction
@@ -52,7 +53,7 @@ class Boxes:
                 if self._is_tiled_load and not isinstance(params, TiledParams):
                     raise _im2col_map()
                 box = Box(params, _column(coordinates, i), _column(offsets, i), self._rows)
-                group.parts.events.tell("tensor.box", issue.lanes, box=box, address=int(addresses[i]))
+                group.parts.events.tell(BoxIssued(issue.lanes, box, int(addresses[i])))
                 found.append((issue, box))
         return found
 

@@ -19,6 +19,7 @@ from .._ptx import Immediate
 from .._sync.warp_sync import when_together
 from .._warps.binder import U32, U64, Binder
 from .._warps.code import Step
+from .._warps.events import MapCopied, WarpBarrier
 from .._warps.faults import Fault
 from .._warps.lanes import Lanes, count
 from ._table import Group, instruction
@@ -131,14 +132,14 @@ def cp_fenceproxy(binder: Binder) -> Step:
     """
     target, source, _ = binder.instruction.operands
     to, origin = binder.address(target), binder.address(source)
-    name, by, pc = ".".join(binder.instruction.opcode), binder.instruction, binder.pc
+    by, pc = binder.instruction, binder.pc
 
     def copy(group: Group, lanes: Lanes) -> None:
-        group.parts.events.tell("bar.warp.sync", lanes)
+        group.parts.events.tell(WarpBarrier(lanes))
         ends = zip(to(group, lanes).tolist(), origin(group, lanes).tolist(), strict=True)
         for (_, issue), (there, here) in zip(each_lane(group, lanes, binder.instruction, "generic"), ends, strict=True):
             with issue.faults():
                 _map(issue, "global", there, "write")[:] = _map(issue, "shared", here, "read")
-        group.parts.events.tell(name, lanes, by)
+        group.parts.events.tell(MapCopied(lanes, by))
 
     return lambda group, lanes: when_together(group, lanes, pc, copy)

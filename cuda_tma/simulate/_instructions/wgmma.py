@@ -18,6 +18,7 @@ from .._ptx import Immediate, Operand, Register, Vector
 from .._sync.warp_sync import when_together
 from .._warps.binder import BOOL, U32, U64, Binder, Read
 from .._warps.code import Outcome, Step
+from .._warps.events import CommitGroup, ProductFence, WaitGroup
 from .._warps.faults import Fault
 from .._warps.flights import on_order, on_product
 from .._warps.lanes import WARPGROUP, Lanes, as_array, selected
@@ -123,11 +124,16 @@ def _rows(binder: Binder, registers: tuple[Operand, ...]) -> np.ndarray:
 )
 def order(binder: Binder) -> Step:
     """For an observer."""
-    pc, name, by = binder.pc, ".".join(binder.instruction.opcode), binder.instruction
+    pc, kind, by = binder.pc, binder.instruction.opcode[1], binder.instruction
     values = [operand.value for operand in binder.instruction.operands if isinstance(operand, Immediate)]
 
+    def event(lanes: Lanes) -> ProductFence | CommitGroup | WaitGroup:
+        if kind == "fence":
+            return ProductFence(lanes, by)
+        return CommitGroup(lanes, by, "wgmma") if kind == "commit_group" else WaitGroup(lanes, by, "wgmma", values[0])
+
     def act(group: Group, lanes: Lanes) -> None:
-        group.parts.events.tell(name, lanes, by, values=values)
+        group.parts.events.tell(event(lanes))
         on_order(binder.code, by, values, group, lanes)
 
     def step(group: Group, lanes: Lanes) -> Outcome:

@@ -24,6 +24,7 @@ from .._sync.register_pool import RegisterPool
 from .._sync.warp_sync import WarpSync
 from .._warps.clock import Clock
 from .._warps.code import Context, Frames
+from .._warps.events import Start
 from .._warps.fault_log import FaultLog
 from .._warps.observe import Events
 from .._warps.program import Program
@@ -226,7 +227,7 @@ class Machine:
         parts.alive[lanes] = True
         parts.cluster_barriers.lanes_in(lanes)
         parts.register_pool.started(lanes)
-        parts.events.tell("start", lanes)
+        parts.events.tell(Start(lanes))
         self._entry.begin(lanes)
         parts.scheduler.add(self._entry, 0, lanes)
 

@@ -12,8 +12,9 @@ from .._copies.parts import Parts
 from .._findings import Finding
 from .._ptx import Instruction
 from .._warps.code import Code, Step
+from .._warps.events import Event
 from .._warps.faults import Fault
-from .._warps.observe import Access, Event, Listener
+from .._warps.observe import Access, Listener
 
 __all__ = ["Both", "Observer"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._ptx import Address, Function, Instruction, Operand, Vector
+from .._warps.events import UnwrittenRead
 from .._warps.fault_log import FaultLog
 from .._warps.faults import Fault
 from .._warps.group import Group
@@ -62,8 +63,7 @@ class LocalUse:
         unwritten = ~(self._written[units].any(axis=1) | beyond)
         if unwritten.any() and _VECTORS.isdisjoint(by.opcode) and not self._copies_bytes(group, size_bytes, by):
             some, base = addresses[unwritten], group.context.local_base
-            where = here[unwritten]
-            self._events.tell("local.unwritten", where, by, addresses=some, base=base, size_bytes=size_bytes)
+            self._events.tell(UnwrittenRead(here[unwritten], by, some, base, size_bytes))
 
     def _has_room(self, end: int) -> bool:
         lanes, width = self._written.shape

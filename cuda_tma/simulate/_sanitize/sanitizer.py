@@ -5,8 +5,8 @@ Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import cast
+from collections.abc import Collection
+from typing import assert_never, cast
 
 import numpy as np
 
@@ -15,9 +15,38 @@ from .._findings import Finding
 from .._memory.global_memory import Segment
 from .._ptx import Instruction
 from .._warps.code import Code, Step
+from .._warps.events import (
+    AbsentSource,
+    ArriveAfterCopies,
+    AsyncProxyFence,
+    BarrierEvent,
+    BoxIssued,
+    CommitGroup,
+    Event,
+    Exit,
+    Fence,
+    GridWait,
+    InitFence,
+    IssuedTogether,
+    MapAcquire,
+    MapCopied,
+    MapRelease,
+    MbarrierEvent,
+    MemoryFence,
+    OfFence,
+    OfGroup,
+    OtherProxyFence,
+    ProductFence,
+    RegistersTouched,
+    SignaledElsewhere,
+    Start,
+    UnwrittenRead,
+    WaitGroup,
+    WarpTogether,
+)
 from .._warps.faults import Fault
 from .._warps.lanes import WARPGROUP, as_array
-from .._warps.observe import Access, Event
+from .._warps.observe import Access
 from .checks.arrays import InArrays
 from .checks.collectives import Collectives
 from .checks.exits import Exits
@@ -72,7 +101,6 @@ class Sanitizer:
         watched: Collection[Pair] = (),
     ):
         self._strict, self._ledger = strict, Ledger()
-        self._events: dict[str, Callable[[Event], None]] = {}  # those of `begin`, if the launch comes so far
         self._row = InRow() if is_in_row else None
         self._replay, self._watched, self._has_faulted = replay, watched, False
 
@@ -82,8 +110,7 @@ class Sanitizer:
             self._row.follows(before._row)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings; no event comes after this call."""
-        self._events.clear()  # they refer to the sanitizer
+        """Return the findings."""
         if self._replay is not None and self._ledger.racing_reads and not (self._has_faulted or self._strict):
             for pair, reason in self._replay.without_effect([*self._ledger.racing_reads], self).items():
                 self._ledger.excuse(*pair, reason)
@@ -133,30 +160,6 @@ class Sanitizer:
         strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
         checks = self._global, strong, self._clocks, self._ledger, self._words, self._locations
         self._in_arrays = InArrays(*checks, self._strict)
-        self._events = self._table()
-
-    def _table(self) -> dict[str, Callable[[Event], None]]:
-        barriers = self._barriers
-        return {
-            "start": self._start,
-            "exit": self._exits.exit,
-            "bar.whole": self._and_heard(barriers.whole),
-            "bar.arrive": barriers.arrive,
-            "bar.complete": self._bar_complete,
-            "bar.warp.sync": barriers.warp,
-            "barrier.cluster.arrive": barriers.cluster_arrive,
-            "barrier.cluster.complete": barriers.cluster_complete,
-            "barrier.cluster.wait": self._and_heard(barriers.cluster_wait),
-            "mbarrier.init": self._mbarriers.init,
-            "mbarrier.complete": self._mbarriers.complete,
-            "shfl.absent": self._shuffled,
-            "local.unwritten": self._unwritten,
-            "copy.elsewhere": self._words.signaled_elsewhere,
-            "copy.together": self._operations.issue_together,
-            "warp.together": self._together.met,
-            "registers.touched": lambda event: self._words.registers_touched(event, self._strict),
-            "griddepcontrol.wait": lambda event: self._waited.wait(event.lanes),
-        }
 
     def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
         """What the trail says of a fault."""
@@ -170,47 +173,60 @@ class Sanitizer:
     # ---- events ----
 
     def event(self, event: Event) -> None:
-        """Told by the machine."""
+        """Take an event of the machine."""
         self._clocks.now += 1
-        act = self._events.get(event.name)
-        if act is None:
-            act = self._events[event.name] = self._by_prefix(event.name)
-        act(event)
-
-    def _and_heard(self, act: Callable[[Event], None]) -> Callable[[Event], None]:
-        def both(event: Event) -> None:
-            act(event)
-            self._trail.hear(event.lanes, event.instruction)
-
-        return both
-
-    def _and_touched(self, act: Callable[[Event], None]) -> Callable[[Event], None]:
-        def both(event: Event) -> None:
-            act(event)
-            self._trail.touch(event.lanes, self._ledger.site(cast(Instruction, event.instruction)))
-            if event.name.startswith("wgmma"):
+        match event:
+            case WarpTogether():
                 self._together.met(event)
+            case ArriveAfterCopies():
+                self._mbarriers.event(event)
+                self._operations.cp_async_arrive(event, self._barriers)
+                self._touch(event)
+            case MbarrierEvent():
+                self._mbarriers.event(event)
+            case BarrierEvent():
+                self._barriers.event(event)
+                self._trail.at_barrier(event)
+            case Fence():
+                self._fence(event)
+            case CommitGroup() | WaitGroup():
+                self._of_group(event)
+            case Start():
+                self._start(event)
+            case Exit():
+                self._exits.exit(event)
+            case GridWait():
+                self._waited.wait(event.lanes)
+            case IssuedTogether():
+                self._operations.issue_together(event)
+            case SignaledElsewhere():
+                self._words.signaled_elsewhere(event)
+            case AbsentSource():
+                self._undefined.of_lanes(event.instruction)
+                self._words.shuffled_from_absent(event)
+            case UnwrittenRead():
+                self._undefined.of_local_memory(event.instruction, event.addresses, event.size_bytes)
+                self._words.unwritten_local_memory(event)
+            case RegistersTouched():
+                self._words.registers_touched(event, self._strict)
+            case BoxIssued() | MapCopied():
+                pass
+            case _:
+                assert_never(event)
 
-        return both
+    def _touch(self, event: OfFence | OfGroup | ArriveAfterCopies) -> None:
+        self._trail.touch(event.lanes, self._ledger.site(event.instruction))
 
-    def _bar_complete(self, event: Event) -> None:
-        self._barriers.complete(event)
-        self._trail.hear_all(event)
+    def _of_group(self, event: OfGroup) -> None:
+        if isinstance(event, CommitGroup):
+            self._operations.commit(event)
+        else:
+            self._operations.wait(event)
+        self._touch(event)
+        if event.kind == "wgmma":
+            self._together.met(event)
 
-    def _by_prefix(self, name: str) -> Callable[[Event], None]:
-        parts = name.split(".")
-        if parts[0] == "mbarrier":
-            return self._mbarriers.use(parts)
-        if parts[0] in ("fence", "membar"):
-            return self._fence(parts) if parts[1] == "mbarrier_init" else self._and_touched(self._fence(parts))
-        if parts[:1] == ["wgmma"]:
-            return self._and_touched(self._wgmma(parts))
-        if parts[:2] == ["cp", "async"]:
-            act = self._operations.of_copies(parts, self._barriers)
-            return self._and_touched(self._mbarriers.with_later(act) if "mbarrier" in parts else act)
-        return _ignored
-
-    def _start(self, event: Event) -> None:
+    def _start(self, event: Start) -> None:
         lanes = as_array(event.lanes)
         slot, ctas = self._clocks.slot_of(int(lanes[0])), self._parts.geometry.cluster_ctas
         resident = range(slot * ctas, (slot + 1) * ctas)
@@ -228,42 +244,39 @@ class Sanitizer:
         self._operations.forget(slot)
         self._maps.forget(slot)
 
-    def _fence(self, parts: list[str]) -> Callable[[Event], None]:
-        if parts[1:3] == ["proxy", "async"]:
-            return self._fence_async(parts)
-        if parts[1] == "proxy":
-            return self._acquire_map if "acquire" in parts else self._release_maps if "release" in parts else _ignored
-        if parts[1] == "mbarrier_init":
-            return self._fence_inits
-        scope = scope_of(parts, GPU)
-        return lambda event: self._clocks.memory_fence(event.lanes, scope)
-
-    def _fence_async(self, parts: list[str]) -> Callable[[Event], None]:
-        """Of one state space, or of all."""
-        fences = self._clocks.fence_global, self._clocks.fence_shared
-        some = fences[:1] if "global" in parts else fences[1:] if len(parts) > 3 else fences
-
-        def fence(event: Event) -> None:
-            for each in some:
-                each(event.lanes)
-
-        return fence
-
-    def _acquire_map(self, event: Event) -> None:
-        scope = scope_of(event.name.split("."), GPU)
-        self._clocks.memory_fence(event.lanes, scope)
-        self._maps.acquire(as_array(event.lanes), event.details["addresses"], scope)
-        self._trail.map_acquire = event.instruction
-
-    def _release_maps(self, event: Event) -> None:
-        scope = scope_of(event.name.split("."), GPU)
-        self._maps.release(as_array(event.lanes), scope)
-        self._clocks.memory_fence(event.lanes, scope)
-
-    def _fence_inits(self, event: Event) -> None:
-        self._clocks.memory_fence(event.lanes, CLUSTER)
-        self._inits.fence(as_array(event.lanes))
-        self._trail.init_fence = event.instruction
+    def _fence(self, event: OfFence) -> None:
+        clocks, lanes = self._clocks, event.lanes
+        match event:
+            case MemoryFence():
+                clocks.memory_fence(lanes, scope_of((event.scope,), GPU))
+            case AsyncProxyFence():
+                if event.of_global:
+                    clocks.fence_global(lanes)
+                if event.of_shared:
+                    clocks.fence_shared(lanes)
+            case MapAcquire():
+                scope = scope_of((event.scope,), GPU)
+                clocks.memory_fence(lanes, scope)
+                self._maps.acquire(as_array(lanes), event.addresses, scope)
+                self._trail.map_acquire = event.instruction
+            case MapRelease():
+                scope = scope_of((event.scope,), GPU)
+                self._maps.release(as_array(lanes), scope)
+                clocks.memory_fence(lanes, scope)
+            case InitFence():
+                clocks.memory_fence(lanes, CLUSTER)
+                self._inits.fence(as_array(lanes))
+                self._trail.init_fence = event.instruction
+                return
+            case ProductFence():
+                self._fenced_products.update(as_array(lanes)[::WARPGROUP].tolist())
+            case OtherProxyFence():
+                pass
+            case _:
+                assert_never(event)
+        self._touch(event)
+        if isinstance(event, ProductFence):
+            self._together.met(event)
 
     # ---- asynchronous operations ----
 
@@ -291,26 +304,6 @@ class Sanitizer:
                 self._words.product_without_fence(instruction, first)
             return self._operations.issue(slice(first, first + WARPGROUP), instruction, "wgmma")
         return self._operations.issue(slice(lane, lane + 1), instruction, kind)
-
-    def _unwritten(self, event: Event) -> None:
-        """Lanes read local memory that they have not written."""
-        by, details = cast(Instruction, event.instruction), event.details
-        self._undefined.of_local_memory(by, details["addresses"], details["size_bytes"])
-        self._words.unwritten_local_memory(event)
-
-    def _shuffled(self, event: Event) -> None:
-        """Lanes take values of lanes that take no part."""
-        self._undefined.of_lanes(cast(Instruction, event.instruction))
-        self._words.shuffled_from_absent(event)
-
-    def _wgmma(self, parts: list[str]) -> Callable[[Event], None]:
-        if parts[1] == "fence":
-            return self._wgmma_fence
-        return self._operations.commit_products if parts[1] == "commit_group" else self._operations.wgmma_wait
-
-    def _wgmma_fence(self, event: Event) -> None:
-        """Remember whether there has been one at all."""
-        self._fenced_products.update(as_array(event.lanes)[::WARPGROUP].tolist())
 
     # ---- accesses ----
 
@@ -394,7 +387,3 @@ class Sanitizer:
         kind, owner = mark.group
         what = _READ if access.kind == _READ and kind != "cp.async" else _WRITE
         return self._clocks.column(slot, (kind, owner, what)), mark.epoch
-
-
-def _ignored(event: Event) -> None:
-    """What orders nothing."""

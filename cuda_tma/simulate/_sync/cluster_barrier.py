@@ -13,6 +13,7 @@ import numpy as np
 from ...hang import BarrierWait
 from .._ptx import Instruction
 from .._warps.code import YIELD, Outcome
+from .._warps.events import ClusterArrive, ClusterComplete, ClusterWait
 from .._warps.faults import Fault
 from .._warps.geometry import Geometry
 from .._warps.group import Group
@@ -55,7 +56,7 @@ class ClusterBarriers:
         self._arrived_at.update(dict.fromkeys(np.unique(here // self._size).tolist(), by))
         self._arrived_in[here] = self._phases[here // self._size]
         self._waited[here] = False
-        self._events.tell("barrier.cluster.arrive", here, relaxed=relaxed)
+        self._events.tell(ClusterArrive(here, relaxed))
         self._complete(np.unique(here // self._size))
 
     def wait(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
@@ -70,7 +71,7 @@ class ClusterBarriers:
         done = self._arrived_in[here] < self._phases[here // self._size]
         self._waited[here[done]] = True
         if done.any():
-            self._events.tell("barrier.cluster.wait", here[done], group.context.code.instruction(pc))
+            self._events.tell(ClusterWait(here[done], group.context.code.instruction(pc)))
         if done.all():
             return None
         if done.any():
@@ -85,7 +86,7 @@ class ClusterBarriers:
             alive = self._alive[lanes]
             if alive.any() and (self._arrived_in[lanes][alive] == self._phases[slot]).all():
                 self._phases[slot] += 1
-                self._events.tell("barrier.cluster.complete", lanes, slot=slot)
+                self._events.tell(ClusterComplete(slot))
                 changed = True
         if changed:
             self._scheduler.progress()

@@ -15,6 +15,7 @@ import numpy as np
 from ...hang import BarrierWait
 from .._ptx import Instruction
 from .._warps.code import YIELD, Context, Outcome
+from .._warps.events import BarrierArrive, BarrierComplete, WholeBarrier
 from .._warps.fault_log import FaultLog
 from .._warps.faults import Fault
 from .._warps.geometry import Geometry
@@ -66,7 +67,7 @@ class CtaBarriers:
         here = as_array(lanes)
         if expected is None and number < _BARRIERS and self._all_are_here(here, number):
             self._scheduler.progress()
-            self._events.tell("bar.whole", lanes, group.context.code.instruction(pc))
+            self._events.tell(WholeBarrier(lanes, group.context.code.instruction(pc)))
             return None
         for cta in np.unique(self._cta_of_lane[here]):
             mine = here[self._cta_of_lane[here] == cta]
@@ -136,7 +137,7 @@ class CtaBarriers:
         barrier.arrived += len(lanes)
         if by is not None:
             barrier.by[id(by)] = by
-        self._events.tell("bar.arrive", lanes, barrier=(cta, number))
+        self._events.tell(BarrierArrive(lanes, (cta, number)))
         if expected is not None and barrier.arrived > expected:
             raise Fault(
                 "barrier-divergence",
@@ -162,7 +163,7 @@ class CtaBarriers:
             self._scheduler.add(parked.context, parked.pc, parked.lanes)
         lanes = np.concatenate([p.lanes for p in parked_here]) if parked_here else np.zeros(0, np.int64)
         waits = [(parked.lanes, parked.instruction) for parked in parked_here]
-        self._events.tell("bar.complete", lanes, barrier=(cta, number), waits=waits)
+        self._events.tell(BarrierComplete(lanes, (cta, number), waits))
 
     def _needed(self, cta: int, barrier: _Barrier) -> int:
         if barrier.expected is not None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._warps.code import YIELD, Outcome
+from .._warps.events import GridWait
 from .._warps.geometry import Geometry
 from .._warps.group import Group
 from .._warps.lanes import Lanes, as_array
@@ -60,7 +61,7 @@ class Dependents:
     def wait(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
         """``griddepcontrol.wait``: until the grids before have ended."""
         if not self.is_held:
-            self._events.tell("griddepcontrol.wait", lanes)
+            self._events.tell(GridWait(lanes))
             return None
         self._parked.append(Parked(group.context, pc, pc + 1, as_array(lanes)))
         return YIELD
@@ -69,6 +70,6 @@ class Dependents:
         """They have ended."""
         self.is_held = False
         for parked in self._parked:
-            self._events.tell("griddepcontrol.wait", parked.lanes)
+            self._events.tell(GridWait(parked.lanes))
             self._scheduler.add(parked.context, parked.pc, parked.lanes)
         self._parked = []

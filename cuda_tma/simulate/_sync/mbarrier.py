@@ -18,6 +18,7 @@ from ...hang import MbarrierWait
 from .._memory.memory import Memory
 from .._ptx import Instruction
 from .._warps.code import YIELD, Context, Outcome
+from .._warps.events import BytesCame, PhaseComplete
 from .._warps.fault_log import FaultLog
 from .._warps.faults import Fault, NotInitialised
 from .._warps.geometry import Geometry
@@ -243,7 +244,7 @@ class Mbarriers:
         barrier = self.at(position)
         barrier.came.append((size_bytes, by))
         barrier.copy = copy or barrier.copy
-        self._events.tell("tx.came", slice(0, 0), position=position, size_bytes=size_bytes)
+        self._events.tell(BytesCame(position, size_bytes))
         self._add_tx(position, -size_bytes)
 
     def _add_tx(self, position: int, size_bytes: int) -> None:
@@ -260,7 +261,7 @@ class Mbarriers:
     def _complete(self, position: int, barrier: Mbarrier) -> None:
         if barrier.pending == 0 and barrier.tx == 0:
             barrier.phase += 1
-            self._events.tell("mbarrier.complete", slice(0, 0), position=position)
+            self._events.tell(PhaseComplete(position))
             barrier.pending = barrier.count
             barrier.expected = 0
             barrier.came.clear()

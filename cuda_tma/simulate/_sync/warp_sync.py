@@ -10,6 +10,7 @@ import numpy as np
 
 from ...hang import BarrierWait
 from .._warps.code import YIELD, Outcome
+from .._warps.events import WarpBarrier, WarpTogether
 from .._warps.faults import Fault
 from .._warps.geometry import Geometry
 from .._warps.group import Group
@@ -66,7 +67,7 @@ class WarpSync:
         """``bar.warp.sync``: threads that part may wait for each other at different ones."""
         check_named(lanes, masks)
         if _is_whole(lanes, WARP):
-            self._events.tell("bar.warp.sync", lanes)
+            self._events.tell(WarpBarrier(lanes))
             return None
         here = as_array(lanes)
         self._arrived[here], self._masks[here] = True, masks
@@ -81,7 +82,7 @@ class WarpSync:
         done = [~self._missing(p.lanes).any(axis=1) for p in parked]
         if any(goes.any() for goes in done):
             free = np.concatenate([each.lanes[goes] for each, goes in zip(parked, done, strict=True)])
-            self._events.tell("bar.warp.sync", free, masks=self._masks[free])
+            self._events.tell(WarpBarrier(free, self._masks[free]))
         for each, goes in zip(parked, done, strict=True):
             if goes.any():
                 self._arrived[each.lanes[goes]] = False
@@ -189,7 +190,7 @@ def _no_warpgroup(threads: int, lanes: Lanes) -> Fault:
 def _tell(group: Group[Meeting], lanes: Lanes, pc: int, width: int) -> None:
     """Tell the observer of an instruction of whole warps; what a warpgroup executes tells of itself."""
     if width == WARP and group.parts.events.observer is not None:
-        group.parts.events.tell("warp.together", lanes, group.context.code.instruction(pc))
+        group.parts.events.tell(WarpTogether(lanes, group.context.code.instruction(pc)))
 
 
 def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:

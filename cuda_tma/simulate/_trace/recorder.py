@@ -7,9 +7,9 @@ warps run side by side here, which the machine executes in turn, and the order i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -18,14 +18,42 @@ from .._copies.parts import Parts
 from .._findings import Finding
 from .._ptx import Instruction
 from .._warps.code import Code, Outcome, Step
+from .._warps.events import (
+    AbsentSource,
+    Arrive,
+    ArriveAfterCopies,
+    BarrierEvent,
+    BoxIssued,
+    BytesCame,
+    CommitGroup,
+    CompleteBytes,
+    Event,
+    Exit,
+    ExpectBytes,
+    Fence,
+    GridWait,
+    Init,
+    Invalidate,
+    IssuedTogether,
+    MapCopied,
+    MbarrierEvent,
+    OfMbarrier,
+    PhaseComplete,
+    Poll,
+    RegistersTouched,
+    SignaledElsewhere,
+    Start,
+    UnwrittenRead,
+    WaitGroup,
+    WarpTogether,
+)
+from .._warps.group import Group
 from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array
-from .._warps.observe import Access, Event
+from .._warps.observe import Access
 from .._warps.spaces import PARAM_WINDOW
 from .copies import Copy, Groups, Product
 from .mbarriers import Phase, Recorded
-
-if TYPE_CHECKING:
-    from .._warps.group import Group
+from .thread_barriers import ThreadBarriers
 
 __all__ = ["Life", "Recorder", "Wait"]
 
@@ -80,8 +108,6 @@ class Recorder:
         self._boxes: dict[int, tuple[Any, int]] = {}
         self._groups: dict[str, Groups] = defaultdict(Groups)
         self._last_product: dict[int, int] = {}
-        self._arrivals: dict[object, int] = {}  # at barriers of CTAs and clusters, the last
-        self._met: dict[int, int] = {}  # by cluster's slot: when all had arrived
         self._slot_free: dict[int, int] = {}
         self._barriers: dict[int, Recorded] = {}  # those that are there now
         self.mbarriers: list[Recorded] = []
@@ -95,6 +121,7 @@ class Recorder:
         self._clock = np.zeros(warps, np.int64)
         self._living: list[Life | None] = [None] * warps
         self._size = parts.geometry.lanes_of_cta * parts.geometry.cluster_ctas
+        self._thread_barriers = ThreadBarriers(parts.geometry, self._clock, self._wait)
 
     def findings(self) -> tuple[Finding, ...]:
         """None: it judges nothing."""
@@ -125,7 +152,7 @@ class Recorder:
         """What waits takes no step itself, as the machine may look again and again."""
         took = 0 if by is not None and by.opcode[:2] in _WAITING else 1
 
-        def run(group: Group, lanes: Lanes) -> Outcome:
+        def run(group: Group[Any], lanes: Lanes) -> Outcome:
             if lanes is not self._lanes:
                 self._lanes, self._warps = lanes, _warps_of(lanes)
             self._clock[self._warps] += took
@@ -148,18 +175,30 @@ class Recorder:
     # ---- events ----
 
     def event(self, event: Event) -> None:
-        """Told by the machine."""
-        name = event.name
-        if name.startswith("mbarrier."):
-            self._mbarrier(event)
-        elif name.startswith("cp.async."):
-            self._groups_of_copies(event)
-        elif name.startswith("wgmma."):
-            self._groups_of_products(event)
-        elif (act := _EVENTS.get(name)) is not None:
-            act(self, event)
+        """Take an event of the machine."""
+        match event:
+            case Start():
+                self._start(event)
+            case Exit():
+                self._exit(event)
+            case ArriveAfterCopies():
+                self._arrive_after_copies(event)
+            case MbarrierEvent():
+                self._mbarrier(event)
+            case BarrierEvent():
+                self._thread_barriers.event(event)
+            case CommitGroup() | WaitGroup():
+                self._products(event) if event.kind == "wgmma" else self._groups_of_copies(event)
+            case BoxIssued():
+                self._boxes[event.lanes.start] = event.box, event.address
+            case WarpTogether() | GridWait() | Fence() | IssuedTogether() | SignaledElsewhere() | MapCopied():
+                pass
+            case AbsentSource() | UnwrittenRead() | RegistersTouched():
+                pass
+            case _:
+                assert_never(event)
 
-    def _start(self, event: Event) -> None:
+    def _start(self, event: Start) -> None:
         lanes = as_array(event.lanes)
         geometry = self.parts.geometry
         slot = int(lanes[0]) // self._size
@@ -170,7 +209,7 @@ class Recorder:
             self._living[warp] = life = Life(geometry.block_index(cta), of_cta, begin)
             self.lives.append(life)
 
-    def _exit(self, event: Event) -> None:
+    def _exit(self, event: Exit) -> None:
         for warp in np.unique(as_array(event.lanes) // WARP).tolist():
             if not self.parts.alive[warp * WARP : (warp + 1) * WARP].any() and (life := self._living[warp]):
                 life.end, self._living[warp] = int(self._clock[warp]), None
@@ -179,51 +218,48 @@ class Recorder:
 
     # ---- mbarriers ----
 
-    def _mbarrier(self, event: Event) -> None:
-        parts = event.name.split(".")
-        act = {
-            "init": self._init,
-            "complete": self._complete,
-            "arrive": self._arrive,
-            "arrive_drop": self._arrive,
-            "expect_tx": self._arrive,
-            "try_wait": self._waited,
-            "test_wait": self._waited,
-        }.get(parts[1])
-        if act is not None:
-            act(event)
+    def _mbarrier(self, event: OfMbarrier) -> None:
+        match event:
+            case Init():
+                self._init(event)
+            case PhaseComplete():
+                if (barrier := self._barriers.get(event.position)) is not None:
+                    barrier.complete()
+            case Arrive() | ExpectBytes():
+                self._arrive(event)
+            case Poll():
+                self._waited(event)
+            case BytesCame():
+                self._came(event)
+            case Invalidate() | CompleteBytes() | ArriveAfterCopies():
+                pass
+            case _:
+                assert_never(event)
 
-    def _init(self, event: Event) -> None:
-        assert event.instruction is not None
+    def _init(self, event: Init) -> None:
         pitch, geometry = self.parts.memory.shared_pitch, self.parts.geometry
-        given = zip(as_array(event.lanes), event.details["positions"], event.details["values"], strict=True)
+        given = zip(as_array(event.lanes), event.positions, event.counts, strict=True)
         for lane, position, count in given:
             at, block = int(position), geometry.block_index(int(position) // pitch)
             made = Recorded(at, block, count, event.instruction, [Phase(self._now(lane))])
             self._barriers[at] = made
             self.mbarriers.append(made)
 
-    def _arrive(self, event: Event) -> None:
-        parts = event.name.split(".")
-        expects, arrives = "expect_tx" in parts, parts[1] != "expect_tx"
-        given = zip(as_array(event.lanes), event.details["positions"], event.details["values"], strict=True)
-        for lane, position, value in given:
+    def _arrive(self, event: Arrive | ExpectBytes) -> None:
+        arrives, expects = isinstance(event, Arrive), isinstance(event, ExpectBytes) or event.expects
+        for lane, position, value in zip(as_array(event.lanes), event.positions, event.values, strict=True):
             if (barrier := self._barriers.get(int(position))) is not None:
                 arrivals = (1 if expects else int(value)) if arrives else 0
                 barrier.change(self._now(lane), arrivals, -int(value) if expects else 0)
 
-    def _came(self, event: Event) -> None:
-        barrier = self._barriers.get(event.details["position"])
+    def _came(self, event: BytesCame) -> None:
+        barrier = self._barriers.get(event.position)
         if barrier is not None:
             now = int(np.max(self._clock[self._warps], initial=0))
-            barrier.change(self._current.end if self._current else now, 0, event.details["size_bytes"])
+            barrier.change(self._current.end if self._current else now, 0, event.size_bytes)
 
-    def _complete(self, event: Event) -> None:
-        if (barrier := self._barriers.get(event.details["position"])) is not None:
-            barrier.complete()
-
-    def _waited(self, event: Event) -> None:
-        lanes, positions, done = as_array(event.lanes), event.details["positions"], event.details["done"]
+    def _waited(self, event: Poll) -> None:
+        lanes, positions, done = as_array(event.lanes), event.positions, event.done
         for warp in np.unique(lanes[~done] // WARP).tolist():
             self._looked.setdefault(warp, int(self._clock[warp]))
         for warp in np.unique(lanes[done] // WARP).tolist():
@@ -233,49 +269,7 @@ class Recorder:
                 here = lanes[done & (positions == position)]
                 self._wait(here, barrier.completed_at, position)
 
-    # ---- barriers of CTAs and clusters ----
-
-    def _bar_whole(self, event: Event) -> None:
-        lanes = as_array(event.lanes)
-        ctas = self.parts.geometry.cta_of_lane[lanes]
-        for cta in np.unique(ctas):
-            here = lanes[ctas == cta]
-            self._wait(here, self._latest(here), "all threads of the CTA")
-
-    def _bar_arrive(self, event: Event) -> None:
-        key = event.details["barrier"]
-        self._arrivals[key] = max(self._arrivals.get(key, 0), self._latest(event.lanes))
-
-    def _bar_complete(self, event: Event) -> None:
-        key = event.details["barrier"]
-        if as_array(event.lanes).size:
-            self._wait(event.lanes, self._arrivals.get(key, 0), f"barrier {key[1]} of the CTA")
-        self._arrivals.pop(key, None)
-
-    def _cluster_arrive(self, event: Event) -> None:
-        lanes = as_array(event.lanes)
-        for slot in np.unique(lanes // self._size).tolist():
-            key = ("cluster", slot)
-            here = lanes[lanes // self._size == slot]
-            self._arrivals[key] = max(self._arrivals.get(key, 0), self._latest(here))
-
-    def _cluster_complete(self, event: Event) -> None:
-        slot = event.details["slot"]
-        self._met[slot] = self._arrivals.pop(("cluster", slot), 0)
-
-    def _cluster_wait(self, event: Event) -> None:
-        lanes = as_array(event.lanes)
-        for slot in np.unique(lanes // self._size).tolist():
-            here = lanes[lanes // self._size == slot]
-            self._wait(here, self._met.get(slot, 0), "the cluster's barrier")
-
-    def _latest(self, lanes: Lanes) -> int:
-        return int(self._clock[np.unique(as_array(lanes) // WARP)].max())
-
     # ---- asynchronous operations ----
-
-    def _box(self, event: Event) -> None:
-        self._boxes[int(as_array(event.lanes)[0])] = event.details["box"], event.details["address"]
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Copy | Product:
         """An operation begins; a copy is recorded when it first touches memory."""
@@ -329,31 +323,29 @@ class Recorder:
         if (life := self._living[copy.warp]) is not None:
             life.does[{"load": "loads", "store": "stores", "reduce": "stores"}.get(copy.kind, "copies")] = None
 
-    def _groups_of_copies(self, event: Event) -> None:
-        parts = event.name.split(".")
-        kind = "bulk" if "bulk" in parts else "cp.async"
-        groups, lanes = self._groups[kind], as_array(event.lanes).tolist()
-        if "mbarrier" in parts:
-            for lane, position in zip(lanes, event.details["positions"].tolist(), strict=True):
-                if (barrier := self._barriers.get(position)) is not None:
-                    barrier.change(max(self._now(lane), groups.begun(lane)), 1, 0)
-            return
-        if "commit_group" in parts or "wait_all" in parts:
+    def _arrive_after_copies(self, event: ArriveAfterCopies) -> None:
+        groups = self._groups["cp.async"]
+        for lane, position in zip(as_array(event.lanes).tolist(), event.positions.tolist(), strict=True):
+            if (barrier := self._barriers.get(position)) is not None:
+                barrier.change(max(self._now(lane), groups.begun(lane)), 1, 0)
+
+    def _groups_of_copies(self, event: CommitGroup | WaitGroup) -> None:
+        groups, lanes = self._groups[event.kind], as_array(event.lanes).tolist()
+        if isinstance(event, CommitGroup) or event.commits:
             for lane in lanes:
                 groups.commit(lane)
-        if "commit_group" not in parts:
-            until = max(groups.done(lane, event.details["most"], "read" in parts) for lane in lanes)
+        if isinstance(event, WaitGroup):
+            until = max(groups.done(lane, event.most, event.reads_only) for lane in lanes)
             self._wait(event.lanes, until, "its copies")
 
-    def _groups_of_products(self, event: Event) -> None:
+    def _products(self, event: CommitGroup | WaitGroup) -> None:
         groups, lanes = self._groups["wgmma"], as_array(event.lanes)
         for warpgroup in np.unique(lanes // WARPGROUP).tolist():
-            if "commit_group" in event.name:
+            if isinstance(event, CommitGroup):
                 groups.commit(warpgroup)
-            elif "wait_group" in event.name:
-                until = groups.done(warpgroup, event.details["values"][0])
+            else:
                 here = lanes[lanes // WARPGROUP == warpgroup]
-                self._wait(here, until, "its products")
+                self._wait(here, groups.done(warpgroup, event.most), "its products")
 
     # ---- the end ----
 
@@ -370,20 +362,6 @@ class Recorder:
                 if (life := self._living[warp]) is not None:
                     life.waits.append(Wait(int(begins[warp]), last, each.parked.instruction, str(each.awaits), True))
         return last
-
-
-_EVENTS: dict[str, Callable[[Recorder, Event], None]] = {
-    "start": Recorder._start,
-    "exit": Recorder._exit,
-    "tx.came": Recorder._came,
-    "bar.whole": Recorder._bar_whole,
-    "bar.arrive": Recorder._bar_arrive,
-    "bar.complete": Recorder._bar_complete,
-    "barrier.cluster.arrive": Recorder._cluster_arrive,
-    "barrier.cluster.complete": Recorder._cluster_complete,
-    "barrier.cluster.wait": Recorder._cluster_wait,
-    "tensor.box": Recorder._box,
-}
 
 
 def _name_of(copy: Copy) -> object:

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._ptx import Instruction
 from .code import Code, Outcome, Step
+from .events import RegistersTouched
 from .group import Group
 from .hazards import Hazard, left_registers, registers_in, written_registers
 from .lanes import WARPGROUP, Lanes, as_array
@@ -262,4 +263,4 @@ def _held(group: _Group, code: Code, register: int, first: int) -> np.ndarray:
 
 
 def _tell(group: _Group, first: int, by: Instruction, verb: str, other: Instruction) -> None:
-    group.parts.events.tell("registers.touched", slice(first, first + WARPGROUP), by, verb=verb, other=other)
+    group.parts.events.tell(RegistersTouched(slice(first, first + WARPGROUP), by, verb, other))

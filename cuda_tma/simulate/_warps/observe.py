@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from .._ptx import Instruction
 from .code import Code, Step
+from .events import Event
 from .lanes import Lanes
 
-__all__ = ["Access", "Event", "Events", "Listener"]
+__all__ = ["Access", "Events", "Listener"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,26 +62,6 @@ class Access:
     expected: np.ndarray | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Event:
-    """A synchronisation: its name (``"bar.sync"``, ``"fence.proxy.async"``), who, and on what.
-
-    Attributes
-    ----------
-    name : str
-        The instruction's; or what follows from instructions, such as ``"mbarrier.complete"``, the end of a phase.
-    lanes : slice or numpy.ndarray
-        Those who execute it, or are let go.
-    details : dict
-    instruction : Instruction or None
-    """
-
-    name: str
-    lanes: Lanes
-    details: dict[str, Any]
-    instruction: Instruction | None = None
-
-
 class Listener(Protocol):
     """The part of an observer that a running machine calls."""
 
@@ -123,7 +104,7 @@ class Events:
         """Return the steps that execute a function."""
         return code.steps if self.observer is None else self.observer.steps_of(code)
 
-    def tell(self, name: str, lanes: Lanes, by: Instruction | None = None, **details: Any) -> None:
-        """Report an event; `by` is the instruction that executes now."""
+    def tell(self, event: Event) -> None:
+        """Report an event."""
         if self.observer is not None:
-            self.observer.event(Event(name, lanes, details, by))
+            self.observer.event(event)

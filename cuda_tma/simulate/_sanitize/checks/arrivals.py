@@ -14,8 +14,8 @@ import numpy as np
 
 from ..._copies.parts import Parts
 from ..._ptx import Instruction
+from ..._warps.events import Arrive
 from ..._warps.lanes import as_array
-from ..._warps.observe import Event
 from ..model.clocks import ORDERED, Clocks
 
 if TYPE_CHECKING:
@@ -79,15 +79,15 @@ class Arrivals:
         barrier = self._barriers.setdefault(position, _Barrier())
         barrier.before, barrier.now, barrier.ended = barrier.now, [], self._clocks.now
 
-    def arrive(self, event: Event, by: Instruction) -> None:
+    def arrive(self, event: Arrive) -> None:
         """Threads arrive, each at its mbarrier."""
-        lanes, positions = as_array(event.lanes), event.details["positions"]
+        lanes, positions, by = as_array(event.lanes), event.positions, event.instruction
         for position in {*positions.tolist()}:
             barrier = self._barriers.setdefault(position, _Barrier())
             if barrier.is_judged:
                 some = positions == position
                 mine = lanes[some]
-                values = np.array(event.details["values"])[some] if "expect_tx" not in by.opcode else None
+                values = np.array(event.values)[some] if not event.expects else None
                 self._judge(position, barrier, mine, values, by)
 
     def _judge(

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._warps.events import CommitGroup, ProductFence, WaitGroup, WarpTogether
 from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARP, as_array
-from ..._warps.observe import Event
 from ..model.clocks import Clocks
 from ..model.shadow import Conflict
 from ..report.ledger import Ledger
 
 __all__ = ["Collectives"]
 
+_Together = WarpTogether | CommitGroup | WaitGroup | ProductFence
 _MOST = 32  # of a warp, that are followed by releases
 _NONE = -1
 _BARRIERS = ("bar", "barrier", "elect")  # elect.sync chooses a lane, and takes nothing from the others
@@ -40,7 +41,7 @@ class Collectives:
         """Threads of a new cluster begin."""
         self._epochs[:, np.unique(lanes // WARP)] = _NONE
 
-    def met(self, event: Event) -> None:
+    def met(self, event: _Together) -> None:
         """Whole warps have executed one."""
         by = event.instruction
         self._clocks.heard[event.lanes] = self._clocks.now
@@ -57,7 +58,7 @@ class Collectives:
         self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._ledger.site(by)
         self._clocks.tick(here)
 
-    def _repeats(self, event: Event) -> bool:
+    def _repeats(self, event: _Together) -> bool:
         """Return whether nothing was observed since the last one, of the same lanes."""
         now, last = self._clocks.now, self._last
         self._last = now, event.lanes

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..._copies.parts import Parts
 from ..._ptx import Instruction
+from ..._warps.events import Exit
 from ..._warps.lanes import as_array
-from ..._warps.observe import Event
 from ..model.clocks import ORDERED, Clocks
 from ..model.operations import Mark, Operations
 from ..model.trail import Explained, Trail
@@ -51,7 +51,7 @@ class Exits:
         for position in [position for position in self.landing if position // pitch in ctas]:
             del self.landing[position]
 
-    def exit(self, event: Event) -> None:
+    def exit(self, event: Exit) -> None:
         """Threads end."""
         ends: Explained = ("ends", event.instruction)
         self._trail.end(as_array(event.lanes))

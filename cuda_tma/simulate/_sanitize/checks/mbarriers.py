@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
+from typing import assert_never
 
 import numpy as np
 
 from ..._copies.parts import Parts
-from ..._ptx import Instruction
+from ..._warps.events import (
+    Arrive,
+    ArriveAfterCopies,
+    BytesCame,
+    CompleteBytes,
+    ExpectBytes,
+    Init,
+    Invalidate,
+    OfMbarrier,
+    PhaseComplete,
+    Poll,
+)
 from ..._warps.lanes import as_array
-from ..._warps.observe import Event
 from ..model.barriers import Barriers
 from ..model.clocks import Clocks
 from ..model.trail import Trail
@@ -24,7 +33,6 @@ from .shared import InShared
 __all__ = ["MbarrierUses"]
 
 _BYTES = 8
-_RELEASING = ("mbarrier.arrive", "mbarrier.arrive_drop")
 _READ, _WRITE = "read", "write"
 
 
@@ -51,57 +59,50 @@ class MbarrierUses:
         self._pitch = parts.memory.shared_pitch
         self.arrivals = Arrivals(parts, clocks, words)
 
-    def init(self, event: Event) -> None:
-        """``mbarrier.init``."""
-        positions, lanes = event.details["positions"], as_array(event.lanes)
-        by = cast(Instruction, event.instruction)
-        self._in_shared.by_threads(lanes, positions, _BYTES, _WRITE, by)
-        self._inits.made(lanes, positions, self._ledger.site(by))
-        self.arrivals.made(positions)
+    def event(self, event: OfMbarrier) -> None:
+        """Judge the use of an mbarrier."""
+        match event:
+            case PhaseComplete():
+                self._complete(event.position)
+            case BytesCame():
+                pass
+            case Init():
+                self._write(event)
+                self._inits.made(as_array(event.lanes), event.positions, self._ledger.site(event.instruction))
+                self.arrivals.made(event.positions)
+            case Invalidate():
+                self._write(event)
+                lane = int(as_array(event.lanes)[0])
+                self._words.bytes_unexpected(event.positions.tolist(), lane, event.instruction)
+                self.arrivals.made(event.positions)
+            case Arrive():
+                self._read(event)
+                self.arrivals.arrive(event)
+                self._barriers.mbarrier_arrive(event)
+            case ExpectBytes() | CompleteBytes():
+                self._read(event)
+            case Poll():
+                self._read(event)
+                self._waited(event)
+            case ArriveAfterCopies():
+                self.arrivals.later(event.positions)
+            case _:
+                assert_never(event)
 
-    def complete(self, event: Event) -> None:
-        """A phase ends."""
-        position = event.details["position"]
+    def _read(self, event: Arrive | ExpectBytes | CompleteBytes | Poll) -> None:
+        self._in_shared.by_threads(as_array(event.lanes), event.positions, _BYTES, _READ, event.instruction)
+
+    def _write(self, event: Init | Invalidate) -> None:
+        self._in_shared.by_threads(as_array(event.lanes), event.positions, _BYTES, _WRITE, event.instruction)
+
+    def _complete(self, position: int) -> None:
         slot = position // self._pitch // self._parts.geometry.cluster_ctas
         self._barriers.mbarrier_complete(position, slot)
         self.arrivals.complete(position)
 
-    def use(self, parts: list[str]) -> Callable[[Event], None]:
-        """Return the function that judges a use by one instruction."""
-        if parts[1] == "inval":
-            return self._inval
-        is_arrival = ".".join(parts[:2]) in _RELEASING
-
-        def use(event: Event) -> None:
-            by = cast(Instruction, event.instruction)
-            self._in_shared.by_threads(as_array(event.lanes), event.details["positions"], _BYTES, _READ, by)
-            if is_arrival:
-                self.arrivals.arrive(event, by)
-                self._barriers.mbarrier_arrive(event, parts)
-            elif "done" in event.details:
-                self._waited(event, parts, by)
-
-        return use
-
-    def with_later(self, act: Callable[[Event], None]) -> Callable[[Event], None]:
-        """Return the function that also notes arrivals that come when copies are complete."""
-
-        def both(event: Event) -> None:
-            self.arrivals.later(event.details["positions"])
-            act(event)
-
-        return both
-
-    def _waited(self, event: Event, parts: list[str], by: Instruction) -> None:
-        positions = event.details["positions"]
-        self._exits.waits.update(dict.fromkeys(positions.tolist(), by))
-        self._barriers.mbarrier_wait(event, parts)
-        done = np.broadcast_to(event.details["done"], positions.shape)
-        self._trail.hear(as_array(event.lanes)[done], by, positions[done])
-
-    def _inval(self, event: Event) -> None:
-        positions, lanes = event.details["positions"], as_array(event.lanes)
-        by = cast(Instruction, event.instruction)
-        self._in_shared.by_threads(lanes, positions, _BYTES, _WRITE, by)
-        self._words.bytes_unexpected(positions.tolist(), int(lanes[0]), by)
-        self.arrivals.made(positions)
+    def _waited(self, event: Poll) -> None:
+        positions = event.positions
+        self._exits.waits.update(dict.fromkeys(positions.tolist(), event.instruction))
+        self._barriers.mbarrier_wait(event)
+        done = np.broadcast_to(event.done, positions.shape)
+        self._trail.hear(as_array(event.lanes)[done], event.instruction, positions[done])

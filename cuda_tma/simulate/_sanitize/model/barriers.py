@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
 from ..._sync.warp_sync import WHOLE
+from ..._warps.events import (
+    Arrive,
+    BarrierArrive,
+    BarrierComplete,
+    ClusterArrive,
+    ClusterComplete,
+    ClusterWait,
+    OfBarrier,
+    Poll,
+    WarpBarrier,
+    WholeBarrier,
+)
 from ..._warps.lanes import WARP, Lanes, as_array, count
-from ..._warps.observe import Event
 from .clocks import CTA, Clocks, scope_of
 
 __all__ = ["Barriers", "Phases"]
@@ -91,11 +103,31 @@ class Barriers:
             del self.mbarriers[position]
             self._sent_to.discard(position)
 
+    def event(self, event: OfBarrier) -> None:
+        """Take an event at a barrier of threads."""
+        match event:
+            case WarpBarrier():
+                self._warp(event)
+            case WholeBarrier():
+                self._clocks.meet(event.lanes, self._lanes_of_cta)
+            case BarrierArrive():
+                self._arrive(event)
+            case BarrierComplete():
+                self._complete(event)
+            case ClusterArrive():
+                self._cluster_arrive(event)
+            case ClusterComplete():
+                self._of_clusters[event.slot].complete(self._clocks)
+            case ClusterWait():
+                self._cluster_wait(event)
+            case _:
+                assert_never(event)
+
     # ---- warps and CTAs ----
 
-    def warp(self, event: Event) -> None:
+    def _warp(self, event: WarpBarrier) -> None:
         """``bar.warp.sync``: the threads of each mask."""
-        masks = event.details.get("masks")
+        masks = event.masks
         if masks is None:
             self._clocks.meet(event.lanes, WARP)
             return
@@ -107,20 +139,16 @@ class Barriers:
         for group in np.unique(groups):
             self._clocks.meet(here[groups == group], WARP)
 
-    def whole(self, event: Event) -> None:
-        """All threads of some CTAs at once."""
-        self._clocks.meet(event.lanes, self._lanes_of_cta)
-
-    def arrive(self, event: Event) -> None:
+    def _arrive(self, event: BarrierArrive) -> None:
         """Some threads, at one of the barriers of their CTA."""
-        key, clock = event.details["barrier"], self._clocks.released(event.lanes)
+        key, clock = event.barrier, self._clocks.released(event.lanes)
         known = self._of_ctas.get(key)
         self._of_ctas[key] = clock if known is None else np.maximum(self._clocks.fitting(known), clock)
         self._arrived[key].append(as_array(event.lanes))
 
-    def complete(self, event: Event) -> None:
+    def _complete(self, event: BarrierComplete) -> None:
         """Those who wait at it go on."""
-        barrier = event.details["barrier"]
+        barrier = event.barrier
         clock, arrived = self._of_ctas.pop(barrier), self._arrived.pop(barrier)
         if len(lanes := as_array(event.lanes)):
             self._clocks.acquire(lanes, clock)
@@ -128,18 +156,15 @@ class Barriers:
 
     # ---- clusters ----
 
-    def cluster_arrive(self, event: Event) -> None:
+    def _cluster_arrive(self, event: ClusterArrive) -> None:
         """A relaxed arrival gives what a fence before it has made ready."""
         here = as_array(event.lanes)
         for slot in np.unique(here // self._clocks.threads).tolist():
             mine = here[here // self._clocks.threads == slot]
-            give = self._clocks.published if event.details["relaxed"] else self._clocks.released
+            give = self._clocks.published if event.relaxed else self._clocks.released
             self._of_clusters[slot].arrive(self._clocks, give(mine))
 
-    def cluster_complete(self, event: Event) -> None:
-        self._of_clusters[event.details["slot"]].complete(self._clocks)
-
-    def cluster_wait(self, event: Event) -> None:
+    def _cluster_wait(self, event: ClusterWait) -> None:
         here = as_array(event.lanes)
         for slot in np.unique(here // self._clocks.threads).tolist():
             ready = self._of_clusters[slot].ready
@@ -148,11 +173,12 @@ class Barriers:
 
     # ---- mbarriers ----
 
-    def mbarrier_arrive(self, event: Event, opcode: list[str]) -> None:
+    def mbarrier_arrive(self, event: Arrive) -> None:
         """Each barrier learns what those know who arrive there: from another CTA all of it if the scope says so."""
+        opcode = event.instruction.opcode
         relaxed, scope = "relaxed" in opcode, scope_of(opcode, CTA)
         give = self._clocks.published if relaxed else self._clocks.released
-        for position, lanes in _by_position(event.lanes, event.details["positions"]):
+        for position, lanes in _by_position(event.lanes, event.positions):
             phases, home = self.mbarriers[position], position // self._pitch
             here = as_array(lanes)
             near = here // self._lanes_of_cta == home
@@ -182,12 +208,13 @@ class Barriers:
         self._sent_to.add(position)
         return self._clocks.column(slot, ("sent", position))
 
-    def mbarrier_wait(self, event: Event, opcode: list[str]) -> None:
+    def mbarrier_wait(self, event: Poll) -> None:
         """Lanes that have found a phase complete; a relaxed look needs a fence to count."""
+        opcode = event.instruction.opcode
         take = self._clocks.notice if "relaxed" in opcode else self._clocks.acquire
         scope = scope_of(opcode, CTA)
-        done = np.broadcast_to(event.details["done"], event.details["positions"].shape)
-        for position, lanes in _by_position(as_array(event.lanes)[done], event.details["positions"][done]):
+        done = np.broadcast_to(event.done, event.positions.shape)
+        for position, lanes in _by_position(as_array(event.lanes)[done], event.positions[done]):
             heard = self.mbarriers[position].heard(self._clocks, scope)
             if heard is not None:
                 take(lanes, heard)

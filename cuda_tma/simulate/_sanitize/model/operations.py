@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..._ptx import Instruction
+from ..._warps.events import ArriveAfterCopies, CommitGroup, IssuedTogether, WaitGroup
 from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARPGROUP, Lanes, as_array
-from ..._warps.observe import Event
 from .barriers import Barriers
 from .clocks import Clocks
 from .trail import Explained
@@ -148,10 +148,12 @@ class Operations:
                 if lanes.start <= lane < lanes.stop and number > self._groups[kind][lane].done:
                     yield lane, number, instruction
 
-    def issue_together(self, event: Event) -> None:
+    def issue_together(self, event: IssuedTogether) -> None:
         """Lanes of a warp have issued one operation, the first of them as its owner: each may wait for it."""
         first, *others = as_array(event.lanes).tolist()
-        known = self._groups[event.details["kind"]]
+        if event.kind is None:
+            return
+        known = self._groups[event.kind]
         mark = known[first].last
         if mark is None:
             return
@@ -164,20 +166,9 @@ class Operations:
         known = self._groups[kind]
         return [(lane, known[lane]) for lane in sorted(known.keys() & as_array(lanes).tolist())]
 
-    def of_copies(self, parts: list[str], barriers: Barriers) -> Callable[[Event], None]:
-        """Return what a ``cp.async`` does that waits for copies, commits their group or arrives for them."""
-        kind = "bulk" if "bulk" in parts else "cp.async"
-        if "mbarrier" in parts:
-            return lambda event: self.cp_async_arrive(event, barriers)
-        if "commit_group" in parts:
-            return lambda event: self.commit(kind, event)
-        if kind == "bulk":
-            return lambda event: self.bulk_wait(event, "read" in parts)
-        return lambda event: self.cp_async_wait(event, "wait_all" in parts)
-
-    def commit(self, kind: str, event: Event) -> None:
+    def commit(self, event: CommitGroup) -> None:
         """``commit_group``."""
-        for _, groups in self.owned(kind, event.lanes):
+        for _, groups in self.owned(event.kind, event.lanes):
             groups.committed += 1
             groups.commits = event.instruction
 
@@ -187,45 +178,50 @@ class Operations:
             return ()
         return ("its group is closed", groups.commits), ("last wait for its groups", groups.waits)
 
-    def commit_products(self, event: Event) -> None:
-        """``wgmma.commit_group``."""
-        self.commit("wgmma", event)
+    def wait(self, event: WaitGroup) -> None:
+        """Complete the groups that a wait covers."""
+        if event.kind == "bulk":
+            self._bulk_wait(event)
+        elif event.kind == "wgmma":
+            self._wgmma_wait(event)
+        else:
+            self._cp_async_wait(event)
 
-    def bulk_wait(self, event: Event, only_read: bool) -> None:
+    def _bulk_wait(self, event: WaitGroup) -> None:
         """``cp.async.bulk.wait_group{.read}``."""
         for lane, groups in self.owned("bulk", event.lanes):
-            done = groups.wait(event.details["most"], event.instruction)
-            for what in ("read",) if only_read else ("read", "write"):
+            done = groups.wait(event.most, event.instruction)
+            for what in ("read",) if event.reads_only else ("read", "write"):
                 self._complete(slice(lane, lane + 1), ("bulk", lane, what), done)
                 for mark in groups.shared_until(done):
                     self._complete(slice(lane, lane + 1), ("bulk", mark.lane, what), mark.epoch)
 
-    def cp_async_wait(self, event: Event, everything: bool) -> None:
+    def _cp_async_wait(self, event: WaitGroup) -> None:
         """``cp.async.wait_group``, ``cp.async.wait_all``: of the generic proxy."""
         clocks, owned = self._clocks, self.owned("cp.async", event.lanes)
         if not owned:
             return
         lanes, columns, done = np.zeros((3, len(owned)), np.int64)
         for at, (lane, groups) in enumerate(owned):
-            groups.committed += everything
-            done[at] = groups.wait(event.details["most"], event.instruction)
+            groups.committed += event.commits
+            done[at] = groups.wait(event.most, event.instruction)
             lanes[at], columns[at] = lane, clocks.column(clocks.slot_of(lane), ("cp.async", lane, "write"))
         clocks.complete(lanes, columns, done, fenced=False)
 
-    def wgmma_wait(self, event: Event) -> None:
+    def _wgmma_wait(self, event: WaitGroup) -> None:
         """``wgmma.wait_group``."""
         for first, groups in self.owned("wgmma", event.lanes):
-            done = groups.wait(event.details["values"][0], event.instruction)
+            done = groups.wait(event.most, event.instruction)
             self._complete(slice(first, first + WARPGROUP), ("wgmma", first, "read"), done)
 
     def _complete(self, lanes: slice, key: tuple[str, int, str], done: int, fenced: bool = True) -> None:
         column = self._clocks.column(self._clocks.slot_of(lanes.start), key)
         self._clocks.complete(lanes, column, done, fenced)
 
-    def cp_async_arrive(self, event: Event, barriers: Barriers) -> None:
+    def cp_async_arrive(self, event: ArriveAfterCopies, barriers: Barriers) -> None:
         """``cp.async.mbarrier.arrive``: the barrier is told when what the thread has begun is complete."""
         groups = dict(self.owned("cp.async", event.lanes))
-        for lane, position in zip(as_array(event.lanes).tolist(), event.details["positions"].tolist(), strict=True):
+        for lane, position in zip(as_array(event.lanes).tolist(), event.positions.tolist(), strict=True):
             if lane in groups:
                 groups[lane].committed += 1  # what begins later is not told of
                 column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))

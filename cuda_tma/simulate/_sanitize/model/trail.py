@@ -11,9 +11,9 @@ import numpy as np
 
 from ..._copies.parts import Parts
 from ..._ptx import Instruction
+from ..._warps.events import BarrierComplete, ClusterWait, OfBarrier, WholeBarrier
 from ..._warps.faults import Fault, NotInitialised
 from ..._warps.lanes import Lanes
-from ..._warps.observe import Event
 from ..._warps.waiting import CALLED
 from ..report.ledger import Ledger
 
@@ -53,10 +53,13 @@ class Trail:
         if by is not None:
             self._heard[lanes], self._mbarrier[lanes] = self._ledger.site(by), mbarriers
 
-    def hear_all(self, event: Event) -> None:
-        """Those who have waited together for a barrier of their CTA, each at its own statement."""
-        for lanes, by in event.details["waits"]:
-            self.hear(lanes, by)
+    def at_barrier(self, event: OfBarrier) -> None:
+        """A barrier lets lanes go on, each at its own statement."""
+        if isinstance(event, (WholeBarrier, ClusterWait)):
+            self.hear(event.lanes, event.instruction)
+        elif isinstance(event, BarrierComplete):
+            for lanes, by in event.waits:
+                self.hear(lanes, by)
 
     def touch(self, lanes: Lanes, site: int) -> None:
         """Lanes access shared memory, or execute a fence."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from ..._ptx import Instruction
+from ..._warps.events import AbsentSource
 from ..._warps.lanes import as_array
-from ..._warps.observe import Event
 from ..model.operations import Mark
 from ..model.shadow import Conflict
 from .phrases import Phrases
@@ -36,12 +34,12 @@ class Disputed(Phrases):
         beside = ("its warp executes together", by), *self._after(lane, mark)
         self._add("race", severity, text, now, before, lane, RULES["order"], WARP_BARRIER, beside)
 
-    def shuffled_from_absent(self, event: Event) -> None:
+    def shuffled_from_absent(self, event: AbsentSource) -> None:
         """Report lanes that take a value of a lane which takes no part."""
-        now, lane = cast(Instruction, event.instruction), int(as_array(event.lanes)[0])
+        now, lane = event.instruction, int(as_array(event.lanes)[0])
         if self._ledger.known("barrier-divergence", "advice", id(now)):
             return
-        source, mask = int(event.details["sources"][0]), int(event.details["masks"][0])
+        source, mask = int(event.sources[0]), int(event.masks[0])
         lacks = "does not contain that lane" if not mask >> source & 1 else "contains that lane, which has ended"
         text = (
             f"{self._thread(lane)} takes the value of lane {source} of its warp by {'.'.join(now.opcode[:3])}, and the "

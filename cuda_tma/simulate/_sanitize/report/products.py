@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from ..._ptx import Instruction
-from ..._warps.lanes import as_array
-from ..._warps.observe import Event
+from ..._warps.events import RegistersTouched
 from ..model.operations import Mark
 from ..model.trail import Explained
 from .phrases import Phrases
@@ -41,13 +39,13 @@ class OfProducts(Phrases):
         remedy = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
         self._add("wgmma-order", "error", text, now, None, first, RULES["registers"], remedy)
 
-    def registers_touched(self, event: Event, strict: bool) -> None:
+    def registers_touched(self, event: RegistersTouched, strict: bool) -> None:
         """Report an instruction that touches registers of a product under way, or a product without its fence."""
-        now, other, verb = cast(Instruction, event.instruction), event.details["other"], event.details["verb"]
+        now, other, verb = event.instruction, event.other, event.verb
         severity = "advice" if verb == "repaired" and not strict else "error"
         if self._ledger.known("wgmma-order", severity, id(other), id(now)):
             return
-        first, place = int(as_array(event.lanes)[0]), place_of(other.places, other.line)
+        first, place = int(event.lanes.start), place_of(other.places, other.line)
         writer, missing = ".".join(other.opcode), "no wgmma.wait_group covers its group"
         done = {
             "unfenced": f"issues wgmma.mma_async, whose registers {writer} at {place} has written since its last "

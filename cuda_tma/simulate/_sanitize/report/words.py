@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..._ptx import Instruction
+from ..._warps.events import SignaledElsewhere, UnwrittenRead
 from ..._warps.lanes import as_array
-from ..._warps.observe import Event
 from ..model.operations import Mark
 from ..model.shadow import Conflict, Units
 from ..model.trail import Explained
@@ -139,9 +139,9 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         after = (*mark.after, self._trail.fence_of_inits)
         self._add("barrier-use", "error", text, now, before, mark.lane, RULES["init"], remedy, after)
 
-    def signaled_elsewhere(self, event: Event) -> None:
+    def signaled_elsewhere(self, event: SignaledElsewhere) -> None:
         """Report a copy whose mbarrier is in another CTA than its destination."""
-        named, signaled, now = event.details["named"], event.details["signaled"], cast(Instruction, event.instruction)
+        named, signaled, now = event.named, event.signaled, event.instruction
         lane, barrier = int(as_array(event.lanes)[0]), self._parts.mbarriers.known(named)
         if self._ledger.known("cluster", "error", id(barrier and barrier.made), id(now)):
             return
@@ -287,12 +287,12 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         after = self._unacquired(mark)
         self._add("missing-tensor-map-fence", severity, text, now, None, mark.lane, RULES["map"], remedy, after)
 
-    def unwritten_local_memory(self, event: Event) -> None:
+    def unwritten_local_memory(self, event: UnwrittenRead) -> None:
         """Report threads that read local memory which they have not written."""
-        now, lane = cast(Instruction, event.instruction), int(as_array(event.lanes)[0])
+        now, lane = event.instruction, int(as_array(event.lanes)[0])
         if self._ledger.known("uninitialized-read", "advice", id(now)):
             return
-        size, at = event.details["size_bytes"], int(event.details["addresses"][0]) - event.details["base"]
+        size, at = event.size_bytes, int(event.addresses[0]) - event.base
         text = f"{self._thread(lane)} reads {size} bytes at byte {at} of its local variables, which it has not written"
         remedy = "write each element of the local array before it is read; compare the indices of both accesses"
         self._add("uninitialized-read", "advice", text, now, None, lane, RULES["local"], remedy)
