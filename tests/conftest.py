@@ -1,6 +1,7 @@
 """A fake driver and fake device tensors, for the tests that need no GPU."""
 
 import gc
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 import cuda_tma
 from cuda_tma._cuda import driver as _driver
 from cuda_tma._read.dlpack import describe_tensor
+from cuda_tma.simulate._device import device as simulated
 from tests.support.fake_driver import FakeDriver
 from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 
@@ -43,6 +45,14 @@ def pytest_collection_finish():
     """What is there now stays: many tests collect garbage, and benchmarks between samples, which would look at it."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compile_once():
+    """Compile a kernel once for all tests of this process that run it on a simulated device."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulated, "run_compiler", lru_cache(256)(simulated.run_compiler))
+        yield
 
 
 class DeviceTensor:

@@ -18,7 +18,6 @@ torch = pytest.importorskip("torch")
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import pages  # noqa: E402
-from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 from torch.library import opcheck  # noqa: E402
 
 from cuda_tma.torch import like, operator  # noqa: E402
@@ -148,6 +147,8 @@ def test_several_kernels():
 
 
 def test_several_kernels_compiled():
+    from torch._dynamo.testing import CompileCounterWithBackend  # 2 s: not when tests are collected
+
     counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(lambda x, sums: mean_rows(x, sums) + sums, fullgraph=True, backend=counter)
     for rows in (4, 7, 9):
@@ -200,6 +201,8 @@ def no_compiled_functions():
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
     """The recompiles are those of torch's own operators: a new size once, and then any size."""
+    from torch._dynamo.testing import CompileCounterWithBackend  # 2 s: not when tests are collected
+
     counters = [CompileCounterWithBackend(backend), CompileCounterWithBackend(backend)]
     settings = {"fullgraph": True, "dynamic": dynamic}
     ours = torch.compile(lambda x: scale(x.cos(), 2.0).sin(), backend=counters[0], **settings)

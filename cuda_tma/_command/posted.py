@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -171,10 +171,10 @@ def _value(name: str, text: str) -> Any:
     return values[0] if is_one else values
 
 
-def _dumps(text: str) -> list[_Dump]:
+def _dumps(text: str, errors: Iterable[tuple[int, CudaError]]) -> list[_Dump]:
     """The fields of each map in the order of the text; one begins where a field comes again."""
     events: list[tuple[int, Any]] = [(found.start(), found) for found in _FIELD.finditer(text)]
-    events += _errors(text)
+    events += errors
     dumps = [_Dump()]
     last: CudaError | None = None
     for _, event in sorted(events, key=lambda pair: pair[0]):
@@ -330,7 +330,8 @@ def read_posted(text: str) -> Posted:
     >>> [error.number for error in posted.errors], posted.maps
     ([716], ())
     """
-    dumps = _dumps(text)
+    errors = list(_errors(text))
+    dumps = _dumps(text, errors)
     found = [_from_fields(dump) for dump in dumps if not dump.missing]
     unread = [
         f"fields without {', '.join(dump.missing)} are no whole map: perhaps several processes wrote at once"
@@ -343,9 +344,10 @@ def read_posted(text: str) -> Posted:
             found.append(PostedMap(decode(raw)))
         except TensorMapError as error:
             unread.append(str(error))
-    errors = dict.fromkeys(error for _, error in _errors(text))
     words = tuple(dict.fromkeys(_barriers(text)))
-    return Posted(tuple(errors), _counted(found), tuple(dict.fromkeys(unread)), words)
+    return Posted(
+        tuple(dict.fromkeys(error for _, error in errors)), _counted(found), tuple(dict.fromkeys(unread)), words
+    )
 
 
 def _counted(maps: list[PostedMap]) -> tuple[PostedMap, ...]:

@@ -184,8 +184,7 @@ GROWING = {
 }
 
 
-@pytest.mark.parametrize("name", GROWING)
-def test_ptx(name):
+def grows_too_fast(name: str) -> bool:
     """Four times the text takes at most eight times the time, or next to none: quadratic time is sixteen times."""
     seconds = []
     for number in (3000, 12_000):
@@ -193,7 +192,13 @@ def test_ptx(name):
         begun = time.process_time()
         of_ptx(text)
         seconds.append(time.process_time() - begun)
-    assert seconds[1] < max(0.3, 8 * seconds[0])
+    return seconds[1] >= max(0.3, 8 * seconds[0])
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_ptx(name):
+    """On a busy machine one measurement can be wrong; three of a quadratic parser are all too long."""
+    assert not all(grows_too_fast(name) for _ in range(3))
 
 
 @pytest.mark.parametrize("part", [":", " ", "race:", "*", "a:1:", "\\", "C:\\", "::", "\t"])

@@ -14,7 +14,6 @@ from tests.support import torch_kernels as kernels
 
 torch = pytest.importorskip("torch")
 
-from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 from torch.library import opcheck  # noqa: E402
 
 from cuda_tma.torch import like, operator  # noqa: E402
@@ -146,6 +145,8 @@ def test_another_device_than_the_current_one():
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
     """The recompiles are those of torch's own operators."""
+    from torch._dynamo.testing import CompileCounterWithBackend  # 2 s: not when tests are collected
+
     if backend == "inductor":
         pytest.importorskip("triton")
     counters = [CompileCounterWithBackend(backend), CompileCounterWithBackend(backend)]
