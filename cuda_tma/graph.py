@@ -25,7 +25,7 @@ from ._limits import DESCRIPTOR_BYTES
 from ._map_type import MapPointer, MapType
 from ._tensor_map import TensorMapDescriptor
 from .kernel_parameters import KernelParameter, parameters_of
-from .rules import _graphs
+from .rules._graphs import captures_nothing, executable_keeps_nothing, no_definition, no_nodes
 
 if TYPE_CHECKING:
     from cuda.core import Kernel
@@ -88,10 +88,10 @@ def add_kernel_node(
         )
     graph = _definition_handle(definition)
     if graph is None:
-        raise _graphs.no_definition(definition)
+        raise no_definition(definition)
     before = tuple(after) if isinstance(after, Iterable) else (None,)
     if not all(hasattr(each, "handle") for each in before):
-        raise _graphs.no_nodes(after)
+        raise no_nodes(after)
     node = add_node(graph, prepared, [int(each.handle) for each in before])
     if keeps_alive:
         try:
@@ -141,10 +141,10 @@ def keep_alive(graph: Any, *objects: object) -> None:
     handle = _definition_handle(graph)
     if handle is None:
         if hasattr(graph, "upload") and hasattr(graph, "launch"):
-            raise _graphs.executable_keeps_nothing(graph)
+            raise executable_keeps_nothing(graph)
         handle = captured_graph(graph)
     if handle is None:
-        raise _graphs.captures_nothing(graph)
+        raise captures_nothing(graph)
     keep(handle, objects)
 
 

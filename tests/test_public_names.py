@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -97,6 +97,17 @@ print([name for name in dir(cuda_tma) if name.startswith("_") and not name.start
 print(hasattr(cuda_tma, "swizzle"), "simulate" in dir(cuda_tma), "simulate" in cuda_tma.__all__)"""
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout == "[]\n[]\nFalse True False\n"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_private_modules_do_not_show(name):
+    if name == "cuda_tma.torch":
+        pytest.importorskip("torch")
+    module = importlib.import_module(name)
+    shown = {each: getattr(module, each) for each in dir(module)}
+    private = [each.__name__ for each in shown.values() if isinstance(each, ModuleType) and "._" in each.__name__]
+    assert private == []
+    assert {*module.__all__} <= {*shown}
 
 
 def test_names_of_cuda_core_are_its_objects():

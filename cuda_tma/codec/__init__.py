@@ -4,3 +4,7 @@ from ._codec import decode, encode
 from ._diff import FieldDifference, diff, field_words
 
 __all__ = ["FieldDifference", "decode", "diff", "encode", "field_words"]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]

@@ -29,3 +29,7 @@ from ._store import scatter4, store
 from ._traversal import tensor_index
 
 __all__ = ["REDUCTIONS", "Tile", "gather4", "load", "reduce", "scatter4", "store", "tensor_index"]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]

@@ -24,3 +24,7 @@ __all__ = [
     "thread_value_layout",
     "tile",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]

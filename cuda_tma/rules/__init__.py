@@ -6,3 +6,7 @@ from ._table import RULES, check
 from ._warnings import WARNINGS
 
 __all__ = ["RULES", "WARNINGS", "Rule", "Violation", "check"]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]

@@ -43,3 +43,7 @@ __all__ = [
     "read_suppressions",
     "watch",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "fixture", "__doc__", "__file__", "__name__", "__path__"]

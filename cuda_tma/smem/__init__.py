@@ -38,3 +38,7 @@ __all__ = [
     "tx_bytes",
     "worst_read",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]

@@ -10,3 +10,7 @@ from ._operator import operator
 from ._outputs import like
 
 __all__ = ["Launch", "like", "operator"]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]
