@@ -1,7 +1,7 @@
 """What is wrong in a kernel's synchronisation, found while it runs on the simulator."""
 
 from .checks.racing_reads import Pair
-from .report.ledger import UndefinedRead
+from .report.collector import UndefinedRead
 from .sanitizer import Sanitizer
 
 __all__ = ["Pair", "Sanitizer", "UndefinedRead"]

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .._memory.global_memory import Segment
 from .checks.racing_reads import Pair
-from .report.ledger import UndefinedRead
+from .report.collector import UndefinedRead
 
 __all__ = ["Launched", "Replays"]
 

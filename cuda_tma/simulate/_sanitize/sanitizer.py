@@ -47,31 +47,31 @@ from .._warps.events import (
 from .._warps.faults import Fault
 from .._warps.lanes import WARPGROUP, as_array
 from .._warps.observe import Access
-from .checks.arrays import InArrays
 from .checks.collectives import Collectives
-from .checks.exits import Exits
-from .checks.grids import InRow, Waited
-from .checks.inits import Inits
+from .checks.exits import ExitChecker
+from .checks.global_races import GlobalRaceChecker
+from .checks.grid_races import GridRaceChecker, GridWaits
+from .checks.inits import InitChecker
 from .checks.lane_copies import Copies, LaneCopies
 from .checks.mbarriers import MbarrierUses
 from .checks.racing_reads import Pair, RacingReads
 from .checks.remote import Remote, unclustered
-from .checks.shared import InShared
+from .checks.shared_races import SharedRaceChecker
 from .checks.tensor_maps import TensorMaps
 from .checks.undefined import UndefinedReads
 from .model.barriers import Barriers
 from .model.clocks import CLUSTER, GPU, Clocks, scope_of
 from .model.global_shadow import GlobalShadow
+from .model.history import Explained, History
 from .model.locations import Locations
-from .model.operations import Mark, Operations
+from .model.operations import IssueRecord, Operations
 from .model.shadow import STRONG, Shadow
 from .model.strong_shadow import StrongShadow
-from .model.trail import Explained, Trail
 from .model.units import SENDS, arrives_remotely, unit_bytes_of
 from .replays import Replays
-from .report.ledger import Ledger
+from .report.collector import FindingCollector
+from .report.messages import Messages
 from .report.remedies import EFFECT
-from .report.words import Words
 
 __all__ = ["Sanitizer"]
 
@@ -100,8 +100,8 @@ class Sanitizer:
         replay: Replays | None = None,
         watched: Collection[Pair] = (),
     ):
-        self._strict, self._ledger = strict, Ledger()
-        self._row = InRow() if is_in_row else None
+        self._strict, self._collector = strict, FindingCollector()
+        self._row = GridRaceChecker() if is_in_row else None
         self._replay, self._watched, self._has_faulted = replay, watched, False
 
     def follows(self, before: Sanitizer) -> None:
@@ -111,13 +111,13 @@ class Sanitizer:
 
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings."""
-        if self._replay is not None and self._ledger.racing_reads and not (self._has_faulted or self._strict):
-            for pair, reason in self._replay.without_effect([*self._ledger.racing_reads], self).items():
-                self._ledger.excuse(*pair, reason)
-        if self._replay is not None and self._ledger.undefined and not self._has_faulted:
-            for key in self._replay.with_effect(self._ledger.undecided(), self):
-                self._ledger.accuse(key, EFFECT)
-        return self._ledger.findings()
+        if self._replay is not None and self._collector.racing_reads and not (self._has_faulted or self._strict):
+            for pair, reason in self._replay.without_effect([*self._collector.racing_reads], self).items():
+                self._collector.excuse(*pair, reason)
+        if self._replay is not None and self._collector.undefined and not self._has_faulted:
+            for key in self._replay.with_effect(self._collector.undecided(), self):
+                self._collector.accuse(key, EFFECT)
+        return self._collector.findings()
 
     def before(self) -> dict[Segment, bytes] | None:
         """Return the bytes of all arrays that the launch touches, as it found them; None if it touches too many."""
@@ -139,32 +139,34 @@ class Sanitizer:
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._remote = Remote(parts, self._clocks)
-        self._trail, self._waited = Trail(parts, self._ledger), Waited(self._clocks, geometry.lanes)
-        known = parts, self._clocks, self._ledger, self._trail, self._operations
-        self._words = Words(*known, self._shadow.unit_bytes)
-        self._exits = Exits(parts, self._clocks, self._operations, self._remote, self._trail, self._words)
+        self._history, self._waited = History(parts, self._collector), GridWaits(self._clocks, geometry.lanes)
+        known = parts, self._clocks, self._collector, self._history, self._operations
+        self._messages = Messages(*known, self._shadow.unit_bytes)
+        self._exits = ExitChecker(parts, self._clocks, self._operations, self._remote, self._history, self._messages)
         if self._row is not None:
-            self._row.begin(memory.all_global, self._waited, self._words)
-        self._together = Collectives(geometry, self._clocks, self._ledger)
-        self._undefined = UndefinedReads(self._ledger, self._pitch)
-        judges = self._words, self._remote, self._together, self._undefined
-        self._in_shared = InShared(parts, self._clocks, self._shadow, self._ledger, *judges, self._strict)
-        self._inits = Inits(self._clocks, self._words, self._strict)
-        judging = self._barriers, self._in_shared, self._inits, self._exits, self._trail, self._words
-        self._mbarriers = MbarrierUses(parts, self._clocks, self._ledger, *judging)
+            self._row.begin(memory.all_global, self._waited, self._messages)
+        self._together = Collectives(geometry, self._clocks, self._collector)
+        self._undefined = UndefinedReads(self._collector, self._pitch)
+        judges = self._messages, self._remote, self._together, self._undefined
+        self._shared_races = SharedRaceChecker(
+            parts, self._clocks, self._shadow, self._collector, *judges, self._strict
+        )
+        self._inits = InitChecker(self._clocks, self._messages, self._strict)
+        judging = self._barriers, self._shared_races, self._inits, self._exits, self._history, self._messages
+        self._mbarriers = MbarrierUses(parts, self._clocks, self._collector, *judging)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(parts.program, "global"))
-        self.racing = RacingReads(self._watched, self._clocks, self._global, self._ledger)
-        self._maps = TensorMaps(self._clocks, self._ledger, self._global, geometry.lanes_of_cta)
+        self.racing = RacingReads(self._watched, self._clocks, self._global, self._collector)
+        self._maps = TensorMaps(self._clocks, self._collector, self._global, geometry.lanes_of_cta)
         shadows = self._shadow, self._global
-        self._copies = LaneCopies(parts, self._clocks, self._operations, shadows, self._ledger, self._trail)
+        self._copies = LaneCopies(parts, self._clocks, self._operations, shadows, self._collector, self._history)
         strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
-        checks = self._global, strong, self._clocks, self._ledger, self._words, self._locations
-        self._in_arrays = InArrays(*checks, self._strict)
+        checks = self._global, strong, self._clocks, self._collector, self._messages, self._locations
+        self._global_races = GlobalRaceChecker(*checks, self._strict)
 
     def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
         """What the trail says of a fault."""
         self._has_faulted = True
-        return self._trail.of_fault(fault, lanes, waiting)
+        return self._history.of_fault(fault, lanes, waiting)
 
     def steps_of(self, code: Code) -> list[Step]:
         """Return a function's own steps: each event is enough."""
@@ -186,7 +188,7 @@ class Sanitizer:
                 self._mbarriers.event(event)
             case BarrierEvent():
                 self._barriers.event(event)
-                self._trail.at_barrier(event)
+                self._history.at_barrier(event)
             case Fence():
                 self._fence(event)
             case CommitGroup() | WaitGroup():
@@ -200,22 +202,22 @@ class Sanitizer:
             case IssuedTogether():
                 self._operations.issue_together(event)
             case SignaledElsewhere():
-                self._words.signaled_elsewhere(event)
+                self._messages.signaled_elsewhere(event)
             case AbsentSource():
                 self._undefined.of_lanes(event.instruction)
-                self._words.shuffled_from_absent(event)
+                self._messages.shuffled_from_absent(event)
             case UnwrittenRead():
                 self._undefined.of_local_memory(event.instruction, event.addresses, event.size_bytes)
-                self._words.unwritten_local_memory(event)
+                self._messages.unwritten_local_memory(event)
             case RegistersTouched():
-                self._words.registers_touched(event, self._strict)
+                self._messages.registers_touched(event, self._strict)
             case BoxIssued() | MapCopied():
                 pass
             case _:
                 assert_never(event)
 
     def _touch(self, event: OfFence | OfGroup | ArriveAfterCopies) -> None:
-        self._trail.touch(event.lanes, self._ledger.site(event.instruction))
+        self._history.touch(event.lanes, self._collector.site(event.instruction))
 
     def _of_group(self, event: OfGroup) -> None:
         if isinstance(event, CommitGroup):
@@ -232,7 +234,7 @@ class Sanitizer:
         resident = range(slot * ctas, (slot + 1) * ctas)
         self._clocks.start(lanes)
         self._remote.start(resident)
-        self._trail.start(lanes)
+        self._history.start(lanes)
         self._together.start(lanes)
         self._waited.start(lanes)
         self._fenced_products.difference_update(lanes.tolist())
@@ -258,7 +260,7 @@ class Sanitizer:
                 scope = scope_of((event.scope,), GPU)
                 clocks.memory_fence(lanes, scope)
                 self._maps.acquire(as_array(lanes), event.addresses, scope)
-                self._trail.map_acquire = event.instruction
+                self._history.map_acquire = event.instruction
             case MapRelease():
                 scope = scope_of((event.scope,), GPU)
                 self._maps.release(as_array(lanes), scope)
@@ -266,7 +268,7 @@ class Sanitizer:
             case InitFence():
                 clocks.memory_fence(lanes, CLUSTER)
                 self._inits.fence(as_array(lanes))
-                self._trail.init_fence = event.instruction
+                self._history.init_fence = event.instruction
                 return
             case ProductFence():
                 self._fenced_products.update(as_array(lanes)[::WARPGROUP].tolist())
@@ -280,28 +282,28 @@ class Sanitizer:
 
     # ---- asynchronous operations ----
 
-    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
+    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> IssueRecord:
         """An operation begins."""
         mark = self._mark(lane, instruction, kind)
-        mark.after = self._trail.before(lane)
+        mark.after = self._history.before(lane)
         by = slice(lane, lane + (WARPGROUP if instruction.opcode[0] == "wgmma" else 1))
-        self._trail.touch(by, self._ledger.site(instruction))
+        self._history.touch(by, self._collector.site(instruction))
         return mark
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
         """Each of some lanes begins an operation of its own; None if they must begin one by one."""
         return self._copies.issue(lanes, instruction, kind, is_now) if self._row is None else None
 
-    def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> Mark:
+    def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> IssueRecord:
         if not self._parts.special.has_explicit_cluster:
             key = ("cluster", id(instruction))
-            is_known = self._ledger.known("cluster", "error", id(instruction))
+            is_known = self._collector.known("cluster", "error", id(instruction))
             if not is_known and (found := unclustered(self._parts, lane, instruction)):
-                self._ledger.add(key, found)
+                self._collector.add(key, found)
         if instruction.opcode[0] == "wgmma":
             first = lane // WARPGROUP * WARPGROUP
             if first not in self._fenced_products:
-                self._words.product_without_fence(instruction, first)
+                self._messages.product_without_fence(instruction, first)
             return self._operations.issue(slice(first, first + WARPGROUP), instruction, "wgmma")
         return self._operations.issue(slice(lane, lane + 1), instruction, kind)
 
@@ -318,62 +320,62 @@ class Sanitizer:
             self._in_global(access)
             return
         if access.actor is not None:
-            self._by_operation(access, cast(Mark, access.actor))
+            self._by_operation(access, cast(IssueRecord, access.actor))
             return
         lanes, by = as_array(access.lanes), access.instruction
-        self._trail.touch(lanes, self._ledger.site(by))
-        if access.kind == "atomic" or self._in_shared.strength(by):
+        self._history.touch(lanes, self._collector.site(by))
+        if access.kind == "atomic" or self._shared_races.strength(by):
             self._locations.sync("shared", lanes, access.positions, by)
-        self._in_shared.by_threads(lanes, access.positions, access.size_bytes, access.kind, by, access.values)
+        self._shared_races.by_threads(lanes, access.positions, access.size_bytes, access.kind, by, access.values)
 
-    def _by_operation(self, access: Access, mark: Mark) -> None:
+    def _by_operation(self, access: Access, mark: IssueRecord) -> None:
         slot, cta = self._clocks.slot_of(mark.lane), int(access.positions[0]) // self._pitch
         if access.signal is not None and not self._remote.alive(cta):
-            tell = self._words.exit_while_sending if access.kind == _READ else self._words.exit_while_landing
+            tell = self._messages.exit_while_sending if access.kind == _READ else self._messages.exit_while_landing
             tell(mark, cta, access.signal, self._exits.beside(cta, access.signal))
         if mark.cluster != self._parts.geometry.cluster_of_slot[slot]:
             return  # its cluster has ended, and its clocks with it
-        self._in_shared.by_operation(access, mark, *self._completion(access, mark, slot))
+        self._shared_races.by_operation(access, mark, *self._completion(access, mark, slot))
 
     def _in_global(self, access: Access) -> None:
         """Accesses to arrays, by threads or by operations."""
         if access.proxy == "tensormap" or not access.size_bytes:
             return
-        strong = self._in_shared.strength(access.instruction) == STRONG
+        strong = self._shared_races.strength(access.instruction) == STRONG
         if self._row is not None and not strong:
             self._row.access(access)
         self._global.area(int(access.positions[0]))  # keeps the bytes that the launch began with
         if self._watched:
             self.racing.access(access)
         if access.actor is None and (strong or access.kind == "atomic"):
-            self._in_arrays.by_strong_threads(access)
+            self._global_races.by_strong_threads(access)
             if {"acquire", "acq_rel"} & {*access.instruction.opcode}:
-                self._trail.hear(access.lanes, access.instruction)
+                self._history.hear(access.lanes, access.instruction)
         elif access.actor is None:
-            self._in_arrays.by_threads(access)
+            self._global_races.by_threads(access)
         elif not strong:
-            mark = cast(Mark, access.actor)
+            mark = cast(IssueRecord, access.actor)
             column, epoch = self._completion(access, mark, self._clocks.slot_of(mark.lane))
-            self._in_arrays.by_operation(access, mark, column, epoch)
+            self._global_races.by_operation(access, mark, column, epoch)
 
     def _use_of_map(self, access: Access) -> None:
         """Tensor maps that the kernel has changed."""
         if access.proxy == "tensormap":
-            self._map_of(int(access.positions[0]), cast(Mark, access.actor))
+            self._map_of(int(access.positions[0]), cast(IssueRecord, access.actor))
         elif access.kind == _WRITE and access.instruction.opcode[:2] == ("tensormap", "cp_fenceproxy"):
-            self._in_arrays.by_a_warp(access, cast(Mark, access.actor))
+            self._global_races.by_a_warp(access, cast(IssueRecord, access.actor))
 
-    def _map_of(self, address: int, mark: Mark) -> None:
+    def _map_of(self, address: int, mark: IssueRecord) -> None:
         change = self._maps.change(address, mark)
         if change is not None:
             if change.lacks:
-                self._words.map_without_fence(mark, *change)
+                self._messages.map_without_fence(mark, *change)
         elif self._maps.is_acquired(address, mark):
             return
         elif (array := self._parts.memory.all_global.find(address)) is not None and array.writeable:
-            self._words.map_in_memory(mark, address, disputed=not self._strict)
+            self._messages.map_in_memory(mark, address, disputed=not self._strict)
 
-    def _completion(self, access: Access, mark: Mark, slot: int) -> tuple[int, int]:
+    def _completion(self, access: Access, mark: IssueRecord, slot: int) -> tuple[int, int]:
         """What others learn the end of an access by: a column, and its value then."""
         if access.signal is not None:
             self._inits.check(access.signal, mark)

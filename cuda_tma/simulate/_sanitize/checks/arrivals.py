@@ -19,7 +19,7 @@ from ..._warps.lanes import as_array
 from ..model.clocks import ORDERED, Clocks
 
 if TYPE_CHECKING:
-    from ..report.barrier_words import BarrierWords
+    from ..report.mbarrier_messages import MbarrierMessages
 
 __all__ = ["Arrivals"]
 
@@ -55,8 +55,8 @@ class _Barrier:
 class Arrivals:
     """Those at all mbarriers, in their last two phases."""
 
-    def __init__(self, parts: Parts, clocks: Clocks, words: BarrierWords):
-        self._parts, self._clocks, self._words = parts, clocks, words
+    def __init__(self, parts: Parts, clocks: Clocks, messages: MbarrierMessages):
+        self._parts, self._clocks, self._messages = parts, clocks, messages
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
@@ -125,4 +125,4 @@ class Arrivals:
         self, position: int, barrier: _Barrier, lane: int, by: Instruction, before: Instruction, phase: int
     ) -> None:
         barrier.is_judged = False
-        self._words.arrival_too_early(position, lane, by, before, phase)
+        self._messages.arrival_too_early(position, lane, by, before, phase)

@@ -14,7 +14,7 @@ from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARP, as_array
 from ..model.clocks import Clocks
 from ..model.shadow import Conflict
-from ..report.ledger import Ledger
+from ..report.collector import FindingCollector
 
 __all__ = ["Collectives"]
 
@@ -29,9 +29,9 @@ _COVERED = "commit_group"  # of wgmma: its fence and its wait stand beside it
 class Collectives:
     """The last of each warp, between which its lanes release something."""
 
-    def __init__(self, geometry: Geometry, clocks: Clocks, ledger: Ledger):
+    def __init__(self, geometry: Geometry, clocks: Clocks, collector: FindingCollector):
         warps = geometry.lanes // WARP
-        self._clocks, self._ledger = clocks, ledger
+        self._clocks, self._collector = clocks, collector
         self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)  # of each lane, at each
         self._sites = np.zeros((_MOST, warps), np.int32)
         self._at = np.zeros(warps, np.intp)  # which is the last
@@ -55,7 +55,7 @@ class Collectives:
         at = self._at[warps]
         at += (self._epochs[at, warps] + 1 != own).any(axis=1)  # else no lane has released anything since
         at %= _MOST
-        self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._ledger.site(by)
+        self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._collector.site(by)
         self._clocks.tick(here)
 
     def _repeats(self, event: _Together) -> bool:

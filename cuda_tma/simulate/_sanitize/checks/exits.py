@@ -9,15 +9,15 @@ from ..._ptx import Instruction
 from ..._warps.events import Exit
 from ..._warps.lanes import as_array
 from ..model.clocks import ORDERED, Clocks
-from ..model.operations import Mark, Operations
-from ..model.trail import Explained, Trail
-from ..report.words import Words
+from ..model.history import Explained, History
+from ..model.operations import IssueRecord, Operations
+from ..report.messages import Messages
 from .remote import Remote
 
-__all__ = ["Exits"]
+__all__ = ["ExitChecker"]
 
 
-class Exits:
+class ExitChecker:
     """Checks each end of a thread.
 
     Parameters
@@ -26,8 +26,8 @@ class Exits:
     clocks : Clocks
     operations : Operations
     remote : Remote
-    trail : Trail
-    words : Words
+    history : History
+    messages : Messages
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class Exits:
     """
 
     def __init__(
-        self, parts: Parts, clocks: Clocks, operations: Operations, remote: Remote, trail: Trail, words: Words
+        self, parts: Parts, clocks: Clocks, operations: Operations, remote: Remote, history: History, messages: Messages
     ):
         self._parts, self._clocks, self._operations = parts, clocks, operations
-        self._remote, self._trail, self._words = remote, trail, words
-        self.landing: dict[int, tuple[int, int, Mark]] = {}
+        self._remote, self._history, self._messages = remote, history, messages
+        self.landing: dict[int, tuple[int, int, IssueRecord]] = {}
         self.waits: dict[int, Instruction] = {}
         self._ends: dict[int, Instruction | None] = {}  # by CTA: the instruction that ended its last thread
 
@@ -54,13 +54,13 @@ class Exits:
     def exit(self, event: Exit) -> None:
         """Threads end."""
         ends: Explained = ("ends", event.instruction)
-        self._trail.end(as_array(event.lanes))
+        self._history.end(as_array(event.lanes))
         for lane, groups in self._operations.owned("bulk", event.lanes):
             if (mark := groups.open) is not None:
-                self._words.exit_while_reading(mark, lane, (("last wait for its groups", groups.waits), ends))
+                self._messages.exit_while_reading(mark, lane, (("last wait for its groups", groups.waits), ends))
         for first, groups in self._operations.owned("wgmma", event.lanes):
             if (mark := groups.open) is not None:
-                self._words.exit_before_product(mark, first, (("last wait for its groups", groups.waits), ends))
+                self._messages.exit_before_product(mark, first, (("last wait for its groups", groups.waits), ends))
         size = self._parts.geometry.lanes_of_cta
         for cta in np.unique(as_array(event.lanes) // size).tolist():
             if not self._parts.alive[cta * size : (cta + 1) * size].any():
@@ -69,15 +69,15 @@ class Exits:
     def _end_of_cta(self, cta: int, ends: Explained) -> None:
         size, pitch = self._parts.geometry.lanes_of_cta, self._parts.memory.shared_pitch
         self._ends[cta] = ends[1]
-        self._words.bytes_unexpected(self._parts.mbarriers.of(cta), cta * size, ends[1])
+        self._messages.bytes_unexpected(self._parts.mbarriers.of(cta), cta * size, ends[1])
         if (late := self._remote.unknown_at_end(cta)) is not None:
-            self._words.exit_before_remote(*late, cta, (ends,))
+            self._messages.exit_before_remote(*late, cta, (ends,))
         self._pending_copies(cta, ends)
         for position, (column, phase, mark) in self.landing.items():
             if position // pitch != cta:
                 continue
             if self._clocks.known(ORDERED).at(np.arange(cta * size, (cta + 1) * size), column).max() < phase:
-                self._words.exit_while_landing(mark, cta, position, self.beside(cta, position))
+                self._messages.exit_while_landing(mark, cta, position, self.beside(cta, position))
 
     def _pending_copies(self, cta: int, ends: Explained) -> None:
         """Compare the last ``cp.async`` of each thread with the waits of all threads of its CTA."""
@@ -87,7 +87,7 @@ class Exits:
             column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))  # may add columns
             known = self._clocks.known(ORDERED)
             if known.at(as_array(lanes), column).max() < number:
-                self._words.exit_while_copying(instruction, lane, (ends,))
+                self._messages.exit_while_copying(instruction, lane, (ends,))
 
     def beside(self, cta: int, mbarrier: int) -> tuple[Explained, Explained]:
         """Return the statements that explain the end of a CTA before a copy that signals an mbarrier."""

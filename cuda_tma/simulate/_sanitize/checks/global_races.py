@@ -7,19 +7,19 @@ import numpy as np
 from ..._warps.lanes import WARP, as_array
 from ..._warps.observe import Access
 from ..model.clocks import GPU, Clocks, Known, scope_of
-from ..model.global_shadow import GlobalShadow, Past, Touched
+from ..model.global_shadow import AreaCells, GlobalShadow, PriorAccess
 from ..model.locations import Locations
-from ..model.operations import Mark
+from ..model.operations import IssueRecord
 from ..model.strong_shadow import ANY_BYTES, StrongShadow, shapes_of
 from ..model.units import is_strong
 from ..model.values import Values, leaves_as_it_is, same_as
-from ..report.ledger import Ledger
-from ..report.words import Words
+from ..report.collector import FindingCollector
+from ..report.messages import Messages
 
-__all__ = ["InArrays"]
+__all__ = ["GlobalRaceChecker"]
 
 
-class InArrays:
+class GlobalRaceChecker:
     """Weak and strong accesses of threads, and operations.
 
     Parameters
@@ -27,8 +27,8 @@ class InArrays:
     shadow : GlobalShadow
     strong : StrongShadow
     clocks : Clocks
-    ledger : Ledger
-    words : Words
+    collector : FindingCollector
+    messages : Messages
     locations : Locations
     strict : bool
     """
@@ -38,13 +38,13 @@ class InArrays:
         shadow: GlobalShadow,
         strong: StrongShadow,
         clocks: Clocks,
-        ledger: Ledger,
-        words: Words,
+        collector: FindingCollector,
+        messages: Messages,
         locations: Locations,
         strict: bool,
     ):
-        self._shadow, self._strong, self._clocks, self._ledger = shadow, strong, clocks, ledger
-        self._words, self._locations, self._strict = words, locations, strict
+        self._shadow, self._strong, self._clocks, self._collector = shadow, strong, clocks, collector
+        self._messages, self._locations, self._strict = messages, locations, strict
 
     def by_threads(self, access: Access) -> None:
         """Take weak accesses through the generic proxy."""
@@ -52,7 +52,7 @@ class InArrays:
             return
         stale = self._shadow.written(these) if "nc" in access.instruction.opcode else None
         if stale is not None:
-            self._words.non_coherent(stale, int(these.who[stale.which]), access.instruction)
+            self._messages.non_coherent(stale, int(these.who[stale.which]), access.instruction)
         elif (past := self._past(these, access)) is not None:
             self._after(past, these, access)
         site, columns, epochs = self._stamped(these, access)
@@ -76,24 +76,24 @@ class InArrays:
             self._after(weak, these, access)
         elif (found := self._strong.apart(these, known, shapes, access.kind)) is not None:
             past, lacks = found
-            self._words.not_morally_strong(past, int(these.who[past.which]), lacks, access.kind, access.instruction)
+            self._messages.not_morally_strong(past, int(these.who[past.which]), lacks, access.kind, access.instruction)
         site, columns, epochs = self._stamped(these, access)
         self._strong.remember(these, columns, epochs, site, access.kind, shapes)
         if access.kind == "read":
             return
         if (at_once := self._strong.apart_at_once(these, scope)) is not None:
             lane = int(these.who[at_once.which])
-            self._words.not_morally_strong(at_once, lane, "scope", access.kind, access.instruction)
+            self._messages.not_morally_strong(at_once, lane, "scope", access.kind, access.instruction)
         self._sync(access)
 
     def _sync(self, access: Access) -> None:
         self._locations.sync("global", access.lanes, access.positions, access.instruction)
 
-    def _stamped(self, these: Touched, access: Access) -> tuple[int, np.ndarray, np.ndarray]:
+    def _stamped(self, these: AreaCells, access: Access) -> tuple[int, np.ndarray, np.ndarray]:
         who = these.who
-        return self._ledger.site(access.instruction), who % self._clocks.threads, self._clocks.own(who)
+        return self._collector.site(access.instruction), who % self._clocks.threads, self._clocks.own(who)
 
-    def _unreleased(self, these: Touched, access: Access) -> Past | None:
+    def _unreleased(self, these: AreaCells, access: Access) -> PriorAccess | None:
         """Return a weak write that neither precedes strong reads nor was released, by a fence and an atomic, say.
 
         That the reading thread has no fence is as the CUDA C++ Programming Guide does it ("Memory Fence Functions").
@@ -104,40 +104,42 @@ class InArrays:
             return None
         return None if self._locations.gave(past.slot, past.column, past.epoch) else past
 
-    def _these(self, access: Access) -> Touched | None:
+    def _these(self, access: Access) -> AreaCells | None:
         area = self._shadow.area(int(access.positions[0]))
         if area is None:
             return None
         units = self._shadow.units(area, access.positions, access.size_bytes)
         who = np.repeat(as_array(access.lanes), units.shape[1])
-        return Touched(area, units.ravel(), who, who // self._clocks.threads)
+        return AreaCells(area, units.ravel(), who, who // self._clocks.threads)
 
-    def _past(self, these: Touched, access: Access) -> Past | None:
+    def _past(self, these: AreaCells, access: Access) -> PriorAccess | None:
         """Return the first access that does not precede weak ones."""
         known = self._clocks.all_known()
         past = self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
         return past if past is not None else self._strong.before_weak(these, known, access.kind)
 
-    def _after(self, past: Past, these: Touched, access: Access) -> None:
+    def _after(self, past: PriorAccess, these: AreaCells, access: Access) -> None:
         """Report a race; a write of what is there already is told apart from others."""
         lane, now = int(these.who[past.which]), access.instruction
         if access.values is None or past.kind == "read" or past.column >= self._clocks.threads:
-            self._words.global_race(past, lane, None, access.kind, now, self._strict)
+            self._messages.global_race(past, lane, None, access.kind, now, self._strict)
             return
         segment = these.area.segment
         same = leaves_as_it_is(segment.bytes, access.positions - segment.start, access.values)
         other = these.only(~np.repeat(same, len(these.who) // len(same)))
         if len(other.who) and (new := self._past_of_write(other, access)) is not None:
-            self._words.global_race(new, int(other.who[new.which]), None, access.kind, now, self._strict)
+            self._messages.global_race(new, int(other.who[new.which]), None, access.kind, now, self._strict)
         else:
-            self._words.global_same_value(past, lane, now, self._strict)
+            self._messages.global_same_value(past, lane, now, self._strict)
 
-    def _past_of_write(self, these: Touched, access: Access) -> Past | None:
+    def _past_of_write(self, these: AreaCells, access: Access) -> PriorAccess | None:
         if is_strong(access.instruction):
             return self._strong.before_strong(these, self._clocks.all_known())
         return self._past(these, access)
 
-    def _at_once(self, these: Touched, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values) -> None:
+    def _at_once(
+        self, these: AreaCells, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values
+    ) -> None:
         """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
         found = self._shadow.overwritten(these.area, these.units, columns, epochs, these.slots)
         if found is None:
@@ -152,25 +154,25 @@ class InArrays:
         past = self._shadow.present(these.area, int(these.units[which[at]]), int(these.slots[which[at]]))
         lane = int(these.who[which[at]])
         if same.all():
-            self._words.global_same_value(past, lane, access.instruction, self._strict)
+            self._messages.global_same_value(past, lane, access.instruction, self._strict)
         else:
-            self._words.global_race(past, lane, None, "write", access.instruction, self._strict)
+            self._messages.global_race(past, lane, None, "write", access.instruction, self._strict)
 
-    def by_a_warp(self, access: Access, mark: Mark) -> None:
+    def by_a_warp(self, access: Access, mark: IssueRecord) -> None:
         """Of ``tensormap.cp_fenceproxy``, whose threads write the same, together."""
         if (these := self._these(access)) is None:
             return
         column, slot = mark.lane % self._clocks.threads, self._clocks.slot_of(mark.lane)
-        site, (epoch,) = self._ledger.site(access.instruction), self._clocks.own(np.array([mark.lane]))
+        site, (epoch,) = self._collector.site(access.instruction), self._clocks.own(np.array([mark.lane]))
         self._shadow.remember(these.area, these.units, column, epoch, site, access.kind, slot)
 
-    def by_operation(self, access: Access, mark: Mark, column: int, epoch: int) -> None:
+    def by_operation(self, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
         """Of TMA, and of bulk copies; `column` and `epoch` say when one is complete."""
         area = self._shadow.area(int(access.positions[0]))
         if area is None:
             return
         slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)
-        site, fenced = self._ledger.site(access.instruction), access.proxy == "async"
+        site, fenced = self._collector.site(access.instruction), access.proxy == "async"
         reduces = access.kind == "atomic"
         if not (reduces or area.strong is not None or self._clocks.releases.any):
             first = self._shadow.first_units(area, access.positions, access.size_bytes)
@@ -179,24 +181,26 @@ class InArrays:
         units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
         known = [*map(Known.of, clock)]
         past = self._shadow.past(area, units, known, 0, slot, access.kind, fenced)
-        these = Touched(area, units, np.zeros_like(units), np.full_like(units, slot))
+        these = AreaCells(area, units, np.zeros_like(units), np.full_like(units, slot))
         if past is not None:
             self._after_operation(past, access, these, known, mark)
         elif not reduces and (past := self._strong.before_weak(these, known, access.kind, fenced)) is not None:
-            self._words.global_race(past, mark.lane, mark, access.kind, access.instruction, self._strict)
+            self._messages.global_race(past, mark.lane, mark, access.kind, access.instruction, self._strict)
         if reduces:
             self._strong.remember(these, column, epoch, site, "write", ANY_BYTES)
         else:
             self._shadow.remember(area, units, column, epoch, site, access.kind, slot)
 
-    def _after_operation(self, past: Past, access: Access, these: Touched, known: list[Known], mark: Mark) -> None:
+    def _after_operation(
+        self, past: PriorAccess, access: Access, these: AreaCells, known: list[Known], mark: IssueRecord
+    ) -> None:
         of_others = self._of_others(past, access, these, known) if access.unchanged is not None else past
         if of_others is not None:
-            self._words.global_race(of_others, mark.lane, mark, access.kind, access.instruction, self._strict)
+            self._messages.global_race(of_others, mark.lane, mark, access.kind, access.instruction, self._strict)
         else:
-            self._words.global_same_value(past, mark.lane, access.instruction, self._strict, mark)
+            self._messages.global_same_value(past, mark.lane, access.instruction, self._strict, mark)
 
-    def _of_others(self, past: Past, access: Access, these: Touched, known: list[Known]) -> Past | None:
+    def _of_others(self, past: PriorAccess, access: Access, these: AreaCells, known: list[Known]) -> PriorAccess | None:
         """Return what a store by an operation meets where it changes bytes, or meets something else than a write."""
         if past.kind == "read" or past.is_ordered or access.unchanged is None:
             return past

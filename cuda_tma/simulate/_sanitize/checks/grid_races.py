@@ -15,16 +15,16 @@ from ..._ptx import Instruction
 from ..._warps.lanes import Lanes, as_array
 from ..._warps.observe import Access
 from ..model.clocks import ORDERED, Clocks
-from ..report.words import Words
+from ..report.messages import Messages
 
-__all__ = ["InRow", "Met", "Touched", "Waited"]
+__all__ = ["AccessLog", "EarlierAccess", "GridRaceChecker", "GridWaits"]
 
 _UNIT = 4  # bytes
 _MOST_BYTES = 16 << 20
 _READ = "read"
 
 
-class Met(NamedTuple):
+class EarlierAccess(NamedTuple):
     """Accesses of two grids to the same bytes.
 
     Attributes
@@ -47,8 +47,8 @@ class Met(NamedTuple):
     which: int
 
 
-class Touched:
-    """Units of arrays that a grid has accessed so far, of each the last statement and lane; by reads, and by writes."""
+class AccessLog:
+    """Cells of arrays that a grid has accessed so far, of each the last statement and lane; by reads, and by writes."""
 
     def __init__(self) -> None:
         self._of: dict[int, np.ndarray] = {}  # by segment: [read or write, statement or lane, unit]
@@ -69,7 +69,7 @@ class Touched:
         row[0, units[chosen]] = len(self._statements)
         row[1, units[chosen]] = np.broadcast_to(lanes[:, None], units.shape)[chosen]
 
-    def met(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> Met | None:
+    def met(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> EarlierAccess | None:
         """The first of `some` of an access whose bytes have been written, or, if it writes, read."""
         if (found := _units(memory, access)) is None:
             return None
@@ -81,11 +81,11 @@ class Touched:
                 unit = units[which, at]
                 by = self._statements[of[kind, 0, unit] - 1]
                 address = segment.start + int(unit) * _UNIT
-                return Met(address, "write" if kind else _READ, by, int(of[kind, 1, unit]), int(lanes[which]))
+                return EarlierAccess(address, "write" if kind else _READ, by, int(of[kind, 1, unit]), int(lanes[which]))
         return None
 
 
-class Waited:
+class GridWaits:
     """Which threads come after a ``griddepcontrol.wait``, of themselves or of others of their cluster."""
 
     def __init__(self, clocks: Clocks, lanes: int):
@@ -114,21 +114,21 @@ class Waited:
         return early
 
 
-class InRow:
+class GridRaceChecker:
     """What a grid has to do with the one before it, and with the one behind it."""
 
     def __init__(self) -> None:
-        self._touched, self._early = Touched(), Touched()
-        self._before: InRow | None = None
-        self._after: InRow | None = None
+        self._touched, self._early = AccessLog(), AccessLog()
+        self._before: GridRaceChecker | None = None
+        self._after: GridRaceChecker | None = None
 
-    def follows(self, before: InRow) -> None:
+    def follows(self, before: GridRaceChecker) -> None:
         """This one may begin before another has ended."""
         self._before, before._after = before, self
 
-    def begin(self, memory: GlobalMemory, waited: Waited, words: Words) -> None:
+    def begin(self, memory: GlobalMemory, waited: GridWaits, messages: Messages) -> None:
         """For this launch."""
-        self._memory, self._waited, self._words = memory, waited, words
+        self._memory, self._waited, self._messages = memory, waited, messages
 
     def access(self, access: Access) -> None:
         """Of global memory; not of an atomic, say, by which grids may tell each other."""
@@ -136,12 +136,12 @@ class InRow:
         some, kind, now = np.ones(len(lanes), bool), _READ if access.kind == _READ else "write", access.instruction
         self._touched.add(self._memory, access, some)
         if (after := self._after) is not None and (met := after._early.met(self._memory, access, some)) is not None:
-            after._words.before_its_wait(met.lane, met.kind, met.address, met.by, now, kind)
+            after._messages.before_its_wait(met.lane, met.kind, met.address, met.by, now, kind)
         if (before := self._before) is None or not (not_yet := self._waited.not_yet(lanes)).any():
             return
         self._early.add(self._memory, access, not_yet)
         if (met := before._touched.met(self._memory, access, not_yet)) is not None:
-            self._words.before_its_wait(met.which, kind, met.address, now, met.by, met.kind)
+            self._messages.before_its_wait(met.which, kind, met.address, now, met.by, met.kind)
 
 
 def _units(memory: GlobalMemory, access: Access) -> tuple[Segment, np.ndarray, np.ndarray] | None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.clocks import FENCED, ORDERED, Clocks
-from ..model.operations import Mark
-from ..report.words import Words
+from ..model.operations import IssueRecord
+from ..report.messages import Messages
 
-__all__ = ["Inits"]
+__all__ = ["InitChecker"]
 
 
-class Inits:
+class InitChecker:
     """Who made each mbarrier, when, by what; and whether a fence of initialisations stands behind it."""
 
-    def __init__(self, clocks: Clocks, words: Words, strict: bool):
-        self._clocks, self._words, self._strict = clocks, words, strict
+    def __init__(self, clocks: Clocks, messages: Messages, strict: bool):
+        self._clocks, self._messages, self._strict = clocks, messages, strict
         self._made: dict[int, tuple[int, int, int]] = {}  # by position: lane, epoch, site
         self._fenced: set[int] = set()
 
@@ -36,13 +36,13 @@ class Inits:
         among = {*lanes.tolist()}
         self._fenced |= {position for position, (lane, _, _) in self._made.items() if lane in among}
 
-    def check(self, position: int, mark: Mark) -> None:
+    def check(self, position: int, mark: IssueRecord) -> None:
         """An operation signals one."""
         if position not in self._made:
             return
         lane, epoch, site = self._made[position]
         clock, column = self._clocks.fitting(mark.clock), lane % self._clocks.threads
         if clock[ORDERED, column] < epoch:
-            self._words.barrier_not_ready(position, mark, site)
+            self._messages.barrier_not_ready(position, mark, site)
         elif clock[FENCED, column] < epoch and position not in self._fenced:
-            self._words.barrier_not_fenced(position, mark, site, disputed=not self._strict)
+            self._messages.barrier_not_fenced(position, mark, site, disputed=not self._strict)

@@ -17,10 +17,10 @@ from ..._warps.lanes import WARP, as_array
 from ..._warps.observe import Access
 from ..model.clocks import ORDERED, Clocks, Known
 from ..model.global_shadow import GlobalShadow
-from ..model.operations import Mark, Operations
+from ..model.history import Explained, History
+from ..model.operations import IssueRecord, Operations
 from ..model.shadow import Shadow, stamps_of
-from ..model.trail import Explained, Trail
-from ..report.ledger import Ledger
+from ..report.collector import FindingCollector
 
 __all__ = ["Copies", "LaneCopies"]
 
@@ -68,11 +68,11 @@ class LaneCopies:
         clocks: Clocks,
         operations: Operations,
         shadows: tuple[Shadow, GlobalShadow],
-        ledger: Ledger,
-        trail: Trail,
+        collector: FindingCollector,
+        history: History,
     ):
         self._geometry, self._clocks, self._operations = parts.geometry, clocks, operations
-        (self._shadow, self._global), self._ledger, self._trail = shadows, ledger, trail
+        (self._shadow, self._global), self._collector, self._history = shadows, collector, history
         self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}  # of `_columns_of`
 
     def issue(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
@@ -89,8 +89,8 @@ class LaneCopies:
             return None
         cluster = self._geometry.cluster_of_slot[clocks.slot_of(first)]
         groups = self._operations.groups_of(kind, lanes, instruction)
-        self._trail.touch(lanes, self._ledger.site(instruction))
-        after = self._trail.before(first)
+        self._history.touch(lanes, self._collector.site(instruction))
+        after = self._history.before(first)
         return Copies(lanes, cluster, instruction, kind, groups, clocks.own(lanes), warps, after)
 
     def access(self, access: Access, copies: Copies, alone: Callable[[Access], None]) -> None:
@@ -105,7 +105,7 @@ class LaneCopies:
             one, positions = slice(int(lanes[at]), int(lanes[at]) + 1), access.positions[at : at + 1]
             alone(replace(access, actor=self._mark(copies, index), lanes=one, positions=positions))
 
-    def _mark(self, copies: Copies, index: int) -> Mark:
+    def _mark(self, copies: Copies, index: int) -> IssueRecord:
         """Return one of the copies as an operation of its own."""
         lane = int(copies.lanes[index])
         if copies.warps is None:
@@ -114,7 +114,7 @@ class LaneCopies:
             clock = copies.warps[:, lane // WARP - int(copies.lanes[0]) // WARP].copy()
             clock[::2, lane % self._clocks.threads] = copies.own[index]
         group, epoch = (copies.kind, lane), int(copies.groups[index])
-        return Mark(lane, copies.cluster, copies.instruction, clock, group, epoch, copies.after)
+        return IssueRecord(lane, copies.cluster, copies.instruction, clock, group, epoch, copies.after)
 
     def _write_shared(self, access: Access, copies: Copies) -> bool:
         """Remember writes to shared memory, if each follows all that was there; else return False."""
@@ -125,7 +125,7 @@ class LaneCopies:
         if shadow.after_write(units, rows[ORDERED], who) is not None or shadow.after_reads(units, rows[ORDERED], who):
             return False
         stamps = stamps_of(*self._completion(access, copies))
-        shadow.write(units, stamps, self._ledger.site(access.instruction))
+        shadow.write(units, stamps, self._collector.site(access.instruction))
         return True
 
     def _read_global(self, access: Access, copies: Copies) -> bool:
@@ -142,7 +142,7 @@ class LaneCopies:
         if self._global.past(area, units.ravel(), rows, np.repeat(who, each), slots, "read") is not None:
             return False
         columns, epochs = (np.repeat(values, each) for values in self._completion(access, copies))
-        site = self._ledger.site(access.instruction)
+        site = self._collector.site(access.instruction)
         self._global.remember(area, units.ravel(), columns, epochs, site, "read", slots)
         return True
 

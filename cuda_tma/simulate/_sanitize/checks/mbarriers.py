@@ -22,13 +22,13 @@ from ..._warps.events import (
 from ..._warps.lanes import as_array
 from ..model.barriers import Barriers
 from ..model.clocks import Clocks
-from ..model.trail import Trail
-from ..report.ledger import Ledger
-from ..report.words import Words
+from ..model.history import History
+from ..report.collector import FindingCollector
+from ..report.messages import Messages
 from .arrivals import Arrivals
-from .exits import Exits
-from .inits import Inits
-from .shared import InShared
+from .exits import ExitChecker
+from .inits import InitChecker
+from .shared_races import SharedRaceChecker
 
 __all__ = ["MbarrierUses"]
 
@@ -46,18 +46,24 @@ class MbarrierUses:
         self,
         parts: Parts,
         clocks: Clocks,
-        ledger: Ledger,
+        collector: FindingCollector,
         barriers: Barriers,
-        in_shared: InShared,
-        inits: Inits,
-        exits: Exits,
-        trail: Trail,
-        words: Words,
+        shared_races: SharedRaceChecker,
+        inits: InitChecker,
+        exits: ExitChecker,
+        history: History,
+        messages: Messages,
     ):
-        self._parts, self._ledger, self._barriers = parts, ledger, barriers
-        self._in_shared, self._inits, self._exits, self._trail, self._words = in_shared, inits, exits, trail, words
+        self._parts, self._collector, self._barriers = parts, collector, barriers
+        self._shared_races, self._inits, self._exits, self._history, self._messages = (
+            shared_races,
+            inits,
+            exits,
+            history,
+            messages,
+        )
         self._pitch = parts.memory.shared_pitch
-        self.arrivals = Arrivals(parts, clocks, words)
+        self.arrivals = Arrivals(parts, clocks, messages)
 
     def event(self, event: OfMbarrier) -> None:
         """Judge the use of an mbarrier."""
@@ -68,12 +74,12 @@ class MbarrierUses:
                 pass
             case Init():
                 self._write(event)
-                self._inits.made(as_array(event.lanes), event.positions, self._ledger.site(event.instruction))
+                self._inits.made(as_array(event.lanes), event.positions, self._collector.site(event.instruction))
                 self.arrivals.made(event.positions)
             case Invalidate():
                 self._write(event)
                 lane = int(as_array(event.lanes)[0])
-                self._words.bytes_unexpected(event.positions.tolist(), lane, event.instruction)
+                self._messages.bytes_unexpected(event.positions.tolist(), lane, event.instruction)
                 self.arrivals.made(event.positions)
             case Arrive():
                 self._read(event)
@@ -90,10 +96,10 @@ class MbarrierUses:
                 assert_never(event)
 
     def _read(self, event: Arrive | ExpectBytes | CompleteBytes | Poll) -> None:
-        self._in_shared.by_threads(as_array(event.lanes), event.positions, _BYTES, _READ, event.instruction)
+        self._shared_races.by_threads(as_array(event.lanes), event.positions, _BYTES, _READ, event.instruction)
 
     def _write(self, event: Init | Invalidate) -> None:
-        self._in_shared.by_threads(as_array(event.lanes), event.positions, _BYTES, _WRITE, event.instruction)
+        self._shared_races.by_threads(as_array(event.lanes), event.positions, _BYTES, _WRITE, event.instruction)
 
     def _complete(self, position: int) -> None:
         slot = position // self._pitch // self._parts.geometry.cluster_ctas
@@ -105,4 +111,4 @@ class MbarrierUses:
         self._exits.waits.update(dict.fromkeys(positions.tolist(), event.instruction))
         self._barriers.mbarrier_wait(event)
         done = np.broadcast_to(event.done, positions.shape)
-        self._trail.hear(as_array(event.lanes)[done], event.instruction, positions[done])
+        self._history.hear(as_array(event.lanes)[done], event.instruction, positions[done])

@@ -12,7 +12,7 @@ from ..._warps.observe import Access
 from ..model.clocks import ORDERED, Clocks
 from ..model.global_shadow import SLOT_BITS, Area, GlobalShadow
 from ..model.shadow import stamps_of
-from ..report.ledger import Ledger
+from ..report.collector import FindingCollector
 
 __all__ = ["Pair", "RacingReads"]
 
@@ -28,7 +28,7 @@ class RacingReads:
     pairs : iterable of Pair
     clocks : Clocks
     shadow : GlobalShadow
-    ledger : Ledger
+    collector : FindingCollector
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class RacingReads:
         Whether memory sufficed to compare all of them.
     """
 
-    def __init__(self, pairs: Iterable[Pair], clocks: Clocks, shadow: GlobalShadow, ledger: Ledger):
+    def __init__(self, pairs: Iterable[Pair], clocks: Clocks, shadow: GlobalShadow, collector: FindingCollector):
         self._clocks, self._shadow = clocks, shadow
         self.found: dict[tuple[int, int], set[tuple[int, int]]] = {
             (id(read), id(write)): set() for read, write in pairs
         }
         self.is_complete = True
         self._loads = {load for load, _ in self.found}
-        self._writes = {id(write): ledger.site(write) for _, write in pairs}
+        self._writes = {id(write): collector.site(write) for _, write in pairs}
         self._counts: dict[tuple[int, int], int] = {}
         self._reads = 0
         self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}  # by lane and address: the last load, its value

@@ -9,26 +9,26 @@ from ..._ptx import Instruction
 from ..._warps.lanes import WARP, WARPGROUP
 from ..._warps.observe import Access
 from ..model.clocks import FENCED, ORDERED, Clocks, Known
-from ..model.operations import Mark
-from ..model.shadow import COLUMN_BITS, READERS, STRONG, WEAK, Conflict, Shadow, Units, stamps_of
+from ..model.operations import IssueRecord
+from ..model.shadow import COLUMN_BITS, READERS, STRONG, WEAK, Cells, Conflict, Shadow, stamps_of
 from ..model.units import is_strong
 from ..model.values import Values, leaves_as_it_is, same_as
 from ..model.warpgroups import Warpgroups
-from ..report.ledger import Ledger
-from ..report.words import Words
+from ..report.collector import FindingCollector
+from ..report.messages import Messages
 from .collectives import Collectives
 from .remote import Remote
 from .undefined import UndefinedReads
 from .volatiles import VolatileLoads
 
-__all__ = ["InShared"]
+__all__ = ["SharedRaceChecker"]
 
 _READ, _WRITE = "read", "write"
 _Noted = tuple[tuple[int, int], int, int, int, int]  # of `Shadow.operate`, from its rows on
 _ONE = np.zeros(1, np.int64)  # the only lane that is known of
 
 
-class InShared:
+class SharedRaceChecker:
     """Of threads, and of operations that they have issued."""
 
     def __init__(
@@ -36,18 +36,18 @@ class InShared:
         parts: Parts,
         clocks: Clocks,
         shadow: Shadow,
-        ledger: Ledger,
-        words: Words,
+        collector: FindingCollector,
+        messages: Messages,
         remote: Remote,
         collectives: Collectives,
         undefined: UndefinedReads,
         strict: bool,
     ):
-        self._parts, self._clocks, self._shadow, self._ledger = parts, clocks, shadow, ledger
-        self._words, self._remote, self._strict = words, remote, strict
+        self._parts, self._clocks, self._shadow, self._collector = parts, clocks, shadow, collector
+        self._messages, self._remote, self._strict = messages, remote, strict
         self._collectives, self._undefined = collectives, undefined
         self._warpgroups = Warpgroups(clocks)
-        self._volatiles = VolatileLoads(parts.program, shadow, ledger)
+        self._volatiles = VolatileLoads(parts.program, shadow, collector)
         self._strengths: dict[int, int] = {}
 
     def strength(self, instruction: Instruction) -> int:
@@ -71,9 +71,9 @@ class InShared:
         """Through the generic proxy."""
         clocks, shadow = self._clocks, self._shadow
         if (ended := self._remote.access(lanes, positions, instruction)) is not None:
-            self._words.exit_before_remote(*ended)
+            self._messages.exit_before_remote(*ended)
         units = shadow.units(positions, size_bytes)
-        known, site = clocks.known(clocks.visible), self._ledger.site(instruction)
+        known, site = clocks.known(clocks.visible), self._collector.site(instruction)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
         if (found := shadow.after_write(units, known, lanes, strong)) is not None:
             self._after_write(found, lanes, positions, kind, instruction, values)
@@ -108,7 +108,7 @@ class InShared:
         if not same.all():
             self._conflict(found.only(~same), lanes, kind, instruction)
         else:
-            self._words.same_value(found, int(lanes[found.which[0]]), instruction, self._strict)
+            self._messages.same_value(found, int(lanes[found.which[0]]), instruction, self._strict)
 
     def _conflict(self, found: Conflict, by: np.ndarray, kind: str, instruction: Instruction) -> None:
         lanes, known = by[found.which], self._clocks.known(ORDERED)
@@ -121,19 +121,19 @@ class InShared:
                 return
         if not late.any():
             disputed = self._is_disputed(found, int(lanes[0]))
-            self._words.narrow(found, int(lanes[0]), None, kind, instruction, disputed)
+            self._messages.narrow(found, int(lanes[0]), None, kind, instruction, disputed)
 
     def _race(
-        self, found: Conflict, rest: Conflict, clock: np.ndarray, lane: int, mark: Mark | None, kind: str,
+        self, found: Conflict, rest: Conflict, clock: np.ndarray, lane: int, mark: IssueRecord | None, kind: str,
         instruction: Instruction,
     ) -> bool:  # fmt: skip
         """Report advice if instructions of whole warps order all of `found`, else a race of `rest`; return which."""
         together, site = self._collectives.of(found, clock, lane)
         if together.all() and site is not None:
-            by = self._ledger.instruction(site)
-            self._words.together(found, lane, mark, kind, instruction, by, self._strict)
+            by = self._collector.instruction(site)
+            self._messages.together(found, lane, mark, kind, instruction, by, self._strict)
             return True
-        self._words.race(found.only(~together) if together.any() else rest, lane, mark, kind, instruction)
+        self._messages.race(found.only(~together) if together.any() else rest, lane, mark, kind, instruction)
         return False
 
     def _at_once(self, met: Conflict, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
@@ -145,18 +145,18 @@ class InShared:
             return
         same = same_as(values, lanes, mine[apart], theirs[apart])
         if same.all():
-            self._words.same_value(met.only(apart), int(mine[apart][0]), instruction, self._strict)
+            self._messages.same_value(met.only(apart), int(mine[apart][0]), instruction, self._strict)
         else:
-            self._words.race(met.only(apart).only(~same), int(mine[apart][~same][0]), None, _WRITE, instruction)
+            self._messages.race(met.only(apart).only(~same), int(mine[apart][~same][0]), None, _WRITE, instruction)
 
     def _is_disputed(self, found: Conflict, lane: int) -> bool:
         """A read that is over, though no rule says so, before a write; and what st.async has sent, whose bytes are
         counted like those of a copy."""
-        return not self._strict and (found.before == _READ or self._words.was_sent(found, lane))
+        return not self._strict and (found.before == _READ or self._messages.was_sent(found, lane))
 
     # ---- operations ----
 
-    def by_operation(self, access: Access, mark: Mark, column: int, epoch: int) -> None:
+    def by_operation(self, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
         """Of TMA, of a bulk copy, of wgmma; `column` and `epoch` say when one is complete."""
         clocks, shadow = self._clocks, self._shadow
         clock = clocks.fitting(mark.clock)
@@ -164,7 +164,7 @@ class InShared:
             units = shadow.range(int(access.positions[0]), access.size_bytes)
         else:
             units = shadow.units(access.positions, access.size_bytes)
-        site, strong = self._ledger.site(access.instruction), self.strength(access.instruction)
+        site, strong = self._collector.site(access.instruction), self.strength(access.instruction)
         proxy, place = FENCED if access.proxy == "async" else ORDERED, READERS
         if access.kind == _READ:
             place = (column if access.proxy == "async" else mark.lane // WARP) % READERS
@@ -190,7 +190,7 @@ class InShared:
             shadow.write(units, stamps, site, strong)
 
     def _follows_in_each_thread(
-        self, units: Units, access: Access, mark: Mark, clock: np.ndarray, noted: _Noted
+        self, units: Cells, access: Access, mark: IssueRecord, clock: np.ndarray, noted: _Noted
     ) -> bool:
         """Remember a product that all writes precede; report those that precede it in some of its threads only."""
         clocks, lanes = self._clocks, slice(mark.lane, mark.lane + WARPGROUP)
@@ -203,20 +203,20 @@ class InShared:
             return False
         found = self._shadow.after_write(units, Known.of(each[clocks.visible]), _ONE)
         if found is not None:
-            self._words.of_warpgroup(found, mark, access.instruction, self._strict)
+            self._messages.of_warpgroup(found, mark, access.instruction, self._strict)
         return True
 
     def _read_unwritten(
-        self, who: np.ndarray, units: Units, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
+        self, who: np.ndarray, units: Cells, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
     ) -> None:
         """... what lies beside it has been written by somebody."""
         size = self._shadow.unit_bytes
         self._undefined.of_memory(by, units.all[unwritten] * size, size)
         site = self._shadow.writer_beside(int(units.all[unwritten][0]))
-        beside = None if site is None else self._ledger.instruction(site)
-        self._words.uninitialized(who, units, unwritten, by, beside, is_operation)
+        beside = None if site is None else self._collector.instruction(site)
+        self._messages.uninitialized(who, units, unwritten, by, beside, is_operation)
 
-    def _conflict_of_operation(self, found: Conflict, access: Access, mark: Mark, clock: np.ndarray) -> None:
+    def _conflict_of_operation(self, found: Conflict, access: Access, mark: IssueRecord, clock: np.ndarray) -> None:
         """Whether order is missing, or a fence alone, or a scope."""
         late = clock[ORDERED][found.columns] < found.epochs
         if late.any():
@@ -225,11 +225,11 @@ class InShared:
                 return
             if found.before == _READ or access.proxy != "async" or not self._lacks_fence(mine, clock, mark.lane):
                 return
-            self._words.missing_fence(mine, mark.lane, mark, access.kind, access.instruction, False)
+            self._messages.missing_fence(mine, mark.lane, mark, access.kind, access.instruction, False)
             return
-        say = self._words.narrow
+        say = self._messages.narrow
         if access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any():
-            say = self._words.missing_fence
+            say = self._messages.missing_fence
         say(found, mark.lane, mark, access.kind, access.instruction, self._is_disputed(found, mark.lane))
 
     def _lacks_fence(self, found: Conflict, clock: np.ndarray, lane: int) -> bool:

@@ -17,8 +17,8 @@ from ..._ptx import Instruction
 from ..._warps.lanes import WARP
 from ..model.clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, scope_of
 from ..model.global_shadow import GlobalShadow, Writer
-from ..model.operations import Mark
-from ..report.ledger import Ledger
+from ..model.operations import IssueRecord
+from ..report.collector import FindingCollector
 
 __all__ = ["Change", "TensorMaps"]
 
@@ -49,8 +49,8 @@ class Change(NamedTuple):
 class TensorMaps:
     """Who has acquired each of those in global memory, by its address, and all who have released."""
 
-    def __init__(self, clocks: Clocks, ledger: Ledger, shadow: GlobalShadow, lanes_of_cta: int):
-        self._clocks, self._ledger, self._shadow = clocks, ledger, shadow
+    def __init__(self, clocks: Clocks, collector: FindingCollector, shadow: GlobalShadow, lanes_of_cta: int):
+        self._clocks, self._collector, self._shadow = clocks, collector, shadow
         self._lanes_of_cta = lanes_of_cta
         self._acquired: defaultdict[int, dict[int, _Fence]] = defaultdict(dict)
         self._released: defaultdict[int, deque[_Fence]] = defaultdict(lambda: deque(maxlen=_MOST_RELEASES))
@@ -117,12 +117,12 @@ class TensorMaps:
         return bool(fence.known[clocks.threads + slot] >= time)
 
     def _is_copy(self, writer: Writer) -> bool:
-        return self._ledger.instruction(writer.site).opcode[:2] == ("tensormap", "cp_fenceproxy")
+        return self._collector.instruction(writer.site).opcode[:2] == ("tensormap", "cp_fenceproxy")
 
     def _released_to(self, acquired: _Fence, writer: Writer) -> int:
         """Return the widest scope of a fence that stands behind a write and before an acquire; -1 if there is none."""
         if self._is_copy(writer):
-            return scope_of(self._ledger.instruction(writer.site).opcode, GPU)
+            return scope_of(self._collector.instruction(writer.site).opcode, GPU)
         scopes = (
             fence.scope
             for fences in self._released.values()
@@ -139,20 +139,20 @@ class TensorMaps:
 
     # ---- where one is used ----
 
-    def change(self, address: int, mark: Mark) -> Change | None:
+    def change(self, address: int, mark: IssueRecord) -> Change | None:
         """What has changed a map in this launch, beside the fences of the cluster that uses it."""
         writers = self._shadow.writers(address, MAP_BYTES)
         if not writers:
             return None
         lacks = {self._lacks(address, fence) for fence in self._before(address, mark)} or {"acquire"}
         missing = "" if "" in lacks else max(lacks)  # a release rather than an acquire, a scope rather than a fence
-        return Change(self._ledger.instruction(max(writers, key=lambda writer: writer.time).site), missing)
+        return Change(self._collector.instruction(max(writers, key=lambda writer: writer.time).site), missing)
 
-    def is_acquired(self, address: int, mark: Mark) -> bool:
+    def is_acquired(self, address: int, mark: IssueRecord) -> bool:
         """Whether a fence of its cluster that precedes an operation has acquired the map that it uses."""
         return bool(self._before(address, mark))
 
-    def _before(self, address: int, mark: Mark) -> list[_Fence]:
+    def _before(self, address: int, mark: IssueRecord) -> list[_Fence]:
         slot, clock, threads = self._clocks.slot_of(mark.lane), mark.clock[ORDERED], self._clocks.threads
         fences = self._acquired.get(address, {}).values()
         return [

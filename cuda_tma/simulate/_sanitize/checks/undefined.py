@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._ptx import Instruction
-from ..report.ledger import Ledger, UndefinedRead
+from ..report.collector import FindingCollector, UndefinedRead
 
 __all__ = ["UndefinedReads"]
 
@@ -16,8 +16,8 @@ __all__ = ["UndefinedReads"]
 class UndefinedReads:
     """Enters those of a launch into the ledger."""
 
-    def __init__(self, ledger: Ledger, pitch: int):
-        self._found, self._pitch = ledger.undefined, pitch
+    def __init__(self, collector: FindingCollector, pitch: int):
+        self._found, self._pitch = collector.undefined, pitch
 
     def of_memory(self, instruction: Instruction, positions: np.ndarray, size_bytes: int) -> None:
         """Some bytes, each stretch `size_bytes` long."""

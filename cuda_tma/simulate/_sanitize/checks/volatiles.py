@@ -15,8 +15,8 @@ from ..._ptx import Function, Instruction
 from ..._warps.hazards import read_registers, written_registers
 from ..._warps.program import Program
 from ..model.clocks import Known
-from ..model.shadow import WEAK, Conflict, Shadow, Units
-from ..report.ledger import Ledger
+from ..model.shadow import WEAK, Cells, Conflict, Shadow
+from ..report.collector import FindingCollector
 
 __all__ = ["VolatileLoads"]
 
@@ -26,16 +26,16 @@ _COMPARES = {"setp", "set", "slct", "testp", "brx"}
 class VolatileLoads:
     """Finds the stores that a load of data does not wait for."""
 
-    def __init__(self, program: Program, shadow: Shadow, ledger: Ledger):
-        self._program, self._shadow, self._ledger = program, shadow, ledger
+    def __init__(self, program: Program, shadow: Shadow, collector: FindingCollector):
+        self._program, self._shadow, self._collector = program, shadow, collector
         self._takes_data: dict[int, bool] = {}
 
-    def races(self, units: Units, known: Known, lanes: np.ndarray, load: Instruction) -> Conflict | None:
+    def races(self, units: Cells, known: Known, lanes: np.ndarray, load: Instruction) -> Conflict | None:
         """Return the volatile stores that do not precede a volatile load of data."""
         found = self._shadow.after_write(units, known, lanes, WEAK) if self._is_of_data(load) else None
         if found is None:
             return None
-        stores = [_is_volatile(self._ledger.instruction(site), "st") for site in found.sites.tolist()]
+        stores = [_is_volatile(self._collector.instruction(site), "st") for site in found.sites.tolist()]
         return found.only(np.array(stores)) if any(stores) else None
 
     def _is_of_data(self, load: Instruction) -> bool:

@@ -18,7 +18,7 @@ from ._stamps import TimedStamps
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
 
-__all__ = ["SLOT_BITS", "WRITES", "Area", "GlobalShadow", "Past", "Row", "StrongRows", "Touched", "Writer"]
+__all__ = ["SLOT_BITS", "WRITES", "Area", "AreaCells", "GlobalShadow", "PriorAccess", "Row", "StrongRows", "Writer"]
 
 _MOST_BYTES = 16 << 20
 # Warps write notes there in any order: watchdog.cuh reads the note of a warp that has waited for long.
@@ -28,7 +28,7 @@ WRITES = 2  # the place of strong writes, behind those of strong reads
 _COLUMN_BITS, SLOT_BITS = 20, 16
 
 
-class Past(NamedTuple):
+class PriorAccess(NamedTuple):
     """An access before the present one, and whether order is missing, or a fence alone.
 
     Attributes
@@ -128,17 +128,17 @@ class Area:
         return [self.row(place) for place in (range(_READERS + 1) if kind != "read" else (_READERS,))]
 
 
-class Touched(NamedTuple):
-    """Units that threads access at once: which, whose, and the places of their clusters."""
+class AreaCells(NamedTuple):
+    """Cells that threads access at once: which, whose, and the places of their clusters."""
 
     area: Area
     units: np.ndarray
     who: np.ndarray
     slots: np.ndarray
 
-    def only(self, some: np.ndarray) -> Touched:
+    def only(self, some: np.ndarray) -> AreaCells:
         """Return those for which something holds."""
-        return Touched(self.area, self.units[some], self.who[some], self.slots[some])
+        return AreaCells(self.area, self.units[some], self.who[some], self.slots[some])
 
 
 class GlobalShadow:
@@ -207,7 +207,7 @@ class GlobalShadow:
         slot: np.ndarray | int,
         kind: str,
         fenced: bool = False,
-    ) -> Past | None:
+    ) -> PriorAccess | None:
         """Return the first weak access that does not precede as it should, see `late`."""
         found = (self.late(area, row, units, rows, who, slot, fenced) for row in area.rows(kind))
         return next((past for past in found if past is not None), None)
@@ -222,7 +222,7 @@ class GlobalShadow:
         slot: np.ndarray | int,
         fenced: bool = False,
         excuse: Callable[[np.ndarray], np.ndarray] | None = None,
-    ) -> Past | None:
+    ) -> PriorAccess | None:
         """Return the first access of a row that does not precede as it should.
 
         Parameters
@@ -291,12 +291,12 @@ class GlobalShadow:
             covered[some] = releases.cover(slot, known, times[some], columns[some], epochs[some])
         return covered
 
-    def described(self, area: Area, row: Row, unit: int, at: int, slot: int, ordered: bool) -> Past:
+    def described(self, area: Area, row: Row, unit: int, at: int, slot: int, ordered: bool) -> PriorAccess:
         """Return the access that a row remembers of a unit, as access `at` of a cluster has met it."""
         stamp, when = int(row.stamps[unit]), int(row.whens[unit])
         whose = when & (1 << SLOT_BITS) - 1
         lives = bool(when >> SLOT_BITS >= self._clocks.started[whose])
-        return Past(
+        return PriorAccess(
             area.start + unit * self._unit,
             stamp & (1 << _COLUMN_BITS) - 1,
             whose,
@@ -309,7 +309,7 @@ class GlobalShadow:
             lives,
         )
 
-    def written(self, these: Touched) -> Past | None:
+    def written(self, these: AreaCells) -> PriorAccess | None:
         """Return the first write of this launch to units, in order or not."""
         area = these.area
         for row in (area.row(_READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
@@ -319,7 +319,7 @@ class GlobalShadow:
                 return self.described(area, row, int(these.units[at]), at, int(these.slots[at]), False)
         return None
 
-    def present(self, area: Area, unit: int, slot: int) -> Past:
+    def present(self, area: Area, unit: int, slot: int) -> PriorAccess:
         """The last write, as something that a write by a cluster's thread at the same time has met."""
         return self.described(area, area.row(_READERS), unit, 0, slot, False)
 
@@ -366,7 +366,7 @@ class GlobalShadow:
 
 
 def _side_by_side(units: np.ndarray) -> np.ndarray | slice:
-    """Units as a slice, if they are one, as most are: what is put there then takes a fraction of the time."""
+    """Cells as a slice, if they are one, as most are: what is put there then takes a fraction of the time."""
     if len(units) > 1 and units[-1] - units[0] == len(units) - 1 and bool((np.diff(units) == 1).all()):
         return slice(int(units[0]), int(units[-1]) + 1)
     return units

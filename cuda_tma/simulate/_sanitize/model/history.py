@@ -15,16 +15,16 @@ from ..._warps.events import BarrierComplete, ClusterWait, OfBarrier, WholeBarri
 from ..._warps.faults import Fault, NotInitialised
 from ..._warps.lanes import Lanes
 from ..._warps.waiting import CALLED
-from ..report.ledger import Ledger
+from ..report.collector import FindingCollector
 
-__all__ = ["Explained", "Trail"]
+__all__ = ["Explained", "History"]
 
 Explained = tuple[str, Instruction | None]  # what a statement is to a finding
 _NOWHERE = -1
 _MOST_ENDED, _MOST_WAITING = 2, 6
 
 
-class Trail:
+class History:
     """Of all resident threads.
 
     Attributes
@@ -33,8 +33,8 @@ class Trail:
         The last of their kind, by any thread.
     """
 
-    def __init__(self, parts: Parts, ledger: Ledger):
-        self._parts, self._ledger = parts, ledger
+    def __init__(self, parts: Parts, collector: FindingCollector):
+        self._parts, self._collector = parts, collector
         lanes = parts.geometry.lanes
         self._heard = np.full(lanes, _NOWHERE, np.int32)  # sites
         self._mbarrier = np.full(lanes, _NOWHERE)  # that it waited for, if it was one
@@ -51,7 +51,7 @@ class Trail:
     def hear(self, lanes: Lanes, by: Instruction | None, mbarriers: np.ndarray | int = _NOWHERE) -> None:
         """A barrier, a wait or an acquire lets lanes go on."""
         if by is not None:
-            self._heard[lanes], self._mbarrier[lanes] = self._ledger.site(by), mbarriers
+            self._heard[lanes], self._mbarrier[lanes] = self._collector.site(by), mbarriers
 
     def at_barrier(self, event: OfBarrier) -> None:
         """A barrier lets lanes go on, each at its own statement."""
@@ -102,4 +102,4 @@ class Trail:
         )
 
     def _at(self, site: int) -> Instruction | None:
-        return self._ledger.instruction(site) if site != _NOWHERE else None
+        return self._collector.instruction(site) if site != _NOWHERE else None

@@ -14,13 +14,13 @@ from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARPGROUP, Lanes, as_array
 from .barriers import Barriers
 from .clocks import Clocks
-from .trail import Explained
+from .history import Explained
 
-__all__ = ["Mark", "Operations"]
+__all__ = ["IssueRecord", "Operations"]
 
 
 @dataclass(slots=True, eq=False)
-class Mark:
+class IssueRecord:
     """The moment at which an operation was issued.
 
     Attributes
@@ -57,24 +57,24 @@ class Groups:
     ----------
     committed : int
         How many have been closed.
-    last : Mark or None
+    last : IssueRecord or None
         The last operation in any of them.
     done : int
         How many have been waited for, at least for having read.
     waits, commits : Instruction or None
         The last wait, and what closed the last group.
-    shared : list of (int, Mark)
+    shared : list of (int, IssueRecord)
         Operations of another lane that this one has issued with it, and the group of this lane that each is in.
     """
 
     committed: int = 0
-    last: Mark | None = field(default=None)
+    last: IssueRecord | None = field(default=None)
     done: int = 0
     waits: Instruction | None = None
     commits: Instruction | None = None
-    shared: list[tuple[int, Mark]] = field(default_factory=list)
+    shared: list[tuple[int, IssueRecord]] = field(default_factory=list)
 
-    def issue(self, mark: Mark) -> None:
+    def issue(self, mark: IssueRecord) -> None:
         """One more operation, in the group that is open."""
         mark.epoch = self.committed + 1
         self.last = mark
@@ -85,14 +85,14 @@ class Groups:
         self.done = max(self.done, self.committed - most)
         return self.committed - most
 
-    def shared_until(self, done: int) -> list[Mark]:
+    def shared_until(self, done: int) -> list[IssueRecord]:
         """Return what this lane shares in its first `done` groups; of the groups of a lane, the last stands for all."""
         over = {mark.lane: (epoch, mark) for epoch, mark in self.shared if epoch <= done}
         self.shared = [*over.values(), *(each for each in self.shared if each[0] > done)]
         return [mark for _, mark in over.values()]
 
     @property
-    def open(self) -> Mark | None:
+    def open(self) -> IssueRecord | None:
         """The last operation, if nobody has waited for it."""
         return self.last if self.last is not None and self.last.epoch > self.done else None
 
@@ -117,11 +117,11 @@ class Operations:
             for lane in [lane for lane in groups if self._clocks.slot_of(lane) == slot]:
                 del groups[lane]
 
-    def issue(self, lanes: slice, instruction: Instruction, kind: str | None) -> Mark:
+    def issue(self, lanes: slice, instruction: Instruction, kind: str | None) -> IssueRecord:
         """A thread, or a warpgroup, begins an operation that is waited for by groups of a kind, or by none."""
         lane: int = lanes.start
         cluster = self._geometry.cluster_of_slot[self._clocks.slot_of(lane)]
-        mark = Mark(lane, cluster, instruction, self._clocks.known_to(lanes))
+        mark = IssueRecord(lane, cluster, instruction, self._clocks.known_to(lanes))
         if kind is not None:
             mark.group = (kind, lane)
             self._groups[kind].setdefault(lane, Groups()).issue(mark)

@@ -14,7 +14,7 @@ import numpy as np
 from ._stamps import Stamps
 from .clocks import Known
 
-__all__ = ["COLUMN_BITS", "READERS", "STRONG", "WEAK", "Conflict", "Shadow", "Units", "stamps_of"]
+__all__ = ["COLUMN_BITS", "READERS", "STRONG", "WEAK", "Cells", "Conflict", "Shadow", "stamps_of"]
 
 READERS = 8
 WEAK, STRONG = 0, 1  # atomics, and other strong accesses, do not race with each other
@@ -23,7 +23,7 @@ _BESIDE = 64  # units
 _WRITE = np.array([READERS])  # the place of the last write, behind the readers
 
 
-class Units(NamedTuple):
+class Cells(NamedTuple):
     """What accesses touch: each so many units side by side.
 
     Attributes
@@ -89,14 +89,14 @@ class Shadow:
         self._stamps = Stamps(READERS + 1, -(-size_bytes // unit_bytes))
         self._readers = 0  # a bit for each place that is used
 
-    def units(self, positions: np.ndarray, size_bytes: int) -> Units:
+    def units(self, positions: np.ndarray, size_bytes: int) -> Cells:
         """Those of accesses that begin at some bytes."""
-        return Units(positions >> self._shift, max(1, size_bytes >> self._shift))
+        return Cells(positions >> self._shift, max(1, size_bytes >> self._shift))
 
-    def range(self, position: int, size_bytes: int) -> Units:
+    def range(self, position: int, size_bytes: int) -> Cells:
         """Those of bytes side by side."""
         first = position >> self._shift
-        return Units(np.array([first]), -(-(position + size_bytes) // self.unit_bytes) - first)
+        return Cells(np.array([first]), -(-(position + size_bytes) // self.unit_bytes) - first)
 
     def forget(self, position: int, size_bytes: int) -> None:
         """Nobody has touched these bytes."""
@@ -104,7 +104,7 @@ class Shadow:
         self._stamps.values[:, units.first[0] : units.first[0] + units.each] = 0
 
     def operate(
-        self, units: Units, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
+        self, units: Cells, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
     ) -> bool:
         """Remember an operation, if it knows of all that is before it, and reads what has been written; else False.
 
@@ -122,7 +122,7 @@ class Shadow:
             self._readers |= 1 << place
         return known
 
-    def after_write(self, units: Units, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
+    def after_write(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
         """The last writes, where they are not before an access.
 
         Parameters
@@ -133,13 +133,13 @@ class Shadow:
         late = self._stamps.late(1 << READERS, *units, *known, who, strong)
         return self._conflict(READERS, units, known, who, strong) if late else None
 
-    def after_reads(self, units: Units, known: Known, who: np.ndarray, strong: int = WEAK) -> list[Conflict]:
+    def after_reads(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> list[Conflict]:
         """Reads since the last writes, where they are not before a write."""
         late = self._stamps.late(self._readers, *units, *known, who, strong)
         places = [place for place in range(READERS) if late >> place & 1]
         return [self._conflict(place, units, known, who, strong) for place in places]
 
-    def _conflict(self, place: int, units: Units, known: Known, who: np.ndarray, strong: int) -> Conflict:
+    def _conflict(self, place: int, units: Cells, known: Known, who: np.ndarray, strong: int) -> Conflict:
         at = units.all.ravel()
         stamps, notes = self._stamps.values[place, at], self._stamps.notes[place, at]
         columns, epochs = stamps & (1 << COLUMN_BITS) - 1, stamps >> COLUMN_BITS
@@ -150,7 +150,7 @@ class Shadow:
         before = "write" if place == READERS else "read"
         return Conflict(at[some], some // units.each, columns[some], epochs[some], notes[some] >> 1, before)
 
-    def unwritten(self, units: Units) -> np.ndarray:
+    def unwritten(self, units: Cells) -> np.ndarray:
         """Which nobody has written: of each access, whether there are such."""
         return self._stamps.values[READERS, units.all] == 0
 
@@ -163,12 +163,12 @@ class Shadow:
         before = near[near + first < unit]
         return int(self._stamps.notes[READERS, first + (before[-1] if len(before) else near[0])]) >> 1
 
-    def write(self, units: Units, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
+    def write(self, units: Cells, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
         """Remember writes, of one stamp or a stamp for each; what was read before them no longer counts."""
         self._stamps.put(_WRITE, *units, stamps, site << 1 | strong)
         self._stamps.clear(self._readers, *units)
 
-    def overwritten(self, units: Units, stamps: np.ndarray) -> Conflict | None:
+    def overwritten(self, units: Cells, stamps: np.ndarray) -> Conflict | None:
         """Of writes that are remembered at once, those in whose place another one is."""
         at = units.all.ravel()
         last = self._stamps.values[READERS, at]
@@ -179,7 +179,7 @@ class Shadow:
         sites = self._stamps.notes[READERS, at[some]] >> 1
         return Conflict(at[some], some // units.each, columns, epochs, sites, "write")
 
-    def read(self, units: Units, places: np.ndarray, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
+    def read(self, units: Cells, places: np.ndarray, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
         """Remember reads, each in one of the places for readers."""
         for place in {*places.tolist()}:
             self._readers |= 1 << place

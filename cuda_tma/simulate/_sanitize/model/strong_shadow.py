@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from .clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, Known
-from .global_shadow import SLOT_BITS, WRITES, Area, GlobalShadow, Past, Row, StrongRows, Touched
+from .global_shadow import SLOT_BITS, WRITES, Area, AreaCells, GlobalShadow, PriorAccess, Row, StrongRows
 from .shadow import COLUMN_BITS, stamps_of
 
 __all__ = ["ANY_BYTES", "StrongShadow", "shapes_of"]
@@ -49,11 +49,11 @@ class StrongShadow:
 
     def before_weak(
         self,
-        these: Touched,
+        these: AreaCells,
         known: list[Known],
         kind: str,
         fenced: bool = False,
-    ) -> Past | None:
+    ) -> PriorAccess | None:
         """Return the first strong access that does not precede weak ones as it should.
 
         Parameters
@@ -71,7 +71,7 @@ class StrongShadow:
                 return past
         return None
 
-    def before_strong(self, these: Touched, known: list[Known]) -> Past | None:
+    def before_strong(self, these: AreaCells, known: list[Known]) -> PriorAccess | None:
         """Return the first weak access that neither precedes strong writes nor is known from a relaxed read."""
         for row in these.area.rows("write"):
             past = self._late(these, row, known, False, self._is_noticed(these, row))
@@ -79,7 +79,9 @@ class StrongShadow:
                 return past
         return None
 
-    def apart(self, these: Touched, known: list[Known], shapes: np.ndarray, kind: str) -> tuple[Past, str] | None:
+    def apart(
+        self, these: AreaCells, known: list[Known], shapes: np.ndarray, kind: str
+    ) -> tuple[PriorAccess, str] | None:
         """Return a strong write that does not precede strong accesses, and is not morally strong with them.
 
         The text is ``"scope"`` or ``"size"``: the condition that fails.
@@ -102,7 +104,7 @@ class StrongShadow:
         at = int(which[past.which])
         return past._replace(which=at), "size" if reaches[at] else "scope"
 
-    def apart_at_once(self, these: Touched, scope: int) -> Past | None:
+    def apart_at_once(self, these: AreaCells, scope: int) -> PriorAccess | None:
         """Return the last of strong writes that are remembered at once, if it is out of the scope of another one."""
         if scope == GPU or these.area.strong is None:
             return None
@@ -116,7 +118,7 @@ class StrongShadow:
         return self._shadow.described(these.area, row, int(these.units[at]), at, int(these.slots[at]), False)
 
     def remember(
-        self, these: Touched, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
+        self, these: AreaCells, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
         shapes: np.ndarray | int,
     ) -> None:  # fmt: skip
         """Remember strong accesses."""
@@ -139,19 +141,19 @@ class StrongShadow:
 
     def _late(
         self,
-        these: Touched,
+        these: AreaCells,
         row: Row,
         known: list[Known],
         fenced: bool,
         excuse: Callable[[np.ndarray], np.ndarray] | None,
-    ) -> Past | None:
+    ) -> PriorAccess | None:
         area, units, who, slots = these
         return self._shadow.late(area, row, units, known, who, slots, fenced, excuse)
 
     def _locations(self, area: Area, units: np.ndarray) -> np.ndarray:
         return (units + area.start) % _OBSERVED
 
-    def _is_observed(self, these: Touched, row: Row, known: list[Known], which: np.ndarray) -> np.ndarray:
+    def _is_observed(self, these: AreaCells, row: Row, known: list[Known], which: np.ndarray) -> np.ndarray:
         """Return which strong writes were observed by a cluster that precedes, or by the own cluster.
 
         Which thread of the own cluster has observed one is not compared: at worst a race is not found.
@@ -167,7 +169,7 @@ class StrongShadow:
             found |= ((seen > times) | (seen == times) & (by == slot)) & told
         return found
 
-    def _is_noticed(self, these: Touched, row: Row) -> Callable[[np.ndarray], np.ndarray]:
+    def _is_noticed(self, these: AreaCells, row: Row) -> Callable[[np.ndarray], np.ndarray]:
         """Return what decides which accesses are known from a relaxed read that no fence has followed yet.
 
         A strong access behind such a read does not run ahead of it: CUDA C++ Programming Guide, "Memory Fence
@@ -188,7 +190,7 @@ class StrongShadow:
 
         return excuse
 
-    def _in_scope(self, these: Touched, row: Row, shapes: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    def _in_scope(self, these: AreaCells, row: Row, shapes: np.ndarray, theirs: np.ndarray) -> np.ndarray:
         """Return whether each access and the strong write before it are in each other's scope."""
         whens, columns = row.whens[these.units], row.stamps[these.units] & (1 << COLUMN_BITS) - 1
         here = (whens & (1 << SLOT_BITS) - 1 == these.slots) & (whens >> SLOT_BITS >= self._clocks.started[these.slots])

@@ -10,7 +10,7 @@ import numpy as np
 from ..._findings import Finding
 from ..._ptx import Instruction
 
-__all__ = ["Ledger", "UndefinedRead"]
+__all__ = ["FindingCollector", "UndefinedRead"]
 
 
 def _replaces(severity: str, held: str) -> bool:
@@ -35,7 +35,7 @@ class UndefinedRead(NamedTuple):
     local_offsets: set[int]
 
 
-class Ledger:
+class FindingCollector:
     """Findings by kind and by the statements that they are about."""
 
     def __init__(self) -> None:

@@ -5,25 +5,32 @@ from __future__ import annotations
 from ..._ptx import Instruction
 from ..._warps.events import AbsentSource
 from ..._warps.lanes import as_array
-from ..model.operations import Mark
+from ..model.operations import IssueRecord
 from ..model.shadow import Conflict
-from .phrases import Phrases
+from .message_parts import MessageParts
 from .remedies import RULES, WARP_BARRIER, WARPGROUP_BARRIER
 from .statements import name_of, place_of
 
-__all__ = ["Disputed"]
+__all__ = ["DisputedMessages"]
 
 
-class Disputed(Phrases):
+class DisputedMessages(MessageParts):
     """Turns what the sanitizer has found into advice; into errors, if it is strict."""
 
     def together(
-        self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, by: Instruction, strict: bool
+        self,
+        found: Conflict,
+        lane: int,
+        mark: IssueRecord | None,
+        kind: str,
+        now: Instruction,
+        by: Instruction,
+        strict: bool,
     ) -> None:
         """Report two accesses that an instruction of a whole warp orders, which is no barrier for memory."""
-        before = self._ledger.instruction(int(found.sites[0]))
+        before = self._collector.instruction(int(found.sites[0]))
         severity = "error" if strict else "advice"
-        if self._ledger.known("race", severity, id(before), id(now)):
+        if self._collector.known("race", severity, id(before), id(now)):
             return
         done = "wrote" if found.before == "write" else "read"
         text = (
@@ -37,7 +44,7 @@ class Disputed(Phrases):
     def shuffled_from_absent(self, event: AbsentSource) -> None:
         """Report lanes that take a value of a lane which takes no part."""
         now, lane = event.instruction, int(as_array(event.lanes)[0])
-        if self._ledger.known("barrier-divergence", "advice", id(now)):
+        if self._collector.known("barrier-divergence", "advice", id(now)):
             return
         source, mask = int(event.sources[0]), int(event.masks[0])
         lacks = "does not contain that lane" if not mask >> source & 1 else "contains that lane, which has ended"
@@ -48,11 +55,11 @@ class Disputed(Phrases):
         remedy = "name in the mask all lanes that are read, or give each step only to lanes whose source is in the mask"
         self._add("barrier-divergence", "advice", text, now, None, lane, RULES["shuffle"], remedy)
 
-    def of_warpgroup(self, found: Conflict, mark: Mark, now: Instruction, strict: bool) -> None:
+    def of_warpgroup(self, found: Conflict, mark: IssueRecord, now: Instruction, strict: bool) -> None:
         """Report a product that reads what not all threads of its warpgroup know to be written."""
-        before = self._ledger.instruction(int(found.sites[0]))
+        before = self._collector.instruction(int(found.sites[0]))
         severity = "error" if strict else "advice"
-        if self._ledger.known("race", severity, id(before), id(now)):
+        if self._collector.known("race", severity, id(before), id(now)):
             return
         text = (
             f"{self._who(mark.lane, mark)} reads {self._bytes(found)}, which "

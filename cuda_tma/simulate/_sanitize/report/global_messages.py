@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..._ptx import Instruction
-from ..model.global_shadow import Past
-from ..model.operations import Mark
+from ..model.global_shadow import PriorAccess
+from ..model.operations import IssueRecord
 from ..model.units import is_strong
-from .phrases import Phrases
+from .message_parts import MessageParts
 from .remedies import (
     BOTH_STRONG,
     COHERENT_LOAD,
@@ -19,19 +19,21 @@ from .remedies import (
 )
 from .statements import name_of, place_of
 
-__all__ = ["ArrayWords"]
+__all__ = ["GlobalMessages"]
 
 
-class ArrayWords(Phrases):
+class GlobalMessages(MessageParts):
     """Turns races in global memory into findings."""
 
-    def global_race(self, past: Past, lane: int, mark: Mark | None, kind: str, now: Instruction, strict: bool) -> None:
+    def global_race(
+        self, past: PriorAccess, lane: int, mark: IssueRecord | None, kind: str, now: Instruction, strict: bool
+    ) -> None:
         """Report two accesses to global memory that nothing orders, or no proxy fence separates."""
-        before = self._ledger.instruction(past.site)
+        before = self._collector.instruction(past.site)
         of = "missing-proxy-fence" if past.is_ordered else "race"
         disputed = past.is_ordered and past.kind == "read"
         severity = "advice" if disputed and not strict else "error"
-        if self._ledger.known(of, severity, id(before), id(now)):
+        if self._collector.known(of, severity, id(before), id(now)):
             return
         text = self._two_accesses(past, lane, mark, kind, before, now)
         if past.is_ordered:
@@ -47,7 +49,7 @@ class ArrayWords(Phrases):
             self._note_racing_read(kind, now, past.kind, before)
 
     def _two_accesses(
-        self, past: Past, lane: int, mark: Mark | None, kind: str, before: Instruction, now: Instruction
+        self, past: PriorAccess, lane: int, mark: IssueRecord | None, kind: str, before: Instruction, now: Instruction
     ) -> str:
         """``thread 0 writes global memory at 0x10 by atom.add.u32, which a thread of another block at a.cu:5 read``."""
         place, done = place_of(before.places, before.line), "wrote" if past.kind == "write" else "read"
@@ -59,10 +61,10 @@ class ArrayWords(Phrases):
         by = "" if mark is not None else by
         return f"{who} {verb}s global memory at 0x{past.address:x}{by}, which {whose} at {place} {done}{by_before}"
 
-    def not_morally_strong(self, past: Past, lane: int, lacks: str, kind: str, now: Instruction) -> None:
+    def not_morally_strong(self, past: PriorAccess, lane: int, lacks: str, kind: str, now: Instruction) -> None:
         """Report two strong accesses, one out of the other's scope or of other bytes."""
-        before = self._ledger.instruction(past.site)
-        if self._ledger.known("race", "error", id(before), id(now)):
+        before = self._collector.instruction(past.site)
+        if self._collector.known("race", "error", id(before), id(now)):
             return
         text = self._two_accesses(past, lane, None, kind, before, now)
         if lacks == "scope":
@@ -72,10 +74,10 @@ class ArrayWords(Phrases):
         rule = RULES["morally strong"]
         self._add("race", "error", f"{text}, and nothing orders them", now, before, lane, rule, remedy)
 
-    def non_coherent(self, past: Past, lane: int, now: Instruction) -> None:
+    def non_coherent(self, past: PriorAccess, lane: int, now: Instruction) -> None:
         """Report a load through the non-coherent cache of what the kernel has written."""
-        before = self._ledger.instruction(past.site)
-        if self._ledger.known("race", "error", id(before), id(now)):
+        before = self._collector.instruction(past.site)
+        if self._collector.known("race", "error", id(before), id(now)):
             return
         text = self._two_accesses(past, lane, None, "read", before, now)
         text = f"{text} in this launch: ld.global.nc may return the value before that"
@@ -84,17 +86,17 @@ class ArrayWords(Phrases):
     def _note_racing_read(self, kind: str, now: Instruction, kind_before: str, before: Instruction) -> None:
         key = ("race", id(before), id(now))
         if kind == "read" != kind_before:
-            self._ledger.add_racing_read(now, before, key)
+            self._collector.add_racing_read(now, before, key)
         elif kind_before == "read" != kind:
-            self._ledger.add_racing_read(before, now, key)
+            self._collector.add_racing_read(before, now, key)
 
     def global_same_value(
-        self, past: Past, lane: int, now: Instruction, strict: bool, mark: Mark | None = None
+        self, past: PriorAccess, lane: int, now: Instruction, strict: bool, mark: IssueRecord | None = None
     ) -> None:
         """Report two unordered writes of the same value."""
-        before = self._ledger.instruction(past.site)
+        before = self._collector.instruction(past.site)
         severity = "error" if strict else "advice"
-        if self._ledger.known("race", severity, id(before), id(now)):
+        if self._collector.known("race", severity, id(before), id(now)):
             return
         text = (
             f"{self._who(lane, mark)} writes global memory at 0x{past.address:x}, and "
@@ -103,12 +105,12 @@ class ArrayWords(Phrases):
         )
         self._add("race", severity, text, now, before, lane, RULES["order"], ONE_WRITER)
 
-    def _key(self, past: Past) -> object:
+    def _key(self, past: PriorAccess) -> object:
         """What an operation of the past completes on, if it is known still."""
         known = past.lives and past.column >= self._clocks.threads + self._clocks.slots
         return self._clocks.key(past.slot, past.column) if known else None
 
-    def _past_actor(self, past: Past, before: Instruction) -> str:
+    def _past_actor(self, past: PriorAccess, before: Instruction) -> str:
         if past.column >= self._clocks.threads:
             return name_of(before)
         if past.is_here:

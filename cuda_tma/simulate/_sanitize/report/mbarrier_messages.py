@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from ..._ptx import Instruction
 from ..model.shadow import Conflict
-from .disputed import Disputed
+from .disputed_messages import DisputedMessages
 from .remedies import RULES
 from .statements import place_of
 
-__all__ = ["BarrierWords"]
+__all__ = ["MbarrierMessages"]
 
 _INIT, _INVAL = ("mbarrier", "init"), ("mbarrier", "inval")
 
 
-class BarrierWords(Disputed):
+class MbarrierMessages(DisputedMessages):
     """Turns what the sanitizer has found of mbarriers into findings."""
 
     def _barrier_race(self, before: Instruction, now: Instruction, lane: int, found: Conflict) -> None:
-        if self._ledger.known("barrier-use", "error", id(before), id(now)):
+        if self._collector.known("barrier-use", "error", id(before), id(now)):
             return
         where, rule = self._bytes(found), "init"
         if before.opcode[:2] == _INIT:
@@ -37,12 +37,12 @@ class BarrierWords(Disputed):
         else:
             text = f"{self._who(lane, None)} uses {where} as memory, where an mbarrier is"
             remedy = "reach an mbarrier by mbarrier instructions alone, and mbarrier.inval it first"
-        after = (*self._after(lane, None), self._trail.fence_of_inits)
+        after = (*self._after(lane, None), self._history.fence_of_inits)
         self._add("barrier-use", "error", text, now, before, lane, RULES[rule], remedy, after)
 
     def arrival_too_early(self, position: int, lane: int, now: Instruction, before: Instruction, phase: int) -> None:
         """Report an arrival that may be one too many for the phase before the one that it counts for."""
-        if self._ledger.known("barrier-use", "error", id(before), id(now)):
+        if self._collector.known("barrier-use", "error", id(before), id(now)):
             return
         made = self._parts.mbarriers.known(position)
         count = f"of its {made.count} arrivals" if made is not None else "of its arrivals"

@@ -11,25 +11,25 @@ from ..._copies.parts import Parts
 from ..._findings import Finding
 from ..._ptx import Instruction
 from ..model.clocks import Clocks
-from ..model.operations import Mark, Operations
+from ..model.history import Explained, History
+from ..model.operations import IssueRecord, Operations
 from ..model.shadow import Conflict
-from ..model.trail import Explained, Trail
-from .ledger import Ledger
+from .collector import FindingCollector
 from .statements import name_of, place_of
 
-__all__ = ["Phrases"]
+__all__ = ["MessageParts"]
 
 
-class Phrases:
+class MessageParts:
     """Builds the parts of messages.
 
     Parameters
     ----------
     parts : Parts
     clocks : Clocks
-    ledger : Ledger
+    collector : FindingCollector
         Collects the findings.
-    trail : Trail
+    history : History
         The recent history of each thread.
     operations : Operations
         The asynchronous operations in flight.
@@ -38,17 +38,23 @@ class Phrases:
     """
 
     def __init__(
-        self, parts: Parts, clocks: Clocks, ledger: Ledger, trail: Trail, operations: Operations, unit_bytes: int
+        self,
+        parts: Parts,
+        clocks: Clocks,
+        collector: FindingCollector,
+        history: History,
+        operations: Operations,
+        unit_bytes: int,
     ):
-        self._parts, self._clocks, self._ledger = parts, clocks, ledger
-        self._trail, self._operations, self._unit_bytes = trail, operations, unit_bytes
+        self._parts, self._clocks, self._collector = parts, clocks, collector
+        self._history, self._operations, self._unit_bytes = history, operations, unit_bytes
 
-    def _after(self, lane: int, mark: Mark | None) -> tuple[Explained, ...]:
+    def _after(self, lane: int, mark: IssueRecord | None) -> tuple[Explained, ...]:
         """The last barrier or wait before an access, or before an operation was issued."""
-        return self._trail.before(lane) if mark is None else mark.after
+        return self._history.before(lane) if mark is None else mark.after
 
-    def _unacquired(self, mark: Mark) -> tuple[Explained, ...]:
-        return ("another acquire of a map", self._trail.map_acquire), *mark.after
+    def _unacquired(self, mark: IssueRecord) -> tuple[Explained, ...]:
+        return ("another acquire of a map", self._history.map_acquire), *mark.after
 
     def _add(
         self,
@@ -72,7 +78,7 @@ class Phrases:
         finding = Finding(
             kind, severity, message, now.places, blocks, threads, now.line, 1, other, other_line, rule, remedy, places
         )
-        self._ledger.add((kind, id(before), id(now)) if before is not None else (kind, id(now)), finding)
+        self._collector.add((kind, id(before), id(now)) if before is not None else (kind, id(now)), finding)
 
     def _before(self, lane: int, found: Conflict) -> tuple[Any, int]:
         """Return the lane of the earlier access, or the object on which its operation completes, and the epoch."""
@@ -106,7 +112,7 @@ class Phrases:
             return f"the same thread at {place}"
         return f"{self._thread(who)} at {place}"
 
-    def _who(self, lane: int, mark: Mark | None) -> str:
+    def _who(self, lane: int, mark: IssueRecord | None) -> str:
         return self._thread(lane) if mark is None else f"{name_of(mark.instruction)} that {self._thread(lane)} issued"
 
     def _thread(self, lane: int) -> str:

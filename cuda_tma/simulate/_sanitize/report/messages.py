@@ -10,12 +10,12 @@ import numpy as np
 from ..._ptx import Instruction
 from ..._warps.events import SignaledElsewhere, UnwrittenRead
 from ..._warps.lanes import as_array
-from ..model.operations import Mark
-from ..model.shadow import Conflict, Units
-from ..model.trail import Explained
-from .array_words import ArrayWords
-from .barrier_words import BarrierWords
-from .products import OfProducts
+from ..model.history import Explained
+from ..model.operations import IssueRecord
+from ..model.shadow import Cells, Conflict
+from .global_messages import GlobalMessages
+from .mbarrier_messages import MbarrierMessages
+from .product_messages import ProductMessages
 from .remedies import (
     ACQUIRE_MAP,
     FENCE_BEFORE_LOAD,
@@ -32,21 +32,21 @@ from .statements import name_of, place_of
 if TYPE_CHECKING:
     from ..._sync.mbarrier import Mbarrier
 
-__all__ = ["Words"]
+__all__ = ["Messages"]
 
 
-class Words(ArrayWords, BarrierWords, OfProducts):
+class Messages(GlobalMessages, MbarrierMessages, ProductMessages):
     """Turns violations into findings."""
 
     # ---- accesses ----
 
-    def race(self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction) -> None:
+    def race(self, found: Conflict, lane: int, mark: IssueRecord | None, kind: str, now: Instruction) -> None:
         """Report two unordered accesses."""
-        before = self._ledger.instruction(int(found.sites[0]))
+        before = self._collector.instruction(int(found.sites[0]))
         if "mbarrier" in (before.opcode[0], now.opcode[0]):
             self._barrier_race(before, now, lane, found)
             return
-        if self._ledger.known("race", "error", id(before), id(now)):
+        if self._collector.known("race", "error", id(before), id(now)):
             return
         done = "writing" if found.before == "write" else "reading"
         text = (
@@ -68,9 +68,9 @@ class Words(ArrayWords, BarrierWords, OfProducts):
 
     def same_value(self, found: Conflict, lane: int, now: Instruction, strict: bool) -> None:
         """Report two unordered writes of the same value."""
-        before = self._ledger.instruction(int(found.sites[0]))
+        before = self._collector.instruction(int(found.sites[0]))
         severity = "error" if strict else "advice"
-        if self._ledger.known("race", severity, id(before), id(now)):
+        if self._collector.known("race", severity, id(before), id(now)):
             return
         text = (
             f"{self._thread(lane)} writes {self._bytes(found)}, and {self._who_before(lane, found, before)} writes the "
@@ -79,12 +79,12 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         self._add("race", severity, text, now, before, lane, RULES["order"], ONE_WRITER)
 
     def narrow(
-        self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
+        self, found: Conflict, lane: int, mark: IssueRecord | None, kind: str, now: Instruction, disputed: bool
     ) -> None:
         """Report accesses of two CTAs that only operations of scope .cta order."""
-        before = self._ledger.instruction(int(found.sites[0]))
+        before = self._collector.instruction(int(found.sites[0]))
         severity = "advice" if disputed else "error"
-        if self._ledger.known("race", severity, id(before), id(now)):
+        if self._collector.known("race", severity, id(before), id(now)):
             return
         done = "wrote" if found.before == "write" else "read"
         text = (
@@ -94,12 +94,12 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         self._add("race", severity, text, now, before, lane, RULES["scope"], WIDER_SCOPE, self._after(lane, mark))
 
     def missing_fence(
-        self, found: Conflict, lane: int, mark: Mark | None, kind: str, now: Instruction, disputed: bool
+        self, found: Conflict, lane: int, mark: IssueRecord | None, kind: str, now: Instruction, disputed: bool
     ) -> None:
         """Report ordered accesses through two proxies without a proxy fence."""
-        before = self._ledger.instruction(int(found.sites[0]))
+        before = self._collector.instruction(int(found.sites[0]))
         severity = "advice" if disputed else "error"
-        if self._ledger.known("missing-proxy-fence", severity, id(before), id(now)):
+        if self._collector.known("missing-proxy-fence", severity, id(before), id(now)):
             return
         wrote = found.before == "write"
         text = (
@@ -115,7 +115,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         self, lane: int, kind: str, address: int, now: Instruction, other: Instruction, others_kind: str
     ) -> None:
         """Report an access of a grid that began early, and has not waited for the preceding grid."""
-        if self._ledger.known("race", "error", id(other), id(now)):
+        if self._collector.known("race", "error", id(other), id(now)):
             return
         text = (
             f"{self._thread(lane)} {kind}s global memory at 0x{address:x}, which the preceding grid {others_kind}s at "
@@ -125,10 +125,10 @@ class Words(ArrayWords, BarrierWords, OfProducts):
 
     # ---- barriers ----
 
-    def barrier_not_ready(self, position: int, mark: Mark, site: int) -> None:
+    def barrier_not_ready(self, position: int, mark: IssueRecord, site: int) -> None:
         """Report an operation that is not ordered after the initialization of its mbarrier."""
-        before = self._ledger.instruction(site)
-        if self._ledger.known("barrier-use", "error", id(before), id(mark.instruction)):
+        before = self._collector.instruction(site)
+        if self._collector.known("barrier-use", "error", id(before), id(mark.instruction)):
             return
         text = (
             f"{self._who(mark.lane, mark)} signals {self._mbarrier(position)}, and nothing orders that after its "
@@ -136,14 +136,14 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         )
         remedy = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
         now = mark.instruction
-        after = (*mark.after, self._trail.fence_of_inits)
+        after = (*mark.after, self._history.fence_of_inits)
         self._add("barrier-use", "error", text, now, before, mark.lane, RULES["init"], remedy, after)
 
     def signaled_elsewhere(self, event: SignaledElsewhere) -> None:
         """Report a copy whose mbarrier is in another CTA than its destination."""
         named, signaled, now = event.named, event.signaled, event.instruction
         lane, barrier = int(as_array(event.lanes)[0]), self._parts.mbarriers.known(named)
-        if self._ledger.known("cluster", "error", id(barrier and barrier.made), id(now)):
+        if self._collector.known("cluster", "error", id(barrier and barrier.made), id(now)):
             return
         cta = signaled // self._parts.memory.shared_pitch
         text = (
@@ -153,13 +153,13 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         )
         remedy = "name the mbarrier of the CTA that the copy writes, by mapa of the same rank, and wait for it there"
         made = barrier.made if barrier is not None else None
-        self._add("cluster", "error", text, now, made, lane, RULES["elsewhere"], remedy, self._trail.before(lane))
+        self._add("cluster", "error", text, now, made, lane, RULES["elsewhere"], remedy, self._history.before(lane))
 
-    def barrier_not_fenced(self, position: int, mark: Mark, site: int, disputed: bool) -> None:
+    def barrier_not_fenced(self, position: int, mark: IssueRecord, site: int, disputed: bool) -> None:
         """Report a signal through the async proxy without a fence after the mbarrier's initialization."""
-        before = self._ledger.instruction(site)
+        before = self._collector.instruction(site)
         severity = "advice" if disputed else "error"
-        if self._ledger.known("missing-proxy-fence", severity, id(before), id(mark.instruction)):
+        if self._collector.known("missing-proxy-fence", severity, id(before), id(mark.instruction)):
             return
         text = (
             f"{self._who(mark.lane, mark)} signals {self._mbarrier(position)} through the async proxy, with no "
@@ -173,7 +173,11 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         """Report mbarriers that end with a negative tx-count."""
         for position in positions:
             left = self._parts.mbarriers.unexpected(position)
-            if left is not None and now is not None and not self._ledger.known("transaction-count", "advice", id(now)):
+            if (
+                left is not None
+                and now is not None
+                and not self._collector.known("transaction-count", "advice", id(now))
+            ):
                 self._unexpected(position, left, lane, now)
 
     def _unexpected(self, position: int, left: Mbarrier, lane: int, now: Instruction) -> None:
@@ -189,9 +193,9 @@ class Words(ArrayWords, BarrierWords, OfProducts):
 
     # ---- the end ----
 
-    def exit_while_reading(self, mark: Mark, lane: int, related: Sequence[Explained] = ()) -> None:
+    def exit_while_reading(self, mark: IssueRecord, lane: int, related: Sequence[Explained] = ()) -> None:
         """Report a thread that ends before its bulk store has read shared memory."""
-        if self._ledger.known("early-exit", "error", id(mark.instruction)):
+        if self._collector.known("early-exit", "error", id(mark.instruction)):
             return
         text = (
             f"{self._thread(lane)} ends while {name_of(mark.instruction)}, which it issued, may still read shared "
@@ -205,7 +209,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
 
     def exit_while_copying(self, now: Instruction, lane: int, related: Sequence[Explained] = ()) -> None:
         """Report a ``cp.async`` that no thread of its CTA has waited for."""
-        if self._ledger.known("early-exit", "error", id(now)):
+        if self._collector.known("early-exit", "error", id(now)):
             return
         block = self._parts.geometry.block_index(int(self._parts.geometry.cta_of_lane[lane]))
         text = (
@@ -215,9 +219,9 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         remedy = "execute cp.async.wait_all before the end, or issue no unused copy"
         self._add("early-exit", "error", text, now, None, lane, RULES["lifetime"], remedy, related)
 
-    def exit_while_landing(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
+    def exit_while_landing(self, mark: IssueRecord, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
         """Report a load that may write shared memory of a CTA that has ended."""
-        if self._ledger.known("early-exit", "error", id(mark.instruction)):
+        if self._collector.known("early-exit", "error", id(mark.instruction)):
             return
         block = self._parts.geometry.block_index(cta)
         text = (
@@ -227,9 +231,9 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         remedy = "issue no unused load, or wait for it before the end"
         self._add("early-exit", "error", text, mark.instruction, None, mark.lane, RULES["lifetime"], remedy, related)
 
-    def exit_while_sending(self, mark: Mark, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
+    def exit_while_sending(self, mark: IssueRecord, cta: int, position: int, related: Sequence[Explained] = ()) -> None:
         """Report a copy to another CTA that may read shared memory of a CTA that has ended."""
-        if self._ledger.known("early-exit", "error", id(mark.instruction)):
+        if self._collector.known("early-exit", "error", id(mark.instruction)):
             return
         text = (
             f"block {self._parts.geometry.block_index(cta)} ends while {name_of(mark.instruction)} may still read "
@@ -242,7 +246,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         self, instruction: Instruction, lane: int, cta: int, related: Sequence[Explained] = ()
     ) -> None:
         """Report a use of another CTA's shared memory that may follow the end of that CTA."""
-        if self._ledger.known("early-exit", "error", id(instruction)):
+        if self._collector.known("early-exit", "error", id(instruction)):
             return
         what = "arrives at an mbarrier" if instruction.opcode[0] == "mbarrier" else "uses shared memory"
         text = (
@@ -256,10 +260,10 @@ class Words(ArrayWords, BarrierWords, OfProducts):
 
     # ---- maps, and memory that was never written ----
 
-    def map_without_fence(self, mark: Mark, changed: Instruction, lacks: str) -> None:
+    def map_without_fence(self, mark: IssueRecord, changed: Instruction, lacks: str) -> None:
         """Report a use of a changed map that was not released or not acquired."""
         now = mark.instruction
-        if self._ledger.known("missing-tensor-map-fence", "error", id(changed), id(now)):
+        if self._collector.known("missing-tensor-map-fence", "error", id(changed), id(now)):
             return
         text = (
             f"{self._who(mark.lane, mark)} uses a tensor map that {'.'.join(changed.opcode[:2])} at "
@@ -270,11 +274,11 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         after = self._unacquired(mark)
         self._add("missing-tensor-map-fence", "error", text, now, changed, mark.lane, RULES["map"], remedy, after)
 
-    def map_in_memory(self, mark: Mark, address: int, disputed: bool) -> None:
+    def map_in_memory(self, mark: IssueRecord, address: int, disputed: bool) -> None:
         """Report a map in global memory of which the TMA unit may have a stale copy."""
         now = mark.instruction
         severity = "advice" if disputed else "error"
-        if self._ledger.known("missing-tensor-map-fence", severity, id(now)):
+        if self._collector.known("missing-tensor-map-fence", severity, id(now)):
             return
         text = (
             f"{self._who(mark.lane, mark)} uses a tensor map in global memory, at 0x{address:x}, and no "
@@ -290,7 +294,7 @@ class Words(ArrayWords, BarrierWords, OfProducts):
     def unwritten_local_memory(self, event: UnwrittenRead) -> None:
         """Report threads that read local memory which they have not written."""
         now, lane = event.instruction, int(as_array(event.lanes)[0])
-        if self._ledger.known("uninitialized-read", "advice", id(now)):
+        if self._collector.known("uninitialized-read", "advice", id(now)):
             return
         size, at = event.size_bytes, int(event.addresses[0]) - event.base
         text = f"{self._thread(lane)} reads {size} bytes at byte {at} of its local variables, which it has not written"
@@ -298,14 +302,14 @@ class Words(ArrayWords, BarrierWords, OfProducts):
         self._add("uninitialized-read", "advice", text, now, None, lane, RULES["local"], remedy)
 
     def uninitialized(
-        self, who: np.ndarray, units: Units, unwritten: np.ndarray, now: Instruction, beside: Instruction | None,
+        self, who: np.ndarray, units: Cells, unwritten: np.ndarray, now: Instruction, beside: Instruction | None,
         is_operation: bool,
     ) -> None:  # fmt: skip
         """Report a read of bytes that were never written.
 
         `unwritten` marks these units of each access; `beside` is the statement that wrote the bytes next to them.
         """
-        if self._ledger.known("uninitialized-read", "advice", id(now)):
+        if self._collector.known("uninitialized-read", "advice", id(now)):
             return
         unit = int(units.all[unwritten][0]) * self._unit_bytes
         name = self._parts.program.shared_name(unit % self._parts.memory.shared_pitch)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from ..._ptx import Instruction
 from ..._warps.events import RegistersTouched
-from ..model.operations import Mark
-from ..model.trail import Explained
-from .phrases import Phrases
+from ..model.history import Explained
+from ..model.operations import IssueRecord
+from .message_parts import MessageParts
 from .remedies import RULES
 from .statements import name_of, place_of
 
-__all__ = ["OfProducts"]
+__all__ = ["ProductMessages"]
 
 _FENCE = "wgmma_fence(registers) (wgmma.fence.sync.aligned) between the write and the product, by all of the warpgroup"
 _WAIT = (
@@ -20,12 +20,12 @@ _WAIT = (
 )
 
 
-class OfProducts(Phrases):
+class ProductMessages(MessageParts):
     """Turns what the sanitizer has found of products into findings."""
 
-    def exit_before_product(self, mark: Mark, first: int, related: Sequence[Explained] = ()) -> None:
+    def exit_before_product(self, mark: IssueRecord, first: int, related: Sequence[Explained] = ()) -> None:
         """Report a warpgroup that ends before a product."""
-        if self._ledger.known("wgmma-order", "error", id(mark.instruction)):
+        if self._collector.known("wgmma-order", "error", id(mark.instruction)):
             return
         text = f"the warpgroup of {self._thread(first)} ends, and has not waited for {name_of(mark.instruction)}"
         remedy = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
@@ -33,7 +33,7 @@ class OfProducts(Phrases):
 
     def product_without_fence(self, now: Instruction, first: int) -> None:
         """The first wgmma of a warpgroup wants its registers fenced."""
-        if self._ledger.known("wgmma-order", "error", id(now)):
+        if self._collector.known("wgmma-order", "error", id(now)):
             return
         text = f"the warpgroup of {self._thread(first)} issues wgmma.mma_async, and has not executed wgmma.fence before"
         remedy = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
@@ -43,7 +43,7 @@ class OfProducts(Phrases):
         """Report an instruction that touches registers of a product under way, or a product without its fence."""
         now, other, verb = event.instruction, event.other, event.verb
         severity = "advice" if verb == "repaired" and not strict else "error"
-        if self._ledger.known("wgmma-order", severity, id(other), id(now)):
+        if self._collector.known("wgmma-order", severity, id(other), id(now)):
             return
         first, place = int(event.lanes.start), place_of(other.places, other.line)
         writer, missing = ".".join(other.opcode), "no wgmma.wait_group covers its group"
