@@ -12,7 +12,6 @@ from .marks import GPU, is_cuda_device, mark, on_gpu
 
 __all__ = ["install"]
 
-_KEYWORDS = ("dtype", "non_blocking", "copy")  # of Tensor.to, in order
 _TYPES = {f"torch.cuda.{name}": f"torch.{name}" for name in vars(torch.cuda) if name.endswith("Tensor")}
 _Base = torch._C.TensorBase
 _PINNED = "_cuda_tma_is_pinned"  # an attribute of a storage

@@ -24,9 +24,6 @@ _SCOPE_BITS, _OFFSET_BITS = 2, 8
 ANY_BYTES = GPU  # the shape of a reduction by TMA: each element by itself, at .gpu
 
 
-_Excuse = Callable[[np.ndarray], np.ndarray]
-
-
 def shapes_of(scope: int, each: int, count: int) -> np.ndarray:
     """Return the shapes of the units of some accesses: the scope, the unit's place in its access, the units of it."""
     offsets = np.tile(np.arange(each, dtype=np.int32), count)
