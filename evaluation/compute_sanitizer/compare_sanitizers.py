@@ -1,19 +1,16 @@
-"""Write ``docs/compare_sanitizers.md``: what the simulator, and each tool of compute-sanitizer, says of wrong kernels.
+"""Write ``docs/compare_sanitizers.md``: what the simulator and compute-sanitizer report on wrong kernels.
 
-    python compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl     # on a GPU: some minutes
-    python compare_sanitizers.py --page     # from what is recorded, with what the simulator says now: no GPU
+    python compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl.gz     # on a GPU: some minutes
+    python compare_sanitizers.py --page     # from the recorded results, with the simulator's findings of today: no GPU
 
 Needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
 ``compared_kernels.py``, and its mended twin, runs without a tool and under each, in a process of its own, several at a
-time; what hangs is ended. Every result is a line of the file as soon as it is there: the same command goes on where it
-was interrupted. The page lies beside the results, or in ``docs/`` if they are those of ``tests/data/``, where a run is
-recorded: ``python compare_sanitizers.py --record --results FILE``.
+time. A process that hangs is ended. To record a run, copy its results over those in ``tests/data/``; then ``--page``.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import re
@@ -23,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -33,12 +30,12 @@ sys.path.append(str(ROOT / "evaluation" / "recordings"))
 
 from compared_kernels import Case, cases, simulated  # noqa: E402
 from compared_page import TOOLS, page  # noqa: E402
-from recordings import write  # noqa: E402
+from recordings import read, write  # noqa: E402
 
 RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
 PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
-__all__ = ["Job", "Runner", "jobs_of", "judged", "main"]
+__all__ = ["Job", "jobs_of", "judged", "main", "records_in", "run_jobs"]
 
 _HANGS_S = {"": 6, "tool": 12}  # these kernels take microseconds; under a tool, some milliseconds
 _PATIENCE_S = 45  # of a process, with its start and its end
@@ -67,111 +64,57 @@ def jobs_of(all_cases: Iterable[Case]) -> list[Job]:
     return wrong + [Job(case, True, tool) for case in some if case.kind for tool in ("", *TOOLS)]
 
 
-class Runner:
-    """Runs processes, several at a time, and keeps what they say.
+def run_jobs(
+    jobs: Iterable[Job],
+    at_a_time: int,
+    limit_s: float,
+    command: Callable[[Job, int], list[str]] | None = None,
+    patience_s: float = _PATIENCE_S,
+) -> list[Record]:
+    """Return the output of each job that begins within the limit; `command` makes a command line."""
+    deadline = time.monotonic() + limit_s
+    ports: SimpleQueue[int] = SimpleQueue()
+    for number in range(at_a_time):
+        ports.put(_FIRST_PORT + _PORTS * number)
 
-    Parameters
-    ----------
-    results : Path
-        A line for each process that has ended.
-    at_a_time : int
-    patience_s : float
-        After which a process is ended.
-    command : callable, optional
-        From a job and a port to what is executed.
-    """
-
-    def __init__(
-        self,
-        results: Path,
-        at_a_time: int,
-        patience_s: float = _PATIENCE_S,
-        command: Callable[[Job, int], list[str]] | None = None,
-    ):
-        self._results, self._at_a_time, self._patience_s = results, at_a_time, patience_s
-        self._command = command or _command
-        self._ports: SimpleQueue[int] = SimpleQueue()
-        for number in range(at_a_time):
-            self._ports.put(_FIRST_PORT + _PORTS * number)
-
-    def run(self, jobs: Iterable[Job], deadline: float, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Run those that have no result yet, until the deadline; `meanwhile` is called when all are under way."""
-        known = self.records()
-        self._end_the_last_line()
-        left = [job for job in jobs if job.key not in known]
-        with ThreadPoolExecutor(self._at_a_time) as pool:
-            futures = [pool.submit(self._one, job, deadline) for job in left]
-            meanwhile()
-            for future in as_completed(futures):
-                if (record := future.result()) is not None:
-                    self.keep(record)
-
-    def _one(self, job: Job, deadline: float) -> Record | None:
+    def one(job: Job) -> Record | None:
         if time.monotonic() > deadline:
             return None
-        port = self._ports.get()
+        port = ports.get()
         try:
-            record = self._run(job, port)
+            record = _run(job, (command or _command)(job, port), patience_s)
             if "No attachable process" in record["text"]:  # too many started at once
-                record = self._run(job, port)
+                record = _run(job, (command or _command)(job, port), patience_s)
             return record
         finally:
-            self._ports.put(port)
+            ports.put(port)
 
-    def _run(self, job: Job, port: int) -> Record:
-        began = time.monotonic()
-        given = json.dumps({**job.case.launch(job.is_mended), "patience_s": _HANGS_S["tool" if job.tool else ""]})
-        pipe, command = subprocess.PIPE, self._command(job, port)
-        child = subprocess.Popen(
-            command,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-        text, was_ended = _communicate(child, given, self._patience_s)
-        kept = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}\n...\n{text[-_MOST_CHARACTERS:]}"
-        seconds = round(time.monotonic() - began, 1)
-        return {"key": job.key, "text": kept, "was_ended": was_ended, "status": child.returncode, "seconds": seconds}
-
-    def _end_the_last_line(self) -> None:
-        """It may have been cut off."""
-        if self._results.exists() and not self._results.read_bytes().endswith(b"\n"):
-            with self._results.open("a") as file:
-                file.write("\n")
-
-    def keep(self, record: Record) -> None:
-        """One more line."""
-        self._results.parent.mkdir(parents=True, exist_ok=True)
-        with self._results.open("a", encoding="utf-8") as file:
-            print(json.dumps(record), file=file, flush=True)
-
-    def records(self) -> dict[str, Record]:
-        """What is known, by key; a line that was cut off is none."""
-        found = {}
-        for line in _lines(self._results):
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            found[record["key"]] = record
-        return found
+    with ThreadPoolExecutor(at_a_time) as pool:
+        return [record for record in pool.map(one, jobs) if record is not None]
 
 
-def _lines(path: Path) -> list[str]:
-    if not path.exists():
-        return []
-    data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
+def _run(job: Job, command: list[str], patience_s: float) -> Record:
+    began = time.monotonic()
+    given = json.dumps({**job.case.launch(job.is_mended), "patience_s": _HANGS_S["tool" if job.tool else ""]})
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    text, was_ended = _communicate(child, given, patience_s)
+    text = "\n".join(line for line in text.split("\n") if "Host Frame" not in line)
+    kept = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}\n...\n{text[-_MOST_CHARACTERS:]}"
+    seconds = round(time.monotonic() - began, 1)
+    return {"key": job.key, "text": kept, "was_ended": was_ended, "status": child.returncode, "seconds": seconds}
 
 
-def _short(record: Record) -> Record:
-    """A result without the host's frames."""
-    if "text" not in record:
-        return record
-    return {**record, "text": "\n".join(each for each in record["text"].splitlines() if "Host Frame" not in each)}
+def records_in(path: Path) -> dict[str, Record]:
+    """Return the results of a file by their keys."""
+    return {record["key"]: record for record in read(path)}
 
 
 def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) -> tuple[str, bool]:
@@ -226,50 +169,34 @@ def _machine() -> Record:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """As the head of this file says."""
+    """Run the comparison, or write its page again."""
     given = _options(argv)
     wanted = [case for case in cases() if given.only in case.name]
-    runner = Runner(given.results, given.jobs)
-    if not (given.page or given.record):
-        _run(runner, wanted, given.limit_s)
-    records = runner.records()
+    if not given.page:
+        ran = run_jobs(jobs_of(wanted), given.jobs, given.limit_s)
+        write(given.results, [_machine(), *ran, *judged(wanted)])
+    records = records_in(given.results)
+    compared = [case for case in wanted if f"{case.name}|simulator" in records]
     if given.page:
-        ran = {key.partition("|")[0] for key in records}
-        records.update((each["key"], each) for each in judged(case for case in wanted if case.name in ran))
-    if given.record or given.results == RECORDED:
-        write(RECORDED, map(_short, records.values()))
-    text = page(records, [case for case in wanted if f"{case.name}|simulator" in records])
-    (PAGE if given.record or given.results == RECORDED else given.results.with_suffix(".md")).write_text(text, "utf-8")
+        records.update((each["key"], each) for each in judged(compared))
+        write(given.results, records.values())
+    text = page(records, compared)
+    (PAGE if given.results == RECORDED else given.results.with_suffix(".md")).write_text(text, "utf-8")
     print(text.split("\n## ")[0])
 
 
 def _options(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="What the simulator and compute-sanitizer say of wrong kernels.")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="a line for each process; else in $OUT, or build/")
+    parser = argparse.ArgumentParser(description="Compare reports of the simulator and of compute-sanitizer.")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="a .jsonl.gz with a line for each process")
     parser.add_argument("--only", default="", metavar="TEXT", help="kernels whose name has it")
     parser.add_argument("--jobs", type=int, default=max(1, min(14, (os.cpu_count() or 4) - 2)), metavar="N")
     parser.add_argument("--limit-s", type=float, default=360, metavar="N", help="no process is started after so long")
-    parser.add_argument(
-        "--page", action="store_true", help="run nothing: the page of the results, or of the recorded ones"
-    )
-    parser.add_argument("--record", action="store_true", help="run nothing: keep the results in tests/data/")
+    parser.add_argument("--page", action="store_true", help="run no process: write the page of the results again")
     given = parser.parse_args(argv)
-    if given.results is None:
-        folder = Path(os.environ.get("OUT", ROOT / "build"))
-        given.results = RECORDED if given.page else folder / "compare_sanitizers.jsonl"
-    if not (given.page or given.record) and shutil.which("compute-sanitizer") is None:
+    given.results = given.results or (RECORDED if given.page else ROOT / "build" / "compare_sanitizers.jsonl.gz")
+    if not given.page and shutil.which("compute-sanitizer") is None:
         parser.error("compute-sanitizer is not on PATH")
     return given
-
-
-def _run(runner: Runner, wanted: list[Case], limit_s: float) -> None:
-    runner.keep(_machine())
-
-    def ours() -> None:
-        for record in judged(wanted):
-            runner.keep(record)
-
-    runner.run(jobs_of(wanted), time.monotonic() + limit_s, ours)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import base64
 import json
 import sys
-import time
 import zlib
 from pathlib import Path
 
@@ -93,26 +92,19 @@ TALKS = "import json, sys; given = json.load(sys.stdin); print('launches'); prin
 STUCK = "print('launches', flush=True); import time; time.sleep(600)"
 
 
-@pytest.fixture
-def runner(tmp_path):
-    ran = []
-
-    def command(job, port):
-        ran.append((job.key, port))
-        return [sys.executable, "-c", STUCK if job.case.name == "V1" else TALKS]
-
-    made = compare_sanitizers.Runner(tmp_path / "results.jsonl", 3, 1.5, command)
-    made.ran = ran
-    return made
-
-
 def jobs(*names):
     return [job for job in compare_sanitizers.jobs_of(CASES) if job.case.name in names and job.tool in ("", "memcheck")]
 
 
-def test_what_hangs_is_ended_and_the_rest_is_kept(runner, tmp_path):
-    runner.run(jobs("V1", "V2"), time.monotonic() + 60)
-    records = runner.records()
+def test_what_hangs_is_ended_and_the_rest_is_kept():
+    ports = set()
+
+    def command(job, port):
+        ports.add(port)
+        return [sys.executable, "-c", STUCK if job.case.name == "V1" else TALKS]
+
+    found = compare_sanitizers.run_jobs(jobs("V1", "V2"), 3, 60, command, patience_s=1.5)
+    records = {record["key"]: record for record in found}
     assert len(records) == 8
     assert {key for key, record in records.items() if record["was_ended"]} == {
         f"V1|{which}|{tool}" for which in ("wrong", "mended") for tool in ("", "memcheck")
@@ -120,43 +112,28 @@ def test_what_hangs_is_ended_and_the_rest_is_kept(runner, tmp_path):
     assert records["V1|wrong|"]["text"] == "launches\n"
     assert records["V2|wrong|"]["text"] == "launches\npatience 6\n"
     assert records["V2|wrong|memcheck"]["text"] == "launches\npatience 12\n"
-    ports = {port for _, port in runner.ran}
     assert ports <= {49152, 49184, 49216}
 
 
-def test_it_goes_on_where_it_was_interrupted(runner, tmp_path):
-    runner.run(jobs("V2")[:1], time.monotonic() + 60)
-    with (tmp_path / "results.jsonl").open("a") as file:
-        file.write('{"key": "V2|wr')  # cut off
-    runner.run(jobs("V2"), time.monotonic() + 60)
-    assert sorted(key for key, _ in runner.ran) == sorted(job.key for job in jobs("V2"))
-    assert runner.records().keys() == {job.key for job in jobs("V2")}
+def test_after_the_limit_nothing_is_started():
+    assert compare_sanitizers.run_jobs(jobs("V2"), 3, -1, lambda job, port: ["no-such-command"]) == []
 
 
-def test_after_the_limit_nothing_is_started(runner):
-    called = []
-    runner.run(jobs("V2"), time.monotonic() - 1, lambda: called.append(1))
-    assert runner.ran == [] and runner.records() == {} and called == [1]
-
-
-def test_a_page_of_partial_results_says_what_is_missing(runner):
-    runner.run(jobs("V2")[:1], time.monotonic() + 60)
-    text = compared_page.page(runner.records(), CASES)
+def test_a_page_of_partial_results_says_what_is_missing():
+    text = compared_page.page({"V2|wrong|": {"text": "launches\n"}}, CASES)
     assert "| `V2` | race | " in text and "not run" in text and "no GPU yet" in text
 
 
 def test_a_process_that_runs_a_kernel_ends_without_a_gpu(monkeypatch):
     """And says why."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    (job, *_) = jobs("V2")
-    made = compare_sanitizers.Runner(Path("unused"), 1)
-    record = made._run(job, 49152)
+    (record,) = compare_sanitizers.run_jobs(jobs("V2")[:1], 1, 60)
     assert compared_page.ending(record)["ended"] == "does not start" and "Traceback" in record["text"]
 
 
 # ---- what is recorded ----
 
-RECORDS = compare_sanitizers.Runner(compare_sanitizers.RECORDED, 1).records()
+RECORDS = compare_sanitizers.records_in(compare_sanitizers.RECORDED)
 COMPARED = [case for case in CASES if f"{case.name}|simulator" in RECORDS]
 
 
@@ -175,12 +152,15 @@ def test_the_simulator_says_what_the_page_says():
         assert abs(int(now["said"].rpartition(" ")[2] or 0) - int(then.rpartition(" ")[2] or 0)) <= 1, case.name
 
 
-def test_a_run_is_recorded_without_the_hosts_frames(tmp_path, monkeypatch):
-    monkeypatch.setattr(compare_sanitizers, "RECORDED", tmp_path / "recorded.jsonl.gz")
-    monkeypatch.setattr(compare_sanitizers, "PAGE", tmp_path / "page.md")
-    results = tmp_path / "results.jsonl"
-    results.write_text(json.dumps({"key": "V2|wrong|", "text": "launches\n=====  Host Frame: x\nends"}) + "\n{")
-    compare_sanitizers.main(["--record", "--results", str(results)])
-    recorded = compare_sanitizers.Runner(tmp_path / "recorded.jsonl.gz", 1).records()
-    assert recorded == {"V2|wrong|": {"key": "V2|wrong|", "text": "launches\nends"}}
-    assert (tmp_path / "page.md").read_text().startswith("# Beside compute-sanitizer\n")
+def test_a_run_is_written_without_the_hosts_frames(tmp_path, monkeypatch):
+    printed = "print('launches\\n=====  Host Frame: x\\nends')"
+    monkeypatch.setattr(compare_sanitizers, "_command", lambda job, port: [sys.executable, "-c", printed])
+    monkeypatch.setattr(compare_sanitizers.shutil, "which", lambda name: name)
+    monkeypatch.setattr(
+        compare_sanitizers, "_machine", lambda: {"key": "machine", "gpu": "a GPU", "compute_sanitizer": "1.0"}
+    )
+    results = tmp_path / "results.jsonl.gz"
+    compare_sanitizers.main(["--only", "V2", "--jobs", "1", "--results", str(results)])
+    written = compare_sanitizers.records_in(results)
+    assert written["V2|wrong|"]["text"] == "launches\nends\n" and written["V2|simulator"]["kind"] == "race"
+    assert results.with_suffix(".md").read_text().startswith("# Beside compute-sanitizer\n")
