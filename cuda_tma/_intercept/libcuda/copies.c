@@ -1,5 +1,5 @@
 /* Copies and fills. */
-#include "driver.h"
+#include "graphs.h"
 
 #include <string.h>
 
@@ -61,30 +61,57 @@ CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size) {
     return copied(to, from, size);
 }
 
+struct copy {
+    CUdeviceptr target, source;
+    size_t size;
+};
+
+#define LATER(name, call)                                                       \
+    static CUresult run_##name(const void *data, size_t size) {                 \
+        const struct copy *copy = data;                                         \
+        (void)size;                                                             \
+        return call;                                                            \
+    }
+LATER(to_device, cuMemcpyHtoD_v2(copy->target, (const void *)copy->source, copy->size))
+LATER(to_host, cuMemcpyDtoH_v2((void *)copy->target, copy->source, copy->size))
+LATER(on_device, cuMemcpyDtoD_v2(copy->target, copy->source, copy->size))
+LATER(by_address, cuMemcpy(copy->target, copy->source, copy->size))
+#undef LATER
+
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void *source, size_t size, void *stream) {
-    (void)stream;
-    return cuMemcpyHtoD_v2(target, source, size);
+    struct copy copy = {target, (CUdeviceptr)source, size};
+    return now_or_later(stream, run_to_device, &copy, sizeof copy);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *target, CUdeviceptr source, size_t size, void *stream) {
-    (void)stream;
-    return cuMemcpyDtoH_v2(target, source, size);
+    struct copy copy = {(CUdeviceptr)target, source, size};
+    return now_or_later(stream, run_to_host, &copy, sizeof copy);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, size_t size, void *stream) {
-    (void)stream;
-    return cuMemcpyDtoD_v2(target, source, size);
+    struct copy copy = {target, source, size};
+    return now_or_later(stream, run_on_device, &copy, sizeof copy);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t size, void *stream) {
-    (void)stream;
-    return cuMemcpy(target, source, size);
+    struct copy copy = {target, source, size};
+    return now_or_later(stream, run_by_address, &copy, sizeof copy);
 }
 
 /* ---- fills ---- */
 
-static CUresult filled(CUdeviceptr target, size_t pitch, const void *value, size_t size, size_t width, size_t height) {
+struct fill {
+    CUdeviceptr target;
+    size_t pitch, size, width, height;
+    unsigned char value[4]; /* of `size` bytes */
+};
+
+static CUresult filled(const void *data, size_t data_size) {
+    const struct fill *fill = data;
+    CUdeviceptr target = fill->target;
+    size_t pitch = fill->pitch, size = fill->size, width = fill->width, height = fill->height;
     CUresult result;
+    (void)data_size;
     CHECK(ready_in_context());
     if (width == 0 || height == 0)
         return SUCCESS;
@@ -95,25 +122,25 @@ static CUresult filled(CUdeviceptr target, size_t pitch, const void *value, size
     CHECK(result);
     for (size_t y = 0; y < height; ++y)
         for (size_t x = 0; x < width; ++x)
-            memcpy(to + y * pitch + x * size, value, size);
+            memcpy(to + y * pitch + x * size, fill->value, size);
     return SUCCESS;
 }
 
-#define FILL(bits, type)                                                                                           \
-    CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count) {                                  \
-        return filled(target, 0, &value, sizeof value, count, 1);                                                  \
-    }                                                                                                              \
-    CUresult cuMemsetD##bits##Async(CUdeviceptr target, type value, size_t count, void *stream) {                  \
-        (void)stream;                                                                                              \
-        return filled(target, 0, &value, sizeof value, count, 1);                                                  \
-    }                                                                                                              \
-    CUresult cuMemsetD2D##bits##_v2(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height) {   \
-        return filled(target, pitch, &value, sizeof value, width, height);                                         \
-    }                                                                                                              \
-    CUresult cuMemsetD2D##bits##Async(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height,   \
-                                      void *stream) {                                                              \
-        (void)stream;                                                                                              \
-        return filled(target, pitch, &value, sizeof value, width, height);                                         \
+#define FILL(bits, type)                                                                                         \
+    CUresult cuMemsetD2D##bits##Async(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height, \
+                                      void *stream) {                                                            \
+        struct fill fill = {target, pitch, sizeof value, width, height, {0}};                                    \
+        memcpy(fill.value, &value, sizeof value);                                                                \
+        return now_or_later(stream, filled, &fill, sizeof fill);                                                 \
+    }                                                                                                            \
+    CUresult cuMemsetD2D##bits##_v2(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height) { \
+        return cuMemsetD2D##bits##Async(target, pitch, value, width, height, NULL);                              \
+    }                                                                                                            \
+    CUresult cuMemsetD##bits##Async(CUdeviceptr target, type value, size_t count, void *stream) {                \
+        return cuMemsetD2D##bits##Async(target, 0, value, count, 1, stream);                                     \
+    }                                                                                                            \
+    CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count) {                                \
+        return cuMemsetD2D##bits##Async(target, 0, value, count, 1, NULL);                                       \
     }
 FILL(8, uint8_t)
 FILL(16, uint16_t)

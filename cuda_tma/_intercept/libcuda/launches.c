@@ -1,5 +1,5 @@
 /* Launches: the parameters as one block of bytes, and the attributes that the simulator knows. */
-#include "driver.h"
+#include "graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +52,13 @@ static CUresult take_attributes(const struct config *config, struct launch *laun
     return SUCCESS;
 }
 
+static CUresult run(const void *request, size_t size) {
+    copy_registered(1);
+    CUresult result = ask(ASK_LAUNCH, request, size, NULL);
+    copy_registered(0);
+    return result;
+}
+
 CUresult cuLaunchKernelEx(const struct config *config, void *handle, void **values, void **extra) {
     struct {
         struct launch fixed;
@@ -73,10 +80,7 @@ CUresult cuLaunchKernelEx(const struct config *config, void *handle, void **valu
     CHECK(take_attributes(config, &request.fixed));
     size_t size;
     CHECK(gather(function, values, extra, request.parameters, &size));
-    copy_registered(1);
-    CUresult result = ask(ASK_LAUNCH, &request, sizeof request.fixed + size, NULL);
-    copy_registered(0);
-    return result;
+    return now_or_later(config->stream, run, &request, sizeof request.fixed + size);
 }
 
 CUresult cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

@@ -3,7 +3,7 @@
    No address is used twice, and 64 KiB behind each allocation have no pages: a wrong access of a kernel meets nothing,
    and a wrong access of the host is a segmentation fault. */
 #define _GNU_SOURCE
-#include "driver.h"
+#include "graphs.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -238,7 +238,7 @@ CUresult cuMemFreeHost(void *address) {
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, void *stream) {
-    (void)stream;
+    REQUIRE(!is_capturing(stream), CAPTURE_UNSUPPORTED);
     return cuMemFree_v2(address);
 }
 

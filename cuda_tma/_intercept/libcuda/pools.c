@@ -1,5 +1,5 @@
 /* Memory pools, hints on managed memory, and copies of two dimensions. */
-#include "driver.h"
+#include "graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,7 @@ CUresult cuMemPoolGetAccess(unsigned *flags, void *pool, const void *location) {
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) {
-    (void)stream;
+    REQUIRE(!is_capturing(stream), CAPTURE_UNSUPPORTED);
     return allocate(address, size, POOL_MEMORY);
 }
 
@@ -179,7 +179,12 @@ CUresult cuMemcpy2DUnaligned_v2(const struct copy *copy) {
     return cuMemcpy2D_v2(copy);
 }
 
-CUresult cuMemcpy2DAsync_v2(const struct copy *copy, void *stream) {
-    (void)stream;
+static CUresult run_copy(const void *copy, size_t size) {
+    (void)size;
     return cuMemcpy2D_v2(copy);
+}
+
+CUresult cuMemcpy2DAsync_v2(const struct copy *copy, void *stream) {
+    REQUIRE(copy != NULL, INVALID_VALUE);
+    return now_or_later(stream, run_copy, copy, sizeof *copy);
 }

@@ -1,5 +1,5 @@
 /* Streams and events: each operation is complete when its entry returns, so that there is nothing to wait for. */
-#include "driver.h"
+#include "graphs.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -11,10 +11,12 @@ struct stream {
     int priority;
     uint64_t number;
     void *context;
+    uint64_t capture;
 };
 
 struct event {
     uint32_t magic, flags;
+    uint64_t capture;
     struct timespec recorded;
     int is_recorded;
 };
@@ -30,6 +32,10 @@ static int is_event(const struct event *event) {
     return event != NULL && event->magic == EVENT;
 }
 
+uint64_t *capture_of_stream(void *stream) {
+    return (uintptr_t)stream > 2 && is_stream(stream) ? &((struct stream *)stream)->capture : NULL;
+}
+
 static CUresult given_stream(const void *stream) {
     CHECK(ready_in_context());
     return is_stream(stream) ? SUCCESS : INVALID_HANDLE;
@@ -42,7 +48,7 @@ CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
     REQUIRE(made != NULL, OUT_OF_MEMORY);
     priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
     *made = (struct stream){STREAM, flags, priority, __atomic_add_fetch(&streams, 1, __ATOMIC_RELAXED),
-                            current_context()};
+                            current_context(), 0};
     *stream = made;
     return SUCCESS;
 }
@@ -59,17 +65,22 @@ CUresult cuStreamDestroy_v2(void *stream) {
 }
 
 CUresult cuStreamSynchronize(void *stream) {
-    return given_stream(stream);
+    CHECK(given_stream(stream));
+    return is_capturing(stream) ? CAPTURE_UNSUPPORTED : SUCCESS;
 }
 
 CUresult cuStreamQuery(void *stream) {
-    return given_stream(stream);
+    return cuStreamSynchronize(stream);
 }
 
 CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     (void)flags;
     CHECK(given_stream(stream));
-    return is_event(event) ? SUCCESS : INVALID_HANDLE;
+    REQUIRE(is_event(event), INVALID_HANDLE);
+    uint64_t *capture = capture_of_stream(stream), of_event = ((struct event *)event)->capture;
+    if (capture != NULL && of_event != 0 && !is_capturing(stream))
+        *capture = of_event; /* the stream joins the capture, unless that has ended */
+    return SUCCESS;
 }
 
 CUresult cuStreamGetFlags(void *stream, unsigned *flags) {
@@ -107,26 +118,6 @@ CUresult cuStreamGetDevice(void *stream, CUdevice *device) {
     return SUCCESS;
 }
 
-CUresult cuStreamIsCapturing(void *stream, int *status) {
-    CHECK(given_stream(stream));
-    REQUIRE(status != NULL, INVALID_VALUE);
-    *status = 0;
-    return SUCCESS;
-}
-
-CUresult cuStreamGetCaptureInfo(void *stream, int *status, uint64_t *id) {
-    (void)id;
-    return cuStreamIsCapturing(stream, status);
-}
-
-CUresult cuStreamGetCaptureInfo_v2(void *stream, int *status) {
-    return cuStreamIsCapturing(stream, status);
-}
-
-CUresult cuStreamGetCaptureInfo_v3(void *stream, int *status) {
-    return cuStreamIsCapturing(stream, status);
-}
-
 CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
     CHECK(ready());
     REQUIRE(mode != NULL, INVALID_VALUE);
@@ -137,11 +128,23 @@ CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
     return SUCCESS;
 }
 
+struct call {
+    void (*function)(void *);
+    void *data;
+};
+
+static CUresult run_call(const void *data, size_t size) {
+    const struct call *call = data;
+    (void)size;
+    call->function(call->data);
+    return SUCCESS;
+}
+
 CUresult cuLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
     CHECK(given_stream(stream));
     REQUIRE(function != NULL, INVALID_VALUE);
-    function(data);
-    return SUCCESS;
+    struct call call = {function, data};
+    return now_or_later(stream, run_call, &call, sizeof call);
 }
 
 CUresult cuStreamAddCallback(void *stream, void (*function)(void *, CUresult, void *), void *data, unsigned flags) {
@@ -181,6 +184,7 @@ CUresult cuEventRecord(void *event, void *stream) {
     CHECK(given_stream(stream));
     REQUIRE(is_event(event), INVALID_HANDLE);
     struct event *given = event;
+    given->capture = is_capturing(stream) ? *capture_of_stream(stream) : 0;
     clock_gettime(CLOCK_MONOTONIC, &given->recorded);
     given->is_recorded = 1;
     return SUCCESS;

@@ -1,4 +1,4 @@
-/* Copies and fills. Each is complete when its entry returns. */
+/* Copies and fills. Each is complete when its entry returns, unless its stream is captured. */
 #include "runtime.h"
 
 enum { TO_HOST_FROM_HOST = 0, TO_DEVICE = 1, TO_HOST = 2, ON_DEVICE = 3, BY_ADDRESS = 4 };
@@ -16,50 +16,74 @@ static cudaError copy(void *target, const void *source, size_t size, int directi
     return INVALID_DIRECTION;
 }
 
-cudaError cudaMemcpy(void *target, const void *source, size_t size, int direction) {
-    RUN(copy(target, source, size, direction));
-}
-ALSO(cudaMemcpy, cudaMemcpy_ptds)
-ALSO(cudaMemcpy, cudaMemcpyAsync)
-ALSO(cudaMemcpy, cudaMemcpyAsync_ptsz)
+struct rows { /* a copy of one row or several */
+    void *target;
+    const void *source;
+    size_t target_pitch, source_pitch, width, height;
+    int direction;
+};
 
-cudaError cudaMemcpyPeer(void *target, int target_device, const void *source, int source_device, size_t size) {
-    REQUIRE(target_device == 0 && source_device == 0, finish(INVALID_DEVICE));
-    RUN(copy(target, source, size, ON_DEVICE));
-}
-ALSO(cudaMemcpyPeer, cudaMemcpyPeerAsync)
-
-static cudaError copy_rows(void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
-                           size_t height, int direction) {
-    enum { INVALID_PITCH = 12 };
-    REQUIRE(height < 2 || (width <= target_pitch && width <= source_pitch), INVALID_PITCH);
-    for (size_t y = 0; y < height; ++y)
-        CHECK(copy((char *)target + y * target_pitch, (const char *)source + y * source_pitch, width, direction));
+static CUresult copy_rows(const void *data, size_t size) {
+    const struct rows *rows = data;
+    (void)size;
+    for (size_t y = 0; y < rows->height; ++y)
+        CHECK(copy((char *)rows->target + y * rows->target_pitch, (const char *)rows->source + y * rows->source_pitch,
+                   rows->width, rows->direction));
     return SUCCESS;
 }
 
+cudaError cudaMemcpyAsync(void *target, const void *source, size_t size, int direction, void *stream) {
+    struct rows rows = {target, source, size, size, size, 1, direction};
+    RUN(now_or_later(stream, copy_rows, &rows, sizeof rows));
+}
+ALSO(cudaMemcpyAsync, cudaMemcpyAsync_ptsz)
+
+cudaError cudaMemcpy(void *target, const void *source, size_t size, int direction) {
+    return cudaMemcpyAsync(target, source, size, direction, NULL);
+}
+ALSO(cudaMemcpy, cudaMemcpy_ptds)
+
+cudaError cudaMemcpyPeerAsync(void *target, int target_device, const void *source, int source_device, size_t size,
+                              void *stream) {
+    REQUIRE(target_device == 0 && source_device == 0, finish(INVALID_DEVICE));
+    return cudaMemcpyAsync(target, source, size, ON_DEVICE, stream);
+}
+
+cudaError cudaMemcpyPeer(void *target, int target_device, const void *source, int source_device, size_t size) {
+    return cudaMemcpyPeerAsync(target, target_device, source, source_device, size, NULL);
+}
+
+cudaError cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
+                            size_t height, int direction, void *stream) {
+    enum { INVALID_PITCH = 12 };
+    REQUIRE(height < 2 || (width <= target_pitch && width <= source_pitch), finish(INVALID_PITCH));
+    struct rows rows = {target, source, target_pitch, source_pitch, width, height, direction};
+    RUN(now_or_later(stream, copy_rows, &rows, sizeof rows));
+}
+ALSO(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz)
+
 cudaError cudaMemcpy2D(void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
                        size_t height, int direction) {
-    RUN(copy_rows(target, target_pitch, source, source_pitch, width, height, direction));
+    return cudaMemcpy2DAsync(target, target_pitch, source, source_pitch, width, height, direction, NULL);
 }
 ALSO(cudaMemcpy2D, cudaMemcpy2D_ptds)
-ALSO(cudaMemcpy2D, cudaMemcpy2DAsync)
-ALSO(cudaMemcpy2D, cudaMemcpy2DAsync_ptsz)
 
-static cudaError fill(void *target, int value, size_t size) {
-    return size == 0 ? SUCCESS : cuMemsetD8_v2((CUdeviceptr)target, value, size);
+cudaError cudaMemsetAsync(void *target, int value, size_t size, void *stream) {
+    RUN(cuMemsetD8Async((CUdeviceptr)target, value, size, stream));
 }
+ALSO(cudaMemsetAsync, cudaMemsetAsync_ptsz)
 
 cudaError cudaMemset(void *target, int value, size_t size) {
-    RUN(fill(target, value, size));
+    return cudaMemsetAsync(target, value, size, NULL);
 }
 ALSO(cudaMemset, cudaMemset_ptds)
-ALSO(cudaMemset, cudaMemsetAsync)
-ALSO(cudaMemset, cudaMemsetAsync_ptsz)
+
+cudaError cudaMemset2DAsync(void *target, size_t pitch, int value, size_t width, size_t height, void *stream) {
+    RUN(cuMemsetD2D8Async((CUdeviceptr)target, pitch, value, width, height, stream));
+}
+ALSO(cudaMemset2DAsync, cudaMemset2DAsync_ptsz)
 
 cudaError cudaMemset2D(void *target, size_t pitch, int value, size_t width, size_t height) {
-    RUN(cuMemsetD2D8_v2((CUdeviceptr)target, pitch, value, width, height));
+    return cudaMemset2DAsync(target, pitch, value, width, height, NULL);
 }
 ALSO(cudaMemset2D, cudaMemset2D_ptds)
-ALSO(cudaMemset2D, cudaMemset2DAsync)
-ALSO(cudaMemset2D, cudaMemset2DAsync_ptsz)

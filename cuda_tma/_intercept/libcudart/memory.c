@@ -24,8 +24,7 @@ cudaError cudaMalloc(void **address, size_t size) {
 }
 
 cudaError cudaMallocAsync(void **address, size_t size, void *stream) {
-    (void)stream;
-    RUN(take(address, size, POOL_MEMORY));
+    RUN(is_capturing(stream) ? CAPTURE_UNSUPPORTED : take(address, size, POOL_MEMORY));
 }
 ALSO(cudaMallocAsync, cudaMallocAsync_ptsz)
 
@@ -67,8 +66,7 @@ cudaError cudaFree(void *address) {
 }
 
 cudaError cudaFreeAsync(void *address, void *stream) {
-    (void)stream;
-    RUN(cuMemFree_v2((CUdeviceptr)address));
+    RUN(is_capturing(stream) ? CAPTURE_UNSUPPORTED : cuMemFree_v2((CUdeviceptr)address));
 }
 ALSO(cudaFreeAsync, cudaFreeAsync_ptsz)
 

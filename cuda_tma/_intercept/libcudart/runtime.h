@@ -6,7 +6,7 @@
 #ifndef CUDA_TMA_RUNTIME_H
 #define CUDA_TMA_RUNTIME_H
 
-#include "../libcuda/driver.h"
+#include "../libcuda/graphs.h"
 
 typedef int cudaError;
 enum {
@@ -88,8 +88,8 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t size);
 CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t size);
 CUresult cuMemcpyDtoD_v2(CUdeviceptr target, CUdeviceptr source, size_t size);
 CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size);
-CUresult cuMemsetD8_v2(CUdeviceptr target, uint8_t value, size_t count);
-CUresult cuMemsetD2D8_v2(CUdeviceptr target, size_t pitch, uint8_t value, size_t width, size_t height);
+CUresult cuMemsetD8Async(CUdeviceptr target, uint8_t value, size_t count, void *stream);
+CUresult cuMemsetD2D8Async(CUdeviceptr target, size_t pitch, uint8_t value, size_t width, size_t height, void *stream);
 CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address);
 CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority);
 CUresult cuStreamDestroy_v2(void *stream);
@@ -99,7 +99,18 @@ CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags);
 CUresult cuStreamGetFlags(void *stream, unsigned *flags);
 CUresult cuStreamGetPriority(void *stream, int *priority);
 CUresult cuStreamGetId(void *stream, uint64_t *number);
+CUresult cuStreamBeginCapture_v2(void *stream, int mode);
+CUresult cuStreamEndCapture(void *stream, void **graph);
 CUresult cuStreamIsCapturing(void *stream, int *status);
+CUresult cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *number, void **graph);
+CUresult cuGraphCreate(void **graph, unsigned flags);
+CUresult cuGraphClone(void **clone, void *graph);
+CUresult cuGraphDestroy(void *graph);
+CUresult cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags);
+CUresult cuGraphUpload(void *executable, void *stream);
+CUresult cuGraphLaunch(void *executable, void *stream);
+CUresult cuGraphExecDestroy(void *executable);
+CUresult cuGraphGetNodes(void *graph, void **nodes, size_t *count);
 CUresult cuStreamAddCallback(void *stream, void (*function)(void *, CUresult, void *), void *data, unsigned flags);
 CUresult cuEventCreate(void **event, unsigned flags);
 CUresult cuEventDestroy_v2(void *event);

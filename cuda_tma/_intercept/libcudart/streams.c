@@ -59,11 +59,6 @@ cudaError cudaStreamGetDevice(void *stream, int *device) {
 }
 ALSO(cudaStreamGetDevice, cudaStreamGetDevice_ptsz)
 
-cudaError cudaStreamIsCapturing(void *stream, int *status) {
-    RUN(cuStreamIsCapturing(stream, status));
-}
-ALSO(cudaStreamIsCapturing, cudaStreamIsCapturing_ptsz)
-
 cudaError cudaStreamAddCallback(void *stream, void (*function)(void *, cudaError, void *), void *data, unsigned flags) {
     RUN(cuStreamAddCallback(stream, function, data, flags));
 }
