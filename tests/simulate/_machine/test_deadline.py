@@ -229,4 +229,4 @@ def test_a_time_limit_that_is_none(capsys, limit):
 
 def test_the_help_states_the_default(capsys):
     cli.main(["sanitize", "--help"])
-    assert "60 if not given" in " ".join(capsys.readouterr().out.split())
+    assert "(default: 60)" in " ".join(capsys.readouterr().out.split())

@@ -85,7 +85,7 @@ def test_to_forget_the_wait_is_a_race(chain, order):
     assert [report.findings for report in reports[:1]] == [()]
     (race,) = reports[1].findings
     lines = CHAIN.split("\n")
-    assert race.kind == "race" and "no griddepcontrol.wait precedes" in race.message
+    assert race.kind == "race" and "no griddepcontrol.wait before this access" in race.message
     assert "forgets" in lines[race.source[-1].line - 1] and lines[race.other[-1].line - 1] == "    a[at()] += 1;"
     plain = gpu.launch_all([(PLAIN, kernels["first"], a), (PLAIN, kernels["forgets"], a, b)], order=order)
     assert [report.findings for report in plain] == [(), ()]
@@ -114,7 +114,7 @@ def test_what_the_one_before_reads_is_not_overwritten(chain):
     reports = gpu.launch_all([(Config(4, THREADS), reads, a, b), (early, writes, a)], order="late")
     assert reports[0].findings == ()
     (race,) = reports[1].findings
-    assert "writes global memory" in race.message and "which the grid before reads" in race.message
+    assert "writes global memory" in race.message and "which the preceding grid reads" in race.message
 
 
 def test_a_kernel_that_signals_nothing_ends_first(chain):
