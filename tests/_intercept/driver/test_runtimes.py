@@ -54,10 +54,7 @@ def test_wrong(name, tmp_path):
     assert status == 1, errors
     lines = (SCRIPTS / name).read_text("utf-8").splitlines()
     marked = {number for number, line in enumerate(lines, 1) if "# wrong" in line or "// wrong" in line}
-    found = {
-        (Path(each["source"]["file"]).name, each["source"]["line"])
-        for launch in launches
-        for each in launch["findings"]
-        if each["severity"] == "error"
-    }
+    errors_found = [each for launch in launches for each in launch["findings"] if each["severity"] == "error"]
+    places = [place["source"] for each in errors_found for place in (each, *each["related"]) if place["source"]]
+    found = {(Path(place["file"]).name, place["line"]) for place in places}
     assert {(Path(name).name, line) for line in marked} & found, found

@@ -24,9 +24,9 @@ def load(atom: cute.CopyAtom, source: cute.Tensor, out: cute.Tensor):
     )
     if thread < 32:
         with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(barrier, 8192)
+            cute.arch.mbarrier_arrive_and_expect_tx(barrier, 8192)  # wrong
         cute.copy(atom, of_global, shared, tma_bar_ptr=barrier)
-    cute.arch.mbarrier_wait(barrier, 0)  # wrong
+    cute.arch.mbarrier_wait(barrier, 0)
     for row in range(32):
         out[thread, row] = tile[thread, row]
 
