@@ -17,8 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["BUDGET", "ROOT", "Hit", "folder_of", "hits", "hits_in"]
-
 ROOT = Path(__file__).parent.parent
 BUDGET = Path(__file__).parent / "data" / "prose_budget.json"
 SUFFIXES = {".py", ".pyx", ".pxd", ".md", ".cuh", ".cu", ".h"}

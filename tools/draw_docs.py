@@ -24,8 +24,6 @@ sys.path.append(str(ROOT))
 
 from benchmarks.kernels import example  # noqa: E402
 
-__all__ = ["draw", "drawings", "finding", "gemm", "pictures"]
-
 LOAD = """
 #include <cuda_tma/tile.cuh>
 using namespace cuda_tma;

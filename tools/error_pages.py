@@ -6,8 +6,6 @@ from write_errors import CASES, RECORDED, number_of, read
 
 from cuda_tma._cuda_errors import CUDA_ERRORS, CudaError
 
-__all__ = ["error_pages"]
-
 FIRST, LAST = 700, 720
 
 

@@ -5,8 +5,6 @@ The first column of a line says whose it is: ``-`` of the kernel that is wrong, 
 
 from __future__ import annotations
 
-__all__ = ["KERNELS", "LAUNCHES"]
-
 LAUNCHES = {
     "cluster": {"grid": 2, "cluster": 2},
     "barrier-divergence": {"block": 64},

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from cuda_tma import include_path
 
-__all__ = ["Entry", "entries_of", "header_page", "header_pages", "introduction"]
-
 # What users do not call: the text of others, and what stands around it.
 INTERNAL = ("macros.cuh", "macros_end.cuh", "wgmma_macros.cuh", "wgmma_macros_end.cuh", "refuse.cuh", "signature.cuh")
 NAMESPACE = "namespace cuda_tma {"

@@ -31,8 +31,6 @@ from typing import Any
 
 from cuda_tma import include_path
 
-__all__ = ["FOLDERS", "PAGES", "Block", "Ran", "blocks_of", "compare", "inside", "run", "with_outputs"]
-
 DOCS = Path(__file__).parent.parent / "docs"
 FOLDERS = ("tutorial", "how-to", "explanation")
 PAGES = tuple(sorted(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md")))

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from pages import DOCS, PAGES, blocks_of, compare, run, with_outputs
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Returns the exit status: 1 if a page shows what its blocks do not print."""

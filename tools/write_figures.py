@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["BLOCKS", "PAGES", "fill", "rows_of"]
-
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "benchmarks"
 KERNELS = {  # (example, case, all of them if empty): what docs/speed.md says of it

@@ -17,8 +17,6 @@ from cuda_tma import simulate
 from cuda_tma._command.excerpts import described
 from cuda_tma._command.sources import Sources
 
-__all__ = ["launched", "lines_of", "page", "reported"]
-
 _MOST_STEPS = 10_000  # a kernel of these ends before, or never
 
 

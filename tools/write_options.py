@@ -7,8 +7,6 @@ from pathlib import Path
 
 from cuda_tma._option_table import KINDS, REQUIRED, SIZES, Option
 
-__all__ = ["FILES", "options_page"]
-
 _TILED = KINDS["TensorMapOptions"]
 _NAMES = [option.name for option in _TILED]
 _HEAD = "Written by tools/write_options.py from cuda_tma/_option_table.py."

@@ -15,8 +15,6 @@ from cuda_tma.rules import RULES, WARNINGS, Rule
 from cuda_tma.rules._rule import ALL_MODES, PIXELS, TILED, WIDE
 from cuda_tma.rules._rule import IM2COL as IM2COL_MODE
 
-__all__ = ["PAGES"]
-
 
 def rules_page() -> str:
     """The tables of rules and of warnings."""

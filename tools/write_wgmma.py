@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["FILES"]
-
 # Sums of a thread, by what holds them: PTX ISA, "Matrix Shape". N is 2 * count for f32 and s32, 4 * count for f16.
 COUNTS = {
     "f32": [n // 2 for n in range(8, 257, 8)],

@@ -31,8 +31,6 @@ from .figures import Figures, markdown, together
 from .processes import in_processes
 from .regimes import After, Run
 
-__all__ = ["Pair", "pair_of", "with_headers"]
-
 PRODUCTS = ("gemm", "conv_im2col", "grouped_gemm")
 EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}  # of other variants: PRODUCTS
 WATCHDOG_MS = 10_000

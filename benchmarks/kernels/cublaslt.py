@@ -13,8 +13,6 @@ from typing import Any
 
 from . import regimes
 
-__all__ = ["Product", "best_of"]
-
 COUNT, TURNS = 16, 8
 WORKSPACE_BYTES = 32 << 20
 FLOAT, TYPES = 0, {"float32": 0, "float16": 2, "bfloat16": 14}  # cudaDataType

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FAMILIES", "Family"]
-
 TWO_REGIMES = (
     "Burst: 8 launches after a pause of 0.25 s; sustained: after half a second of the same work in turns, when the "
     "power that the GPU may draw sets its clock"

@@ -14,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .figures import Figure
 
-__all__ = ["in_a_process", "in_processes"]
-
 PER_RUN_S = 240
 
 

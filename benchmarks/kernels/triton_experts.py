@@ -13,8 +13,6 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-__all__ = ["of_experts"]
-
 
 def boxes(arguments):
     """The descriptors' boxes, which go with the tile that is tried."""

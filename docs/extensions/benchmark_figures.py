@@ -10,8 +10,6 @@ from write_figures import rows_of
 from benchmarks.kernels.chart import draw
 from benchmarks.kernels.figures import Figure, Figures
 
-__all__ = ["setup", "tables_of"]
-
 MARK = "<!-- picture: kernels -->"
 PICTURE = """Filled marks are sustained speeds, hollow marks bursts.
 

@@ -10,8 +10,6 @@ from pages import FOLDERS, compare, run
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-__all__ = ["setup"]
-
 _NAMED = re.compile(r"^```([\w+-]+) ([\w.-]+\.\w+)$", re.MULTILINE)
 
 

@@ -8,8 +8,6 @@ from error_pages import error_pages
 from header_pages import header_pages
 from sphinx.application import Sphinx
 
-__all__ = ["setup"]
-
 PAGES = {"headers": header_pages, "errors": error_pages}
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-__all__ = ["setup"]
-
 _DROPS = r" || queryTerm.match(/^\d+$/)"  # of searchtools.js, where a query's words are looked through
 
 

@@ -12,8 +12,6 @@ from pygments.util import ClassNotFound
 from sphinx.addnodes import download_reference, pending_xref
 from sphinx.application import Sphinx
 
-__all__ = ["setup"]
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 _LEXERS = {".cuh": "cuda", ".cu": "cuda", ".pyx": "cython"}
 

@@ -8,8 +8,6 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-__all__ = ["setup"]
-
 MODULES = ("cuda_tma", "cuda_tma.simulate", "cuda_tma.params")
 
 

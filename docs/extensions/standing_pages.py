@@ -9,8 +9,6 @@ from sphinx.application import Sphinx
 
 from cuda_tma import plot
 
-__all__ = ["setup"]
-
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""

@@ -35,8 +35,6 @@ from recordings import read, write  # noqa: E402
 RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
 PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
-__all__ = ["Job", "jobs_of", "judged", "main", "records_in", "run_jobs"]
-
 _HANGS_S = {"": 6, "tool": 12}  # these kernels take microseconds; under a tool, some milliseconds
 _PATIENCE_S = 45  # of a process, with its start and its end
 _FIRST_PORT, _PORTS = 49152, 32  # where compute-sanitizer listens; each that runs at the same time has its own

@@ -15,8 +15,6 @@ from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs
 from tests.simulate._sanitize._sanitizer import BUGS, SOURCE, line_of
 
-__all__ = ["ELEMENTS", "Case", "cases", "simulated"]
-
 ELEMENTS = 4096  # of each array
 # Whose names an argument may have: maps of "in" and "out", the arrays, the number of tiles.
 _ARGUMENTS = ("source", "target", "in", "out", "tiles")

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from compared_kernels import Case
 
-__all__ = ["TOOLS", "cell", "ending", "page"]
-
 TOOLS = ("memcheck", "racecheck", "synccheck")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 _REPORT = re.compile(r"^=+ (\S.*)$", re.MULTILINE)

@@ -14,8 +14,6 @@ from cuda_tma._command.options import OPTIONS
 from evaluation.fuzzing.hostile_ptx import FILE_NAMES, NUMBERS, by_grammar, mutated, number
 from evaluation.fuzzing.hostile_recordings import recording
 
-__all__ = ["FAMILIES", "Input", "made"]
-
 ROOT = Path(__file__).parents[2]
 POSTED = ROOT / "tests" / "data" / "posted"
 _TIME_LIMIT_SECONDS = "2"

@@ -8,8 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from random import Random
 
-__all__ = ["FILE_NAMES", "NUMBERS", "by_grammar", "mutated", "number"]
-
 ROOT = Path(__file__).parents[2]
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 NUMBERS = (

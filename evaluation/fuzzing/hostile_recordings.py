@@ -18,8 +18,6 @@ from cuda_tma.simulate._launches import captured
 from cuda_tma.simulate._launches.values import values_of_launch
 from evaluation.fuzzing.hostile_ptx import HEAD, by_grammar, mutated
 
-__all__ = ["recording"]
-
 _PTX = f"""{HEAD}.global .align 4 .b8 x0[64];
 .visible .entry f(.param .u64 p0)
 {{

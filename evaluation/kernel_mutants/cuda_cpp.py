@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Statement", "arguments_of", "blocks_of", "call_at", "masked", "strings_of"]
-
 _COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|^[ \t]*#(?:[^\n\\]|\\\n|\\.)*', re.S | re.M)
 _OPEN, _CLOSE = "([{", ")]}"
 

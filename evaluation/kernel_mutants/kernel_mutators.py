@@ -15,8 +15,6 @@ from itertools import pairwise
 
 from cuda_cpp import Statement, arguments_of, blocks_of, call_at, masked, strings_of
 
-__all__ = ["EXPECTED", "KEEPS_ORDER", "Mutant", "mutants_of"]
-
 # ---- what belongs to which role ----
 
 CALLS = {

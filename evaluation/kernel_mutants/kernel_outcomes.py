@@ -8,21 +8,6 @@ from dataclasses import dataclass
 
 from kernel_mutators import EXPECTED, KEEPS_ORDER
 
-__all__ = [
-    "EQUIVALENT",
-    "FAR",
-    "FOUND",
-    "MISSED",
-    "VALUES",
-    "Culprit",
-    "far",
-    "judged",
-    "outcome_of",
-    "share",
-    "summary",
-    "wanted_of",
-]
-
 NEAR = 3  # lines
 FOUND, FAR, EQUIVALENT, VALUES, MISSED = "found", "far away", "equivalent", "values", "missed"
 Frame = tuple[str, int]  # file, line

@@ -27,8 +27,6 @@ from tests.simulate._copies import test_copies as test_simulate_copies
 from tests.support import simulated_examples
 from tests.support.simulated_machine import Machine, kernel_of
 
-__all__ = ["LAUNCHES", "SUBJECTS"]
-
 
 def _example(name: str, sizes: dict[str, int]) -> Callable[[], None]:
     def start() -> None:

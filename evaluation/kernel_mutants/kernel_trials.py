@@ -26,8 +26,6 @@ from cuda_tma.simulate._device.schedules import _restore, _saved
 from cuda_tma.simulate._warps.observe import Events
 from tests.support.machine_code import machine_code
 
-__all__ = ["SCHEDULES", "Fault", "baseline", "same_machine_code", "tried"]
-
 SCHEDULES = (("early", 0), ("late", 0), ("random", 1), ("random", 2))
 MAX_STEPS = 100_000
 DEBUG = re.compile(r"^[ \t]*(?:\.loc|\.file|//).*\n|^[ \t]*\.section[ \t]+\.debug[\s\S]*", re.M)

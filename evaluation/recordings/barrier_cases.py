@@ -12,8 +12,6 @@ from dataclasses import replace
 
 from cuda_tma.barrier import Barrier
 
-__all__ = ["OPERATIONS", "REMOTE", "Case", "Operation", "after", "cases", "states", "undefined_cases"]
-
 Operation = tuple[str, int]
 Case = tuple[str, list[Operation]]
 MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"

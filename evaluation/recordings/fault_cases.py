@@ -11,8 +11,6 @@ from typing import Any
 
 from cuda_tma.params import Im2colParams, Params, TiledParams
 
-__all__ = ["CASES", "HOST", "OF_TMA", "SMEM_BYTES", "Case"]
-
 SMEM_BYTES = 65536
 BOX_BYTES = 32 * 32 * 4
 _USUAL = {"bytes": BOX_BYTES, "barrier": 32768, "number": 1, "address": 0}

@@ -6,8 +6,6 @@ whether the phase of its barrier completed within a fifth of a second, and the b
 
 from __future__ import annotations
 
-__all__ = ["CLUSTER", "GIVEN", "SOURCE", "WAITS"]
-
 # of 64 bits the first three, of 32 the others; in bytes from the start of shared memory: tile, barrier
 GIVEN = ("memory", "address", "out", "where", "tile", "barrier", "bytes", "x", "y", "z", "number", "mask")
 CLUSTER = 2  # CTAs of the kernels whose names begin with cluster_

@@ -28,8 +28,6 @@ from collections.abc import Iterable
 import numpy as np
 from wgmma_cases import FORMATS, FORMS, Block, Form, blocks
 
-__all__ = ["SOURCE", "digest", "kernel_name", "operands"]
-
 SECONDS = 120
 
 SOURCE = r"""

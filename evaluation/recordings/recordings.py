@@ -10,8 +10,6 @@ from typing import Any
 
 from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams
 
-__all__ = ["first_of_each", "params_from_recording", "read", "write"]
-
 
 def read(path: str | Path) -> list[dict]:
     with gzip.open(path, "rt") as lines:

@@ -15,8 +15,6 @@ from recordings import read
 
 from cuda_tma.barrier import BARRIER_FIELDS, Barrier, BarrierField, decode_barrier
 
-__all__ = ["layout", "observed"]
-
 _SIGNED = ("tx_count",)
 
 

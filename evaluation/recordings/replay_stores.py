@@ -22,8 +22,6 @@ from cuda_tma._errors import TensorMapFault
 from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.smem import smem_bytes
 
-__all__ = ["FLOATS", "MEMORY_BYTES", "MEMORY_SEED", "content", "replay", "summary"]
-
 MEMORY_BYTES = 1 << 20
 MEMORY_SEED = 12345
 _SMALL_CHANGE_BYTES = 256

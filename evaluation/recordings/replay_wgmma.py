@@ -19,8 +19,6 @@ from record_wgmma import digest, operands
 from wgmma_cases import FORMATS, FORMS, Form, blocks
 from wgmma_model import Adder, adder_of, multiply, numbers
 
-__all__ = ["agreement", "best", "read"]
-
 
 def read(path: str) -> tuple[dict, dict[str, np.ndarray]]:
     """The facts, and the results of wgmma and of mma.sync by "<form>/<instruction>"."""

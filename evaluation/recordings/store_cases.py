@@ -22,8 +22,6 @@ from cuda_tma.enums import TensorMapDataType as T
 from cuda_tma.smem import smem_bytes
 from cuda_tma.smem._layout import chunk_elements, tensor_bytes
 
-__all__ = ["OPS", "SMEM_LIMIT_BYTES", "cases"]
-
 SMEM_LIMIT_BYTES = 64 << 10
 OPS = ("store", *REDUCTIONS, "load")
 _SM90_TYPES = tuple(t for t in T if ELEMENTS[t].since == TMA_SINCE)

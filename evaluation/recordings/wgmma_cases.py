@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-__all__ = ["FORMATS", "FORMS", "SUITES", "Block", "Form", "Format", "blocks"]
-
 ROWS, COLUMNS = 64, 8
 
 

@@ -21,8 +21,6 @@ import dataclasses
 import numpy as np
 from wgmma_cases import FORMATS, Form, Format
 
-__all__ = ["Adder", "Numbers", "adder_of", "multiply", "numbers", "rounded"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Adder:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["FACTS", "Fact", "source_of"]
-
 THREADS = 64
 _SOURCE = r"""
 #include <cuda_tma/tma.cuh>

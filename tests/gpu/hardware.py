@@ -8,8 +8,6 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-__all__ = ["Hardware"]
-
 
 class Hardware:
     """As :class:`cuda_tma.simulate.Device`: arrays are read and written in place."""

@@ -4,8 +4,6 @@ from cuda.core import Program, ProgramOptions
 
 import cuda_tma
 
-__all__ = ["PROGRAMS", "compiled"]
-
 PROGRAMS: list[Program] = []
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["PLANTED", "ROWS", "WIDTH", "Planted"]
-
 ROWS, WIDTH = 64, 128  # of the tile: 8,192 bytes
 _HEAD = """
 #include <cuda_tma/pipeline.cuh>

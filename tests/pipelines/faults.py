@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from .shape import Pipeline
 
-__all__ = ["faults_of"]
-
 _WARPS = ("WARP", "LATE", "COUNTED")
 
 

@@ -11,8 +11,6 @@ from cuda_tma import TensorMapIm2colOptions, simulate
 
 from .shape import Pipeline
 
-__all__ = ["SCHEDULES", "Outcome", "run"]
-
 SOURCE = Path(__file__).with_name("pipeline.cu")
 SCHEDULES = (("early", 0), ("late", 0), ("random", 1))
 _DTYPES = {"unsigned char": np.uint8, "unsigned short": np.uint16, "unsigned": np.uint32}

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, replace
 
 from hypothesis import strategies as st
 
-__all__ = ["Pipeline", "pipelines"]
-
 _SPANS = {"SWIZZLE_NONE": (32, 64, 128), "SWIZZLE_32B": (32,), "SWIZZLE_64B": (64,), "SWIZZLE_128B": (128,)}
 _TYPES = {"unsigned char": 1, "unsigned short": 2, "unsigned": 4}
 _COPIES = ("TMA", "IM2COL", "BULK")

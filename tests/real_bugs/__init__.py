@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["RealBug", "real_bugs"]
-
 _ENTRY = re.compile(r"// (\w+): (.*(?:\n//   +.*)*)")
 
 

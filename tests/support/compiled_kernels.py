@@ -11,8 +11,6 @@ from cuda_tma._compile.compiled import Compiled, remember
 from cuda_tma._compile.nvrtc import compile_source
 from tests.support.launching import HANDLES
 
-__all__ = ["compiled_kernel", "parameter_sizes"]
-
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.([a-z])(\d+) \w+(?:\[(\d+)\])?")
 
 

@@ -13,8 +13,6 @@ from cuda_tma._make import device_memory
 from cuda_tma._read.dlpack import describe_tensor
 from tests.support.compiled_kernels import compiled_kernel
 
-__all__ = ["FACTORIES", "hosted_example"]
-
 
 def hosted_example(name, driver, monkeypatch, source=None):
     """The example's module; with another `source` of its kernel, where one is given."""

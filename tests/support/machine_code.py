@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["machine_code"]
-
 
 def machine_code(cubin: bytes) -> dict[str, bytes]:
     """The instructions of each kernel by its name. Source: ELF-64 object file format, section header table."""

@@ -10,8 +10,6 @@ from pathlib import Path
 from shutil import copy
 from typing import Any, NamedTuple
 
-__all__ = ["Sanitized", "environment", "sanitize", "started"]
-
 TESTS = Path(__file__).parents[1]
 BEGINNING = "import os, signal, sys, threading, time; from fake_runtime import *\n"  # the first line of each script
 

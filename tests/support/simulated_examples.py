@@ -13,8 +13,6 @@ from benchmarks.kernels import example
 from cuda_tma import simulate
 from tests.support.hosted_examples import FACTORIES
 
-__all__ = ["run_simulated", "simulated"]
-
 # Small sizes, in each of which a tile hangs over an edge, for a simulator.
 SIZES = {
     "copy_2d": ((70, 600),),

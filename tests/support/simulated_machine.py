@@ -11,8 +11,6 @@ import cuda_tma
 from cuda_tma import simulate
 from tests.gpu.header_kernels import MEMORY_BYTES, PRELUDE, SHAPES, WINDOW_BYTES, Place, Places, place
 
-__all__ = ["Machine", "kernel_of"]
-
 
 @cache
 def kernel_of(shape: str, statement: str) -> object:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["add_rows", "column_sums", "racing_scale", "scale"]
-
 SCALE = r"""
 #include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
