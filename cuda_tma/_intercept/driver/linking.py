@@ -50,13 +50,16 @@ def _inputs(data: bytes) -> list[bytes]:
 
 
 def _joined(texts: list[str]) -> str:
-    """Join texts. Numbers of files begin anew in each: only the first one keeps its lines."""
+    """Join texts. Numbers of files begin anew in each: only the first one keeps its lines.
+
+    A function that another text defines stays declared, for a call may precede the definition; it is external no more.
+    """
     first, *others = texts
     bare = (_SECTION.sub("", _LINES.sub("", _HEADER.sub("", text))) for text in others)
     defined = {match[1] for text in texts for match in _DEFINED.finditer(text)}
 
     def kept(match: re.Match[str]) -> str:
         name = _NAME.match(match[1])
-        return "" if name is not None and name[1] in defined else match[0]
+        return match[0].replace(".extern", "", 1) if name is not None and name[1] in defined else match[0]
 
     return "\n".join(_DECLARED.sub(kept, text) for text in (first, *bare))

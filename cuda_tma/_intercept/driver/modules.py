@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from .messages import Function
 
 __all__ = ["BytesAt", "LoadedModule", "bytes_of_this_process"]
 
+_TARGET = re.compile(r"sm_(\d{2,3})[af]?")
 BytesAt = Callable[[int, int], np.ndarray[Any, Any]]  # the bytes at an address of the program
 
 _DEFAULT_SHARED_BYTES = 48 << 10  # static and dynamic together, until an attribute of the function raises it
@@ -86,13 +88,19 @@ class LoadedModule:
             0: directives.most_threads,
             1: shared,
             4: _REGISTERS,
-            5: self._module.version[0] * 10 + self._module.version[1],
+            5: _architecture(self._module.target),
             6: major * 10 + minor,
             8: max(_DEFAULT_SHARED_BYTES - shared, 0),
             9: -1,
             **dict(zip((11, 12, 13), cluster, strict=True)),
         }
         return Function(name, attributes, [(each.offset, each.size_bytes) for each in function.params])
+
+
+def _architecture(target: Sequence[str]) -> int:
+    """Return the number of the virtual architecture: 90 for ``.target sm_90a``; CUB chooses its algorithms by it."""
+    match = next(filter(None, (_TARGET.match(each) for each in target)), None)
+    return int(match[1]) if match else 0
 
 
 def bytes_of_this_process(address: int, size: int) -> np.ndarray[Any, Any]:

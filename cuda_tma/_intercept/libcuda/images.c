@@ -2,13 +2,15 @@
 #define _GNU_SOURCE
 #include "images.h"
 
+#include "linking.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { WRAPPER = 0x466243B1, FAT_BINARY = 0xBA55ED50, CHUNK = 1 << 16 };
+enum { WRAPPER = 0x466243B1, FAT_BINARY = 0xBA55ED50, CHUNK = 1 << 16, MOST_PARTS = 4096 };
 static const size_t MOST_BYTES = 1u << 30;
 
 /* Copy memory that may end anywhere; return the number of bytes that are there. */
@@ -59,30 +61,62 @@ static CUresult elf(const unsigned char *image, struct bytes *found) {
     return whole(image, sections + (size_t)size * count, found);
 }
 
-CUresult image_bytes(const void *image, struct bytes *found) {
-    struct {
-        uint32_t magic, version;
-        const void *data;
-    } wrapper = {0, 0, NULL};
+static CUresult unwrapped(const void *image, struct bytes *found) {
     struct {
         uint32_t magic;
         uint16_t version, size;
         uint64_t rest;
     } fat;
-    *found = (struct bytes){NULL, 0};
-    REQUIRE(image != NULL, INVALID_VALUE);
-    REQUIRE(copied(&wrapper, image, sizeof wrapper.magic) == sizeof wrapper.magic, INVALID_IMAGE);
-    if (wrapper.magic == WRAPPER) {
-        REQUIRE(copied(&wrapper, image, sizeof wrapper) == sizeof wrapper && wrapper.data != NULL, INVALID_IMAGE);
-        image = wrapper.data;
-        REQUIRE(copied(&wrapper, image, sizeof wrapper.magic) == sizeof wrapper.magic, INVALID_IMAGE);
-    }
-    if (wrapper.magic == FAT_BINARY) {
+    uint32_t magic;
+    REQUIRE(copied(&magic, image, sizeof magic) == sizeof magic, INVALID_IMAGE);
+    if (magic == FAT_BINARY) {
         REQUIRE(copied(&fat, image, sizeof fat) == sizeof fat && fat.rest < MOST_BYTES, INVALID_IMAGE);
         return whole(image, fat.size + fat.rest, found);
     }
-    return memcmp(&wrapper.magic, "\x7f"
-                                  "ELF", 4) == 0 ? elf(image, found) : text(image, found);
+    return memcmp(&magic, "\x7f"
+                          "ELF", 4) == 0 ? elf(image, found) : text(image, found);
+}
+
+/* Link device code of several files (nvcc -rdc=true): `parts` has the fat binary of each, and ends in NULL. */
+static CUresult linked(const void *const *parts, struct bytes *found) {
+    struct link *link = new_link();
+    CUresult result = link != NULL ? SUCCESS : OUT_OF_MEMORY;
+    for (int i = 0; i < MOST_PARTS && result == SUCCESS; ++i) {
+        const void *part;
+        struct bytes image = {NULL, 0};
+        if (copied(&part, &parts[i], sizeof part) != sizeof part || part == NULL)
+            break;
+        result = unwrapped(part, &image);
+        if (result == SUCCESS)
+            result = add_input(link, image.data, image.size);
+        free(image.data);
+    }
+    if (result == SUCCESS)
+        result = complete_link(link);
+    if (result == SUCCESS) {
+        *found = link->linked;
+        link->linked = (struct bytes){NULL, 0};
+    }
+    if (link != NULL)
+        end_link(link);
+    return result;
+}
+
+CUresult image_bytes(const void *image, struct bytes *found) {
+    enum { OF_SEVERAL_FILES = 2 };
+    struct {
+        uint32_t magic, version;
+        const void *data;
+        const void *const *parts; /* of version 2: what `data` is linked of */
+    } wrapper = {0, 0, NULL, NULL};
+    *found = (struct bytes){NULL, 0};
+    REQUIRE(image != NULL, INVALID_VALUE);
+    REQUIRE(copied(&wrapper, image, sizeof wrapper.magic) == sizeof wrapper.magic, INVALID_IMAGE);
+    if (wrapper.magic != WRAPPER)
+        return unwrapped(image, found);
+    REQUIRE(copied(&wrapper, image, sizeof wrapper) == sizeof wrapper && wrapper.data != NULL, INVALID_IMAGE);
+    return wrapper.version == OF_SEVERAL_FILES && wrapper.parts != NULL ? linked(wrapper.parts, found)
+                                                                        : unwrapped(wrapper.data, found);
 }
 
 CUresult file_bytes(const char *path, struct bytes *found) {

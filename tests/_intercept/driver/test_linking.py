@@ -22,6 +22,13 @@ CALLER = (
 .visible .entry k(.param .u64 out) {
     .reg .b32 %r<2>;
     .loc 1 7 0
+    {
+    .param .b32 given;
+    st.param.b32 [given], 1;
+    .param .b32 result;
+    call.uni (result), twice, (given);
+    ld.param.b32 %r1, [result];
+    }
     ret;
 }
 """

@@ -114,6 +114,8 @@ QUESTIONS = r"""
     CHECK(cudaFuncGetAttributes(found, (void *)add_one));
     memcpy(&number, found + 24, 4);
     EXPECT(number, 1024); /* maxThreadsPerBlock */
+    memcpy(&number, found + 32, 4);
+    EXPECT(number, 90); /* ptxVersion */
     CHECK(cudaFuncSetAttribute((void *)add_one, 8, 200000));
     EXPECT(cudaFuncSetAttribute((void *)add_one, 8, 300000), 1);
     CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, 0, &status));
@@ -289,3 +291,23 @@ def test_a_captured_graph_runs_when_it_is_launched(run):
 """
     )
     assert ran.status == 0 and ran.out == "1 2 3 4 5 6 7 8 " + "2 " * 8 and len(ran.launches) == 4, ran
+
+
+PARTS = r"""
+    static const char kernel[] = HEADER ".extern .func (.param .b32 r) next(.param .b32 g);\n"
+        ".visible .entry add_one(.param .u64 values) {\n.reg .b64 %rd<4>; .reg .b32 %r<4>;\n"
+        "ld.param.u64 %rd1, [values];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
+        "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, [%rd3];\n{ .param .b32 p; st.param.b32 [p], %r2;\n"
+        ".param .b32 q; call.uni (q), next, (p);\nld.param.b32 %r3, [q]; }\nst.global.u32 [%rd3], %r3;\nret;\n}\n";
+    static const char function[] = HEADER ".visible .func (.param .b32 r) next(.param .b32 g) {\n.reg .b32 %r<3>;\n"
+        "ld.param.u32 %r1, [g];\nadd.u32 %r2, %r1, 100;\nst.param.b32 [r], %r2;\nret;\n}\n";
+    static const void *parts[] = {kernel, function, NULL};
+    wrapper.version = 2;
+    wrapper.unused = parts;
+"""
+
+
+def test_device_code_of_several_files_is_linked(run):
+    header = '".version 8.0\\n.target sm_90\\n.address_size 64\\n"'
+    ran = run(PARTS.replace("HEADER", header) + launch(), "machine_code.fatbin")
+    assert ran.status == 0 and ran.out == "101 102 103 104 105 106 107 108 ", ran
