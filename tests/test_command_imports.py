@@ -20,18 +20,6 @@ PRIVATE = {
     "_limits": {"DESCRIPTOR_BYTES", "TMA_SINCE"},
     # the pieces of the page of --html
     "_show": {"pages", "svg", "timeline_svg"},
-    # recorded launches, which no user reads but by the command
-    "simulate._launches": {
-        "LaunchesError",
-        "MemoryTooLarge",
-        "RecordedLaunch",
-        "Recording",
-        "captured",
-        "is_recording",
-        "read_recording",
-        "replayed",
-        "write_recording",
-    },
     # the user's part of a chain of inlined calls
     "simulate._places": {"by_way_of", "statements"},
 }

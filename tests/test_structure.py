@@ -179,7 +179,6 @@ LAYERS = (
     "_sanitize",
     "_trace",
     "_device",
-    "_launches",
     "_watch",
     "",
     "fixture",

@@ -20,8 +20,8 @@ from .sources import Sources
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
+    from .._intercept.launches import RecordedLaunch
     from ..simulate import Config, Device, Kernel, Report, Suppression
-    from ..simulate._launches import RecordedLaunch
 
 __all__ = ["judge_kernel"]
 
@@ -31,8 +31,8 @@ def judge_kernel(
 ) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
     """Compile or load the kernel, and run it under every schedule."""
     from .._intercept.launched import Launched
+    from .._intercept.launches import captured
     from ..simulate import Config
-    from ..simulate._launches import captured
 
     _check_kernel(arguments)
     gpu, begun = _device(arguments), time.perf_counter()
@@ -56,7 +56,7 @@ def judge_kernel(
 def _launched(
     gpu: Device, kernel: Kernel, arguments: argparse.Namespace, record: Callable[[Config, list[Any]], None]
 ) -> Report:
-    from ..simulate._launches import MemoryTooLarge
+    from .._intercept.launches import MemoryTooLarge
 
     try:
         return launched(gpu, kernel, arguments, before=record)

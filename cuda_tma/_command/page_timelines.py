@@ -50,8 +50,8 @@ def _key(finding: Finding) -> object:
 
 
 def _traced(launch: Launched) -> Iterator[tuple[Sequence[Finding], Timeline]]:
+    from .._intercept.launches import LaunchesError, replayed
     from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
-    from ..simulate._launches import LaunchesError, replayed
 
     report = launch.report
     if report is None or launch.recorded is None:

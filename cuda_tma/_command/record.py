@@ -13,7 +13,7 @@ from .judgement import schedules_of, seed_of
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..simulate._launches import RecordedLaunch
+    from .._intercept.launches import RecordedLaunch
     from .outcome import Outcome
     from .sources import Sources
 
@@ -25,7 +25,7 @@ _MOST_FILES = 64  # of a PTX text, whose lines are kept
 
 def record(arguments: argparse.Namespace, outcome: Outcome, sources_of: Callable[[Launched], Sources]) -> None:
     """Write the recorded launches of an outcome."""
-    from ..simulate._launches import write_recording
+    from .._intercept.launches import write_recording
 
     settings: dict[str, Any] = {"schedules": schedules_of(arguments), "seed": seed_of(arguments)}
     settings["strict"] = arguments.strict

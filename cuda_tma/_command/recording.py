@@ -18,7 +18,7 @@ from .sources import Sources
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
-    from ..simulate._launches import RecordedLaunch, Recording
+    from .._intercept.launches import RecordedLaunch, Recording
 
 __all__ = ["judge_recording"]
 
@@ -27,7 +27,7 @@ def judge_recording(
     arguments: argparse.Namespace, stack: ExitStack
 ) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
     """Read the file, and run each launch again."""
-    from ..simulate._launches import LaunchesError, read_recording
+    from .._intercept.launches import LaunchesError, read_recording
 
     check_filters(arguments, "recorded launches")
     begun = time.perf_counter()
@@ -77,9 +77,9 @@ def _judged_launch(
     number: int, launch: RecordedLaunch, is_judged: bool, keeps: bool, seed: Any, settings: dict[str, Any]
 ) -> Launched:
     from .._intercept.launched import Launched, with_report
+    from .._intercept.launches import replayed
     from .._intercept.lines import Lines
     from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
-    from ..simulate._launches import replayed
 
     place, begun = launch.launched_at, time.perf_counter()
     known = Launched(number, launch.kernel, launch.runtime, launch.config, is_judged=is_judged, launched_at=place)

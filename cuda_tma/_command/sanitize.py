@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _is_recording(path: str) -> bool:
-    from ..simulate._launches import is_recording
+    from .._intercept.launches import is_recording
 
     try:
         return is_recording(path)

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from .._budget import SOURCE_BYTES
-from ..simulate._launches import RecordedLaunch
-from ..simulate._launches.values import blobs_of, launch_of, values_of_launch
 from .launched import Launched
 from .launched_values import launched_of, values_of_launched
+from .launches import RecordedLaunch
+from .launches.values import blobs_of, launch_of, values_of_launch
 
 __all__ = ["LOST", "UNFINISHED", "Journal", "Journals", "make_folder", "read_journals"]
 

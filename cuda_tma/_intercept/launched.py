@@ -10,11 +10,11 @@ from types import FrameType
 
 from .._compile.mangled import plain_name
 from ..simulate._config import Config
-from ..simulate._launches import RecordedLaunch
 from ..simulate._places import is_library
 from ..simulate._ptx import Place
 from ..simulate._report import Report, suppressed
 from ..simulate._suppression import Suppression
+from .launches import RecordedLaunch
 from .lines import Lines, with_lines
 
 __all__ = ["Launched", "launching_place", "with_report"]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..simulate._config import Config
-from ..simulate._launches import RecordedLaunch
-from ..simulate._launches.report_values import report_of, values_of
 from ..simulate._ptx import Place
 from .launched import Launched
+from .launches import RecordedLaunch
+from .launches.report_values import report_of, values_of
 
 __all__ = ["launched_of", "values_of_launched"]
 

@@ -17,11 +17,11 @@ from typing import Any, Protocol
 from ..simulate._config import Config
 from ..simulate._device.device import Device
 from ..simulate._kernel import Kernel
-from ..simulate._launches import MemoryTooLarge, RecordedLaunch, captured
 from ..simulate._machine.progress import progress_of_run
 from ..simulate._report import Report
 from .journal import Journal
 from .launched import Launched, launching_place, with_report
+from .launches import MemoryTooLarge, RecordedLaunch, captured
 from .lines import Lines, lines_of
 from .options import Options, read_options
 from .startup.cuda_tma_startup import VARIABLE

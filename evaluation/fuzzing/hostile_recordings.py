@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from cuda_tma import simulate
-from cuda_tma.simulate._launches import captured
-from cuda_tma.simulate._launches.values import values_of_launch
+from cuda_tma._intercept.launches import captured
+from cuda_tma._intercept.launches.values import values_of_launch
 from evaluation.fuzzing.hostile_ptx import HEAD, by_grammar, mutated
 
 _PTX = f"""{HEAD}.global .align 4 .b8 x0[64];

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from cuda_tma._command import cli
-from cuda_tma.simulate._launches import read_recording
+from cuda_tma._intercept.launches import read_recording
 from tests.support.sanitized_programs import sanitize, started
 
 KILLED = "the process ended during this launch"

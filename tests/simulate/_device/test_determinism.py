@@ -39,7 +39,7 @@ SCRIPT = f"""
 import json, sys
 import numpy as np
 from cuda_tma import simulate
-from cuda_tma.simulate._launches.report_values import values_of
+from cuda_tma._intercept.launches.report_values import values_of
 
 gpu = simulate.Device(schedules=6)
 source, out = np.arange(512, dtype=np.int32), np.zeros(64, np.int32)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._budget import PARAMETER_BYTES
-from .._config import Config
-from .._memory.global_memory import Former
-from .._ptx import Place
-from .._warps.spaces import GLOBAL_START, GRID_WORKSPACE
+from ...simulate._config import Config
+from ...simulate._memory.global_memory import Former
+from ...simulate._ptx import Place
+from ...simulate._warps.spaces import GLOBAL_START, GRID_WORKSPACE
 from .recorded import MemorySegment, RecordedLaunch
 
 __all__ = ["blobs_of", "launch_of", "values_of_launch"]

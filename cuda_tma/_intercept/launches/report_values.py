@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .._findings import Finding
-from .._ptx import Place
-from .._report import Report
-from .._suppression import Suppression
+from ...simulate._findings import Finding
+from ...simulate._ptx import Place
+from ...simulate._report import Report
+from ...simulate._suppression import Suppression
 
 __all__ = ["report_of", "values_of"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .._config import Config
-from .._memory.global_memory import Former
-from .._ptx import Place
+from ...simulate._config import Config
+from ...simulate._memory.global_memory import Former
+from ...simulate._ptx import Place
 
 __all__ = ["MemorySegment", "RecordedLaunch"]
 

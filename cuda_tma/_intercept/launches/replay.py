@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..._compile.mangled import parameter_types
-from .._device.device import Device
-from .._kernel import Kernel, kernel_of
-from .._machine.decode import decode
-from .._memory.global_memory import Segment
-from .._ptx import parse
-from .._report import Report
+from ...simulate._device.device import Device
+from ...simulate._kernel import Kernel, kernel_of
+from ...simulate._machine.decode import decode
+from ...simulate._memory.global_memory import Segment
+from ...simulate._ptx import parse
+from ...simulate._report import Report
 from .recorded import RecordedLaunch
 
 __all__ = ["replayed"]

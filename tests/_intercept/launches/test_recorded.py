@@ -20,9 +20,9 @@ import pytest
 
 from cuda_tma import simulate
 from cuda_tma._command import cli
-from cuda_tma.simulate import _launches as launches
-from cuda_tma.simulate._launches import LaunchesError, captured, read_recording, replayed, write_recording
-from cuda_tma.simulate._launches.values import launch_of, values_of_launch
+from cuda_tma._intercept import launches
+from cuda_tma._intercept.launches import LaunchesError, captured, read_recording, replayed, write_recording
+from cuda_tma._intercept.launches.values import launch_of, values_of_launch
 
 SOURCE = """#include <cuda_tma/tma.cuh>
 using namespace cuda_tma;

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..._budget import RECORDED_BYTES
-from .._config import Config
-from .._device.device import Device
-from .._kernel import Kernel
-from .._tensor_map import TensorMap
+from ...simulate._config import Config
+from ...simulate._device.device import Device
+from ...simulate._kernel import Kernel
+from ...simulate._tensor_map import TensorMap
 from .recorded import MemorySegment, RecordedLaunch
 
 __all__ = ["MemoryTooLarge", "captured"]
