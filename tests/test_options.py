@@ -107,6 +107,11 @@ def test_values_are_normalised_and_frozen():
         TensorMapOptions((8.5,))
 
 
+def keywords(**given):
+    """Return the keywords of a door, in the order of the table."""
+    return tuple(given.get(row.name) for row in KINDS["TensorMapOptions"])
+
+
 def test_field_order_is_cuda_cores():
     """So that positional arguments mean the same; ours that cuda.core lacks come last."""
     theirs = [f.name for f in dataclasses.fields(TensorMapDescriptorOptions)]
@@ -126,7 +131,7 @@ def test_everything_that_as_tensor_map_takes_for_options():
 def test_a_default_beside_options_says_nothing(value):
     """cuda.core's own keywords have the defaults' values; scripts pass them on."""
     wanted = TensorMapOptions((8, 16), swizzle="128B")
-    assert options_by_keywords(wanted, (None, None, None, None, value, None, None, None)) is wanted
+    assert options_by_keywords(wanted, keywords(swizzle=value)) is wanted
     names = ("interleave", "swizzle", "l2_promotion", "oob_fill")
     assert options_from(None, wanted, element_strides=None, data_type=None, **dict.fromkeys(names, value)) is wanted
     assert options_from(options={"box_dim": (8, 16), "swizzle": 3}, swizzle=value) == wanted
@@ -141,9 +146,8 @@ def test_a_default_beside_options_says_nothing(value):
     ],
 )  # fmt: skip
 def test_anything_else_beside_options_is_refused(name, value):
-    keywords = tuple(value if field.name == name else None for field in dataclasses.fields(TensorMapOptions))
     with pytest.raises(TypeError, match=f"options= and {name} were both given; put {name} into the options"):
-        options_by_keywords(TensorMapOptions((8, 16)), keywords)
+        options_by_keywords(TensorMapOptions((8, 16)), keywords(**{name: value}))
 
 
 def test_cuda_cores_name_of_the_options():
@@ -297,7 +301,7 @@ def test_a_word_that_is_equal_to_all_others_is_read():
         def __eq__(self, other):
             return True
 
-    options = [options_by_keywords(None, ((8, 8), *[None] * 3, Word(word), *[None] * 3)) for word in ("64B", "32B")]
+    options = [options_by_keywords(None, keywords(box_dim=(8, 8), swizzle=Word(word))) for word in ("64B", "32B")]
     assert [each.swizzle.short_name for each in options] == ["64B", "32B"]
 
 
@@ -312,7 +316,7 @@ def test_only_plain_integers_are_remembered():
             return self.value
 
     def options(box_dim, element_strides=None, swizzle=None):
-        return options_by_keywords(None, (box_dim, element_strides, None, None, swizzle, None, None, None))
+        return options_by_keywords(None, keywords(box_dim=box_dim, element_strides=element_strides, swizzle=swizzle))
 
     assert options((8, 8)) is options((8, 8)) is not options((8, 16))
     assert options((8, 8), swizzle="32B") is options((8, 8), swizzle="32B") == options((8, 8), swizzle=1)
@@ -330,9 +334,9 @@ def test_only_plain_integers_are_remembered():
     extent.value = 32
     assert options((extent, 8)).box_dim == (32, 8)
     promotion = Extent(1)
-    assert options_by_keywords(None, ((8, 8), *[None] * 4, promotion, None, None)).l2_promotion == 1
+    assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 1
     promotion.value = 2
-    assert options_by_keywords(None, ((8, 8), *[None] * 4, promotion, None, None)).l2_promotion == 2
+    assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 2
     for n in range(600):  # more than are remembered
         assert options((1 + n % 256, 1 + n // 256)).box_dim == (1 + n % 256, 1 + n // 256)
 

@@ -43,7 +43,7 @@ def door(request, driver):
 def test_every_option_is_a_keyword_of_every_door(function, first):
     parameters = inspect.signature(function).parameters
     assert [*parameters] == first
-    assert [parameters[name].default for name in ("options", *FIELDS)] == [None] * 9
+    assert [parameters[name].default for name in ("options", *FIELDS)] == [None] * (1 + len(FIELDS))
     by_keyword = {name for name, parameter in parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
     assert by_keyword == set(first[first.index("box_dim") + (first[1] == "box_dim") :])
     assert function.__name__ in ("create_tensor_map", "as_tensor_map") and "Make a descriptor of" in function.__doc__

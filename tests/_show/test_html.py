@@ -6,18 +6,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from cuda_tma import TensorMapError, TensorSpec, check, params_of
+from cuda_tma import TensorMapError, TensorSpec, check, enums, params_of
+from cuda_tma import params as parameters
 from cuda_tma._show.html import descriptor_html
-from cuda_tma.enums import (  # noqa: F401  # what a repr names
-    TensorMapAllocationClass,
-    TensorMapDataType,
-    TensorMapInterleave,
-    TensorMapL2Promotion,
-    TensorMapOOBFill,
-    TensorMapSwizzle,
-)
 from cuda_tma.enums import TensorMapDataType as T
-from cuda_tma.params import Im2colParams, Im2colWideParams, Params, TiledParams  # noqa: F401 (a repr is evaluated)
+from cuda_tma.params import Im2colParams, Im2colWideParams, Params
 
 TILED = params_of(
     TensorSpec((2, 48, 64), "float32", address=0x7F00), box_dim=(1, 16, 32), element_strides=(1, 2, 1), swizzle="128B"
@@ -108,7 +101,7 @@ def test_a_notebook_asks_the_parameters_themselves(has_matplotlib):
 
 @pytest.mark.parametrize("params", [TILED, IM2COL, dataclasses.replace(TILED, unexplained=((2, 1),), data_type=99)])
 def test_the_repr_is_what_one_would_write(params):
-    assert eval(repr(params)) == params
+    assert eval(repr(params), vars(enums) | vars(parameters)) == params
     assert repr(params).startswith(f"{type(params).__name__}(data_type=")
     assert "swizzle=TensorMapSwizzle." in repr(params) and f"global_address={params.global_address:#x}" in repr(params)
     assert ("data_type=TensorMapDataType." in repr(params)) == (params.data_type != 99)
