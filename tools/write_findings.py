@@ -78,7 +78,7 @@ _SECTION = """### {kind}
 {said}
 ```
 
-The mend:
+The fix:
 
 ```diff
 {mend}
