@@ -20,6 +20,7 @@ struct graph { /* an executable graph is a copy */
     uint32_t magic;
     struct node *first, **end;
     size_t count;
+    struct objects objects;
 };
 
 static struct {
@@ -54,6 +55,7 @@ static void end_graph(struct graph *graph) {
         next = node->next;
         free(node);
     }
+    end_objects(&graph->objects);
     graph->first = NULL;
     graph->end = &graph->first;
     graph->magic = DEAD; /* the few bytes stay, so that the handle is still known as one of a graph that has gone */
@@ -61,6 +63,10 @@ static void end_graph(struct graph *graph) {
 
 static int is_graph(const struct graph *graph, uint32_t magic) {
     return graph != NULL && graph->magic == magic;
+}
+
+struct objects *objects_of(void *graph) {
+    return is_graph(graph, GRAPH) ? &((struct graph *)graph)->objects : NULL;
 }
 
 /* ---- captures ---- */
@@ -184,6 +190,7 @@ static CUresult copy_graph(void **made, const struct graph *graph, uint32_t magi
     struct graph *copy = make_graph(magic);
     REQUIRE(copy != NULL, OUT_OF_MEMORY);
     *made = copy;
+    CHECK(copy_objects(&copy->objects, &graph->objects));
     return copy_nodes(copy, graph);
 }
 

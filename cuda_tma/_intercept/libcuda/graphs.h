@@ -15,6 +15,18 @@ CUresult now_or_later(void *stream, operation run, const void *data, size_t size
    streams, which cannot be captured */
 uint64_t *capture_of_stream(void *stream);
 
+/* objects.c: what a graph keeps for the program */
+struct object;
+struct objects {
+    size_t count;
+    struct object **items;
+};
+CUresult copy_objects(struct objects *target, const struct objects *source);
+void end_objects(struct objects *objects);
+
+/* graphs.c */
+struct objects *objects_of(void *graph);
+
 enum { CAPTURE_UNSUPPORTED = 900, CAPTURE_UNMATCHED = 903 };
 
 #endif
