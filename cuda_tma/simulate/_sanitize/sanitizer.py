@@ -6,7 +6,7 @@ Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import assert_never, cast
+from typing import Any, assert_never, cast
 
 import numpy as np
 
@@ -72,6 +72,7 @@ from .replays import Replays
 from .report.collector import FindingCollector
 from .report.messages import Messages
 from .report.remedies import EFFECT
+from .report.violations import ChangedMap, MapInMemory, UnwrittenLocalMemory
 
 __all__ = ["Sanitizer"]
 
@@ -149,9 +150,9 @@ class Sanitizer:
         self._undefined = UndefinedReads(self._collector, self._pitch)
         judges = self._messages, self._remote, self._together, self._undefined
         self._shared_races = SharedRaceChecker(
-            parts, self._clocks, self._shadow, self._collector, *judges, self._strict
+            parts, self._clocks, self._shadow, self._collector, self._history, *judges, self._strict
         )
-        self._inits = InitChecker(self._clocks, self._messages, self._strict)
+        self._inits = InitChecker(self._clocks, self._collector, self._history, self._messages, self._strict)
         judging = self._barriers, self._shared_races, self._inits, self._exits, self._history, self._messages
         self._mbarriers = MbarrierUses(parts, self._clocks, self._collector, *judging)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(parts.program, "global"))
@@ -202,13 +203,12 @@ class Sanitizer:
             case IssuedTogether():
                 self._operations.issue_together(event)
             case SignaledElsewhere():
-                self._messages.signaled_elsewhere(event)
+                self._mbarriers.signaled_elsewhere(event)
             case AbsentSource():
                 self._undefined.of_lanes(event.instruction)
                 self._messages.shuffled_from_absent(event)
             case UnwrittenRead():
-                self._undefined.of_local_memory(event.instruction, event.addresses, event.size_bytes)
-                self._messages.unwritten_local_memory(event)
+                self._unwritten(event)
             case RegistersTouched():
                 self._messages.registers_touched(event, self._strict)
             case BoxIssued() | MapCopied():
@@ -218,6 +218,11 @@ class Sanitizer:
 
     def _touch(self, event: OfFence | OfGroup | ArriveAfterCopies) -> None:
         self._history.touch(event.lanes, self._collector.site(event.instruction))
+
+    def _unwritten(self, event: UnwrittenRead) -> None:
+        self._undefined.of_local_memory(event.instruction, event.addresses, event.size_bytes)
+        lane, size, offset = int(event.lanes[0]), event.size_bytes, int(event.addresses[0]) - event.base
+        self._messages.report(UnwrittenLocalMemory(now=event.instruction, lane=lane, size_bytes=size, offset=offset))
 
     def _of_group(self, event: OfGroup) -> None:
         if isinstance(event, CommitGroup):
@@ -331,8 +336,7 @@ class Sanitizer:
     def _by_operation(self, access: Access, mark: IssueRecord) -> None:
         slot, cta = self._clocks.slot_of(mark.lane), int(access.positions[0]) // self._pitch
         if access.signal is not None and not self._remote.alive(cta):
-            tell = self._messages.exit_while_sending if access.kind == _READ else self._messages.exit_while_landing
-            tell(mark, cta, access.signal, self._exits.beside(cta, access.signal))
+            self._exits.unfinished(mark, cta, access.signal, sends=access.kind == _READ)
         if mark.cluster != self._parts.geometry.cluster_of_slot[slot]:
             return  # its cluster has ended, and its clocks with it
         self._shared_races.by_operation(access, mark, *self._completion(access, mark, slot))
@@ -369,11 +373,15 @@ class Sanitizer:
         change = self._maps.change(address, mark)
         if change is not None:
             if change.lacks:
-                self._messages.map_without_fence(mark, *change)
+                self._report_map(ChangedMap, mark, other=change.by, lacks=change.lacks)
         elif self._maps.is_acquired(address, mark):
             return
         elif (array := self._parts.memory.all_global.find(address)) is not None and array.writeable:
-            self._messages.map_in_memory(mark, address, disputed=not self._strict)
+            self._report_map(MapInMemory, mark, address=address, is_disputed=not self._strict)
+
+    def _report_map(self, violation: type[ChangedMap | MapInMemory], mark: IssueRecord, **facts: Any) -> None:
+        related = ("another acquire of a map", self._history.map_acquire), *mark.after
+        self._messages.report(violation(now=mark.instruction, lane=mark.lane, related=related, **facts))
 
     def _completion(self, access: Access, mark: IssueRecord, slot: int) -> tuple[int, int]:
         """What others learn the end of an access by: a column, and its value then."""

@@ -113,6 +113,12 @@ class Geometry:
         x, y, z = (int(self.columns[f"ctaid.{axis}"][cta * self.lanes_of_cta]) for axis in "xyz")
         return x, y, z
 
+    def thread_name(self, lane: int) -> str:
+        """``thread 3 (warp 0)``; in a cluster with its block."""
+        thread = int(self.thread_of_lane[lane])
+        of = f" of block {self.block_index(int(self.cta_of_lane[lane]))}" if self.cluster_ctas > 1 else ""
+        return f"thread {thread} (warp {thread // WARP}){of}"
+
     def blocks_and_threads(self, lanes: np.ndarray) -> tuple[tuple[Extents, ...], tuple[int, ...]]:
         """``blockIdx`` of the CTAs that lanes belong to, and the threads' places in their CTAs, ascending."""
         ctas, threads = np.unique(self.cta_of_lane[lanes]), np.unique(self.thread_of_lane[lanes])

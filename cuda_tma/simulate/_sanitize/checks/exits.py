@@ -12,6 +12,14 @@ from ..model.clocks import ORDERED, Clocks
 from ..model.history import Explained, History
 from ..model.operations import IssueRecord, Operations
 from ..report.messages import Messages
+from ..report.violations import (
+    CopyWritesAfterExit,
+    LoadWritesAfterExit,
+    RemoteUseAfterExit,
+    SendReadsAfterExit,
+    StoreReadsAfterExit,
+    UnexpectedBytes,
+)
 from .remote import Remote
 
 __all__ = ["ExitChecker"]
@@ -57,7 +65,8 @@ class ExitChecker:
         self._history.end(as_array(event.lanes))
         for lane, groups in self._operations.owned("bulk", event.lanes):
             if (mark := groups.open) is not None:
-                self._messages.exit_while_reading(mark, lane, (("last wait for its groups", groups.waits), ends))
+                related = (("last wait for its groups", groups.waits), ends)
+                self._messages.report(StoreReadsAfterExit(now=mark.instruction, lane=lane, related=related))
         for first, groups in self._operations.owned("wgmma", event.lanes):
             if (mark := groups.open) is not None:
                 self._messages.exit_before_product(mark, first, (("last wait for its groups", groups.waits), ends))
@@ -69,15 +78,15 @@ class ExitChecker:
     def _end_of_cta(self, cta: int, ends: Explained) -> None:
         size, pitch = self._parts.geometry.lanes_of_cta, self._parts.memory.shared_pitch
         self._ends[cta] = ends[1]
-        self._messages.bytes_unexpected(self._parts.mbarriers.of(cta), cta * size, ends[1])
+        self.unexpected_bytes(self._parts.mbarriers.of(cta), cta * size, ends[1])
         if (late := self._remote.unknown_at_end(cta)) is not None:
-            self._messages.exit_before_remote(*late, cta, (ends,))
+            self._messages.report(RemoteUseAfterExit(now=late[0], lane=late[1], cta=cta, related=(ends,)))
         self._pending_copies(cta, ends)
         for position, (column, phase, mark) in self.landing.items():
             if position // pitch != cta:
                 continue
             if self._clocks.known(ORDERED).at(np.arange(cta * size, (cta + 1) * size), column).max() < phase:
-                self._messages.exit_while_landing(mark, cta, position, self.beside(cta, position))
+                self.unfinished(mark, cta, position, sends=False)
 
     def _pending_copies(self, cta: int, ends: Explained) -> None:
         """Compare the last ``cp.async`` of each thread with the waits of all threads of its CTA."""
@@ -87,8 +96,22 @@ class ExitChecker:
             column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))  # may add columns
             known = self._clocks.known(ORDERED)
             if known.at(as_array(lanes), column).max() < number:
-                self._messages.exit_while_copying(instruction, lane, (ends,))
+                self._messages.report(CopyWritesAfterExit(now=instruction, lane=lane, related=(ends,)))
 
-    def beside(self, cta: int, mbarrier: int) -> tuple[Explained, Explained]:
-        """Return the statements that explain the end of a CTA before a copy that signals an mbarrier."""
-        return ("last wait for its mbarrier", self.waits.get(mbarrier)), ("ends", self._ends.get(cta))
+    def unfinished(self, mark: IssueRecord, cta: int, position: int, *, sends: bool) -> None:
+        """Report a copy that signals an mbarrier, and may access shared memory of a CTA that has ended."""
+        violation = SendReadsAfterExit if sends else LoadWritesAfterExit
+        related = ("last wait for its mbarrier", self.waits.get(position)), ("ends", self._ends.get(cta))
+        now, lane = mark.instruction, mark.lane
+        self._messages.report(violation(now=now, lane=lane, related=related, cta=cta, position=position))
+
+    def unexpected_bytes(self, positions: list[int], lane: int, now: Instruction | None) -> None:
+        """Report mbarriers that end with a negative tx-count."""
+        for position in positions:
+            left = self._parts.mbarriers.unexpected(position)
+            if left is not None and now is not None:
+                self._messages.report(
+                    UnexpectedBytes(
+                        now=now, lane=lane, related=left.related, position=position, tx=left.tx, phase=left.phase
+                    )
+                )

@@ -16,6 +16,7 @@ from ..._warps.lanes import Lanes, as_array
 from ..._warps.observe import Access
 from ..model.clocks import ORDERED, Clocks
 from ..report.messages import Messages
+from ..report.violations import BeforeGridWait
 
 __all__ = ["AccessLog", "EarlierAccess", "GridRaceChecker", "GridWaits"]
 
@@ -136,12 +137,19 @@ class GridRaceChecker:
         some, kind, now = np.ones(len(lanes), bool), _READ if access.kind == _READ else "write", access.instruction
         self._touched.add(self._memory, access, some)
         if (after := self._after) is not None and (met := after._early.met(self._memory, access, some)) is not None:
-            after._messages.before_its_wait(met.lane, met.kind, met.address, met.by, now, kind)
+            after._report(met.by, met.lane, met.kind, met.address, now, kind)
         if (before := self._before) is None or not (not_yet := self._waited.not_yet(lanes)).any():
             return
         self._early.add(self._memory, access, not_yet)
         if (met := before._touched.met(self._memory, access, not_yet)) is not None:
-            self._messages.before_its_wait(met.which, kind, met.address, now, met.by, met.kind)
+            self._report(now, met.which, kind, met.address, met.by, met.kind)
+
+    def _report(
+        self, now: Instruction, lane: int, access: str, address: int, other: Instruction, other_access: str
+    ) -> None:
+        self._messages.report(
+            BeforeGridWait(now=now, lane=lane, other=other, access=access, address=address, other_access=other_access)
+        )
 
 
 def _units(memory: GlobalMemory, access: Access) -> tuple[Segment, np.ndarray, np.ndarray] | None:

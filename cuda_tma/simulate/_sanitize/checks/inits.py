@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.clocks import FENCED, ORDERED, Clocks
+from ..model.history import History
 from ..model.operations import IssueRecord
+from ..report.collector import FindingCollector
 from ..report.messages import Messages
+from ..report.violations import MbarrierNotFenced, MbarrierNotReady
 
 __all__ = ["InitChecker"]
 
@@ -14,8 +17,9 @@ __all__ = ["InitChecker"]
 class InitChecker:
     """Who made each mbarrier, when, by what; and whether a fence of initialisations stands behind it."""
 
-    def __init__(self, clocks: Clocks, messages: Messages, strict: bool):
-        self._clocks, self._messages, self._strict = clocks, messages, strict
+    def __init__(self, clocks: Clocks, collector: FindingCollector, history: History, messages: Messages, strict: bool):
+        self._clocks, self._collector, self._history = clocks, collector, history
+        self._messages, self._strict = messages, strict
         self._made: dict[int, tuple[int, int, int]] = {}  # by position: lane, epoch, site
         self._fenced: set[int] = set()
 
@@ -43,6 +47,23 @@ class InitChecker:
         lane, epoch, site = self._made[position]
         clock, column = self._clocks.fitting(mark.clock), lane % self._clocks.threads
         if clock[ORDERED, column] < epoch:
-            self._messages.barrier_not_ready(position, mark, site)
+            after, now, other = (
+                (*mark.after, self._history.fence_of_inits),
+                mark.instruction,
+                self._collector.instruction(site),
+            )
+            self._messages.report(
+                MbarrierNotReady(now=now, lane=mark.lane, other=other, related=after, position=position)
+            )
         elif clock[FENCED, column] < epoch and position not in self._fenced:
-            self._messages.barrier_not_fenced(position, mark, site, disputed=not self._strict)
+            after, now, other, disputed = (
+                mark.after,
+                mark.instruction,
+                self._collector.instruction(site),
+                not self._strict,
+            )
+            self._messages.report(
+                MbarrierNotFenced(
+                    now=now, lane=mark.lane, other=other, related=after, position=position, is_disputed=disputed
+                )
+            )

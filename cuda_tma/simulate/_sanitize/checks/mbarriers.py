@@ -18,6 +18,7 @@ from ..._warps.events import (
     OfMbarrier,
     PhaseComplete,
     Poll,
+    SignaledElsewhere,
 )
 from ..._warps.lanes import as_array
 from ..model.barriers import Barriers
@@ -25,6 +26,7 @@ from ..model.clocks import Clocks
 from ..model.history import History
 from ..report.collector import FindingCollector
 from ..report.messages import Messages
+from ..report.violations import OtherMbarrierSignaled
 from .arrivals import Arrivals
 from .exits import ExitChecker
 from .inits import InitChecker
@@ -79,7 +81,7 @@ class MbarrierUses:
             case Invalidate():
                 self._write(event)
                 lane = int(as_array(event.lanes)[0])
-                self._messages.bytes_unexpected(event.positions.tolist(), lane, event.instruction)
+                self._exits.unexpected_bytes(event.positions.tolist(), lane, event.instruction)
                 self.arrivals.made(event.positions)
             case Arrive():
                 self._read(event)
@@ -112,3 +114,12 @@ class MbarrierUses:
         self._barriers.mbarrier_wait(event)
         done = np.broadcast_to(event.done, positions.shape)
         self._history.hear(as_array(event.lanes)[done], event.instruction, positions[done])
+
+    def signaled_elsewhere(self, event: SignaledElsewhere) -> None:
+        """Report a copy whose mbarrier is in another CTA than its destination."""
+        lane, barrier = int(as_array(event.lanes)[0]), self._parts.mbarriers.known(event.named)
+        other, related = barrier.made if barrier is not None else None, self._history.before(lane)
+        named, signaled, now = event.named, event.signaled, event.instruction
+        self._messages.report(
+            OtherMbarrierSignaled(now=now, lane=lane, other=other, related=related, named=named, signaled=signaled)
+        )

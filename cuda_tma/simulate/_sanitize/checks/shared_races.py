@@ -9,6 +9,7 @@ from ..._ptx import Instruction
 from ..._warps.lanes import WARP, WARPGROUP
 from ..._warps.observe import Access
 from ..model.clocks import FENCED, ORDERED, Clocks, Known
+from ..model.history import History
 from ..model.operations import IssueRecord
 from ..model.shadow import COLUMN_BITS, READERS, STRONG, WEAK, Cells, Conflict, Shadow, stamps_of
 from ..model.units import is_strong
@@ -16,6 +17,7 @@ from ..model.values import Values, leaves_as_it_is, same_as
 from ..model.warpgroups import Warpgroups
 from ..report.collector import FindingCollector
 from ..report.messages import Messages
+from ..report.violations import RemoteUseAfterExit, UnwrittenSharedMemory
 from .collectives import Collectives
 from .remote import Remote
 from .undefined import UndefinedReads
@@ -37,6 +39,7 @@ class SharedRaceChecker:
         clocks: Clocks,
         shadow: Shadow,
         collector: FindingCollector,
+        history: History,
         messages: Messages,
         remote: Remote,
         collectives: Collectives,
@@ -44,7 +47,7 @@ class SharedRaceChecker:
         strict: bool,
     ):
         self._parts, self._clocks, self._shadow, self._collector = parts, clocks, shadow, collector
-        self._messages, self._remote, self._strict = messages, remote, strict
+        self._history, self._messages, self._remote, self._strict = history, messages, remote, strict
         self._collectives, self._undefined = collectives, undefined
         self._warpgroups = Warpgroups(clocks)
         self._volatiles = VolatileLoads(parts.program, shadow, collector)
@@ -71,7 +74,8 @@ class SharedRaceChecker:
         """Through the generic proxy."""
         clocks, shadow = self._clocks, self._shadow
         if (ended := self._remote.access(lanes, positions, instruction)) is not None:
-            self._messages.exit_before_remote(*ended)
+            by, lane, cta = ended
+            self._messages.report(RemoteUseAfterExit(now=by, lane=lane, cta=cta))
         units = shadow.units(positions, size_bytes)
         known, site = clocks.known(clocks.visible), self._collector.site(instruction)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
@@ -214,7 +218,11 @@ class SharedRaceChecker:
         self._undefined.of_memory(by, units.all[unwritten] * size, size)
         site = self._shadow.writer_beside(int(units.all[unwritten][0]))
         beside = None if site is None else self._collector.instruction(site)
-        self._messages.uninitialized(who, units, unwritten, by, beside, is_operation)
+        position, lane = int(units.all[unwritten][0]) * size, int(who[unwritten.any(axis=1)][0])
+        related = (("written next to it", beside), *self._history.before(lane))
+        self._messages.report(
+            UnwrittenSharedMemory(now=by, lane=lane, related=related, position=position, is_operation=is_operation)
+        )
 
     def _conflict_of_operation(self, found: Conflict, access: Access, mark: IssueRecord, clock: np.ndarray) -> None:
         """Whether order is missing, or a fence alone, or a scope."""

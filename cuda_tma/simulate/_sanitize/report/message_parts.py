@@ -53,9 +53,6 @@ class MessageParts:
         """The last barrier or wait before an access, or before an operation was issued."""
         return self._history.before(lane) if mark is None else mark.after
 
-    def _unacquired(self, mark: IssueRecord) -> tuple[Explained, ...]:
-        return ("another acquire of a map", self._history.map_acquire), *mark.after
-
     def _add(
         self,
         kind: str,
@@ -116,10 +113,7 @@ class MessageParts:
         return self._thread(lane) if mark is None else f"{name_of(mark.instruction)} that {self._thread(lane)} issued"
 
     def _thread(self, lane: int) -> str:
-        geometry = self._parts.geometry
-        thread = int(geometry.thread_of_lane[lane])
-        of = f" of block {geometry.block_index(int(geometry.cta_of_lane[lane]))}" if geometry.cluster_ctas > 1 else ""
-        return f"thread {thread} (warp {thread // 32}){of}"
+        return self._parts.geometry.thread_name(lane)
 
     def _mbarrier(self, position: int) -> str:
         return self._parts.mbarriers.name(position)

@@ -1,0 +1,90 @@
+"""A violation that a check has found, as a value: its facts, and the sentence, the rule and the remedy of its class."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..._copies.parts import Parts
+from ..._findings import Finding
+from ..._ptx import Instruction
+from ..model.history import Explained
+from .remedies import RULES
+from .statements import name_of
+
+__all__ = ["Violation"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Violation(ABC):
+    """One violation.
+
+    Attributes
+    ----------
+    now : Instruction
+        The statement at which it is found.
+    lane : int
+        The thread that executes or has issued it.
+    other : Instruction or None
+        The statement that it is in conflict with.
+    related : sequence of Explained
+        Statements that explain it.
+    is_disputed : bool
+        Whether hardware is known to keep the order: then it is advice.
+    KIND, RULE, REMEDY : str
+        The kind of the finding, the key of its rule in :data:`RULES`, and the remedy.
+    IS_ADVICE : bool
+        Whether each violation of the class is advice.
+    """
+
+    now: Instruction
+    lane: int
+    other: Instruction | None = None
+    related: Sequence[Explained] = ()
+    is_disputed: bool = False
+    KIND: ClassVar[str]
+    RULE: ClassVar[str]
+    REMEDY: ClassVar[str]
+    IS_ADVICE: ClassVar[bool] = False
+
+    @abstractmethod
+    def sentence(self, parts: Parts) -> str:
+        """Return the event, with its numbers and places."""
+
+    @property
+    def severity(self) -> str:
+        return "advice" if self.is_disputed or self.IS_ADVICE else "error"
+
+    @property
+    def remedy(self) -> str:
+        return self.REMEDY
+
+    @property
+    def cause(self) -> tuple[int, ...]:
+        """The statements, by ``id``: violations of one kind with one cause are one finding."""
+        return (id(self.now),) if self.other is None else (id(self.other), id(self.now))
+
+    def finding(self, parts: Parts) -> Finding:
+        """Return the finding of a report."""
+        now, other, rule = self.now, self.other, RULES[self.RULE]
+        blocks, threads = parts.geometry.blocks_and_threads(np.array([self.lane]))
+        places, line = (other.places, other.line) if other is not None else ((), 0)
+        message = f"{self.sentence(parts)}. {rule}. Remedy: {self.remedy}"
+        named = {now.places, places}
+        beside = tuple(
+            (what, by.places) for what, by in self.related if by is not None and by.places and by.places not in named
+        )
+        what = self.KIND, self.severity, message, now.places, blocks, threads, now.line
+        return Finding(*what, 1, places, line, rule, self.remedy, beside)
+
+    def thread(self, parts: Parts) -> str:
+        """Return the name of the thread."""
+        return parts.geometry.thread_name(self.lane)
+
+    def issued(self, parts: Parts) -> str:
+        """Return the name of the operation that the thread has issued."""
+        return f"{name_of(self.now)} that {self.thread(parts)} issued"
