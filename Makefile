@@ -1,13 +1,15 @@
-# make demo | test | fuzz | test-environments | test-asan | torch | check | bench | docs | docs-site | wheels | clean
+# make demo | test | test-beside | fuzz | test-environments | test-asan | torch | check | bench | docs | docs-site |
+#      wheel | wheels | clean
 #
 # Each runs in .venv, made on demand from Python, a C compiler and the package index; PYTHON says which Python.
 # To use a Python that already has what is needed (no network is asked for), leave VENV empty:
 #     make demo VENV= PYTHON=python3
 # ARGS goes to the command: make demo ARGS="--input picture.png", make test ARGS="-k decode".
 #
-# `test` is all but the tests that build wheels and environments: those are `test-environments`, and need the package
-# index. Some tests need torch: `make test` names them, and `make torch` installs a build without CUDA (200 MB; a build
-# with CUDA has several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright.
+# `test` runs the tests of the package, in less than six minutes on two cores; `test-beside` those of benchmarks/, docs/
+# and evaluation/; `test-environments` those that build wheels and environments, and need the package index. Some tests
+# need torch: `make test` names them, and `make torch` installs a build without CUDA (200 MB; a build with CUDA has
+# several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright.
 # WORKERS processes share the tests; where pytest-xdist is not installed, leave it empty.
 
 PYTHON ?= python3
@@ -17,6 +19,8 @@ WORKERS ?= 2
 TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # where "+cpu" is to be had, if the usual index lacks it
 
+beside := tests/benchmarks tests/docs tests/evaluation
+pytest = $(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal)
 want_torch = $(basename $(notdir $(shell grep -rl --include='test_*.py' --exclude-dir=gpu 'importorskip("torch")' tests)))
 
 CYTHON := $(shell find cuda_tma -name '*.pyx' -o -name '*.pxd')
@@ -38,15 +42,18 @@ endif
 # The tests start hundreds of processes. Where this variable is set, each would translate the package's Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test fuzz test-environments test-asan torch check bench docs docs-site wheel wheels clean build-in-place
+.PHONY: demo test test-beside fuzz test-environments test-asan torch check bench docs docs-site wheel wheels clean build-in-place
 
 demo: $(built)
 	$(python) -m cuda_tma demo $(ARGS)
 
 test: $(tested)
-	$(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal) $(ARGS)
+	$(pytest) $(addprefix --ignore=,$(beside) tests/test_types.py) $(ARGS)
 	@$(python) -c "import torch" 2>/dev/null || echo "Skipped for want of torch, all or in part:" $(want_torch) \
 	    "To run them: make torch, then make test."
+
+test-beside: $(tested)
+	$(pytest) $(beside) $(ARGS)
 
 # A thousand random kernels that are right, and each with something left out: docs/pipelines.md. A quarter of an hour.
 fuzz: $(tested)
