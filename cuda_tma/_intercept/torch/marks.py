@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-__all__ = ["GPU", "is_cuda_device", "mark", "mark_all", "on_gpu", "tensors_in"]
+__all__ = ["GPU", "MARK", "is_cuda_device", "mark", "mark_all", "on_gpu", "tensors_in"]
 
 GPU = torch.device("cuda", 0)
-_MARK = "_cuda_tma_is_on_gpu"
+MARK = "_cuda_tma_is_on_gpu"  # an attribute of a storage
 _untyped_storage = torch._C.TensorBase.untyped_storage
 
 
@@ -47,14 +47,14 @@ def on_gpu(tensor: Any) -> bool | None:
             storage = _untyped_storage(tensor)
     except (NotImplementedError, RuntimeError):  # a sparse tensor, or a subclass without a storage
         return None
-    return getattr(storage, _MARK, None)
+    return getattr(storage, MARK, None)
 
 
 def mark(tensor: Any, is_gpu: bool = True) -> Any:
     """Mark a tensor, and so all its views; return it."""
     for part in _dense_parts(tensor):
         with torch._C.DisableTorchFunction():
-            setattr(_untyped_storage(part), _MARK, is_gpu)
+            setattr(_untyped_storage(part), MARK, is_gpu)
     return tensor
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..patches import Patches
-from .marks import GPU, is_cuda_device, mark, on_gpu
+from .marks import GPU, MARK, is_cuda_device, mark, on_gpu
 
 __all__ = ["install"]
 
@@ -49,6 +49,19 @@ def install(patches: Patches, address: Callable[[Any], int]) -> None:
         patches.replace(torch.Tensor, name, value)
     for name in ("new_empty", "new_zeros", "new_ones", "new_full", "new_tensor", "new_empty_strided"):
         patches.replace(torch.Tensor, name, _new(name))
+    patches.replace(torch.UntypedStorage, "cpu", lambda storage: _moved_storage(storage, False))
+    patches.replace(
+        torch.UntypedStorage, "cuda", lambda storage, device=None, non_blocking=False: _moved_storage(storage, True)
+    )
+
+
+def _moved_storage(storage: Any, to_gpu: bool) -> Any:
+    """Return a storage on a device: itself if it lies there, else a copy."""
+    if bool(getattr(storage, MARK, False)) == to_gpu:
+        return storage
+    moved = storage.clone()
+    setattr(moved, MARK, to_gpu)
+    return moved
 
 
 def _device(tensor: Any) -> torch.device:
