@@ -35,6 +35,8 @@ _NO_PYTHON = (
     "and -S, which ignore PYTHONPATH; link C++ with nvcc -cudart shared"
 )
 
+_NO_KERNEL = "the program launched no kernel"
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -162,4 +164,6 @@ def _with_causes(journals: Journals, folder: Path) -> Journals:
     if (folder / UNREADY).exists():
         lines = (folder / UNREADY).read_text("utf-8", "replace").splitlines()
         notes.update(dict.fromkeys(f"{line}: install it there" for line in lines))
+    if not journals.launches and not notes:
+        notes[_NO_KERNEL] = None
     return replace(journals, notes=tuple(notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from triton.backends import backends
@@ -12,6 +13,8 @@ from . import compiler, products, tuning
 from .gpu_driver import Driver
 
 __all__ = ["install"]
+
+_TRUE = ("1", "true", "on", "y", "yes")  # of Triton's variables
 
 
 def install(session: Any) -> Patches:
@@ -32,5 +35,9 @@ def install(session: Any) -> Patches:
     patches.replace(backends["nvidia"].driver, "is_active", staticmethod(lambda: True))
     tuning.install(patches, session)
     products.install(patches)
+    if os.environ.get("TRITON_INTERPRET", "0").lower() in _TRUE:
+        session.note(
+            "TRITON_INTERPRET is set: Triton's interpreter runs the kernels, and no launch is judged; unset it"
+        )
     driver.set_active(Driver(session))
     return patches
