@@ -25,13 +25,22 @@ from .tensor_maps import tensor_map
 __all__ = ["Server"]
 
 RUNTIME = "CUDA driver"
-_SUCCESS, _INVALID_VALUE, _NO_BINARY, _INVALID_PTX, _NOT_FOUND, _NOT_SUPPORTED = 0, 1, 209, 218, 500, 801
+_SUCCESS, _INVALID_VALUE, _INVALID_IMAGE, _NO_BINARY, _INVALID_PTX, _NOT_FOUND, _NOT_SUPPORTED = (
+    0,
+    1,
+    200,
+    209,
+    218,
+    500,
+    801,
+)
 _FREED = "lay, which the program has freed: free it after the last launch that uses it"
 _PRIVATE = (
     "a program has NVIDIA's CUDA runtime, which needs a GPU's driver, so its launches are not judged. Remedy: link it "
     "with nvcc -cudart shared, without -rpath to a CUDA toolkit"
 )
 _UNLOADED = {
+    _INVALID_IMAGE: "is no fat binary, or one whose header is damaged",
     _NO_BINARY: "contains no PTX for this compute capability",
     _INVALID_PTX: "contains PTX that cannot be read",
 }

@@ -87,13 +87,23 @@ void __cudaUnregisterFatBinary(void **handle) {
     free(binary);
 }
 
+/* No lock is held while a module is loaded: a thread that loads waits for Python, and one that waits for the lock may
+   be Python's. Of two modules that two threads load, the first one stays. */
 static CUresult load(struct binary *binary) {
+    if (__atomic_load_n(&binary->is_loaded, __ATOMIC_ACQUIRE))
+        return binary->result;
+    void *module = NULL;
+    CUresult result = cuModuleLoadData(&module, binary->image);
     pthread_mutex_lock(&lock);
-    if (!binary->is_loaded) {
-        binary->result = cuModuleLoadData(&binary->module, binary->image);
-        binary->is_loaded = 1;
+    int is_first = !binary->is_loaded;
+    if (is_first) {
+        binary->module = module;
+        binary->result = result;
+        __atomic_store_n(&binary->is_loaded, 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
+    if (!is_first && module != NULL)
+        cuModuleUnload(module);
     return binary->result;
 }
 
@@ -174,7 +184,10 @@ cudaError cudaGetFuncBySymbol(void **function, const void *host) {
 static cudaError find_variable(const void *host, CUdeviceptr *address, size_t *size) {
     struct symbol *symbol = host != NULL ? find(host) : NULL;
     REQUIRE(symbol != NULL, INVALID_SYMBOL);
-    CHECK(load(symbol->binary));
+    CUresult result = load(symbol->binary);
+    if (result == INVALID_IMAGE) /* Python has not seen it */
+        skip(symbol->name, result);
+    CHECK(result);
     return cuModuleGetGlobal_v2(address, size, symbol->binary->module, symbol->name) == SUCCESS ? SUCCESS
                                                                                                 : INVALID_SYMBOL;
 }

@@ -190,6 +190,18 @@ def test_a_damaged_binary_ends_with_a_sentence(run):
     assert any("of a fat binary" in why for _, why in ran.skipped), ran.skipped
 
 
+def test_an_image_that_is_no_fat_binary_ends_with_a_sentence(run):
+    image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
+    image[12:16] = b"\xff" * 4  # in the size of all
+    ran = run(
+        launch(status=200).replace("EXPECT", "EXPECT(cudaMemcpyToSymbol(&variable, values, 4, 0, 1), 200); EXPECT", 1),
+        bytes(image),
+    )
+    assert ran.status == 3, ran
+    damaged = "is no fat binary, or one whose header is damaged"
+    assert ran.skipped == [(name, f"the module of {name} {damaged}") for name in ("absent", "add_one")]
+
+
 def test_attributes_of_a_launch(run):
     """A cluster, and a grid that is no multiple of it."""
     ran = run(
