@@ -16,9 +16,8 @@ __all__ += [
     "TEXT_CHARACTERS",
     "TOKENS",
     "VARIABLES",
-    "name_steps",
 ]
-__all__ += ["COMPLAINT_CHARACTERS"]
+__all__ += ["COMPLAINT_CHARACTERS", "DEMANGLED_CHARACTERS", "MANGLED_CHARACTERS"]
 
 # ---- of a PTX text ----
 
@@ -43,6 +42,8 @@ TEXT_CHARACTERS = 1 << 16  # of a text in a kernel's memory, and of one conversi
 
 # ---- of other files, and of texts ----
 
+DEMANGLED_CHARACTERS = 1 << 20  # of a C++ name, by a bound on its references to its own parts
+MANGLED_CHARACTERS = 4096  # of a name that the C++ runtime reads
 LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of tensor memory have 1/32 of that
 COMPLAINT_CHARACTERS = 1 << 15  # of a command on standard error: 400 lines of a compiler
 PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
@@ -50,10 +51,3 @@ RECORDED_BYTES = 2 << 30  # of memory that one recorded launch has
 RECORDING_TEXT_BYTES = 256 << 20  # of the list of launches of a recording
 SOURCE_BYTES = 4 << 20  # of a source file, of which a finding shows lines, and of a header
 SUPPRESSIONS_BYTES = 1 << 20  # of a file of suppressions: ten thousand of them
-
-_NAME_STEPS, _NAME_STEPS_OF_CHARACTER = 4096, 16
-
-
-def name_steps(name: str) -> int:
-    """Return the steps, of one type or one copied part each, in which a mangled name must be read."""
-    return _NAME_STEPS + _NAME_STEPS_OF_CHARACTER * len(name)

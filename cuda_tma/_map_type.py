@@ -1,6 +1,6 @@
 """What a typed map in a kernel's signature says: C++'s ``TiledMap`` and ``Im2colMap`` (cuda_tma/tile.cuh) as a value.
 
-``launch`` compares descriptors with it and makes maps from it; a kernel's own types are read in _compile/mangled.py.
+``launch`` compares descriptors with it and makes maps from it; _compile/parameter_types.py reads a kernel's types.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ._compile.compiled import compiled_of
-from ._compile.mangled import ParameterType
+from ._compile.parameter_types import ParameterType
 from ._launch.shared_memory import static_shared_bytes_of
 from ._launch.signature import layout_of, name_of, types_of
 from ._map_type import MapPointer, MapType
@@ -105,8 +105,10 @@ class KernelParameters:
 def parameters_of(kernel: Kernel) -> KernelParameters:
     """What a kernel takes, so that Python need not repeat what stands in C++.
 
-    Types and names are known of kernels that :func:`compile` made. Of others, types are where their lowered names tell,
-    which ``extern "C"`` names do not.
+    The compiler reports types and names of the kernels that :func:`compile` made. Other kernels have the types of their
+    C++ names. An ``extern "C"`` name has none: :func:`launch` checks only the sizes of arguments. The simulator reads
+    more from PTX: the description that ``CUDA_TMA_KERNEL(name)`` of ``cuda_tma/kernel.cuh`` puts beside a kernel, or
+    else the types of the ``.param`` declarations.
 
     Parameters
     ----------

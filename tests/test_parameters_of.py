@@ -8,9 +8,8 @@ from cuda import core
 import cuda_tma
 from cuda_tma import TensorMapDataType, parameters_of
 from cuda_tma._compile.compiled import remember
-from cuda_tma._compile.mangled import MapPointer
 from cuda_tma._compile.nvrtc import compile_source
-from cuda_tma._map_type import MapType
+from cuda_tma._map_type import MapPointer, MapType
 from cuda_tma.kernel_parameters import KernelParameter
 from tests.support.launching import CONFIG, HANDLES, ForeignStream
 

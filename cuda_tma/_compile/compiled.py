@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..rules._configurations import Directives, directives_in
+from .parameter_types import ParameterType, described_types
 
 if TYPE_CHECKING:
     from cuda.core import Kernel
@@ -32,7 +33,7 @@ class Compiled:
     lowered_name : str
         Its name in `ptx` and `cubin`.
     signature : str
-        The lowered name of ``cuda_tma::signature<decltype(&kernel)>``, which carries the types of all its parameters.
+        The lowered name of ``cuda_tma::parameters<decltype(&kernel)>``: a variable with the types of all parameters.
     target : str
         ``"sm_90a"``; or ``"compute_90a"``, for which there is no cubin.
     ptx : str
@@ -66,6 +67,11 @@ class Compiled:
         own = f".entry {self.lowered_name}("
         functions = (text for text in re.split(_FUNCTION, self.ptx) if ".entry " not in text or own in text)
         return max([0, *(int(size) for text in functions for size in re.findall(_DYNAMIC_SHARED, text))])
+
+    @cached_property
+    def types(self) -> tuple[ParameterType, ...] | None:
+        """What each of the kernel's parameters takes, as the compiler reports it; None if `ptx` does not have it."""
+        return described_types(self.ptx, self.lowered_name, self.signature)
 
     @cached_property
     def directives(self) -> Directives:

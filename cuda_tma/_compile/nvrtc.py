@@ -1,7 +1,7 @@
 """CUDA C++ to PTX and machine code, by NVRTC: no driver is needed.
 
-Beside the kernel, NVRTC is asked for the types of its parameters and for constants, by name expressions of what stands
-in ``signature.cuh``. The file is included before the source, which need not know of it.
+NVRTC reports the types of the kernel's parameters, and constants, too: it instantiates the templates of
+``signature.cuh`` for name expressions. That file is included before the source, which need not know of it.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def compile_source(
     --------
     >>> source = 'extern "C" __global__ void fill(float* out) { out[threadIdx.x] = VALUE; }'
     >>> compiled = compile_source(source, "fill", target="sm_90a", defines={"VALUE": 1.5})
-    >>> compiled.lowered_name, compiled.signature, ".entry fill(" in compiled.ptx
-    ('fill', '_ZN8cuda_tma9signatureIPFvPfEEE', True)
+    >>> compiled.lowered_name, compiled.types, ".entry fill(" in compiled.ptx
+    ('fill', ('pointer',), True)
     """
     return run(request(source, name, target=target, defines=defines, options=options, constants=constants))
 
@@ -124,7 +124,7 @@ def run(asked: Request) -> Compiled:
     from .source_text import parameter_names  # regular expressions, which a kernel from disk does not need
 
     nvrtc = load()
-    signature = f"&cuda_tma::signature<decltype(+({asked.name}))>"
+    signature = f"&cuda_tma::parameters<decltype(+({asked.name}))>"
     # Not cast: what is no integer, or too great a one, is refused and not rounded.
     constants = {key: f"&cuda_tma::constant<({expression})>" for key, expression in asked.constants}
     with _program(nvrtc, asked) as program:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-from .._compile.mangled import plain_name
+from .._compile.plain_names import plain_name
 from ..simulate._config import Config
 from ..simulate._places import is_library
 from ..simulate._ptx import Place

@@ -39,7 +39,7 @@ cdef class Signature(Known):
     cdef size_t lead_bytes
     cdef object reach  # from an array to its address, where no driver is asked (described()); else None
     cdef Parameter* parameters
-    cdef readonly tuple types  # of each parameter, as mangled.parameter_types has them; None: not known
+    cdef readonly tuple types  # of each parameter, as described_types has them; None: not known
     cdef list typed_maps
     cdef tuple parameter_names  # where they are known
     cdef readonly size_t dynamic_shared_bytes  # that the kernel takes, if it was compiled here and says so; else 0

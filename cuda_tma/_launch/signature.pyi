@@ -4,7 +4,7 @@ from typing import Any
 from cuda.core import Kernel
 from typing_extensions import disjoint_base
 
-from .._compile.mangled import ParameterType
+from .._compile.parameter_types import ParameterType
 from .._read.weak_cache import Known
 from ..rules._configurations import Directives
 

@@ -1,6 +1,6 @@
 """What a launch needs to know of a kernel: its parameters, asked of the driver and read off names once.
 
-cuda.core keeps none of it, and the driver knows no types: see mangled.
+cuda.core keeps none of it, and the driver knows no types: see _compile/parameter_types.py.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -18,7 +18,8 @@ from cuda.core import Kernel
 from .._map_type import MapPointer, MapType
 from ..rules._configurations import NO_DIRECTIVES
 from .._compile.compiled import compiled_of
-from .._compile.mangled import parameter_types, plain_name
+from .._compile.parameter_types import types_of_name
+from .._compile.plain_names import plain_name
 
 _KINDS = {None: ANY, "integer": INTEGER, "float": FLOAT, "bool": BOOL, "pointer": POINTER}
 
@@ -58,7 +59,7 @@ def lowered_name_of(kernel):
 
 
 def types_of(kernel):
-    """The types of a kernel's parameters, as mangled.parameter_types has them; None if they are not known."""
+    """The types of a kernel's parameters, as described_types has them; None if they are not known."""
     ensure_driver()
     return signature_of(kernel).types
 
@@ -139,8 +140,8 @@ cdef int _count_parameter(Signature signature, Parameter* parameter) except -1:
 
 
 cdef int _read_types(Signature signature, object compiled) except -1:
-    """What the kernel's own name says of its parameters; of a kernel that was compiled here, its signature's."""
-    types = parameter_types((signature.lowered_name if compiled is None else compiled.signature) or "")
+    """Read the types of the parameters: of a kernel that was compiled here from its compiler, of others from their names."""
+    types = types_of_name(signature.lowered_name or "") if compiled is None else compiled.types
     signature.shared_limits, signature.typed_maps, signature.parameter_names = {}, [], ()
     signature.name = plain_name(signature.lowered_name or "?") if compiled is None else compiled.name
     signature.directives = NO_DIRECTIVES if compiled is None else compiled.directives

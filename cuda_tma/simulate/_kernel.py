@@ -8,14 +8,17 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NoReturn
 
-from .._compile.mangled import ParameterType, plain_name
+from .._compile.parameter_types import ParameterType
+from .._compile.plain_names import plain_name
 from ..kernel_parameters import KernelParameter, KernelParameters
 from ..rules._configurations import Directives, directives_of
+from ._ptx.module import Variable
 from ._warps.program import Program
 
 __all__ = ["Kernel", "kernel_of"]
 
-_FLOATS = ("f32", "f64")
+_NUMBERS: dict[str, ParameterType] = {"f32": "float", "f64": "float"}
+_NUMBERS |= dict.fromkeys(("s8", "u16", "s16", "u32", "s32", "s64"), "integer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +80,11 @@ def kernel_of(
 ) -> Kernel:
     """A kernel, with what is known of its parameters beside their sizes and offsets.
 
-    `asked_name` is how C++ names it. PTX gives the type of a number, which a name of C++ without types does not.
+    `asked_name` is how C++ names it. Without `types`, PTX's types of the parameters decide.
     """
     declared = program.entry.function.params
     count = len(declared)
-    of_ptx: tuple[ParameterType, ...] = tuple("float" if each.type in _FLOATS else None for each in declared)
-    every_type = types if types and len(types) == count else of_ptx
+    every_type = types if types and len(types) == count else tuple(map(_type_in_ptx, declared))
     every_name = names if len(names) == count else ("",) * count
     given = zip(every_name, every_type, declared, strict=True)
     parameters = tuple(KernelParameter(name, of, v.offset, v.size_bytes) for name, of, v in given)
@@ -91,3 +93,8 @@ def kernel_of(
         asked_name or plain_name(name), parameters, program.static_shared_bytes, dynamic_shared_bytes, constants
     )
     return Kernel(name, ptx, known, program, source)
+
+
+def _type_in_ptx(parameter: Variable) -> ParameterType:
+    """Return the type that PTX declares; None for a struct, for bits, and for .u64, which may be a pointer."""
+    return "pointer" if parameter.is_pointer else _NUMBERS.get(parameter.type)

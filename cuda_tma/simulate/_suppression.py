@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from .._budget import SUPPRESSIONS_BYTES
-from .._compile.mangled import plain_name
+from .._compile.plain_names import plain_name
 from .._files import text_of_file
 from .._given import shown
 from ._findings import KINDS, Finding

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 from .._compile.kept import kept_or_compiled
-from .._compile.mangled import parameter_types
 from .._compile.nvrtc import Request, request
 from .._errors import CompileError
 from ..kernel_parameters import KernelParameter, KernelParameters, parameters_of
@@ -99,7 +98,7 @@ def _describe(
     """Take the place of ``compile``, and return the parameters, whose offsets are not known."""
     asked = request(source, name, target=_TARGETS[0], defines=defines, options=options, constants=constants)
     compiled = _compiled(asked)
-    types, names = parameter_types(compiled.signature) or (), compiled.parameter_names
+    types, names = compiled.types or (), compiled.parameter_names
     parameters = tuple(KernelParameter(each, of, 0, 0) for each, of in zip(names, types, strict=True))
     return KernelParameters(
         compiled.name, parameters, 0, compiled.dynamic_shared_bytes, MappingProxyType(dict(compiled.constants))

@@ -7,10 +7,11 @@ import time
 import pytest
 
 from cuda_tma import simulate
-from cuda_tma._budget import name_steps
+from cuda_tma._budget import DEMANGLED_CHARACTERS, MANGLED_CHARACTERS
 from cuda_tma._command import cli
-from cuda_tma._compile import itanium
-from cuda_tma._compile.mangled import parameter_types, plain_name
+from cuda_tma._compile import plain_names
+from cuda_tma._compile.parameter_types import types_of_name
+from cuda_tma._compile.plain_names import demangled, plain_name
 from cuda_tma.simulate._warps.program import _plain_name
 
 BOMBS = {
@@ -34,18 +35,33 @@ def test_a_name_that_grows_is_given_up(bomb):
     name = BOMBS[bomb]
     begun = time.process_time()
     assert plain_name(name) == IN_PARAMETERS.get(bomb, name)
-    assert parameter_types(name) is None
+    assert types_of_name(name) is None
     assert time.process_time() - begun < 4
 
 
-def test_the_limit_is_one_of_steps():
-    """Each `bIJT_T_EE` doubles a pack of two: eight of them are read, twenty are not."""
-    function, _ = itanium.read(f"_ZN1aIJiiEE{'1bIJT_T_EE' * 8}Ev")
-    assert len(function.arguments[0]) == 2**9
-    long = f"_ZN1aIJiiEE{'1bIJT_T_EE' * 20}Ev"
-    assert name_steps(long) < 2**20
-    with pytest.raises(ValueError, match="the types of this name are too many"):
-        itanium.read(long)
+def test_the_limit_is_one_of_characters():
+    """Each `1bIT_T_E` doubles a type; of a few the name is read, and none becomes longer than its bound."""
+    for count in range(1, 60):
+        name = f"_Z1kI{'1bI' * count}iiE" + "E" * count + "Ev" + "S_S0_" * count
+        found = demangled(name)
+        assert found is None or len(found) <= DEMANGLED_CHARACTERS
+    assert demangled("_Z1kfS_") is None  # there is nothing to refer to
+    assert demangled("_Z1k" + "Pf" * 100) is not None
+    assert demangled("_Z1k" + "Pf" * MANGLED_CHARACTERS) is None
+
+
+@pytest.mark.parametrize("name", ["_Z1kP1AS0_S_", "_Z1kI1A1BEvT_T0_S1_"])
+def test_the_bound_is_above_what_is_written(name):
+    assert len(demangled(name)) <= plain_names._longest(name)
+
+
+def test_without_a_demangler_names_stay_mangled(monkeypatch):
+    monkeypatch.setattr(plain_names, "_demangler", lambda: None)
+    demangled.cache_clear()
+    assert demangled("_Z4axpyfPf") is types_of_name("_Z4axpyfPf") is None
+    assert plain_name("_Z4axpyfPf") == "_Z4axpyfPf"
+    assert plain_name("axpy") == "axpy"
+    demangled.cache_clear()
 
 
 def test_a_kernel_of_such_a_name_runs(tmp_path, capsys):
@@ -55,13 +71,13 @@ def test_a_kernel_of_such_a_name_runs(tmp_path, capsys):
     launch = ["--grid", "1", "--block", "32"]
     assert cli.main(["sanitize", str(tmp_path / "bomb.ptx"), "--kernel", name, *launch]) == 0
     assert capsys.readouterr().out.startswith("no errors; 4 schedules")
-    assert cli.main(["sanitize", str(tmp_path / "bomb.ptx"), "--kernel", "a", *launch]) == 2
-    assert "the PTX has no kernel a" in capsys.readouterr().err
+    assert cli.main(["sanitize", str(tmp_path / "bomb.ptx"), "--kernel", "b", *launch]) == 2
+    assert "the PTX has no kernel b" in capsys.readouterr().err
 
 
 def test_a_signature_of_two_arguments_is_none():
     name = "_ZN8cuda_tma9signatureIiiEE"
-    assert parameter_types(name) is None
+    assert types_of_name(name) is None
     text = f".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry {name}()\n{{\nret;\n}}\n"
     assert simulate.Device().load(text, name).name == name
 
@@ -70,7 +86,7 @@ def test_a_box_of_types_is_no_map():
     """Named types in types share their parts: written out, this one has 2**60 words."""
     shared = "1aIii" + "E" + "".join(f"1aIS{'' if n == 0 else '0123456789'[n - 1]}_S_E" for n in range(3))
     name = f"_Z1kN8cuda_tma8TiledMapINS_4TileILi3EJNS_3BoxIJ{shared}EEEELi0EEELi0ELi0EEE"
-    assert parameter_types(name) in (None, (None,))
+    assert types_of_name(name) in (None, (None,))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Tensors given directly for typed maps: their maps, what keeps the memory alive, and contexts."""
 
 import gc
+import struct
 import sys
 import weakref
 
@@ -112,11 +113,11 @@ def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, d
     assert driver.launches[-1].arguments == [made(right, tile)]
 
 
-def test_a_block_is_aligned_for_the_encoder(driver, kernel, stream, device_tensor):
+def test_a_block_is_aligned_for_the_encoder(driver, stream, device_tensor):
     """cuTensorMapEncodeTiled, tensorMap: a multiple of 64; in blocks on the stack and in larger ones."""
     tensor = device_tensor((64, 128))
     for count in (1, 3, 7, 8, 20):
-        taken = kernel("i", *[TILE] * count, sizes=(4, *[128] * count))
+        taken = compiled_kernel(driver, "i", *[TILE] * count, sizes=(4, *[128] * count))
         cuda_tma.launch(stream, CONFIG, taken, 1, *[tensor] * count)
         assert driver.launches[-1].arguments[1:] == [made(tensor)] * count
     assert {arguments[0] % 64 for arguments in driver.called("cuTensorMapEncodeTiled")} == {0}
@@ -180,14 +181,27 @@ def kernel_of(driver, *parameters):
 # ---- types from the compiler ----
 
 
+def described(*parameters):
+    """The table that the compiler makes of a kernel's parameters, in PTX."""
+    words = [len(parameters)]
+    for each in parameters:
+        if isinstance(each, str):
+            words += [{"i": 1, "f": 2}[each], *[0] * 11]
+        else:
+            mode = {"tiled": 5, "im2col": 6}[each.mode]
+            values = each.rank, each.data_type, each.swizzle, each.oob_fill, each.l2_promotion
+            words += [mode, 0, *values, *each.tile_dim, *[0] * (5 - len(each.tile_dim))]
+    content = struct.pack(f"<{len(words)}i", *words) + bytes(48)
+    return f".global .align 4 .b8 types_of_k[{len(content)}] = {{{', '.join(map(str, content))}}};"
+
+
 def compiled_kernel(driver, *parameters, sizes, names=()):
-    """An ``extern "C"`` kernel that was compiled here: its signature's name has the types."""
+    """An ``extern "C"`` kernel that was compiled here: its module has the types."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", list(sizes))
     kernel = core.Kernel.from_handle(handle)
-    types = kernel_name(*parameters).removeprefix("_Z1k") or "v"
-    signature = f"_ZN8cuda_tma9signatureIPFv{types}EEE"
-    remember(kernel, Compiled("k", "k", signature, "sm_90a", ".entry k(", b"", names))
+    ptx = f"{described(*parameters)}\n.entry k("
+    remember(kernel, Compiled("k", "k", "types_of_k", "sm_90a", ptx, b"", names))
     return kernel
 
 

@@ -21,7 +21,7 @@ def kernel(driver):
         kernel = core.Kernel.from_handle(handle)
         if dynamic:
             ptx = f".entry k(\n// cuda_tma::dynamic_shared {dynamic}\n}}\n"
-            remember(kernel, Compiled("k<4>", "k", "_ZN8cuda_tma9signatureIPFvvEEE", "sm_90a", ptx, b""))
+            remember(kernel, Compiled("k<4>", "k", "", "sm_90a", ptx, b""))
         return kernel
 
     return kernel

@@ -13,7 +13,6 @@ from benchmarks import __main__ as command
 from benchmarks import gpu, host
 from benchmarks.comparison import Comparison, Goal, Row
 from benchmarks.gpu import create, floor, launch, launch_tensors, many, scene
-from cuda_tma._compile.mangled import parameter_types
 from cuda_tma._compile.nvrtc import compile_source
 
 STAND_IN = """
@@ -250,7 +249,7 @@ def test_launches_of_tensors_are_given_the_same(monkeypatch):
 
 def test_the_kernel_of_three_tensors_has_the_boxes_of_the_others():
     compiled = compile_source(launch_tensors.SOURCE, "three_maps", target="compute_90a")
-    *maps, count = parameter_types(compiled.signature)
+    *maps, count = compiled.types
     assert [each.options for each in maps] == [cuda_tma.TensorMapOptions(scene.BOXES[2], data_type="float32")] * 3
     assert count == "integer"
 

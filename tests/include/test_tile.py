@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.nvrtc import TYPED_LOAD
 from cuda_tma import smem
-from cuda_tma._compile.mangled import parameter_types
 from cuda_tma._compile.nvrtc import compile_source
 from cuda_tma._map_type import MapType
 from cuda_tma.emulate import REDUCTIONS
@@ -335,8 +334,8 @@ extern "C" __global__ void plain({parameters}) {{}}
 template <int N, typename... Ts> __global__ void twice(TiledMap<Tile<UINT8, Box<2 * N, 16>>> map, Ts... others) {{}}
 """
     compiled = compile_source(source, "plain", target="compute_90a")
-    assert parameter_types(compiled.signature) == tuple(maps)
+    assert compiled.types == tuple(maps)
     compiled = compile_source(source, "twice<4, float, Im2colMap<Tile<UINT8, Box<8, 16>>, 4>>", target="compute_90a")
     tile = {"tile_dim": (8, 16), "data_type": T.UINT8}
     expected = MapType(mode="tiled", **tile), "float", MapType(mode="im2col", rank=4, **tile)
-    assert parameter_types(compiled.signature) == expected
+    assert compiled.types == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..._compile.mangled import plain_name
+from ..._compile.plain_names import plain_name
 
 __all__ = ["kernel_name"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._compile.mangled import parameter_types
+from ..._compile.parameter_types import described_types
 from ...rules._configurations import directives_of
 from ...simulate._device.module import fill_variables
 from ...simulate._kernel import Kernel, kernel_of
@@ -75,7 +75,7 @@ class LoadedModule:
         name = self.entries[index]
         if name not in self._kernels:
             program = decode(self._module, name, self._addresses)
-            self._kernels[name] = kernel_of(self.ptx, program, parameter_types(name), source=self._source)
+            self._kernels[name] = kernel_of(self.ptx, program, described_types(self.ptx, name), source=self._source)
         return self._kernels[name]
 
     def _function(self, name: str) -> Function:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._compile.mangled import parameter_types
+from ..._compile.parameter_types import described_types
 from ...simulate._device.device import Device
 from ...simulate._kernel import Kernel, kernel_of
 from ...simulate._machine.decode import decode
@@ -67,4 +67,4 @@ def _kernel(
     for variable in module.variables.values():
         if variable.space in ("global", "const") and variable.name not in placed:
             raise ValueError(f"the recording has no address of the variable {variable.name}")
-    return kernel_of(ptx, decode(module, entry, placed), parameter_types(entry), names, source=source)
+    return kernel_of(ptx, decode(module, entry, placed), described_types(ptx, entry), names, source=source)

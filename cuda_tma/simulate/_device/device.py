@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._compile.mangled import parameter_types, plain_name
 from ..._compile.nvrtc import request
 from ..._compile.nvrtc import run as run_compiler
+from ..._compile.parameter_types import described_types
+from ..._compile.plain_names import plain_name
 from ..._map_type import MapType
 from .._config import Config
 from .._kernel import Kernel, kernel_of
@@ -176,17 +177,17 @@ class Device:
         """
         text = text_of(ptx)
         check_headers(text, "", "", name, self.target)
-        return self._kernel(text, name, None)
+        return self._kernel(text, name, "")
 
-    def _kernel(self, ptx: str, name: str, signature: str | None, *known: Any) -> Kernel:
-        """A kernel whose variables end with it; without a signature, the types are of its name in the PTX."""
+    def _kernel(self, ptx: str, name: str, table: str, *known: Any) -> Kernel:
+        """Return a kernel whose variables end with it; `table` is the variable with the types of its parameters."""
         check = partial(Deadline(self.time_limit).check, "the loading of the PTX")
         module = parse(ptx, check)
         entry = _entry(module, name)
         variables = load_variables(module, self._memory)
         try:
             program = decode(module, entry, variables, check)
-            kernel = kernel_of(ptx, program, parameter_types(signature or entry), *known)
+            kernel = kernel_of(ptx, program, described_types(ptx, entry, table), *known)
         except BaseException:
             self._memory.unload(variables.values())
             raise

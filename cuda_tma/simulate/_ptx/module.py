@@ -173,7 +173,7 @@ class Variable:
     """A variable, or a parameter. `size_bytes` is 0 where PTX leaves it open (``extern .shared x[]``).
 
     `offset` is a parameter's place among all: each at the next multiple of its alignment. `initial` is as long as the
-    variable, with zeros where `references` go; None without an initialiser.
+    variable, with zeros where `references` go; None without an initialiser. `is_pointer`: a parameter has ``.ptr``.
     """
 
     name: str
@@ -185,6 +185,7 @@ class Variable:
     references: tuple[Reference, ...] = ()
     linkage: str = ""
     offset: int = 0
+    is_pointer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ _Item = Immediate | Reference | list  # of an initialiser; a list is a brace
 def variables(cursor: Cursor, linkage: str = "") -> Iterator[Variable]:
     """``.space .align n .type name[dims] = {...}, ...;`` without its semicolon."""
     space = cursor.next().text[1:]
-    align, vector, type_ = _modifiers(cursor)
+    align, vector, type_, _ = _modifiers(cursor)
     while True:
         yield _variable(cursor, Variable("", space, type_, align, vector, linkage=linkage))
         if not cursor.take(","):
@@ -41,8 +41,8 @@ def parameters(cursor: Cursor) -> tuple[Variable, ...]:
             if cursor.token.kind != "dotted":
                 cursor.refuse("a parameter")
             space = cursor.next().text[1:]
-            align, vector, type_ = _modifiers(cursor)
-            found.append(_variable(cursor, Variable("", space, type_, align, vector)))
+            align, vector, type_, is_pointer = _modifiers(cursor)
+            found.append(_variable(cursor, Variable("", space, type_, align, vector, is_pointer=is_pointer)))
             cursor.take(",")
     placed = tuple(_at_offsets(found))
     if placed and (end := placed[-1].offset + placed[-1].size_bytes) > PARAMETER_BYTES:
@@ -58,9 +58,9 @@ def _at_offsets(params: Iterable[Variable]) -> Iterator[Variable]:
         end = offset + param.size_bytes
 
 
-def _modifiers(cursor: Cursor) -> tuple[int, int, str]:
-    """Alignment (0 if not said), elements of a vector, type."""
-    align, vector, type_ = 0, 1, ""
+def _modifiers(cursor: Cursor) -> tuple[int, int, str, bool]:
+    """Read alignment (0 by default), elements of a vector, type, and whether it is a pointer."""
+    align, vector, type_, is_pointer = 0, 1, "", False
     while cursor.token.kind == "dotted":
         word = cursor.next().text[1:]
         if word == "align":
@@ -73,12 +73,13 @@ def _modifiers(cursor: Cursor) -> tuple[int, int, str]:
         elif word in TYPE_BYTES or word in _OPAQUE_BYTES:
             type_ = word
         elif word == "ptr":
+            is_pointer = True
             _pointer(cursor)
         else:
             cursor.refuse(f"a type, not .{word},")
     if not type_:
         cursor.refuse("a type")
-    return align, vector, type_
+    return align, vector, type_, is_pointer
 
 
 def _pointer(cursor: Cursor) -> None:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 import numpy as np
 
 from ..._barrier_name import barrier_name
-from ..._compile.mangled import plain_name
+from ..._compile.plain_names import plain_name
 from ..._map_type import box_bytes
 from ..._waits import Extents, waiters_of
 from ...hang import BarrierWait, Hang, MbarrierWait

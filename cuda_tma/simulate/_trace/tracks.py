@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import PurePath
 
-from ..._compile.mangled import plain_name
+from ..._compile.plain_names import plain_name
 from ..._show.timeline import Timeline
 from ..._show.tracks import Span, Track
 from .._kernel import Kernel

@@ -1,15 +1,20 @@
 import random
 import shutil
+import struct
 import subprocess
 
+import numpy as np
 import pytest
 from cuda.bindings import nvrtc
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_tma import TensorMapDataType as T
-from cuda_tma._compile.mangled import MapPointer, parameter_types, plain_name
-from cuda_tma._map_type import MapType
+from cuda_tma import simulate
+from cuda_tma._compile.nvrtc import SIGNATURE_HEADER, compile_source
+from cuda_tma._compile.parameter_types import described_types, types_in_table, types_of_name
+from cuda_tma._compile.plain_names import plain_name
+from cuda_tma._map_type import MapPointer, MapType
 
 TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)
 IM2COL = MapType(mode="im2col", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3, rank=4)
@@ -82,7 +87,7 @@ DECLARATIONS = [
      "template void k<A>(float, A*, A, int);", (None, "pointer", None, "integer")),
     ("#include <cstddef>\nvoid k(std::byte a, std::nullptr_t b, const std::byte* c, std::byte d, int e)",
      (None, None, "pointer", None, "integer")),
-    ("void k(char16_t a, char32_t b, _Float16 c, float d)", (None, None, "float", "float")),
+    ("void k(char16_t a, char32_t b, float d)", (None, None, "float")),
     ("float f(int);\ntemplate <typename T> void k(decltype(f(T::n))* a, T b, float c) {}\n"
      "struct A { static constexpr int n = 2; };\ntemplate void k<A>(float*, A, float);", ("pointer", None, "float")),
     ("namespace n { template <typename T> struct V { struct I {}; }; }\n"
@@ -106,7 +111,7 @@ def test_kinds_of_what_a_compiler_mangles(declaration, kinds, tmp_path):
     subprocess.run(["gcc", "-c", "-std=c++17", "-xc++", str(source), "-o", str(tmp_path / "k.o")], check=True)
     names = subprocess.run(["nm", str(tmp_path / "k.o")], capture_output=True, text=True, check=True).stdout.split()
     (name,) = [word for word in names if word.startswith("_Z") and "1k" in word]
-    assert parameter_types(name) == kinds
+    assert types_of_name(name) == kinds
 
 
 # What gcc, nvcc 13.0, NVRTC 12.4 and 13.5 wrote, for where there is no compiler.
@@ -117,7 +122,6 @@ MANGLED = [
     ("_Z2k2IJifPfEEvfDpT_", ("float", "integer", "float", "pointer")),
     ("_Z1kIJifEEvDpT_DpPS0_", ("integer", "float", "pointer", "pointer")),
     ("_Z2k3IJLi1ELi2EEEv1PIJXT_EEEDp1MIXT_EEf", (None, None, None, "float")),
-    ("_Z1kDF16bDF16_Dui", ("float", "float", None, "integer")),
     ("_Z1kPA_fA_i", ("pointer", None)),
     ("_Z1kv", ()),
     ("_ZN1a1b1kENS0_1MEfPS1_", (None, "float", "pointer")),
@@ -131,53 +135,47 @@ MANGLED = [
     ("_Z1mIXtl3Subtl6ConfigLi1ELi2EELf40200000EEEfEvT0_i", ("float", "integer")),
     ("_Z2ttI1WEvT_IiEfS2_", (None, "float", None)),
     ("_Z1kIXadL_Z2glEEEvfi", ("float", "integer")),
-    ("_ZN8cuda_tma9signatureIPFvifPcEEE", ("integer", "float", "pointer")),
     ("_Z1hIfLi4EEv1MIXsr3TwoIPT_XT0_EEE5valueEJ3TwoIS2_Li3EEEES2_PfPS4_", (None, "pointer", "pointer", "pointer")),
     ("_Z1dILi4EEv1MIXsr4HalfIXT_EE2In4DeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_", (None, "pointer", "pointer")),
-    ("_Z1fIN4HalfILi3EE2InEEv1MIXsrNT_4DeepILi3EEE1wEJPfEES5_PN2ns5PlainE", (None, "pointer", "pointer")),
+    ("_Z1fIN4HalfILi3EE2InEEv1MIXsrNT_4DeepILi3EEE1wEJPfEES5_PN2ns5PlainE", (None, None, "pointer")),
     ("_Z1eIN2ns5PlainEEv1MIXsrT_1pEJPfS1_EES4_PS1_", (None, "pointer", "pointer")),
-    ("_ZN8cuda_tma9signatureIPFvvEEE", ()),
     (
-        "_ZN34_INTERNAL_00000000_4_k_cu_5f75c04b8cuda_tma9signatureIPFvNS0_8TiledMapINS0_4TileILNS0_8DataTypeE6ENS0_3BoxI"
-        "JLi64ELi64EEEELNS0_7SwizzleE3EEELNS0_7OobFillE0ELNS0_11L2PromotionE0EEESB_EEE",
-        (TILE, TILE),
-    ),
-    ("_ZN8cuda_tma9signatureIFvfEEE", ("float",)),
-    (
-        "_ZN8cuda_tma9signatureIPFvNS_8TiledMapINS_4TileILNS_8DataTypeE6ENS_3BoxIJLi64ELi64EEEELNS_7SwizzleE3EEELNS_"
-        "7OobFillE0ELNS_11L2PromotionE0EEESA_NS_9Im2colMapIS7_Li4ELS8_0ELS9_0EEEPKSA_EEE",
-        (TILE, TILE, IM2COL, MapPointer(TILE)),
+        "_Z1kN8cuda_tma8TiledMapINS_4TileILNS_8DataTypeE6ENS_3BoxIJLi64ELi64EEEELNS_7SwizzleE3EEELNS_7Oob"
+        "FillE0ELNS_11L2PromotionE0EEENS_9Im2colMapIS6_Li4ELS7_0ELS8_0EEEPKS9_",
+        (TILE, IM2COL, MapPointer(TILE)),
     ),
     (
         "_Z1gILi64EEvN8cuda_tma8TiledMapINS0_4TileILNS0_8DataTypeE6ENS0_3BoxIJXdvmlLi2ET_Li2EEXT_EEEELNS0_7SwizzleE3E"
         "EELNS0_7OobFillE0ELNS0_11L2PromotionE0EEENS1_INS2_ILS3_6ENS4_IJXqugtT_Li1ELi2ELi3EEEEELS6_0EEELS8_0ELS9_0EEEi",
-        (TILE, None, "integer"),
+        (None, None, "integer"),
     ),
     (
         "_Z1nI3CfgEvNT_3MapEN8cuda_tma8TiledMapINS3_4TileIXsrS1_1tENS3_3BoxIJXsrS1_1nELi8EEEELNS3_7SwizzleE0EEELNS3_"
         "7OobFillE0ELNS3_11L2PromotionE0EEEf",
         (None, None, "float"),
     ),
-    ("_Z1k" + "".join(f"2A{chr(65 + i)}" for i in range(40)) + "6__halfS13_", (None,) * 40 + ("float", "float")),
+    (
+        "_Z1k" + "".join(f"3A{chr(65 + i // 26)}{chr(65 + i % 26)}" for i in range(40)) + "6__halfS13_",
+        (None,) * 40 + ("float", "float"),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("name", "kinds"), MANGLED)
 def test_kinds_of_mangled_names(name, kinds):
-    assert parameter_types(name) == kinds
+    assert types_of_name(name) == kinds
 
 
 @pytest.mark.parametrize(
     "name",
     [
         "kernel", "", "_Z", "_Z9short", "_ZN3abc", "_Z1kQz", "_Z1kIi", "_Z1kN", "_Z1kDz", "_Z1kS_", "_Z1kfT_",
-        "_Z1kIfEvT0_", "_Z1kIJfEEvDpDpT_", "_Z1kP", "_Z1kIXmlLi2ET_", "_Z1kIX?EEvf", "_Z1kA4f", "_Z1kSa",
-        "_Z" + "P" * 100_000, "_Z1k", "_ZN8cuda_tma9signatureIiEE", "_ZN8cuda_tma9signatureE",
-        "_ZN1a9signatureIPFvfEEE",
+        "_Z1kIfEvT0_", "_Z1kP", "_Z1kIXmlLi2ET_", "_Z1kIX?EEvf", "_Z1kA4f",
+        "_Z" + "P" * 100_000, "_Z1k", "_Z1kf\0", "_Z1kfé",
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_not_guessed(name):
-    assert parameter_types(name) is None
+    assert types_of_name(name) is None
 
 
 @given(st.sampled_from([name for name, _ in MANGLED]), st.data())
@@ -185,12 +183,12 @@ def test_no_name_breaks_the_reader(name, data):
     """Cut short, or with a letter changed: kinds or None."""
     at = data.draw(st.integers(2, len(name)))
     letter = data.draw(st.sampled_from(["", *"ITSJXELNDpvoPKA_1"]))
-    found = parameter_types(name[:at] + letter + name[at + 1 :])
+    found = types_of_name(name[:at] + letter + name[at + 1 :])
     assert found is None or {each for each in found if not isinstance(each, MapType | MapPointer)} <= {
         "integer", "float", "bool", "pointer", None}  # fmt: skip
 
 
-# ---- what NVRTC writes of random signatures ----
+# ---- random signatures, as NVRTC reports them ----
 
 HEADER = """
 namespace cuda_tma {
@@ -204,7 +202,6 @@ template <int... Extents> struct Box {};
 template <DataType, typename, Swizzle = SWIZZLE_NONE> struct Tile {};
 template <typename, OobFill = OOB_FILL_NONE, L2Promotion = L2_PROMOTION_NONE> struct TiledMap {};
 template <typename, int, OobFill = OOB_FILL_NONE, L2Promotion = L2_PROMOTION_NONE> struct Im2colMap {};
-template <typename Function> __device__ const int signature = 0;
 }
 namespace n { struct Plain {}; template <typename...> struct Many {}; enum Choice { one }; }
 using Called = void (*)(float, n::Plain);
@@ -258,87 +255,144 @@ def random_kernel(draw, name):
     return f"{template} __global__ void {name}({declared}) {{}}", named, tuple(meant for _, meant in parameters)
 
 
-def lowered_names(source, expressions):
+def reported(kernels, source):
+    """The types of many kernels of one source: of each as the compiler reports them, and by its name."""
+    asked = {named: f"&cuda_tma::parameters<decltype(+({named}))>" for named in kernels}
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
-    for expression in expressions:
+    for expression in (*asked, *asked.values()):
         nvrtc.nvrtcAddNameExpression(program, expression.encode())
-    (result,) = nvrtc.nvrtcCompileProgram(program, 2, [b"--std=c++17", b"--gpu-architecture=compute_90"])
+    options = [b"--std=c++17", b"--gpu-architecture=compute_90", f"--pre-include={SIGNATURE_HEADER}".encode()]
+    (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # it is written to, and Python shares b" "
     nvrtc.nvrtcGetProgramLog(program, log)
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
-    return [nvrtc.nvrtcGetLoweredName(program, each.encode())[1].decode() for each in expressions]
+    content = bytes(nvrtc.nvrtcGetPTXSize(program)[1] + 1)
+    nvrtc.nvrtcGetPTX(program, content)
+    ptx = content.decode()
+    for named, expression in asked.items():
+        own, table = (nvrtc.nvrtcGetLoweredName(program, each.encode())[1].decode() for each in (named, expression))
+        yield described_types(ptx, own, table), types_of_name(own)
 
 
 def test_types_of_random_kernels():
-    """A hundred kernels in one compile: of each its own name and its signature's; half stand in a namespace."""
+    """A hundred kernels in one compilation, half of them in a namespace: the compiler's table, and each name."""
     draw = random.Random(13)
     kernels = [random_kernel(draw, f"k{index}") for index in range(100)]
     own, inner = kernels[:50], kernels[50:]
     source = "\n".join([HEADER, *(text for text, _, _ in own), "namespace m {", *(text for text, _, _ in inner), "}"])
     names = [named for _, named, _ in own] + [f"m::{named}" for _, named, _ in inner]
-    lowered = lowered_names(source, [*names, *(f"&cuda_tma::signature<decltype(&{name})>" for name in names)])
-    for (text, _, types), *found in zip(kernels, lowered[:100], lowered[100:], strict=True):
-        assert [parameter_types(name) for name in found] == [types, types], text
+    for (text, _, types), (of_table, of_name) in zip(kernels, reported(names, source), strict=True):
+        assert of_table == types, text
+        assert of_name in (types, None), text
 
 
-def test_types_of_an_extern_c_kernel_are_in_its_signature():
-    source = (
-        HEADER + 'extern "C" __global__ void k(const TiledMap<Tile<FLOAT16, Box<64, 64>, SWIZZLE_128B>> a, int b) {}'
+def test_types_of_every_kind():
+    kinds = dict.fromkeys(
+        ["char", "signed char", "unsigned char", "wchar_t", "short", "unsigned short", "int"], "integer"
     )
-    own, signature = lowered_names(source, ["k", "&cuda_tma::signature<decltype(&k)>"])
-    assert own == "k" and parameter_types(own) is None
-    assert parameter_types(signature) == (TILE, "integer")
+    kinds |= dict.fromkeys(["unsigned", "long", "unsigned long", "long long", "unsigned long long"], "integer")
+    kinds |= dict.fromkeys(["float", "double", "__half", "__nv_bfloat16"], "float") | {
+        "bool": "bool",
+        "const int": "integer",
+    }
+    kinds |= dict.fromkeys(["char16_t", "char32_t", "E", "S", "int S::*", "decltype(nullptr)", "S&"])
+    kinds |= dict.fromkeys(["void*", "const S* const", "void (*)(int)", "int (*)[3]", "Declared<int>*"], "pointer")
+    source = """
+struct __half { short bits; }; struct __nv_bfloat16 { short bits; };
+enum E { one }; struct S { int a; };
+template <typename T> struct Declared { static_assert(sizeof(T) == 0, "it is never used"); };
+template <typename... T> __global__ void k(T...) {}
+extern "C" __global__ void none() {}"""
+    compiled = compile_source(source, f"k<{', '.join(kinds)}>", target="compute_90")
+    assert compiled.types == tuple(kinds.values())
+    assert compile_source(source, "none", target="compute_90").types == ()
 
 
-LEAVES = ["N"] * 8 + [
-    "3",
-    "64",
-    "16",
-    "-3",
-    "int(sizeof(double))",
-    "Half<N>::value",
-    "Half<N>::In::value",
-    "n::Third<N>::value",
-]
+def test_each_kernel_of_a_source_has_its_own_types():
+    """Overloads by a cast, and an extern "C" kernel, whose name has no types."""
+    source = """
+__global__ void scale(float a) {}
+__global__ void scale(int a, float* b) {}
+namespace n { extern "C" __global__ void plain(bool a) {} }"""
+    for name, types in [
+        ("static_cast<void (*)(float)>(scale)", ("float",)),
+        ("static_cast<void (*)(int, float*)>(scale)", ("integer", "pointer")),
+        ("n::plain", ("bool",)),
+    ]:
+        assert compile_source(source, name, target="compute_90").types == types
 
 
-def random_expression(draw, depth=0):
-    """A constant expression of C++ with N in it."""
-    if depth == 2 or draw.random() < 0.25:
-        return draw.choice(LEAVES)
-    left, right = random_expression(draw, depth + 1), random_expression(draw, depth + 1)
-    operation = draw.choice(["+", "-", "*", "/", "%", "<<", ">>", "?", "u"])
-    if operation == "?":
-        return f"({left} > {right} ? {left} : {right})"
-    if operation == "u":
-        return f"int(unsigned({left}) + 1u)"
-    return f"({left} {operation} {f'({right} * 0 + 6)' if operation in '/%<<>>' else right})"
+# ---- kernels that another program compiles ----
 
 
-def test_what_is_worked_out_is_what_the_compiler_works_out():
-    """Or it is left open: a kernel's own name has expressions as they were written, its signature their values."""
-    draw = random.Random(2)
-    shapes = [(random_expression(draw), random_expression(draw)) for _ in range(120)]
-    helper = """
-    template <int N> struct Half { static constexpr int value = N / 2; struct In { static constexpr int value = N; }; };
-    namespace n { template <int N> struct Third { static constexpr int value = N / 3; }; }
-    """
-    kernels = [
-        f"template <int N> __global__ void k{i}(TiledMap<Tile<UINT8, Box<({a}), ({b})>>> a, n::Plain, n::Plain*) {{}}"
-        for i, (a, b) in enumerate(shapes)
-    ]
-    names = [f"k{i}<{draw.choice([1, 7, 64])}>" for i in range(len(shapes))]
-    lowered = lowered_names("\n".join([HEADER, helper, *kernels]), [
-        *names, *(f"&cuda_tma::signature<decltype(&{name})>" for name in names)])  # fmt: skip
-    found = [parameter_types(name) for name in lowered]
-    pairs = [*zip(found[: len(names)], found[len(names) :], strict=True)]
-    for name, (own, of_signature) in zip(names, pairs, strict=True):
-        assert own[0] in (None, of_signature[0]), name
-        assert own[1:] == of_signature[1:] == (None, "pointer"), name
-    assert sum(own[0] is not None for own, _ in pairs) > 10
+def test_a_macro_beside_a_kernel_describes_it():
+    source = """
+#include <cuda_tma/kernel.cuh>
+#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+extern "C" __global__ void plain(const __grid_constant__ TiledMap<Tile<FLOAT16, Box<64, 64>, SWIZZLE_128B>> a, int b) {}
+namespace n { __global__ void inner(float a) {} }
+CUDA_TMA_KERNEL(plain);
+namespace n { CUDA_TMA_KERNEL(inner); }"""
+    ptx = compile_source(source, "plain", target="compute_90a").ptx
+    assert described_types(ptx, "plain") == (TILE, "integer")
+    assert described_types(ptx, "_ZN1n5innerEf") == ("float",)
+    assert described_types(ptx, "other") is None
+    loaded = simulate.Device().load(ptx, "plain")
+    assert [each.type for each in loaded.parameters] == [TILE, "integer"]
+
+
+def test_without_the_macro_the_types_of_ptx_decide():
+    source = """
+struct Pair { int a, b; };
+extern "C" __global__ void k(int a, float b, double c, float* d, Pair e, unsigned short f, bool g, long long h) {
+    *d = a + b + c + e.a + f + g + h; }"""
+    gpu = simulate.Device()
+    kernel = gpu.load(compile_source(source, "k", target="compute_90a").ptx, "k")
+    types = [each.type for each in kernel.parameters]
+    assert types[:3] == ["integer", "float", "float"] and types[3] in ("pointer", None)
+    assert types[4:] == [None, "integer", None, None]
+    out = np.zeros(1, np.float32)
+    arguments = [1, 2.0, 3.0, out, np.zeros(2, np.int32).tobytes(), 4, np.bool_(True), np.int64(5)]
+    assert gpu.launch(simulate.Config(1, 1), kernel, *arguments).errors == () and out[0] == 16
+    with pytest.raises(TypeError, match=r"^argument 0 of kernel k: the parameter takes an integer of 4 bytes"):
+        gpu.launch(simulate.Config(1, 1), kernel, 1.5, *arguments[1:])
+
+
+TABLE = struct.pack("<13i", 1, 1, *[0] * 11) + bytes(48)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[100];",
+        "[999999999] = {1};",
+        "[9999999999] = {1};",
+        "[100] = {300};",
+        "[100] = {1, , 1};",
+        "[99] = {1};",
+        "[100] = {2};",
+        "[100] = {255, 255, 255, 255};",
+        "[100] = {1" + ", 0" * 1000 + "};",
+        "[100] = {1" + " " * 100_000,
+    ],
+)
+def test_a_table_that_is_none(text):
+    ptx = f".global .align 4 .b8 cuda_tma_parameters_of_k{text}"
+    assert described_types(ptx, "k") in (None, ())
+    assert described_types(ptx, "_Z1kf") in (("float",), ())
+
+
+@given(st.binary(max_size=200) | st.integers(0, 99).flatmap(
+    lambda at: st.binary(max_size=8).map(lambda new: TABLE[:at] + new + TABLE[at + len(new) :])))  # fmt: skip
+def test_no_table_breaks_the_reader(content):
+    found = types_in_table(content)
+    assert found is None or isinstance(found, tuple)
+    assert types_in_table(TABLE) == ("integer",)
 
 
 def test_a_kernel_has_its_name_though_a_parameter_cannot_be_read():
     """The parameter T1_ names a third template argument, and there are two."""
     name = "_Z4gemmIiN2ns1AIfEEEvT_T0_T1_"
-    assert parameter_types(name) is None and plain_name(name) == "gemm<...>"
+    assert types_of_name(name) is None and plain_name(name) == "gemm<...>"

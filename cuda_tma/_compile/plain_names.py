@@ -1,0 +1,107 @@
+"""C++ names of kernels as people write them, by the demangler of the C++ runtime.
+
+A name may come from a stranger's file. Substitutions let a short name stand for a text of any length, so the demangler
+gets a name only where a bound on that text is small.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import cache, lru_cache
+from math import prod
+
+from .._budget import DEMANGLED_CHARACTERS, MANGLED_CHARACTERS
+
+__all__ = ["demangled", "plain_name"]
+
+_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # to an earlier part of the name, or to a template's argument
+_PACK = re.compile(r"Dp|sp")  # a pattern that is written for each of several arguments
+_LENGTH = re.compile(r"[1-9]\d{0,3}")
+_LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
+
+
+@lru_cache(maxsize=4096)
+def demangled(name: str) -> str | None:
+    """Return a mangled name as C++ writes it; None without a demangler, or if it is no such name or may be too long.
+
+    Examples
+    --------
+    >>> demangled("_Z4axpyfPf")
+    'axpy(float, float*)'
+    """
+    demangle = _demangler()
+    if demangle is None or not name.startswith("_Z") or not name.isascii() or "\0" in name:
+        return None
+    return demangle(name) if _longest(name) <= DEMANGLED_CHARACTERS else None
+
+
+def plain_name(name: str) -> str:
+    """Return a lowered name as people write it, without a template's arguments; others as they are.
+
+    Examples
+    --------
+    >>> plain_name("_ZN2ns4axpyIfEEvPT_"), plain_name("axpy")
+    ('ns::axpy<...>', 'axpy')
+    """
+    own, is_template = _own_name(name)
+    found = demangled(own) if own else None
+    if found is None:
+        return name
+    return f"{found}<...>" if is_template else found
+
+
+def _own_name(name: str) -> tuple[str, bool]:
+    """Cut a mangled name where a template's arguments or the parameters begin; whether it is a template's."""
+    if not name.startswith("_Z") or len(name) > DEMANGLED_CHARACTERS:
+        return "", False
+    is_nested = name.startswith("_ZN")
+    at = 3 if is_nested else 2
+    while at < len(name) and name[at] not in "IE":
+        length = _LENGTH.match(name, at)
+        at = length.end() + int(length[0]) if length else at + 1
+        if length and not is_nested:
+            break
+    own = name[:at] + "E" * is_nested
+    return own, name[at : at + 1] == "I"
+
+
+def _longest(name: str) -> float:
+    """Return a bound on the characters that a name stands for.
+
+    A reference leads to an earlier part of the name. So a part has at most the name's characters, multiplied by 1 and
+    the number of references to each earlier part. A pack repeats a pattern for each of its arguments.
+    """
+    if len(name) > MANGLED_CHARACTERS:
+        return float("inf")
+    references = Counter(_REFERENCE.findall(name)).values()
+    return len(name) ** (1 + len(_PACK.findall(name))) * prod(1 + count for count in references)
+
+
+@cache
+def _demangler() -> Callable[[str], str | None] | None:
+    """Return the function of the C++ runtime, ``abi::__cxa_demangle``; None if there is none."""
+    for library in _LIBRARIES:
+        try:
+            function = ctypes.CDLL(library).__cxa_demangle
+        except (OSError, AttributeError):
+            continue
+        function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+        function.restype = ctypes.c_void_p
+        free = ctypes.CDLL(None).free
+        free.argtypes, free.restype = [ctypes.c_void_p], None
+        return lambda name: _called(function, free, name)
+    return None
+
+
+def _called(function: Callable[..., int | None], free: Callable[..., None], name: str) -> str | None:
+    status = ctypes.c_int()
+    address = function(name.encode(), None, None, ctypes.byref(status))
+    if not address:
+        return None
+    try:
+        return ctypes.string_at(address).decode(errors="replace")
+    finally:
+        free(address)
