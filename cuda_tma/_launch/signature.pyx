@@ -140,7 +140,7 @@ cdef int _count_parameter(Signature signature, Parameter* parameter) except -1:
 
 
 cdef int _read_types(Signature signature, object compiled) except -1:
-    """Read the types of the parameters: of a kernel that was compiled here from its compiler, of others from their names."""
+    """Read the parameters' types: the compiler reports those of its kernels, and a C++ name has them."""
     types = types_of_name(signature.lowered_name or "") if compiled is None else compiled.types
     signature.shared_limits, signature.typed_maps, signature.parameter_names = {}, [], ()
     signature.name = plain_name(signature.lowered_name or "?") if compiled is None else compiled.name
