@@ -71,8 +71,9 @@ from .model.units import SENDS, arrives_remotely, unit_bytes_of
 from .replays import Replays
 from .report.collector import FindingCollector
 from .report.messages import Messages
+from .report.product_violations import ProductNotFenced, RegistersInUse
 from .report.remedies import EFFECT
-from .report.violations import ChangedMap, MapInMemory, UnwrittenLocalMemory
+from .report.violations import ChangedMap, MapInMemory
 
 __all__ = ["Sanitizer"]
 
@@ -147,7 +148,7 @@ class Sanitizer:
         if self._row is not None:
             self._row.begin(memory.all_global, self._waited, self._messages)
         self._together = Collectives(geometry, self._clocks, self._collector)
-        self._undefined = UndefinedReads(self._collector, self._pitch)
+        self._undefined = UndefinedReads(self._collector, self._messages, self._pitch)
         judges = self._messages, self._remote, self._together, self._undefined
         self._shared_races = SharedRaceChecker(
             parts, self._clocks, self._shadow, self._collector, self._history, *judges, self._strict
@@ -205,12 +206,11 @@ class Sanitizer:
             case SignaledElsewhere():
                 self._mbarriers.signaled_elsewhere(event)
             case AbsentSource():
-                self._undefined.of_lanes(event.instruction)
-                self._messages.shuffled_from_absent(event)
+                self._undefined.absent_source(event)
             case UnwrittenRead():
-                self._unwritten(event)
+                self._undefined.unwritten(event)
             case RegistersTouched():
-                self._messages.registers_touched(event, self._strict)
+                self._registers_in_use(event)
             case BoxIssued() | MapCopied():
                 pass
             case _:
@@ -219,10 +219,10 @@ class Sanitizer:
     def _touch(self, event: OfFence | OfGroup | ArriveAfterCopies) -> None:
         self._history.touch(event.lanes, self._collector.site(event.instruction))
 
-    def _unwritten(self, event: UnwrittenRead) -> None:
-        self._undefined.of_local_memory(event.instruction, event.addresses, event.size_bytes)
-        lane, size, offset = int(event.lanes[0]), event.size_bytes, int(event.addresses[0]) - event.base
-        self._messages.report(UnwrittenLocalMemory(now=event.instruction, lane=lane, size_bytes=size, offset=offset))
+    def _registers_in_use(self, event: RegistersTouched) -> None:
+        disputed, first = event.verb == "repaired" and not self._strict, event.lanes.start
+        now, other, verb = event.instruction, event.other, event.verb
+        self._messages.report(RegistersInUse(now=now, lane=first, other=other, verb=verb, is_disputed=disputed))
 
     def _of_group(self, event: OfGroup) -> None:
         if isinstance(event, CommitGroup):
@@ -308,7 +308,7 @@ class Sanitizer:
         if instruction.opcode[0] == "wgmma":
             first = lane // WARPGROUP * WARPGROUP
             if first not in self._fenced_products:
-                self._messages.product_without_fence(instruction, first)
+                self._messages.report(ProductNotFenced(now=instruction, lane=first))
             return self._operations.issue(slice(first, first + WARPGROUP), instruction, "wgmma")
         return self._operations.issue(slice(lane, lane + 1), instruction, kind)
 

@@ -8,7 +8,7 @@ for the phase before, which then has more arrivals than ``mbarrier.init`` states
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from ..._ptx import Instruction
 from ..._warps.events import Arrive
 from ..._warps.lanes import as_array
 from ..model.clocks import ORDERED, Clocks
-
-if TYPE_CHECKING:
-    from ..report.mbarrier_messages import MbarrierMessages
+from ..model.history import History
+from ..report.messages import Messages
+from ..report.violations import ArrivalTooEarly
 
 __all__ = ["Arrivals"]
 
@@ -55,8 +55,8 @@ class _Barrier:
 class Arrivals:
     """Those at all mbarriers, in their last two phases."""
 
-    def __init__(self, parts: Parts, clocks: Clocks, messages: MbarrierMessages):
-        self._parts, self._clocks, self._messages = parts, clocks, messages
+    def __init__(self, parts: Parts, clocks: Clocks, history: History, messages: Messages):
+        self._parts, self._clocks, self._history, self._messages = parts, clocks, history, messages
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
@@ -125,4 +125,7 @@ class Arrivals:
         self, position: int, barrier: _Barrier, lane: int, by: Instruction, before: Instruction, phase: int
     ) -> None:
         barrier.is_judged = False
-        self._messages.arrival_too_early(position, lane, by, before, phase)
+        related = self._history.before(lane)
+        self._messages.report(
+            ArrivalTooEarly(now=by, lane=lane, other=before, related=related, position=position, phase=phase)
+        )

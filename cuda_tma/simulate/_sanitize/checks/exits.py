@@ -12,6 +12,7 @@ from ..model.clocks import ORDERED, Clocks
 from ..model.history import Explained, History
 from ..model.operations import IssueRecord, Operations
 from ..report.messages import Messages
+from ..report.product_violations import ExitBeforeProduct
 from ..report.violations import (
     CopyWritesAfterExit,
     LoadWritesAfterExit,
@@ -69,7 +70,8 @@ class ExitChecker:
                 self._messages.report(StoreReadsAfterExit(now=mark.instruction, lane=lane, related=related))
         for first, groups in self._operations.owned("wgmma", event.lanes):
             if (mark := groups.open) is not None:
-                self._messages.exit_before_product(mark, first, (("last wait for its groups", groups.waits), ends))
+                related = (("last wait for its groups", groups.waits), ends)
+                self._messages.report(ExitBeforeProduct(now=mark.instruction, lane=first, related=related))
         size = self._parts.geometry.lanes_of_cta
         for cta in np.unique(as_array(event.lanes) // size).tolist():
             if not self._parts.alive[cta * size : (cta + 1) * size].any():

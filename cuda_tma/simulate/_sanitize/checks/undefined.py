@@ -8,16 +8,20 @@ from __future__ import annotations
 import numpy as np
 
 from ..._ptx import Instruction
+from ..._warps.events import AbsentSource, UnwrittenRead
+from ..._warps.lanes import as_array
 from ..report.collector import FindingCollector, UndefinedRead
+from ..report.messages import Messages
+from ..report.violations import AbsentShuffleSource, UnwrittenLocalMemory
 
 __all__ = ["UndefinedReads"]
 
 
 class UndefinedReads:
-    """Enters those of a launch into the ledger."""
+    """Collects the undefined values that a launch reads."""
 
-    def __init__(self, collector: FindingCollector, pitch: int):
-        self._found, self._pitch = collector.undefined, pitch
+    def __init__(self, collector: FindingCollector, messages: Messages, pitch: int):
+        self._found, self._messages, self._pitch = collector.undefined, messages, pitch
 
     def of_memory(self, instruction: Instruction, positions: np.ndarray, size_bytes: int) -> None:
         """Some bytes, each stretch `size_bytes` long."""
@@ -27,13 +31,17 @@ class UndefinedReads:
         for byte in range(size_bytes):
             self._found[key].offsets[(positions + byte) % self._pitch] = True
 
-    def of_lanes(self, instruction: Instruction) -> None:
+    def absent_source(self, event: AbsentSource) -> None:
         """Registers of lanes that take no part in a shuffle."""
-        key = "barrier-divergence", id(instruction)
-        self._found.setdefault(key, UndefinedRead(instruction, np.zeros(0, bool), set()))
+        now = event.instruction
+        self._found.setdefault(("barrier-divergence", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
+        lane, source, mask = int(as_array(event.lanes)[0]), int(event.sources[0]), int(event.masks[0])
+        self._messages.report(AbsentShuffleSource(now=now, lane=lane, source=source, mask=mask))
 
-    def of_local_memory(self, instruction: Instruction, addresses: np.ndarray, size_bytes: int) -> None:
-        """Enter bytes of threads' local memory, `size_bytes` from each address on."""
-        key = "uninitialized-read", id(instruction)
-        read = self._found.setdefault(key, UndefinedRead(instruction, np.zeros(0, bool), set()))
-        read.local_offsets.update(np.unique(addresses[:, None] + np.arange(size_bytes)).tolist())
+    def unwritten(self, event: UnwrittenRead) -> None:
+        """Bytes of threads' local memory."""
+        now, size = event.instruction, event.size_bytes
+        read = self._found.setdefault(("uninitialized-read", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
+        read.local_offsets.update(np.unique(event.addresses[:, None] + np.arange(size)).tolist())
+        lane, offset = int(event.lanes[0]), int(event.addresses[0]) - event.base
+        self._messages.report(UnwrittenLocalMemory(now=now, lane=lane, size_bytes=size, offset=offset))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from ..._ptx import Instruction
-from ..._warps.events import AbsentSource
-from ..._warps.lanes import as_array
 from ..model.operations import IssueRecord
 from ..model.shadow import Conflict
 from .message_parts import MessageParts
@@ -40,20 +38,6 @@ class DisputedMessages(MessageParts):
         )
         beside = ("its warp executes together", by), *self._after(lane, mark)
         self._add("race", severity, text, now, before, lane, RULES["order"], WARP_BARRIER, beside)
-
-    def shuffled_from_absent(self, event: AbsentSource) -> None:
-        """Report lanes that take a value of a lane which takes no part."""
-        now, lane = event.instruction, int(as_array(event.lanes)[0])
-        if self._collector.known("barrier-divergence", "advice", id(now)):
-            return
-        source, mask = int(event.sources[0]), int(event.masks[0])
-        lacks = "does not contain that lane" if not mask >> source & 1 else "contains that lane, which has ended"
-        text = (
-            f"{self._thread(lane)} takes the value of lane {source} of its warp by {'.'.join(now.opcode[:3])}, and the "
-            f"mask 0x{mask:08x} {lacks}: the value is undefined"
-        )
-        remedy = "name in the mask all lanes that are read, or give each step only to lanes whose source is in the mask"
-        self._add("barrier-divergence", "advice", text, now, None, lane, RULES["shuffle"], remedy)
 
     def of_warpgroup(self, found: Conflict, mark: IssueRecord, now: Instruction, strict: bool) -> None:
         """Report a product that reads what not all threads of its warpgroup know to be written."""

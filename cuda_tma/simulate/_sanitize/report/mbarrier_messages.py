@@ -6,7 +6,6 @@ from ..._ptx import Instruction
 from ..model.shadow import Conflict
 from .disputed_messages import DisputedMessages
 from .remedies import RULES
-from .statements import place_of
 
 __all__ = ["MbarrierMessages"]
 
@@ -39,21 +38,3 @@ class MbarrierMessages(DisputedMessages):
             remedy = "reach an mbarrier by mbarrier instructions alone, and mbarrier.inval it first"
         after = (*self._after(lane, None), self._history.fence_of_inits)
         self._add("barrier-use", "error", text, now, before, lane, RULES[rule], remedy, after)
-
-    def arrival_too_early(self, position: int, lane: int, now: Instruction, before: Instruction, phase: int) -> None:
-        """Report an arrival that may be one too many for the phase before the one that it counts for."""
-        if self._collector.known("barrier-use", "error", id(before), id(now)):
-            return
-        made = self._parts.mbarriers.known(position)
-        count = f"of its {made.count} arrivals" if made is not None else "of its arrivals"
-        text = (
-            f"{self._thread(lane)} arrives at {self._mbarrier(position)} for its phase {phase}, and nothing orders "
-            f"that after the end of phase {phase - 1}, {count} one is at {place_of(before.places, before.line)}: in "
-            "another order this arrival counts for that phase, as one more than mbarrier.init states"
-        )
-        remedy = (
-            "let the thread wait for a phase (mbarrier.try_wait) before it arrives for the next one; or state in "
-            "mbarrier.init as many arrivals as come in a phase"
-        )
-        after = self._after(lane, None)
-        self._add("barrier-use", "error", text, now, before, lane, RULES["arrivals"], remedy, after)

@@ -7,7 +7,6 @@ from ..model.operations import IssueRecord
 from ..model.shadow import Conflict
 from .global_messages import GlobalMessages
 from .mbarrier_messages import MbarrierMessages
-from .product_messages import ProductMessages
 from .remedies import (
     FENCE_BEFORE_LOAD,
     FENCE_BEFORE_STORE,
@@ -21,7 +20,7 @@ from .violation import Violation
 __all__ = ["Messages"]
 
 
-class Messages(GlobalMessages, MbarrierMessages, ProductMessages):
+class Messages(GlobalMessages, MbarrierMessages):
     """Turns violations into findings."""
 
     def report(self, violation: Violation) -> None:

@@ -60,6 +60,10 @@ class Violation(ABC):
         return "advice" if self.is_disputed or self.IS_ADVICE else "error"
 
     @property
+    def rule(self) -> str:
+        return RULES[self.RULE]
+
+    @property
     def remedy(self) -> str:
         return self.REMEDY
 
@@ -70,7 +74,7 @@ class Violation(ABC):
 
     def finding(self, parts: Parts) -> Finding:
         """Return the finding of a report."""
-        now, other, rule = self.now, self.other, RULES[self.RULE]
+        now, other, rule = self.now, self.other, self.rule
         blocks, threads = parts.geometry.blocks_and_threads(np.array([self.lane]))
         places, line = (other.places, other.line) if other is not None else ((), 0)
         message = f"{self.sentence(parts)}. {rule}. Remedy: {self.remedy}"

@@ -11,6 +11,8 @@ from .statements import name_of, place_of
 from .violation import Violation
 
 __all__ = [
+    "AbsentShuffleSource",
+    "ArrivalTooEarly",
     "BeforeGridWait",
     "ChangedMap",
     "CopyWritesAfterExit",
@@ -115,6 +117,30 @@ class UnexpectedBytes(Violation):
         return (
             f"{parts.mbarriers.name(self.position)} ends with a tx-count of {self.tx}: {-self.tx:,} bytes arrived in "
             f"its phase {self.phase} without an expect_tx, so that phase cannot complete"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ArrivalTooEarly(Violation):
+    """In another order an arrival counts for the preceding phase, which has all its arrivals."""
+
+    KIND, RULE = "barrier-use", "arrivals"
+    REMEDY = (
+        "let the thread wait for a phase (mbarrier.try_wait) before it arrives for the next one; or state in "
+        "mbarrier.init as many arrivals as come in a phase"
+    )
+    other: Instruction
+    position: int
+    phase: int
+
+    def sentence(self, parts: Parts) -> str:
+        made = parts.mbarriers.known(self.position)
+        count = f"of its {made.count} arrivals" if made is not None else "of its arrivals"
+        return (
+            f"{self.thread(parts)} arrives at {parts.mbarriers.name(self.position)} for its phase {self.phase}, and "
+            f"nothing orders that after the end of phase {self.phase - 1}, {count} one is at "
+            f"{place_of(self.other.places, self.other.line)}: in another order this arrival counts for that phase, as "
+            "one more than mbarrier.init states"
         )
 
 
@@ -242,7 +268,25 @@ class MapInMemory(Violation):
         )
 
 
-# ---- memory that was never written ----
+# ---- values without a definition ----
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AbsentShuffleSource(Violation):
+    """A lane takes the value of a lane that takes no part."""
+
+    KIND, RULE, IS_ADVICE = "barrier-divergence", "shuffle", True
+    REMEDY = "name in the mask all lanes that are read, or give each step only to lanes whose source is in the mask"
+    source: int
+    mask: int
+
+    def sentence(self, parts: Parts) -> str:
+        is_named = self.mask >> self.source & 1
+        lacks = "contains that lane, which has ended" if is_named else "does not contain that lane"
+        return (
+            f"{self.thread(parts)} takes the value of lane {self.source} of its warp by "
+            f"{'.'.join(self.now.opcode[:3])}, and the mask 0x{self.mask:08x} {lacks}: the value is undefined"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -1,0 +1,71 @@
+"""The violations of wgmma and of the registers that it reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._copies.parts import Parts
+from ..._ptx import Instruction
+from .remedies import RULES
+from .statements import name_of, place_of
+from .violation import Violation
+
+__all__ = ["ExitBeforeProduct", "ProductNotFenced", "RegistersInUse"]
+
+_FENCE = "wgmma_fence(registers) (wgmma.fence.sync.aligned) between the write and the product, by all of the warpgroup"
+_MISSING = "no wgmma.wait_group covers its group"
+_EVENTS = {
+    "unfenced": "issues wgmma.mma_async, whose registers {writer} at {place} has written since its last wgmma.fence",
+    "repaired": "reads registers that wgmma at {place} writes, before wgmma.commit_group: ptxas inserts a wait there "
+    "(C7517), which the PTX ISA does not promise",
+    "reads": "reads registers that wgmma at {place} still writes: " + _MISSING,
+    "writes": "writes registers that wgmma at {place} still writes: " + _MISSING,
+    "overwrites A": "overwrites A in registers that wgmma at {place} still reads: " + _MISSING,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ExitBeforeProduct(Violation):
+    """A warpgroup ends before its product."""
+
+    KIND, RULE = "wgmma-order", "wgmma"
+    REMEDY = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
+
+    def sentence(self, parts: Parts) -> str:
+        return f"the warpgroup of {self.thread(parts)} ends, and has not waited for {name_of(self.now)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ProductNotFenced(Violation):
+    """The first product of a warpgroup has no fence before it."""
+
+    KIND, RULE = "wgmma-order", "registers"
+    REMEDY = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
+
+    def sentence(self, parts: Parts) -> str:
+        return f"the warpgroup of {self.thread(parts)} issues wgmma.mma_async, and has not executed wgmma.fence before"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RegistersInUse(Violation):
+    """An instruction touches registers of a product under way, or a product is not fenced from a write of them."""
+
+    KIND, RULE = "wgmma-order", "flight"
+    REMEDY = (
+        "wgmma_wait<N>(registers) (wgmma.wait_group) that covers the group of the product, before its registers are "
+        "touched"
+    )
+    other: Instruction
+    verb: str
+
+    @property
+    def rule(self) -> str:
+        return RULES["registers" if self.verb == "unfenced" else self.RULE]
+
+    @property
+    def remedy(self) -> str:
+        return _FENCE if self.verb == "unfenced" else self.REMEDY
+
+    def sentence(self, parts: Parts) -> str:
+        place, writer = place_of(self.other.places, self.other.line), ".".join(self.other.opcode)
+        return f"the warpgroup of {self.thread(parts)} {_EVENTS[self.verb].format(place=place, writer=writer)}"
