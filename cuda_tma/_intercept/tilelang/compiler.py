@@ -20,6 +20,7 @@ __all__ = ["install"]
 
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
 _DRIVER = "cuda.bindings.driver"
+_TOOLKIT = Path("/usr/local/cuda")  # a link that CUDA's installers make
 # TileLang writes std::numeric_limits<half_t>. CUTLASS specializes it for nvcc only, and its own template for NVRTC.
 _LIMITS = """\
 namespace cutlass { namespace platform { template <class T> struct numeric_limits; } }
@@ -72,9 +73,10 @@ def _compiled(own: Callable[..., bytes], compute_capability: tuple[int, int]) ->
 
 
 def _includes() -> list[str]:
-    """Return options for the folders of CUDA's headers, from a toolkit or from wheels."""
-    folders = map(find_nvidia_header_directory, ("cudart", "cccl"))
-    return [f"-I{folder}" for folder in folders if folder]
+    """Return options for the folders of CUDA's headers, from wheels or from a toolkit."""
+    found = [folder for name in ("cudart", "cccl") if (folder := find_nvidia_header_directory(name))]
+    toolkit = () if found else (_TOOLKIT / "include", _TOOLKIT / "include" / "cccl")
+    return [f"-I{folder}" for folder in (*found, *filter(Path.is_dir, toolkit))]
 
 
 def _with_clusters(own: Callable[..., str]) -> Callable[..., str]:
@@ -99,7 +101,7 @@ def _load(generator: Any, lib_path: str | None = None) -> None:
     generator.pypath = path.replace(".cubin", ".py")
     text = Path(generator.pypath).read_text(encoding="utf-8").replace(_DRIVER, host.__name__)
     module = ModuleType("kernel")
-    exec(compile(text, generator.pypath, "exec"), vars(module))
+    exec(compile(text, f"<{generator.pypath}>", "exec"), vars(module))  # no place of the program
     ptx = Path(path).read_bytes().rstrip(b"\0").decode()
     known = vars(module)
     generator.pymodule = module
