@@ -1,6 +1,6 @@
-/* Graphs that streams are captured into. A graph has its operations in the order in which the program issued them, in
-   all streams that take part: that is one of the orders that the graph allows, and a launch runs them so. Graphs whose
-   nodes a program adds itself are absent. */
+/* Graphs that streams are captured into, or that a program adds nodes to. A graph has its operations in the order in
+   which the program issued them, in all streams that take part: that is one of the orders that the graph allows, for a
+   node depends on earlier ones, and a launch runs them so. */
 #include "graphs.h"
 
 #include <pthread.h>
@@ -78,7 +78,27 @@ static struct graph *graph_of(uint64_t number) {
     return NULL;
 }
 
+static __thread struct graph *building; /* what this thread adds a node to */
+
+CUresult begin_node(void *graph) {
+    CHECK(ready_in_context());
+    REQUIRE(is_graph(graph, GRAPH), INVALID_VALUE);
+    building = graph;
+    return SUCCESS;
+}
+
+CUresult end_node(void **node, CUresult result) {
+    struct graph *graph = building;
+    building = NULL;
+    CHECK(result);
+    REQUIRE(node != NULL, INVALID_VALUE);
+    *node = (char *)graph->end - offsetof(struct node, next); /* the last node has the end of the list */
+    return SUCCESS;
+}
+
 static struct graph *captured(void *stream) {
+    if (building != NULL)
+        return building;
     uint64_t *number = capture_of_stream(stream);
     if (number == NULL || *number == 0)
         return NULL;

@@ -11,6 +11,10 @@ int is_capturing(void *stream);
 /* Put an operation into the graph of a capturing stream; else run it now. The data is copied. */
 CUresult now_or_later(void *stream, operation run, const void *data, size_t size);
 
+/* Between the two, each operation of this thread becomes a node of a graph. */
+CUresult begin_node(void *graph);
+CUresult end_node(void **node, CUresult result);
+
 /* streams.c: where a stream has the number of the capture that it took part in last, 0 at first; NULL for the default
    streams, which cannot be captured */
 uint64_t *capture_of_stream(void *stream);

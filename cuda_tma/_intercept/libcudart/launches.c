@@ -105,9 +105,9 @@ struct function_attributes { /* cudaFuncAttributes */
 static cudaError describe(struct function_attributes *found, const struct function *function) {
     const int32_t *given = function->attributes;
     REQUIRE(found != NULL, INVALID_VALUE);
-    *found = (struct function_attributes){given[1], given[2], given[3], given[0], given[4], given[5], given[6], given[7],
-                                          given[8], given[9], given[10], {given[11], given[12], given[13]}, given[15],
-                                          given[14], {0}};
+    *found = (struct function_attributes){
+        given[1], given[2], given[3], given[0], given[4],  given[5],  given[6],    given[7],
+        given[8], given[9], given[10], {given[11], given[12], given[13]}, given[15], given[14], {0}};
     return SUCCESS;
 }
 

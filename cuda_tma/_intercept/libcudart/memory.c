@@ -158,7 +158,8 @@ static cudaError describe(struct pointer_attributes *found, const void *given) {
         return SUCCESS;
     CHECK(cuPointerGetAttribute(&is_managed, IS_MANAGED, (CUdeviceptr)given));
     int is_host = type == 1 || is_managed;
-    *found = (struct pointer_attributes){is_managed ? MANAGED : (int)type, 0, (void *)given, is_host ? (void *)given : NULL};
+    void *host = is_host ? (void *)given : NULL;
+    *found = (struct pointer_attributes){is_managed ? MANAGED : (int)type, 0, (void *)given, host};
     return SUCCESS;
 }
 

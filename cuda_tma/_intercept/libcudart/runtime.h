@@ -27,6 +27,13 @@ cudaError finish(cudaError result); /* remember an error of this thread */
 /* devices.c */
 cudaError begin_runtime(void); /* the driver, and a context of this thread */
 
+/* launches.c */
+cudaError cudaLaunchKernel(const void *symbol, struct dim3 grid, struct dim3 block, void **values, size_t shared_bytes,
+                           void *stream);
+
+/* copies.c */
+cudaError cudaMemcpyAsync(void *target, const void *source, size_t size, int direction, void *stream);
+
 /* binaries.c */
 cudaError find_function(const void *symbol, struct function **function);
 
@@ -90,6 +97,10 @@ CUresult cuMemcpyDtoD_v2(CUdeviceptr target, CUdeviceptr source, size_t size);
 CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size);
 CUresult cuMemsetD8Async(CUdeviceptr target, uint8_t value, size_t count, void *stream);
 CUresult cuMemsetD2D8Async(CUdeviceptr target, size_t pitch, uint8_t value, size_t width, size_t height, void *stream);
+CUresult cuMemsetD2D16Async(CUdeviceptr target, size_t pitch, uint16_t value, size_t width, size_t height,
+                            void *stream);
+CUresult cuMemsetD2D32Async(CUdeviceptr target, size_t pitch, uint32_t value, size_t width, size_t height,
+                            void *stream);
 CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address);
 CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority);
 CUresult cuStreamDestroy_v2(void *stream);

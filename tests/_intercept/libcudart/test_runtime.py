@@ -42,6 +42,10 @@ int cudaMallocManaged(void **, size_t, unsigned);
 int cudaMallocHost(void **, size_t);
 int cudaPointerGetAttributes(void *, void *);
 int cudaDeviceGetAttribute(int *, int, int), cudaGraphLaunch(void *, void *), cudaSetDevice(int);
+int cudaGraphCreate(void **, int), cudaGraphAddMemsetNode(void **, void *, void *, size_t, void *);
+int cudaGraphAddKernelNode(void **, void *, void *, size_t, void *);
+int cudaGraphAddEmptyNode(void **, void *, void *, size_t);
+int cudaGraphAddMemcpyNode1D(void **, void *, void *, size_t, void *, void *, size_t, int);
 int cudaMallocArray(void **, void *), cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **);
 int cudaGraphInstantiate(void **, void *, uint64_t), cudaGraphExecDestroy(void *), cudaGraphDestroy(void *);
 int cudaStreamWaitEvent(void *, void *, unsigned), cudaStreamSynchronize(void *), cudaStreamIsCapturing(void *, int *);
@@ -323,3 +327,32 @@ def test_device_code_of_several_files_is_linked(run):
     header = '".version 8.0\\n.target sm_90\\n.address_size 64\\n"'
     ran = run(PARTS.replace("HEADER", header) + launch(), "machine_code.fatbin")
     assert ran.status == 0 and ran.out == "101 102 103 104 105 106 107 108 ", ran
+
+
+def test_a_graph_runs_the_nodes_that_a_program_adds(run):
+    ran = run(
+        r"""
+    struct { const void *symbol; dim3 grid, block; unsigned shared; void **values, **extra; } kernel;
+    struct { void *target; size_t pitch; unsigned value, bytes; size_t width, height; } fill;
+    void *graph, *executable, *node;
+    CHECK(cudaMalloc((void **)&given, sizeof values));
+    CHECK(cudaGraphCreate(&graph, 0));
+    fill.target = given, fill.pitch = 0, fill.value = 6, fill.bytes = 4, fill.width = 8, fill.height = 1;
+    CHECK(cudaGraphAddMemsetNode(&node, graph, NULL, 0, &fill));
+    kernel.symbol = (void *)add_one, kernel.grid = (dim3){1, 1, 1}, kernel.block = (dim3){8, 1, 1};
+    kernel.shared = 0, kernel.values = arguments, kernel.extra = NULL;
+    CHECK(cudaGraphAddKernelNode(&node, graph, &node, 1, &kernel));
+    kernel.block.x = 5000;
+    EXPECT(cudaGraphAddKernelNode(&node, graph, &node, 1, &kernel), 9);
+    EXPECT(cudaGraphAddKernelNode(&node, NULL, &node, 1, &kernel), 1);
+    CHECK(cudaGraphAddEmptyNode(&node, graph, &node, 1));
+    CHECK(cudaGraphAddMemcpyNode1D(&node, graph, &node, 1, values, given, sizeof values, 2));
+    show();
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    CHECK(cudaGraphLaunch(executable, NULL));
+    show();
+    return 0;
+}
+"""
+    )
+    assert ran.status == 0 and ran.out == "1 2 3 4 5 6 7 8 " + "7 " * 8 and len(ran.launches) == 1, ran
