@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import resource
 import sys
 
 import numpy as np
 import pytest
 
 from cuda_tma._command import cli
+from tests.support.forked import run_forked
 
 PTX = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry f(.param .b64 p)\n{\nret;\n}\n"
 FAULTY = PTX.replace("ret;", ".reg .b64 %r<2>;\nmov.b64 %r1, 0;\nst.global.u8 [%r1], 1;\nret;")
@@ -31,12 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 def limited(*arguments):
     """A command that may have 500 MiB of memory, and 20 seconds."""
-    code = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (500 << 20,) * 2);"
-        "from cuda_tma._command import cli; sys.exit(cli.main(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    return run_forked(*arguments, limits={resource.RLIMIT_DATA: 500 << 20}, seconds=20)
 
 
 LAUNCH = ["--kernel", "f", "--grid", "1", "--block", "1"]

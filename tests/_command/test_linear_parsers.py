@@ -6,9 +6,9 @@ import argparse
 import contextlib
 import os
 import re
+import resource
 import struct
 import subprocess
-import sys
 import time
 
 import pytest
@@ -22,6 +22,7 @@ from cuda_tma._errors import TensorMapError
 from cuda_tma._files import first_bytes
 from cuda_tma.codec import encode
 from tests.support.descriptors import LEGAL
+from tests.support.forked import run_forked
 
 LENGTH = 32_000
 MOST_SECONDS = 1  # quadratic time is 15 seconds and more
@@ -85,13 +86,8 @@ def test_a_word_beside_its_name_is_read(text):
 
 
 def limited(*arguments):
-    """A command that may have 400 MiB of memory, and 20 seconds."""
-    code = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (400 << 20,) * 2);"
-        "from cuda_tma._command import cli; sys.exit(cli.main(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    """A command that may have 400 MiB of memory, and 90 seconds."""
+    return run_forked(*arguments, limits={resource.RLIMIT_DATA: 400 << 20}, seconds=90)
 
 
 def file_without_end(folder):

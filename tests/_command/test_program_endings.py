@@ -156,11 +156,8 @@ def test_a_report_that_has_no_room_is_misuse_after_the_text(tmp_path, option):
 
 
 def test_a_launch_that_has_no_room_is_not_recorded(tmp_path):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
     text = "x = np.random.default_rng(0).integers(1 << 30, size=1 << 16, dtype=np.int32)\nlaunch(WRONG, 'wrong', x)"
-    found = sanitize(tmp_path, text, "--record", "launches", preexec_fn=limit)
+    found = sanitize(tmp_path, text, "--record", "launches", limits={resource.RLIMIT_FSIZE: 20_000})
     assert (found.status, found.kinds) == (1, [["race"]])
     assert "a launch of wrong is not recorded: File too large" in found.err and "error[race]" in found.out
     assert len(read_recording(tmp_path / "launches")) == 0

@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import copy
 from typing import Any, NamedTuple
+
+from tests.support.forked import run_forked
 
 TESTS = Path(__file__).parents[1]
 BEGINNING = "import os, signal, sys, threading, time; from fake_runtime import *\n"  # the first line of each script
@@ -43,20 +46,23 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def started(folder: Path, text: str, *options: str, **keywords: Any) -> subprocess.Popen[str]:
-    """Start the command on a script; the document goes to ``out.json``."""
+def _prepared(folder: Path, text: str, options: Sequence[str]) -> list[str]:
+    """Write the script; return the arguments of the command, whose document goes to ``out.json``."""
     (folder / "script.py").write_text(BEGINNING + text + "\n", "utf-8")
-    command = [sys.executable, "-m", "cuda_tma", "sanitize", "--json", "out.json", "--schedules", "2", *options]
+    return ["sanitize", "--json", "out.json", "--schedules", "2", *options, "--", "python", "script.py"]
+
+
+def started(folder: Path, text: str, *options: str, **keywords: Any) -> subprocess.Popen[str]:
+    """Start the command on a script."""
+    command = [sys.executable, "-m", "cuda_tma", *_prepared(folder, text, options)]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(
-        [*command, "--", "python", "script.py"], cwd=folder, env=environment(folder), **streams, **keywords
-    )
+    return subprocess.Popen(command, cwd=folder, env=environment(folder), **streams, **keywords)
 
 
-def sanitize(folder: Path, text: str, *options: str, **keywords: Any) -> Sanitized:
+def sanitize(folder: Path, text: str, *options: str, limits: Mapping[int, int] | None = None) -> Sanitized:
     """Run the command on a script to its end."""
-    process = started(folder, text, *options, **keywords)
-    out, err = process.communicate(timeout=300)
+    arguments = _prepared(folder, text, options)
+    done = run_forked(*arguments, folder=folder, environment=environment(folder), limits=limits)
     path = folder / "out.json"
     answer = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    return Sanitized(process.returncode, answer, out, err)
+    return Sanitized(done.returncode, answer, done.stdout, done.stderr)
