@@ -7,7 +7,7 @@ from .._cuda.driver cimport CUfunction
 from .._read.weak_cache cimport Known
 
 cdef enum Kind:  # what a parameter takes
-    ANY = 0  # the kernel's name does not tell
+    ANY = 0  # the type is not known, or any other
     INTEGER
     FLOAT
     BOOL
@@ -26,8 +26,8 @@ cdef struct Parameter:
 
 
 cdef class Signature(Known):
-    """A kernel's parameters: where each lies in the parameter block, its size, and its type where its name tells, or
-    that of its signature (_compile.compiled)."""
+    """A kernel's parameters: the place of each in the parameter block, its size, and its type if the compiler reports
+    it (_compile.compiled) or the name has it."""
 
     cdef CUfunction function
     cdef readonly str name  # as errors say it

@@ -220,6 +220,17 @@ def test_types_of_an_extern_c_kernel(driver, stream, device_tensor):
         cuda_tma.launch(stream, CONFIG, kernel, tensor, 3, 3)
 
 
+def test_a_kernel_without_types_is_checked_for_sizes(driver, stream):
+    """An ``extern "C"`` kernel that another program compiled: the driver reports no types."""
+    handle = next(HANDLES)
+    driver.kernels[handle] = ("scale", [4])
+    loaded = core.Kernel.from_handle(handle)
+    cuda_tma.launch(stream, CONFIG, loaded, 1.5)
+    assert driver.launches[-1].arguments == [struct.pack("f", 1.5)]
+    with pytest.raises(TypeError, match=r"^argument 0 of kernel scale: "):
+        cuda_tma.launch(stream, CONFIG, loaded, bytes(8))
+
+
 def test_errors_have_the_names_of_the_source(driver, stream, device_tensor):
     kernel = compiled_kernel(driver, TILE, "i", sizes=(128, 4), names=("a_map", ""))
     with pytest.raises(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/kernel.cuh: for a kernel that nvcc or another program compiles. Its module then has a description of the
-// kernel's parameters, which cuda_tma reads where it has nothing but the PTX or the machine code:
+// kernel's parameters. The simulator reads it from the PTX; a launch on a GPU does not, and checks only sizes:
 //
 //     extern "C" __global__ void scale(float* out, float factor, int count) { ... }
 //     CUDA_TMA_KERNEL(scale);                           // at namespace scope, after the kernel
