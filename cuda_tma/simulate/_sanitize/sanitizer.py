@@ -140,18 +140,19 @@ class Sanitizer:
         self._operations = Operations(geometry, self._clocks)
         self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
-        self._remote = Remote(parts, self._clocks)
-        self._history, self._waited = History(parts, self._collector), GridWaits(self._clocks, geometry.lanes)
-        known = parts, self._clocks, self._collector, self._history, self._operations
-        self._messages = Messages(*known, self._shadow.unit_bytes)
+        self._remote = Remote(geometry, self._pitch, parts.alive, self._clocks)
+        self._history = History(geometry.lanes, parts.scheduler, parts.mbarriers, self._collector)
+        self._waited = GridWaits(self._clocks, geometry.lanes)
+        named = parts, self._clocks, self._collector, self._history, self._operations
+        self._messages = Messages(*named, self._shadow.unit_bytes)
         self._exits = ExitChecker(parts, self._clocks, self._operations, self._remote, self._history, self._messages)
         if self._row is not None:
             self._row.begin(memory.all_global, self._waited, self._messages)
         self._together = Collectives(geometry, self._clocks, self._collector)
         self._undefined = UndefinedReads(self._collector, self._messages, self._pitch)
-        judges = self._messages, self._remote, self._together, self._undefined
+        judges = self._history, self._messages, self._remote, self._together, self._undefined
         self._shared_races = SharedRaceChecker(
-            parts, self._clocks, self._shadow, self._collector, self._history, *judges, self._strict
+            parts, self._clocks, self._shadow, self._collector, *judges, self._strict
         )
         self._inits = InitChecker(self._clocks, self._collector, self._history, self._messages, self._strict)
         judging = self._barriers, self._shared_races, self._inits, self._exits, self._history, self._messages
@@ -160,7 +161,7 @@ class Sanitizer:
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._collector)
         self._maps = TensorMaps(self._clocks, self._collector, self._global, geometry.lanes_of_cta)
         shadows = self._shadow, self._global
-        self._copies = LaneCopies(parts, self._clocks, self._operations, shadows, self._collector, self._history)
+        self._copies = LaneCopies(geometry, self._clocks, self._operations, shadows, self._collector, self._history)
         strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
         checks = self._global, strong, self._clocks, self._collector, self._messages, self._locations
         self._global_races = GlobalRaceChecker(*checks, self._strict)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._copies.parts import Parts
 from ..._ptx import Instruction
+from ..._sync.mbarrier import Mbarriers
 from ..._warps.events import Arrive
 from ..._warps.lanes import as_array
 from ..model.clocks import ORDERED, Clocks
@@ -55,8 +55,8 @@ class _Barrier:
 class Arrivals:
     """Those at all mbarriers, in their last two phases."""
 
-    def __init__(self, parts: Parts, clocks: Clocks, history: History, messages: Messages):
-        self._parts, self._clocks, self._history, self._messages = parts, clocks, history, messages
+    def __init__(self, mbarriers: Mbarriers, clocks: Clocks, history: History, messages: Messages):
+        self._mbarriers, self._clocks, self._history, self._messages = mbarriers, clocks, history, messages
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
@@ -93,7 +93,7 @@ class Arrivals:
     def _judge(
         self, position: int, barrier: _Barrier, lanes: np.ndarray, values: np.ndarray | None, by: Instruction
     ) -> None:
-        made = self._parts.mbarriers.known(position)
+        made = self._mbarriers.known(position)
         if made is None:
             return
         counts = np.arange(1, len(lanes) + 1) if values is None else np.cumsum(values)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._copies.parts import Parts
 from ..._ptx import Instruction
+from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARP, as_array
 from ..._warps.observe import Access
 from ..model.clocks import ORDERED, Clocks, Known
@@ -64,14 +64,14 @@ class LaneCopies:
 
     def __init__(
         self,
-        parts: Parts,
+        geometry: Geometry,
         clocks: Clocks,
         operations: Operations,
         shadows: tuple[Shadow, GlobalShadow],
         collector: FindingCollector,
         history: History,
     ):
-        self._geometry, self._clocks, self._operations = parts.geometry, clocks, operations
+        self._geometry, self._clocks, self._operations = geometry, clocks, operations
         (self._shadow, self._global), self._collector, self._history = shadows, collector, history
         self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}  # of `_columns_of`
 

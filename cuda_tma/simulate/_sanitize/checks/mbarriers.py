@@ -65,7 +65,7 @@ class MbarrierUses:
             messages,
         )
         self._pitch = parts.memory.shared_pitch
-        self.arrivals = Arrivals(parts, clocks, history, messages)
+        self.arrivals = Arrivals(parts.mbarriers, clocks, history, messages)
 
     def event(self, event: OfMbarrier) -> None:
         """Judge the use of an mbarrier."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..._copies.parts import Parts
 from ..._findings import Finding
 from ..._ptx import Instruction
+from ..._warps.geometry import Geometry
 from ..model.clocks import ORDERED, Clocks
 from ..model.units import SENDS
 
@@ -44,11 +45,11 @@ def unclustered(parts: Parts, lane: int, instruction: Instruction) -> Finding | 
 class Remote:
     """For each resident CTA, the last access of each thread of other CTAs."""
 
-    def __init__(self, parts: Parts, clocks: Clocks):
-        self._parts, self._clocks = parts, clocks
+    def __init__(self, geometry: Geometry, pitch: int, alive: np.ndarray, clocks: Clocks):
+        self._geometry, self._pitch, self._alive, self._clocks = geometry, pitch, alive, clocks
         self._epochs: dict[int, np.ndarray] = {}
         self._by: dict[int, Instruction] = {}  # the last instruction, by lane
-        self._cta_of_lane = parts.geometry.cta_of_lane
+        self._cta_of_lane = geometry.cta_of_lane
 
     def start(self, ctas: range) -> None:
         """A new cluster."""
@@ -59,9 +60,9 @@ class Remote:
         self, lanes: np.ndarray, positions: np.ndarray, instruction: Instruction
     ) -> tuple[Instruction, int, int] | None:
         """Threads touch shared memory; what is said of the first that does so after the end of its CTA."""
-        if self._parts.geometry.cluster_ctas == 1:
+        if self._geometry.cluster_ctas == 1:
             return None
-        ctas = positions // self._parts.memory.shared_pitch
+        ctas = positions // self._pitch
         far = ctas != self._cta_of_lane[lanes]
         if not far.any():
             return None
@@ -76,15 +77,15 @@ class Remote:
 
     def alive(self, cta: int) -> bool:
         """Whether any of its threads has not ended."""
-        size = self._parts.geometry.lanes_of_cta
-        return bool(self._parts.alive[cta * size : (cta + 1) * size].any())
+        size = self._geometry.lanes_of_cta
+        return bool(self._alive[cta * size : (cta + 1) * size].any())
 
     def unknown_at_end(self, cta: int) -> tuple[Instruction, int] | None:
         """A CTA ends: an access to it that none of its threads knows to be over, and whose."""
         epochs = self._epochs.get(cta)
         if epochs is None:
             return None
-        size = self._parts.geometry.lanes_of_cta
+        size = self._geometry.lanes_of_cta
         known = self._clocks.known_to(slice(cta * size, (cta + 1) * size))[ORDERED, : self._clocks.threads]
         late = np.flatnonzero(epochs > known)
         if not len(late):

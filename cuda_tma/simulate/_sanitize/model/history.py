@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._copies.parts import Parts
 from ..._ptx import Instruction
+from ..._sync.mbarrier import Mbarriers
 from ..._warps.events import BarrierComplete, ClusterWait, OfBarrier, WholeBarrier
 from ..._warps.faults import Fault, NotInitialised
 from ..._warps.lanes import Lanes
+from ..._warps.scheduler import Scheduler
 from ..._warps.waiting import CALLED
 from ..report.collector import FindingCollector
 
@@ -33,9 +34,8 @@ class History:
         The last of their kind, by any thread.
     """
 
-    def __init__(self, parts: Parts, collector: FindingCollector):
-        self._parts, self._collector = parts, collector
-        lanes = parts.geometry.lanes
+    def __init__(self, lanes: int, scheduler: Scheduler, mbarriers: Mbarriers, collector: FindingCollector):
+        self._scheduler, self._mbarriers, self._collector = scheduler, mbarriers, collector
         self._heard = np.full(lanes, _NOWHERE, np.int32)  # sites
         self._mbarrier = np.full(lanes, _NOWHERE)  # that it waited for, if it was one
         self._touched = np.full(lanes, _NOWHERE, np.int32)
@@ -73,8 +73,8 @@ class History:
 
     def before(self, lane: int) -> tuple[Explained, ...]:
         """What the next statement of a lane, which runs now, comes after for certain; and who has called it."""
-        position, group = int(self._mbarrier[lane]), self._parts.scheduler.where
-        arrived = self._parts.mbarriers.last_arrival(position) if position != _NOWHERE else None
+        position, group = int(self._mbarrier[lane]), self._scheduler.where
+        arrived = self._mbarriers.last_arrival(position) if position != _NOWHERE else None
         calls = group.context.calls if group is not None else ()
         return (
             ("last barrier or wait before it", self._at(int(self._heard[lane]))),
