@@ -16,9 +16,11 @@ from typing import Any, Protocol
 
 from ..simulate._config import Config
 from ..simulate._device.device import Device
+from ..simulate._findings import Finding
 from ..simulate._kernel import Kernel
 from ..simulate._machine.progress import progress_of_run
-from ..simulate._report import Report
+from ..simulate._ptx import Place
+from ..simulate._report import Report, suppressed
 from .journal import Journal
 from .launched import Launched, launching_place, with_report
 from .launches import MemoryTooLarge, RecordedLaunch, captured
@@ -27,6 +29,8 @@ from .options import Options, read_options
 from .startup.cuda_tma_startup import VARIABLE
 
 __all__ = ["Session", "Sink", "begin", "current"]
+
+_PROGRAM = "the program"  # in the place of a kernel's name
 
 
 class Sink(Protocol):
@@ -170,6 +174,13 @@ class Session:
         """Report a launch that an adapter cannot run or judge."""
         with self._lock:
             self.sink.ended(Launched(self._next(), kernel_name, runtime, skipped=reason, launched_at=launching_place()))
+
+    def found(self, finding_at: Callable[[Place | None], Finding], runtime: str) -> None:
+        """Report an error of the program outside of its launches, by a function of the statement that runs."""
+        place = launching_place()
+        with self._lock:
+            report = suppressed(Report((finding_at(place),)), self.options.suppressions)
+            self.sink.ended(Launched(self._next(), _PROGRAM, runtime, report=report, launched_at=place))
 
     def note(self, text: str) -> None:
         """Report something that the user should know; the same text once."""

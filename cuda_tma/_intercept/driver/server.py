@@ -19,6 +19,7 @@ from .images import NoPTX, ptx_of
 from .kernel_names import kernel_name
 from .linking import linked_ptx
 from .messages import Kind, Launch, Memory, Misuse, device_reply, launch_of, module_reply
+from .misuses import misused
 from .modules import BytesAt, LoadedModule, bytes_of_this_process
 from .tensor_maps import tensor_map
 
@@ -201,8 +202,8 @@ class Server:
 
     def _misuse(self, data: bytes) -> Answer:
         kind, address, size = struct.unpack("<3Q", data)
-        what = Misuse(kind).name.lower().replace("_", " ")
-        self._session.note(f"{what} at address {address:#x}, {size} bytes")
+        memory = self._session.device._memory
+        self._session.found(lambda place: misused(Misuse(kind), address, size, memory, place), RUNTIME)
         return _SUCCESS, b""
 
     def _private(self, _: bytes) -> Answer:
