@@ -1,4 +1,4 @@
-"""Wrong uses of memory by a program: each is an error at the line of the program, and right uses are none."""
+"""Wrong uses of memory by a program: each is an error at the line of the program. A right use has no finding."""
 
 from __future__ import annotations
 
