@@ -105,7 +105,8 @@ def _place(finding: Any) -> str:
 def _verdict(report: Report) -> str:
     errors, advice = len(report.errors), len(report.findings) - len(report.errors)
     parts = [f"{errors} error{'s' * (errors != 1)}" if errors else "no errors"]
-    parts += [f"{advice} of advice"] * bool(advice) + [f"{len(report.suppressed)} suppressed"] * bool(report.suppressed)
+    parts += [f"{advice} piece{'s' * (advice > 1)} of advice"] * bool(advice)
+    parts += [f"{len(report.suppressed)} suppressed"] * bool(report.suppressed)
     tried = max(len(report.schedules), 1)
-    run = f"{tried} schedule{'s' * (tried > 1)}, {report.thread_instructions} instructions of threads"
+    run = f"{tried} schedule{'s' * (tried > 1)}, {report.thread_instructions} thread instructions"
     return f"{', '.join(parts)}; {run}"

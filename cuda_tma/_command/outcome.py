@@ -113,7 +113,7 @@ def coverage(outcome: Outcome) -> str:
     parts[0] += f" under {_counted(tried, 'schedule', 'schedules')}" if tried else ""
     errors, advice = outcome.count("error"), outcome.count("advice")
     parts.append(_counted(errors, "error", "errors") if errors else "no errors")
-    parts += [f"{advice} of advice"] * bool(advice)
+    parts += [f"{_counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
     parts += [f"{len(outcome.skipped)} skipped ({_reasons(outcome.skipped)})"] * bool(outcome.skipped)
     parts += [f"{len(outcome.unfinished)} at the time limit"] * bool(outcome.unfinished)
     parts += [f"{len(outcome.left_out)} left out by filters"] * bool(outcome.left_out)

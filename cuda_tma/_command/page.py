@@ -137,7 +137,8 @@ def _result(launch: Launched) -> str:
         return launch.skipped or "left out by a filter"
     errors = len(launch.report.errors)
     advice = len(launch.report.findings) - errors
-    parts = [f"{errors} error{'s' * (errors > 1)}"] * bool(errors) + [f"{advice} of advice"] * bool(advice)
+    parts = [f"{errors} error{'s' * (errors > 1)}"] * bool(errors)
+    parts += [f"{advice} piece{'s' * (advice > 1)} of advice"] * bool(advice)
     parts += [launch.report.unfinished] * bool(launch.report.unfinished)
     return ", ".join(parts) or "right"
 

@@ -88,7 +88,7 @@ def test_what_is_wrong_is_shown_with_both_lines_rule_and_remedy(sanitize):
     assert "   12 |         load(tile, source, full, Coordinates{0});\n      |         ^\n" in out
     assert '  rule: PTX ISA, "Causality Order"' in out and "  remedy: wait for the phase of the copy's mbarrier" in out
     assert "  who: block (0, 0, 0), thread 0\n" in out
-    assert out.splitlines()[-1].startswith("1 error, 1 of advice; 4 schedules, ")
+    assert out.splitlines()[-1].startswith("1 error, 1 piece of advice; 4 schedules, ")
 
 
 def test_functions_of_the_user_are_shown_with_those_who_call_them(sanitize, folder):
