@@ -77,6 +77,7 @@ if __name__ == "__main__":
     from cuda_tma import simulate
     from cuda_tma._command import cli
 
+    sys.dont_write_bytecode = True  # a fork that may only write short files would leave a part of it
     simulate.Device()
     for line in sys.stdin:
         print(_run_in_fork(json.loads(line)), flush=True)

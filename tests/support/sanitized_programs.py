@@ -43,7 +43,8 @@ def environment(folder: Path) -> dict[str, str]:
         packages.mkdir()
         copy(TESTS / "support" / "fake_runtime.py", packages)
     paths = [str(packages), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    # A program that may only write short files must not leave a part of a module's bytecode: imports of it would fail.
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _prepared(folder: Path, text: str, options: Sequence[str]) -> list[str]:
