@@ -6,8 +6,8 @@
 #     make demo VENV= PYTHON=python3
 # ARGS goes to the command: make demo ARGS="--input picture.png", make test ARGS="-k decode".
 #
-# `test` runs the tests of the package, in less than six minutes on two cores; `test-beside` those of benchmarks/, docs/
-# and evaluation/; `test-environments` those that build wheels and environments, and need the package index. Some tests
+# `test` runs the tests of the package, in less than six minutes on two cores; `test-beside` those of benchmarks/, docs/,
+# evaluation/ and examples/; `test-environments` those that build wheels, and need the package index. Some tests
 # need torch: `make test` names them, and `make torch` installs a build without CUDA (200 MB; a build with CUDA has
 # several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright.
 # WORKERS processes share the tests; where pytest-xdist is not installed, leave it empty.
@@ -19,7 +19,7 @@ WORKERS ?= 2
 TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # where "+cpu" is to be had, if the usual index lacks it
 
-beside := tests/benchmarks tests/docs tests/evaluation
+beside := tests/benchmarks tests/docs tests/evaluation tests/examples
 pytest = $(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal)
 want_torch = $(basename $(notdir $(shell grep -rl --include='test_*.py' --exclude-dir=gpu 'importorskip("torch")' tests)))
 
