@@ -59,7 +59,7 @@ def test_a_pull_request_is_tried_on_each_python():
     workflow = (WORKFLOWS / "pull-request.yml").read_text()
     (versions,) = re.findall(r"^ +python: \[(.*)\]$", workflow, re.MULTILINE)
     assert tuple(version.strip('"') for version in versions.split(", ")) == pythons.VERSIONS
-    assert re.findall(r"- run: make (\w+)", workflow) == ["check", "test"]
+    assert re.findall(r"- run: make ([\w-]+)", workflow) == ["check", "test", "test-beside"]
 
 
 def test_what_wheels_are_tested_with_is_there():

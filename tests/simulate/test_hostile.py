@@ -7,7 +7,7 @@ import pytest
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
-from cuda_tma.simulate._machine import machine as _machine
+from cuda_tma.simulate._warps import code as _code
 
 SOURCE = r"""
 __device__ __noinline__ int plus(int x) { return x + 1; }
@@ -98,7 +98,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_a_finding(launch, name, monkeypatch):
-    monkeypatch.setattr(_machine, "REGISTER_BYTES", 1 << 26)  # a sixteenth: the way there is the same
+    monkeypatch.setattr(_code, "REGISTER_BYTES", 1 << 26)  # a sixteenth: the way there is the same
     config, arguments, kind, text = DEFECTS[name]
     (finding,) = launch(name, config, *arguments).errors
     assert finding.kind == kind

@@ -18,11 +18,8 @@ def kernel_name(entry: str) -> str:
     >>> kernel_name("_ZN8__main__3addB2v1B4cw51E5ArrayIdLi1E"), kernel_name("_Z3addPfS_"), kernel_name("add")
     ('add', 'add', 'add')
     """
-    name = plain_name(entry)
-    if name != entry or not entry.startswith("_ZN"):
-        return name
     at, last = len("_ZN"), ""
-    while (length := _LENGTH.match(entry, at)) is not None:
+    while entry.startswith("_ZN") and (length := _LENGTH.match(entry, at)) is not None:
         at = length.end() + int(length[0])
         last = entry[length.end() : at]
-    return last if last and _NUMBA.match(entry, at) else name
+    return last if last and _NUMBA.match(entry, at) else plain_name(entry)
