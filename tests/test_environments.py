@@ -36,7 +36,7 @@ PEERS = {
 # Runtimes whose scripts run on the driver library of `cuda-tma sanitize`.
 RUNTIMES = {
     "numba": ("numba-cuda[cu13]==0.30.4",),
-    "cupy": ("cupy-cuda13x==14.2.0", "nvidia-cuda-nvrtc==13.*"),
+    "cupy": ("cupy-cuda13x==14.2.0", *(f"nvidia-cuda-{each}==13.*" for each in ("nvrtc", "runtime", "cccl"))),
     "cute": (
         "nvidia-cutlass-dsl==4.8.1",
         "torch==2.13.0+cpu",
