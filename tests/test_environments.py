@@ -149,7 +149,7 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
         capture_output=True, text=True, env=ENVIRON, cwd=folder,
     ).stdout  # fmt: skip
     found["demo"] = run(own, "-m", "cuda_tma", "demo", "--output", folder / "demo.png", cwd=folder)
-    for name in ("tests", "examples", "docs"):  # what the tests read lies beside them
+    for name in ("tests", "examples", "docs", "evaluation"):  # the tests read these
         shutil.copytree(sources / name, folder / name, ignore=shutil.ignore_patterns("gpu"))
     shutil.copy(sources / "README.md", folder)
     report = run(own, "-m", "pytest", "-q", *[f"tests/{module}" for module in modules], *options, cwd=folder)
