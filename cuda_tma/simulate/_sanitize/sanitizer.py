@@ -1,4 +1,4 @@
-"""A checker of synchronisation: watches a launch, and says which accesses nothing orders, or no proxy fence separates.
+"""The sanitizer: observes a launch, and reports unordered accesses and missing proxy fences.
 
 Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections of the instructions named below.
 """
@@ -6,7 +6,7 @@ Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, assert_never, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from .._warps.events import (
     UnwrittenRead,
     WaitGroup,
     WarpTogether,
+    assert_never,
 )
 from .._warps.faults import Fault
 from .._warps.lanes import WARPGROUP, as_array
@@ -96,12 +97,9 @@ class Sanitizer:
     """
 
     def __init__(
-        self,
-        strict: bool = False,
-        is_in_row: bool = False,
-        replay: Replays | None = None,
+        self, strict: bool = False, is_in_row: bool = False, replay: Replays | None = None,
         watched: Collection[Pair] = (),
-    ):
+    ):  # fmt: skip
         self._strict, self._collector = strict, FindingCollector()
         self._row = GridRaceChecker() if is_in_row else None
         self._replay, self._watched, self._has_faulted = replay, watched, False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from .._warps.events import (
     UnwrittenRead,
     WaitGroup,
     WarpTogether,
+    assert_never,
 )
 from .._warps.group import Group
 from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from .._warps.events import (
     OfBarrier,
     WarpBarrier,
     WholeBarrier,
+    assert_never,
 )
 from .._warps.geometry import Geometry
 from .._warps.lanes import WARP, Lanes, as_array

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
 from .._ptx import Instruction
 from .lanes import Lanes
+
+
+def assert_never(event: NoReturn) -> NoReturn:
+    """Refuse an event without a case, as ``typing.assert_never`` of Python 3.11 and later does."""
+    raise AssertionError(f"no case for the event {event!r}")
+
 
 # ---- threads ----
 

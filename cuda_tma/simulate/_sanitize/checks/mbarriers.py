@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 import numpy as np
 
 from ..._copies.parts import Parts
@@ -19,6 +17,7 @@ from ..._warps.events import (
     PhaseComplete,
     Poll,
     SignaledElsewhere,
+    assert_never,
 )
 from ..._warps.lanes import as_array
 from ..model.barriers import Barriers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import assert_never
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ..._warps.events import (
     Poll,
     WarpBarrier,
     WholeBarrier,
+    assert_never,
 )
 from ..._warps.lanes import WARP, Lanes, as_array, count
 from .clocks import CTA, Clocks, scope_of
