@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .._intercept.launched import Launched
     from ..simulate import Finding, Suppression
 
-__all__ = ["Cause", "Outcome", "cause_of", "causes", "coverage", "exit_status", "unused"]
+__all__ = ["Cause", "Outcome", "cause_of", "causes", "counted", "coverage", "exit_status", "unused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ def coverage(outcome: Outcome) -> str:
     """Return the line that counts launches: judged, skipped and why, left out; schedules; seconds."""
     judged = outcome.judged
     tried = max((max(len(launch.report.schedules), 1) for launch in judged if launch.report is not None), default=0)
-    parts = [f"{_counted(len(judged), 'launch', 'launches')} judged"]
-    parts[0] += f" under {_counted(tried, 'schedule', 'schedules')}" if tried else ""
+    parts = [f"{counted(len(judged), 'launch', 'launches')} judged"]
+    parts[0] += f" under {counted(tried, 'schedule', 'schedules')}" if tried else ""
     errors, advice = outcome.count("error"), outcome.count("advice")
-    parts.append(_counted(errors, "error", "errors") if errors else "no errors")
-    parts += [f"{_counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
+    parts.append(counted(errors, "error", "errors") if errors else "no errors")
+    parts += [f"{counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
     parts += [f"{len(outcome.skipped)} skipped ({_reasons(outcome.skipped)})"] * bool(outcome.skipped)
     parts += [f"{len(outcome.unfinished)} at the time limit"] * bool(outcome.unfinished)
     parts += [f"{len(outcome.left_out)} left out by filters"] * bool(outcome.left_out)
@@ -121,7 +121,8 @@ def coverage(outcome: Outcome) -> str:
     return f"{', '.join(parts)}; {outcome.seconds:.1f} s"
 
 
-def _counted(number: int, one: str, several: str) -> str:
+def counted(number: int, one: str, several: str) -> str:
+    """Return a number with its noun."""
     return f"{number} {one if number == 1 else several}"
 
 

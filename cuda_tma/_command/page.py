@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from .._files import shown_path
-from .outcome import Cause, Outcome, causes, coverage, unused
+from .outcome import Cause, Outcome, causes, counted, coverage, unused
 from .page_excerpts import excerpts, plain
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ def _result(launch: Launched) -> str:
         return launch.skipped or "left out by a filter"
     errors = len(launch.report.errors)
     advice = len(launch.report.findings) - errors
-    parts = [f"{errors} error{'s' * (errors > 1)}"] * bool(errors)
-    parts += [f"{advice} piece{'s' * (advice > 1)} of advice"] * bool(advice)
+    parts = [counted(errors, "error", "errors")] * bool(errors)
+    parts += [f"{counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
     parts += [launch.report.unfinished] * bool(launch.report.unfinished)
     return ", ".join(parts) or "right"
 
