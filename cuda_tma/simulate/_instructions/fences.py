@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from .._ptx import Address, Instruction
 from .._warps.binder import Binder
 from .._warps.code import Step
@@ -26,7 +28,16 @@ def fence(binder: Binder) -> Step:
             group.parts.events.tell(MapAcquire(lanes, by, scope, addresses(group, lanes)))
 
         return of_map
+    if by.opcode[1:3] == ("proxy", "async::generic"):
+        return partial(_one_way, by)
     return lambda group, lanes: group.parts.events.tell(_event(lanes, by))
+
+
+def _one_way(by: Instruction, group: Group, lanes: Lanes) -> None:
+    """``fence.proxy.async::generic``: its release follows a fence of the proxy, its acquire precedes one."""
+    memory, proxy = MemoryFence(lanes, by, _scope(by)), AsyncProxyFence(lanes, by, of_global=False, of_shared=True)
+    for event in (memory, proxy) if "acquire" in by.opcode else (proxy, memory):
+        group.parts.events.tell(event)
 
 
 def _event(lanes: Lanes, by: Instruction) -> _Simple:

@@ -189,6 +189,7 @@ class Sanitizer:
                 self._mbarriers.event(event)
             case BarrierEvent():
                 self._barriers.event(event)
+                self._remote.at_barrier(event)
                 self._history.at_barrier(event)
             case Fence():
                 self._fence(event)

@@ -16,6 +16,7 @@ from ..report.product_violations import ExitBeforeProduct
 from ..report.violations import (
     CopyWritesAfterExit,
     LoadWritesAfterExit,
+    RemoteLoadAfterExit,
     RemoteUseAfterExit,
     SendReadsAfterExit,
     StoreReadsAfterExit,
@@ -82,7 +83,8 @@ class ExitChecker:
         self._ends[cta] = ends[1]
         self.unexpected_bytes(self._parts.mbarriers.of(cta), cta * size, ends[1])
         if (late := self._remote.unknown_at_end(cta)) is not None:
-            self._messages.report(RemoteUseAfterExit(now=late[0], lane=late[1], cta=cta, related=(ends,)))
+            violation = RemoteLoadAfterExit if late.is_load_before_arrival else RemoteUseAfterExit
+            self._messages.report(violation(now=late.instruction, lane=late.lane, cta=cta, related=(ends,)))
         self._pending_copies(cta, ends)
         for position, (column, phase, mark) in self.landing.items():
             if position // pitch != cta:

@@ -73,7 +73,7 @@ class SharedRaceChecker:
     ) -> None:
         """Through the generic proxy."""
         clocks, shadow = self._clocks, self._shadow
-        if (ended := self._remote.access(lanes, positions, instruction)) is not None:
+        if (ended := self._remote.access(lanes, positions, instruction, kind)) is not None:
             by, lane, cta = ended
             self._messages.report(RemoteUseAfterExit(now=by, lane=lane, cta=cta))
         units = shadow.units(positions, size_bytes)

@@ -21,6 +21,7 @@ __all__ = [
     "MbarrierNotFenced",
     "MbarrierNotReady",
     "OtherMbarrierSignaled",
+    "RemoteLoadAfterExit",
     "RemoteUseAfterExit",
     "SendReadsAfterExit",
     "StoreReadsAfterExit",
@@ -224,6 +225,24 @@ class RemoteUseAfterExit(Violation):
         return (
             f"{self.thread(parts)} {what} of block {parts.geometry.block_index(self.cta)}, and nothing orders that "
             "before the end of that block"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RemoteLoadAfterExit(Violation):
+    """Only a relaxed arrival at the barrier of the cluster orders a load before the end of the CTA that it reads."""
+
+    KIND, RULE, IS_ADVICE = "early-exit", "lifetime", True
+    REMEDY = (
+        "use the loaded value before the arrival; or execute barrier.cluster.arrive without .relaxed (cluster_sync())"
+    )
+    cta: int
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.thread(parts)} loads from shared memory of block {parts.geometry.block_index(self.cta)}, and only "
+            "barrier.cluster.arrive.relaxed orders that before the end of that block: it orders no memory, so the load "
+            "is complete only if its value is used before the arrival"
         )
 
 
