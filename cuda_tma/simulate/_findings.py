@@ -1,4 +1,4 @@
-"""Findings of a launch on the simulator: their kinds, and their remedies."""
+"""Findings of a launch on the simulator, and the table of their kinds."""
 
 from __future__ import annotations
 
@@ -11,65 +11,107 @@ from .._given import printable
 from ._places import by_way_of, statements
 from ._ptx import Place
 
-__all__ = ["KINDS", "REMEDIES", "Finding"]
+__all__ = ["KINDS", "Finding", "message_of"]
 
-KINDS: Mapping[str, str] = MappingProxyType(
-    {
-        "race": "two unordered accesses to the same bytes, at least one of them a write",
-        "missing-proxy-fence": "two accesses through different proxies (for example a store, then a TMA copy) without "
-        "a proxy fence between them",
-        "missing-tensor-map-fence": "a copy uses a tensor map that was changed, without fence.proxy.tensormap",
-        "deadlock": "all remaining threads wait for events that cannot happen",
-        "transaction-count": "the bytes that an mbarrier expects differ from the bytes that arrive, or exceed its "
-        "range",
-        "barrier-use": "a barrier is used before its initialization, initialized again while in use, or receives too "
-        "many arrivals",
-        "early-exit": "a CTA ends while an operation may still read or write its shared memory, or arrive there",
-        "misaligned": "an address, a coordinate or a size is not a multiple of the instruction's alignment",
-        "out-of-bounds": "an access lies outside the memory of the kernel",
-        "map-mismatch": "an instruction does not fit its tensor map (rank, mode, type), or the bytes are not a tensor "
-        "map",
-        "uninitialized-read": "a read of bytes that were never written",
-        "wgmma-order": "registers or shared memory of a wgmma are accessed before the wait for it, or without its "
-        "fence",
-        "barrier-divergence": "threads of one barrier name different barriers or counts, diverge at a .sync.aligned "
-        "instruction, or are not in the mask that they name",
-        "cluster": "an instruction names a CTA outside the cluster or out of its reach, or needs a launch with "
-        "clusters",
-        "no-progress": "a loop does not end: it repeats one state, or exceeds the limit of steps",
-        "fault": "another error that ends the context: a trap, a failed assertion, a stack overflow",
-    }
+# Each kind, its meaning, and its general remedy; a finding with more facts has a remedy of its own.
+_TABLE = (
+    (
+        "race",
+        "two unordered accesses to the same bytes, at least one of them a write",
+        "order the two: by a barrier, by a wait for the phase of the copy's mbarrier, or by a wait for the store's "
+        "group",
+    ),
+    (
+        "missing-proxy-fence",
+        "two accesses through different proxies (for example a store, then a TMA copy) without a proxy fence "
+        "between them",
+        "execute fence.proxy.async in the threads of the earlier access, before they signal",
+    ),
+    (
+        "missing-tensor-map-fence",
+        "a copy uses a tensor map that was changed, without fence.proxy.tensormap",
+        "execute fence.proxy.tensormap::generic.acquire on the map in the thread that issues the copy",
+    ),
+    (
+        "deadlock",
+        "all remaining threads wait for events that cannot happen",
+        "check each wait: the count of mbarrier.init equals the arrivals, the barrier's count equals its threads, "
+        "and the parity is that of the next phase",
+    ),
+    (
+        "transaction-count",
+        "the bytes that an mbarrier expects differ from the bytes that arrive, or exceed its range",
+        "expect the number of bytes that the copies of that phase write: for a box, its extents times the size of "
+        "an element",
+    ),
+    (
+        "barrier-use",
+        "a barrier is used before its initialization, initialized again while in use, or receives too many arrivals",
+        "initialize each barrier once, in one thread, and execute __syncthreads() before the first use; make the "
+        "arrivals of a phase equal the count",
+    ),
+    (
+        "early-exit",
+        "a CTA ends while an operation may still read or write its shared memory, or arrive there",
+        "before the end, wait for every issued copy, and in a cluster execute its barrier",
+    ),
+    (
+        "misaligned",
+        "an address, a coordinate or a size is not a multiple of the instruction's alignment",
+        "declare shared memory for TMA with __align__(128), or 1024 for a swizzle, and use offsets that are "
+        "multiples of it",
+    ),
+    (
+        "out-of-bounds",
+        "an access lies outside the memory of the kernel",
+        "compare the index with the extents, or pass memory that is large enough",
+    ),
+    (
+        "map-mismatch",
+        "an instruction does not fit its tensor map (rank, mode, type), or the bytes are not a tensor map",
+        "use the instruction of the map's rank and mode, and a map with this box",
+    ),
+    (
+        "uninitialized-read",
+        "a read of bytes that were never written",
+        "write the bytes before the read",
+    ),
+    (
+        "wgmma-order",
+        "registers or shared memory of a wgmma are accessed before the wait for it, or without its fence",
+        "execute wgmma.fence before the first product, and wgmma.commit_group and wgmma.wait_group before its "
+        "accumulators are read",
+    ),
+    (
+        "barrier-divergence",
+        "threads of one barrier name different barriers or counts, diverge at a .sync.aligned instruction, or are "
+        "not in the mask that they name",
+        "name the same barrier with the same count in all its threads",
+    ),
+    (
+        "cluster",
+        "an instruction names a CTA outside the cluster or out of its reach, or needs a launch with clusters",
+        "use ranks below the number of CTAs in the cluster, and only their bits in a mask; launch with clusters, of "
+        "one CTA if one is enough",
+    ),
+    (
+        "no-progress",
+        "a loop does not end: it repeats one state, or exceeds the limit of steps",
+        "make the loop's condition come true, before it or in another thread; or allow more steps (max_steps)",
+    ),
+    (
+        "fault",
+        "another error that ends the context: a trap, a failed assertion, a stack overflow",
+        "see the message",
+    ),
 )
-# The general remedy of each kind; a finding with more facts gives its own.
-REMEDIES: Mapping[str, str] = MappingProxyType(
-    {
-        "race": "order the two: by a barrier, by a wait for the phase of the copy's mbarrier, or by a wait for the "
-        "store's group",
-        "missing-proxy-fence": "execute fence.proxy.async in the threads of the earlier access, before they signal",
-        "missing-tensor-map-fence": "execute fence.proxy.tensormap::generic.acquire on the map in the thread that "
-        "issues the copy",
-        "deadlock": "check each wait: the count of mbarrier.init equals the arrivals, the barrier's count equals its "
-        "threads, and the parity is that of the next phase",
-        "transaction-count": "expect the number of bytes that the copies of that phase write: for a box, its extents "
-        "times the size of an element",
-        "barrier-use": "initialize each barrier once, in one thread, and execute __syncthreads() before the first use; "
-        "make the arrivals of a phase equal the count",
-        "early-exit": "before the end, wait for every issued copy, and in a cluster execute its barrier",
-        "misaligned": "declare shared memory for TMA with __align__(128), or 1024 for a swizzle, and use offsets that "
-        "are multiples of it",
-        "out-of-bounds": "compare the index with the extents, or pass memory that is large enough",
-        "map-mismatch": "use the instruction of the map's rank and mode, and a map with this box",
-        "uninitialized-read": "write the bytes before the read",
-        "wgmma-order": "execute wgmma.fence before the first product, and wgmma.commit_group and wgmma.wait_group "
-        "before its accumulators are read",
-        "barrier-divergence": "name the same barrier with the same count in all its threads",
-        "cluster": "use ranks below the number of CTAs in the cluster, and only their bits in a mask; launch with "
-        "clusters, of one CTA if one is enough",
-        "no-progress": "make the loop's condition come true, before it or in another thread; or allow more steps "
-        "(max_steps)",
-        "fault": "see the message",
-    }
-)
+KINDS: Mapping[str, str] = MappingProxyType({kind: text for kind, text, _ in _TABLE})
+_REMEDIES = {kind: remedy for kind, _, remedy in _TABLE}
+
+
+def message_of(happened: str, rule: str, remedy: str) -> str:
+    """Return the message of a finding: the event, the rule and the remedy."""
+    return f"{happened}. {rule}. Remedy: {remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +168,12 @@ class Finding:
     @property
     def general_remedy(self) -> str:
         """The remedy for findings of this kind."""
-        return REMEDIES[self.kind]
+        return _REMEDIES[self.kind]
 
     @property
     def happened(self) -> str:
         """The message without the rule and the remedy."""
-        return self.message.removesuffix(f". {self.rule}. Remedy: {self.remedy}")
+        return self.message.removesuffix(message_of("", self.rule, self.remedy))
 
     def __str__(self) -> str:
         """Return the finding as a compiler prints it: place, severity, message, kind, and other places."""

@@ -116,8 +116,8 @@ def test_what_is_right_is_said_in_a_line(sanitize):
 def test_a_finding_without_a_remedy_of_its_own_has_its_kinds(sanitize):
     status, out, _ = sanitize(*RIGHT[:3], "256", *RIGHT[4:6], "--arg", "int32[255]", "--arg", 1)
     assert status == 1 and "error[out-of-bounds]: a write of 4 bytes" in out
-    assert f"  remedy: {simulate._findings.REMEDIES['out-of-bounds']}\n" in out
-    assert simulate._findings.REMEDIES.keys() == simulate.KINDS.keys()
+    assert f"  remedy: {simulate._findings._REMEDIES['out-of-bounds']}\n" in out
+    assert simulate._findings._REMEDIES.keys() == simulate.KINDS.keys()
 
 
 def test_colours_are_for_terminals(sanitize, monkeypatch):

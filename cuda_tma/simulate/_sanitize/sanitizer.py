@@ -56,14 +56,14 @@ from .checks.inits import InitChecker
 from .checks.lane_copies import Copies, LaneCopies
 from .checks.mbarriers import MbarrierUses
 from .checks.racing_reads import Pair, RacingReads
-from .checks.remote import Remote, unclustered
+from .checks.remote import Remote
 from .checks.shared_races import SharedRaceChecker
 from .checks.tensor_maps import TensorMaps
 from .checks.undefined import UndefinedReads
 from .model.barriers import Barriers
 from .model.clocks import CLUSTER, GPU, Clocks, scope_of
 from .model.global_shadow import GlobalShadow
-from .model.history import Explained, History
+from .model.history import History
 from .model.locations import Locations
 from .model.operations import IssueRecord, Operations
 from .model.shadow import STRONG, Shadow
@@ -71,10 +71,12 @@ from .model.strong_shadow import StrongShadow
 from .model.units import SENDS, arrives_remotely, unit_bytes_of
 from .replays import Replays
 from .report.collector import FindingCollector
-from .report.messages import Messages
+from .report.global_facts import GlobalFacts
 from .report.product_violations import ProductNotFenced, RegistersInUse
 from .report.remedies import EFFECT
-from .report.violations import ChangedMap, MapInMemory
+from .report.shared_facts import SharedFacts
+from .report.statements import Explained
+from .report.violations import ChangedMap, MapInMemory, WithoutClusters
 
 __all__ = ["Sanitizer"]
 
@@ -132,6 +134,7 @@ class Sanitizer:
         """For this launch."""
         memory, geometry = parts.memory, parts.geometry
         self._parts, self._pitch = parts, memory.shared_pitch
+        self._collector.begin(parts)
         self._clocks = Clocks(geometry, geometry.cluster_ctas > 1 and arrives_remotely(parts.program))
         self._barriers = Barriers(self._clocks, geometry.lanes_of_cta, self._pitch)
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(parts.program))
@@ -141,19 +144,19 @@ class Sanitizer:
         self._remote = Remote(geometry, self._pitch, parts.alive, self._clocks)
         self._history = History(geometry.lanes, parts.scheduler, parts.mbarriers, self._collector)
         self._waited = GridWaits(self._clocks, geometry.lanes)
-        named = parts, self._clocks, self._collector, self._history, self._operations
-        self._messages = Messages(*named, self._shadow.unit_bytes)
-        self._exits = ExitChecker(parts, self._clocks, self._operations, self._remote, self._history, self._messages)
+        named = self._clocks, self._collector, self._history, self._operations
+        facts, global_facts = SharedFacts(parts, *named, self._shadow.unit_bytes), GlobalFacts(*named)
+        self._exits = ExitChecker(parts, self._clocks, self._operations, self._remote, self._history, self._collector)
         if self._row is not None:
-            self._row.begin(memory.all_global, self._waited, self._messages)
+            self._row.begin(memory.all_global, self._waited, self._collector)
         self._together = Collectives(geometry, self._clocks, self._collector)
-        self._undefined = UndefinedReads(self._collector, self._messages, self._pitch)
-        judges = self._history, self._messages, self._remote, self._together, self._undefined
+        self._undefined = UndefinedReads(self._collector, self._pitch)
+        judges = self._history, facts, self._remote, self._together, self._undefined
         self._shared_races = SharedRaceChecker(
             parts, self._clocks, self._shadow, self._collector, *judges, self._strict
         )
-        self._inits = InitChecker(self._clocks, self._collector, self._history, self._messages, self._strict)
-        judging = self._barriers, self._shared_races, self._inits, self._exits, self._history, self._messages
+        self._inits = InitChecker(self._clocks, self._collector, self._history, self._strict)
+        judging = self._barriers, self._shared_races, self._inits, self._exits, self._history
         self._mbarriers = MbarrierUses(parts, self._clocks, self._collector, *judging)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(parts.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._collector)
@@ -161,7 +164,7 @@ class Sanitizer:
         shadows = self._shadow, self._global
         self._copies = LaneCopies(geometry, self._clocks, self._operations, shadows, self._collector, self._history)
         strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
-        checks = self._global, strong, self._clocks, self._collector, self._messages, self._locations
+        checks = self._global, strong, self._clocks, self._collector, global_facts, self._locations
         self._global_races = GlobalRaceChecker(*checks, self._strict)
 
     def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
@@ -222,7 +225,7 @@ class Sanitizer:
     def _registers_in_use(self, event: RegistersTouched) -> None:
         disputed, first = event.verb == "repaired" and not self._strict, event.lanes.start
         now, other, verb = event.instruction, event.other, event.verb
-        self._messages.report(RegistersInUse(now=now, lane=first, other=other, verb=verb, is_disputed=disputed))
+        self._collector.report(RegistersInUse(now=now, lane=first, other=other, verb=verb, is_disputed=disputed))
 
     def _of_group(self, event: OfGroup) -> None:
         if isinstance(event, CommitGroup):
@@ -300,15 +303,12 @@ class Sanitizer:
         return self._copies.issue(lanes, instruction, kind, is_now) if self._row is None else None
 
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> IssueRecord:
-        if not self._parts.special.has_explicit_cluster:
-            key = ("cluster", id(instruction))
-            is_known = self._collector.known("cluster", "error", id(instruction))
-            if not is_known and (found := unclustered(self._parts, lane, instruction)):
-                self._collector.add(key, found)
+        if instruction.opcode[:2] in SENDS and not self._parts.special.has_explicit_cluster:
+            self._collector.report(WithoutClusters(now=instruction, lane=lane))
         if instruction.opcode[0] == "wgmma":
             first = lane // WARPGROUP * WARPGROUP
             if first not in self._fenced_products:
-                self._messages.report(ProductNotFenced(now=instruction, lane=first))
+                self._collector.report(ProductNotFenced(now=instruction, lane=first))
             return self._operations.issue(slice(first, first + WARPGROUP), instruction, "wgmma")
         return self._operations.issue(slice(lane, lane + 1), instruction, kind)
 
@@ -381,7 +381,7 @@ class Sanitizer:
 
     def _report_map(self, violation: type[ChangedMap | MapInMemory], mark: IssueRecord, **facts: Any) -> None:
         related = ("another acquire of a map", self._history.map_acquire), *mark.after
-        self._messages.report(violation(now=mark.instruction, lane=mark.lane, related=related, **facts))
+        self._collector.report(violation(now=mark.instruction, lane=mark.lane, related=related, **facts))
 
     def _completion(self, access: Access, mark: IssueRecord, slot: int) -> tuple[int, int]:
         """What others learn the end of an access by: a column, and its value then."""

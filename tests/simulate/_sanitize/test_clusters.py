@@ -59,9 +59,9 @@ def test_an_asynchronous_store_without_clusters_is_an_error(name, instruction):
     report, value = launched(name)
     (finding,) = report.findings
     assert (finding.kind, finding.severity, finding.threads, value) == ("cluster", "error", (0,), 5)
-    assert finding.message.startswith(f"thread 0 issues {instruction} in a launch without clusters. Observed")
+    assert finding.message.startswith(f"thread 0 (warp 0) issues {instruction} in a launch without clusters. Observed")
     assert "Config(cluster=1)" in finding.remedy and finding.source and finding.count == 2
-    assert finding.happened == f"thread 0 issues {instruction} in a launch without clusters"
+    assert finding.happened == f"thread 0 (warp 0) issues {instruction} in a launch without clusters"
 
 
 @pytest.mark.parametrize(("name", "cluster"), [("stores", 1), ("reduces", 1), ("stores_in_clusters", None)])

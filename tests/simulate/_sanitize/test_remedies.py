@@ -110,7 +110,7 @@ def test_the_remedy_mends_it(name):
     source = source_of(name)
     found = launched(name, source, strict=True).errors
     said = "\n".join(
-        finding.remedy or f"{finding.message} {simulate._findings.REMEDIES[finding.kind]}" for finding in found
+        finding.remedy or f"{finding.message} {simulate._findings._REMEDIES[finding.kind]}" for finding in found
     )
     for remedy, old, new in MENDS[name]:
         assert remedy in said and source.count(old) == 1, said

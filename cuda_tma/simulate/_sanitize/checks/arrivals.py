@@ -18,8 +18,8 @@ from ..._warps.events import Arrive
 from ..._warps.lanes import as_array
 from ..model.clocks import ORDERED, Clocks
 from ..model.history import History
-from ..report.messages import Messages
-from ..report.violations import ArrivalTooEarly
+from ..report.collector import FindingCollector
+from ..report.mbarrier_violations import ArrivalTooEarly
 
 __all__ = ["Arrivals"]
 
@@ -55,8 +55,8 @@ class _Barrier:
 class Arrivals:
     """Those at all mbarriers, in their last two phases."""
 
-    def __init__(self, mbarriers: Mbarriers, clocks: Clocks, history: History, messages: Messages):
-        self._mbarriers, self._clocks, self._history, self._messages = mbarriers, clocks, history, messages
+    def __init__(self, mbarriers: Mbarriers, clocks: Clocks, history: History, collector: FindingCollector):
+        self._mbarriers, self._clocks, self._history, self._collector = mbarriers, clocks, history, collector
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
@@ -126,6 +126,6 @@ class Arrivals:
     ) -> None:
         barrier.is_judged = False
         related = self._history.before(lane)
-        self._messages.report(
+        self._collector.report(
             ArrivalTooEarly(now=by, lane=lane, other=before, related=related, position=position, phase=phase)
         )

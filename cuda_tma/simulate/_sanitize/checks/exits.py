@@ -9,10 +9,12 @@ from ..._ptx import Instruction
 from ..._warps.events import Exit
 from ..._warps.lanes import as_array
 from ..model.clocks import ORDERED, Clocks
-from ..model.history import Explained, History
+from ..model.history import History
 from ..model.operations import IssueRecord, Operations
-from ..report.messages import Messages
+from ..report.collector import FindingCollector
+from ..report.mbarrier_violations import UnexpectedBytes
 from ..report.product_violations import ExitBeforeProduct
+from ..report.statements import Explained
 from ..report.violations import (
     CopyWritesAfterExit,
     LoadWritesAfterExit,
@@ -20,7 +22,6 @@ from ..report.violations import (
     RemoteUseAfterExit,
     SendReadsAfterExit,
     StoreReadsAfterExit,
-    UnexpectedBytes,
 )
 from .remote import Remote
 
@@ -37,7 +38,7 @@ class ExitChecker:
     operations : Operations
     remote : Remote
     history : History
-    messages : Messages
+    collector : FindingCollector
 
     Attributes
     ----------
@@ -48,10 +49,16 @@ class ExitChecker:
     """
 
     def __init__(
-        self, parts: Parts, clocks: Clocks, operations: Operations, remote: Remote, history: History, messages: Messages
+        self,
+        parts: Parts,
+        clocks: Clocks,
+        operations: Operations,
+        remote: Remote,
+        history: History,
+        collector: FindingCollector,
     ):
         self._parts, self._clocks, self._operations = parts, clocks, operations
-        self._remote, self._history, self._messages = remote, history, messages
+        self._remote, self._history, self._collector = remote, history, collector
         self.landing: dict[int, tuple[int, int, IssueRecord]] = {}
         self.waits: dict[int, Instruction] = {}
         self._ends: dict[int, Instruction | None] = {}  # by CTA: the instruction that ended its last thread
@@ -68,11 +75,11 @@ class ExitChecker:
         for lane, groups in self._operations.owned("bulk", event.lanes):
             if (mark := groups.open) is not None:
                 related = (("last wait for its groups", groups.waits), ends)
-                self._messages.report(StoreReadsAfterExit(now=mark.instruction, lane=lane, related=related))
+                self._collector.report(StoreReadsAfterExit(now=mark.instruction, lane=lane, related=related))
         for first, groups in self._operations.owned("wgmma", event.lanes):
             if (mark := groups.open) is not None:
                 related = (("last wait for its groups", groups.waits), ends)
-                self._messages.report(ExitBeforeProduct(now=mark.instruction, lane=first, related=related))
+                self._collector.report(ExitBeforeProduct(now=mark.instruction, lane=first, related=related))
         size = self._parts.geometry.lanes_of_cta
         for cta in np.unique(as_array(event.lanes) // size).tolist():
             if not self._parts.alive[cta * size : (cta + 1) * size].any():
@@ -84,7 +91,7 @@ class ExitChecker:
         self.unexpected_bytes(self._parts.mbarriers.of(cta), cta * size, ends[1])
         if (late := self._remote.unknown_at_end(cta)) is not None:
             violation = RemoteLoadAfterExit if late.is_load_before_arrival else RemoteUseAfterExit
-            self._messages.report(violation(now=late.instruction, lane=late.lane, cta=cta, related=(ends,)))
+            self._collector.report(violation(now=late.instruction, lane=late.lane, cta=cta, related=(ends,)))
         self._pending_copies(cta, ends)
         for position, (column, phase, mark) in self.landing.items():
             if position // pitch != cta:
@@ -100,21 +107,21 @@ class ExitChecker:
             column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))  # may add columns
             known = self._clocks.known(ORDERED)
             if known.at(as_array(lanes), column).max() < number:
-                self._messages.report(CopyWritesAfterExit(now=instruction, lane=lane, related=(ends,)))
+                self._collector.report(CopyWritesAfterExit(now=instruction, lane=lane, related=(ends,)))
 
     def unfinished(self, mark: IssueRecord, cta: int, position: int, *, sends: bool) -> None:
         """Report a copy that signals an mbarrier, and may access shared memory of a CTA that has ended."""
         violation = SendReadsAfterExit if sends else LoadWritesAfterExit
         related = ("last wait for its mbarrier", self.waits.get(position)), ("ends", self._ends.get(cta))
         now, lane = mark.instruction, mark.lane
-        self._messages.report(violation(now=now, lane=lane, related=related, cta=cta, position=position))
+        self._collector.report(violation(now=now, lane=lane, related=related, cta=cta, position=position))
 
     def unexpected_bytes(self, positions: list[int], lane: int, now: Instruction | None) -> None:
         """Report mbarriers that end with a negative tx-count."""
         for position in positions:
             left = self._parts.mbarriers.unexpected(position)
             if left is not None and now is not None:
-                self._messages.report(
+                self._collector.report(
                     UnexpectedBytes(
                         now=now, lane=lane, related=left.related, position=position, tx=left.tx, phase=left.phase
                     )

@@ -1,9 +1,10 @@
-"""Accesses to arrays in global memory, beside what is remembered of them."""
+"""Accesses to arrays in global memory, each compared with the cells of the shadow."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..._ptx import Instruction
 from ..._warps.lanes import WARP, as_array
 from ..._warps.observe import Access
 from ..model.clocks import GPU, Clocks, Known, scope_of
@@ -14,7 +15,8 @@ from ..model.strong_shadow import ANY_BYTES, StrongShadow, shapes_of
 from ..model.units import is_strong
 from ..model.values import Values, leaves_as_it_is, same_as
 from ..report.collector import FindingCollector
-from ..report.messages import Messages
+from ..report.global_facts import GlobalFacts
+from ..report.global_violations import GlobalSameValue, NonCoherentLoad, NotMorallyStrong
 
 __all__ = ["GlobalRaceChecker"]
 
@@ -28,7 +30,7 @@ class GlobalRaceChecker:
     strong : StrongShadow
     clocks : Clocks
     collector : FindingCollector
-    messages : Messages
+    facts : GlobalFacts
     locations : Locations
     strict : bool
     """
@@ -39,12 +41,12 @@ class GlobalRaceChecker:
         strong: StrongShadow,
         clocks: Clocks,
         collector: FindingCollector,
-        messages: Messages,
+        facts: GlobalFacts,
         locations: Locations,
         strict: bool,
     ):
         self._shadow, self._strong, self._clocks, self._collector = shadow, strong, clocks, collector
-        self._messages, self._locations, self._strict = messages, locations, strict
+        self._facts, self._locations, self._strict = facts, locations, strict
 
     def by_threads(self, access: Access) -> None:
         """Take weak accesses through the generic proxy."""
@@ -52,7 +54,7 @@ class GlobalRaceChecker:
             return
         stale = self._shadow.written(these) if "nc" in access.instruction.opcode else None
         if stale is not None:
-            self._messages.non_coherent(stale, int(these.who[stale.which]), access.instruction)
+            self._report_stale(stale, int(these.who[stale.which]), access.instruction)
         elif (past := self._past(these, access)) is not None:
             self._after(past, these, access)
         site, columns, epochs = self._stamped(these, access)
@@ -76,14 +78,13 @@ class GlobalRaceChecker:
             self._after(weak, these, access)
         elif (found := self._strong.apart(these, known, shapes, access.kind)) is not None:
             past, lacks = found
-            self._messages.not_morally_strong(past, int(these.who[past.which]), lacks, access.kind, access.instruction)
+            self._report_apart(past, these, lacks, access)
         site, columns, epochs = self._stamped(these, access)
         self._strong.remember(these, columns, epochs, site, access.kind, shapes)
         if access.kind == "read":
             return
         if (at_once := self._strong.apart_at_once(these, scope)) is not None:
-            lane = int(these.who[at_once.which])
-            self._messages.not_morally_strong(at_once, lane, "scope", access.kind, access.instruction)
+            self._report_apart(at_once, these, "scope", access)
         self._sync(access)
 
     def _sync(self, access: Access) -> None:
@@ -122,15 +123,15 @@ class GlobalRaceChecker:
         """Report a race; a write of what is there already is told apart from others."""
         lane, now = int(these.who[past.which]), access.instruction
         if access.values is None or past.kind == "read" or past.column >= self._clocks.threads:
-            self._messages.global_race(past, lane, None, access.kind, now, self._strict)
+            self._report(past, lane, None, access.kind, now)
             return
         segment = these.area.segment
         same = leaves_as_it_is(segment.bytes, access.positions - segment.start, access.values)
         other = these.only(~np.repeat(same, len(these.who) // len(same)))
         if len(other.who) and (new := self._past_of_write(other, access)) is not None:
-            self._messages.global_race(new, int(other.who[new.which]), None, access.kind, now, self._strict)
+            self._report(new, int(other.who[new.which]), None, access.kind, now)
         else:
-            self._messages.global_same_value(past, lane, now, self._strict)
+            self._report_same_value(past, lane, now)
 
     def _past_of_write(self, these: AreaCells, access: Access) -> PriorAccess | None:
         if is_strong(access.instruction):
@@ -154,9 +155,26 @@ class GlobalRaceChecker:
         past = self._shadow.present(these.area, int(these.units[which[at]]), int(these.slots[which[at]]))
         lane = int(these.who[which[at]])
         if same.all():
-            self._messages.global_same_value(past, lane, access.instruction, self._strict)
+            self._report_same_value(past, lane, access.instruction)
         else:
-            self._messages.global_race(past, lane, None, "write", access.instruction, self._strict)
+            self._report(past, lane, None, "write", access.instruction)
+
+    def _report(self, past: PriorAccess, lane: int, mark: IssueRecord | None, access: str, now: Instruction) -> None:
+        self._collector.report(self._facts.race(past, lane, mark, access, now, self._strict))
+
+    def _report_same_value(
+        self, past: PriorAccess, lane: int, now: Instruction, mark: IssueRecord | None = None
+    ) -> None:
+        disputed = not self._strict
+        self._collector.report(self._facts.of(GlobalSameValue, past, lane, mark, "write", now, is_disputed=disputed))
+
+    def _report_apart(self, past: PriorAccess, these: AreaCells, lacks: str, access: Access) -> None:
+        lane, kind, now = int(these.who[past.which]), access.kind, access.instruction
+        self._collector.report(self._facts.of(NotMorallyStrong, past, lane, None, kind, now, lacks=lacks))
+
+    def _report_stale(self, past: PriorAccess, lane: int, now: Instruction) -> None:
+        related = self._facts.after(lane, None)
+        self._collector.report(self._facts.of(NonCoherentLoad, past, lane, None, "read", now, related=related))
 
     def by_a_warp(self, access: Access, mark: IssueRecord) -> None:
         """Of ``tensormap.cp_fenceproxy``, whose threads write the same, together."""
@@ -185,7 +203,7 @@ class GlobalRaceChecker:
         if past is not None:
             self._after_operation(past, access, these, known, mark)
         elif not reduces and (past := self._strong.before_weak(these, known, access.kind, fenced)) is not None:
-            self._messages.global_race(past, mark.lane, mark, access.kind, access.instruction, self._strict)
+            self._report(past, mark.lane, mark, access.kind, access.instruction)
         if reduces:
             self._strong.remember(these, column, epoch, site, "write", ANY_BYTES)
         else:
@@ -196,9 +214,9 @@ class GlobalRaceChecker:
     ) -> None:
         of_others = self._of_others(past, access, these, known) if access.unchanged is not None else past
         if of_others is not None:
-            self._messages.global_race(of_others, mark.lane, mark, access.kind, access.instruction, self._strict)
+            self._report(of_others, mark.lane, mark, access.kind, access.instruction)
         else:
-            self._messages.global_same_value(past, mark.lane, access.instruction, self._strict, mark)
+            self._report_same_value(past, mark.lane, access.instruction, mark)
 
     def _of_others(self, past: PriorAccess, access: Access, these: AreaCells, known: list[Known]) -> PriorAccess | None:
         """Return what a store by an operation meets where it changes bytes, or meets something else than a write."""

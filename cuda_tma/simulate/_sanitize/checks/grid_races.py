@@ -15,7 +15,7 @@ from ..._ptx import Instruction
 from ..._warps.lanes import Lanes, as_array
 from ..._warps.observe import Access
 from ..model.clocks import ORDERED, Clocks
-from ..report.messages import Messages
+from ..report.collector import FindingCollector
 from ..report.violations import BeforeGridWait
 
 __all__ = ["AccessLog", "EarlierAccess", "GridRaceChecker", "GridWaits"]
@@ -127,9 +127,9 @@ class GridRaceChecker:
         """This one may begin before another has ended."""
         self._before, before._after = before, self
 
-    def begin(self, memory: GlobalMemory, waited: GridWaits, messages: Messages) -> None:
+    def begin(self, memory: GlobalMemory, waited: GridWaits, collector: FindingCollector) -> None:
         """For this launch."""
-        self._memory, self._waited, self._messages = memory, waited, messages
+        self._memory, self._waited, self._collector = memory, waited, collector
 
     def access(self, access: Access) -> None:
         """Of global memory; not of an atomic, say, by which grids may tell each other."""
@@ -147,7 +147,7 @@ class GridRaceChecker:
     def _report(
         self, now: Instruction, lane: int, access: str, address: int, other: Instruction, other_access: str
     ) -> None:
-        self._messages.report(
+        self._collector.report(
             BeforeGridWait(now=now, lane=lane, other=other, access=access, address=address, other_access=other_access)
         )
 

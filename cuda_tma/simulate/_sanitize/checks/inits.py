@@ -8,8 +8,7 @@ from ..model.clocks import FENCED, ORDERED, Clocks
 from ..model.history import History
 from ..model.operations import IssueRecord
 from ..report.collector import FindingCollector
-from ..report.messages import Messages
-from ..report.violations import MbarrierNotFenced, MbarrierNotReady
+from ..report.mbarrier_violations import MbarrierNotFenced, MbarrierNotReady
 
 __all__ = ["InitChecker"]
 
@@ -17,9 +16,9 @@ __all__ = ["InitChecker"]
 class InitChecker:
     """Who made each mbarrier, when, by what; and whether a fence of initialisations stands behind it."""
 
-    def __init__(self, clocks: Clocks, collector: FindingCollector, history: History, messages: Messages, strict: bool):
+    def __init__(self, clocks: Clocks, collector: FindingCollector, history: History, strict: bool):
         self._clocks, self._collector, self._history = clocks, collector, history
-        self._messages, self._strict = messages, strict
+        self._strict = strict
         self._made: dict[int, tuple[int, int, int]] = {}  # by position: lane, epoch, site
         self._fenced: set[int] = set()
 
@@ -52,7 +51,7 @@ class InitChecker:
                 mark.instruction,
                 self._collector.instruction(site),
             )
-            self._messages.report(
+            self._collector.report(
                 MbarrierNotReady(now=now, lane=mark.lane, other=other, related=after, position=position)
             )
         elif clock[FENCED, column] < epoch and position not in self._fenced:
@@ -62,7 +61,7 @@ class InitChecker:
                 self._collector.instruction(site),
                 not self._strict,
             )
-            self._messages.report(
+            self._collector.report(
                 MbarrierNotFenced(
                     now=now, lane=mark.lane, other=other, related=after, position=position, is_disputed=disputed
                 )

@@ -17,10 +17,11 @@ from ..._warps.lanes import WARP, as_array
 from ..._warps.observe import Access
 from ..model.clocks import ORDERED, Clocks, Known
 from ..model.global_shadow import GlobalShadow
-from ..model.history import Explained, History
+from ..model.history import History
 from ..model.operations import IssueRecord, Operations
 from ..model.shadow import Shadow, stamps_of
 from ..report.collector import FindingCollector
+from ..report.statements import Explained
 
 __all__ = ["Copies", "LaneCopies"]
 

@@ -24,8 +24,7 @@ from ..model.barriers import Barriers
 from ..model.clocks import Clocks
 from ..model.history import History
 from ..report.collector import FindingCollector
-from ..report.messages import Messages
-from ..report.violations import OtherMbarrierSignaled
+from ..report.mbarrier_violations import OtherMbarrierSignaled
 from .arrivals import Arrivals
 from .exits import ExitChecker
 from .inits import InitChecker
@@ -53,18 +52,11 @@ class MbarrierUses:
         inits: InitChecker,
         exits: ExitChecker,
         history: History,
-        messages: Messages,
     ):
         self._parts, self._collector, self._barriers = parts, collector, barriers
-        self._shared_races, self._inits, self._exits, self._history, self._messages = (
-            shared_races,
-            inits,
-            exits,
-            history,
-            messages,
-        )
+        self._shared_races, self._inits, self._exits, self._history = shared_races, inits, exits, history
         self._pitch = parts.memory.shared_pitch
-        self.arrivals = Arrivals(parts.mbarriers, clocks, history, messages)
+        self.arrivals = Arrivals(parts.mbarriers, clocks, history, collector)
 
     def event(self, event: OfMbarrier) -> None:
         """Judge the use of an mbarrier."""
@@ -119,6 +111,6 @@ class MbarrierUses:
         lane, barrier = int(as_array(event.lanes)[0]), self._parts.mbarriers.known(event.named)
         other, related = barrier.made if barrier is not None else None, self._history.before(lane)
         named, signaled, now = event.named, event.signaled, event.instruction
-        self._messages.report(
+        self._collector.report(
             OtherMbarrierSignaled(now=now, lane=lane, other=other, related=related, named=named, signaled=signaled)
         )

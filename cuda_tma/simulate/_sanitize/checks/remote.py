@@ -1,4 +1,4 @@
-"""Shared memory of another CTA of the cluster: it must last until all who use it are through.
+"""Shared memory of another CTA of the cluster, which lasts until the end of that CTA.
 
 Source: PTX ISA 9.0, "Shared State Space", and CUDA C++ Programming Guide, "Distributed Shared Memory".
 """
@@ -10,40 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._copies.parts import Parts
-from ..._findings import Finding
 from ..._ptx import Instruction
 from ..._warps.events import BarrierEvent, ClusterArrive, ClusterWait
 from ..._warps.geometry import Geometry
 from ..model.clocks import ORDERED, Clocks
-from ..model.units import SENDS
 
-__all__ = ["LateUse", "Remote", "unclustered"]
-
-_WITHOUT_CLUSTERS = (
-    "Observed, and in no document (driver 580, sm_90): st.async and red.async end in CUDA_ERROR_ILLEGAL_INSTRUCTION "
-    "without clusters, and run in clusters of one CTA"
-)
-_CLUSTERS_OF_ONE = "launch it with clusters, of one CTA if need be: Config(cluster=1), LaunchConfig(cluster=1)"
-
-
-def unclustered(parts: Parts, lane: int, instruction: Instruction) -> Finding | None:
-    """``st.async``, ``red.async`` in a launch without clusters: an error, as the GPU makes it one."""
-    if parts.special.has_explicit_cluster or instruction.opcode[:2] not in SENDS:
-        return None
-    blocks, threads = parts.geometry.blocks_and_threads(np.array([lane]))
-    text = f"thread {threads[0]} issues {'.'.join(instruction.opcode[:2])} in a launch without clusters"
-    return Finding(
-        "cluster",
-        "error",
-        f"{text}. {_WITHOUT_CLUSTERS}. Remedy: {_CLUSTERS_OF_ONE}",
-        instruction.places,
-        blocks,
-        threads,
-        instruction.line,
-        rule=_WITHOUT_CLUSTERS,
-        remedy=_CLUSTERS_OF_ONE,
-    )
+__all__ = ["LateUse", "Remote"]
 
 
 @dataclass(slots=True)

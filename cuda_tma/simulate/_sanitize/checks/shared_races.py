@@ -1,4 +1,4 @@
-"""Accesses to shared memory, beside what is remembered of it."""
+"""Accesses to shared memory, each compared with the cells of the shadow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from ..model.units import is_strong
 from ..model.values import Values, leaves_as_it_is, same_as
 from ..model.warpgroups import Warpgroups
 from ..report.collector import FindingCollector
-from ..report.messages import Messages
+from ..report.shared_facts import SharedFacts
+from ..report.shared_violations import (
+    NarrowScope,
+    OnlyWarpgroupTogether,
+    SameValue,
+    SharedFenceMissing,
+    SharedPair,
+)
 from ..report.violations import RemoteUseAfterExit, UnwrittenSharedMemory
 from .collectives import Collectives
 from .remote import Remote
@@ -40,14 +47,14 @@ class SharedRaceChecker:
         shadow: Shadow,
         collector: FindingCollector,
         history: History,
-        messages: Messages,
+        facts: SharedFacts,
         remote: Remote,
         collectives: Collectives,
         undefined: UndefinedReads,
         strict: bool,
     ):
         self._parts, self._clocks, self._shadow, self._collector = parts, clocks, shadow, collector
-        self._history, self._messages, self._remote, self._strict = history, messages, remote, strict
+        self._history, self._facts, self._remote, self._strict = history, facts, remote, strict
         self._collectives, self._undefined = collectives, undefined
         self._warpgroups = Warpgroups(clocks)
         self._volatiles = VolatileLoads(parts.program, shadow, collector)
@@ -75,7 +82,7 @@ class SharedRaceChecker:
         clocks, shadow = self._clocks, self._shadow
         if (ended := self._remote.access(lanes, positions, instruction, kind)) is not None:
             by, lane, cta = ended
-            self._messages.report(RemoteUseAfterExit(now=by, lane=lane, cta=cta))
+            self._collector.report(RemoteUseAfterExit(now=by, lane=lane, cta=cta))
         units = shadow.units(positions, size_bytes)
         known, site = clocks.known(clocks.visible), self._collector.site(instruction)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
@@ -112,7 +119,7 @@ class SharedRaceChecker:
         if not same.all():
             self._conflict(found.only(~same), lanes, kind, instruction)
         else:
-            self._messages.same_value(found, int(lanes[found.which[0]]), instruction, self._strict)
+            self._report_same_value(found, int(lanes[found.which[0]]), instruction)
 
     def _conflict(self, found: Conflict, by: np.ndarray, kind: str, instruction: Instruction) -> None:
         lanes, known = by[found.which], self._clocks.known(ORDERED)
@@ -124,8 +131,8 @@ class SharedRaceChecker:
             if not self._race(mine, rest, clock, lane, None, kind, instruction):
                 return
         if not late.any():
-            disputed = self._is_disputed(found, int(lanes[0]))
-            self._messages.narrow(found, int(lanes[0]), None, kind, instruction, disputed)
+            lane = int(lanes[0])
+            self._report(NarrowScope, found, lane, None, kind, instruction, self._is_disputed(found, lane))
 
     def _race(
         self, found: Conflict, rest: Conflict, clock: np.ndarray, lane: int, mark: IssueRecord | None, kind: str,
@@ -135,9 +142,11 @@ class SharedRaceChecker:
         together, site = self._collectives.of(found, clock, lane)
         if together.all() and site is not None:
             by = self._collector.instruction(site)
-            self._messages.together(found, lane, mark, kind, instruction, by, self._strict)
+            violation = self._facts.together(found, lane, mark, kind, instruction, by, not self._strict)
+            self._collector.report(violation)
             return True
-        self._messages.race(found.only(~together) if together.any() else rest, lane, mark, kind, instruction)
+        late = found.only(~together) if together.any() else rest
+        self._collector.report(self._facts.race(late, lane, mark, kind, instruction))
         return False
 
     def _at_once(self, met: Conflict, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
@@ -149,14 +158,28 @@ class SharedRaceChecker:
             return
         same = same_as(values, lanes, mine[apart], theirs[apart])
         if same.all():
-            self._messages.same_value(met.only(apart), int(mine[apart][0]), instruction, self._strict)
+            self._report_same_value(met.only(apart), int(mine[apart][0]), instruction)
         else:
-            self._messages.race(met.only(apart).only(~same), int(mine[apart][~same][0]), None, _WRITE, instruction)
+            found, lane = met.only(apart).only(~same), int(mine[apart][~same][0])
+            self._collector.report(self._facts.race(found, lane, None, _WRITE, instruction))
 
     def _is_disputed(self, found: Conflict, lane: int) -> bool:
         """A read that is over, though no rule says so, before a write; and what st.async has sent, whose bytes are
         counted like those of a copy."""
-        return not self._strict and (found.before == _READ or self._messages.was_sent(found, lane))
+        return not self._strict and (found.before == _READ or self._facts.was_sent(found, lane))
+
+    def _report(
+        self, kind: type[SharedPair], found: Conflict, lane: int, mark: IssueRecord | None, access: str,
+        now: Instruction, is_disputed: bool,
+    ) -> None:  # fmt: skip
+        related = self._facts.after(lane, mark)
+        self._collector.report(
+            self._facts.of(kind, found, lane, mark, access, now, related=related, is_disputed=is_disputed)
+        )
+
+    def _report_same_value(self, found: Conflict, lane: int, now: Instruction) -> None:
+        disputed = not self._strict
+        self._collector.report(self._facts.of(SameValue, found, lane, None, _WRITE, now, is_disputed=disputed))
 
     # ---- operations ----
 
@@ -207,7 +230,8 @@ class SharedRaceChecker:
             return False
         found = self._shadow.after_write(units, Known.of(each[clocks.visible]), _ONE)
         if found is not None:
-            self._messages.of_warpgroup(found, mark, access.instruction, self._strict)
+            now, disputed = access.instruction, not self._strict
+            self._report(OnlyWarpgroupTogether, found, mark.lane, mark, _READ, now, disputed)
         return True
 
     def _read_unwritten(
@@ -220,7 +244,7 @@ class SharedRaceChecker:
         beside = None if site is None else self._collector.instruction(site)
         position, lane = int(units.all[unwritten][0]) * size, int(who[unwritten.any(axis=1)][0])
         related = (("written next to it", beside), *self._history.before(lane))
-        self._messages.report(
+        self._collector.report(
             UnwrittenSharedMemory(now=by, lane=lane, related=related, position=position, is_operation=is_operation)
         )
 
@@ -233,12 +257,11 @@ class SharedRaceChecker:
                 return
             if found.before == _READ or access.proxy != "async" or not self._lacks_fence(mine, clock, mark.lane):
                 return
-            self._messages.missing_fence(mine, mark.lane, mark, access.kind, access.instruction, False)
+            self._report(SharedFenceMissing, mine, mark.lane, mark, access.kind, access.instruction, False)
             return
-        say = self._messages.narrow
-        if access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any():
-            say = self._messages.missing_fence
-        say(found, mark.lane, mark, access.kind, access.instruction, self._is_disputed(found, mark.lane))
+        lacks_fence = access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any()
+        kind, disputed = SharedFenceMissing if lacks_fence else NarrowScope, self._is_disputed(found, mark.lane)
+        self._report(kind, found, mark.lane, mark, access.kind, access.instruction, disputed)
 
     def _lacks_fence(self, found: Conflict, clock: np.ndarray, lane: int) -> bool:
         """Return whether there is no proxy fence by the thread that wrote, nor on the way from its warp."""

@@ -11,7 +11,6 @@ from ..._ptx import Instruction
 from ..._warps.events import AbsentSource, UnwrittenRead
 from ..._warps.lanes import as_array
 from ..report.collector import FindingCollector, UndefinedRead
-from ..report.messages import Messages
 from ..report.violations import AbsentShuffleSource, UnwrittenLocalMemory
 
 __all__ = ["UndefinedReads"]
@@ -20,8 +19,8 @@ __all__ = ["UndefinedReads"]
 class UndefinedReads:
     """Collects the undefined values that a launch reads."""
 
-    def __init__(self, collector: FindingCollector, messages: Messages, pitch: int):
-        self._found, self._messages, self._pitch = collector.undefined, messages, pitch
+    def __init__(self, collector: FindingCollector, pitch: int):
+        self._found, self._collector, self._pitch = collector.undefined, collector, pitch
 
     def of_memory(self, instruction: Instruction, positions: np.ndarray, size_bytes: int) -> None:
         """Some bytes, each stretch `size_bytes` long."""
@@ -36,7 +35,7 @@ class UndefinedReads:
         now = event.instruction
         self._found.setdefault(("barrier-divergence", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
         lane, source, mask = int(as_array(event.lanes)[0]), int(event.sources[0]), int(event.masks[0])
-        self._messages.report(AbsentShuffleSource(now=now, lane=lane, source=source, mask=mask))
+        self._collector.report(AbsentShuffleSource(now=now, lane=lane, source=source, mask=mask))
 
     def unwritten(self, event: UnwrittenRead) -> None:
         """Bytes of threads' local memory."""
@@ -44,4 +43,4 @@ class UndefinedReads:
         read = self._found.setdefault(("uninitialized-read", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
         read.local_offsets.update(np.unique(event.addresses[:, None] + np.arange(size)).tolist())
         lane, offset = int(event.lanes[0]), int(event.addresses[0]) - event.base
-        self._messages.report(UnwrittenLocalMemory(now=now, lane=lane, size_bytes=size, offset=offset))
+        self._collector.report(UnwrittenLocalMemory(now=now, lane=lane, size_bytes=size, offset=offset))

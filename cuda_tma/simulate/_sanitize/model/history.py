@@ -17,10 +17,10 @@ from ..._warps.lanes import Lanes
 from ..._warps.scheduler import Scheduler
 from ..._warps.waiting import CALLED
 from ..report.collector import FindingCollector
+from ..report.statements import Explained
 
-__all__ = ["Explained", "History"]
+__all__ = ["History"]
 
-Explained = tuple[str, Instruction | None]  # what a statement is to a finding
 _NOWHERE = -1
 _MOST_ENDED, _MOST_WAITING = 2, 6
 

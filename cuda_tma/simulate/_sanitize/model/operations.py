@@ -12,9 +12,9 @@ from ..._ptx import Instruction
 from ..._warps.events import ArriveAfterCopies, CommitGroup, IssuedTogether, WaitGroup
 from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARPGROUP, Lanes, as_array
+from ..report.statements import Explained
 from .barriers import Barriers
 from .clocks import Clocks
-from .history import Explained
 
 __all__ = ["IssueRecord", "Operations"]
 

@@ -1,4 +1,4 @@
-"""Findings as they are gathered: one for each cause, with a count."""
+"""The collector of findings: one for each cause, with a count."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._findings import Finding
+from ..._copies.parts import Parts
+from ..._findings import Finding, message_of
 from ..._ptx import Instruction
+from .violation import Violation
 
 __all__ = ["FindingCollector", "UndefinedRead"]
 
@@ -19,15 +21,15 @@ def _replaces(severity: str, held: str) -> bool:
 
 
 class UndefinedRead(NamedTuple):
-    """What one instruction reads.
+    """The undefined values that one instruction reads.
 
     Attributes
     ----------
     instruction : Instruction
     offsets : numpy.ndarray of bool
-        Which bytes of the shared memory of a CTA; none of a shuffle.
+        The bytes of the shared memory of a CTA; empty for a shuffle.
     local_offsets : set of int
-        Which bytes of a thread's local memory.
+        The bytes of the local memory of a thread.
     """
 
     instruction: Instruction
@@ -36,9 +38,10 @@ class UndefinedRead(NamedTuple):
 
 
 class FindingCollector:
-    """Findings by kind and by the statements that they are about."""
+    """Collects violations: those of one kind at the same statements are one finding."""
 
     def __init__(self) -> None:
+        self._parts: Parts | None = None
         self._found: dict[tuple, Finding] = {}
         self._counts: dict[tuple, int] = {}
         self._instructions: list[Instruction] = []
@@ -46,8 +49,12 @@ class FindingCollector:
         self.undefined: dict[tuple, UndefinedRead] = {}  # by the keys of their findings
         self.racing_reads: dict[tuple[Instruction, Instruction], list[tuple]] = {}
 
+    def begin(self, parts: Parts) -> None:
+        """Take the parts of the machine, whose names the sentences contain."""
+        self._parts = parts
+
     def site(self, instruction: Instruction) -> int:
-        """A number for an instruction; a kernel keeps its instructions, so that identity is enough."""
+        """Return the number of an instruction; a kernel keeps its instructions, so that identity is enough."""
         number = self._sites.get(id(instruction))
         if number is None:
             number = self._sites[id(instruction)] = len(self._instructions)
@@ -55,31 +62,26 @@ class FindingCollector:
         return number
 
     def instruction(self, site: int) -> Instruction:
-        """The one of a number."""
+        """Return the instruction of a number."""
         return self._instructions[site]
 
-    def known(self, kind: str, severity: str, *statements: object) -> bool:
-        """Count one more occurrence of a finding that the ledger has; return False if it lacks it.
-
-        An error replaces advice of the same kind on the same statements, so advice does not make an error known.
-        """
-        key = (kind, *statements)
-        held = self._found.get(key)
-        if held is None or _replaces(severity, held.severity):
-            return False
-        self._counts[key] += held.severity == severity
-        return True
-
-    def add_racing_read(self, read: Instruction, write: Instruction, key: tuple) -> None:
-        """Note that a race, by its key, is between a load of threads and a write of other threads."""
-        self.racing_reads.setdefault((read, write), []).append(key)
+    def report(self, violation: Violation) -> None:
+        """Add a violation, or count it with an equal one; an error replaces advice of the same cause."""
+        key = (violation.KIND, *violation.cause)
+        held, severity = self._found.get(key), violation.severity
+        if held is not None and not _replaces(severity, held.severity):
+            self._counts[key] += held.severity == severity
+            return
+        if self._parts is None:
+            raise RuntimeError("a violation before the launch begins")
+        self._found[key], self._counts[key] = violation.finding(self._parts), 1
+        if (pair := violation.racing_read) is not None:
+            self.racing_reads.setdefault(pair, []).append(key)
 
     def excuse(self, read: Instruction, write: Instruction, reason: str) -> None:
         """Turn the races of a load and a write into advice, for a reason."""
         for key in self.racing_reads[read, write]:
-            held = self._found[key]
-            message = f"{held.happened}; {reason}. {held.rule}. Remedy: {held.remedy}"
-            self._found[key] = replace(held, severity="advice", message=message)
+            self._decide(key, "advice", reason)
 
     def undecided(self) -> dict[tuple, UndefinedRead]:
         """Return the reads of undefined values without those of which another error may be the cause."""
@@ -88,13 +90,12 @@ class FindingCollector:
 
     def accuse(self, key: tuple, reason: str) -> None:
         """Turn advice into an error, for a reason."""
-        held = self._found[key]
-        message = f"{held.happened}; {reason}. {held.rule}. Remedy: {held.remedy}"
-        self._found[key] = replace(held, severity="error", message=message)
+        self._decide(key, "error", reason)
 
-    def add(self, key: tuple, finding: Finding) -> None:
-        """Add a finding; it replaces advice that has the same key, which is the same cause."""
-        self._found[key], self._counts[key] = finding, 1
+    def _decide(self, key: tuple, severity: str, reason: str) -> None:
+        held = self._found[key]
+        message = message_of(f"{held.happened}; {reason}", held.rule, held.remedy)
+        self._found[key] = replace(held, severity=severity, message=message)
 
     def findings(self) -> tuple[Finding, ...]:
         """Return one finding for each cause, in order; unrolled or inlined copies of a statement are one cause."""

@@ -47,6 +47,8 @@ RULES = {
     "undefined": f'{_ISA}"Shared State Space": shared memory is not initialized',
     "shuffle": f'{_ISA}"shfl.sync": the value of a lane that is inactive or not in membermask is undefined',
     "local": f'{_ISA}"Local State Space": local variables are private to a thread and not initialized',
+    "clusters": "Observed, and in no document (driver 580, sm_90): st.async and red.async end in "
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION without clusters, and run in clusters of one CTA",
     "lifetime": f'{_ISA}"Shared State Space": shared memory lasts as long as its CTA',
 }
 FENCE_BEFORE_STORE = (
@@ -141,7 +143,7 @@ _COPIED = "execute cp.async.wait_group before this access, and a barrier if anot
 def remedy_of(
     was: str,
     now: Instruction,
-    who: object,
+    completes_on: str,
     *,
     is_own: bool = False,
     is_in_bulk_group: bool = False,
@@ -154,9 +156,8 @@ def remedy_of(
     was : str
         The earlier access: ``"read"``, ``"write"`` or ``"atomic"``.
     now : Instruction
-    who : object
-        The lane of the earlier access, or the object on which the earlier operation completes, such as
-        ``("mbarrier", position)``.
+    completes_on : str
+        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty for a thread.
     is_own : bool
         Whether the issuing thread of the present operation made the earlier access, after it issued the operation.
     is_in_bulk_group : bool
@@ -164,9 +165,11 @@ def remedy_of(
     is_elsewhere : bool
         Whether the mbarrier of the earlier operation is in another CTA, so that this CTA cannot wait for it.
     """
-    if isinstance(who, tuple):
+    if completes_on:
         landed = _LANDED_ELSEWHERE if is_elsewhere else _LANDED
-        return {"mbarrier": landed, "sent": landed, "bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED}[who[0]]
+        return {"mbarrier": landed, "sent": landed, "bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED}[
+            completes_on
+        ]
     if now.opcode[0] in ("cp", "wgmma"):
         if is_own and is_in_bulk_group:
             return _STORED

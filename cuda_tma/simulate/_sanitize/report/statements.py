@@ -1,10 +1,12 @@
-"""What findings call a statement: its place in the source, and its name."""
+"""The names of statements in findings: the place in the source, and the name of the instruction."""
 
 from __future__ import annotations
 
 from ..._ptx import Instruction, Place
 
-__all__ = ["name_of", "place_of"]
+__all__ = ["Explained", "name_of", "place_of"]
+
+Explained = tuple[str, Instruction | None]  # the relation of a statement to a finding, and the statement
 
 _NAMES = (
     (("cp", "reduce"), "the TMA reduction"),
@@ -16,7 +18,7 @@ _NAMES = (
 
 
 def place_of(places: tuple[Place, ...], line: int) -> str:
-    """File and line, in the kernel; of PTX without them its own line."""
+    """Return the file and line in the kernel; the line of the PTX, if it has no line information."""
     if not places:
         return f"PTX line {line}"
     return f"{places[-1].file.rpartition('/')[2]}:{places[-1].line}"

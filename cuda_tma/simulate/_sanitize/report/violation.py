@@ -10,11 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from ..._copies.parts import Parts
-from ..._findings import Finding
+from ..._findings import Finding, message_of
 from ..._ptx import Instruction
-from ..model.history import Explained
 from .remedies import RULES
-from .statements import name_of
+from .statements import Explained, name_of
 
 __all__ = ["Violation"]
 
@@ -68,6 +67,11 @@ class Violation(ABC):
         return self.REMEDY
 
     @property
+    def racing_read(self) -> tuple[Instruction, Instruction] | None:
+        """The load and the write of a race of two threads, if a replay can decide whether the value has an effect."""
+        return None
+
+    @property
     def cause(self) -> tuple[int, ...]:
         """The statements, by ``id``: violations of one kind with one cause are one finding."""
         return (id(self.now),) if self.other is None else (id(self.other), id(self.now))
@@ -77,7 +81,7 @@ class Violation(ABC):
         now, other, rule = self.now, self.other, self.rule
         blocks, threads = parts.geometry.blocks_and_threads(np.array([self.lane]))
         places, line = (other.places, other.line) if other is not None else ((), 0)
-        message = f"{self.sentence(parts)}. {rule}. Remedy: {self.remedy}"
+        message = message_of(self.sentence(parts), rule, self.remedy)
         named = {now.places, places}
         beside = tuple(
             (what, by.places) for what, by in self.related if by is not None and by.places and by.places not in named

@@ -1,4 +1,4 @@
-"""The violations of copies, mbarriers, tensor maps, exits and undefined memory: a class for each, with its words."""
+"""The violations of grids, exits, clusters, tensor maps and undefined values: a class for each, with its words."""
 
 from __future__ import annotations
 
@@ -12,22 +12,18 @@ from .violation import Violation
 
 __all__ = [
     "AbsentShuffleSource",
-    "ArrivalTooEarly",
     "BeforeGridWait",
     "ChangedMap",
     "CopyWritesAfterExit",
     "LoadWritesAfterExit",
     "MapInMemory",
-    "MbarrierNotFenced",
-    "MbarrierNotReady",
-    "OtherMbarrierSignaled",
     "RemoteLoadAfterExit",
     "RemoteUseAfterExit",
     "SendReadsAfterExit",
     "StoreReadsAfterExit",
-    "UnexpectedBytes",
     "UnwrittenLocalMemory",
     "UnwrittenSharedMemory",
+    "WithoutClusters",
 ]
 
 
@@ -49,99 +45,6 @@ class BeforeGridWait(Violation):
             f"{self.thread(parts)} {self.access}s global memory at 0x{self.address:x}, which the preceding grid "
             f"{self.other_access}s at {place_of(self.other.places, self.other.line)}, with no griddepcontrol.wait "
             "before this access"
-        )
-
-
-# ---- mbarriers ----
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class MbarrierNotReady(Violation):
-    """An operation is not ordered after the initialization of its mbarrier."""
-
-    KIND, RULE = "barrier-use", "init"
-    REMEDY = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
-    position: int
-
-    def sentence(self, parts: Parts) -> str:
-        name = parts.mbarriers.name(self.position)
-        return f"{self.issued(parts)} signals {name}, and nothing orders that after its mbarrier.init"
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class MbarrierNotFenced(Violation):
-    """A signal through the async proxy has no fence after the initialization of the mbarrier."""
-
-    KIND, RULE = "missing-proxy-fence", "proxy"
-    REMEDY = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
-    position: int
-
-    def sentence(self, parts: Parts) -> str:
-        return (
-            f"{self.issued(parts)} signals {parts.mbarriers.name(self.position)} through the async proxy, with no "
-            "fence between its mbarrier.init and this use"
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class OtherMbarrierSignaled(Violation):
-    """A copy names an mbarrier in another CTA than its destination."""
-
-    KIND, RULE = "cluster", "elsewhere"
-    REMEDY = "name the mbarrier of the CTA that the copy writes, by mapa of the same rank, and wait for it there"
-    named: int
-    signaled: int
-
-    def sentence(self, parts: Parts) -> str:
-        block = parts.geometry.block_index(self.signaled // parts.memory.shared_pitch)
-        return (
-            f"{self.issued(parts)} writes shared memory of block {block}, and names the mbarrier "
-            f"{parts.mbarriers.name(self.named)}; the one that it signals is {parts.mbarriers.name(self.signaled)}, "
-            "as on an H200"
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class UnexpectedBytes(Violation):
-    """An mbarrier ends with a negative tx-count."""
-
-    KIND, RULE, IS_ADVICE = "transaction-count", "bytes", True
-    REMEDY = (
-        "execute mbarrier.expect_tx (Barrier::expect_tx(), arrive_expect_tx()) for the bytes of each copy, and "
-        "wait for the phase before the mbarrier ends"
-    )
-    position: int
-    tx: int
-    phase: int
-
-    def sentence(self, parts: Parts) -> str:
-        return (
-            f"{parts.mbarriers.name(self.position)} ends with a tx-count of {self.tx}: {-self.tx:,} bytes arrived in "
-            f"its phase {self.phase} without an expect_tx, so that phase cannot complete"
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ArrivalTooEarly(Violation):
-    """In another order an arrival counts for the preceding phase, which has all its arrivals."""
-
-    KIND, RULE = "barrier-use", "arrivals"
-    REMEDY = (
-        "let the thread wait for a phase (mbarrier.try_wait) before it arrives for the next one; or state in "
-        "mbarrier.init as many arrivals as come in a phase"
-    )
-    other: Instruction
-    position: int
-    phase: int
-
-    def sentence(self, parts: Parts) -> str:
-        made = parts.mbarriers.known(self.position)
-        count = f"of its {made.count} arrivals" if made is not None else "of its arrivals"
-        return (
-            f"{self.thread(parts)} arrives at {parts.mbarriers.name(self.position)} for its phase {self.phase}, and "
-            f"nothing orders that after the end of phase {self.phase - 1}, {count} one is at "
-            f"{place_of(self.other.places, self.other.line)}: in another order this arrival counts for that phase, as "
-            "one more than mbarrier.init states"
         )
 
 
@@ -244,6 +147,20 @@ class RemoteLoadAfterExit(Violation):
             "barrier.cluster.arrive.relaxed orders that before the end of that block: it orders no memory, so the load "
             "is complete only if its value is used before the arrival"
         )
+
+
+# ---- clusters ----
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class WithoutClusters(Violation):
+    """An instruction needs a launch with clusters."""
+
+    KIND, RULE = "cluster", "clusters"
+    REMEDY = "launch it with clusters, of one CTA if need be: Config(cluster=1), LaunchConfig(cluster=1)"
+
+    def sentence(self, parts: Parts) -> str:
+        return f"{self.thread(parts)} issues {'.'.join(self.now.opcode[:2])} in a launch without clusters"
 
 
 # ---- tensor maps ----

@@ -1,0 +1,176 @@
+"""The violations of two accesses to global memory: a class for each, with its words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._copies.parts import Parts
+from ..._ptx import Instruction
+from ..model.units import is_strong
+from .remedies import (
+    BOTH_STRONG,
+    COHERENT_LOAD,
+    FENCE_OF_GLOBAL,
+    GLOBAL_ORDER,
+    ONE_SIZE,
+    ONE_WRITER,
+    RULES,
+    WIDER_ATOMICS,
+)
+from .statements import name_of, place_of
+from .violation import Violation
+
+__all__ = [
+    "GlobalFenceMissing",
+    "GlobalPair",
+    "GlobalRace",
+    "GlobalSameValue",
+    "NonCoherentLoad",
+    "NotMorallyStrong",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GlobalPair(Violation):
+    """Two accesses to global memory: `now` is the later one, `other` the earlier one.
+
+    Attributes
+    ----------
+    access, other_access : str
+        ``"read"`` or ``"write"``; the later one may be ``"atomic"``.
+    is_operation, other_is_operation : bool
+        Whether an operation makes the access.
+    other_lane : int or None
+        The thread of the earlier access; None for an operation or a thread of another cluster.
+    address : int
+        The first byte of both.
+    """
+
+    other: Instruction
+    access: str
+    is_operation: bool
+    other_access: str
+    other_is_operation: bool
+    other_lane: int | None
+    address: int
+
+    def actor(self, parts: Parts) -> str:
+        """Return the name of the thread or operation of the later access."""
+        return self.issued(parts) if self.is_operation else self.thread(parts)
+
+    def earlier(self, parts: Parts) -> str:
+        """Return the name of the thread or operation of the earlier access."""
+        if self.other_is_operation:
+            return name_of(self.other)
+        return "a thread of another block" if self.other_lane is None else parts.geometry.thread_name(self.other_lane)
+
+    def accesses(self, parts: Parts) -> str:
+        """``thread 0 reads global memory at 0x10 by atom.add.u32, which a thread of another block at a.cu:5 wrote``."""
+        place, done = place_of(self.other.places, self.other.line), "wrote" if self.other_access == "write" else "read"
+        verb = "read" if self.access == "read" else "write"
+        by = "" if self.is_operation else _by(self.now)
+        by_before = "" if self.other_is_operation else _by(self.other)
+        return (
+            f"{self.actor(parts)} {verb}s global memory at 0x{self.address:x}{by}, which {self.earlier(parts)} at "
+            f"{place} {done}{by_before}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GlobalRace(GlobalPair):
+    """Nothing orders two accesses."""
+
+    KIND = "race"
+
+    @property
+    def _is_mixed(self) -> bool:
+        """Whether one is strong and may make the other so, and is no load."""
+        now, other = self.now, self.other
+        return _is_strong(other) != _is_strong(now) and "ld" not in (now if _is_strong(now) else other).opcode
+
+    @property
+    def rule(self) -> str:
+        return RULES["strong" if self._is_mixed else "order"]
+
+    @property
+    def remedy(self) -> str:
+        return BOTH_STRONG if self._is_mixed else GLOBAL_ORDER
+
+    @property
+    def racing_read(self) -> tuple[Instruction, Instruction] | None:
+        """The load and the write of two threads, if one of both is a load."""
+        if self.is_operation or self.other_is_operation or (self.access == "read") == (self.other_access == "read"):
+            return None
+        return (self.now, self.other) if self.access == "read" else (self.other, self.now)
+
+    def sentence(self, parts: Parts) -> str:
+        return f"{self.accesses(parts)}, and nothing orders the two"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GlobalFenceMissing(GlobalPair):
+    """No proxy fence is between ordered accesses through two proxies."""
+
+    KIND, RULE, REMEDY = "missing-proxy-fence", "proxy", FENCE_OF_GLOBAL
+
+    def sentence(self, parts: Parts) -> str:
+        return f"{self.accesses(parts)} through another proxy, with no fence.proxy.async between the two"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class NotMorallyStrong(GlobalPair):
+    """Two strong accesses, one of which is out of the scope of the other or accesses other bytes.
+
+    Attributes
+    ----------
+    lacks : str
+        ``"scope"`` or ``"size"``.
+    """
+
+    KIND, RULE, REMEDY = "race", "morally strong", ONE_SIZE
+    lacks: str
+
+    @property
+    def remedy(self) -> str:
+        return WIDER_ATOMICS if self.lacks == "scope" else self.REMEDY
+
+    def sentence(self, parts: Parts) -> str:
+        reason = (
+            "the scope of one does not include the other's thread"
+            if self.lacks == "scope"
+            else "the two access the same memory in different sizes"
+        )
+        return f"{self.accesses(parts)}: {reason}, and nothing orders them"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class NonCoherentLoad(GlobalPair):
+    """A load through the non-coherent cache of bytes that the kernel has written."""
+
+    KIND, RULE, REMEDY = "race", "nc", COHERENT_LOAD
+
+    def sentence(self, parts: Parts) -> str:
+        return f"{self.accesses(parts)} in this launch: ld.global.nc may return the value before that"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GlobalSameValue(GlobalPair):
+    """Nothing orders two writes of the same value."""
+
+    KIND, RULE, REMEDY = "race", "order", ONE_WRITER
+
+    def sentence(self, parts: Parts) -> str:
+        place = place_of(self.other.places, self.other.line)
+        return (
+            f"{self.actor(parts)} writes global memory at 0x{self.address:x}, and {self.earlier(parts)} at {place} "
+            "writes the same value there: nothing orders the two"
+        )
+
+
+def _by(instruction: Instruction) -> str:
+    return f" by {'.'.join(instruction.opcode)}" if _is_strong(instruction) else ""
+
+
+def _is_strong(instruction: Instruction) -> bool:
+    """Return whether an access is strong, as are the reductions of TMA, element by element."""
+    return is_strong(instruction) or instruction.opcode[:2] == ("cp", "reduce")

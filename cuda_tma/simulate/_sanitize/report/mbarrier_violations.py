@@ -1,0 +1,164 @@
+"""The violations of mbarriers: a class for each, with its words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._copies.parts import Parts
+from ..._ptx import Instruction
+from .shared_violations import SharedPair
+from .statements import place_of
+from .violation import Violation
+
+__all__ = [
+    "ArrivalTooEarly",
+    "MbarrierAsMemory",
+    "MbarrierInitInUse",
+    "MbarrierInvalInUse",
+    "MbarrierNotFenced",
+    "MbarrierNotReady",
+    "MbarrierUnordered",
+    "OtherMbarrierSignaled",
+    "UnexpectedBytes",
+]
+_BEFORE_USE = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MbarrierNotReady(Violation):
+    """An operation is not ordered after the initialization of its mbarrier."""
+
+    KIND, RULE, REMEDY = "barrier-use", "init", _BEFORE_USE
+    position: int
+
+    def sentence(self, parts: Parts) -> str:
+        name = parts.mbarriers.name(self.position)
+        return f"{self.issued(parts)} signals {name}, and nothing orders that after its mbarrier.init"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MbarrierNotFenced(Violation):
+    """A signal through the async proxy has no fence after the initialization of the mbarrier."""
+
+    KIND, RULE = "missing-proxy-fence", "proxy"
+    REMEDY = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
+    position: int
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.issued(parts)} signals {parts.mbarriers.name(self.position)} through the async proxy, with no "
+            "fence between its mbarrier.init and this use"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class OtherMbarrierSignaled(Violation):
+    """A copy names an mbarrier in another CTA than its destination."""
+
+    KIND, RULE = "cluster", "elsewhere"
+    REMEDY = "name the mbarrier of the CTA that the copy writes, by mapa of the same rank, and wait for it there"
+    named: int
+    signaled: int
+
+    def sentence(self, parts: Parts) -> str:
+        block = parts.geometry.block_index(self.signaled // parts.memory.shared_pitch)
+        return (
+            f"{self.issued(parts)} writes shared memory of block {block}, and names the mbarrier "
+            f"{parts.mbarriers.name(self.named)}; the one that it signals is {parts.mbarriers.name(self.signaled)}, "
+            "as on an H200"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class UnexpectedBytes(Violation):
+    """An mbarrier ends with a negative tx-count."""
+
+    KIND, RULE, IS_ADVICE = "transaction-count", "bytes", True
+    REMEDY = (
+        "execute mbarrier.expect_tx (Barrier::expect_tx(), arrive_expect_tx()) for the bytes of each copy, and "
+        "wait for the phase before the mbarrier ends"
+    )
+    position: int
+    tx: int
+    phase: int
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{parts.mbarriers.name(self.position)} ends with a tx-count of {self.tx}: {-self.tx:,} bytes arrived in "
+            f"its phase {self.phase} without an expect_tx, so that phase cannot complete"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ArrivalTooEarly(Violation):
+    """In another order an arrival counts for the preceding phase, which has all its arrivals."""
+
+    KIND, RULE = "barrier-use", "arrivals"
+    REMEDY = (
+        "let the thread wait for a phase (mbarrier.try_wait) before it arrives for the next one; or state in "
+        "mbarrier.init as many arrivals as come in a phase"
+    )
+    other: Instruction
+    position: int
+    phase: int
+
+    def sentence(self, parts: Parts) -> str:
+        made = parts.mbarriers.known(self.position)
+        count = f"of its {made.count} arrivals" if made is not None else "of its arrivals"
+        return (
+            f"{self.thread(parts)} arrives at {parts.mbarriers.name(self.position)} for its phase {self.phase}, and "
+            f"nothing orders that after the end of phase {self.phase - 1}, {count} one is at "
+            f"{place_of(self.other.places, self.other.line)}: in another order this arrival counts for that phase, as "
+            "one more than mbarrier.init states"
+        )
+
+
+# ---- two accesses to the bytes of an mbarrier ----
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MbarrierUnordered(SharedPair):
+    """The use of an mbarrier is not ordered after its initialization."""
+
+    KIND, RULE, REMEDY = "barrier-use", "init", _BEFORE_USE
+    position: int
+
+    def sentence(self, parts: Parts) -> str:
+        name = parts.mbarriers.name(self.position)
+        return f"{self.thread(parts)} uses the mbarrier {name}, and nothing orders that after its mbarrier.init"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MbarrierInitInUse(SharedPair):
+    """The initialization of an mbarrier is not ordered after earlier uses of its bytes."""
+
+    KIND, RULE = "barrier-use", "init"
+    REMEDY = "initialize each mbarrier once, or execute a barrier of all its users before it is initialized again"
+
+    def sentence(self, parts: Parts) -> str:
+        return f"mbarrier.init of {self.memory(parts)}, which others may still use: nothing orders it after them"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MbarrierInvalInUse(SharedPair):
+    """The invalidation of an mbarrier is not ordered after its earlier uses."""
+
+    KIND, RULE = "barrier-use", "inval"
+    REMEDY = "put __syncthreads() between the last use of the mbarrier by any thread and mbarrier.inval"
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.thread(parts)} invalidates {self.memory(parts)}, and nothing orders that after the use by "
+            f"{self.earlier(parts)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MbarrierAsMemory(SharedPair):
+    """An ordinary access and the use of an mbarrier have bytes in common."""
+
+    KIND, RULE = "barrier-use", "init"
+    REMEDY = "access an mbarrier by mbarrier instructions only, and execute mbarrier.inval first"
+
+    def sentence(self, parts: Parts) -> str:
+        return f"{self.thread(parts)} uses {self.memory(parts)} as memory, where an mbarrier is"

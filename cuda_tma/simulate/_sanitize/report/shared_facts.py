@@ -1,0 +1,144 @@
+"""The facts of two accesses to shared memory, from the shadow and the clocks."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ..._copies.parts import Parts
+from ..._ptx import Instruction
+from ..model.clocks import Clocks
+from ..model.history import History
+from ..model.operations import IssueRecord, Operations
+from ..model.shadow import Conflict
+from .collector import FindingCollector
+from .mbarrier_violations import MbarrierAsMemory, MbarrierInitInUse, MbarrierInvalInUse, MbarrierUnordered
+from .shared_violations import OnlyWarpTogether, SharedPair, SharedRace
+from .statements import Explained
+
+__all__ = ["SharedFacts"]
+
+_INIT, _INVAL = ("mbarrier", "init"), ("mbarrier", "inval")
+_Pair = TypeVar("_Pair", bound=SharedPair)
+
+
+class SharedFacts:
+    """Makes a violation of a conflict in the shadow.
+
+    Parameters
+    ----------
+    parts : Parts
+    clocks : Clocks
+    collector : FindingCollector
+    history : History
+    operations : Operations
+    unit_bytes : int
+        Of a cell of the shadow.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        clocks: Clocks,
+        collector: FindingCollector,
+        history: History,
+        operations: Operations,
+        unit_bytes: int,
+    ):
+        self._parts, self._clocks, self._collector = parts, clocks, collector
+        self._history, self._operations, self._unit_bytes = history, operations, unit_bytes
+
+    def of(
+        self,
+        kind: type[_Pair],
+        found: Conflict,
+        lane: int,
+        mark: IssueRecord | None,
+        access: str,
+        now: Instruction,
+        **facts: Any,
+    ) -> _Pair:
+        """Return a violation of a class: the first conflict of `found`, and the access of a thread or its operation."""
+        who, (first, size_bytes) = self._earlier(found, lane), self._bytes(found)
+        return kind(
+            now=now,
+            lane=lane,
+            other=self._collector.instruction(int(found.sites[0])),
+            access=access,
+            is_operation=mark is not None,
+            other_access=found.before,
+            other_lane=who if isinstance(who, int) else None,
+            first=first,
+            size_bytes=size_bytes,
+            **facts,
+        )
+
+    def race(self, found: Conflict, lane: int, mark: IssueRecord | None, access: str, now: Instruction) -> SharedPair:
+        """Return the violation of two unordered accesses."""
+        if "mbarrier" in (self._collector.instruction(int(found.sites[0])).opcode[0], now.opcode[0]):
+            return self._of_mbarrier(found, lane, mark, access, now)
+        who = self._earlier(found, lane)
+        return self.of(
+            SharedRace,
+            found,
+            lane,
+            mark,
+            access,
+            now,
+            completes_on=who[0] if isinstance(who, tuple) else "",
+            is_elsewhere=self._is_elsewhere(who, lane),
+            is_in_bulk_group=mark is not None and mark.group is not None and mark.group[0] == "bulk",
+            related=(*self.after(lane, mark), *self._operations.related(who)),
+        )
+
+    def together(
+        self, found: Conflict, lane: int, mark: IssueRecord | None, access: str, now: Instruction, by: Instruction,
+        is_disputed: bool,
+    ) -> OnlyWarpTogether:  # fmt: skip
+        """Return the violation of two accesses that only `by` orders, an instruction of a whole warp."""
+        related = ("its warp executes together", by), *self.after(lane, mark)
+        facts = {"by": by, "is_disputed": is_disputed, "related": related}
+        return self.of(OnlyWarpTogether, found, lane, mark, access, now, **facts)
+
+    def after(self, lane: int, mark: IssueRecord | None) -> tuple[Explained, ...]:
+        """Return the last barrier or wait before an access, or before an operation was issued."""
+        return self._history.before(lane) if mark is None else mark.after
+
+    def was_sent(self, found: Conflict, lane: int) -> bool:
+        """Return whether threads of another CTA have made the earlier access, by st.async."""
+        who = self._earlier(found, lane)
+        return isinstance(who, tuple) and who[0] == "sent"
+
+    def _of_mbarrier(
+        self, found: Conflict, lane: int, mark: IssueRecord | None, access: str, now: Instruction
+    ) -> SharedPair:
+        other = self._collector.instruction(int(found.sites[0]))
+        facts: dict[str, Any] = {"related": (*self._history.before(lane), self._history.fence_of_inits)}
+        kind: type[SharedPair]
+        if other.opcode[:2] == _INIT:
+            kind, facts["position"] = MbarrierUnordered, int(found.units[0]) * self._unit_bytes
+        elif now.opcode[:2] == _INIT:
+            kind = MbarrierInitInUse
+        else:
+            kind = MbarrierInvalInUse if now.opcode[:2] == _INVAL else MbarrierAsMemory
+        return self.of(kind, found, lane, mark, access, now, **facts)
+
+    def _earlier(self, found: Conflict, lane: int) -> Any:
+        """Return the lane of the earlier access, or the object on which its operation completes."""
+        column, slot = int(found.columns[0]), self._clocks.slot_of(lane)
+        if column < self._clocks.threads:
+            return slot * self._clocks.threads + column
+        return self._clocks.key(slot, column)
+
+    def _is_elsewhere(self, who: Any, lane: int) -> bool:
+        """Return whether an operation completes on an mbarrier of another CTA than a lane's."""
+        if not isinstance(who, tuple) or who[0] not in ("mbarrier", "sent"):
+            return False
+        return who[1] // self._parts.memory.shared_pitch != int(self._parts.geometry.cta_of_lane[lane])
+
+    def _bytes(self, found: Conflict) -> tuple[int, int]:
+        """Return the first byte and the number of bytes; of several CTAs, the part of the first."""
+        size, pitch = self._unit_bytes, self._parts.memory.shared_pitch
+        ctas = found.units * size // pitch
+        here = found.units[ctas == ctas[0]]
+        first = int(here.min()) * size
+        return first, (int(here.max()) + 1) * size - first

@@ -1,0 +1,189 @@
+"""The violations of two accesses to shared memory: a class for each, with its words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._copies.parts import Parts
+from ..._ptx import Instruction
+from .remedies import (
+    FENCE_BEFORE_LOAD,
+    FENCE_BEFORE_STORE,
+    ONE_WRITER,
+    WARP_BARRIER,
+    WARPGROUP_BARRIER,
+    WIDER_SCOPE,
+    remedy_of,
+)
+from .statements import name_of, place_of
+from .violation import Violation
+
+__all__ = [
+    "NarrowScope",
+    "OnlyWarpTogether",
+    "OnlyWarpgroupTogether",
+    "SameValue",
+    "SharedFenceMissing",
+    "SharedPair",
+    "SharedRace",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SharedPair(Violation):
+    """Two accesses to shared memory: `now` is the later one, `other` the earlier one.
+
+    Attributes
+    ----------
+    access, other_access : str
+        ``"read"`` or ``"write"``; the later one may be ``"atomic"``.
+    is_operation : bool
+        Whether an operation that the thread has issued makes the later access.
+    other_lane : int or None
+        The thread of the earlier access; None for an operation.
+    first, size_bytes : int
+        The first byte of both, in the shared memory of all resident CTAs, and the number of bytes.
+    """
+
+    other: Instruction
+    access: str
+    is_operation: bool
+    other_access: str
+    other_lane: int | None
+    first: int
+    size_bytes: int
+
+    def actor(self, parts: Parts) -> str:
+        """Return the name of the thread or operation of the later access."""
+        return self.issued(parts) if self.is_operation else self.thread(parts)
+
+    def earlier(self, parts: Parts) -> str:
+        """Return the name and the place of the thread or operation of the earlier access."""
+        place = place_of(self.other.places, self.other.line)
+        if self.other_lane is None:
+            return f"{name_of(self.other)} at {place}"
+        same = self.other_lane == self.lane
+        return f"{'the same thread' if same else parts.geometry.thread_name(self.other_lane)} at {place}"
+
+    def memory(self, parts: Parts) -> str:
+        """``128 bytes at `tile` ``."""
+        name = parts.program.shared_name(self.first % parts.memory.shared_pitch)
+        return f"{self.size_bytes} bytes {'at ' if name.startswith('`') else ''}{name}"
+
+    @property
+    def participle(self) -> str:
+        return "wrote" if self.other_access == "write" else "read"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SharedRace(SharedPair):
+    """Nothing orders two accesses.
+
+    Attributes
+    ----------
+    completes_on : str
+        The kind of object on which the earlier operation completes, ``"mbarrier"`` for example; empty for a thread.
+    is_elsewhere : bool
+        Whether that is an mbarrier of another CTA.
+    is_in_bulk_group : bool
+        Whether ``cp.async.bulk.wait_group`` waits for the later operation.
+    """
+
+    KIND, RULE = "race", "order"
+    completes_on: str
+    is_elsewhere: bool
+    is_in_bulk_group: bool
+
+    @property
+    def remedy(self) -> str:
+        return remedy_of(
+            self.other_access,
+            self.now,
+            self.completes_on,
+            is_own=self.is_operation and self.other_lane == self.lane,
+            is_in_bulk_group=self.is_in_bulk_group,
+            is_elsewhere=self.is_elsewhere,
+        )
+
+    def sentence(self, parts: Parts) -> str:
+        doing = "writing" if self.other_access == "write" else "reading"
+        return (
+            f"{self.actor(parts)} {self.access}s {self.memory(parts)} while {self.earlier(parts)} may still be {doing} "
+            "them: nothing orders the two"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SameValue(SharedPair):
+    """Nothing orders two writes of the same value."""
+
+    KIND, RULE, REMEDY = "race", "order", ONE_WRITER
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.thread(parts)} writes {self.memory(parts)}, and {self.earlier(parts)} writes the same value there: "
+            "nothing orders the two"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class NarrowScope(SharedPair):
+    """Only operations of scope .cta order accesses of two CTAs."""
+
+    KIND, RULE, REMEDY = "race", "scope", WIDER_SCOPE
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.actor(parts)} {self.access}s {self.memory(parts)}, which {self.earlier(parts)} {self.participle}: "
+            "only an mbarrier arrival or wait of scope .cta orders the two, and they are in different CTAs"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SharedFenceMissing(SharedPair):
+    """No proxy fence is between ordered accesses through two proxies."""
+
+    KIND, RULE = "missing-proxy-fence", "proxy"
+
+    @property
+    def remedy(self) -> str:
+        return FENCE_BEFORE_STORE if self.other_access == "write" else FENCE_BEFORE_LOAD
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.actor(parts)} {self.access}s {self.memory(parts)} through the async proxy, which "
+            f"{self.earlier(parts)} {self.participle} through the generic proxy, with no fence.proxy.async between the "
+            "two"
+        )
+
+
+# ---- an order that hardware keeps, and that the PTX ISA does not promise ----
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class OnlyWarpTogether(SharedPair):
+    """Only an instruction of a whole warp orders two accesses, and it is no barrier for memory."""
+
+    KIND, RULE, REMEDY = "race", "order", WARP_BARRIER
+    by: Instruction
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.actor(parts)} {self.access}s {self.memory(parts)}, which {self.earlier(parts)} {self.participle}: "
+            f"only {name_of(self.by)} at {place_of(self.by.places, self.by.line)}, which its warp executes together, "
+            "orders the two; hardware does so, but it is no barrier for memory"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class OnlyWarpgroupTogether(SharedPair):
+    """A product reads bytes, and not all threads of its warpgroup know that they are written."""
+
+    KIND, RULE, REMEDY = "race", "order", WARPGROUP_BARRIER
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.actor(parts)} reads {self.memory(parts)}, which {self.earlier(parts)} wrote: not all threads of "
+            "the warpgroup have waited for that, and only wgmma itself, at which the four warps come together, orders "
+            "the two. An H200 does so (50 launches with delays of up to 100 us), but wgmma is no barrier for memory"
+        )
