@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..driver import keep
 from ..patches import Patches
-from ..startup.cuda_tma_redirect import redirect
+from ..startup.cuda_tma_redirect import DRIVER, redirect
 from .tensors import with_gpu_address
 
 __all__ = ["install", "set_environment"]
 
 # Programs on disk contain machine code.
 _ENVIRONMENT = {"CUTE_DSL_DISABLE_FILE_CACHING": "1", "CUTE_DSL_LINEINFO": "1"}
+_NAMED = re.compile(r"dump-(cubin|ptx)-path='?([^\s'}]+)")
 
 
 def set_environment() -> None:
@@ -39,10 +42,21 @@ def install() -> Patches:
         if os.path.isfile(path):
             ctypes.CDLL(path)
             redirect(path)
+    _initialize()
     patches = Patches()
     patches.replace(runtime._Tensor, "__init__", with_gpu_address(runtime._Tensor.__init__))
     patches.replace(BaseDSL, "_compile_or_jit_module", _keeping(BaseDSL._compile_or_jit_module))
     return patches
+
+
+def _initialize() -> None:
+    """Initialize the driver and make the primary context current, as torch does with its first tensor on a GPU.
+
+    Programs of CuTe DSL then ask the driver for attributes and occupancy (``cutlass.utils.HardwareInfo``).
+    """
+    driver, context = ctypes.CDLL(DRIVER), ctypes.c_void_p()
+    if driver.cuInit(0) == 0 and driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0:
+        driver.cuCtxSetCurrent(context)
 
 
 def _keeping(compile_module: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,19 +64,31 @@ def _keeping(compile_module: Callable[..., Any]) -> Callable[..., Any]:
 
     def compile_or_jit_module(self: Any, module: Any, pipeline: str, *arguments: Any, **keywords: Any) -> Any:
         with TemporaryDirectory(prefix="cuda-tma-cute-") as folder:
-            compiled = compile_module(self, module, _with_files(pipeline, folder), *arguments, **keywords)
-            for path in Path(folder).glob("*.cubin"):
-                ptx = path.with_suffix(".ptx")
-                if ptx.exists():
-                    keep(path.read_bytes(), ptx.read_text("utf-8", "replace"))
+            pipeline = _with_files(pipeline, folder)
+            compiled = compile_module(self, module, pipeline, *arguments, **keywords)
+            for code, ptx in _written(pipeline):
+                keep(code.read_bytes(), ptx.read_text("utf-8", "replace"))
         return compiled
 
     return compile_or_jit_module
 
 
 def _with_files(pipeline: str, folder: str) -> str:
-    """Let a pipeline write machine code and PTX into a folder, unless the program has named a place for them."""
-    if "dump-" in pipeline or not pipeline.endswith("})"):
+    """Let a pipeline write machine code and PTX: into a folder, or to the place that the program names."""
+    if not pipeline.endswith("})"):
         return pipeline
-    base = os.path.join(folder, "code")
-    return pipeline.removesuffix("})") + f" dump-cubin-path={base} dump-ptx-path={base}}})"
+    base, named = os.path.join(folder, "code"), dict(_NAMED.findall(pipeline))
+    missing = "".join(f" dump-{kind}-path={base}" for kind in ("cubin", "ptx") if kind not in named)
+    return pipeline.removesuffix("})") + missing + "})"
+
+
+def _written(pipeline: str) -> Iterator[tuple[Path, Path]]:
+    """Yield the files with machine code that a pipeline wrote, each with the file of its PTX."""
+    named = dict(_NAMED.findall(pipeline))
+    if named.keys() < {"cubin", "ptx"}:
+        return
+    code = Path(named["cubin"])
+    for path in code.parent.glob(f"{escape(code.name)}*.cubin"):
+        ptx = Path(named["ptx"] + path.name.removeprefix(code.name)).with_suffix(".ptx")
+        if ptx.exists():
+            yield path, ptx

@@ -26,6 +26,7 @@ from .._warps.events import Exit
 from .._warps.fault_log import FaultLog
 from .._warps.geometry import Geometry
 from .._warps.observe import Events
+from .._warps.pending import PendingClusters
 from .._warps.program import Program
 from .._warps.scheduler import Scheduler
 from .._warps.special import SpecialValues
@@ -61,6 +62,7 @@ class Parts:
     warp_sync, cta_barriers, cluster_barriers, mbarriers, dependents, register_pool
     engine : Engine
         The asynchronous copies.
+    clusters : PendingClusters
     """
 
     program: Program
@@ -86,6 +88,7 @@ class Parts:
     dependents: Dependents
     register_pool: RegisterPool
     engine: Engine
+    clusters: PendingClusters
 
     def exit(self, lanes: np.ndarray, by: Instruction) -> None:
         """End threads; a cluster whose last thread ends makes room."""

@@ -27,6 +27,7 @@ from .._warps.code import Context, Frames
 from .._warps.events import Start
 from .._warps.fault_log import FaultLog
 from .._warps.observe import Events
+from .._warps.pending import PendingClusters
 from .._warps.program import Program
 from .._warps.scheduler import Scheduler
 from .._warps.special import SpecialValues
@@ -99,7 +100,6 @@ class Machine:
         self._stalled: list[Waiting] = []
         self._stalls = 0
         self._repetition = Repetition(parts.alive, parts.runtime, parts.scheduler, parts.memory, parts.frames)
-        self._next_cluster = 0
         self._goes_round = False
         self._entry = Context(program.entry, None, 0, parts.frames.registers_at(program.entry, 0))
 
@@ -116,7 +116,7 @@ class Machine:
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
         """Until every thread of the grid has ended, or waits for grids before it; or a fault; or `until` holds."""
-        if not self._next_cluster:
+        if not self.parts.clusters.first:
             self.parts.memory.reserve_stack(self._entry.local_end)
             if self.observer is not None:
                 self.observer.begin(self.parts)
@@ -136,7 +136,7 @@ class Machine:
 
     def lets_begin(self) -> bool:
         """Return whether every CTA of the grid has let the next grid begin, or has ended."""
-        return self._next_cluster == self.parts.geometry.clusters and self.parts.dependents.have_signalled()
+        return not self.parts.clusters.left and self.parts.dependents.have_signalled()
 
     def _advance(self) -> bool:
         """One step of the whole; False at the end."""
@@ -191,20 +191,21 @@ class Machine:
         return f"simulated: {done}, {self.parts.scheduler.thread_steps / 1e6:.1f} million instructions of threads"
 
     def _ended_clusters(self) -> int:
-        return self._next_cluster - self.parts.geometry.slots + self.parts.geometry.cluster_of_slot.count(-1)
+        return self.parts.clusters.first - self.parts.geometry.slots + self.parts.geometry.cluster_of_slot.count(-1)
 
     def _many_have_ended(self) -> bool:
         """Whether half of the places are free. Clusters that begin together run together, so one waits for others."""
-        left = self.parts.geometry.clusters - self._next_cluster
-        return left > 0 and 2 * self.parts.geometry.cluster_of_slot.count(-1) >= self.parts.geometry.slots
+        return (
+            self.parts.clusters.left > 0
+            and 2 * self.parts.geometry.cluster_of_slot.count(-1) >= self.parts.geometry.slots
+        )
 
     def _place_clusters(self) -> bool:
         """Start what fits where clusters have ended; False if nothing did."""
         started = False
         for slot, cluster in enumerate(self.parts.geometry.cluster_of_slot):
-            if cluster < 0 and self._next_cluster < self.parts.geometry.clusters:
-                self._start(slot, self._next_cluster)
-                self._next_cluster += 1
+            if cluster < 0 and self.parts.clusters.left:
+                self._start(slot, self.parts.clusters.take())
                 started = True
         return started
 
@@ -269,6 +270,7 @@ def _parts(
         Dependents(geometry, scheduler, events, plan.is_held),
         RegisterPool(attributes, geometry, alive, scheduler, warp_sync),
         engine,
+        PendingClusters(geometry),
     )
 
 

@@ -171,7 +171,8 @@ def _plan(kernel: Kernel, config: Config, block: np.ndarray, settings: Settings,
     _check_shared_memory(kernel, dynamic_bytes)
     entry, shared_bytes = kernel.program.entry, kernel.program.static_shared_bytes + dynamic_bytes
     thread_bytes = entry.register_bytes + entry.local_bytes
-    geometry = Geometry(grid, config.block, cluster, settings.multiprocessor_count, shared_bytes, thread_bytes)
+    count, cancels = settings.multiprocessor_count, kernel.program.cancels_clusters and not config.is_cooperative
+    geometry = Geometry(grid, config.block, cluster, count, shared_bytes, thread_bytes, cancels)
     if config.is_cooperative:
         _check_resident(geometry, settings)
     is_given = (config.cluster or kernel.cluster) is not None or "explicitcluster" in entry.function.attributes

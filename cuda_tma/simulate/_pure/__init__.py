@@ -1,6 +1,6 @@
 """What an instruction makes of its sources, for every lane at once. `lookup` is the way in."""
 
-from . import arithmetic, bits, compare, convert, integer, matrices, move, warps  # noqa: F401 (each adds its entries to the table)
+from . import arithmetic, bits, compare, convert, integer, launch_control, matrices, move, warps  # noqa: F401 (each adds its entries to the table)
 from .table import BIT, DTYPES, Pure, immediate, lookup
 from .warps import shuffle_sources
 

@@ -279,16 +279,16 @@ def extremes(s: Spelling) -> Pure:
     if type_ == "f32" and len(s.layout) == 4:
         return _extremes_of_three(s)
     if type_ == "f64":
-        return pure(s.root, "f64", "f64 f64", propagating(_extreme(s.root, False, False)))
+        return pure(s.root, "f64", "f64 f64", propagating(extreme(s.root, False, False)))
     ftz = type_ in ("f16", "f16x2", "f32") and s.flag("ftz")
-    function = _extreme(s.root, s.flag("NaN"), s.flag("xorsign") and (s.flag("abs") or s.unknown()))
+    function = extreme(s.root, s.flag("NaN"), s.flag("xorsign") and (s.flag("abs") or s.unknown()))
     return of_type(s, s.root, type_, 2, lambda format: narrow(format, function, ftz=ftz))
 
 
 def _extremes_of_three(s: Spelling) -> Pure:
     """min and max of three f32: of their magnitudes with .abs. From sm_100 on."""
     ftz, magnitudes = s.flag("ftz"), s.flag("abs")
-    of_two = _extreme(s.root, s.flag("NaN"), False)
+    of_two = extreme(s.root, s.flag("NaN"), False)
 
     def function(*sources: Array) -> Array:
         a, b, c = (np.abs(each) for each in sources) if magnitudes else sources
@@ -297,7 +297,7 @@ def _extremes_of_three(s: Spelling) -> Pure:
     return of_type(s, s.root, "f32", 3, lambda format: narrow(format, function, ftz=ftz))
 
 
-def _extreme(root: str, nan: bool, xorsign: bool) -> Function:
+def extreme(root: str, nan: bool, xorsign: bool) -> Function:
     smaller = root == "min"
     before = np.less if smaller else np.greater
     either = np.logical_or if smaller else np.logical_and

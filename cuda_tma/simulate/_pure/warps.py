@@ -6,10 +6,13 @@ lanes execute together, and so are in the mask, which all of them name alike.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from .._matrix.formats import F32
+from .floating import extreme
 from .table import DTYPES, Pure, Spelling, entry, pure
 
 Array = Any
@@ -123,6 +126,8 @@ def reduce(s: Spelling) -> Pure:
     if not s.flag("sync"):
         s.unknown()
     operation = s.choice("add", "min", "max", "and", "or", "xor")
+    if s.words[-1:] == ["f32"]:
+        return _float_extreme(s, operation)
     type_ = s.type("b32") if operation in ("and", "or", "xor") else s.type("u32", "s32")
     dtype = DTYPES[type_]
     limits = np.iinfo(dtype)
@@ -137,6 +142,25 @@ def reduce(s: Spelling) -> Pure:
         )
 
     return pure("redux.sync", type_, f"{type_} b32", compute, warp=True)
+
+
+def _float_extreme(s: Spelling, operation: str) -> Pure:
+    """The least or largest f32 as min and max have it; of magnitudes with .abs. A NaN counts with .NaN only."""
+    s.type("f32")
+    if operation not in ("min", "max"):
+        s.unknown()
+    magnitudes, of_two = s.flag("abs"), extreme(operation, s.flag("NaN"), False)
+
+    def compute(active: Array, a: Array, mask: Array) -> Array:
+        members = _in_mask(mask) & active[:, None, :]
+        values = F32.decode(np.broadcast_to(np.abs(a) if magnitudes else a, active.shape))[:, None, :]
+        neutral = np.inf if operation == "min" else -np.inf
+        given = np.where(members, values, neutral)
+        only_nan = (np.isnan(values) | ~members).all(axis=-1)
+        found = functools.reduce(of_two, np.moveaxis(given, -1, 0))
+        return F32.encode(np.where(only_nan, np.nan, found))
+
+    return pure("redux.sync", "f32", "f32 b32", compute, warp=True)
 
 
 @entry("activemask")

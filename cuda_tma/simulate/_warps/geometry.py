@@ -34,6 +34,8 @@ class Geometry:
         The resident CTA of each lane; the first one of its cluster.
     cluster_of_slot : list of int
         Which cluster of the grid is in each place, -1 if none.
+
+    A kernel that cancels clusters leaves half of them for later: otherwise a small grid has none to cancel.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Geometry:
         multiprocessor_count: int,
         shared_bytes: int,
         thread_bytes: int = 0,
+        leaves_clusters: bool = False,
     ):
         self.grid, self.block, self.cluster = grid, block, cluster
         self.threads = prod(block)
@@ -56,7 +59,8 @@ class Geometry:
         each = self._ctas_of_multiprocessor(shared_bytes) * multiprocessor_count
         most_lanes = min(_MOST_LANES, _MOST_THREAD_BYTES // max(1, thread_bytes))
         room = min(each, most_lanes // self.lanes_of_cta) // self.cluster_ctas
-        self.slots = max(1, min(self.clusters, room))
+        at_once = -(-self.clusters // 2) if leaves_clusters else self.clusters
+        self.slots = max(1, min(at_once, room))
         self.resident_ctas = self.slots * self.cluster_ctas
         self.lanes = self.resident_ctas * self.lanes_of_cta
         self.cta_of_lane = np.repeat(np.arange(self.resident_ctas), self.lanes_of_cta)
@@ -97,6 +101,11 @@ class Geometry:
             self.columns[f"clusterid.{axis}"][lanes] = index
             self.columns[f"ctaid.{axis}"][lanes] = index * width + self.columns[f"cluster_ctaid.{axis}"][lanes]
         return lanes
+
+    def first_ctaid(self, cluster: int) -> Extents:
+        """Return ``blockIdx`` of the first CTA of a cluster of the grid."""
+        x, y, z = (i * w for i, w in zip(_unravelled(cluster, self.grid_in_clusters), self.cluster, strict=True))
+        return x, y, z
 
     def _ctas_of_multiprocessor(self, shared_bytes: int) -> int:
         by_shared = _SHARED_BYTES // (shared_bytes + 1024)

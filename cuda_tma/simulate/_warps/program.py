@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from .._ptx import Address, Function, Instruction, Module, Operand, Pair, Special, Symbol, Vector
 from .._ptx import Group as Listed
@@ -49,6 +50,12 @@ class Program:
         self.shared, self.static_shared_bytes = _shared(module, reachable)
         self.shared_first = RESERVED_SHARED if any(map(_asks_for_reserved, reachable)) else SHARED_START
         self._functions = {address: name for name, address in function_addresses(module).items()}
+
+    @cached_property
+    def cancels_clusters(self) -> bool:
+        """Whether it contains ``clusterlaunchcontrol.try_cancel``."""
+        instructions = (each for code in self.codes.values() for each in code.function.instructions)
+        return any(each.opcode[:2] == ("clusterlaunchcontrol", "try_cancel") for each in instructions)
 
     def shared_name(self, offset: int) -> str:
         """What lies at an offset of a CTA's shared memory: a variable, as C++ calls it, and bytes behind it."""

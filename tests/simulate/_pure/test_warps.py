@@ -125,6 +125,24 @@ def test_two_warps_do_not_meet():
     assert [found[0, 0], found[1, 4]] == [8, 4]
 
 
-@pytest.mark.parametrize("text", ["shfl.up.b32 d, a, b, c", "vote.any.pred d, a", "redux.sync.min.NaN.f32 d, a, b"])
+@pytest.mark.parametrize("text", ["shfl.up.b32 d, a, b, c", "vote.any.pred d, a", "redux.sync.add.f32 d, a, b"])
 def test_other_forms_are_not_known(text):
     assert lookup(instruction(text)) is None
+
+
+@pytest.mark.parametrize("operation", ["min", "max"])
+@pytest.mark.parametrize("modifiers", ["", ".abs", ".NaN", ".abs.NaN"])
+def test_floats_are_reduced(operation, modifiers):
+    """sm_100: the least or largest number; a NaN counts with .NaN only, or where nothing else is."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(3, 32)).astype(np.float32)
+    values[1, 3::5], values[2] = np.nan, np.nan
+    entry = entry_of(f"redux.sync.{operation}{modifiers}.f32 d, a, m")
+    found = entry.compute(np.ones((3, 32), bool), values, np.full((3, 32), 0xFFFFFFFF, np.uint32))
+    given = np.abs(values) if ".abs" in modifiers else values
+    reduce = {("min", True): np.min, ("max", True): np.max, ("min", False): np.nanmin, ("max", False): np.nanmax}
+    with np.testing.suppress_warnings() as warnings:
+        warnings.filter(RuntimeWarning)
+        expected = reduce[operation, ".NaN" in modifiers](given, axis=1)
+    assert np.array_equal(found, np.broadcast_to(expected[:, None], (3, 32)), equal_nan=True)
+    assert found.dtype == np.float32
