@@ -51,10 +51,8 @@ def specialized(M, N, K, bm, bn, bk, stages):
             a = T.alloc_shared((stages, bm, bk), "bfloat16")
             b = T.alloc_shared((stages, bk, bn), "bfloat16")
             sums = T.alloc_tmem([bm, bn], "float")
-            local = T.alloc_fragment((bm, bn), "float")
-            shared = T.alloc_shared((bm, bn), "bfloat16")
-            loaded = T.alloc_barrier([32] * stages)
-            consumed = T.alloc_barrier([1] * stages)
+            local, shared = T.alloc_fragment((bm, bn), "float"), T.alloc_shared((bm, bn), "bfloat16")
+            loaded, consumed = T.alloc_barrier([32] * stages), T.alloc_barrier([1] * stages)
             full = T.alloc_barrier([1])
             tx = T.get_thread_binding()
             if tx < 32:
