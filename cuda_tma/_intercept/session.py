@@ -170,6 +170,20 @@ class Session:
         """Keep a kernel of the device for the launches of its PTX: it has the types of its parameters from C++."""
         self._kernels[kernel.ptx, kernel.name] = kernel
 
+    def begin(self, kernel_name: str, config: Config, runtime: str, *, is_judged: bool) -> Launched:
+        """Report a launch that another device is about to run; its end goes to :meth:`end`."""
+        with self._lock:
+            is_judged = self._matches(kernel_name) and is_judged
+            place = launching_place()
+            launch = Launched(self._next(), kernel_name, runtime, config, is_judged=is_judged, launched_at=place)
+            self.sink.begun(launch)
+            return launch
+
+    def end(self, launch: Launched) -> None:
+        """Report the end of a launch of :meth:`begin`."""
+        with self._lock:
+            self.sink.ended(launch)
+
     def skip(self, kernel_name: str, reason: str, runtime: str = "") -> None:
         """Report a launch that an adapter cannot run or judge."""
         with self._lock:
