@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, repeats: int, runs: int, output: Path | None, **only: Sequence[str]) -> None:
-    """Print one suite's tables, or why there are none; with `output`, write them too."""
+    """Print one suite's tables, or the reason for their absence; with `output`, also write them."""
     suite = importlib.import_module(f"benchmarks.{name}")
     if reason := suite.unavailable():
         print(f"`{name}` was not run: {reason}\n")

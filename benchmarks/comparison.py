@@ -1,10 +1,12 @@
-"""Timing short pieces of work beside each other: ours, others, and a floor if there is one, each with its goal.
+"""Timings of short pieces of work in comparison: ours, others, and a C baseline (the floor) if there is one, each with
+its goal.
 
-A :class:`Work` knows how to prepare a timer: a function from a number of calls to the nanoseconds of one. A work that
-cannot be prepared or run (a peer that is not installed) becomes a row that says why, and the others go on.
+A :class:`Work` prepares a timer: a function from a number of calls to the nanoseconds of one. If a work cannot be
+prepared or run, for example because a peer is not installed, its row contains the reason, and the others continue.
 
-:func:`compare` gives every work one repeat a round, in an order that rotates. Where a goal is a few per cent, two works
-are also timed in pairs, one just after the other, in alternating order: the ratio of a pair is free of slow drifts.
+:func:`compare` gives every work one repeat per round, in an order that rotates. If a goal is a few per cent, two works
+are also timed in pairs, one directly after the other, in alternating order: slow drifts do not affect the ratio of a
+pair.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from math import ceil, sqrt
 
 Timer = Callable[[int], float]  # number of calls -> nanoseconds of one call
 
-UNIT_NS = {"ns": 1, "µs": 1e3, "ms": 1e6}  # what tables may be shown in
+UNIT_NS = {"ns": 1, "µs": 1e3, "ms": 1e6}  # units of the tables
 
 WARM_UP_NS = 30e6
 REPEAT_NS = 10e6
@@ -38,9 +40,9 @@ class Goal:
     plus_ns : float
         With `times` 0, an absolute goal.
     floor : tuple of str
-        The works whose times add up to the floor; the comparison's own floor if empty.
+        The works whose times add up to the floor; if empty, the comparison's own floor.
     paired : bool
-        Whether to measure the ratio in pairs; then `floor` is one work, and `plus_ns` is 0.
+        Whether to measure the ratio in pairs; `floor` is then one work, and `plus_ns` is 0.
     """
 
     times: float = 0
@@ -49,7 +51,7 @@ class Goal:
     paired: bool = False
 
     def limit_ns(self, floor_ns: float) -> float:
-        """The time to stay within.
+        """Return the maximum time.
 
         >>> Goal(1.5, 250).limit_ns(1000)
         1750.0
@@ -57,7 +59,7 @@ class Goal:
         return self.times * floor_ns + self.plus_ns
 
     def text(self, unit: str) -> str:
-        """As a table in this unit has it.
+        """Return the text of the goal in the unit of a table.
 
         >>> Goal(0, 20_000).text("µs"), Goal(1.5, 250).text("ns")
         ('≤ 20 µs', '≤ 1.5 × floor + 250 ns')
@@ -78,7 +80,7 @@ class Work:
         Makes a :data:`Timer`; may raise.
     goal : Goal, optional
     is_ours : bool
-        For the chart.
+        Its color in the chart.
     """
 
     name: str
@@ -89,9 +91,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one work: nanoseconds of one call, one value a round; or the error that prevented it.
+    """The measurement of one work: nanoseconds of one call, one value per round; or the error that prevented it.
 
-    `ratios` are those of the pairs, if the goal asks for them.
+    `ratios` contains the ratios of the pairs, if the goal asks for them.
     """
 
     name: str
@@ -113,7 +115,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows for the same piece of work.
+    """The rows of one piece of work.
 
     Attributes
     ----------
@@ -123,7 +125,7 @@ class Comparison:
         The rows that add up to the floor; none if there is no floor.
     notes : sequence of str
     unit : str
-        In which times are shown: "ns", "µs" or "ms".
+        The unit of the times: "ns", "µs" or "ms".
     """
 
     title: str
@@ -133,25 +135,25 @@ class Comparison:
     unit: str = "ns"
 
     def floor_samples_ns(self, names: tuple[str, ...] = ()) -> tuple[float, ...] | None:
-        """The floor in each round; None if one of its rows was not measured."""
+        """Return the floor in each round, or None if one of its rows was not measured."""
         found = {row.name: row.samples_ns for row in self.rows}
         parts = [found.get(name, ()) for name in names or self.floor]
         return tuple(map(sum, zip(*parts, strict=True))) if all(parts) else None
 
     def ratio(self, row: Row) -> float | None:
-        """The row's time over the floor's: the median of the rounds' ratios."""
+        """Return the row's time over the floor's: the median of the rounds' ratios."""
         floor = self.floor_samples_ns()
         return statistics.median(_quotients(row.samples_ns, floor)) if floor and not row.error else None
 
     def limit_ns(self, row: Row) -> float | None:
-        """The time that the row's goal allows; None if it has none, or its floor was not measured."""
+        """Return the time that the row's goal allows, or None if it has no goal or its floor was not measured."""
         if row.goal is None:
             return None
         floor = self.floor_samples_ns(row.goal.floor) if row.goal.times else (0.0,)
         return row.goal.limit_ns(statistics.median(floor)) if floor else None
 
     def verdict(self, row: Row) -> str:
-        """Whether the goal is met, and by what it was judged; empty where there is no goal or nothing to judge."""
+        """Return whether the goal is met, with its limit; an empty text without a goal or a measurement."""
         if row.goal is None or row.error:
             return ""
         if row.ratios:
@@ -163,7 +165,7 @@ class Comparison:
         return f"{_yes(row.median_ns <= limit_ns)}: limit {self.shown(limit_ns)} {self.unit}"
 
     def shown(self, ns: float) -> str:
-        """A time in the unit of the table."""
+        """Return a time in the unit of the table."""
         return three_digits(ns / UNIT_NS[self.unit])
 
 
@@ -187,7 +189,8 @@ def three_digits(number: float) -> str:
 
 
 def python(statement: str, **names: object) -> Timer:
-    """A timer of a Python statement, compiled into the loop itself, so that no call is timed that it does not make.
+    """Return a timer of a Python statement, compiled into the loop itself, so that the time includes no additional
+    call.
 
     >>> python("len(x)", x=[1])(1000) > 0
     True
@@ -197,7 +200,8 @@ def python(statement: str, **names: object) -> Timer:
 
 
 def queued(timer: Timer, settle: Callable[[], object], batch: int = PAIR_CALLS) -> Timer:
-    """A timer of calls that queue work elsewhere; `settle` waits for it after every `batch`, and that is not timed."""
+    """Return a timer of calls that queue work elsewhere; `settle` waits for it after every `batch`, outside the timed
+    part."""
 
     def time_batches(calls: int) -> float:
         total_ns = 0.0
@@ -211,7 +215,7 @@ def queued(timer: Timer, settle: Callable[[], object], batch: int = PAIR_CALLS) 
 
 
 def each(timer: Timer, count: int) -> Timer:
-    """A timer of one of the `count` things that a call does."""
+    """Return a timer of one of the `count` parts of a call."""
     return lambda calls: timer(calls) / count
 
 
@@ -226,7 +230,7 @@ def compare(
     notes: Sequence[str] = (),
     unit: str = "ns",
 ) -> Comparison:
-    """Time all works beside each other, and in pairs those whose goals ask for it."""
+    """Time all works in rounds, and in pairs those whose goals ask for it."""
     running = [_Running(work) for work in works]
     with _no_collection():
         for first in range(repeats):
@@ -239,7 +243,7 @@ def compare(
 
 
 class _Running:
-    """A work while it is measured: its timer, warm, and what was found so far. After an error it rests."""
+    """A work during the measurement: its timer, warm, and its results. After an error it no longer runs."""
 
     def __init__(self, work: Work):
         self.work = work
@@ -288,11 +292,11 @@ def _no_collection() -> Iterator[None]:
 
 
 def calls_for(timer: Timer) -> int:
-    """How many calls take about :data:`REPEAT_NS`; they are made while finding out, and so warm up the work."""
+    """Return the number of calls that take about :data:`REPEAT_NS`; the search for it warms up the work."""
     calls, spent_ns, ns = 1, 0.0, 0.0
     while spent_ns < WARM_UP_NS:
         start_ns = time.perf_counter_ns()
-        timer(calls)  # what it returns may be the time of a part of a call
+        timer(calls)  # the result may be the time of a part of a call
         took_ns = time.perf_counter_ns() - start_ns
         spent_ns += took_ns
         ns = max(took_ns / calls, 0.1)
@@ -301,7 +305,7 @@ def calls_for(timer: Timer) -> int:
 
 
 def paired(timer: Timer, other: Timer, pairs: int = PAIRS, calls: int = PAIR_CALLS) -> tuple[float, ...]:
-    """The ratio of two timers in each of many short pairs, the first of which alternates."""
+    """Return the ratio of two timers in each of many short pairs, whose first timer alternates."""
     ratios = []
     for pair in range(pairs):
         if pair % 2:
@@ -313,7 +317,8 @@ def paired(timer: Timer, other: Timer, pairs: int = PAIRS, calls: int = PAIR_CAL
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
-    """The median and its 95 % interval, from the order of the samples alone (the binomial's normal approximation).
+    """Return the median and its 95 % interval, from the order of the samples only (the binomial's normal
+    approximation).
 
     >>> median_interval(range(1, 101))
     (50.5, 40, 61)
@@ -329,7 +334,8 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """A comparison as a Markdown table; there is a column for the floor if it has one, and for goals if any row has."""
+    """Return a comparison as a Markdown table, with a column for the floor if it has one, and for goals if any row has
+    one."""
     unit, floor = comparison.unit, comparison.floor
     goals = any(row.goal is not None for row in comparison.rows)
     head = [
@@ -349,7 +355,7 @@ def markdown(comparison: Comparison) -> str:
 
 
 def _figures(comparison: Comparison, row: Row) -> list[str]:
-    """The cells of the times, and of the ratio if there is a floor."""
+    """Return the cells of the times, and of the ratio if there is a floor."""
     if row.error:
         cells = [row.error.replace("|", "\\|"), "", ""]
     else:

@@ -1,4 +1,4 @@
-"""What the pictures of the benchmarks share."""
+"""Common parts of the pictures of the benchmarks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH_INCHES = 13
 
 @contextmanager
 def svg(path: Path, height_inches: float) -> Iterator[Any]:
-    """An empty figure, written where the block ends; the same drawing gives the same bytes.
+    """Yield an empty figure, and write it at the end of the block; the same drawing gives the same bytes.
 
     Raises
     ------
@@ -30,6 +30,6 @@ def svg(path: Path, height_inches: float) -> Iterator[Any]:
 
 
 def begin(panel: Any, title: str) -> None:
-    """A panel's heading, and a frame on two sides."""
+    """Draw a panel's heading, and a frame on two sides."""
     panel.set_title(title, loc="left", fontweight="bold")
     panel.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""What needs no GPU: rules, codec, diff, reading a tensor, and the emulator."""
+"""Benchmarks without a GPU: rules, codec, diff, reading a tensor, and the emulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def unavailable() -> str:
 
 
 def machine() -> str:
-    """The processor, the operating system and the Python that measure, in one line."""
+    """Return the processor, the operating system and the Python of this machine, in one line."""
     cpu = Path("/proc/cpuinfo")
     names = (
         [line.split(":", 1)[1].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
@@ -27,12 +27,12 @@ def machine() -> str:
         else []
     )
     processor = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
-    kernel = platform.release().partition("-")[0]  # what follows names who built it
+    kernel = platform.release().partition("-")[0]  # the rest names the builder
     return f"{processor}; {platform.system()} {kernel}; Python {platform.python_version()}"
 
 
 def tables(repeats: int, runs: int) -> list[Comparison]:
-    legal = ("All maps are legal ones.",)
+    legal = ("All maps are legal.",)
     knowledge = [work for rank in (2, 5) for work in knowledge_works(rank)]
     emulator = [emulator_work(), sweep_work()]
     return [
@@ -43,12 +43,12 @@ def tables(repeats: int, runs: int) -> list[Comparison]:
 
 
 def work(name: str, run: Callable[[], object], goal_us: float = 0) -> Work:
-    """A row that calls `run`, which should not take longer than its goal, if it has one."""
+    """Return a row that calls `run`, with its goal if it has one."""
     return Work(name, lambda: python("run()", run=run), Goal(plus_ns=1000 * goal_us) if goal_us else None)
 
 
 def contiguous(rank: int) -> TiledParams:
-    """A float32 tensor of 64 x ... x 64, in boxes of ... x 2 x 8 x 32, with the 128-byte swizzle."""
+    """Return a float32 tensor of 64 x ... x 64, in boxes of ... x 2 x 8 x 32, with the 128-byte swizzle."""
     spec = TensorSpec((64,) * rank, "float32", address=1 << 32)
     return params_of(spec, box_dim=(2, 2, 2, 8, 32)[-rank:], swizzle="128B", l2_promotion="L2_128B")
 
@@ -89,7 +89,7 @@ def emulator_work() -> Work:
 
 
 def sweep_work() -> Work:
-    """Every tile of a large matrix once."""
+    """Load every tile of a large matrix once."""
     size, rows, columns = 4096, 128, 32
     params = params_of(TensorSpec((size, size), "float32"), box_dim=(rows, columns))
     memory = np.zeros(4 * size * size, np.uint8)

@@ -1,7 +1,7 @@
-"""How long NVRTC takes, with our header and with CCCL's: needs no GPU.
+"""NVRTC's compile time with our header and with CCCL's, without a GPU.
 
-CCCL's headers are looked for where cuda.pathfinder finds them (``pip install nvidia-cuda-cccl``, or a CUDA toolkit) and
-beside ``nvcc``; without them there are only our rows.
+CCCL's headers are searched where cuda.pathfinder finds them (``pip install nvidia-cuda-cccl``, or a CUDA toolkit) and
+next to ``nvcc``; without them there are only our rows.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ extern "C" __global__ void kernel(const __grid_constant__ Map map, int x, int y)
 def unavailable() -> str:
     try:
         error, *_ = nvrtc.nvrtcVersion()
-    except Exception as missing:  # cuda.bindings 12.9 and 13.x differ in what they raise without the library
+    except Exception as missing:  # cuda.bindings 12.9 and 13.x raise different errors without the library
         return f"there is no NVRTC ({str(missing).splitlines()[0]}): pip install nvidia-cuda-nvrtc"
     return "" if error == nvrtc.nvrtcResult.NVRTC_SUCCESS else f"NVRTC has no version ({error})"
 
@@ -108,12 +108,12 @@ def works() -> list[Work]:
 
 
 def compile_source(source: str, include_path: list[str]) -> None:
-    """To machine code, as a new program each time: nothing is cached."""
+    """Compile to machine code, as a new program each time, so that nothing is cached."""
     error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     options = [f"--gpu-architecture={TARGET}", "--std=c++17", *(f"--include-path={path}" for path in include_path)]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # it is written to, and Python shares b" "
+        log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes into it, and Python shares b" "
         nvrtc.nvrtcGetProgramLog(program, log)
         raise RuntimeError(f"NVRTC failed: {log.decode()}")
     nvrtc.nvrtcDestroyProgram(program)
@@ -121,7 +121,7 @@ def compile_source(source: str, include_path: list[str]) -> None:
 
 @cache
 def cccl() -> Path | None:
-    """The folder of CCCL's headers."""
+    """Return the folder of CCCL's headers."""
     for folder in _folders():
         if (folder / "cuda" / "ptx").is_file():
             return folder
@@ -142,20 +142,20 @@ def _folders() -> list[Path]:
 def _finder() -> Callable[[str], str | None] | None:
     try:
         from cuda.pathfinder import find_nvidia_header_directory
-    except ImportError:  # of before 1.3
+    except ImportError:  # cuda.pathfinder before 1.3
         return None
 
     def find(name: str) -> str | None:
         try:
             return find_nvidia_header_directory(name)
-        except Exception:  # a name that this version does not know
+        except Exception:  # this version does not have the name
             return None
 
     return find
 
 
 def cccl_version() -> str:
-    """As its own header numbers it: 3000001 is 3.0.1."""
+    """Return the version number of its own header: 3000001 is 3.0.1."""
     folder = cccl()
     if folder is None:
         return ""

@@ -1,4 +1,4 @@
-"""The simulator: kernels on this machine's processor, and how many instructions of threads it does in a second.
+"""The simulator's speed: kernels on this machine's processor, in thread instructions per second.
 
 An instruction that 256 threads execute together counts 256 times. A product of matrices (wgmma) counts once for each of
 its 128 threads: 262,144 multiplications, so that a GEMM's rate is that of its products.
@@ -23,9 +23,9 @@ from .host import machine
 
 __all__ = ["machine", "tables", "unavailable"]
 
-SAMPLES = 3  # of each kernel: one takes seconds
-SMALL_SECONDS, LARGE_SECONDS = 2, 60  # what a GEMM of 256 and of 1024 may take
-RATE = 10e6  # instructions in a second that a GEMM must reach; what polls in vain counts none
+SAMPLES = 3  # samples of each kernel, which takes seconds
+SMALL_SECONDS, LARGE_SECONDS = 2, 60  # time limits of a GEMM of 256 and of 1024
+RATE = 10e6  # instructions per second that a GEMM must reach; unsuccessful polls do not count
 _FOLDER = Path(__file__).parent
 Launch = Callable[[], simulate.Report]
 
@@ -46,19 +46,19 @@ def unavailable() -> str:
 
 
 def tables(repeats: int, runs: int) -> list[Comparison]:
-    """Few samples of each, as a launch takes milliseconds to seconds, and no goal is close."""
+    """Take few samples of each, because a launch takes milliseconds to seconds and no goal is close."""
     notes = (
-        f"{SAMPLES} launches of each; compilation is not in it. In brackets: millions of instructions of threads, and "
-        "how many in a second of wall-clock time, and of processor time.",
-        "A launch looks for missing synchronisation by default; what it takes without, rows say that are named so.",
-        "Products of matrices add up as an H200's tensor cores do, bit for bit.",
+        f"{SAMPLES} launches of each, without compilation. In parentheses: millions of thread instructions, and "
+        "their number per second of wall-clock time and of processor time.",
+        "A launch checks synchronization by default; the names of rows without that check contain the option.",
+        "Matrix products equal those of an H200's tensor cores bit for bit.",
     )
     rows = [_measured(name, launch, seconds) for name, launch, seconds in kernels()]
     return [Comparison("The simulator", rows, notes=notes, unit="ms")]
 
 
 def kernels() -> Iterator[tuple[str, Launch, float | None]]:
-    """Name, launch, and the seconds that it may take: None for what RATE allows, 0 for any."""
+    """Yield name, launch and the maximum seconds: None for the limit by RATE, 0 for any."""
     yield "saxpy of 10^6", saxpy(), 0
     yield "blur of `cuda-tma demo`", blur(), 0
     for size, seconds in ((256, SMALL_SECONDS), (1024, LARGE_SECONDS)):
@@ -100,7 +100,7 @@ def blur() -> Launch:
 
 
 def gemm(size: int, sanitize: bool = True) -> Launch:
-    """As `examples/gemm.py` launches it, on as many clusters as there are tiles, four at most."""
+    """Launch as `examples/gemm.py` does, on as many clusters as there are tiles, four at most."""
     source = _example("gemm").SOURCE
     gpu = simulate.Device(sanitize=sanitize)
     constants = {"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"}

@@ -1,7 +1,7 @@
-"""How long ``cuda_tma.compile`` takes in a new process: the first, which compiles, and later ones, from disk.
+"""The time of ``cuda_tma.compile`` in a new process: the first compiles, and later ones load from disk.
 
-Timed is the call alone, beyond imports and the device's context. Without a GPU no kernel is loaded: then it is the way
-to machine code alone.
+Only the call is timed, not imports and the device's context. Without a GPU no kernel is loaded: then only the way to
+machine code is timed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def works(folder: str, has_gpu: bool) -> list[Work]:
 
 
 def timer(folder: str, way: str, has_gpu: bool) -> Timer:
-    """A timer of processes: each says how long its call took. Making it runs one, which leaves the kernel on disk."""
+    """Return a timer of processes, each of which prints the time of its call. The first process leaves the kernel on
+    disk."""
     environment = {**os.environ, "CUDA_TMA_CACHE_DIR": folder, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     command = [sys.executable, "-c", PROCESS, way, "gpu" if has_gpu else ""]
 
@@ -75,7 +76,7 @@ def timer(folder: str, way: str, has_gpu: bool) -> Timer:
 
 
 def prepared(way: str, gpu: str) -> Callable[[], object]:
-    """In such a process: what is timed."""
+    """Prepare the timed call in such a process."""
     if gpu:
         cuda_tma.Device().set_current()
         return partial(cuda_tma.compile, nvrtc.TYPED_LOAD, "kernel", cache=way == "kept")

@@ -1,10 +1,10 @@
-"""Look at each page of the built site in headless Chromium, wide and light, then narrow as a phone and dark.
+"""Check each page of the built site in headless Chromium, wide and light, then narrow as a phone and dark.
 
     pip install pytest-playwright        # and a Chromium: apt-get install chromium
     pytest evaluation/check_site.py      # --screenshot on --output FOLDER keeps pictures
 
-No page may write an error to the console, ask another host, be wider than its window, or have a link within the site
-that leads nowhere. The search must find numbers. ``SITE`` in the environment names another folder than ``build/site``.
+A page must not write an error to the console, request another host, be wider than its window, or have a broken link
+within the site. The search must find numbers. ``SITE`` in the environment names another folder than ``build/site``.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def test_a_page(page: Page, base_url: str, name: str, width: int, theme: str) ->
     wrong: list[str] = []
     page.set_viewport_size({"width": width, "height": 900})
     page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
-    page.route("**/favicon.ico", lambda route: route.fulfill(status=204))  # a page without an icon is right
+    page.route("**/favicon.ico", lambda route: route.fulfill(status=204))  # a missing icon is allowed
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on(

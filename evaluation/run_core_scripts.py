@@ -1,7 +1,7 @@
-"""Scripts and tests of a clone of NVIDIA's cuda-python, with one import changed: from cuda_tma. On a GPU.
+"""Run scripts and tests of a clone of NVIDIA's cuda-python on a GPU, with one import changed to cuda_tma.
 
-Names that cuda_tma has are imported from it, all others from where they were. Files called test_... go to pytest, with
-the differences that docs/cuda_core.md lists expected; all others are run as they are:
+Names that cuda_tma has are imported from it, all others from their original place. Files called test_... run under
+pytest, with the expected differences of docs/cuda_core.md; all others run unchanged:
 
     python evaluation/run_core_scripts.py cuda-python/cuda_core/{examples/tma_tensor_map.py,tests/test_tensor_map.py}
 """
@@ -20,7 +20,7 @@ import cuda_tma
 
 PAGE = Path(__file__).parent.parent / "docs" / "cuda_core.md"
 MODULES = ("cuda.core", "cuda.core.utils", "cuda.core._tensor_map")
-# What the tests find beside them: a device, and cuda.core's private makers.
+# The fixtures of the tests: a device, and cuda.core's private makers.
 CONFTEST = '''
 import pytest
 from cuda.core import Device, ManagedMemoryResource
@@ -71,13 +71,13 @@ class TensorMapDescriptor:
 
 
 def differences() -> dict[str, str]:
-    """Tests that differ, and why."""
+    """Return the tests that differ, and the reasons."""
     rows = re.findall(r"^\| (`test_.*?) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
     return {name: why for names, why in rows for name in re.findall(r"`(\w+)`", names)}
 
 
 def with_import_changed(source: str, own: tuple[str, ...] = ()) -> str:
-    """The source, in which what cuda_tma has is imported from it; `own` are names that a conftest has."""
+    """Return the source with imports from cuda_tma where it has the name; `own` are names of a conftest."""
     lines = source.splitlines()
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.ImportFrom) and node.module in MODULES:
@@ -94,7 +94,7 @@ def imports(module: str, names: list[str], own: tuple[str, ...]) -> list[str]:
 
 
 def run(file: Path, folder: Path) -> int:
-    """Run one file; its exit status."""
+    """Run one file, and return its exit status."""
     is_test = file.name.startswith("test_")
     changed = folder / file.name
     changed.write_text(with_import_changed(file.read_text(), ("TensorMapDescriptor",) if is_test else ()))

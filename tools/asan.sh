@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Build the extensions with AddressSanitizer under build/asan, beside copies of what the tests read, and run there the
-# tests that go through them. Any error that it finds ends the run. Needs gcc and its libasan, and a Python with the
-# needs of the tests, setuptools and Cython.
-# Usage: tools/asan.sh PYTHON [pytest arguments ...]
+# Build the extensions with AddressSanitizer under build/asan, next to copies of the files that the tests read, and run
+# the tests of the extensions there. An AddressSanitizer error ends the run. This needs gcc and its libasan, and a
+# Python with the dependencies of the tests, setuptools and Cython. Usage: tools/asan.sh PYTHON [pytest arguments ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$(command -v "$1")
@@ -15,16 +14,17 @@ CFLAGS="-fsanitize=address -fno-omit-frame-pointer -g" LDFLAGS="-fsanitize=addre
   "$python" setup.py --quiet build --build-base build/asan --build-lib "$site"
 cp -r tests examples benchmarks docs tools README.md pyproject.toml "$site"
 cd "$site"
-# NVRTC opens a library beside it, and finds it by its own runpath no more once the sanitizer opens libraries for it.
+# NVRTC opens a library in its own folder; its runpath no longer finds it once the sanitizer opens libraries for it.
 nvrtc='from cuda.pathfinder import load_nvidia_dynamic_lib as load; print(load("nvrtc").abs_path)'
 export LD_LIBRARY_PATH="$(dirname "$("$python" -c "$nvrtc")"):${LD_LIBRARY_PATH-}"
-# Leaks are not looked for: Python itself frees little at its end. malloc: so that it sees Python's own objects, too.
-# Interceptors of C++ must be loaded before what throws (torch, NVRTC), hence libstdc++.
+# Leaks are not reported, because Python itself frees little at its end. malloc makes Python's own objects visible. C++
+# interceptors must be loaded before the libraries that throw (torch, NVRTC), hence libstdc++.
 export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc PYTHONPATH=$PWD
-# Compilers (NVRTC, nvcc) and environments of their own are no place for it.
+# Exclude tests that run compilers (NVRTC, nvcc) and those that make environments.
 mapfile -t tests < <(grep -rlE '\bdriver[,)]|_dlpack|_export|describe_tensor|params_of' --include='test_*.py' tests |
   grep -vE '/(benchmarks|docs|evaluation|examples|gpu|include|tools)/|test_(contributing|driver|environments|structure)')
-# One test lays a C library's semaphore over a struct, which does not wait under the sanitizer (it has its own).
+# One test lays a C library's semaphore over a struct, which does not wait under the sanitizer (it has its own
+# semaphore).
 exec "$python" -m pytest -p no:cacheprovider -q "${tests[@]}" \
   --deselect tests/_read/test_dlpack.py::test_deleters_are_called_without_the_gil "$@"

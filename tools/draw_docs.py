@@ -1,4 +1,5 @@
-"""Draw the pictures of ``docs/images/``, which ``docs/pictures.md`` shows. Needs matplotlib, rich, and NVRTC."""
+"""Draw the pictures of ``docs/images/``, which ``docs/pictures.md`` shows. The script needs matplotlib, rich and
+NVRTC."""
 
 import io
 import re
@@ -49,7 +50,7 @@ SLICE = params_of(TensorSpec((9, 48, 64), "float32"), box_dim=(2, 12, 16))
 
 
 def pictures() -> dict[str, Figure]:
-    """Every picture by its name."""
+    """Return every figure by its name."""
     return {
         "tile": plot.tile(BFLOAT16, (64, 54)),
         "box": plot.box(STRIDED, (56, 4)),
@@ -59,7 +60,7 @@ def pictures() -> dict[str, Figure]:
 
 
 def drawings() -> dict[str, str]:
-    """Every picture that is SVG by its name."""
+    """Return every SVG drawing by its name."""
     return {
         "timeline_load": _load(0).svg(),
         "timeline_hang": _load(128).svg(),
@@ -82,7 +83,7 @@ def finding() -> str:
         (found,) = gpu.launch(simulate.Config(1, 256), gpu.compile(source, "twice"), *arrays).errors
         console.print(Text.assemble(*described(found, Sources(source))), end="")
     drawn = console.export_svg(title="cuda-tma sanitize twice.cu", unique_id="finding")
-    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # fonts that would be fetched
+    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # remote fonts
 
 
 def _compared(written: str, read: str) -> layouts.Comparison:
@@ -90,7 +91,7 @@ def _compared(written: str, read: str) -> layouts.Comparison:
 
 
 def _load(more: int) -> simulate.Timeline:
-    """Of the smallest load, which waits for so many bytes more than come."""
+    """Trace the smallest load, which waits for `more` bytes than the copy delivers."""
     gpu = simulate.Device()
     kernel = gpu.compile(LOAD, "load_tile", defines={"MORE": more})
     arrays = np.zeros((1000, 500), np.float32), np.zeros((32, 64), np.float32)
@@ -98,7 +99,7 @@ def _load(more: int) -> simulate.Timeline:
 
 
 def gemm() -> simulate.Timeline:
-    """Of examples/gemm.py: a cluster of two CTAs, a tile of each, eight steps of K."""
+    """Trace examples/gemm.py: a cluster of two CTAs with a tile each, in eight steps of K."""
     gpu = simulate.Device(multiprocessor_count=2)
     kernel = gpu.compile(example("gemm").SOURCE, "gemm")
     tensors = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((256, 512), (256, 512), (256, 256)))

@@ -1,4 +1,4 @@
-"""A page for each of the driver's errors 700 to 720, titled as people search for them: from the table of errors."""
+"""Pages for the driver's errors 700 to 720, with titles that match searches, from the table of errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FIRST, LAST = 700, 720
 
 
 def error_pages() -> dict[str, str]:
-    """Every page by its name, and the one that lists them."""
+    """Return every page by its name, and their index."""
     errors = [error for number, error in sorted(CUDA_ERRORS.items()) if FIRST <= number <= LAST]
     rows = "".join(f"| [{e.number}]({e.number}.md) | `{e.name}` | {e.text} |\n" for e in errors)
     names = "\n".join(str(error.number) for error in errors)
@@ -28,13 +28,13 @@ def _head(error: CudaError) -> str:
 
 
 def _recorded(error: CudaError) -> str:
-    """What was done wrong on a GPU, and ended so."""
+    """List the recorded misuses that ended in this error."""
     if not RECORDED.exists():
         return ""
     device, *rows = read(RECORDED)
     cases = [row["case"] for row in rows if "blocking" not in row and number_of(row) == error.number]
     if not cases:
-        return f"None of the {len(CASES)} misuses that were recorded (`record_faults.py`) ended in it.\n"
+        return f"None of the {len(CASES)} recorded misuses (`record_faults.py`) ended in it.\n"
     listed = "".join(f"- {case}\n" for case in cases)
     return _RECORDED.format(device=device["device"], driver=device["driver"], listed=listed, number=error.number)
 
@@ -57,16 +57,16 @@ _KERNEL = """## Find the kernel
 3. Run the kernel on the simulator, which says the line, the rule and the remedy:
    [test a kernel without a GPU](../how-to/test-without-gpu.md), [find a race](../how-to/find-a-race.md).
 """
-_RECORDED = """## What gave error {number}
+_RECORDED = """## Causes of error {number}
 
-Each of these misuses in a process of its own, on one {device}, driver {driver} (`record_faults.py`; what all of
-them came to: [what an error means](../errors.md)):
+Each of these misuses ran in a process of its own, on one {device}, driver {driver} (`record_faults.py`). The outcomes
+of all of them: [the driver's errors](../errors.md).
 
 {listed}"""
 _INDEX = """# CUDA errors 700 to 720
 
-What a kernel ends in when it dies, and what of TMA gives it. The whole table, with what was recorded of each misuse:
-[what an error means](../errors.md).
+The errors of a kernel that dies, and the misuses of TMA that cause them. [The driver's errors](../errors.md) lists the
+recorded outcome of each misuse.
 
 | number | name | text |
 |---|---|---|

@@ -1,6 +1,7 @@
-"""A smallest kernel for each kind of finding: what ``docs/sanitizer.md`` shows.
+"""A minimal kernel for each kind of finding, for ``docs/sanitizer.md``.
 
-The first column of a line says whose it is: ``-`` of the kernel that is wrong, ``+`` of the mended one; else of both.
+The first column of a line is ``-`` if only the wrong kernel has it, ``+`` if only the fixed kernel has it, and blank if
+both have it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@
 #   CUDA_TMA_PROCESSES  that run the tests, four if not given
 #   CUDA_TMA_TOOLS   of the sanitizer: "memcheck synccheck" (the default), a few minutes each
 #   CUDA_TMA_BENCH   arguments of the benchmarks: "kernels --runs 5"
-# The sanitizer adds lines to a RESULTS.md of the same commit, that of the output folder if an earlier command left one.
+# The sanitizer stage appends to a RESULTS.md of the same commit, that of the output folder if an earlier command left
+# one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(realpath -m "${1:-build/gpu}")
@@ -23,25 +24,25 @@ stages=" ${CUDA_TMA_STAGES:-tests sanitize bench} "
 export CUDA_TMA_COMMIT=${CUDA_TMA_COMMIT:-$(python3 -m tests.gpu.results commit)}
 site=${CUDA_TMA_SITE:-$(mktemp -d)}
 python3 -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$site" "${CUDA_TMA_WHEEL:-.}"
-# Tests run beside the installed package, so that `import cuda_tma` cannot find the sources instead.
+# Tests run next to the installed package, so that `import cuda_tma` cannot find the sources instead.
 for each in tests examples benchmarks evaluation tools docs README.md; do [ -e "$each" ] && cp -r "$each" "$site"; done
 [ -f "$out/RESULTS.md" ] && cp "$out/RESULTS.md" "$site/tests/gpu/"
 cd "$site"
 export PYTHONPATH="$site:${PYTHONPATH:-}"
 status=0
-running=() # what the first two stages started: they run at the same time
+running=() # processes of the first two stages, which run at the same time
 
-tested() { # number, files: a part of the tests, which leaves a part of the record
+tested() { # Run a part of the tests by number and files, which writes a part of the record.
   local part=$1
   shift
   CUDA_TMA_RESULTS=$out/part$part.json python3 -m pytest "$@" -p no:cacheprovider >"$out/part$part.log" 2>&1
 }
 
-sanitized() { # tool, name, command: the command's last words and the tool's become a line for RESULTS.md
+sanitized() { # Run a command under a tool; the last words of the command and of the tool become a line of RESULTS.md.
   local tool=$1 name=$2 log="$out/$1-$2.log" ended=0
   shift 2
-  # API errors are not reported, as the package itself asks the driver for what an older one lacks; nor child processes,
-  # which fault on purpose.
+  # API errors are not reported, because the package asks the driver for entries that older drivers lack. Child
+  # processes are not reported either, because they fault on purpose.
   local quiet=()
   [ "$tool" != memcheck ] || quiet=(--report-api-errors no)
   compute-sanitizer --tool "$tool" --target-processes application-only "${quiet[@]}" --error-exitcode 9 "$@" >"$log" 2>&1 || ended=$?
@@ -89,7 +90,7 @@ case $stages in *" tests "*)
 esac
 case $stages in *" sanitize "*)
   cat "$out"/*.line
-  # Lines are for the record of the same commit.
+  # Lines belong to the record of the same commit.
   if grep -qx -e "- commit: $CUDA_TMA_COMMIT" tests/gpu/RESULTS.md; then cat "$out"/*.line >>tests/gpu/RESULTS.md; fi ;;
 esac
 cp tests/gpu/RESULTS.md "$out/"

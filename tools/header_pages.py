@@ -1,4 +1,4 @@
-"""A page for each header of ``cuda_tma/include/cuda_tma``, made of its own comments."""
+"""Pages for the headers of ``cuda_tma/include/cuda_tma``, generated from their comments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuda_tma import include_path
 
-# What users do not call: the text of others, and what stands around it.
+# Internal headers: the text of other headers and the macros around it.
 INTERNAL = ("macros.cuh", "macros_end.cuh", "wgmma_macros.cuh", "wgmma_macros_end.cuh", "refuse.cuh", "signature.cuh")
 NAMESPACE = "namespace cuda_tma {"
 TOKEN = re.compile(
@@ -23,7 +23,7 @@ KIND = re.compile(r"^(?:template <.*?> )?(struct|enum(?: class)?|namespace) (?:a
 
 @dataclass
 class Entry:
-    """What one comment is about: declarations, in their order, and for a struct its members."""
+    """The declarations of one comment, in their order, with the members of a struct."""
 
     comment: str = ""
     declarations: list[str] = field(default_factory=list)
@@ -32,12 +32,12 @@ class Entry:
 
     @property
     def names(self) -> list[str]:
-        """What is declared, each once."""
+        """Return the declared names, each once."""
         return list(dict.fromkeys(filter(None, map(name_of, self.declarations))))
 
 
 def header_pages() -> dict[str, str]:
-    """Every page by its name, and the one that lists them."""
+    """Return every page by its name, and their index."""
     headers = [path for path in sorted((Path(include_path()) / "cuda_tma").glob("*.cuh")) if path.name not in INTERNAL]
     pages = {f"{path.stem}.md": header_page(path.name, path.read_text()) for path in headers}
     rows = "".join(f"| [`{path.name}`]({path.stem}.md) | {_first_sentence(path.read_text())} |\n" for path in headers)
@@ -46,7 +46,7 @@ def header_pages() -> dict[str, str]:
 
 
 def header_page(name: str, text: str) -> str:
-    """The page of one header."""
+    """Return the page of one header."""
     parts = [f"# `{name}`\n", f"```cpp\n#include <cuda_tma/{name}>\n```\n", markdown(introduction(text))]
     level = "##"
     for entry in entries_of(text):
@@ -59,7 +59,7 @@ def header_page(name: str, text: str) -> str:
 
 
 def introduction(text: str) -> str:
-    """The comment that a header begins with."""
+    """Return the comment at the beginning of a header."""
     (comment,) = re.findall(r"\A(?://[^\n]*\n)+", text)
     lines = [line.removeprefix("//").removeprefix(" ") for line in comment.splitlines()[2:]]
     return re.sub(r"^cuda_tma/\w+\.cuh: (\w)", lambda found: found[1].upper(), "\n".join(lines))
@@ -77,7 +77,7 @@ def _shown(entry: Entry, level: str) -> Iterator[str]:
 
 
 def _synopsis(entry: Entry) -> Iterator[str]:
-    """The declarations, and what a struct has in it with its comments, without bodies."""
+    """Yield the declarations without bodies, and the members of a struct with their comments."""
     *others, last = entry.declarations
     yield from others
     if not entry.members:
@@ -92,14 +92,14 @@ def _synopsis(entry: Entry) -> Iterator[str]:
 
 
 def markdown(comment: str) -> str:
-    """A comment's sentences; what is indented by four blanks is code."""
+    """Return a comment as Markdown; text indented by four blanks is code."""
     lines = [line if line.startswith("    ") else _escaped(line) for line in comment.splitlines()]
     text = re.sub(r"((?:^    .*\n|^\n(?=    ))+)", _code, "\n".join(lines) + "\n", flags=re.MULTILINE)
     return text
 
 
 def _escaped(line: str) -> str:
-    """What Markdown would read as its own, apart from code between backticks."""
+    """Escape Markdown's special characters outside backticks."""
     parts = re.split(r"(`[^`]*`)", line)
     return "".join(part if part.startswith("`") else re.sub(r"([<>*_\[\]~])", r"\\\1", part) for part in parts)
 
@@ -111,7 +111,7 @@ def _code(found: re.Match[str]) -> str:
 
 
 def name_of(declaration: str) -> str:
-    """What a declaration declares; nothing of what is only said again."""
+    """Return the name that a declaration introduces, or an empty name for a repeated declaration."""
     if found := re.match(r"CUDA_TMA_FEATURE\((\w+)", declaration):
         return f"has_{found[1]}"
     plain = re.sub(r"^template <.*?>\s*(?=[_a-z])|\[\[.*?\]\]\s*", "", declaration.replace("\n", " "))
@@ -128,7 +128,7 @@ def name_of(declaration: str) -> str:
 
 
 def entries_of(text: str) -> list[Entry]:
-    """What a header declares in its namespace, in its order."""
+    """Return the declarations in the namespace of a header, in their order."""
     body = text.split(NAMESPACE, 1)[1].rsplit("}  // namespace cuda_tma", 1)[0] if NAMESPACE in text else ""
     return _entries(body)
 
@@ -141,7 +141,7 @@ def _entries(text: str) -> list[Entry]:
         if kind == "section":
             section, comment, apart = found[0].strip(" -/\n"), "", True
         elif kind == "comment" and entries and not apart and text[:at].rpartition("\n")[2].strip():
-            entries[-1].declarations[-1] += "  " + found[0].splitlines()[0]  # behind it, on its line
+            entries[-1].declarations[-1] += "  " + found[0].splitlines()[0]  # a comment that follows on the same line
             at = text.index("\n", at)
             continue
         elif kind == "comment":
@@ -166,7 +166,7 @@ def _uncommented(text: str) -> str:
 
 
 def _declaration(text: str, at: int) -> tuple[str, str, int]:
-    """A declaration without its body, what is inside a struct, and where what follows begins."""
+    """Return a declaration without its body, the content of a struct, and the position after it."""
     depth, begin = 0, at
     if macro := re.compile(r"CUDA_TMA_[A-Z_]+\([^;{]*?\)(?=\n)").match(text, at):
         return macro[0], "", macro.end()
@@ -203,7 +203,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _dedented(text: str) -> str:
-    """As it stands, but begun at the line's start."""
+    """Remove the common indentation."""
     first, *rest = text.splitlines() or [""]
     blank = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
     indent = min(blank, 4) if rest and not rest[0].startswith(" " * 8) else 0

@@ -1,16 +1,17 @@
-"""The pages of ``docs/`` whose blocks run: what their blocks are, what these print, and whether the page shows it.
+"""The executable pages of ``docs/``: their blocks, the output of each, and its comparison with the page.
 
-A page is Markdown that GitHub shows too. The words behind a fence say what happens to the block, in the page's order,
-in one namespace and a folder of its own:
+A page is Markdown for GitHub, too. The words after a fence define the treatment of the block, in the page's order, in
+one namespace and a folder of its own:
 
-- ``python`` is run; ``python gpu`` where there is one (tests/gpu), elsewhere it is compiled alone.
-- ``sh`` is run by bash; ``cuda-tma`` is this package's, ``python`` this Python. ``sh not-run`` is for what installs.
-- ``cpp load.cu`` is written to that file, which the blocks below it compile; any other text (``ini``, ``yaml``,
-  ``python``) with a file's name behind it too.
-- ``text`` directly behind a block that ran is what it printed; ``...`` stands for anything.
+- ``python`` runs; ``python gpu`` runs only on a GPU (tests/gpu), and is compiled elsewhere.
+- ``sh`` runs in bash; ``cuda-tma`` is this package's, ``python`` this Python. ``sh not-run`` does not run, for example
+  an installation.
+- ``cpp load.cu`` is written to that file, which later blocks compile. So is any other text (``ini``, ``yaml``,
+  ``python``) with a file name after it.
+- ``text`` directly after a block that ran is its output; ``...`` matches any text.
 
-The folder has the repository's ``tests``, where recordings lie. The names of files in it, and of the headers, are shown
-without their folder. ``tools/run_pages.py --write`` renews the lines of the headers.
+The folder contains the repository's ``tests``, with the recordings. File names in it, and header names, appear without
+their folder. ``tools/run_pages.py --write`` renews the header lines.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ class Block:
     Attributes
     ----------
     language, word : str
-        What stands behind the fence.
+        The words after the fence.
     text : str
         The block.
     line : int
-        Its first line in the page, from 1 on.
+        Its first line in the page, counted from 1.
     shown : str or None
-        What the page says that it prints: the block of text directly behind it.
+        The output that the page shows: the block of text directly after it.
     span : tuple of int
-        Where that stands in the page, or would stand: begin and end, in characters.
+        The position of that block, existing or not: begin and end, in characters.
     """
 
     language: str
@@ -65,13 +66,13 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        """Whether it does something, rather than show something."""
+        """Return whether the block runs."""
         return self.language in ("python", "sh") and self.word in ("", "gpu")
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a block printed, and whether Python came to its end."""
+    """The output of a block, and whether Python reached its end."""
 
     block: Block
     printed: str
@@ -79,7 +80,7 @@ class Ran:
 
 
 def blocks_of(text: str) -> tuple[Block, ...]:
-    """The blocks of a page, but for those that are the output of others."""
+    """Return the blocks of a page, without those that are output."""
     found = list(FENCE.finditer(text))
     blocks = []
     for index, fence in enumerate(found):
@@ -99,7 +100,7 @@ def _is_output(fence: re.Match[str], behind: re.Match[str], text: str) -> bool:
 
 
 def run(text: str, folder: Path, name: str = "page", *, gpu: bool = False) -> Iterator[Ran]:
-    """Run a page's blocks in a folder, each with what it printed. ``name`` is what a traceback calls the page."""
+    """Run a page's blocks in a folder, and yield each with its output. ``name`` is the page's name in tracebacks."""
     names: dict[str, Any] = {"__name__": "__main__"}
     if not (folder / "tests").exists():
         (folder / "tests").symlink_to(DOCS.parent / "tests")
@@ -120,7 +121,7 @@ def _without_paths(ran: Ran, folder: Path) -> Ran:
 
 
 def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: bool) -> Ran:
-    """Lines count as in the page, so that a traceback names the page's own."""
+    """Run a Python block with the page's line numbers, so that a traceback shows them."""
     code = compile("\n" * (block.line - 1) + block.text, name, "exec")
     if block.word == "gpu" and not gpu:
         return Ran(block, block.shown or "")
@@ -136,7 +137,7 @@ def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: b
 
 @contextlib.contextmanager
 def inside(folder: Path) -> Iterator[None]:
-    """With a folder as the working directory."""
+    """Set the working directory to a folder."""
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -159,7 +160,7 @@ def _shell(block: Block, folder: Path) -> str:
 
 
 def compare(ran: Ran) -> str | None:
-    """What is wrong with what a page shows, or None."""
+    """Return the difference between a page and the output, or None."""
     shown = ran.block.shown or ""
     if ran.is_whole and doctest.OutputChecker().check_output(shown, ran.printed, doctest.ELLIPSIS):
         return None
@@ -167,7 +168,7 @@ def compare(ran: Ran) -> str | None:
 
 
 def with_outputs(text: str, ran: list[Ran]) -> str:
-    """The page with what its blocks printed; what is shown with ``...`` and right stays."""
+    """Return the page with the output of its blocks; a shown output with ``...`` that matches stays."""
     for each in reversed(ran):
         if each.is_whole and compare(each) is not None:
             begin, end = each.block.span

@@ -56,7 +56,7 @@ def _names(node: ast.stmt, is_package: bool) -> set[str]:
 
 
 def declared(module: str) -> list[str]:
-    """Return ``__all__`` as the source has it, or without one the names that the source defines."""
+    """Return ``__all__`` of the source, or without one the names that the source defines."""
     for node in _source(module).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return list(ast.literal_eval(node.value))

@@ -1,6 +1,6 @@
-"""Write the figures of docs/speed.md from what `make bench` recorded, copied to docs/benchmarks/*.md.
+"""Write the figures of docs/speed.md from recordings of `make bench`, copied to docs/benchmarks/*.md.
 
-Each block between `<!-- figures: NAME -->` and `<!-- end -->` is made here, so that no figure is typed.
+The script writes each block between `<!-- figures: NAME -->` and `<!-- end -->`, so that no figure is typed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "benchmarks"
-KERNELS = {  # (example, case, all of them if empty): what docs/speed.md says of it
+KERNELS = {  # (example, case, or all cases if empty): its description in docs/speed.md
     ("copy_2d", "4 GiB"): "where to begin; 4 GiB",
     ("transpose", "4 GiB"): "swizzled tiles, no bank conflicts; 4 GiB",
     ("gather_rows", "1 GiB of rows of 1024 bytes"): "an embedding; 1 GiB",
@@ -23,11 +23,12 @@ KERNELS = {  # (example, case, all of them if empty): what docs/speed.md says of
     ("grouped_gemm", ""): "a mixture of experts; bf16",
 }
 RIVAL = "rival's"
-WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # rivals that are easily beaten
+WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # weak baselines
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
-    """The rows of all tables of a page, by their headings; `table` is the heading above, "" the column without one.
+    """Return the rows of all tables of a page, by their headings; `table` is the heading above, "" the column without
+    one.
 
     >>> rows_of("## Times\\n\\n|  | ms |\\n| --- | ---: |\\n| f | 3 |\\n")
     [{'table': 'Times', '': 'f', 'ms': '3'}]
@@ -47,7 +48,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def beside(page: str) -> Iterator[str]:
-    """Ours beside cuda.core, from gpu.md."""
+    """Compare with cuda.core, from gpu.md."""
     rows = {(row["table"], row[""]): row for row in rows_of(page) if "median, ns" in row}
     torch, view = "Create from a torch tensor, float32", "Create from a view, rank 2"
 
@@ -70,7 +71,7 @@ def beside(page: str) -> Iterator[str]:
         yield f"| the same, `device.create_tensor_map(x, box_dim=...)` | | {time(torch, keywords)} |"
     yield f"| of a view, with keywords | {time(view, 'cuda.core, keywords')} | {time(view, 'cuda_tma, keywords')} |"
     yield (
-        f"| a launch with a map and a pointer, beside C's `cuLaunchKernel` | {ratio('cuda.core.launch')} times | "
+        f"| a launch with a map and a pointer, relative to C's `cuLaunchKernel` | {ratio('cuda.core.launch')} times | "
         f"{ratio('cuda_tma.launch')} times |"
     )
     yield f"| the same, prepared | | {ratio('cuda_tma.PreparedLaunch')} times |"
@@ -79,7 +80,7 @@ def beside(page: str) -> Iterator[str]:
 
 
 def threads(page: str) -> Iterator[str]:
-    """Launches by several threads at once, from gpu.md."""
+    """Return launches by several threads at once, from gpu.md."""
     found: dict[str, dict[int, float]] = {}
     for row in rows_of(page):
         if row["table"] == "Launch: threads":
@@ -95,7 +96,7 @@ def threads(page: str) -> Iterator[str]:
 
 
 def nvrtc(page: str) -> Iterator[str]:
-    """The compile times, from nvrtc.md."""
+    """Return the compile times, from nvrtc.md."""
     *_, compiler, cccl = page.splitlines()[0].split("; ")
     yield f"| {compiler}, {cccl} | median | middle half |"
     yield "|---|---:|---:|"
@@ -104,7 +105,8 @@ def nvrtc(page: str) -> Iterator[str]:
 
 
 def kernels(page: str) -> Iterator[str]:
-    """The kernels beside their rivals, from kernels.md: a row for each rival and regime, of several cases one."""
+    """Compare the kernels with their rivals, from kernels.md: one row for each rival and regime, which covers all
+    cases."""
     yield "| | ours | rival's | ours / rival's | least to greatest | rival |"
     yield "|---|---:|---:|---:|---:|---|"
     rows = [row for row in rows_of(page) if "kernel" in row]
@@ -125,32 +127,32 @@ def kernels(page: str) -> Iterator[str]:
 
 
 def _of_one(row: dict[str, str]) -> Iterator[str]:
-    """Both speeds, their ratio, and its least and greatest of the processes."""
+    """Yield both speeds, their ratio, and the least and greatest ratio of the processes."""
     yield from (f"{row[whose]} {row['']}" for whose in ("ours", RIVAL))
     yield from (row[f"ours / {RIVAL}"], row["least to greatest"])
 
 
 def _of_cases(page: str, rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    """Of several cases: the range of both speeds, and of their ratios what a sentence of the page says."""
+    """Yield the ranges of both speeds over several cases, and the ratios from a sentence of the page."""
     for whose in ("ours", RIVAL):
         speeds = sorted((row[whose] for row in rows), key=float)
         yield f"{speeds[0]} to {speeds[-1]} {rows[0]['']}"
-    which = re.escape(f"{rows[0]['kernel']} beside {rows[0]['rival']}, {rows[0]['regime']}")
+    which = re.escape(f"{rows[0]['kernel']} versus {rows[0]['rival']}, {rows[0]['regime']}")
     said = rf"^{which}: geometric mean of {len(rows)} cases (\S+%), least (\S+%), greatest (\S+%)\.$"
     if (found := re.search(said, page, re.MULTILINE)) is None:
-        raise SystemExit(f"kernels.md does not sum up {rows[0]['kernel']} beside {rows[0]['rival']}")
+        raise SystemExit(f"kernels.md does not sum up {rows[0]['kernel']} versus {rows[0]['rival']}")
     yield f"{found[1]} in the mean of {len(rows)} cases"
     yield f"{found[2]} to {found[3]}"
 
 
 def conditions(page: str) -> str:
-    """Which GPU and driver, as the page's first line has them."""
+    """Return the GPU and driver from the page's first line."""
     gpu, driver, *_ = page.splitlines()[0].split("; ")
     core, torch = (re.search(rf"{name} [\d.]+\d", page.splitlines()[0]) for name in ("cuda-core", "torch"))
     return ", ".join(["Measured on one " + gpu, driver, *(found[0] for found in (core, torch) if found)])
 
 
-# What writes each block, and of which record.
+# The function that writes each block, and its record.
 BLOCKS: dict[str, tuple[Callable[[str], Iterator[str]], str]] = {
     "gpu": (beside, "gpu"),
     "threads": (threads, "gpu"),
@@ -161,7 +163,7 @@ PAGES = {"docs/speed.md": ("gpu", "kernels", "threads", "nvrtc")}
 
 
 def fill(page: str, names: Sequence[str], records: Path = RECORDS) -> str:
-    """A page with each of its blocks as the records have it."""
+    """Return a page with its blocks filled from the records."""
     for name in names:
         lines, record = BLOCKS[name]
         block = "\n".join(lines((records / f"{record}.md").read_text()))

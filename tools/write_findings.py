@@ -1,6 +1,6 @@
-"""Write ``docs/sanitizer.md``: each kind of finding by a kernel that has it, what the simulator says, and the mend.
+"""Write ``docs/sanitizer.md``: for each kind of finding a kernel with it, the report of the simulator, and the fix.
 
-What stands around that is in ``sanitizer_page.md``.
+``sanitizer_page.md`` contains the rest of the page.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from cuda_tma import simulate
 from cuda_tma._command.excerpts import described
 from cuda_tma._command.sources import Sources
 
-_MOST_STEPS = 10_000  # a kernel of these ends before, or never
+_MOST_STEPS = 10_000  # a kernel of these ends before that limit, or never
 
 
 def page() -> str:
-    """The whole of it."""
+    """Return the whole page."""
     parts = {"{kinds}": "\n".join(map(_section, simulate.KINDS)), "{shown}": _shown("missing-proxy-fence")}
     text = Path(__file__).with_name("sanitizer_page.md").read_text()
     return re.sub("|".join(map(re.escape, parts)), lambda found: parts[found[0]], text)
 
 
 def lines_of(kind: str, side: str) -> str:
-    """A kernel's source: `side` is ``"-"``, as it is wrong, or ``"+"``, mended."""
+    """Return a kernel's source: wrong if `side` is ``"-"``, fixed if it is ``"+"``."""
     return "".join(line[1:] for line in KERNELS[kind].splitlines(keepends=True) if line[0] in (" ", side))
 
 
 @cache
 def reported(kind: str, side: str) -> simulate.Report:
-    """What a launch of it tells."""
+    """Return the report of its launch."""
     return launched(kind, lines_of(kind, side), simulate.Device())
 
 
 def launched(kind: str, source: str | Path, gpu: simulate.Device) -> simulate.Report:
-    """What a launch of a kernel in its place tells."""
+    """Launch a source in place of a kernel, and return the report."""
     kernel = gpu.compile(source, kind.replace("-", "_"))
     tiles, values = np.arange(1024, dtype=np.int32), np.zeros(1024, np.int32)
     config = simulate.Config(**{"grid": 1, "block": 32, **LAUNCHES.get(kind, {})})
@@ -50,11 +50,11 @@ def _section(kind: str) -> str:
     said = "\n".join(_without_folders(str(finding)) for finding in reported(kind, "-").findings[:1])
     changed = "\n".join(line for line in KERNELS[kind].splitlines() if line[0] in "+-")
     text = simulate.KINDS[kind]
-    return _SECTION.format(kind=kind, text=text[0].upper() + text[1:], bad=lines_of(kind, "-"), said=said, mend=changed)
+    return _SECTION.format(kind=kind, text=text[0].upper() + text[1:], bad=lines_of(kind, "-"), said=said, fix=changed)
 
 
 def _shown(kind: str) -> str:
-    """What ``cuda-tma sanitize`` shows of a kernel, with lines of its source."""
+    """Return the output of ``cuda-tma sanitize`` for a kernel, with lines of its source."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cu")
         path.write_text(lines_of(kind, "-"))
@@ -63,7 +63,8 @@ def _shown(kind: str) -> str:
 
 
 def _without_folders(text: str) -> str:
-    """Paths as names, and of headers no lines: the page is the same wherever it is written, and as they grow."""
+    """Replace paths by names, and remove header lines: the page then does not depend on the folder, or on the headers'
+    length."""
     return re.sub(r"(\.cuh):\d+", r"\1", re.sub(r"\S*/(\w+\.cuh?:)", r"\1", text))
 
 
@@ -81,7 +82,7 @@ _SECTION = """### {kind}
 The fix:
 
 ```diff
-{mend}
+{fix}
 ```
 """
 

@@ -1,7 +1,7 @@
-"""What needs a GPU: making, re-addressing and launching tensor maps, beside C and every peer that is installed.
+"""Benchmarks on a GPU: making, re-addressing and launching tensor maps, compared with C and every installed peer.
 
-``floor.c`` is the floor, ``scene`` what all rows share, ``create``, ``launch``, ``launch_tensors``, ``many``, ``graph``
-and ``threads`` the rows themselves, and ``chart`` the picture.
+``floor.c`` is the C baseline, ``scene`` contains the common objects of all rows, ``create``, ``launch``,
+``launch_tensors``, ``many``, ``graph`` and ``threads`` the rows themselves, and ``chart`` the picture.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def unavailable() -> str:
 
 
 def machine() -> str:
-    """The GPU, its driver, the host and the versions of everybody who is measured."""
+    """Return the GPU, its driver, the host and the versions of all measured packages."""
     found = info.facts()
     names = ", ".join(device["name"] for device in found["devices"][:1]) or "no GPU"
     versions = [f"{name} {version}" for name in _PEERS if (version := _version(name))]

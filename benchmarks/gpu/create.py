@@ -26,21 +26,22 @@ CUPY_EXPORT = "CuPy: its own `__dlpack__`"
 
 VIEW_GOAL, DEVICE_GOAL, KEYWORDS_GOAL = Goal(3.5), Goal(4), Goal(5)
 VIEW_NOTE = (
-    "C only encodes, arguments that lie there. Ours is a call of Python, which reads the view, asks the driver which "
-    "context is current, and makes an object that the garbage collector knows: the goal allows two and a half encodes "
-    "for that, half a one more for the method of a device, and one for two keywords. Ways into private layouts of "
-    "CPython's objects would save some 20 ns of what keywords and the method take; 1 % of a launch is more."
+    "C only encodes prepared arguments. Ours is a call of Python, which reads the view, asks "
+    "the driver for the current context, and makes an object that the garbage collector "
+    "tracks. The goal allows two and a half encodes for that, another half for the method of "
+    "a device, and one for two keywords. Access to private layouts of CPython's objects would"
+    " save some 20 ns of the keywords and the method, which is less than 1 % of a launch."
 )
 TORCH_GOAL = Goal(2.5)
 TORCH_REPLACE_GOAL = Goal(0, 250)
 TORCH_TENSORS_GOAL = Goal(0, 250)
 TORCH_NOTE = (
-    "Every tensor, of any dtype, is asked whether it is negated lazily (`torch._neg_view`): the memory of one that is "
-    "has other values."
+    "Every tensor, of any dtype, is tested for a lazy negation (`torch._neg_view`), whose memory has other values."
 )
 REPLACE_NOTE = (
-    "A map is valid in one context, so ours asks which is current, and it keeps the map as it was should the driver "
-    "refuse the address: the goal by an int is for C's two calls and one of Python."
+    "A map is valid in one context, so ours reads the current one. It also keeps the map "
+    "unchanged if the driver refuses the address. The goal by an int covers C's two calls and"
+    " one of Python."
 )
 
 
@@ -198,7 +199,7 @@ def replacements(scene: Scene) -> list[Work]:
 
 
 def encode_floor(scene: Scene, rank: int) -> Timer:
-    """C's encode of what ours describes; refused unless it gives the same bytes."""
+    """Return a timer of C's encode of our map; raise an error unless it gives the same bytes."""
     descriptor, memory = scene.descriptor(rank), map_memory()
     timer = scene.floor.encode(descriptor.params, memory)
     timer(1)
@@ -228,7 +229,7 @@ def bindings_encode(params: TiledParams) -> Timer:
 
 
 def bindings_map(descriptor: cuda_tma.TensorMapDescriptor) -> driver.CUtensorMap:
-    """cuda.bindings' CUtensorMap with the bytes of ours."""
+    """Return a CUtensorMap of cuda.bindings with the bytes of our map."""
     found = driver.CUtensorMap()
     ctypes.memmove(found.getPtr(), bytes(descriptor), MAP_BYTES)
     return found
@@ -241,7 +242,7 @@ def bindings_replace(scene: Scene) -> Timer:
 
 
 def require_success(results: tuple) -> None:
-    """Raise for an error that cuda.bindings returned."""
+    """Raise an error for an error code of cuda.bindings."""
     if int(results[0]) != 0:
         raise RuntimeError(f"cuda.bindings: {results[0].name}")
 
@@ -262,7 +263,7 @@ def cupy_array() -> object:
 
 
 def cupy_export(array: object) -> Timer:
-    """The call that ours makes, too: a CuPy from before DLPack 1.0 has no max_version."""
+    """Time the call that our code also makes: CuPy before DLPack 1.0 has no max_version."""
     for statement in ("x.__dlpack__(max_version=version, stream=-1)", "x.__dlpack__(stream=-1)"):
         timer = python(statement, x=array, version=_dlpack.DLPACK_VERSION)
         try:

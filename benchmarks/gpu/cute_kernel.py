@@ -1,4 +1,5 @@
-"""CuTe DSL's empty kernel of three tensor maps, which it encodes at every launch. Imported only where it is timed."""
+"""CuTe DSL's empty kernel of three tensor maps, which it encodes at every launch. Only its timing imports this
+module."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from cutlass.cute.runtime import from_dlpack
 
 
 def view(tensor: Any) -> Any:
-    """A tensor as the compiled function takes it."""
+    """Return a tensor in the form that the compiled function takes."""
     return from_dlpack(tensor, assumed_align=16)
 
 
@@ -40,5 +41,5 @@ def launch(
 
 
 def compiled(tensors: Sequence[Any], box: tuple[int, int], count: int, stream: Any) -> Callable[..., Any]:
-    """The launch of tensors of these shapes."""
+    """Return the compiled launch of tensors of these shapes."""
     return cute.compile(launch, *map(view, tensors), count, stream, *box)

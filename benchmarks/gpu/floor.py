@@ -1,4 +1,4 @@
-"""``floor.c``, compiled on the spot and loaded: timers of what C alone pays."""
+"""``floor.c``, compiled and loaded on demand: timers of the cost in C."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAUNCHES = {"cuLaunchKernel": "launch_ns", "cuLaunchKernelEx": "launch_ex_ns"}
 
 
 class Tiled(ctypes.Structure):
-    """The arguments of ``cuTensorMapEncodeTiled``, as ``floor.c`` has them."""
+    """The arguments of ``cuTensorMapEncodeTiled``, as in ``floor.c``."""
 
     _fields_ = (
         ("data_type", ctypes.c_uint32),
@@ -57,7 +57,7 @@ class Floor:
     Parameters
     ----------
     driver : str
-        The CUDA driver's library, as for ``dlopen``.
+        The CUDA driver's library, in a form for ``dlopen``.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class Floor:
             raise RuntimeError(error.decode())
 
     def encode(self, params: TiledParams, map: ctypes.Array[ctypes.c_char]) -> Timer:
-        """``cuTensorMapEncodeTiled`` of `params` into `map`."""
+        """Time ``cuTensorMapEncodeTiled`` of `params` into `map`."""
         arguments = Tiled.of(params)
         return self._timer("encode_ns", "cuTensorMapEncodeTiled", map, ctypes.byref(arguments))
 
@@ -89,9 +89,9 @@ class Floor:
     def launch(
         self, function: int, stream: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData], by: str
     ) -> Timer:
-        """``cuLaunchKernel`` or ``cuLaunchKernelEx``, arguments in memory; it does not wait for the GPU."""
+        """Time ``cuLaunchKernel`` or ``cuLaunchKernelEx`` with arguments in memory, without a wait for the GPU."""
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
-        # The timer keeps what the pointers show.
+        # The timer keeps the objects of the pointers alive.
         pointers.arguments = arguments  # type: ignore[attr-defined]
         handles = ctypes.c_void_p(function), ctypes.c_void_p(stream)
         return self._timer(LAUNCHES[by], by, *handles, pointers)
@@ -99,24 +99,25 @@ class Floor:
     def set_node(
         self, graph: int, node: int, kernel: int, context: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData]
     ) -> Timer:
-        """``cuGraphExecKernelNodeSetParams`` of a CUkernel, arguments in memory."""
+        """Time ``cuGraphExecKernelNodeSetParams`` of a CUkernel with arguments in memory."""
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         pointers.arguments = arguments  # type: ignore[attr-defined]
         handles = map(ctypes.c_void_p, (graph, node, kernel, context))
         return self._timer("set_node_ns", "cuGraphExecKernelNodeSetParams", *handles, pointers)
 
     def exchange(self, tensor: object) -> Timer:
-        """The owning export through the DLPack C exchange API of the tensor's type, and its deleter."""
+        """Time the owning export through the DLPack C exchange API of the tensor's type, and its deleter."""
         return self._timer("exchange_ns", "the DLPack exchange", _exchange_api(tensor), ctypes.py_object(tensor))
 
     def method(self, instance: object, name: str) -> Timer:
-        """A call of a method without arguments, from C."""
+        """Time a call of a method without arguments, from C."""
         return self._timer("method_ns", name, ctypes.py_object(instance), ctypes.py_object(name))
 
     def launch_tensors(
         self, function: int, stream: int, tensors: Sequence[object], params: TiledParams, last: ctypes._SimpleCData
     ) -> Timer:
-        """Tensors' exports, storages and maps, and the launch that takes these and one more argument, in sequence."""
+        """Time the exports, storages and maps of tensors, and the launch with these and one more argument, in
+        sequence."""
         arguments = [*[map_memory() for _ in tensors], last]
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         objects = (ctypes.py_object * len(tensors))(*map(ctypes.py_object, tensors))
@@ -148,7 +149,7 @@ def _exchange_api(tensor: object) -> ctypes.c_void_p:
 
 @functools.cache
 def compiled() -> Path:
-    """The shared library, made with the C compiler that ``CC`` names, or gcc."""
+    """Return the shared library, made with the C compiler that ``CC`` names, or gcc."""
     compiler = os.environ.get("CC", "gcc")
     if shutil.which(compiler) is None:
         raise RuntimeError(f"no C compiler {compiler!r} for the floor: install gcc, or name another one in CC")
@@ -161,13 +162,13 @@ def compiled() -> Path:
 
 
 def map_memory() -> ctypes.Array[ctypes.c_char]:
-    """128 bytes at an address that is a multiple of 128."""
+    """Return 128 bytes at an address that is a multiple of 128."""
     memory = (ctypes.c_char * (MAP_BYTES + MAP_ALIGNMENT))()
     return (ctypes.c_char * MAP_BYTES).from_buffer(memory, -ctypes.addressof(memory) % MAP_ALIGNMENT)
 
 
 def map_copy(raw: bytes) -> ctypes.Array[ctypes.c_char]:
-    """The bytes of a map, aligned."""
+    """Return an aligned copy of the bytes of a map."""
     memory = map_memory()
     memory.raw = raw
     return memory

@@ -1,4 +1,4 @@
-"""Kernel nodes of an executable graph: one map of a node changed, ours in pairs with the driver's call from C."""
+"""Kernel nodes of an executable graph: the change of one map of a node, in pairs with the driver's call from C."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from .scene import Scene
 
 C = "C: cuGraphExecKernelNodeSetParams"
 NOTE = (
-    "A node of an empty kernel that takes a map and a pointer, in an executable graph; nothing is launched. C sends "
-    "the same two arguments again and again, from where they are. Ours packs and checks one argument, and like C holds "
-    "the GIL, after the first change; cuda.core and cuda.bindings are given both. The goal is judged by 400 pairs of "
+    "A node of an empty kernel that takes a map and a pointer, in an executable graph; nothing is launched. C "
+    "repeatedly passes the same two arguments, in place. Ours packs "
+    "and checks one argument, and like C holds the GIL, after the first change; cuda.core and"
+    " cuda.bindings receive both. The goal is judged by 400 pairs of "
     "200 calls: the median ratio and its 95 % interval."
 )
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph of one node, instantiated; each row has its own."""
+    """A graph of one node, instantiated; each row has its own graph."""
 
     bench: Bench
     prepared: cuda_tma.PreparedLaunch
@@ -71,7 +72,7 @@ def in_c(bench: Bench) -> Timer:
 
 
 def keeping(timer: Timer, kept: object) -> Timer:
-    """A timer whose graph lives as long as it."""
+    """Return a timer that keeps its graph alive."""
     return lambda calls: timer(calls) if kept else 0.0
 
 

@@ -1,4 +1,5 @@
-"""Launches of empty kernels: a map and a pointer, four maps, eight scalars; ours in pairs with what it is held to."""
+"""Launches of empty kernels: a map and a pointer, four maps, eight scalars; our launches run in pairs with their
+baseline."""
 
 from __future__ import annotations
 
@@ -51,21 +52,23 @@ SCALAR_TYPES = (
 )
 NOTE = (
     "One block of 32 threads of an empty kernel, no launch attributes; C launches a CUfunction unless its row says "
-    "otherwise, and holds the GIL, which all the others release. The stream is waited for after every 200 "
-    "launches, which is not timed. Goals are judged by 400 pairs of 200 launches: the median ratio and its 95 % "
+    "otherwise, and holds the GIL, which all the others release. After every 200 launches, the benchmark waits "
+    "for the stream, outside the time. Goals "
+    "are judged by 400 pairs of 200 launches: the median ratio and its 95 % "
     "interval."
 )
 GOAL_NOTE = (
-    "The goals, those of the next two tables too, allow for the GIL, which takes some 70 ns to be let go and taken "
-    "again; for a call of Python with a tuple of arguments; and for our code, which the driver has displaced from the "
-    "caches. To be handed C arrays took a launch written twice, and what is private to CPython, for 25 ns less, and 7 "
-    "less of a prepared launch: the goals were 1.08 and 1.03 then."
+    "The goals, also those of the next two tables, allow for the release and acquisition of "
+    "the GIL, some 70 ns; for a call of Python with a tuple of arguments; and for our code, "
+    "which the driver has evicted from the caches. An earlier version received C arrays, by a"
+    " second copy of the launch code and private parts of CPython. It took 25 ns less, and 7 "
+    "less for a prepared launch; its goals were 1.08 and 1.03."
 )
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What launches share: the kernels, compiled once when first asked for, and one configuration."""
+    """The common objects of the launches: the kernels, compiled once at their first use, and one configuration."""
 
     scene: Scene
 
@@ -82,11 +85,12 @@ class Bench:
         return self.cubin.get_kernel(name)
 
     def handle(self, name: str) -> int:
-        """The kernel's CUkernel."""
+        """Return the kernel's CUkernel."""
         return int(self.kernel(name).handle)
 
     def function(self, name: str) -> int:
-        """The kernel in the current context, a CUfunction, as C programs have it; faster to launch than a CUkernel."""
+        """Return the kernel in the current context, a CUfunction as in C programs; its launch is faster than that of a
+        CUkernel."""
         error, function = driver.cuKernelGetFunction(driver.CUkernel(self.handle(name)))
         require_success((error,))
         return int(function)
@@ -119,7 +123,7 @@ def four_maps(bench: Bench) -> list[Work]:
 
 
 def with_maps(bench: Bench, name: str, count: int, goal: Goal) -> list[Work]:
-    """Launches with `count` maps of different memory, and a pointer as an int."""
+    """Return launches with `count` maps of different memory, and a pointer as an int."""
     scene, address = bench.scene, bench.scene.address
 
     def ours() -> tuple:
@@ -155,7 +159,7 @@ def eight_scalars(bench: Bench) -> list[Work]:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The same arguments, as each library takes them; each is a function, so that a peer's failure stays its own."""
+    """The same arguments for each library; each is a function, so that a peer's failure affects only its own row."""
 
     ours: Callable[[], tuple]
     in_memory: Callable[[], list]
@@ -186,7 +190,7 @@ def c_launch(bench: Bench, function: int, arguments: Sequence[Any], by: str) -> 
 
 
 def named(arguments: Sequence[object]) -> tuple[str, Mapping[str, object]]:
-    """Arguments as a statement writes them, and their values."""
+    """Return arguments as a statement writes them, and their values."""
     names = {f"a{index}": value for index, value in enumerate(arguments)}
     return ", ".join(names), MappingProxyType(names)
 
@@ -242,7 +246,7 @@ def cupy_module(cubin: bytes) -> Any:
 
 
 def struct_scalar(raw: bytes) -> np.ndarray:
-    """CuPy passes a NumPy array of size one by value, whatever its dtype."""
+    """Return an array that CuPy passes by value: it does so with a NumPy array of size one of any dtype."""
     return np.frombuffer(raw, dtype=np.dtype((np.void, len(raw)))).reshape(())
 
 
@@ -259,7 +263,7 @@ def foreign_stream(bench: Bench) -> Timer:
 
 
 class ForeignStream:
-    """A stream as other libraries show theirs."""
+    """A stream in the form of other libraries."""
 
     def __init__(self, handle: int):
         self._shown = 0, handle

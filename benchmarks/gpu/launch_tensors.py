@@ -1,4 +1,4 @@
-"""A launch with three torch tensors whose maps are made for it: ours, and what others have for the same work."""
+"""A launch with three torch tensors that makes their maps, compared with the equivalent of other libraries."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ using Map = TiledMap<Tile<FLOAT32, Box<{}, {}>>>;
 extern "C" __global__ void three_maps(MAP a, MAP b, MAP c, int count) {{}}
 """.format(*BOXES[2])
 NOTE = (
-    "One block of 32 threads of an empty kernel of three typed maps and an int; every map is encoded anew at every "
-    "launch, from float32 tensors of torch. The floor is the sum of its parts, each timed by itself in the same round, "
-    "where it finds its code and data in the caches; the row below it makes the same calls in turn, as a launch does. "
-    "Triton and CuTe DSL are given their own empty kernels of three descriptors."
+    "One block of 32 threads of an empty kernel of three typed maps and an int; every launch encodes its maps "
+    "again, from float32 tensors of torch. The floor is the sum"
+    " of its parts, each timed separately in the same round, with its code and data in the "
+    "caches. The row below it makes the same calls in sequence, as a launch does. Triton and "
+    "CuTe DSL launch their own empty kernels of three descriptors."
 )
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What the rows share, made when first asked for."""
+    """The common objects of the rows, made at their first use."""
 
     scene: Scene
 
@@ -98,7 +99,7 @@ def three_tensors(bench: Bench) -> list[Work]:
 
 
 def floor(bench: Bench) -> Timer:
-    """All that C would have to do, one after the other: a sum of timers."""
+    """Return the sum of the timers of all necessary C calls."""
     scene = bench.scene
     arguments = [*[scene.raw_map(memory) for memory in range(3)], ctypes.c_int32(COUNT)]
     launch = scene.floor.launch(function(bench.kernel), int(scene.stream.handle), arguments, "cuLaunchKernel")
@@ -111,7 +112,7 @@ def floor(bench: Bench) -> Timer:
 
 
 def sequence(bench: Bench) -> Timer:
-    """The same calls as a C program makes them, from which the launch displaces what the next encode needs."""
+    """Time the same calls as a C program makes them, in which the launch evicts data that the next encode needs."""
     scene, kernel = bench.scene, function(bench.kernel)
     params = scene.descriptor(2).params
     count = ctypes.c_int32(COUNT)
@@ -120,19 +121,19 @@ def sequence(bench: Bench) -> Timer:
 
 
 def together(timers: Sequence[Timer]) -> Timer:
-    """A timer of several things, each timed by itself."""
+    """Return a timer of several parts, each with its own timer."""
     return lambda calls: sum(timer(calls) for timer in timers)
 
 
 def function(kernel: Any) -> int:
-    """The kernel in the current context, a CUfunction, as C programs have it."""
+    """Return the kernel in the current context, a CUfunction as in C programs."""
     error, found = driver.cuKernelGetFunction(driver.CUkernel(int(kernel.handle)))
     require_success((error,))
     return int(found)
 
 
 def cuda_core(bench: Bench) -> Timer:
-    """As its users do: a view of each tensor, a map of each view."""
+    """Time cuda.core as its users write it: a view of each tensor, and a map of each view."""
     made = ", ".join(f"View.from_any_interface({x}, stream_ptr=-1).as_tensor_map(options=o)" for x in "abc")
     names = {"launch": core.launch, "View": CoreView, "o": bench.scene.core_options(), "k": np.int32(COUNT)}
     return bench.timer(f"launch(s, config, kernel, {made}, k)", **names)

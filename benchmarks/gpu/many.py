@@ -14,7 +14,7 @@ from .floor import MAP_BYTES
 from .scene import BOXES, NBYTES, SHAPES, Scene
 
 COUNT = 10_000
-COMPARED = 100  # of which the bytes are compared with individual encodes
+COMPARED = 100  # maps whose bytes are compared with individual encodes
 
 
 def tables(scene: Scene, repeats: int) -> list[Comparison]:
@@ -46,7 +46,7 @@ def works(scene: Scene) -> list[Work]:
 
 
 def addresses(scene: Scene) -> np.ndarray:
-    """Legal addresses, most of them different; nothing is read through these maps."""
+    """Return legal addresses, most of them different; no load reads through these maps."""
     step = NBYTES // COUNT // 16 * 16
     return scene.address + np.arange(COUNT, dtype=np.uint64) * np.uint64(step)
 
@@ -71,7 +71,7 @@ def replacing(scene: Scene) -> Timer:
 
 
 def tensors(scene: Scene) -> list[Any]:
-    """Each has memory of its own."""
+    """Return tensors with separate memory."""
     return [scene.torch.zeros(BOXES[2], device="cuda:0") for _ in range(COUNT)]
 
 

@@ -1,6 +1,6 @@
-"""What the rows share: a device, a stream, tensors, views, descriptors and the C floor.
+"""The common objects of the rows: a device, a stream, tensors, views, descriptors and the C baseline.
 
-Each is made when first asked for, so what is not installed fails only the rows that ask for it.
+Each is made at its first use, so a missing library fails only the rows that use it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NBYTES = 4 << 20
 
 
 class Scene:
-    """All on device 0, in its primary context, which torch, CuPy and Triton use too."""
+    """Objects on device 0, in its primary context, which torch, CuPy and Triton also use."""
 
     def __init__(self) -> None:
         self.device = cuda_tma.Device(0)
@@ -44,12 +44,12 @@ class Scene:
 
     @cached_property
     def tensors(self) -> list[Any]:
-        """Two torch tensors."""
+        """Return two torch tensors."""
         return [self.torch.zeros(SHAPES[2], device="cuda:0") for _ in range(2)]
 
     @cached_property
     def bfloat16_tensors(self) -> list[Any]:
-        """The same in a type that no negative view has."""
+        """Return the same tensors in a type for which no negative view exists."""
         return [tensor.bfloat16() for tensor in self.tensors]
 
     def options(self, rank: int = 2) -> cuda_tma.TensorMapOptions:
@@ -72,5 +72,5 @@ class Scene:
         return self.core_view(2, memory).as_tensor_map(options=self.core_options())
 
     def raw_map(self, memory: int = 0) -> Any:
-        """The 128 bytes of a descriptor, aligned, for C."""
+        """Return the 128 bytes of a descriptor, aligned, for C."""
         return map_copy(bytes(self.descriptor(2, memory)))

@@ -1,4 +1,4 @@
-"""Launches by several threads at once, each on a stream of its own: how far they hold each other up."""
+"""Launches by several threads at once, each on its own stream: the cost of their contention."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from .scene import Scene
 COUNTS = (1, 2, 4, 8)
 NOTE = (
     "Wall-clock time for each launch of all threads together, of an empty kernel with a map and a pointer. Each thread "
-    "has a stream and a prepared launch of its own, and waits for its stream after every 200 launches, which is "
-    "counted. With the GIL, Python's part of a launch is one thread's at a time, and the driver's is not."
+    "has a stream and a prepared launch of its own, and waits for its stream after every 200 launches; the time "
+    "includes the wait. With the "
+    "GIL, only one thread at a time runs Python's part of a launch, but several run the "
+    "driver's part."
 )
 
 
@@ -44,7 +46,7 @@ def prepared(bench: Bench, stream: Any) -> Callable[[], None]:
 
 
 def by_threads(bench: Bench, make: Callable[[Bench, Any], Callable[[], None]], count: int) -> Timer:
-    """A timer of launches that so many threads share."""
+    """Return a timer of launches that `count` threads share."""
     device = bench.scene.device
     pool = ThreadPoolExecutor(count, initializer=device.set_current)
     streams = [device.create_stream() for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Triton's empty kernels; it wants them in a file. Imported only where Triton is measured."""
+"""Triton's empty kernels, in a file because Triton requires it. Only the measurement of Triton imports this module."""
 
 import triton
 

@@ -1,8 +1,8 @@
-"""The kernels of ``examples/``, each beside its rivals, in several processes.
+"""The kernels of ``examples/``, compared with their rivals, in several processes.
 
-An example that is timed has a generator ``cases(sizes)``, described in ``examples/_example.py``: it checks what the
-timed launches left, in every element, when it is asked for the next case. ``regimes`` says how they are timed,
-``families`` which there are, ``processes`` runs them, ``figures`` is what comes of it, and ``chart`` the picture.
+A timed example has a generator ``cases(sizes)``, described in ``examples/_example.py``. When the caller asks for the
+next case, it checks the results of the timed launches, in every element. ``regimes`` contains the ways of timing,
+``families`` the kernels, ``processes`` the runs, ``figures`` the results, and ``chart`` the picture.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {  # rivals that are 
     "grouped_gemm": {"Triton": by_triton} if importlib.util.find_spec("triton") else {},
 }
 NOTE = (
-    "Speeds count what the problem needs: {}. All times are medians on the GPU's clock, of runs that took turns; what "
-    "the timed launches left was checked in every element. Speeds and the ratio are the medians of {} processes, "
-    "beside the ratio's least and greatest. In L2 when a launch begins: {}."
+    "Speeds count the necessary work: {}. All times are medians on the GPU's clock, of runs that took turns; "
+    "each example checked every element of the results of the timed launches. Speeds and the ratio are the "
+    "medians of {} "
+    "processes, "
+    "next to the ratio's least and greatest. In L2 when a launch begins: {}."
 )
 
 
@@ -55,12 +57,12 @@ def unavailable() -> str:
 
 
 def tables(repeats: int, runs: int, families: Sequence[str] = tuple(FAMILIES)) -> list[Figures]:
-    """What the examples of these families measure in so many processes each; `regimes` says how often in each."""
+    """Measure the examples of these families in `runs` processes; `regimes` defines the repetitions in each."""
     return [_table(family, runs) for family in map(FAMILIES.__getitem__, families)]
 
 
 def beside_recorded(tables: Sequence[Figures], path: Path) -> list[Figures]:
-    """These tables and those of other families that a file of figures has, in the order of families."""
+    """Return these tables and those of other families in a file of figures, in the order of families."""
     recorded = json.loads(path.read_text())["tables"] if path.exists() else []
     before = [Figures(**{**table, "figures": [Figure.of(values) for values in table["figures"]]}) for table in recorded]
     by_title = {table.title: table for table in (*before, *tables)}
@@ -74,15 +76,15 @@ def _table(family: Family, runs: int) -> Figures:
 
 
 def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Figure]:
-    """An example's figures, each after its check; one with the reason, if it cannot run or leaves a wrong element.
+    """Yield an example's figures, each after its check; yield the reason if it cannot run or computes a wrong element.
 
-    `load` gives what has its cases, by its name; if not given, :func:`example`, with the rivals of `BESIDE`.
+    `load` returns the module with its cases by name; the default is :func:`example`, with the rivals of `BESIDE`.
     """
     try:
         module = (load or _beside_more)(name)
         timed: list[Figure] = []
         for case in module.cases(module.LARGE):
-            yield from timed  # they have been checked: the example went on
+            yield from timed  # the example continued, so its results are checked
             timed = timings(name, *case)
         yield from timed
     except Exception as error:
@@ -94,7 +96,7 @@ def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Fi
 def timings(
     name: str, case: str, ours: regimes.Run, rivals: dict[str, regimes.Run], flops: int, moved_bytes: int
 ) -> list[Figure]:
-    """A figure of each regime and rival."""
+    """Return a figure for each regime and rival."""
     runs = [ours, *rivals.values()]
     found = []
     for regime in (regimes.sustained, regimes.burst) if flops else (regimes.in_turns,):
@@ -110,7 +112,8 @@ def timings(
 
 
 def example(name: str) -> ModuleType:
-    """The module of this name in ``examples/``, which is no package: its modules import `_example` by name."""
+    """Return the module of this name in ``examples/``, which is not a package: its modules import `_example` by
+    name."""
     if str(EXAMPLES) not in sys.path:
         sys.path.append(str(EXAMPLES))
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
@@ -128,7 +131,7 @@ def _beside_more(name: str) -> ModuleType:
 
 
 def _free_memory() -> None:
-    """Give gigabytes back, so that the next example finds the GPU as it would alone."""
+    """Free gigabytes, so that the next example finds the GPU empty."""
     import torch
 
     gc.collect()

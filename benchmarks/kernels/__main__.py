@@ -1,5 +1,5 @@
-"""``python -m benchmarks.kernels [--against VARIANT] EXAMPLE ...``: time the examples once, in this process, beside
-their rivals or beside a variant of themselves (`against`); a figure a line, as JSON."""
+"""``python -m benchmarks.kernels [--against VARIANT] EXAMPLE ...``: time the examples once, in this process, against
+their rivals or a variant of themselves (`against`), and print one figure per line, as JSON."""
 
 import argparse
 import json

@@ -1,15 +1,15 @@
-"""``python -m benchmarks.kernels.against VARIANT [EXAMPLE ...]``: time each example's kernel beside a variant of it.
+"""``python -m benchmarks.kernels.against VARIANT [EXAMPLE ...]``: time each example's kernel against a variant of it.
 
 VARIANT is one of
 
 - ``unwatched``: the example is compiled with a watchdog, its variant without;
 - ``evicted``: the variant has no ``evict_last``. The next kernel after each is timed too: it reads and writes 24 MB,
-  half of L2, eight times, and finds less room in L2 if the kernel before keeps data there;
+  half of L2, eight times, and finds less room in L2 if the preceding kernel keeps data there;
 - a folder with ``examples`` and ``cuda_tma/include`` of another commit, whose kernels are the variants::
 
     mkdir -p build/earlier && git archive COMMIT examples cuda_tma/include | tar -x -C build/earlier
 
-Both run in one process, in turns, through the package that is installed. Each example checks what its launches left.
+Both run in one process, in turns, through the installed package. Each example checks the results of its launches.
 """
 
 from __future__ import annotations

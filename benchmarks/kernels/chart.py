@@ -1,7 +1,7 @@
 """The figures as one picture: a chart for each family, a line of dots for each case.
 
-Ours and its rivals are dots of one line, so that a hundred cases can be seen at once: sustained, or in turns, filled;
-in bursts hollow. What moves data stands before what copies as many bytes, the best of them: a dashed line.
+Ours and its rivals are dots of one line, so that the picture shows a hundred cases at once: sustained or in turns they
+are filled, in bursts hollow. A dashed line marks the best plain copy of the same size for kernels that move data.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def draw(tables: Sequence[Figures], path: Path) -> None:
 
 
 def best(figures: Sequence[Figure], rival: str) -> float:
-    """The highest speed of this rival; 0 if it was not measured."""
+    """Return the highest speed of this rival, or 0 if it was not measured."""
     return max((figure.rival_speed for figure in figures if figure.rival == rival), default=0.0)
 
 
 def _lines(table: Figures) -> list[str]:
-    """Of each case one, in their order."""
+    """Return one figure for each case, in their order."""
     return [*dict.fromkeys(f"{figure.kernel}: {figure.case}" for figure in table.measured)]
 
 

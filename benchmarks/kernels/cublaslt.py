@@ -1,8 +1,8 @@
-"""cuBLASLt's best: ``out = a @ b`` by the fastest of the algorithms that it names for the problem, as a `Run`.
+"""cuBLASLt's best: ``out = a @ b`` by the fastest of the algorithms that it proposes for the problem, as a `Run`.
 
-``torch.matmul`` takes the first that a heuristic names. Here each of the first 16 is timed, and the fastest is the
-rival. The library is the one that torch brings. Its numbers are those of ``cublasLt.h``, ``cublas_api.h`` and
-``library_types.h`` of CUDA 12 and 13. What is made for a problem stays until the process ends.
+``torch.matmul`` takes the first algorithm of a heuristic. Here each of the first 16 is timed, and the fastest is the
+rival. The library is torch's. Its numbers are those of ``cublasLt.h``, ``cublas_api.h`` and ``library_types.h`` of CUDA
+12 and 13. The objects of a problem stay until the process ends.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ class Algorithm(ctypes.Structure):
 
 
 def best_of(a: Any, b: Any, out: Any, count: int = COUNT) -> regimes.Run:
-    """What computes ``out = a @ b`` by the fastest of so many algorithms, or of those that there are.
+    """Return a run of ``out = a @ b`` by the fastest of at most `count` algorithms.
 
     Parameters
     ----------
     a, b, out : torch.Tensor
-        Of shapes (M, K), (K, N), (M, N); of `a` and `b` rows or columns are contiguous, of `out` rows.
+        Matrices of shapes (M, K), (K, N), (M, N); `a` and `b` have contiguous rows or columns, `out` has contiguous
+        rows.
 
     Raises
     ------
     RuntimeError
-        If cuBLASLt knows no algorithm for it, or refuses a call.
+        If cuBLASLt has no algorithm for it, or refuses a call.
     """
     product = Product(a, b, out)
     runs = [partial(product, algorithm) for algorithm in product.algorithms(count)]
@@ -53,7 +54,7 @@ def best_of(a: Any, b: Any, out: Any, count: int = COUNT) -> regimes.Run:
 
 
 class Product:
-    """A problem as cuBLASLt has it. Its matrices are column-major, so it is asked for out.T = b.T @ a.T."""
+    """A problem in cuBLASLt's form. Its matrices are column-major, so it computes out.T = b.T @ a.T."""
 
     def __init__(self, a: Any, b: Any, out: Any) -> None:
         if out.stride(1) != 1:
@@ -95,7 +96,7 @@ _size = ctypes.c_size_t
 
 
 def _by_rows(tensor: Any) -> Any:
-    """The same memory as a matrix with contiguous rows: the tensor, or its transpose."""
+    """Return the same memory as a matrix with contiguous rows: the tensor, or its transpose."""
     if 1 not in tensor.stride():
         raise ValueError(f"strides {tensor.stride()}: neither rows nor columns are contiguous")
     return tensor if tensor.stride(1) == 1 else tensor.T

@@ -1,27 +1,27 @@
-"""The kernels that are timed, by what they do: a table and a chart for each family, and what their figures count."""
+"""The timed kernels by their purpose: a table and a chart for each family, and the definition of its figures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 TWO_REGIMES = (
-    "Burst: 8 launches after a pause of 0.25 s; sustained: after half a second of the same work in turns, when the "
-    "power that the GPU may draw sets its clock"
+    "Burst: 8 launches after a pause of 0.25 s; sustained: after half a second of the same work in turns, "
+    "when the GPU's power limit sets its clock"
 )
 
 
 @dataclass(frozen=True)
 class Family:
-    """Examples that are shown together.
+    """Examples with a common table.
 
     Attributes
     ----------
     title : str
     examples : tuple of str
     counts : str
-        What the problem needs, by which speeds are counted; and what else is said of the figures.
+        The necessary work, by which speeds are counted, and notes on the figures.
     warm : str
-        What lies in L2 when a timed launch begins: nothing is flushed, so that it is what the run before has left.
+        The content of L2 when a timed launch begins: nothing is flushed, so it is that of the preceding run.
     """
 
     title: str
@@ -35,36 +35,39 @@ FAMILIES = {
         "Kernels that move data",
         ("copy_2d", "transpose", "gather_rows", "kv_tiles"),
         "each input read once and each output written once",
-        "at most its 50 MB of the gigabyte or more that the case moves: the end of what the run before wrote, or of "
-        "what ours read, which it asks L2 to keep",
+        "at most its 50 MB of the gigabyte or more that the case moves: the end of the writes of "
+        "the preceding run, or of our reads, which our kernel asks L2 to keep",
     ),
     "gemm": Family(
         "Matrix products",
         ("gemm", "gemm_every_shape"),
         f"its floating-point operations. {TWO_REGIMES}",
-        "all operands of the cases that move less than its 50 MB, where all runs read the same ones; of larger cases "
-        "the end of what the run before read, and with ours before, what it asked L2 to keep",
+        "all operands of the cases that move less than its 50 MB, where all runs read the same ones; for larger "
+        "cases the end of the reads of the preceding run; if that is ours, the data "
+        "that it asked L2 to keep",
     ),
     "conv": Family(
         "Convolution",
         ("conv_im2col",),
         f"its floating-point operations. {TWO_REGIMES}",
-        "the weights, and of the image what L2 has room for beside the outputs of both runs",
+        "the weights, and the part of the image that fits into L2 next to the outputs of both runs",
     ),
     "experts": Family(
         "Mixture of experts",
         ("grouped_gemm",),
-        f"its floating-point operations. {TWO_REGIMES}. The routing lies on the device, another in each launch: ours "
-        "is given the experts' counts, and makes its schedule within the time; torch._grouped_mm and Triton, which "
-        "tries five tiles for each case, are given where their rows end",
-        "of prefill, at most its 50 MB of the weights, which are larger; of decoding, the weights of the few experts "
-        "that have tokens, if there is room for them",
+        f"its floating-point operations. {TWO_REGIMES}. The routing is on the device, and differs in each launch. "
+        f"Ours receives the experts' "
+        "counts, and makes its schedule within the time. torch._grouped_mm and Triton, which "
+        "tries five tiles for each case, receive the ends of their rows",
+        "for prefill, at most 50 MB of the weights, which are larger; for decoding, the weights "
+        "of the few experts that have tokens, if they fit",
     ),
     "attention": Family(
         "Attention",
         ("attention",),
-        "the products of queries with the keys that they see, and of weights with values; 16384 tokens, and heads of "
+        "the products of queries with the keys that they attend to, and of weights with values; 16384 tokens, and"
+        " heads of "
         f"2048 elements in all. {TWO_REGIMES}",
-        "of queries, keys and values, 64 MB each, and the outputs of all runs what L2 has room for",
+        "the part of queries, keys and values, 64 MB each, and of the outputs of all runs that fits into L2",
     ),
 }

@@ -1,4 +1,4 @@
-"""What was measured of a kernel, and how it is shown."""
+"""Measurements of kernels, and their tables."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ _DECIMALS = {"TB/s": 2, "TFLOP/s": 0}
 
 @dataclass(frozen=True)
 class Figure:
-    """One case of a kernel beside one rival, in one regime, in some processes.
+    """One case of a kernel and one rival, in one regime, in some processes.
 
     Attributes
     ----------
     kernel : str
         The example's name.
     case : str
-        What was computed.
+        The computed problem.
     rival : str
     ours_ms, rival_ms : tuple of float
-        Medians, by the GPU's own clock; one for each process.
+        Medians by the GPU's own clock, one for each process.
     regime : str
-        How they were timed: a function of :mod:`.regimes`.
+        The way of timing: a function of :mod:`.regimes`.
     flops : int
-        The floating-point operations that the problem needs; 0 where data is only moved.
+        The floating-point operations that the problem needs; 0 if data is only moved.
     moved_bytes : int
-        The least that must move: every input read once, every output written once.
+        The least bytes that must move: every input read once, every output written once.
     clock_mhz, power_w, temperature_c : tuple of float
-        Of the GPU meanwhile; 0 where it was not seen.
+        The GPU's state during the run; 0 if it was not observed.
     error : str
-        Why there are no figures; then all others are empty.
+        The reason for missing figures; all others are then empty.
 
     Examples
     --------
@@ -57,12 +57,12 @@ class Figure:
 
     @classmethod
     def of(cls, values: dict) -> Figure:
-        """From what JSON makes of one: tuples are lists there."""
+        """Convert from JSON, in which tuples are lists."""
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
     @property
     def unit(self) -> str:
-        """Of both speeds."""
+        """Return the unit of both speeds."""
         return "TFLOP/s" if self.flops else "TB/s"
 
     @property
@@ -75,7 +75,7 @@ class Figure:
 
     @property
     def ratios(self) -> list[float]:
-        """Our speed over the rival's, in each process."""
+        """Return our speed over the rival's, in each process."""
         return [rival / ours for ours, rival in zip(self.ours_ms, self.rival_ms, strict=True)]
 
     @property
@@ -84,12 +84,12 @@ class Figure:
 
     @property
     def intensity(self) -> float:
-        """Operations for each byte that must move."""
+        """Return the operations for each byte that must move."""
         return self.flops / self.moved_bytes
 
     @property
     def _per_ms(self) -> float:
-        """What takes a millisecond at one `unit`, counted in such pieces."""
+        """Return the amount of work that takes a millisecond at one `unit`."""
         return (self.flops or self.moved_bytes) / 1e9
 
 
@@ -97,7 +97,8 @@ _BY_PROCESS = ("ours_ms", "rival_ms", "clock_mhz", "power_w", "temperature_c")
 
 
 def together(processes: Sequence[Sequence[Figure]]) -> list[Figure]:
-    """The figures of several processes as one list, in the order of the first; what failed in any says so once.
+    """Merge the figures of several processes into one list, in the order of the first; a failure in any process appears
+    once.
 
     >>> one, other = (Figure("gemm", "small", "cuBLAS", (ms,), (2.0,), "burst", 8, 8) for ms in (1.0, 4.0))
     >>> together([[one], [other]])[0].ratios
@@ -120,7 +121,7 @@ def together(processes: Sequence[Sequence[Figure]]) -> list[Figure]:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures that are shown together."""
+    """Figures of one table."""
 
     title: str
     figures: Sequence[Figure]
@@ -132,18 +133,18 @@ class Figures:
 
 
 def summary(figures: Sequence[Figure]) -> list[str]:
-    """A sentence of each kernel, regime and rival that has several cases.
+    """Return a sentence for each kernel, regime and rival with several cases.
 
     >>> some = [Figure("gemm", case, "cuBLAS", (1.0,), (ms,), "burst", 8, 8) for case, ms in (("a", 4.0), ("b", 1.0))]
     >>> summary(some)
-    ['`gemm` beside cuBLAS, burst: geometric mean of 2 cases 200.0%, least 100.0%, greatest 400.0%.']
+    ['`gemm` versus cuBLAS, burst: geometric mean of 2 cases 200.0%, least 100.0%, greatest 400.0%.']
     """
     ratios: dict[tuple[str, str, str], list[float]] = {}
     for figure in figures:
         if not figure.error:
             ratios.setdefault((figure.kernel, figure.rival, figure.regime), []).append(figure.ratio)
     return [
-        f"`{kernel}` beside {rival}, {regime}: geometric mean of {len(some)} cases "
+        f"`{kernel}` versus {rival}, {regime}: geometric mean of {len(some)} cases "
         f"{statistics.geometric_mean(some):.1%}, least {min(some):.1%}, greatest {max(some):.1%}."
         for (kernel, rival, regime), some in ratios.items()
         if len(some) > 1
@@ -151,7 +152,7 @@ def summary(figures: Sequence[Figure]) -> list[str]:
 
 
 def markdown(table: Figures) -> str:
-    """The figures as a Markdown table."""
+    """Return the figures as a Markdown table."""
     rows = [
         ["kernel", "case", "regime", "ours", "rival's", "", "rival", "ours / rival's", "least to greatest", "GPU"],
         ["---"] * 3 + ["---:"] * 2 + ["---"] * 2 + ["---:"] * 2 + ["---"],
@@ -172,6 +173,6 @@ def _cells(figure: Figure) -> list[str]:
 
 
 def _state(figure: Figure) -> str:
-    """The GPU's clock, power and temperature meanwhile, where they were seen."""
+    """Return the GPU's clock, power and temperature during the run, if they were observed."""
     seen = (figure.clock_mhz, "MHz"), (figure.power_w, "W"), (figure.temperature_c, "°C")
     return ", ".join(f"{statistics.median(values):.0f} {unit}" for values, unit in seen if any(values))

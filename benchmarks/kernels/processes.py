@@ -1,6 +1,6 @@
-"""Processes that each measure some examples: one after the other on a GPU, and on all GPUs at once.
+"""Processes that each measure some examples: one after the other on a GPU, and at the same time on all GPUs.
 
-A GPU has its own clock and power, so that others beside it change nothing that its own clock tells.
+A GPU has its own clock and power, so that other GPUs do not affect a time by its own clock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PER_RUN_S = 240
 
 
 def in_processes(names: Sequence[str], runs: int, options: Sequence[str] = ()) -> list[list[Figure]]:
-    """The figures of each of so many processes."""
+    """Return the figures of each of `runs` processes."""
     gpus = visible_gpus() or [""]
 
     def on_a_gpu(number: int) -> list[list[Figure]]:
@@ -29,9 +29,9 @@ def in_processes(names: Sequence[str], runs: int, options: Sequence[str] = ()) -
 
 
 def in_a_process(names: Sequence[str], options: Sequence[str] = (), gpu: str = "") -> list[Figure]:
-    """The figures of one process; of an example that it did not come to, why.
+    """Return the figures of one process, and the reason for each example that it did not reach.
 
-    It sees one GPU alone, in the words of ``CUDA_VISIBLE_DEVICES``, or what this one sees.
+    The process sees the GPU that ``CUDA_VISIBLE_DEVICES`` names, or those of this process.
     """
     command = [sys.executable, "-m", "benchmarks.kernels", *options, *names]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpu} if gpu else None
@@ -46,7 +46,7 @@ def in_a_process(names: Sequence[str], options: Sequence[str] = (), gpu: str = "
 
 
 def visible_gpus() -> list[str]:
-    """As ``CUDA_VISIBLE_DEVICES`` names them; none where there is no torch to count them."""
+    """Return the GPUs by their names in ``CUDA_VISIBLE_DEVICES``, or none without torch, which counts them."""
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [name for name in named.split(",") if name]
     try:

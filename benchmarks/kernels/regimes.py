@@ -1,12 +1,12 @@
-"""How kernels are timed beside each other, by the GPU's own clock, and in which state the GPU then is.
+"""The ways of timing kernels against each other, by the GPU's own clock, and the GPU's state in each.
 
-What only moves data is timed in turns. What keeps the tensor cores busy runs at one clock in its first moments and at
-another, which the power that the GPU may draw decides, after that; so there are two figures:
+Kernels that only move data are timed in turns. The clock of kernels that keep the tensor cores busy falls after the
+first moments, when the GPU's power limit sets it; so there are two figures:
 
 - burst: 8 launches after a pause of a quarter of a second, each kernel by itself;
 - sustained: in turns, after half a second of the same work in turns.
 
-Before what is short, the GPU is held up while Python queues the launches, or else it would be Python that is timed.
+Before short kernels, the GPU is held up while Python queues the launches; otherwise the time would be Python's.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ WARM_UP_MS, SUSTAINED_MS, LEAST_TURNS, MOST_TURNS = 500, 700, 20, 2000
 
 
 def in_turns(runs: Sequence[Run], turns: int = TURNS) -> list[float]:
-    """Median milliseconds of each run: in turn, in alternating order."""
+    """Return the median milliseconds of each run, in turns of alternating order."""
     times = _queued(runs, WARM_UP_TURNS + turns, WARM_UP_TURNS, is_short=True)
     return [statistics.median(some) for some in times]
 
 
 def sustained(runs: Sequence[Run]) -> list[float]:
-    """As `in_turns`, for 0.7 s of work, after half a second of it that is not counted."""
+    """Time as `in_turns` does, for 0.7 s of work, after half a second that is not counted."""
     once = [statistics.median(times) for times in _queued(runs, 4, 1, is_short=True)]
     warm_up, turns = (min(MOST_TURNS, max(LEAST_TURNS, round(ms / sum(once)))) for ms in (WARM_UP_MS, SUSTAINED_MS))
     times = _queued(runs, warm_up + turns, warm_up, is_short=min(once) < SHORT_MS)
@@ -54,7 +54,7 @@ def sustained(runs: Sequence[Run]) -> list[float]:
 
 
 def burst(runs: Sequence[Run]) -> list[float]:
-    """Median milliseconds of the launches after a pause, of some pauses for each run."""
+    """Return the median milliseconds of the launches after a pause, of some pauses for each run."""
     import torch
 
     times: list[list[float]] = [[] for _ in runs]
@@ -67,7 +67,8 @@ def burst(runs: Sequence[Run]) -> list[float]:
 
 
 def _queued(runs: Sequence[Run], turns: int, warm_up: int, is_short: bool) -> list[list[float]]:
-    """Milliseconds of each run in each turn but the first ones, queued so that the GPU does not wait for Python."""
+    """Return the milliseconds of each run in each turn except the first ones, queued so that the GPU does not wait for
+    Python."""
     import torch
 
     events = [[[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(turns)] for _ in runs]
@@ -85,12 +86,13 @@ def _queued(runs: Sequence[Run], turns: int, warm_up: int, is_short: bool) -> li
 
 
 def _nothing() -> None:
-    """What most runs are launched after."""
+    """Do nothing before a run, the default."""
 
 
 @dataclass
 class Watch:
-    """Reads the GPU's clock, power and temperature while a block runs, through NVML; nothing where there is none."""
+    """A reader of the GPU's clock, power and temperature during a block, through NVML; without NVML it reads
+    nothing."""
 
     period_s: float = 0.02
     clocks_mhz: list[int] = field(default_factory=list)
@@ -111,12 +113,12 @@ class Watch:
 
     @property
     def clock_mhz(self) -> float:
-        """Of the multiprocessors, in the middle; 0 if it was not seen."""
+        """Return the median clock of the multiprocessors, or 0 if it was not observed."""
         return statistics.median(self.clocks_mhz or [0])
 
     @property
     def power_w(self) -> float:
-        """The highest; NVML's is itself a mean over some time."""
+        """Return the highest power; NVML's value is itself a mean over some time."""
         return max(self.powers_w or [0.0])
 
     @property
@@ -141,7 +143,7 @@ class Watch:
 
 
 def _nvml() -> tuple[ctypes.CDLL | None, ctypes.c_void_p]:
-    """The library and its handle of the first GPU that this process sees."""
+    """Return the library and its handle of the first visible GPU."""
     from cuda.core import Device
 
     device = ctypes.c_void_p()

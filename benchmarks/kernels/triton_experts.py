@@ -1,7 +1,9 @@
-"""Experts by Triton: where their rows end lies on the device, programs stay and walk along all tiles of all experts.
+"""Experts in Triton: the ends of their rows are on the device, and programs stay and walk along all tiles of all
+experts.
 
-Loads are by tensor descriptors, stores by pointers, since a tile may end where the next expert's rows begin. Tiles are
-chosen by timing some, for each problem. Triton wants kernels in a file; imported only where Triton is measured.
+Loads use tensor descriptors and stores use pointers, because a tile may end where the next expert's rows begin.
+Autotuning chooses the tiles for each problem. Triton needs kernels in a file; only the measurement of Triton imports
+it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 def boxes(arguments):
-    """The descriptors' boxes, which go with the tile that is tried."""
+    """Return the descriptors' boxes for the tile that is tried."""
     m, n, k = (arguments[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
     arguments["tokens"].block_shape, arguments["weights"].block_shape = [m, k], [n, k]
 
@@ -59,7 +61,7 @@ def experts_kernel(
 
 
 def of_experts(tokens, weights, ends):
-    """What multiplies the tokens of each expert by its weights' transpose, and returns the result."""
+    """Return a function that multiplies the tokens of each expert by its weights' transpose."""
     experts, n, k = weights.shape
     output = torch.empty(len(tokens), n, device=tokens.device, dtype=tokens.dtype)
     operands = [TensorDescriptor.from_tensor(operand, [1, 64]) for operand in (tokens, weights.flatten(0, 1))]

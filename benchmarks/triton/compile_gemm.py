@@ -1,7 +1,7 @@
-"""Compile a Triton GEMM for sm_90 to ``benchmarks/triton/gemm.ptx.gz``; a GPU is not needed.
+"""Compile a Triton GEMM for sm_90 to ``benchmarks/triton/gemm.ptx.gz`` without a GPU.
 
 Run it with Triton 3.9 installed: ``python benchmarks/triton/compile_gemm.py``. The benchmark of the simulator launches
-the result, since a compiler that is not ours spells PTX in its own way.
+the result, because another compiler writes PTX differently.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Write ``docs/compare_sanitizers.md``: what the simulator and compute-sanitizer report on wrong kernels.
+"""Write ``docs/compare_sanitizers.md``: the reports of the simulator and of compute-sanitizer on wrong kernels.
 
     python compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl.gz     # on a GPU: some minutes
     python compare_sanitizers.py --page     # from the recorded results, with the simulator's findings of today: no GPU
 
-Needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
-``compared_kernels.py``, and its mended twin, runs without a tool and under each, in a process of its own, several at a
-time. A process that hangs is ended. To record a run, copy its results over those in ``tests/data/``; then ``--page``.
+The script needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
+``compared_kernels.py``, and its fixed twin, runs without a tool and under each, in a process of its own, several at a
+time. A process that hangs is ended. To record a run, copy its results over those in ``tests/data/``, and then use
+``--page``.
 """
 
 from __future__ import annotations
@@ -36,27 +37,27 @@ RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
 PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
 _HANGS_S = {"": 6, "tool": 12}  # these kernels take microseconds; under a tool, some milliseconds
-_PATIENCE_S = 45  # of a process, with its start and its end
-_FIRST_PORT, _PORTS = 49152, 32  # where compute-sanitizer listens; each that runs at the same time has its own
-_MOST_CHARACTERS = 6000  # of a process's output, that are kept
+_PATIENCE_S = 45  # for a process, with its start and its end
+_FIRST_PORT, _PORTS = 49152, 32  # ports of compute-sanitizer; each concurrent process has its own
+_MOST_CHARACTERS = 6000  # kept characters of a process's output
 Record = dict[str, Any]
 
 
 class Job(NamedTuple):
-    """One process: a kernel, or its mended twin, under a tool, or under none (``""``)."""
+    """One process: a kernel, or its fixed twin, under a tool, or without one (``""``)."""
 
     case: Case
-    is_mended: bool
+    is_fixed: bool
     tool: str
 
     @property
     def key(self) -> str:
-        """Its name in the file of results."""
-        return f"{self.case.name}|{'mended' if self.is_mended else 'wrong'}|{self.tool}"
+        """Return its name in the file of results."""
+        return f"{self.case.name}|{'mended' if self.is_fixed else 'wrong'}|{self.tool}"
 
 
 def jobs_of(all_cases: Iterable[Case]) -> list[Job]:
-    """All processes: kernels that are wrong first."""
+    """Return all processes; those of wrong kernels come first."""
     some = list(all_cases)
     wrong = [Job(case, False, tool) for case in some for tool in ("", *TOOLS)]
     return wrong + [Job(case, True, tool) for case in some if case.kind for tool in ("", *TOOLS)]
@@ -81,7 +82,7 @@ def run_jobs(
         port = ports.get()
         try:
             record = _run(job, (command or _command)(job, port), patience_s)
-            if "No attachable process" in record["text"]:  # too many started at once
+            if "No attachable process" in record["text"]:  # too many processes started at once
                 record = _run(job, (command or _command)(job, port), patience_s)
             return record
         finally:
@@ -93,7 +94,7 @@ def run_jobs(
 
 def _run(job: Job, command: list[str], patience_s: float) -> Record:
     began = time.monotonic()
-    given = json.dumps({**job.case.launch(job.is_mended), "patience_s": _HANGS_S["tool" if job.tool else ""]})
+    given = json.dumps({**job.case.launch(job.is_fixed), "patience_s": _HANGS_S["tool" if job.tool else ""]})
     child = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -116,14 +117,14 @@ def records_in(path: Path) -> dict[str, Record]:
 
 
 def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) -> tuple[str, bool]:
-    """What a process writes, and whether it had to be ended, with all that it started."""
+    """Return the output of a process, and whether it had to be ended, together with all its children."""
     try:
         return child.communicate(given, timeout=patience_s)[0], False
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
     try:
         return child.communicate(timeout=10)[0], True
-    except subprocess.TimeoutExpired as stuck:  # in the driver: the system takes it away when it can
+    except subprocess.TimeoutExpired as stuck:  # the process is in the driver: the system removes it when it can
         said = stuck.stdout or ""
         return (said if isinstance(said, str) else said.decode(errors="replace")), True
 

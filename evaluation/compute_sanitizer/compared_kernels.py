@@ -1,4 +1,4 @@
-"""The kernels that tools are compared on: bugs of public repositories, and one kernel with ten planted ones."""
+"""The kernels of the comparison: bugs of public repositories, and one kernel with ten planted ones."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs
 from tests.simulate._sanitize._sanitizer import BUGS, SOURCE, line_of
 
-ELEMENTS = 4096  # of each array
-# Whose names an argument may have: maps of "in" and "out", the arrays, the number of tiles.
+ELEMENTS = 4096  # elements of each array
+# The names that an argument may have: maps of "in" and "out", the arrays, the number of tiles.
 _ARGUMENTS = ("source", "target", "in", "out", "tiles")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel before and after its mend, and its launch.
+    """A kernel before and after its fix, and its launch.
 
     Attributes
     ----------
     name : str
-    source, mended : str
+    source, fixed : str
     kind : str
-        Of the finding; empty if nothing is wrong.
+        The kind of its finding; empty if nothing is wrong.
     culprit : int
         Its line; 0 if nothing is wrong.
     grid, block, cluster, tiles : int
     box : tuple of int
-        Of both maps, in tensor order.
+        The box of both maps, in tensor order.
     order : str
-        Of asynchronous copies on the simulator.
+        The order of asynchronous copies on the simulator.
     arguments : tuple of str
-        What each parameter is given: ``source`` and ``target``, maps of the arrays ``in`` and ``out``; an array, there
-        is ``other`` besides; ``tiles``.
+        The argument of each parameter: ``source`` and ``target``, maps of the arrays ``in`` and ``out``; an array
+        (there is also ``other``); ``tiles``.
     """
 
     name: str
     source: str
-    mended: str
+    fixed: str
     kind: str
     culprit: int
     grid: int = 1
@@ -55,13 +55,13 @@ class Case:
     order: str = "early"
     arguments: tuple[str, ...] = _ARGUMENTS
 
-    def launch(self, is_mended: bool) -> dict[str, Any]:
-        """What a process that runs it is told."""
-        return {**asdict(self), "source": self.mended if is_mended else self.source, "elements": ELEMENTS}
+    def launch(self, is_fixed: bool) -> dict[str, Any]:
+        """Return the input of a process that runs it."""
+        return {**asdict(self), "source": self.fixed if is_fixed else self.source, "elements": ELEMENTS}
 
 
 def cases() -> list[Case]:
-    """All: the planted ones first."""
+    """Return all cases, the planted ones first."""
     return [*_planted(), *map(_real, real_bugs())]
 
 
@@ -77,12 +77,12 @@ def _planted() -> list[Case]:
 
 def _real(bug: RealBug) -> Case:
     launch = (bug.grid, bug.block, bug.cluster, bug.tiles, bug.box, bug.order)
-    mended = f"#define FIXED 1\n#line 1\n{bug.source}"
-    return Case(bug.name, bug.source, mended, bug.kind, bug.culprit, *launch)
+    fixed = f"#define FIXED 1\n#line 1\n{bug.source}"
+    return Case(bug.name, bug.source, fixed, bug.kind, bug.culprit, *launch)
 
 
 def simulated(case: Case, gpu: simulate.Device | None = None) -> simulate.Report:
-    """What the simulator finds in it."""
+    """Run the simulator on a case, and return its report."""
     gpu = gpu or simulate.Device()
     arrays = {
         "in": np.arange(ELEMENTS, dtype=np.int32),

@@ -1,7 +1,7 @@
-"""Run one kernel on a GPU, in a process of its own: its launch comes as JSON on standard input.
+"""Run one kernel on a GPU, in a process of its own; standard input contains its launch as JSON.
 
-The last line says how it ended: JSON with ``ended`` (``"ends"``, ``"hangs"``, or the name of a CUDA error) and, if it
-ended, ``values``, what it left in its arrays. A kernel that does not end within ``patience_s`` ends with the process.
+The last line is the end as JSON, with ``ended`` (``"ends"``, ``"hangs"``, or the name of a CUDA error) and, if it
+ended, ``values``, the content of its arrays. A kernel that does not end within ``patience_s`` ends with the process.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-_SPARE_S = 60  # to start, under a tool
+_SPARE_S = 60  # seconds to start, under a tool
 
 
 def main() -> None:
     """As above."""
     case = json.load(sys.stdin)
-    signal.alarm(int(case["patience_s"]) + _SPARE_S)  # whatever happens, the process ends
+    signal.alarm(int(case["patience_s"]) + _SPARE_S)  # the process ends in any case
     device = cuda_tma.Device(0)
     device.set_current()
     stream = device.create_stream()
@@ -39,7 +39,7 @@ def main() -> None:
     for name, of in (("source", "in"), ("target", "out")):
         given[name] = _map(int(buffers[of].handle), case)
     kernel = cuda_tma.compile(case["source"], "kernel")
-    clusters = {"cluster": case["cluster"]} if case["cluster"] > 1 else {}  # grid counts clusters then
+    clusters = {"cluster": case["cluster"]} if case["cluster"] > 1 else {}  # grid counts clusters in that case
     config = LaunchConfig(grid=case["grid"] // case["cluster"], block=case["block"], **clusters)
     print("launches", flush=True)
     cuda_tma.launch(stream, config, kernel, *(given[name] for name in case["arguments"]))
@@ -72,7 +72,7 @@ def _map(address: int, case: dict[str, Any]) -> Any:
 
 
 def _ended(stream: int, patience_s: float) -> str:
-    """How the launch ends: it is asked, as waiting for it could last for ever."""
+    """Return the end of the launch by polling, because a wait might never return."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         (result,) = driver.cuStreamQuery(stream)
@@ -85,7 +85,7 @@ def _ended(stream: int, patience_s: float) -> str:
 
 
 def _values(buffers: dict[str, Any], elements: int) -> str:
-    """All of ``out`` and ``other``, packed."""
+    """Return ``out`` and ``other``, packed."""
     found = np.zeros((2, elements), np.int32)
     for row, name in zip(found, ("out", "other"), strict=True):
         (error,) = driver.cuMemcpyDtoH(row.ctypes.data, int(buffers[name].handle), row.nbytes)

@@ -1,4 +1,4 @@
-"""Give ``cuda-tma`` hostile command lines (``hostile_inputs.py``), and list those with a wrong end.
+"""Run ``cuda-tma`` with hostile command lines (``hostile_inputs.py``), and list those with a wrong end.
 
 ``python fuzz_commands.py --count 98000 --seed 1`` calls the command's entry function in worker processes of 1 GiB
 of address space and 12 seconds for each input. ``--separate 2000`` runs further inputs as commands of their own, under
@@ -34,7 +34,7 @@ from evaluation.fuzzing.hostile_inputs import Input, made  # noqa: E402
 
 MEMORY_BYTES, CPU_SECONDS, WALL_SECONDS = 1 << 30, 12, 120
 STATUSES = (0, 1, 2, 3)
-_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # where a file costs little
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a file costs little there
 _BATCH = 400  # inputs of one worker process
 _COMPLAINT_CHARACTERS, _OUTPUT_CHARACTERS = 1 << 16, 64 << 20
 _PACKAGES = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", *filter(None, sys.path))
@@ -62,12 +62,12 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def prepare() -> None:
-    """Import what a command imports, limit this process, and watch what it opens."""
+    """Import the modules of a command, limit this process, and record the files that it opens."""
     from cuda_tma import simulate
     from cuda_tma._command import cli
 
     assert simulate
-    parser = cli.parser(cli._COMMANDS)  # once: to build it takes longer than most commands
+    parser = cli.parser(cli._COMMANDS)  # built once, because that takes longer than most commands
     cli.parser = lambda _: parser
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     sys.addaudithook(_note)
@@ -130,7 +130,7 @@ def _is_named(path: str, given: Input, place: str) -> bool:
 
 
 def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[str]) -> str:
-    """Say what is wrong in an end; nothing if it is right."""
+    """Return the fault of an end; an empty text if it is right."""
     if raised:
         return raised
     if "an error of the simulator itself" in out + err:
@@ -218,7 +218,7 @@ def separate(seed: int, index: int, parent: str) -> Outcome:
 
 
 def all_outcomes(arguments: argparse.Namespace) -> Iterator[Outcome]:
-    """Those in workers, then those of separate commands, whose numbers follow."""
+    """Yield the outcomes in workers, then those of separate commands, whose numbers follow."""
     stop = arguments.first + arguments.count
     yield from in_workers(arguments.seed, arguments.first, stop)
     with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
@@ -227,7 +227,7 @@ def all_outcomes(arguments: argparse.Namespace) -> Iterator[Outcome]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run all, print each fault as it is found, and what it came to."""
+    """Run all inputs, print each fault, and print a summary."""
     counts: Counter[str] = Counter()
     faults, slowest, begun = 0, Outcome(-1, "", 0, "", 0.0), time.monotonic()
     for number, found in enumerate(all_outcomes(arguments), 1):

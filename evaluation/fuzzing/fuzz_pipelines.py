@@ -1,7 +1,7 @@
-"""Run random pipelines (``tests/pipelines``), right ones and the same with one statement left out, and write the table.
+"""Run random pipelines (``tests/pipelines``), right ones and copies without one statement, and write the table.
 
-``python fuzz_pipelines.py --count 1000 --seed 1`` writes ``docs/pipelines.md``. One process for each part of the
-seeds: the same count and seed make the same pipelines.
+``python fuzz_pipelines.py --count 1000 --seed 1`` writes ``docs/pipelines.md``. Each process has one part of the seeds:
+the same count and seed make the same pipelines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PARTS = 20
 
 @dataclass
 class Tally:
-    """Of some pipelines."""
+    """Counts of some pipelines."""
 
     right: int = 0
     accused: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Tally:
 
 
 def part(count: int, number: int, every: int) -> Tally:
-    """So many pipelines of one seed, and a fault in one of `every`."""
+    """Run `count` pipelines of one seed, with a fault in one of `every`."""
     tally = Tally()
 
     @seed(number)
@@ -80,7 +80,7 @@ def _plant(tally: Tally, pipeline, fault: str) -> None:
 
 
 def page(whole: Tally, arguments: argparse.Namespace, seconds: float) -> str:
-    """What came of it, to be read."""
+    """Return the page of the results."""
     planted, found = sum(whole.planted.values()), sum(whole.found.values())
     rows = []
     for name, number in sorted(whole.planted.items()):
@@ -101,15 +101,15 @@ _PAGE = """# Random pipelines under the sanitizer
 Written by `make fuzz ARGS="--count {count} --seed {seed} --fault-every {every}"`, in {minutes:.0f} minutes by
 {workers} processes.
 
-`tests/pipelines` makes kernels that are right by construction, and says why: loads by TMA (tiled, im2col, multicast),
-bulk copies, `cp.async`, stores and `st.async` into a ring; readers by ordinary loads, wgmma, TMA stores, reductions
-and bulk stores; several ways to release a stage; exchanges, epilogues, and how CTAs of a cluster or grid hand on what
-they have. Each runs under {schedules} schedules with `strict=True`, and its output is compared.
+`tests/pipelines` makes kernels that are right by construction. They write into a ring by TMA loads (tiled, im2col,
+multicast), bulk copies, `cp.async`, stores and `st.async`. They read by ordinary loads, wgmma, TMA stores, reductions
+and bulk stores. They release a stage in several ways, exchange data, run epilogues, and pass data between CTAs of a cluster
+or grid. Each kernel runs under {schedules} schedules with `strict=True`, and a test compares its output.
 
 **No false alarm**: {right} pipelines, {accused} with a finding or a wrong output.
 
-**Planted faults**: in one pipeline of {every} a statement that matters there is left out or changed
-(`tests/pipelines/faults.py` says which do). {found} of {planted} are found, {share:.1f} %.
+**Planted faults**: in one pipeline of {every} a necessary statement is left out or changed
+(`tests/pipelines/faults.py` lists the faults). {found} of {planted} are found, {share:.1f} %.
 
 | left out | planted | found | kinds |
 |---|---:|---:|---|
@@ -122,11 +122,13 @@ Missed:
 
 
 def main() -> None:
-    """Run them, and write the page."""
+    """Run the pipelines, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--fault-every", type=int, default=1, help="one pipeline of so many has a fault planted, too")
+    parser.add_argument(
+        "--fault-every", type=int, default=1, help="one pipeline of this many has a planted fault (default: 1)"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "pipelines.md")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Random command lines of ``cuda-tma``, with the files that they name: each is made by its seed and its number."""
+"""Random command lines of ``cuda-tma`` and their files, each determined by its seed and its number."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Input:
         One of :data:`FAMILIES`.
     arguments : tuple of str
     files : dict of str to bytes
-        By names below the working directory.
+        Files by their names below the working directory.
     standard_input : bytes
     """
 
@@ -84,7 +84,7 @@ def _pasted(random: Random) -> str:
 
 
 def explain(random: Random) -> Input:
-    """A text as an argument, as a file, or on standard input."""
+    """Make a text as an argument, as a file, or on standard input."""
     text, way = _pasted(random), random.randrange(3)
     data = text.encode("utf-8", "surrogateescape")
     if way == 0:
@@ -95,7 +95,7 @@ def explain(random: Random) -> Input:
 
 
 def dumps(random: Random) -> Input:
-    """Bytes of maps, for the commands that take them."""
+    """Make bytes of maps, for the commands that take them."""
     made_of = random.choice((bytes(128), random.randbytes(128), random.randbytes(random.choice((0, 127, 129, 4000)))))
     forms: tuple[Callable[[], bytes], ...] = (
         lambda: made_of,
@@ -122,7 +122,7 @@ _LAYOUTS = (
 
 
 def layouts(random: Random) -> Input:
-    """Two layouts, or texts that are nearly layouts."""
+    """Make two layouts, or texts that are nearly layouts."""
     texts = tuple(_changed(random, random.choice(_LAYOUTS)) for _ in range(random.choice((1, 2, 2, 2, 3))))
     return Input("layouts", ("layouts", *_json(random), *texts))
 
@@ -171,7 +171,7 @@ _VALUES = [
 
 
 def maps(random: Random) -> Input:
-    """The options of a map; values are extreme more often than not."""
+    """Make the options of a map; most values are extreme."""
     command = random.choice(("check", "decode", "suggest", "check", "info", "bogus"))
     given = ["--shape=64x64", "--box=8x32"] if random.random() < 0.6 else []
     given += [f"{random.choice(_FLAGS)}={_value(random)}" for _ in range(random.choice((0, 1, 2, 3)))]
@@ -248,7 +248,7 @@ def _odd(random: Random) -> str:
 
 
 def _declared(text: str, name: str) -> list[str]:
-    """The types of the kernel's parameters, as far as its text is PTX."""
+    """Return the types of the kernel's parameters, as far as its text is PTX."""
     begin = text.find(name, text.find(".entry"))
     found = re.findall(r"\.param ([^,()]*)", text[begin : text.find(")", begin)])
     return found[:40]
@@ -294,17 +294,17 @@ def _npy(random: Random) -> bytes:
 
 
 def real_kernels(random: Random) -> Input:
-    """A compiler's PTX, mutated."""
+    """Make mutated PTX of a compiler."""
     return _launch(random, *mutated(random), "real kernels")
 
 
 def grammar_kernels(random: Random) -> Input:
-    """PTX of the grammar."""
+    """Make PTX of the grammar."""
     return _launch(random, *by_grammar(random), "grammar kernels")
 
 
 def recordings(random: Random) -> Input:
-    """Recorded launches, damaged or strange."""
+    """Make recorded launches, damaged or strange."""
     more = random.choice(
         ([], [], ["--json"], ["--strict"], ["--sarif", "out.sarif"], ["--kernel", "("], ["--launch-skip", "9"])
     )
@@ -312,14 +312,14 @@ def recordings(random: Random) -> Input:
     return Input("recordings", arguments, {"launches": recording(random)})
 
 
-# By how many of a hundred inputs each makes.
+# The number of inputs in a hundred that each makes.
 FAMILIES: dict[Callable[[Random], Input], int] = {
     explain: 17, dumps: 12, layouts: 8, maps: 10, real_kernels: 20, grammar_kernels: 29, recordings: 4,
 }  # fmt: skip
 
 
 def made(seed: int, index: int) -> Input:
-    """The input of a number; the same for the same seed."""
+    """Make the input of a number; it is the same for the same seed."""
     random = Random(f"{seed}:{index}")
     (family,) = random.choices([*FAMILIES], [*FAMILIES.values()])
     return family(random)

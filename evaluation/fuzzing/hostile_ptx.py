@@ -1,4 +1,4 @@
-"""Random PTX: real texts with mutations, and texts of a grammar, with the numbers at which limits lie."""
+"""Random PTX: real texts with mutations, and texts of a grammar, with numbers at the limits."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ _TYPES = (
     *("tf32", "f32", "f64", "b128", "pred", "b4", "foo"),
 )
 _SPACES = [".global", ".shared", ".local", ".param", ".const", ".shared::cta", ".shared::cluster", ".reg", ".generic"]
-# Statements that are right as they stand: R, D, F, H and P are registers, N is a number; G, S and L are addresses of
-# global, shared and local memory, B one of an mbarrier.
+# Statements that are right: R, D, F, H and P are registers, N is a number; G, S and L are addresses of global, shared
+# and local memory, B one of an mbarrier.
 _STATEMENTS = (Path(__file__).parent / "hostile_statements.txt").read_text().splitlines()
 _CHARACTERS = "\0\x1b\n\t ;,{}()[]<>@!%$._:|+-~*/\"'\\#\udcff\u202e\xe9" + "0123456789abcdefxU"
 
 
 @lru_cache(maxsize=1)
 def _texts() -> tuple[str, ...]:
-    """Real PTX: whole texts, and their kernels alone."""
+    """Return real PTX: whole texts, and separate kernels."""
     triton = gzip.decompress((ROOT / "benchmarks" / "triton" / "gemm.ptx.gz").read_bytes()).decode()
     nvcc = (ROOT / "tests" / "data" / "line_info.ptx").read_text()
     cutlass = gzip.decompress((ROOT / "tests" / "data" / "cutlass_gemm.ptx.gz").read_bytes()).decode()
@@ -63,7 +63,7 @@ def _texts() -> tuple[str, ...]:
 
 
 def _kernels(text: str) -> list[str]:
-    """Each entry alone, with as much of its body as a mutation of it should have."""
+    """Return each entry of a text, with at most the part of its body that a mutation should have."""
     head = text[: text.find(".entry")]
     begun = head.rfind("\n") + 1
     parts = re.split(r"(?m)^(?=\.visible \.entry|\.entry)", text[begun:])
@@ -71,7 +71,7 @@ def _kernels(text: str) -> list[str]:
 
 
 def number(random: Random) -> str:
-    """A number at a limit, or any."""
+    """Make a number at a limit, or any number."""
     if random.random() < 0.05:
         return random.choice(_ODD_NUMBERS)
     return (
@@ -83,7 +83,7 @@ def number(random: Random) -> str:
 
 
 def mutated(random: Random) -> tuple[str, str]:
-    """A real text with one to six changes, and the name of its kernel."""
+    """Make a real text with one to six changes, and return the name of its kernel."""
     text = random.choice(_texts())
     found = re.findall(r"\.entry\s+([\w$]+)", text)
     if len(text) > 20_000 and random.random() < 0.9:  # a part of the body, for time
@@ -178,7 +178,7 @@ _MUTATIONS = (
 
 
 def by_grammar(random: Random) -> tuple[str, str]:
-    """A text with one kernel, f, and perhaps functions that it calls; a part of it at most is far from right."""
+    """Make a text with one kernel, f, and perhaps functions that it calls; at most a part of it is far from right."""
     odd = random.choice(("none", "none", "none", "head", "declared", "attributes", "parameters", "body"))
     parts = [random.choice(("", ".version 99.9\n", HEAD * 3)) if odd == "head" else HEAD]
     parts += [_file(random) for _ in range(random.choice((0, 0, 1, 2)))]
@@ -259,7 +259,7 @@ def _body(random: Random, most: int, odd: bool = False) -> str:
 
 
 def statement(random: Random, odd: bool = False) -> str:
-    """An instruction, seldom a wrong one; a place; a block."""
+    """Make an instruction, sometimes a wrong one, a label or a block."""
     if random.random() < 0.08:
         at = f"{random.choice((1, 1, 2))} {random.choice((1, 2, number(random)))} 1"
         return f".loc {at}" + random.choice(

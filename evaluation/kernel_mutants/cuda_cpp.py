@@ -1,4 +1,4 @@
-"""C++ read as text, as far as mutants need it: comments, strings, brackets, statements."""
+"""C++ as text, as far as mutants need it: comments, strings, brackets, statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True)
 class Statement:
-    """Characters `start` to `end`; a simple one ends in a semicolon, and is no loop or branch."""
+    """Characters `start` to `end`; a simple statement ends in a semicolon, and is not a loop or branch."""
 
     start: int
     end: int
@@ -20,19 +20,19 @@ class Statement:
 
 
 def masked(text: str) -> str:
-    """The text with blanks for comments, strings and preprocessor lines, so that all positions stay."""
+    """Return the text with blanks for comments, strings and preprocessor lines, so that all positions stay."""
     return _COMMENT_OR_STRING.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def strings_of(text: str) -> Iterator[tuple[int, int]]:
-    """What stands between double quotes."""
+    """Yield the text between double quotes."""
     for match in _COMMENT_OR_STRING.finditer(text):
         if match[0].startswith('"'):
             yield match.start() + 1, match.end() - 1
 
 
 def closing(code: str, at: int) -> int:
-    """The place of the bracket that closes the one at a place; -1 if there is none."""
+    """Return the place of the bracket that closes the one at a place, or -1."""
     depth = 0
     for place in range(at, len(code)):
         depth += (code[place] in _OPEN) - (code[place] in _CLOSE)
@@ -42,7 +42,7 @@ def closing(code: str, at: int) -> int:
 
 
 def arguments_of(code: str, at: int) -> list[tuple[int, int]] | None:
-    """The arguments within the parenthesis at a place."""
+    """Return the arguments within the parenthesis at a place."""
     end = closing(code, at)
     if end < 0:
         return None
@@ -63,7 +63,7 @@ def _trimmed(code: str, start: int, end: int) -> tuple[int, int]:
 
 
 def call_at(statement: str) -> str | None:
-    """The function of a statement that is one call: ``full[i].wait(0);`` is ``wait``."""
+    """Return the function of a statement that is one call: ``full[i].wait(0);`` is ``wait``."""
     match = re.match(r"(?:[\w:]+(?:\[[^\]]*\]|\([^()]*\))?(?:\.|->))*(\w+)(?:<[^;]*>)?\(", statement)
     if match is None:
         return None
@@ -75,7 +75,7 @@ def call_at(statement: str) -> str | None:
 
 
 def blocks_of(code: str) -> list[list[Statement]]:
-    """The statements of each block of a function, a loop, a branch or a lambda."""
+    """Return the statements of each block of a function, a loop, a branch or a lambda."""
     starts = re.finditer(
         r"(?:\)|\]|\bconst|\belse|\bdo|\bmutable)\s*\{|\)\s*:[^;{}]*(?:\{[^{}]*\}|\([^()]*\))\s*\{", code
     )
@@ -83,7 +83,7 @@ def blocks_of(code: str) -> list[list[Statement]]:
 
 
 def _single(code: str) -> list[list[Statement]]:
-    """Statements behind a condition, without braces: each a block of its own."""
+    """Return statements after a condition without braces, each as its own block."""
     found = []
     for match in re.finditer(r"\b(?:if(?: constexpr)?|for|while) *\(", code):
         end = closing(code, match.end() - 1)

@@ -1,9 +1,9 @@
-"""Small faults of synchronisation that can be put into CUDA C++: what `mutate_kernels.py` draws from.
+"""Small synchronization faults for CUDA C++, from which `mutate_kernels.py` draws.
 
 A mutant replaces one piece of text by another. Kernels are read as text: comments are blanked, brackets are matched,
-and blocks are cut into statements, which is all that dropping one, or exchanging it with its neighbour, needs. What
-does not compile afterwards is no mutant. `EXPECTED` says of each mutator which kinds of findings are right for it: it
-was written before any mutant was run.
+and blocks are cut into statements. That suffices to drop a statement, or to exchange it with its neighbor. A text that
+does not compile is not a mutant. `EXPECTED` lists the right kinds of findings of each mutator; it was written before
+any mutant ran.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CALLS = {
     "copy": "load load_multicast load_im2col load_bulk load_bulk_multicast send_bulk store store_bulk",
 }
 ROLES = {name: role for role, names in CALLS.items() for name in names.split()}
-# The same of an asm statement, by what its text has; the first that fits.
+# The roles of an asm statement by its text; the first match applies.
 ASM_ROLES = (
     ("fence.proxy.async", "proxy_fence"),
     ("fence.mbarrier_init", "init_fence"),
@@ -51,8 +51,8 @@ ASM_ROLES = (
 
 # ---- which kinds of findings are right ----
 
-_ORDER = {"race", "early-exit", "uninitialized-read"}  # something is no longer waited for
-# Who comes is not who is awaited; where the wait is a loop that polls, it does not end.
+_ORDER = {"race", "early-exit", "uninitialized-read"}  # a wait is missing
+# The arriving and the expected threads differ; a wait that polls in a loop does not end.
 _COUNTS = {"deadlock", "barrier-use", "transaction-count", "barrier-divergence", "no-progress"}
 _OF_ROLE = {
     "proxy_fence": {"missing-proxy-fence"},
@@ -70,7 +70,7 @@ _OF_ROLE = {
 }
 EXPECTED: dict[str, frozenset[str]] = {
     **{f"drop_{role}": frozenset(kinds) for role, kinds in _OF_ROLE.items()},
-    # Exchanged with its neighbour: as if it were missing, for what it should have preceded or followed.
+    # A statement exchanged with its neighbor counts as missing for the statement that it should precede or follow.
     **{f"move_{role}": frozenset(kinds | _ORDER | {"deadlock", "barrier-use"}) for role, kinds in _OF_ROLE.items()},
     "change_count": frozenset(_ORDER | _COUNTS),
     "change_parity": frozenset(_ORDER | _COUNTS | {"missing-proxy-fence"}),
@@ -82,7 +82,7 @@ EXPECTED: dict[str, frozenset[str]] = {
     "change_mask": frozenset(_ORDER | _COUNTS | {"cluster", "missing-proxy-fence"}),
     "change_depth": frozenset(_ORDER | {"wgmma-order"}),
 }
-# Mutators that may change values alone: what is loaded, from where, how often.
+# Mutators that may change only values: the loaded data, its place, or the number of loads.
 KEEPS_ORDER = {"change_stage", "change_iterations", "change_mask", "change_bytes", "move_copy"}
 
 
@@ -103,7 +103,7 @@ class Mutant:
 
 
 def mutants_of(text: str) -> list[Mutant]:
-    """All mutants of a C++ text, in its order."""
+    """Return all mutants of a C++ text, in its order."""
     code = masked(text)
     found = {
         *_of_statements(text, code),
@@ -118,7 +118,7 @@ def mutants_of(text: str) -> list[Mutant]:
 def _mutant(text: str, mutator: str, start: int, end: int, new: str) -> Mutant:
     old, now = (" ".join(piece.split()) for piece in (text[start:end], new))
     line, lines = text.count("\n", 0, start) + 1, text.count("\n", start, end)
-    new += "\n" * (lines - new.count("\n"))  # what follows keeps its line
+    new += "\n" * (lines - new.count("\n"))  # the following lines keep their numbers
     return Mutant(line, start, end, new, f"{old} -> {now}", mutator, line + lines)
 
 
@@ -126,7 +126,7 @@ def _mutant(text: str, mutator: str, start: int, end: int, new: str) -> Mutant:
 
 
 def _role(text: str, statement: Statement) -> str | None:
-    """Of a statement that is one call, or one asm without results."""
+    """Return the role of a statement that is one call, or one asm without results."""
     if not statement.is_simple:
         return None
     words = text[statement.start : statement.end]
@@ -139,7 +139,7 @@ def _role(text: str, statement: Statement) -> str | None:
 
 
 def _of_statements(text: str, code: str) -> Iterator[Mutant]:
-    """Dropped, or exchanged with the next one."""
+    """Drop each statement, or exchange it with the next one."""
     for block in blocks_of(code):
         for statement in block:
             role = _role(text, statement)
@@ -154,7 +154,7 @@ def _of_statements(text: str, code: str) -> Iterator[Mutant]:
 
 
 def _moved(one: str | None, other: str | None) -> str | None:
-    """What is said to have been moved: the narrower of two."""
+    """Return the role that counts as moved: the narrower of two."""
     order = [*CALLS]
     return min(filter(None, (one, other)), key=order.index, default=None)
 
@@ -179,7 +179,7 @@ def _of_calls(text: str, code: str) -> Iterator[Mutant]:
 
 
 def _arguments(name: str, given: list[str]) -> Iterator[tuple[str, int, str]]:
-    """(mutator, which argument, what stands there instead)."""
+    """Yield (mutator, argument index, replacement)."""
     if name in ("init", "arrive") and given:
         yield from (("change_count", 0, f"({given[0]}) {change}") for change in ("+ 1", "- 1"))
     if name in ("named_barrier_sync", "named_barrier_arrive"):
@@ -202,14 +202,14 @@ def _bytes(given: str) -> str:
 
 
 def _fewer_tiles(text: str, name: str, spans: list[tuple[int, int]], given: list[str]) -> Iterator[Mutant]:
-    """Bytes of several tiles, of which one is forgotten."""
+    """Yield byte counts that omit one of several tiles."""
     first = {"arrive_expect_tx": 0, "acquire": 1}.get(name)
     if first is not None and len(given) == first + 2 and not given[-1].startswith("is_"):
         yield _mutant(text, "change_bytes", spans[-2][1], spans[-1][1], "")
 
 
 def _depths(text: str, name: str, match: re.Match) -> Iterator[Mutant]:
-    """One more group may be on its way."""
+    """Yield waits that leave one more group in flight."""
     if name in ("wait_group", "wait_group_read", "wgmma_wait"):
         depth = (match[2] or "<0>")[1:-1]
         start, end = match.end(1), match.end() - 1
@@ -278,7 +278,7 @@ _FOR = re.compile(r"\bfor \((?:int|unsigned|Stage<[^>]*>)? ?(?P<init>[^;]*); *(?
 
 
 def _of_loops(text: str, code: str) -> Iterator[Mutant]:
-    """One turn less or more, of loops that copy or wait."""
+    """Yield loops that copy or wait, with one iteration less or more."""
     for match in _FOR.finditer(code):
         body = code[match.end() : match.end() + 700].split("\n\n")[0]
         if not re.search(rf"\b({'|'.join(ROLES)})\b *(<[^;]*>)?\(", body):

@@ -1,4 +1,4 @@
-"""What became of a mutant: whether what was found is of the right kind, and near what was changed."""
+"""Outcomes of mutants: whether a finding has a right kind, and is near the change."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from kernel_mutators import EXPECTED, KEEPS_ORDER
 NEAR = 3  # lines
 FOUND, FAR, EQUIVALENT, VALUES, MISSED = "found", "far away", "equivalent", "values", "missed"
 Frame = tuple[str, int]  # file, line
-Chain = Sequence[Frame]  # the statement, and the calls that it is inlined by
+Chain = Sequence[Frame]  # the statement, and the calls that inline it
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """What was changed: its own lines, and the calls by which it gets into the kernel.
+    """The changed code: its own lines, and the calls that bring it into the kernel.
 
     Attributes
     ----------
     header : str
         The file's name; empty for the kernel.
     lines : (int, int)
-        The first, and the last.
+        The first and the last line.
     chains : frozenset
-        In the kernel without the fault, of each instruction of these lines: the calls that lead there.
+        The calls to each instruction of these lines, in the kernel without the fault.
     """
 
     header: str
@@ -48,8 +48,7 @@ class Culprit:
         return file.endswith(f"cuda_tma/{self.header}") if self.header else _is_kernel(file)
 
     def is_near(self, chain: Chain) -> bool:
-        """Whether a place is within three lines of it: itself, or, where it is inlined, in the function whose calls
-        lead to both."""
+        """Return whether a place is within three lines of it, directly or in the function whose calls lead to both."""
         if any(self._is_here(file) and _distance(line, self.lines) <= NEAR for file, line in chain):
             return True
         return any(_meet_near(chain, mine) for mine in self.chains)
@@ -60,9 +59,9 @@ def _distance(line: int, lines: tuple[int, int]) -> int:
 
 
 def _meet_near(one: Chain, other: Chain) -> bool:
-    """Two chains, from the kernel inwards: whether they part within three lines of one function.
+    """Return whether two chains, from the kernel inward, part within three lines of one function.
 
-    A header that calls the kernel back, in_roles() say, is where its roles part, and where neither statement is.
+    In a header that calls the kernel back, such as in_roles(), roles part at a place that contains neither statement.
     """
     for depth, (mine, theirs) in enumerate(zip(reversed(one), reversed(other), strict=False), 1):
         (file, line), (other_file, other_line) = mine, theirs
@@ -82,12 +81,12 @@ def _name(file: str) -> str:
 
 
 def wanted_of(mutator: str, culprit: Culprit) -> Callable[[dict], bool]:
-    """Whether a finding is of a kind that is right for a mutator, and near."""
+    """Return a test whether a finding has a right kind for a mutator, and is near."""
     return lambda finding: finding["kind"] in EXPECTED[mutator] and any(map(culprit.is_near, finding["places"]))
 
 
 def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callable[[dict], bool]) -> dict:
-    """The outcome in a word, and the finding that it rests on."""
+    """Return the outcome as one word, and the finding that it rests on."""
     if found["outcome"] != "launched":
         return {key: found[key] for key in ("outcome", "error") if key in found}
     findings = found["findings"]
@@ -98,13 +97,14 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
         outcome = FOUND if right else FAR if of_kind else "another kind"
         return {"outcome": outcome, **{key: first[key] for key in ("kind", "severity", "schedule")},
                 "places": first["places"] if outcome != FOUND else [], "message": first["message"][:200]}  # fmt: skip
-    same = [now == before for now, before in zip(found["memory"], memory, strict=False)]  # it may have ended sooner
+    same = [now == before for now, before in zip(found["memory"], memory, strict=False)]  # the launch may have ended
+    # sooner
     changes_values = mutator in KEEPS_ORDER and not any(same)
     return {"outcome": "values" if changes_values else "silent", "memory": "same" if all(same) else "other"}
 
 
 def judged(row: dict, reasons: Mapping[str, tuple[str, str]]) -> str:
-    """Found, equivalent, values alone or missed; what was found is found, whatever was said of it."""
+    """Return found, equivalent, values only or missed; a found mutant stays found, whatever the reasons contain."""
     if row["outcome"] == FOUND:
         return FOUND
     by_itself = {"identical SASS": EQUIVALENT, "values": VALUES}
@@ -113,7 +113,7 @@ def judged(row: dict, reasons: Mapping[str, tuple[str, str]]) -> str:
 
 
 def share(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> tuple[int, int]:
-    """How many are found, of how many that are not equivalent and do not change values alone."""
+    """Return the number of found mutants, and of those that are not equivalent and change more than values."""
     counts = Counter(judged(row, reasons) for row in rows)
     return counts[FOUND], counts[FOUND] + counts[MISSED]
 
@@ -124,7 +124,7 @@ def far(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> int:
 
 
 def summary(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> str:
-    """How many of what, and the share that is found of those that could be."""
+    """Return the counts as text, and the found share of the mutants that can be found."""
     outcomes = Counter(row["outcome"] for row in rows)
     counts = Counter(judged(row, reasons) for row in rows)
     found, asked = share(rows, reasons)

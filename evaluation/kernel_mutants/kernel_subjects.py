@@ -1,4 +1,4 @@
-"""The kernels that mutants are made of: each is a test or an example, and what starts it on the simulator."""
+"""The kernels of the mutants: each is a test or an example, with the code that starts it on the simulator."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _example(name: str, sizes: dict[str, int]) -> Callable[[], None]:
 
 
 def _whole_example(name: str, case: tuple) -> Callable[[], None]:
-    """The first launch of an example as it runs itself."""
+    """Return the first launch of an example, as the example runs it."""
 
     def start() -> None:
         simulated_examples.SIZES[name] = (case,)
@@ -52,13 +52,13 @@ def _whole_example(name: str, case: tuple) -> Callable[[], None]:
 
 def _header_test(module: Any, test: str, parameters: dict[str, object]) -> Callable[[], None]:
     def start() -> None:
-        kernel_of.cache_clear()  # what is compiled anew can be changed
+        kernel_of.cache_clear()  # a change affects only new compilations
         getattr(module, f"test_{test}")(Machine(), **parameters)
 
     return start
 
 
-def _mended(bug: Any) -> Callable[[], None]:
+def _fixed(bug: Any) -> Callable[[], None]:
     def start() -> None:
         gpu = simulate.Device()
         given, out = np.arange(4096, dtype=np.int32), np.zeros(4096, np.int32)
@@ -72,7 +72,7 @@ def _mended(bug: Any) -> Callable[[], None]:
 
 
 def _variant(variant: tuple[dict, tuple]) -> Callable[[], None]:
-    """Of the GEMM for every shape."""
+    """Return a launch of the GEMM for every shape."""
     sizes, (problem, *more) = variant
 
     def start() -> None:
@@ -87,7 +87,7 @@ def _variant(variant: tuple[dict, tuple]) -> Callable[[], None]:
 
 
 def _test_of_names(module: Any, test: str, compile_first: Callable[[simulate.Device], Any]) -> Callable[[], None]:
-    """A test that runs a kernel by its name, of a text that is compiled once."""
+    """Return a test that runs a kernel by its name, from a text that is compiled once."""
 
     def start() -> None:
         gpu = simulate.Device()
@@ -116,7 +116,7 @@ def _pipeline(shape: Pipeline) -> Callable[[], None]:
     return lambda: run_pipeline(shape)
 
 
-# So that each ring goes round, a CTA has several tiles, and their steps are an odd number.
+# Sizes at which each ring wraps, a CTA has several tiles, and the number of its steps is odd.
 _EXAMPLES: dict[str, dict[str, int]] = {
     "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
     "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},
@@ -130,7 +130,7 @@ _HEADER_TESTS = (
     (test_header_cluster, "send_reduce_bulk", {"op": "add", "name": "u32"}),
     (test_header_cluster, "store_async", {}),
     (test_header_cluster, "barrier_of_another_cta", {}),
-    # Of the third batch alone.
+    # only in the third batch
     (test_header_cluster, "pipeline_of_a_cluster", {"stages": 2}),
     (test_header_cluster, "pipeline_of_two_producers", {"stages": 2}),
     (test_header_cluster, "named_barriers_take_turns", {}),
@@ -141,7 +141,7 @@ _HEADER_TESTS = (
     (test_header_order, "tensor_map_written_by_another_cta", {}),
 )
 _WHOLE_EXAMPLES = {"attention": (3, 2, 1, 70, 400, 64, True), "gather_rows": (900, 145)}
-# Of the fourth batch alone.
+# Only in the fourth batch.
 _VARIANTS: dict[str, tuple[dict, tuple]] = {
     "pairs": ({"rows": 128, "columns": 64, "down": 2, "across": 2}, ((392, 264, 456), "bfloat16", True, "relu")),
     "splits": (
@@ -185,7 +185,7 @@ SUBJECTS: dict[str, Callable[[], None]] = {
     **{f"examples/{name}": _example(name, sizes) for name, sizes in _EXAMPLES.items()},
     **{f"examples/{name}": _whole_example(name, case) for name, case in _WHOLE_EXAMPLES.items()},
     **{f"tests/gpu/{name}": _header_test(module, name, given) for module, name, given in _HEADER_TESTS},
-    **{f"tests/real_bugs/{bug.name}": _mended(bug) for bug in real_bugs()},
+    **{f"tests/real_bugs/{bug.name}": _fixed(bug) for bug in real_bugs()},
     **{f"examples/gemm_every_shape/{name}": _variant(given) for name, given in _VARIANTS.items()},
     "examples/attention/wide": _whole_example("attention", (2, 1, 1, 130, 330, 128, False)),
     **{f"tests/gpu/{name}": _header_test(module, name, given) for module, name, given in _MORE_HEADER_TESTS},
@@ -198,5 +198,5 @@ SUBJECTS: dict[str, Callable[[], None]] = {
 }
 
 
-# Of several launches, how many are made: most make one, and the others show nothing more.
+# The number of launches of subjects with several; most make one, and the others show nothing more.
 LAUNCHES = {"examples/gather_rows": 2}

@@ -1,7 +1,7 @@
-"""Launches that mutants are tried on, each once on the simulator, in a process of its own.
+"""Launches of the mutants, each once on the simulator, in a process of its own.
 
-A subject is a test that launches a kernel: its first launch, or the first few, are made, under several schedules, and
-only until the first finding. What it leaves in memory is compared with what the kernel without a fault leaves.
+A subject is a test that launches a kernel. Only its first launch, or the first few, run, under several schedules, until
+the first finding. The memory afterwards is compared with that of the kernel without a fault.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEBUG = re.compile(r"^[ \t]*(?:\.loc|\.file|//).*\n|^[ \t]*\.section[ \t]+\.debu
 
 @dataclass(frozen=True)
 class Fault:
-    """What is changed: of the kernel itself (`header` is empty) or of a header, its whole text."""
+    """A change: the whole text of a header, or of the kernel itself if `header` is empty."""
 
     header: str
     text: str
@@ -47,7 +47,8 @@ class _Launched(Exception):
 
 
 def baseline(name: str) -> dict:
-    """Of a subject without a fault: its source, its PTX, the lines of each instruction, what it leaves in memory."""
+    """Run a subject without a fault: return its source, its PTX, the lines of each instruction, and its memory
+    afterwards."""
     seen: dict[str, Any] = {}
     with _executed() as executed:
         found = _first_launch(name, None, seen)
@@ -62,7 +63,7 @@ def _chains_of(instructions: Iterable[Any]) -> list[tuple]:
 
 @contextlib.contextmanager
 def _executed() -> Iterator[dict[int, Any]]:
-    """The instructions that any thread executes meanwhile."""
+    """Record the instructions that any thread executes during the block."""
     found: dict[int, Any] = {}
     steps_of = Events.steps_of
 
@@ -86,8 +87,8 @@ def _executed() -> Iterator[dict[int, Any]]:
 
 
 def tried(name: str, fault: Fault, known: dict, wanted: Callable[[dict], bool]) -> dict:
-    """What becomes of a mutant: what is found until something is `wanted`, or what it leaves in memory. What is found
-    without the fault, too, does not count."""
+    """Run a mutant until a finding is `wanted`, and return the findings or the memory. A finding that also occurs
+    without the fault does not count."""
     before = {_cause(row) for row in known["findings"]}
 
     def counts(finding: dict) -> bool:
@@ -130,7 +131,7 @@ def _first_launch(
         simulated.run_compiler = _compiler(fault, Path(folder), seen)
         try:
             SUBJECTS[name]()
-        except (_Launched, AssertionError):  # or what another launch has left is wrong
+        except (_Launched, AssertionError):  # or the result of another launch is wrong
             return {"outcome": "launched", **results}
         except _Same:
             return {"outcome": "the same PTX"}
@@ -155,7 +156,7 @@ def _compiler(fault: Fault | None, folder: Path, seen: dict) -> Callable[[nvrtc.
 
 
 def _changed(asked: nvrtc.Request, fault: Fault | None, folder: Path) -> nvrtc.Request:
-    """With the kernel's source changed; or with the headers of a copy, of which one is changed."""
+    """Change the kernel's source, or one header in a copy of the headers."""
     if fault is None:
         return asked
     if not fault.header:
@@ -168,7 +169,7 @@ def _changed(asked: nvrtc.Request, fault: Fault | None, folder: Path) -> nvrtc.R
 
 
 def same_machine_code(name: str, fault: Fault) -> bool:
-    """Whether ptxas makes the same instructions of both."""
+    """Return whether ptxas makes the same instructions of both."""
     codes: list[dict[str, bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kernel-mutant-") as folder:
 
@@ -207,7 +208,7 @@ def _chains(finding: simulate.Finding) -> list[tuple]:
 
 
 def _cause(row: dict) -> tuple:
-    """By names of files: those of a fault's headers lie elsewhere."""
+    """Return the cause by file names, because a fault's headers are in another folder."""
     return row["kind"], str([[(Path(file).name, line) for file, line in chain] for chain in row["places"]])
 
 

@@ -1,14 +1,14 @@
-"""Put small faults of synchronisation into kernels and the device header, and ask the simulator which of them it finds.
+"""Put small synchronization faults into kernels and the device header, and count those that the simulator finds.
 
     python mutate_kernels.py run --seed 1 --count 220 --output one.jsonl
     python mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside one.jsonl
     python mutate_kernels.py again mutants.jsonl.gz    # the same mutants once more
     python mutate_kernels.py summary mutants.jsonl.gz  # the shares, together and of each mutator
 
-Mutants are those of kernel_mutators.py, of lines that a launch of kernel_subjects.py executes; with
---beside, of lines that were not drawn before. Each is tried in a process of its own, one at a time, under several
-schedules, and is ended after --seconds. Results are JSON, one a line. kernel_outcomes.py says what counts as
-found, and what reasons.txt adds by hand: of what is not found, why.
+Mutants are those of kernel_mutators.py, on lines that a launch of kernel_subjects.py executes; with --beside, on lines
+that were not drawn before. Each runs in a process of its own, one at a time, under several schedules, and ends after
+--seconds. Results are JSON, one per line. kernel_outcomes.py defines a found mutant; reasons.txt adds by hand the
+reason for each one that is not found.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ KEPT, REASONS = (Path(__file__).with_name(name) for name in ("mutants.jsonl.gz",
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mutant, and the launch that it is tried on."""
+    """A mutant, and its launch."""
 
     subject: str
-    header: str  # empty: of the kernel itself
+    header: str  # empty for the kernel itself
     mutant: Mutant
     text: str  # before
 
@@ -55,7 +55,7 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """The same whatever stands above: the line, and what becomes of it."""
+        """Return a key that does not depend on preceding lines: the line, and its replacement."""
         line = self.text.split("\n")[self.mutant.line - 1].strip()
         return hashlib.sha256(f"{self.path}\0{line}\0{self.mutant.mutator}\0{self.what}".encode()).hexdigest()[:8]
 
@@ -75,7 +75,7 @@ class Candidate:
 
 
 def in_process(seconds: float, act: Callable[..., dict], *arguments: Any) -> dict:
-    """What a function gives, in a process that is ended when time is up."""
+    """Return the result of a function from a process that ends when its time is up."""
     here, there = multiprocessing.get_context("fork").Pipe(duplex=False)
 
     def child() -> None:
@@ -97,9 +97,9 @@ def in_process(seconds: float, act: Callable[..., dict], *arguments: Any) -> dic
 
 
 def baselines(names: Iterable[str]) -> dict[str, dict]:
-    """Of each subject; there must be no error to find in it."""
+    """Run each subject without a fault; there must be no error."""
     nothing = 'extern "C" __global__ void nothing() {}'
-    simulate.Device().compile(nothing, "nothing")  # so that NVRTC is loaded, once for all processes
+    simulate.Device().compile(nothing, "nothing")  # loads NVRTC, once for all processes
     known = {name: in_process(600, baseline, name) for name in names}
     for name, found in known.items():
         errors = [row["message"] for row in found.get("findings", ()) if row["severity"] == "error"]
@@ -112,7 +112,7 @@ def baselines(names: Iterable[str]) -> dict[str, dict]:
 
 
 def candidates(known: dict[str, dict], seed: int) -> list[Candidate]:
-    """All mutants of lines that launches reach, in random order."""
+    """Return all mutants of lines that launches reach, in random order."""
     chosen, found = random.Random(seed), {}
     for name, subject in known.items():
         for mutant in mutants_of(subject["source"]):
@@ -133,7 +133,7 @@ def candidates(known: dict[str, dict], seed: int) -> list[Candidate]:
 
 
 def _lines(subject: dict, header: str) -> set[int]:
-    """Lines of a header, or of the kernel itself, of which instructions are executed."""
+    """Return the lines of a header, or of the kernel itself, whose instructions are executed."""
     is_there = (lambda file: file.endswith(f"cuda_tma/{header}")) if header else (lambda file: file.endswith(".cu"))
     return {line for chain in subject["reached"] for file, line in chain if is_there(file)}
 
@@ -143,7 +143,7 @@ def _touches(mutant: Mutant, line: int) -> bool:
 
 
 def drawn(every: list[Candidate], before: Sequence[dict], of_a_line: int) -> Iterator[Candidate]:
-    """At most so many of a line, and none of a line that was drawn before."""
+    """Yield at most `of_a_line` mutants of a line, and none of a line that was drawn before."""
     counts = {(row["path"], row["text"]): of_a_line for row in before}
     for candidate in every:
         place = candidate.path, candidate.place[1][:100]
@@ -156,7 +156,7 @@ def drawn(every: list[Candidate], before: Sequence[dict], of_a_line: int) -> Ite
 
 
 def trial(candidate: Candidate, known: dict, seconds: float) -> dict:
-    """A row: the mutant, and what became of it."""
+    """Return a row: the mutant and its outcome."""
     mutant = candidate.mutant
     culprit = Culprit.of(candidate.header, (mutant.line, mutant.last), known["chains"])
     wanted = wanted_of(mutant.mutator, culprit)
@@ -199,7 +199,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 def again(given: argparse.Namespace) -> None:
-    """The same mutants, by their ids, on the sources as they are now."""
+    """Run the same mutants, by their ids, on the present sources."""
     rows = [row for row in read(given.results) if not given.only or row["id"] in given.only]
     known = baselines(sorted({row["subject"] for row in rows}))
     texts = {path.name: path.read_text() for path in HEADERS.glob("*.cuh")}
@@ -229,7 +229,7 @@ def again(given: argparse.Namespace) -> None:
 
 
 def write(path: Path, rows: Iterable[dict]) -> None:
-    """What a mutant is, and what became of it; of what is found, the kind is enough."""
+    """Write each mutant and its outcome; for a finding only the kind."""
     lines = [{key: row[key] for key in KEYS if key in row} for row in rows]
     text = "".join(json.dumps(line) + "\n" for line in lines).encode()
     path.write_bytes(gzip.compress(text, 9, mtime=0) if path.suffix == ".gz" else text)

@@ -1,7 +1,7 @@
-"""What is done to an mbarrier, step by step, and what PTX ISA says of it: phase, counts of arrivals, tx-count.
+"""Operations on an mbarrier, step by step, and PTX ISA's results: phase, counts of arrivals, tx-count.
 
-A case is a name and its operations, pairs of a name in ``OPERATIONS`` and a number. ``cases()`` are those whose outcome
-PTX defines; ``undefined_cases()`` go beyond.
+A case is a name and its operations, pairs of a name in ``OPERATIONS`` and a number. ``cases()`` returns those whose
+outcome PTX defines; ``undefined_cases()`` returns others.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Operation = tuple[str, int]
 Case = tuple[str, list[Operation]]
 MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
 
-# Of each operation its PTX: %0 is what it returns (64 bits), %1 the barrier, %2 the number, %3 and %4 room in shared
-# and in global memory, %5 the 16 bytes of which the barrier is the second half.
+# The PTX of each operation: %0 is its result (64 bits), %1 the barrier, %2 the number, %3 and %4 space in shared and in
+# global memory, %5 the 16 bytes of which the barrier is the second half.
 _ARRIVE = "mbarrier.arrive{0}.shared::cta.b64 %0, [%1], %2;"
 _DROP = "mbarrier.arrive_drop{0}.shared::cta.b64 %0, [%1], %2;"
 _TX = "mbarrier.{0}.relaxed.{1}.shared::{1}.b64 [%1], %2;"
@@ -61,7 +61,7 @@ REMOTE = "remote "
 
 
 def after(barrier: Barrier, operation: Operation) -> Barrier:
-    """The barrier after an operation whose outcome is defined. PTX ISA: "Operations on mbarrier objects"."""
+    """Return the barrier after an operation whose outcome is defined. PTX ISA: "Operations on mbarrier objects"."""
     name, number = operation[0].removeprefix(REMOTE), operation[1]
     if name == "init":
         return Barrier(0, number, number, 0)
@@ -80,7 +80,7 @@ def after(barrier: Barrier, operation: Operation) -> Barrier:
 
 
 def states(operations: list[Operation]) -> Iterator[Barrier]:
-    """The barrier after each operation; the first must make it."""
+    """Yield the barrier after each operation; the first must initialize it."""
     barrier = Barrier(0, 0, 0, 0)
     for operation in operations:
         barrier = after(barrier, operation)
@@ -116,7 +116,7 @@ def cases() -> Iterator[Case]:
 
 
 def _tested(name: str, number: int, times: int) -> list[Operation]:
-    """Each followed by the question which phase has completed."""
+    """Repeat an operation, each time with a test for the completed phase."""
     return [(name, number), ("test_wait.parity 0", 0), ("test_wait.parity 1", 0)] * times
 
 
@@ -133,7 +133,7 @@ def _drawn(draw: random.Random) -> list[Operation]:
 
 
 def _possible(barrier: Barrier) -> list[tuple[str, int, int]]:
-    """Operations with the least and the greatest number whose outcome is defined; what is likelier stands twice."""
+    """Return operations with the least and the greatest number whose outcome is defined; likelier ones occur twice."""
     pending, tx = barrier.pending_count, barrier.tx_count
     more, less, all_of_it = min(MOST - tx, MOST), min(MOST + tx, MOST), max(tx, 0)
     found = [("expect_tx", 0, more), ("complete_tx", 0, less), ("complete_tx", all_of_it, all_of_it)]

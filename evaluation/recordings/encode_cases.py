@@ -1,7 +1,8 @@
 """Cases for ``record_encodes.py``: random arguments of the driver's three encoders, legal ones and boundaries.
 
 About half of the cases are legal. In the others one to three arguments are put at or beyond a boundary: the values of
-`BOUNDARIES`, a step away from a legal value, or just where a sum or product over several arguments gets too large.
+`BOUNDARIES`, a step away from a legal value, or a value at which a sum or product over several arguments becomes too
+large.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ NUDGES = (-32, -16, -8, -1, 1, 8, 16, 32)
 
 
 def _log_uniform(rng: Random, most: int) -> int:
-    """1 to `most`, small and large numbers alike."""
+    """Return a number from 1 to `most`, small and large numbers alike."""
     return min(most, int(2 ** rng.uniform(0, (most + 1).bit_length())))
 
 
 def _row(rng: Random, data_type: T, interleave: int, swizzle: int) -> int:
-    """Elements in a row of the box: whole 16 bytes, no wider than the swizzle span."""
+    """Return the elements in a row of the box: whole 16 bytes, at most as wide as the swizzle span."""
     if ELEMENTS[data_type].row_elements:
         return ELEMENTS[data_type].row_elements
     unit = ELEMENTS[data_type].chunk_elements
@@ -56,14 +57,14 @@ def _row(rng: Random, data_type: T, interleave: int, swizzle: int) -> int:
 
 
 def _legal_common(rng: Random, rank: int) -> Arguments:
-    """What the three modes share."""
+    """Return the arguments that the three modes share."""
     data_type = rng.choice(_WHOLE * 4 + _PACKED)
     interleave = rng.choice((0, 0, 1, 2)) if rank >= 3 and ELEMENTS[data_type].can_interleave else 0
     dims = [_log_uniform(rng, 1 << rng.choice((8, 12, 31))) for _ in range(rank)]
     dims[0] = dims[0] + -dims[0] % 128 if is_packed(data_type) else dims[0]
     unit = 32 if interleave == 2 or is_packed(data_type) else 16
     strides = [rng.randrange(0, 2**40, unit) for _ in range(rank - 1)]
-    if rng.random() < 0.7:  # as of a tensor in memory, with or without padding
+    if rng.random() < 0.7:  # the strides of a tensor in memory, with or without padding
         size = dims[0] * element_bits(data_type) // 8
         for i, dim in enumerate(dims[1:]):
             strides[i] = size = min(-(-size // unit) * unit + rng.choice((0, 0, unit)), 2**40 - unit)
@@ -115,7 +116,7 @@ def legal_im2col_wide(rng: Random) -> Arguments:
 
 
 def _edge(rng: Random, p: Arguments) -> None:
-    """One argument put where a rule over several arguments is just kept or just broken."""
+    """Put one argument where it just keeps or just breaks a rule over several arguments."""
     over, room = rng.randrange(2), MAX_TRANSFER_BYTES * 8 // element_bits(p["data_type"])
     if p["kind"] == "im2col" and rng.random() < 0.5:  # the pixel box is just empty
         i = rng.randrange(p["rank"] - 2)
@@ -137,7 +138,7 @@ def _changed(rng: Random, name: str, value: int) -> int:
 
 
 def at_boundary(rng: Random, p: Arguments) -> Arguments:
-    """`p` with one to three arguments changed."""
+    """Change one to three arguments of `p`."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         name = rng.choice([name for name in BOUNDARIES if p.get(name, []) != []])
         if rng.random() < 0.15:
@@ -148,7 +149,7 @@ def at_boundary(rng: Random, p: Arguments) -> Arguments:
         else:
             p[name] = _changed(rng, name, p[name])
         if p["rank"] != len(p["global_dim"]) or p["data_type"] not in ELEMENTS:
-            break  # further changes would have to know what these leave of the arrays, or of an element's size
+            break  # further changes would depend on the arrays, or on an element's size, after these
     return p
 
 

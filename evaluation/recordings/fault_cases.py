@@ -1,7 +1,7 @@
-"""What is done wrong on purpose with TMA, barriers and clusters, and beside them what any kernel may do wrong.
+"""Deliberate misuses of TMA, barriers and clusters, and in addition faults that any kernel may have.
 
-A case names a kernel of ``fault_kernels.py``, what it is given, and the tensor map. Where nothing is said, a rank-2 map
-of float32 is loaded as it should be: 64 x 64, a box of 32 x 32 without a swizzle.
+A case names a kernel of ``fault_kernels.py``, its arguments, and the tensor map. By default, a rank-2 map of float32 is
+loaded correctly: 64 x 64, a box of 32 x 32 without a swizzle.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ _USUAL = {"bytes": BOX_BYTES, "barrier": 32768, "number": 1, "address": 0}
 
 @dataclass(frozen=True)
 class Case:
-    """One thing done wrong.
+    """One misuse.
 
     Attributes
     ----------
     name : str
-        What is wrong, or that nothing is, in words.
+        A description of the misuse, or of a correct case.
     kernel : str
-        Of ``fault_kernels.py``; of what the host does wrong a name in ``HOST``.
+        A kernel of ``fault_kernels.py``, or a name in ``HOST`` for a misuse by the host.
     given : dict
-        Fields of the kernel's ``Given`` that are not as usual. `address` may also be ``"memory"``, ``"map"`` (in device
-        memory, `address_offset` bytes further on), ``"host"`` (pinned memory of the host), ``"freed"`` or ``"zeros"``.
+        Unusual fields of the kernel's ``Given``. `address` may also be ``"memory"``, ``"map"`` (in device memory,
+        `address_offset` bytes further), ``"host"`` (pinned memory of the host), ``"freed"`` or ``"zeros"``.
     params : Params
-        What the map says; its address is that of the memory, of which 1 MiB is there, unless it has one.
+        The parameters of the map; by default its address is that of the memory, which has 1 MiB.
     block : int
         Threads.
     patch : dict
-        Bytes of the map that are changed, by offset.
+        Changed bytes of the map, by offset.
     """
 
     name: str
@@ -91,7 +91,7 @@ _CASES = (
     Case("a bulk load", "bulk_load"),
     Case("a bulk store", "bulk_store"),
     Case("a load that is multicast", "cluster_multicast", {"mask": 3}),
-    # where the map lies
+    # the place of the map
     Case("the map is a copy in local memory", _LOAD, {"where": 2}),
     Case("the map is a copy in shared memory", _LOAD, {"where": 3}),
     Case("the map's address is 0", _LOAD, {"where": 1, "address": 0}),
@@ -105,7 +105,7 @@ _CASES = (
     Case("a map at a wild address is prefetched", "prefetch_map", {"where": 1, "address": 0x123456780}),
     Case("a map at a wild address is acquired", "acquire_map", {"where": 1, "address": 0x123456780}),
     Case("a box is prefetched by a map at a wild address", "prefetch", {"where": 1, "address": 0x123456780}),
-    # what the map says
+    # the content of the map
     Case("a rank-2 map in a rank-1 load", "load_1"),
     Case("a rank-2 map in a rank-3 load", "load_3"),
     Case("a rank-3 map in a rank-2 load", _LOAD, params=_tiled(64, 64, 4)),
@@ -126,7 +126,7 @@ _CASES = (
     Case("the box is wider than the swizzle's span", _LOAD, params=_tiled(64, 64, swizzle=1)),
     Case("the box's rows are no multiple of 16 bytes", _LOAD, {"bytes": 30 * 32 * 4}, _tiled(64, 64, box_dim=(30, 32))),
     Case("interleave 32B with rank 2", _LOAD, params=_tiled(64, 64, interleave=2, swizzle=1)),
-    # where a copy begins, and what it fills
+    # the start of a copy, and its destination
     Case("the innermost coordinate is no multiple of 16 bytes", _LOAD, {"x": 1}),
     Case("the coordinates are far outside of the tensor", _LOAD, {"x": 1 << 30, "y": 1 << 30}),
     Case("the tile is 64 bytes beside a multiple of 128", _LOAD, {"tile": 64}),
@@ -224,7 +224,7 @@ _OTHERS = (  # any kernel
     Case("trap", "trap"),
     Case("brkpt", "brkpt"),
     Case("a failed assertion", "asserts"),
-    # what the host does wrong
+    # misuses by the host
     Case("more threads than a CTA may have", "host: threads"),
     Case("more shared memory than was allowed", "host: shared memory"),
     Case("a grid that is no multiple of its cluster", "host: grid"),

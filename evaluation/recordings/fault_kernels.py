@@ -1,12 +1,12 @@
-"""Kernels that can be made to fail by what they are given: one TMA instruction, arrival or access each.
+"""Kernels whose arguments can make them fail: one TMA instruction, arrival or access each.
 
-All take a tensor map and a ``Given``; ``GIVEN`` are its fields. A kernel that comes to its end writes to `out`: 1,
+All take a tensor map and a ``Given``; ``GIVEN`` lists its fields. A kernel that reaches its end writes to `out`: 1,
 whether the phase of its barrier completed within a fifth of a second, and the barrier's word.
 """
 
 from __future__ import annotations
 
-# of 64 bits the first three, of 32 the others; in bytes from the start of shared memory: tile, barrier
+# the first three have 64 bits, the others 32; in bytes from the start of shared memory: tile, barrier
 GIVEN = ("memory", "address", "out", "where", "tile", "barrier", "bytes", "x", "y", "z", "number", "mask")
 CLUSTER = 2  # CTAs of the kernels whose names begin with cluster_
 _TENSOR = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}mbarrier::complete_tx::bytes{multicast}"
@@ -81,7 +81,7 @@ _PARTS = {  # PTX whose operands are those of _KERNEL
     "trap": "trap;",
     "brkpt": "brkpt;",
 }
-# Those that wait, a fifth of a second at most.
+# Kernels that wait, at most a fifth of a second.
 WAITS = (*(f"load_{rank}" for rank in range(1, 6)), "load_multicast", "load_im2col", "bulk_load", "bulk_wild", "arrive")
 WAITS += ("expect", "cluster_multicast")
 _BY_CLUSTER = {
@@ -123,8 +123,8 @@ __device__ u64 place_of(const Map& parameter, Map& local, const Given& given) {
     return reinterpret_cast<u64>(&parameter);
 }
 
-// A barrier at 32768: one arrival, which comes, and so many bytes; another of one arrival at 34816. Other places are
-// left as they are.
+// A barrier at 32768 expects one arrival, which occurs, and the given bytes; another at 34816 expects one arrival.
+// Other places stay unchanged.
 __device__ void begin(const Given& given) {
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at(32768)) : "memory");
@@ -162,7 +162,7 @@ extern "C" __global__ __cluster_dims__(CLUSTER) void {name}(const __grid_constan
     const u64 place = reinterpret_cast<u64>(&map);
     begin(given);
     meet();
-    if (given.where && blockIdx.x) return;   // this CTA is gone when the other turns to it
+    if (given.where && blockIdx.x) return;   // this CTA has ended when the other accesses it
     if (given.where) __nanosleep(1000000);
     if (blockIdx.x == 0)
         asm volatile("{ptx}" :: "r"(at(given.tile)), "l"(place), "r"(at(given.barrier)), "r"(given.x), "r"(given.y),

@@ -3,16 +3,17 @@
     python record_barriers.py barriers_sm90.jsonl.gz      # half a minute, never more than two
     python replay_barriers.py barriers_sm90.jsonl.gz      # the layout that the words show; needs no GPU
 
-Needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Shared memory does not hold the word of a barrier
-that is in use: an ordinary load reads what was there before. ``mbarrier.inval`` brings it there. So after each
-operation of a case all that were before it are done once more, then the barrier is invalidated, and its word is read.
+The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Shared memory does not contain the
+word of a barrier in use: an ordinary load reads the earlier content. ``mbarrier.inval`` writes the word to memory. So
+after each operation of a case, the script repeats all preceding operations, invalidates the barrier, and reads its
+word.
 
-Each row of the output is a case of ``barrier_cases.py``: its ``operations``; the ``words`` after each; ``looked``, what
-an ordinary load read before ``inval``, of those steps where that was another word; what each operation ``returned`` (a
-state, or whether a phase has completed). ``ended`` says of a case that did not come to its end how it did: the CUDA
-error, or a hang; of the operation after the last word it is not known what it left. Cases that PTX leaves undefined
-(``undefined``) have a process of their own. Two more kinds of rows: ``contended``, words that a thread took by inval
-while others used the barrier; and the first row, ``device``.
+Each row of the output is a case of ``barrier_cases.py`` with ``operations``, the ``words`` after each, ``looked`` and
+``returned``. ``looked`` contains the words that an ordinary load read before ``inval``, if they differ; ``returned``
+contains the result of each operation (a state, or whether a phase has completed). ``ended`` is the reason if a case did
+not reach its end: the CUDA error, or a hang; the result of the operation after the last word is then unknown. Cases
+that PTX leaves undefined (``undefined``) have a process of their own. There are two more kinds of rows: ``contended``,
+words that a thread took by inval while others used the barrier; and the first row, ``device``.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ CASES
     return result;
 }
 
-// One thread of each CTA: that of the second does what is remote. In `seen`, which is the host's, `done` comes last.
+// Run one thread in each CTA: the second CTA's thread executes the remote operations. In `seen`, which is host memory,
+// `done` is written last.
 extern "C" __global__ __cluster_dims__(2) void steps(const Operation* operations, unsigned count, unsigned first_remote,
                                                      void* memory, Seen* seen) {
     __shared__ alignas(128) unsigned char tile[4096];
@@ -86,8 +88,8 @@ extern "C" __global__ __cluster_dims__(2) void steps(const Operation* operations
     }
 }
 
-// Thread 0 takes the word by inval, again and again, while the other warps use the barrier: they arrive, expect and
-// complete bytes, or wait, and count those waits that end. Last it does what completes the phase, and takes the word.
+// Thread 0 repeatedly takes the word by inval while the other warps use the barrier: they arrive, expect and complete
+// bytes, or wait, and count the waits that end. Finally it completes the phase, and takes the word.
 extern "C" __global__ void contend(unsigned kind, unsigned reads, unsigned long long* words) {
     __shared__ unsigned long long barrier;
     __shared__ unsigned passed;
@@ -134,7 +136,7 @@ KINDS = ("arrivals", "bytes", "waits")
 
 
 class Machine:
-    """A GPU with the kernels. What they write is in the host's memory, where it outlasts a fault."""
+    """A GPU with the kernels. They write to host memory, which survives a fault."""
 
     def __init__(self, cubin: str) -> None:
         from cuda.core import ObjectCode
@@ -149,7 +151,8 @@ class Machine:
         self.stream.sync()
 
     def run(self, name: str, config: Any, arguments: tuple, count: int) -> tuple[Any, str]:
-        """What the kernel wrote, as words of 64 bits, and how it ended; its last argument is where it writes."""
+        """Run a kernel; return its output as words of 64 bits, and its end. Its last argument is the output's
+        address."""
         import numpy as np
         from cuda.bindings import driver
 
@@ -196,7 +199,7 @@ class Machine:
 
 
 def driver_version() -> dict[str, str]:
-    """Of the kernel's driver, which only its own tool tells."""
+    """Return the version of the kernel's driver, which only its own tool reports."""
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         return {"driver": subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]}
@@ -211,7 +214,7 @@ def compiled() -> bytes:
 
 
 def work(cubin: str, which: str, begin: int) -> None:
-    """The defined cases from one on, one that is not defined, or what is contended: a row a line."""
+    """Print the defined cases from one on, one undefined case, or the contended words: one row per line."""
     machine = Machine(cubin)
     if which == "defined":
         if begin == 0:
@@ -228,11 +231,11 @@ def work(cubin: str, which: str, begin: int) -> None:
         operations = dict(undefined_cases())[which]
         print(json.dumps({"undefined": which, "operations": operations, **machine.steps(operations)}))
     sys.stdout.flush()
-    os._exit(0)  # a context that is lost makes nobody wait
+    os._exit(0)  # the exit does not wait for a lost context
 
 
 def rows_of(cubin: str, which: str, begin: int = 0) -> list[dict]:
-    """What a process of its own prints; how it ended, if it did not end by itself."""
+    """Return the rows of a separate process, and its end if it did not end by itself."""
     nothing = {"undefined": which, "operations": []}
     if time.monotonic() > _END:
         return [{**nothing, "ended": "not begun: the time was up"}]
@@ -247,7 +250,7 @@ def rows_of(cubin: str, which: str, begin: int = 0) -> list[dict]:
 
 
 def defined(cubin: str) -> list[dict]:
-    """A case that ends its process is followed by another process, which goes on behind it."""
+    """Return the defined cases; after a case that ends its process, another process continues with the next one."""
     rows, count = rows_of(cubin, "defined"), len(list(cases()))
     while len(rows) - 1 < count and time.monotonic() < _END:
         rows += rows_of(cubin, "defined", len(rows) - 1)

@@ -1,17 +1,19 @@
-"""Record what the driver's encoders make of random and boundary parameters, on any GPU of compute capability 9.0 on.
+"""Record the results of the driver's encoders for random and boundary parameters, on any GPU of compute capability 9.0
+or later.
 
     python record_encodes.py record encodes.jsonl.gz [--cases 60000] [--seed 1] [--allocation-class LARGE]
     python record_encodes.py compare encodes.jsonl.gz       # check, encode and decode against it; needs no GPU
 
-Recording needs the driver alone, through ctypes; both need the parts of ``cuda_tma`` that need no GPU (installed, or
-``PYTHONPATH=.``). Each row of the output holds
+Recording needs only the driver, through ctypes; both need the parts of ``cuda_tma`` that need no GPU (installed, or
+``PYTHONPATH=.``). Each row of the output contains
 
-- ``params``: the driver's arguments by name and in its order, and ``kind``: tiled, im2col or im2col_wide. Arrays
-  have the length of the rank (less one, less two), where the rank is legal; the driver is given zeros behind them;
+- ``params``: the driver's arguments by name and in its order, and ``kind``: tiled, im2col or im2col_wide. Arrays have
+  the length of the rank (less one, less two) where the rank is legal; the driver receives zeros after them;
 - ``result``: the driver's CUresult, 0 if it accepted them;
 - ``descriptor``: the 128 bytes in hexadecimal digits, null if it did not;
 - ``compute_capability``;
-- ``allocation_class``, if one was asked for and the map accepted: what was requested, what the driver says it set.
+- ``allocation_class``, if one was requested and the map accepted: the requested class, and the class that the driver
+  reports.
 
 The cases are those of ``encode_cases.py``.
 """
@@ -89,7 +91,7 @@ class Driver:
         return result, ctypes.string_at(self.address, 128)
 
     def set_allocation_class(self, requested: TensorMapAllocationClass) -> tuple[int, bytes]:
-        """The class that the driver says it set in the map encoded last, and the bytes."""
+        """Return the class that the driver reports for the last map, and the bytes."""
         effective = ctypes.c_int()
         self.must(_SET_CLASS, ctypes.c_void_p(self.address), ctypes.c_int(requested), ctypes.byref(effective))
         return effective.value, ctypes.string_at(self.address, 128)
@@ -118,7 +120,7 @@ def record(path: str, count: int, seed: int, requested: TensorMapAllocationClass
 
 
 def verdict(row: Arguments) -> str:
-    """How check, encode and decode agree with one row."""
+    """Return the agreement of check, encode and decode with one row."""
     params, capability = params_from_recording(row["params"]), tuple(row.get("compute_capability", (9, 0)))
     if "allocation_class" in row:
         params = replace(params, allocation_class=row["allocation_class"]["effective"])
@@ -137,12 +139,13 @@ def verdict(row: Arguments) -> str:
         decoded = decode(raw)
     except TensorMapError as error:
         return f"DIFFERS: {error}"
-    same = encode(decoded, capability) == raw if wide else decoded == params  # wide is not told from plain im2col
+    same = encode(decoded, capability) == raw if wide else decoded == params  # decode cannot distinguish wide from
+    # plain im2col
     return "agrees" if same else "DIFFERS in decoded parameters"
 
 
 def compare(path: str) -> int:
-    """Print how often each verdict was reached, and the first rows that differ; 1 if any does."""
+    """Print the count of each verdict, and the first rows that differ; return 1 if any differs."""
     rows = read(path)
     verdicts = [(row["params"]["kind"], verdict(row)) for row in rows]
     for (kind, text), number in sorted(Counter(verdicts).items()):

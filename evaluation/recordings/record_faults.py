@@ -1,19 +1,20 @@
-"""Record which CUDA error each misuse of TMA ends in, and what works afterwards, on a GPU of compute capability 9.0.
+"""Record the CUDA error of each misuse of TMA, and the calls that work afterwards, on a GPU of compute capability 9.0.
 
     python record_faults.py faults_sm90.jsonl.gz      # under a minute: a process for each case
 
-Needs ``cuda.core`` and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). The first row names
-the device and the driver. Each other is a case of ``fault_cases.py``:
+The script needs ``cuda.core`` and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). The
+first row names the device and the driver. Each other row is a case of ``fault_cases.py``:
 
-- ``healthy``: what a launch and a wait returned before, in the same process, which starts after others have failed;
-- ``launch``: what the launch returned; ``found``: what waiting for it returned, or ``"hang"`` after three seconds;
-- ``out``, where it came to its end: whether its phase completed within a fifth of a second, and the barrier's word;
-- ``after``: what other calls of the process then returned, one by one; ``reset``: those after
-  ``cuDevicePrimaryCtxReset``, in the same process;
-- ``blocking``: the case was run once more with ``CUDA_LAUNCH_BLOCKING=1``;
+- ``healthy``: the results of a launch and a wait before the case, in the same process, which starts after others have
+  failed;
+- ``launch``: the result of the launch; ``found``: the result of the wait for it, or ``"hang"`` after three seconds;
+- ``out``, if it reached its end: whether its phase completed within a fifth of a second, and the barrier's word;
+- ``after``: the results of other calls of the process, one by one; ``reset``: those after ``cuDevicePrimaryCtxReset``,
+  in the same process;
+- ``blocking``: the case ran once more with ``CUDA_LAUNCH_BLOCKING=1``;
 - ``ended``, where the process did not end by itself: its last words.
 
-Numbers are those of ``CUresult``; ``names`` in the first row has their names and texts.
+Numbers are those of ``CUresult``; ``names`` in the first row contains their names and texts.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Given(ctypes.Structure):
 
 
 class Packed:
-    """Both parameters of a kernel, as the driver takes them: they are there as long as this is."""
+    """Both parameters of a kernel, in the driver's form; they live as long as this object."""
 
     def __init__(self, raw_map: bytes, given: Given):
         self.held = ctypes.create_string_buffer(raw_map, 128), given
@@ -56,7 +57,7 @@ class Packed:
 
 
 def called(function: Any, *arguments: Any) -> tuple[int, Any]:
-    """The error's number, and what the driver returned."""
+    """Call a function, and return the error's number and its result."""
     error, *rest = function(*arguments)
     return int(error), rest[0] if rest else None
 
@@ -96,7 +97,7 @@ class Process:
         return called(driver.cuLaunchKernel, function, grid, 1, 1, block, 1, 1, smem, self.stream, packed.place, 0)[0]
 
     def wait(self) -> int | str:
-        """What the stream says in the end, or that it says nothing."""
+        """Return the final status of the stream, or ``"hang"``."""
         end = time.monotonic() + HANG_SECONDS
         while time.monotonic() < end:
             found, _ = called(driver.cuStreamQuery, self.stream)
@@ -111,7 +112,7 @@ class Process:
         return list(found)
 
     def address(self, given: dict[str, Any], raw_map: bytes) -> int:
-        """What the case calls an address."""
+        """Return the value of a case's address."""
         name, offset = given["address"], given.get("address_offset", 0)
         if isinstance(name, int):
             return name
@@ -130,7 +131,7 @@ class Process:
         return place + offset
 
     def after(self) -> dict[str, int]:
-        """What calls return that have nothing to do with the kernel."""
+        """Return the results of calls that are independent of the kernel."""
         found = {}
         found["cuMemAlloc"], _ = called(driver.cuMemAlloc, 4096)
         found["cuTensorMapEncodeTiled"] = encode(self.memory)
@@ -157,7 +158,7 @@ class Process:
         return called(driver.cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 0, self.stream, packed.place, 0)[0]
 
     def reset(self) -> dict[str, int]:
-        """Whether the process can go on with a new primary context."""
+        """Return whether the process can continue with a new primary context."""
         found = {}
         found["cuDevicePrimaryCtxReset"], _ = called(driver.cuDevicePrimaryCtxReset, self.device)
         found["cuDevicePrimaryCtxRetain"], context = called(driver.cuDevicePrimaryCtxRetain, self.device)
@@ -168,7 +169,7 @@ class Process:
 
 
 def encode(address: int) -> int:
-    """What the driver's own encoder returns."""
+    """Return the result of the driver's own encoder."""
     raw = ctypes.create_string_buffer(256)
     place = (ctypes.addressof(raw) + 63) // 64 * 64
     library = ctypes.CDLL("libcuda.so.1")
@@ -210,7 +211,7 @@ def work(name: str, cubin: bytes) -> None:
         print(json.dumps({"after": process.after()}), flush=True)
         print(json.dumps({"reset": process.reset()}), flush=True)
     sys.stdout.flush()
-    os._exit(0)  # a kernel that hangs, or a context that is lost, makes nobody wait
+    os._exit(0)  # the exit does not wait for a hung kernel or a lost context
 
 
 def _cooperative(process: Process) -> int:
@@ -263,7 +264,7 @@ def row_of(name: str, cubin_path: str, is_blocking: bool = False) -> dict[str, A
 
 
 def names() -> dict[int, list[str]]:
-    """Of every error its name and text."""
+    """Return the name and text of every error."""
     found = {}
     for error in driver.CUresult:
         texts = [called(function, error)[1] for function in (driver.cuGetErrorName, driver.cuGetErrorString)]

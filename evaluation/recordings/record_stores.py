@@ -1,17 +1,17 @@
-"""Record what TMA stores and reductions do to global memory, on a GPU of compute capability 9.0 or later.
+"""Record the effect of TMA stores and reductions on global memory, on a GPU of compute capability 9.0 or later.
 
     python record_stores.py stores.jsonl.gz [--cases 1500] [--rare 20] [--seconds 240] [--seed 1]
     python replay_stores.py stores.jsonl.gz        # the emulator against the recordings; needs no GPU
 
-Needs ``cuda.bindings`` and NVRTC, and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). Each
-row of the output is a case of ``store_cases.py`` and one of
+The script needs ``cuda.bindings`` and NVRTC, and the parts of ``cuda_tma`` that need no GPU (installed, or
+``PYTHONPATH=.``). Each row of the output is a case of ``store_cases.py`` and one of
 
 - ``memory_sha256`` of all global memory afterwards, ``changed_bytes``, and for small changes ``changed``: base64 of
   zlib of int32 offsets and then the new bytes; a load's shared memory is copied to the start of global memory;
 - ``fault``: the CUDA error that ended the context;
 - ``refused``: the error of the driver's encoder.
 
-Cases run in a worker process; one that a fault ends is replaced, and goes on behind the case that killed it.
+Cases run in a worker process. After a fault, a new worker continues with the next case.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class CudaError(Exception):
 
 
 def call(result: tuple):
-    """The values of a driver call, or its error by name."""
+    """Return the values of a driver call, or raise its error by name."""
     error, *values = result
     if error != 0:
         raise CudaError(error.name)
@@ -151,7 +151,7 @@ def call(result: tuple):
 
 
 class Device:
-    """One context with the kernels, global memory, and room for the contents of shared memory."""
+    """One context with the kernels, global memory, and space for the content of shared memory."""
 
     def __init__(self, cubin: bytes):
         from cuda.bindings import driver
@@ -167,7 +167,7 @@ class Device:
     def encode(self, params) -> bytes:
         d = self.driver
         head = [d.CUtensorMapDataType(params.data_type), params.rank, int(self.memory) + params.global_address]
-        strides = params.global_strides or (16,)  # rank 1 has none; the driver ignores this one
+        strides = params.global_strides or (16,)  # rank 1 has no strides; the driver ignores this one
         head += [[d.cuuint64_t(n) for n in params.global_dim], [d.cuuint64_t(n) for n in strides]]
         steps = [d.cuuint32_t(n) for n in params.element_strides]
         tail = [
@@ -188,7 +188,7 @@ class Device:
     def run(
         self, name: str, tensor_map: bytes, tx: int, smem: np.ndarray, coordinates: list[int], memory: np.ndarray
     ) -> np.ndarray:
-        """Global memory after the kernel; `memory` is what it holds before, `smem` what shared memory does."""
+        """Return global memory after the kernel; `memory` is its content before, `smem` that of shared memory."""
         d = self.driver
         call(d.cuMemcpyHtoD(self.memory, memory.ctypes.data, memory.nbytes))
         call(d.cuMemcpyHtoD(self.source, smem.ctypes.data, smem.nbytes))
@@ -245,7 +245,7 @@ def work(cubin_path: str, cases_path: str, first: int, deadline: float) -> None:
 
 
 def _worked(command: list[str], deadline: float) -> list[dict]:
-    """The rows of one worker; of a case that never ends, what came before it."""
+    """Return the rows of one worker, up to a case that never ends."""
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         lines, messages = worker.communicate(timeout=max(1, deadline - time.time() + 20))

@@ -1,19 +1,19 @@
-"""Record how the tensor cores of compute capability 9.0 add and round: wgmma and mma.sync, every kind of types.
+"""Record the sums and rounding of the tensor cores of compute capability 9.0: wgmma and mma.sync, every kind of types.
 
     python record_wgmma.py wgmma_sm90.npz      # under a minute, most of it to compile
     python replay_wgmma.py wgmma_sm90.npz      # a model against it; needs no GPU
 
-Needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). The output holds, of each form of
-``wgmma_cases.py``, the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``, those of mma.sync on
-the same operands, of which the bits that differ are stored (exclusive or). ``facts`` is JSON: the device, a digest of
-the operands, and how many results were other bits
+The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). For each form of ``wgmma_cases.py``,
+the output contains the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``, those of mma.sync on
+the same operands, stored as the exclusive or with the former. ``facts`` is JSON: the device, a digest of the operands,
+and the number of results with other bits
 
 - ``registers``: with A in registers;
 - ``columns``: in the last 8 of 64 columns, with B's 8 columns repeated;
-- ``chained``: of two instructions in one group, against one after the other by way of memory;
+- ``chained``: for two instructions in one group, compared with one after the other through memory;
 - ``again``: in a second run.
 
-The work is done in a child process, which is ended if it does not end by itself.
+A child process does the work; it is ended if it does not end by itself.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ __device__ void multiply(Sum (&sums)[Count], const A& a, const B& b) {
     else wgmma(sums, a, b);
 }
 
-// Rows of 32 bytes as core matrices without a swizzle: the second 16 bytes of all rows behind the first.
+// Rows of 32 bytes as core matrices without a swizzle: the second 16 bytes of all rows follow the first.
 template <int Rows>
 __device__ void fill(unsigned* tile, const unsigned* rows, int repeat) {
     for (int i = threadIdx.x; i < Rows * 8; i += 128)
         tile[i % 8 / 4 * Rows * 4 + i / 8 * 4 + i % 4] = rows[i / 8 % repeat * 8 + i % 8];
 }
 
-// One block of operands for each CTA; what is chained takes the next one too.
+// Each CTA has one block of operands; a chained product also takes the next one.
 template <Way Path, Input A, Input B, typename Sum, bool Satfinite>
 __global__ void once(const unsigned* all_a, const unsigned* all_b, const Sum* all_c, Sum* all_d) {
     constexpr int N = Path == Way::columns ? 64 : 8, PAIR = sums_of<Sum> == Sums::f16 ? 2 : 1, COUNT = N / 2 / PAIR;
@@ -68,7 +68,7 @@ __global__ void once(const unsigned* all_a, const unsigned* all_b, const Sum* al
     }
     fence_proxy_async();
     __syncthreads();
-    const auto place = [&](int i) {   // of sum i, among those of 8 columns
+    const auto place = [&](int i) {   // the place of accumulator i, among those of 8 columns
         const int each = i * PAIR;
         return (blockIdx.x * 64 * 8 + (row + each / 2 % 2 * 8) * 8 + lane % 4 * 2 + each % 2) / PAIR;
     };
@@ -104,7 +104,7 @@ def kernel_name(way: str, form: Form) -> str:
 
 @functools.cache
 def operands(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A and B of all blocks in rows of 32 bytes, and C, as the kernels read them."""
+    """Return A and B of all blocks in rows of 32 bytes, and C, in the form that the kernels read."""
 
     def stacked(arrays: Iterable[np.ndarray], element: str) -> np.ndarray:
         size = FORMATS[element].itemsize if element in FORMATS else 1
@@ -116,12 +116,12 @@ def operands(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def digest(form: Form) -> str:
-    """Of the operands, which a recording does not hold."""
+    """Return a digest of the operands, which a recording does not contain."""
     return hashlib.sha256(b"".join(array.tobytes() for array in operands(form))).hexdigest()
 
 
 class Machine:
-    """A GPU with all kernels, and room for one form's operands."""
+    """A GPU with all kernels, and space for one form's operands."""
 
     def __init__(self) -> None:
         from cuda.core import Program, ProgramOptions
@@ -138,7 +138,7 @@ class Machine:
         self.stream.sync()
 
     def run(self, way: str, form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """D of each block."""
+        """Return D of each block."""
         from cuda.bindings import driver
         from cuda.core import LaunchConfig
 

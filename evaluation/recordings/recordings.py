@@ -1,4 +1,4 @@
-"""Recordings of hardware: a gzip file with one JSON object a line, many with the parameters of a tensor map."""
+"""Recordings of hardware: a gzip file with one JSON object per line; many contain the parameters of a tensor map."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def read(path: str | Path) -> list[dict]:
 
 
 def write(path: str | Path, rows: Iterable[dict]) -> None:
-    """The same rows give the same bytes."""
+    """Write rows; the same rows give the same bytes."""
     text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     Path(path).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 
 def first_of_each(group: Callable[[dict], Hashable], rows: Iterable[dict]) -> list[dict]:
-    """The first row of each group."""
+    """Return the first row of each group."""
     first: dict[Hashable, dict] = {}
     for row in rows:
         first.setdefault(group(row), row)

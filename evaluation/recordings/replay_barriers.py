@@ -1,8 +1,8 @@
-"""The layout of an mbarrier's word, found in recordings alone; needs no GPU.
+"""Find the layout of an mbarrier's word from recordings only; this needs no GPU.
 
     python replay_barriers.py barriers_sm90.jsonl.gz      # each field's bits, and what no table explains
 
-For what is in a recording see ``record_barriers.py``.
+``record_barriers.py`` describes a recording.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SIGNED = ("tx_count",)
 
 
 def observed(rows: list[dict]) -> tuple[list[Barrier], list[int]]:
-    """Of each step whose outcome PTX defines the barrier, and its word, where that is known."""
+    """Return the barrier of each step whose outcome PTX defines, and its word, if it is known."""
     pairs = [
         (barrier, int(word, 16))
         for row in rows
@@ -33,7 +33,7 @@ def observed(rows: list[dict]) -> tuple[list[Barrier], list[int]]:
 
 
 def layout(barriers: list[Barrier], words: list[int]) -> tuple[BarrierField, ...]:
-    """For each count the longest run of bits that always holds it, as it is or negated."""
+    """Return for each count the longest run of bits that always contains it, directly or negated."""
     bits, names = np.array(words, np.uint64), [field.name for field in BARRIER_FIELDS]
     return tuple(_place(name, np.array([getattr(barrier, name) for barrier in barriers]), bits) for name in names)
 
@@ -48,13 +48,13 @@ def _place(name: str, values: np.ndarray, words: np.ndarray) -> BarrierField:
 
 
 def _width(values: np.ndarray, words: np.ndarray) -> int:
-    """How many of the lowest bits are always equal."""
+    """Return the number of the lowest bits that are always equal."""
     differ = int(np.bitwise_or.reduce(values.astype(np.int64).view(np.uint64) ^ words))
     return (differ & -differ).bit_length() - 1 if differ else 64
 
 
 def show(row: dict) -> None:
-    """What is beside the defined cases."""
+    """Print a row outside the defined cases."""
     print({key: value for key, value in row.items() if key not in ("words", "operations")})
     for (name, number), word in zip(row.get("operations", ()), row.get("words", ()), strict=False):
         print(f"  {name} {number}: {word} {decode_barrier(int(word, 16))}")

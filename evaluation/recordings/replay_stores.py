@@ -1,8 +1,8 @@
-"""What recorded TMA stores and reductions did, against what the emulator does; needs no GPU.
+"""Compare recorded TMA stores and reductions with the emulator; this needs no GPU.
 
     python replay_stores.py RECORDINGS.jsonl.gz
 
-Prints how many cases of each kind agree. For what is in a recording see ``record_stores.py``.
+The script prints the number of agreeing cases of each kind. ``record_stores.py`` describes a recording.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _special_values(exponent_bits: int, mantissa_bits: int) -> np.ndarray:
 
 
 def summary(before: np.ndarray, after: np.ndarray) -> dict:
-    """What a case did to global memory."""
+    """Return the effect of a case on global memory."""
     changed = np.flatnonzero(before != after)
     row = {"memory_sha256": hashlib.sha256(after.tobytes()).hexdigest(), "changed_bytes": int(changed.size)}
     if changed.size <= _SMALL_CHANGE_BYTES:
@@ -80,7 +80,7 @@ def summary(before: np.ndarray, after: np.ndarray) -> dict:
 
 
 def replay(row: dict) -> dict:
-    """What the emulator makes of a recorded case, in the recording's terms."""
+    """Return the emulator's result for a recorded case, in the recording's form."""
     params = params_from_recording(row["params"])
     before = content(row["values"], MEMORY_SEED, MEMORY_BYTES)
     smem = content(row["values"], row["smem_seed"], smem_bytes(params))

@@ -1,10 +1,10 @@
-"""What tensor cores added, as recorded, against the model of ``wgmma_model.py``; needs no GPU.
+"""Compare the recorded sums of tensor cores with the model of ``wgmma_model.py``; this needs no GPU.
 
     python replay_wgmma.py wgmma_sm90.npz             # of each form and suite, how many results are the model's
     python replay_wgmma.py wgmma_sm90.npz --search    # the parameters with which most are
     python replay_wgmma.py wgmma_sm90.npz --show 3    # some that are not
 
-For what is in a recording see ``record_wgmma.py``.
+``record_wgmma.py`` describes a recording.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wgmma_model import Adder, adder_of, multiply, numbers
 
 
 def read(path: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """The facts, and the results of wgmma and of mma.sync by "<form>/<instruction>"."""
+    """Return the facts, and the results of wgmma and of mma.sync by "<form>/<instruction>"."""
     with np.load(path) as stored:
         facts = json.loads(str(stored["facts"]))
         arrays = {name: stored[name] for name in stored.files if name != "facts"}
@@ -34,7 +34,7 @@ def read(path: str) -> tuple[dict, dict[str, np.ndarray]]:
 def agreement(
     form: Form, instruction: str, recorded: np.ndarray, adder: Adder | None = None
 ) -> dict[str, tuple[int, int]]:
-    """By suite: how many results are the model's, of how many."""
+    """Return by suite the number of results that equal the model's, and the number of all results."""
     equal = multiply(form, *operands(form), instruction, adder) == recorded
     found: dict[str, tuple[int, int]] = {}
     for block, where in zip(blocks(form), equal, strict=True):
@@ -43,7 +43,7 @@ def agreement(
     return found
 
 
-# What is thinkable of each parameter.
+# The candidates for each parameter.
 CHOICES = {
     "fraction_bits": range(10, 31),
     "group": (2, 4, 8, 16, 32),
@@ -54,7 +54,8 @@ CHOICES = {
 
 
 def best(form: Form, instruction: str, recorded: np.ndarray) -> tuple[int, Adder]:
-    """From the first guess on, one parameter after the other until none is better: how many results, and with what."""
+    """Improve one parameter after the other from the first guess on; return the number of matches, and the
+    parameters."""
 
     def score(adder: Adder) -> int:
         return sum(right for right, _ in agreement(form, instruction, recorded, adder).values())
@@ -71,7 +72,7 @@ def best(form: Form, instruction: str, recorded: np.ndarray) -> tuple[int, Adder
 
 
 def show(form: Form, instruction: str, recorded: np.ndarray, most: int) -> None:
-    """The first results of each suite that are not the model's: its terms, as powers of 2, and both sums."""
+    """Show the first results of each suite that differ from the model: the terms, as powers of 2, and both sums."""
     a, b, c = operands(form)
     unequal = multiply(form, a, b, c, instruction) != recorded
     for number, block in enumerate(blocks(form)):

@@ -28,7 +28,7 @@ KEPT = {
 
 
 def encodes(rows: Iterable[dict]) -> Iterator[dict]:
-    """The first rows of each kind, their arrays cut to the rank."""
+    """Return the first rows of each kind, with arrays cut to the rank."""
     seen: Counter[Hashable] = Counter()
     for row in rows:
         params = params_from_recording(row["params"])
@@ -41,7 +41,7 @@ def encodes(rows: Iterable[dict]) -> Iterator[dict]:
 
 
 def _kind(row: dict) -> tuple[Hashable, int]:
-    """The group of a row, and how many rows of that group are kept."""
+    """Return the group of a row, and the number of rows to keep of that group."""
     p = row["params"]
     if row["result"] == 0:
         return (p["kind"], p["data_type"], p["rank"], p["interleave"], p["swizzle"]), ACCEPTED_PER_KIND
@@ -52,7 +52,7 @@ def _kind(row: dict) -> tuple[Hashable, int]:
 
 
 def loads(rows: Iterable[dict]) -> Iterator[dict]:
-    """The smallest load of each group. A window that is smaller than an interleaved load shows the recorder's limit."""
+    """Return the smallest load of each group. A window smaller than an interleaved load shows the recorder's limit."""
 
     def group(row: dict) -> Hashable:
         p = row["params"]
@@ -71,7 +71,7 @@ def loads(rows: Iterable[dict]) -> Iterator[dict]:
 
 
 def stores(rows: Iterable[dict]) -> Iterator[dict]:
-    """One store of each group: the one that changed the least, or the most where the values were chosen."""
+    """Return one store of each group: the one with the smallest change, or the largest if the values were chosen."""
 
     def what(row: dict) -> Hashable:
         p = row["params"]

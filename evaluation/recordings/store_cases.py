@@ -1,9 +1,9 @@
-"""Random TMA stores and reductions for ``record_stores.py``: what is documented, and what may fault.
+"""Random TMA stores and reductions for ``record_stores.py``: documented ones, and ones that may fault.
 
 A case is ``params`` (driver order, ``global_offset`` in place of the address), ``coordinates``, ``op`` ("store", a
 reduction, or "load"), and ``values`` and ``smem_seed``, which name the bytes in memory and shared memory
-(:func:`replay_stores.content`). Cases with a known outcome come first. The rare ones follow: those that hardware may
-answer with a fault, or with nothing documented.
+(:func:`replay_stores.content`). Cases with a known outcome come first. The rare ones follow: those that may end in a
+fault or in an undocumented result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPS = ("store", *REDUCTIONS, "load")
 _SM90_TYPES = tuple(t for t in T if ELEMENTS[t].since == TMA_SINCE)
 _LARGEST_DIM = (0, 300, 80, 24, 12, 8)  # these tables are indexed by rank
 _LARGEST_BOX = (0, 1, 33, 9, 5, 4)
-_WIDEST_BYTES = 256  # of a row of a box, without a swizzle
+_WIDEST_BYTES = 256  # bytes of a row of a box, without a swizzle
 
 
 # Parameters ---------------------------------------------------------------------------------------------------------
@@ -59,12 +59,13 @@ def _tensor(rng, data_type: T, rank: int, interleave: int) -> dict:
 
 
 def _inner(rng, data_type: T, span_bytes: int) -> int:
-    """Elements of a whole number of 16 bytes, at most as wide as the span and the driver's limit of 256 elements."""
+    """Return elements of a whole number of 16 bytes, at most as wide as the span and the driver's limit of 256
+    elements."""
     return min(256, int(rng.integers(1, span_bytes // 16 + 1)) * 16 // (element_bits(data_type) // 8))
 
 
 def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
-    """Random tiled parameters; not `usual`: an interleave with a swizzle that is not its own."""
+    """Return random tiled parameters; if not `usual`, an interleave with a swizzle that does not belong to it."""
     interleave = int(rng.choice([0, 0, 0, 1, 2] if usual else [1, 2]))
     rank = int(rng.integers(3 if interleave else 1, 6))
     swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave]
@@ -79,7 +80,8 @@ def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
 
 
 def im2col(rng, data_type: T, *, inside: bool = True, interleave: int = 0) -> dict:
-    """Random im2col parameters; `inside`: the pixel box stays in the tensor, as PTX ISA asks of stores."""
+    """Return random im2col parameters; with `inside`, the pixel box stays in the tensor, as PTX ISA requires for
+    stores."""
     rank = int(rng.integers(4 if interleave else 3, 6))
     swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave]
     p = _tensor(rng, data_type, rank, interleave)
@@ -106,12 +108,12 @@ def _spatial(p: dict) -> list[int]:
 
 
 def _multiple(p: dict) -> int:
-    """Of what the innermost coordinate is a multiple."""
+    """Return the number of which the innermost coordinate is a multiple."""
     return 1 if p["interleave"] else chunk_elements(p["data_type"])
 
 
 def start(rng, p: dict) -> list[int]:
-    """Coordinates at which the box is at least partly inside the tensor, or just beyond it."""
+    """Return coordinates at which the box is at least partly inside the tensor, or just beyond it."""
     at = [n if rng.random() < 0.05 else int(rng.integers(0, n)) for n in p["global_dim"]]
     at[0] = at[0] // _multiple(p) * _multiple(p)
     if p["kind"] == "im2col":
@@ -133,7 +135,7 @@ def _case(rng, p: dict, op: str, coordinates: list[int] | None = None) -> dict:
 
 
 def _any(rng) -> tuple[str, T]:
-    """An operation, stores as often as two in five, and a type that it is known for."""
+    """Return an operation, stores in two of five cases, and a type with a known result."""
     op = "store" if rng.random() < 0.4 else str(rng.choice(list(REDUCTIONS)))
     return op, T(int(rng.choice(_SM90_TYPES if op == "store" else tuple(REDUCTIONS[op]))))
 
@@ -144,7 +146,7 @@ def _known(rng) -> dict:
 
 
 def _negative(rng) -> dict:
-    """One coordinate is; in im2col that of the channels or of the image."""
+    """Make one coordinate negative; in im2col that of the channels or of the image."""
     op, data_type = _any(rng)
     p = (tiled if rng.random() < 0.7 else im2col)(rng, data_type)
     at = start(rng, p)
@@ -177,7 +179,7 @@ def _start_outside_box(rng) -> dict:
 
 
 def _special_sums(rng) -> dict:
-    """Infinities and NaNs against each other."""
+    """Return sums of infinities and NaNs."""
     data_type = T(int(rng.choice(list(FLOATS))))
     return _case(rng, tiled(rng, data_type), "add") | {"values": FLOATS[data_type]}
 
@@ -192,7 +194,7 @@ def _interleaved_im2col(rng) -> dict:
 
 
 def _load_strided(rng) -> dict:
-    """An im2col load with a step of every kind, that of images included."""
+    """Return an im2col load with a step of every kind, including that of images."""
     data_type = T(int(rng.choice(_SM90_TYPES)))
     interleave = int(rng.choice([0, 0, 1, 2]))
     p = im2col(rng, data_type, inside=False, interleave=interleave)
@@ -213,19 +215,19 @@ RARE: tuple[Callable[..., dict], ...] = (
 
 
 def _unknown_pairs(rng) -> list[dict]:
-    """One case for each operation and type that the emulator has no result for."""
+    """Return one case for each operation and type for which the emulator has no result."""
     pairs = [(op, t) for op in REDUCTIONS for t in _SM90_TYPES if t not in REDUCTIONS[op]]
     return [_case(rng, tiled(rng, data_type), op) for op, data_type in pairs]
 
 
 def fits(case: dict) -> bool:
-    """Whether tensor and box fit the recorder's memory and shared memory."""
+    """Return whether tensor and box fit into the recorder's memory and shared memory."""
     p = params_from_recording(case["params"])
     return p.global_address + tensor_bytes(p) + 16 <= MEMORY_BYTES and smem_bytes(p) <= SMEM_LIMIT_BYTES
 
 
 def cases(count: int, rare: int, seed: int) -> list[dict]:
-    """`count` cases whose outcome is known, and `rare` of each of `RARE`, but for those that do not fit."""
+    """Return `count` cases with a known outcome, and `rare` of each of `RARE`, without those that do not fit."""
     rng = np.random.Generator(np.random.PCG64(seed))
     drawn = [_known(rng) for _ in range(count)] + _unknown_pairs(rng)
     drawn += [draw(rng) for _ in range(rare) for draw in RARE]

@@ -1,7 +1,7 @@
-"""Operands that show how tensor cores add: which bits of a product they keep, in what order, and how they round.
+"""Operands that reveal how tensor cores add: the kept bits of a product, the order of sums, and the rounding.
 
-A block is what one wgmma of m64n8 takes: A (64, k) and B (8, k), one instruction's k, and C (64, 8), as bits. Each of
-its 512 results is a sum of its own. The same seed gives the same operands; nothing but NumPy is needed.
+A block contains the operands of one wgmma of m64n8: A (64, k) and B (8, k), one instruction's k, and C (64, 8), as
+bits. Each of its 512 results is a sum of its own. The same seed gives the same operands; only NumPy is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Format:
     exponent_bits: int
     mantissa_bits: int
     padding_bits: int = 0
-    infinities: bool = True  # e4m3 has none, and one NaN
+    infinities: bool = True  # e4m3 has no infinities, and one NaN
 
     @property
     def itemsize(self) -> int:
@@ -34,7 +34,7 @@ class Format:
 
     @property
     def least(self) -> int:
-        """The least exponent of a normal number."""
+        """Return the least exponent of a normal number."""
         return 1 - self.bias
 
     @property
@@ -42,7 +42,8 @@ class Format:
         return self.bias + (not self.infinities)
 
     def bits(self, negative: np.ndarray, exponent: np.ndarray, mantissa: np.ndarray) -> np.ndarray:
-        """A number by its parts: (1 + mantissa / 2**mantissa_bits) * 2**exponent, below `least` a subnormal one."""
+        """Return a number from its parts: (1 + mantissa / 2**mantissa_bits) * 2**exponent, below `least` a subnormal
+        one."""
         field = np.clip(exponent + self.bias, 0, 2**self.exponent_bits - 1 - self.infinities)
         if not self.infinities:  # the largest mantissa of the largest exponent is NaN
             below = np.minimum(mantissa, 2**self.mantissa_bits - 2)
@@ -52,7 +53,7 @@ class Format:
 
     @property
     def special(self) -> np.ndarray:
-        """Zeros, one, the largest and least numbers, infinities and a NaN, of both signs."""
+        """Return zeros, one, the largest and least numbers, infinities and a NaN, of both signs."""
         top = (2**self.exponent_bits - 1) << self.mantissa_bits
         whole = 2**self.mantissa_bits
         most = top - 1 if self.infinities else top + whole - 2
@@ -74,7 +75,7 @@ FORMATS = {
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """Types of A, B and sums: f32, f16 or s32; whether sums of s8 and u8 stop at the ends of int."""
+    """Types of A, B and accumulators: f32, f16 or s32; whether sums of s8 and u8 saturate at the ends of int."""
 
     a: str
     b: str
@@ -106,14 +107,14 @@ class Block:
 
 
 def _numbers(format: Format, rng: np.random.Generator, exponent: np.ndarray) -> np.ndarray:
-    """With these exponents; sign and mantissa at random."""
+    """Return numbers with these exponents; sign and mantissa are random."""
     shape = np.shape(exponent)
     exponent = np.clip(exponent, format.least - 1, format.most)
     return format.bits(rng.integers(0, 2, shape), exponent, rng.integers(0, 2**format.mantissa_bits, shape))
 
 
 def _reach(format: Format, bound: int) -> tuple[int, int]:
-    """Exponents around 0 that the format has."""
+    """Return exponents around 0 that the format has."""
     return max(format.least, -bound), min(format.most - 1, bound)
 
 
@@ -122,7 +123,7 @@ def _sometimes(rng: np.random.Generator, share: float, values: np.ndarray, other
 
 
 def _spread(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Products and C of many sizes, some of them 0: what a model must get right in the end."""
+    """Return products and C of many sizes, some of them 0: the final test of a model."""
     bound = 12 if form.sums == "f32" else 6
     a, b = (
         _sometimes(rng, 0.8, _numbers(f, rng, rng.integers(low, high + 1, (rows, form.k))), 0)
@@ -135,8 +136,8 @@ def _spread(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 
 
 def _alignment(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A large product, its opposite, and a small one elsewhere: what is left of the small one tells how many bits below
-    the largest are kept, and which places of k, and C, are added together."""
+    """Return a large product, its opposite, and a small one elsewhere. The remainder of the small one shows the number
+    of bits that are kept below the largest, and the places of k, and C, that are added together."""
     f, g, sums = FORMATS[form.a], FORMATS[form.b], FORMATS[form.sums]
     high = min(12 if form.sums == "f32" else 6, f.most - 1)
     place = rng.permuted(np.tile(np.arange(form.k), (ROWS, 1)), axis=1)[:, :3]
@@ -152,7 +153,7 @@ def _alignment(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
 
 
 def _rounding(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One or two products beside a C of all its bits, above or below them."""
+    """Return one or two products and a C of all its bits, above or below them."""
     f, g = FORMATS[form.a], FORMATS[form.b]
     a = np.zeros((ROWS, form.k), np.uint32)
     for number in range(2):
@@ -164,7 +165,7 @@ def _rounding(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
 
 
 def _tiny(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Subnormal elements, products and sums."""
+    """Return subnormal elements, products and sums."""
     operands = []
     for rows, f in ((ROWS, FORMATS[form.a]), (COLUMNS, FORMATS[form.b])):
         middle = f.least // 2 if f.exponent_bits == 8 else f.least + 2
@@ -179,7 +180,7 @@ def _tiny(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray,
 
 
 def _special(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Infinities, NaNs, zeros of both signs and the ends of the range, in a third of the rows and columns."""
+    """Return infinities, NaNs, zeros of both signs and the ends of the range, in a third of the rows and columns."""
 
     def drawn(format: Format, shape: tuple[int, int]) -> np.ndarray:
         plain = _sometimes(rng, 0.3, _numbers(format, rng, rng.integers(-1, 2, shape)), 0)
@@ -192,19 +193,19 @@ def _special(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
 
 
 def _low_bits(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """tf32 whose padding is not 0."""
+    """Return tf32 numbers whose padding is not 0."""
     a, b, c = _spread(form, rng)
     return a | rng.integers(0, 2**13, a.shape, np.uint32), b | rng.integers(0, 2**13, b.shape, np.uint32), c
 
 
 def _integers(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All there are, and sums near the ends of int."""
+    """Return all integers, and sums near the ends of int."""
     a, b = (rng.integers(0, 256, (rows, form.k), np.uint32) for rows in (ROWS, COLUMNS))
     near = rng.integers(0, 2**18, (ROWS, COLUMNS), np.uint32)
     return a, b, _sometimes(rng, 0.5, 2**31 - 1 - near, 2**31 + near)
 
 
-# How many blocks of each.
+# The number of blocks of each suite.
 SUITES: dict[str, tuple[Callable, int]] = {
     "spread": (_spread, 2), "alignment": (_alignment, 3), "rounding": (_rounding, 3), "tiny": (_tiny, 2),
     "special": (_special, 1), "low bits": (_low_bits, 1), "integers": (_integers, 1),
@@ -212,7 +213,7 @@ SUITES: dict[str, tuple[Callable, int]] = {
 
 
 def blocks(form: Form, seed: int = 1) -> Iterator[Block]:
-    """All of a form, in the order of a recording."""
+    """Yield all blocks of a form, in the order of a recording."""
     integers = form.sums == "s32"
     for suite, (draw, count) in SUITES.items():
         if (suite == "integers") != integers or (suite == "low bits" and form.a != "tf32"):

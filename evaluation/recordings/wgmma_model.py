@@ -1,17 +1,18 @@
-"""How tensor cores of compute capability 9.0 add, to the last bit.
+"""A model of the sums of tensor cores of compute capability 9.0, to the last bit.
 
-The terms of one instruction, C among them, are aligned to the largest exponent, that of a product being the sum of its
-factors', and cut toward zero 25 bits below it, of 8-bit types 13; their sum is exact; it is rounded toward zero to f32,
-of 8-bit types to its first 13 bits, and to nearest to f16. Integers are added exactly. So wgmma, and mma.sync but for
-8-bit floating types: those it converts to f16, multiplies in two halves, and then adds C as any other number is added.
+The terms of one instruction, including C, are aligned to the largest exponent; a product's exponent is the sum of its
+factors' exponents. They are cut toward zero 25 bits below it, for 8-bit types 13. Their sum is exact. It is rounded
+toward zero to f32, for 8-bit types to its first 13 bits, and to nearest to f16. Integers are added exactly. This holds
+for wgmma, and for mma.sync except with 8-bit floating types: it converts those to f16, multiplies in two halves, and
+then adds C like any other number.
 
-Literature says so of the first (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix
+The literature describes the first (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix
 Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004).
 All 106,496 results in tests/data/wgmma_sm90.npz are the model's (one H200; the two halves are what ptxas of CUDA 13
 makes of mma.sync), and none changed with A in registers, with N, or with two instructions in one group.
 
-This model works in integers, and each of its parameters can be another, to be fitted to a recording; the simulator's,
-``cuda_tma/simulate/_matrix/adder.py``, works in float64. Both are held to the recording.
+This model works in integers, and each of its parameters can vary to fit a recording. The simulator's model,
+``cuda_tma/simulate/_matrix/adder.py``, works in float64. Tests compare both with the recording.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ class Adder:
     Parameters
     ----------
     fraction_bits
-        How many bits below the largest exponent are kept of each term.
+        The kept bits of each term below the largest exponent.
     group
-        How many elements of k are added at once; their sum, rounded, is C of the next.
+        The number of elements of k that are added at once; their rounded sum is C of the next.
     result_bits
-        Mantissa bits of the sum that are kept when it is rounded.
+        The kept mantissa bits of the rounded sum.
     nearest
-        To nearest, ties to even; otherwise toward zero.
+        Whether to round to nearest, ties to even; otherwise toward zero.
     floor
-        Terms are cut toward minus infinity, as two's complement numbers are; otherwise toward zero.
+        Whether terms are cut toward minus infinity, like two's complement numbers; otherwise toward zero.
     """
 
     fraction_bits: int
@@ -47,7 +48,7 @@ class Adder:
 
 
 def adder_of(form: Form) -> Adder:
-    """Of wgmma, and of mma.sync of 16 bits and tf32."""
+    """Return the adder of wgmma, and of mma.sync of 16 bits and tf32."""
     eight_bits = FORMATS[form.a].itemsize == 1
     fraction_bits = 13 if eight_bits else 25
     if form.sums == "f16":
@@ -57,7 +58,8 @@ def adder_of(form: Form) -> Adder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Numbers:
-    """significand * 2**last, negative or not; `exponent` is that of the bit before the point. Or infinite, or a NaN."""
+    """Numbers significand * 2**last, negative or not, infinite, or a NaN; `exponent` is that of the bit before the
+    point."""
 
     negative: np.ndarray
     significand: np.ndarray
@@ -68,7 +70,7 @@ class Numbers:
 
 
 def numbers(format: Format, bits: np.ndarray) -> Numbers:
-    """What bits of a format mean."""
+    """Return the values of a format's bits."""
     whole = bits.astype(np.int64) >> format.padding_bits
     mantissa = whole & (2**format.mantissa_bits - 1)
     field = whole >> format.mantissa_bits & (2**format.exponent_bits - 1)
@@ -84,7 +86,8 @@ def numbers(format: Format, bits: np.ndarray) -> Numbers:
 
 
 def rounded(format: Format, whole: np.ndarray, last: np.ndarray, kept_bits: int, nearest: bool) -> np.ndarray:
-    """The bits of whole * 2**last in a format, of which `kept_bits` of the mantissa are used; |whole| < 2**53."""
+    """Return the bits of whole * 2**last in a format, of which `kept_bits` of the mantissa are used; |whole| <
+    2**53."""
     magnitude = np.abs(whole)
     exponent = np.frexp(magnitude.astype(np.float64))[1] - 1 + last
     least_last = format.least - format.mantissa_bits
@@ -109,7 +112,7 @@ def rounded(format: Format, whole: np.ndarray, last: np.ndarray, kept_bits: int,
 def multiply(
     form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, instruction: str = "wgmma", adder: Adder | None = None
 ) -> np.ndarray:
-    """D of one instruction, wgmma or mma, as bits: A (..., m, k), B (..., n, k), C (..., m, n)."""
+    """Return D of one instruction, wgmma or mma, as bits: A (..., m, k), B (..., n, k), C (..., m, n)."""
     if form.sums == "s32":
         return _multiply_integers(form, a, b, c)
     c = c.astype(np.uint16 if form.sums == "f16" else np.uint32)
@@ -128,7 +131,7 @@ def _multiply(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Ad
 
 
 def _multiply_as_f16(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The first two of every four elements (a register's lower half), the others, then C."""
+    """Multiply the first two of every four elements (a register's lower half), then the others, and add C."""
     halves = np.argsort(np.arange(form.k) % 4 // 2, kind="stable")
     adder = Adder(25, 16, FORMATS[form.sums].mantissa_bits, nearest=form.sums == "f16")
     product = _multiply(form, a[..., halves], b[..., halves], np.zeros_like(c), adder)

@@ -1,17 +1,18 @@
-"""Whose memory it is that a process grew by: kinds of work beside the same works without the package."""
+"""Attribution of a process's memory growth: kinds of work, compared with the same work without the package."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-BARE = {"capture": "core_graph_alone"}  # of our kinds of work, what makes the same objects of cuda.core's and no other
-MOST_BYTES_EACH = 8  # that a work may leave behind, where there is no leak: less than any object
+BARE = {"capture": "core_graph_alone"}  # for each of our kinds of work, the one that makes the same cuda.core objects
+# and no others
+MOST_BYTES_EACH = 8  # bytes that a work may leave behind without a leak: less than any object
 NOISE_BYTES = 512 << 10  # pages that come and go
 
 
 class Alone(NamedTuple):
-    """What one kind of work left behind, when nothing else was done."""
+    """The memory that one kind of work left behind, when nothing else ran."""
 
     works: int
     grown_bytes: int
@@ -22,12 +23,12 @@ class Alone(NamedTuple):
 
 
 def bare_bytes_each(work: str, alone: Mapping[str, Alone]) -> float:
-    """What a kind of work leaves behind by what it does through others; 0 where none of that is known."""
+    """Return the memory that a kind of work leaves behind through other libraries; 0 if none of that is known."""
     return max(0.0, alone[BARE[work]].bytes_each) if BARE.get(work) in alone else 0.0
 
 
 def grown_alone(alone: Mapping[str, Alone]) -> list[str]:
-    """Which of our kinds of work leave more behind than what they do through others."""
+    """Return our kinds of work that leave more behind than the other libraries in them."""
     found = []
     for work, left in alone.items():
         own_bytes = left.grown_bytes - left.works * bare_bytes_each(work, alone)
@@ -37,5 +38,5 @@ def grown_alone(alone: Mapping[str, Alone]) -> list[str]:
 
 
 def others_bytes(done: Mapping[str, int], alone: Mapping[str, Alone]) -> int:
-    """What so many works left behind by what they do through others."""
+    """Return the memory that the works left behind through other libraries."""
     return round(sum(count * bare_bytes_each(work, alone) for work, count in done.items()))

@@ -1,15 +1,16 @@
-"""Threads that make maps, aim them elsewhere, prepare, launch and capture at once, every result looked at: on a GPU.
+"""Threads that make maps, change their addresses, prepare, launch and capture at once, on a GPU; every result is
+checked.
 
-Each thread has tensors and a stream of its own, and all share what the package keeps: kernels, configurations, options,
-prepared launches. Ends with 1 if a tile was wrong, a thread failed, or memory grew:
+Each thread has its own tensors and stream, and all share the package's caches: kernels, configurations, options,
+prepared launches. The script ends with 1 if a tile was wrong, a thread failed, or memory grew:
 
     python stress_threads.py --minutes 8
 
-Memory is shown ten times on the way, and then of each kind of work alone, beside works of torch, cuda.core and the
-driver in which the package has no part: what they leave behind, too, is not counted as growth. An executable graph
-of cuda.core leaves 208 bytes, in whose making we have a part or not, and one of the driver's own nothing, nor does
-anything else here (observed: H200, driver 580, cuda.core 1.2.0). The device's memory is everybody's who uses it:
-have it alone.
+The script prints the memory ten times during the run, and then for each kind of work separately. For comparison it
+prints works of torch, cuda.core and the driver without the package: the memory that they leave behind does not count as
+growth. An executable graph of cuda.core leaves 208 bytes, with or without our code; one of the driver leaves nothing,
+nor does anything else here (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU also change the
+device's memory, so run the script alone.
 """
 
 from __future__ import annotations
@@ -62,15 +63,15 @@ extern "C" __global__ void from_memory(const TiledMap<Rows>* maps, int index, fl
 extern "C" __global__ void nothing() {}
 """
 WORKS = ("create", "replace", "launch_tensor", "prepare", "capture", "upload")
-# Without the package, to compare memory with.
+# Works without the package, for comparison of memory.
 OTHERS_WORKS = ("torch_alone", "core_buffer_alone", "core_graph_alone", "driver_graph_alone")
-MOST_GROWTH_MB = 16  # of the process, after a fifth of the time, less what others leave behind
+MOST_GROWTH_MB = 16  # growth of the process, after a fifth of the time, without the memory that others leave behind
 MOST_DEVICE_GROWTH_MB = 48
 LIBC = ctypes.CDLL(None)
 
 
 class Shared:
-    """What all threads use."""
+    """Objects that all threads use."""
 
     def __init__(self) -> None:
         self.device = cuda_tma.Device(0)
@@ -82,7 +83,7 @@ class Shared:
 
 
 class Worker:
-    """One thread: its tensors, its stream, and what it did."""
+    """One thread: its tensors, its stream, and its counts."""
 
     def __init__(self, shared: Shared, seed: int) -> None:
         self.shared, self.random = shared, random.Random(seed)
@@ -111,7 +112,7 @@ class Worker:
         return self.random.choice(self.tensors), self.random.randrange(0, ROWS - TILE_ROWS + 1)
 
     def check(self, what: str, tensor: torch.Tensor, row: int) -> None:
-        """The stream is torch's current one: these wait for the launch."""
+        """torch's current stream is this one, so these operations wait for the launch."""
         if not torch.equal(self.out, tensor[row : row + TILE_ROWS]):
             self.wrong.append(f"{what}: another tile than that of row {row}")
         self.out.zero_()
@@ -191,7 +192,7 @@ class Worker:
         builder.close()
 
     def driver_graph_alone(self) -> None:
-        """The driver's graphs, without cuda.core's objects."""
+        """Make the driver's graphs, without cuda.core's objects."""
         own, kernel = driver.CUstream(int(self.stream.handle)), driver.CUfunction(int(self.shared.nothing.handle))
         ok(driver.cuStreamBeginCapture(own, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
         ok(driver.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, own, 0, 0))
@@ -204,18 +205,18 @@ class Worker:
 
 
 def ok(answer: tuple[Any, ...]) -> Any:
-    """What a function of cuda.bindings returned beside its error."""
+    """Return the values of a cuda.bindings call, without its error."""
     if answer[0] != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"the driver answered {answer[0]!r}")
     return answer[1] if len(answer) > 1 else None
 
 
 class Memory(NamedTuple):
-    """What is in use. What the process has and does not use goes back to the system first, so that this is growth."""
+    """Memory in use. Free memory of the process first goes back to the system, so that the difference is growth."""
 
-    done: Counter[str]  # works until then
+    done: Counter[str]  # works until this sample
     process_kb: int
-    trimmed_kb: int  # the process, after that
+    trimmed_kb: int  # memory of the process, after that
     python_blocks: int
     device_mb: int
 
@@ -255,14 +256,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def spend(seconds: float, workers: list[Worker], works: tuple[str, ...], parts: int = 10) -> list[Memory]:
-    """Have all threads do these works; memory after each part of the time, and the last when all have ended."""
+    """Let all threads do these works; return the memory after each part of the time, and after the end of all
+    threads."""
     start, samples = time.monotonic(), []
     threads = [threading.Thread(target=worker.run, args=(start + seconds, works)) for worker in workers]
     for thread in threads:
         thread.start()
     for part in range(1, parts + 1):
         while time.monotonic() < start + seconds * part / parts and any(thread.is_alive() for thread in threads):
-            time.sleep(0.2)  # this thread runs what graphs let go of
+            time.sleep(0.2)  # this thread frees the objects that graphs release
         if part == parts:
             for thread in threads:
                 thread.join()
@@ -280,7 +282,7 @@ def report(seconds: float, workers: list[Worker], samples: list[Memory]) -> None
 
 
 def grown_together(samples: list[Memory], alone: dict[str, Alone]) -> list[str]:
-    """Whether memory grew too much, from a fifth of the time on."""
+    """Return the growth that is too large, from a fifth of the time on."""
     settled, last = samples[len(samples) // 5 - 1], samples[-1]
     process_kb = last.trimmed_kb - settled.trimmed_kb
     others_kb = others_bytes(last.done - settled.done, alone) >> 10
@@ -296,7 +298,7 @@ def grown_together(samples: list[Memory], alone: dict[str, Alone]) -> list[str]:
 
 
 def measure_alone(work: str, workers: list[Worker], seconds: float) -> Alone:
-    """What one kind of work leaves behind, once it has been done for a while."""
+    """Measure the memory that one kind of work leaves behind, after a warm-up."""
     spend(seconds / 4, workers, (work,), parts=1)
     before = Memory.now(workers)
     spend(seconds, workers, (work,), parts=1)

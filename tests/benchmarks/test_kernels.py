@@ -148,7 +148,7 @@ def test_several_cases_are_summed_up():
     (line,) = summary([COPY, other])
     assert (
         line
-        == "`copy_2d` beside cuMemcpyDtoD, in turns: geometric mean of 2 cases 140.0%, least 99.0%, greatest 198.0%."
+        == "`copy_2d` versus cuMemcpyDtoD, in turns: geometric mean of 2 cases 140.0%, least 99.0%, greatest 198.0%."
     )
 
 

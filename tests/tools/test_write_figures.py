@@ -83,7 +83,7 @@ def test_the_mean_of_cases_is_that_of_the_record():
     assert said != summary(figures)
     page = f"{kernels_page(without='gemm')}\n{markdown(Figures('More', figures, said))}"
     assert any("124.6% in the mean of 2 cases" in line for line in write_figures.kernels(page))
-    with pytest.raises(SystemExit, match="does not sum up `gemm` beside torch.matmul"):
+    with pytest.raises(SystemExit, match="does not sum up `gemm` versus torch.matmul"):
         list(write_figures.kernels(page.replace("geometric mean", "mean")))
 
 
