@@ -103,8 +103,8 @@ Written by `make fuzz ARGS="--count {count} --seed {seed} --fault-every {every}"
 
 `tests/pipelines` makes kernels that are right by construction. They write into a ring by TMA loads (tiled, im2col,
 multicast), bulk copies, `cp.async`, stores and `st.async`. They read by ordinary loads, wgmma, TMA stores, reductions
-and bulk stores. They release a stage in several ways, exchange data, run epilogues, and pass data between CTAs of a cluster
-or grid. Each kernel runs under {schedules} schedules with `strict=True`, and a test compares its output.
+and bulk stores. They release a stage in several ways, exchange data, run epilogues, and pass data between CTAs of a
+cluster or grid. Each kernel runs under {schedules} schedules with `strict=True`, and a test compares its output.
 
 **No false alarm**: {right} pipelines, {accused} with a finding or a wrong output.
 

@@ -163,4 +163,4 @@ def test_a_run_is_written_without_the_hosts_frames(tmp_path, monkeypatch):
     compare_sanitizers.main(["--only", "V2", "--jobs", "1", "--results", str(results)])
     written = compare_sanitizers.records_in(results)
     assert written["V2|wrong|"]["text"] == "launches\nends\n" and written["V2|simulator"]["kind"] == "race"
-    assert results.with_suffix(".md").read_text().startswith("# Beside compute-sanitizer\n")
+    assert results.with_suffix(".md").read_text().startswith("# Comparison with compute-sanitizer\n")
