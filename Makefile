@@ -1,4 +1,4 @@
-# make demo | test | test-beside | fuzz | test-environments | test-asan | torch | check | bench | docs | docs-site |
+# make demo | test | test-beside | bless | fuzz | test-environments | test-asan | torch | check | bench | docs | docs-site |
 #      wheel | wheels | clean
 #
 # Each runs in .venv, made on demand from Python, a C compiler and the package index; PYTHON says which Python.
@@ -42,7 +42,7 @@ endif
 # The tests start hundreds of processes. Where this variable is set, each would translate the package's Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-beside fuzz test-environments test-asan torch check bench docs docs-site wheel wheels clean build-in-place
+.PHONY: demo test test-beside bless fuzz test-environments test-asan torch check bench docs docs-site wheel wheels clean build-in-place
 
 demo: $(built)
 	$(python) -m cuda_tma demo $(ARGS)
@@ -54,6 +54,10 @@ test: $(tested)
 
 test-beside: $(tested)
 	$(pytest) $(beside) $(ARGS)
+
+# Writes the complete reports of the example kernels into tests/data/reports, and shows the difference. Needs torch.
+bless: $(tested)
+	$(python) -m tests.support.report_snapshots
 
 # A thousand random kernels that are right, and each with something left out: docs/pipelines.md. A quarter of an hour.
 fuzz: $(tested)

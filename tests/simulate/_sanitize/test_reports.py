@@ -1,0 +1,16 @@
+"""The complete reports of the kernels of all kinds and of public bugs are those of ``tests/data/reports``."""
+
+import pytest
+
+from tests.support.report_snapshots import REPORTS, on_disk
+
+BLESSED = on_disk()
+
+
+@pytest.mark.parametrize("name", [name for name in REPORTS if not name.startswith("examples/")])
+def test_a_report_is_as_blessed(name):
+    assert REPORTS[name]() == BLESSED[name], "if the difference is intended: make bless"
+
+
+def test_each_snapshot_has_a_kernel():
+    assert BLESSED.keys() == REPORTS.keys()
