@@ -173,6 +173,7 @@ LAYERS = (
     "_kernel",
     "_memory",
     "_sync",
+    "_tensor_memory",
     "_copies",
     "_instructions",
     "_machine",

@@ -100,6 +100,18 @@ _TABLE = (
         "make the loop's condition come true, before it or in another thread; or allow more steps (max_steps)",
     ),
     (
+        "tensor-memory",
+        "an instruction uses columns of tensor memory that are not allocated, lanes out of reach of its warp, or cells "
+        "that were never written; or columns are not freed",
+        "allocate the columns before their first use, with the address that tcgen05.alloc wrote, and free them once "
+        "after their last",
+    ),
+    (
+        "tcgen05-order",
+        "tensor memory, or an operand of a tcgen05 operation, is accessed before the operation is complete",
+        "wait for the mbarrier of tcgen05.commit, or execute tcgen05.wait, before the access",
+    ),
+    (
         "fault",
         "another error that ends the context: a trap, a failed assertion, a stack overflow",
         "see the message",

@@ -20,6 +20,7 @@ from .._sync.dependents import Dependents
 from .._sync.mbarrier import Mbarriers
 from .._sync.register_pool import RegisterPool
 from .._sync.warp_sync import WarpSync
+from .._tensor_memory.memory import TensorMemory
 from .._warps.clock import Clock
 from .._warps.code import Frames
 from .._warps.events import Exit
@@ -60,6 +61,7 @@ class Parts:
     undefined : Undefined or None
         The undefined values of a replay.
     warp_sync, cta_barriers, cluster_barriers, mbarriers, dependents, register_pool
+    tensor_memory : TensorMemory
     engine : Engine
         The asynchronous copies.
     clusters : PendingClusters
@@ -87,6 +89,7 @@ class Parts:
     mbarriers: Mbarriers
     dependents: Dependents
     register_pool: RegisterPool
+    tensor_memory: TensorMemory
     engine: Engine
     clusters: PendingClusters
 
@@ -98,11 +101,11 @@ class Parts:
         for slot in np.unique(self.geometry.cta_of_lane[lanes] // self.geometry.cluster_ctas):
             if not self.alive[self.geometry.lanes_of_slot(int(slot))].any():
                 self.geometry.cluster_of_slot[slot] = -1
-        for waits in (self.cta_barriers, self.cluster_barriers, self.warp_sync, self.register_pool):
+        for waits in (self.cta_barriers, self.cluster_barriers, self.warp_sync, self.register_pool, self.tensor_memory):
             waits.exited(lanes)
 
     def waiting(self) -> Iterator[Waiting]:
         """Yield all threads that wait, with the reason."""
         barriers = self.mbarriers, self.cta_barriers, self.cluster_barriers
-        for waits in (*barriers, self.warp_sync, self.register_pool):
+        for waits in (*barriers, self.warp_sync, self.register_pool, self.tensor_memory):
             yield from waits.waiting()

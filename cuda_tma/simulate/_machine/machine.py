@@ -22,6 +22,7 @@ from .._sync.detours import Detours
 from .._sync.mbarrier import Mbarriers
 from .._sync.register_pool import RegisterPool
 from .._sync.warp_sync import WarpSync
+from .._tensor_memory.memory import TensorMemory
 from .._warps.clock import Clock
 from .._warps.code import Context, Frames
 from .._warps.events import Start
@@ -228,6 +229,7 @@ class Machine:
         parts.alive[lanes] = True
         parts.cluster_barriers.lanes_in(lanes)
         parts.register_pool.started(lanes)
+        parts.tensor_memory.started(ctas)
         parts.events.tell(Start(lanes))
         self._entry.begin(lanes)
         parts.scheduler.add(self._entry, 0, lanes)
@@ -269,6 +271,7 @@ def _parts(
         Mbarriers(program, reached, geometry, alive, scheduler, events, faults),
         Dependents(geometry, scheduler, events, plan.is_held),
         RegisterPool(attributes, geometry, alive, scheduler, warp_sync),
+        TensorMemory(geometry, alive, scheduler, faults),
         engine,
         PendingClusters(geometry),
     )

@@ -48,6 +48,7 @@ from .._warps.events import (
 from .._warps.faults import Fault
 from .._warps.lanes import WARPGROUP, as_array
 from .._warps.observe import Access
+from .._warps.tensor_events import TensorEvent
 from .checks.collectives import Collectives
 from .checks.exits import ExitChecker
 from .checks.global_races import GlobalRaceChecker
@@ -59,6 +60,7 @@ from .checks.racing_reads import Pair, RacingReads
 from .checks.remote import Remote
 from .checks.shared_races import SharedRaceChecker
 from .checks.tensor_maps import TensorMaps
+from .checks.tensor_memory import TensorMemoryUses
 from .checks.undefined import UndefinedReads
 from .model.barriers import Barriers
 from .model.clocks import CLUSTER, GPU, Clocks, scope_of
@@ -158,6 +160,7 @@ class Sanitizer:
         self._inits = InitChecker(self._clocks, self._collector, self._history, self._strict)
         judging = self._barriers, self._shared_races, self._inits, self._exits, self._history
         self._mbarriers = MbarrierUses(parts, self._clocks, self._collector, *judging)
+        self._tensor = TensorMemoryUses(parts, self._clocks, self._operations, self._collector, *judging)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(parts.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._collector)
         self._maps = TensorMaps(self._clocks, self._collector, self._global, geometry.lanes_of_cta)
@@ -208,12 +211,12 @@ class Sanitizer:
                 self._operations.issue_together(event)
             case SignaledElsewhere():
                 self._mbarriers.signaled_elsewhere(event)
-            case AbsentSource():
-                self._undefined.absent_source(event)
-            case UnwrittenRead():
-                self._undefined.unwritten(event)
+            case AbsentSource() | UnwrittenRead():
+                self._undefined.event(event)
             case RegistersTouched():
                 self._registers_in_use(event)
+            case TensorEvent():
+                self._tensor.event(event)
             case BoxIssued() | MapCopied():
                 pass
             case _:
@@ -240,19 +243,17 @@ class Sanitizer:
         lanes = as_array(event.lanes)
         slot, ctas = self._clocks.slot_of(int(lanes[0])), self._parts.geometry.cluster_ctas
         resident = range(slot * ctas, (slot + 1) * ctas)
-        self._clocks.start(lanes)
         self._remote.start(resident)
-        self._history.start(lanes)
-        self._together.start(lanes)
-        self._waited.start(lanes)
+        for each in (self._clocks, self._history, self._together, self._waited):
+            each.start(lanes)
         self._fenced_products.difference_update(lanes.tolist())
         self._barriers.forget(slot, resident)
         self._shadow.forget(resident.start * self._pitch, ctas * self._pitch)
-        self._exits.forget(resident, self._pitch)
-        self._inits.forget(resident, self._pitch)
-        self._mbarriers.arrivals.forget(resident, self._pitch)
+        for judge in (self._exits, self._inits, self._mbarriers.arrivals):
+            judge.forget(resident, self._pitch)
         self._operations.forget(slot)
         self._maps.forget(slot)
+        self._tensor.forget(resident)
 
     def _fence(self, event: OfFence) -> None:
         clocks, lanes = self._clocks, event.lanes

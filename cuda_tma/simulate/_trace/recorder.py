@@ -52,6 +52,7 @@ from .._warps.group import Group
 from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array
 from .._warps.observe import Access
 from .._warps.spaces import PARAM_WINDOW
+from .._warps.tensor_events import CommitArrived, TensorEvent
 from .copies import Copy, Groups, Product
 from .mbarriers import Phase, Recorded
 from .thread_barriers import ThreadBarriers
@@ -196,8 +197,15 @@ class Recorder:
                 pass
             case AbsentSource() | UnwrittenRead() | RegistersTouched():
                 pass
+            case TensorEvent():
+                self._tensor(event)
             case _:
                 assert_never(event)
+
+    def _tensor(self, event: TensorEvent) -> None:
+        """An arrival of ``tcgen05.commit``."""
+        if isinstance(event, CommitArrived) and (barrier := self._barriers.get(event.position)) is not None:
+            barrier.change(self._now(event.commit.lanes.start), 1, 0)
 
     def _start(self, event: Start) -> None:
         lanes = as_array(event.lanes)
@@ -272,8 +280,10 @@ class Recorder:
 
     # ---- asynchronous operations ----
 
-    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Copy | Product:
-        """An operation begins; a copy is recorded when it first touches memory."""
+    def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Copy | Product | None:
+        """An operation begins; a copy is recorded when it first touches memory, those of tensor memory are not."""
+        if instruction.opcode[0] == "tcgen05":
+            return None
         if instruction.opcode[0] == "wgmma":
             return self._product(lane, instruction)
         block = self.parts.geometry.block_index(int(self.parts.geometry.cta_of_lane[lane]))

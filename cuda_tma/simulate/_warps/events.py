@@ -13,6 +13,7 @@ import numpy as np
 
 from .._ptx import Instruction
 from .lanes import Lanes
+from .tensor_events import OfTensor
 
 
 def assert_never(event: NoReturn) -> NoReturn:
@@ -382,4 +383,4 @@ OfFence = MemoryFence | AsyncProxyFence | OtherProxyFence | MapAcquire | MapRele
 OfGroup = CommitGroup | WaitGroup
 OfCopy = IssuedTogether | SignaledElsewhere | BoxIssued | MapCopied
 OfValue = AbsentSource | UnwrittenRead | RegistersTouched
-Event = OfThreads | WarpTogether | OfBarrier | OfMbarrier | OfFence | OfGroup | OfCopy | OfValue
+Event = OfThreads | WarpTogether | OfBarrier | OfMbarrier | OfFence | OfGroup | OfCopy | OfValue | OfTensor

@@ -11,12 +11,20 @@ from cuda_tma.simulate._sanitize.report import (
     mbarrier_violations,
     product_violations,
     shared_violations,
+    tensor_violations,
     violations,
 )
 from cuda_tma.simulate._sanitize.report.remedies import RULES
 from cuda_tma.simulate._sanitize.report.violation import Violation
 
-MODULES = (violations, product_violations, mbarrier_violations, shared_violations, global_violations)
+MODULES = (
+    violations,
+    product_violations,
+    mbarrier_violations,
+    shared_violations,
+    tensor_violations,
+    global_violations,
+)
 BASES = (shared_violations.SharedPair, global_violations.GlobalPair)
 CLASSES = [each for module in MODULES for name in module.__all__ if (each := getattr(module, name)) not in BASES]
 LOAD, STORE = Instruction(("ld",), line=3), Instruction(("st",), line=5)
@@ -30,7 +38,7 @@ def made(kind, **facts):
 
 
 def test_every_class_is_listed():
-    of_any = [each for base in (Violation, *BASES) for each in base.__subclasses__()]
+    of_any = [each for base in (Violation, *BASES, shared_violations.SharedRace) for each in base.__subclasses__()]
     names = {each.__name__ for each in of_any}  # slots make a second class of each name
     assert {each.__name__ for each in (*CLASSES, *BASES)} == names
 

@@ -9,13 +9,15 @@ import pytest
 from cuda_tma import simulate
 from cuda_tma.simulate._ptx import Instruction
 from cuda_tma.simulate._sanitize import Sanitizer
-from cuda_tma.simulate._warps import events
+from cuda_tma.simulate._warps import events, tensor_events
 
-ABSTRACT = {events.BarrierEvent, events.MbarrierEvent, events.Fence}
+ABSTRACT = {events.BarrierEvent, events.MbarrierEvent, events.Fence, tensor_events.TensorEvent, tensor_events.Touch}
 
 
 def test_the_set_contains_every_class_of_the_module():
-    classes = {each for each in vars(events).values() if isinstance(each, type) and each.__module__ == events.__name__}
+    modules = events, tensor_events
+    found = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    classes = {each for each in found if each.__module__ in {module.__name__ for module in modules}}
     assert {*get_args(events.Event)} == classes - ABSTRACT
 
 

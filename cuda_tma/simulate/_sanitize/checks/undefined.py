@@ -30,14 +30,21 @@ class UndefinedReads:
         for byte in range(size_bytes):
             self._found[key].offsets[(positions + byte) % self._pitch] = True
 
-    def absent_source(self, event: AbsentSource) -> None:
+    def event(self, event: AbsentSource | UnwrittenRead) -> None:
+        """Take an event of an undefined value."""
+        if isinstance(event, AbsentSource):
+            self._absent_source(event)
+        else:
+            self._unwritten(event)
+
+    def _absent_source(self, event: AbsentSource) -> None:
         """Registers of lanes that take no part in a shuffle."""
         now = event.instruction
         self._found.setdefault(("barrier-divergence", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
         lane, source, mask = int(as_array(event.lanes)[0]), int(event.sources[0]), int(event.masks[0])
         self._collector.report(AbsentShuffleSource(now=now, lane=lane, source=source, mask=mask))
 
-    def unwritten(self, event: UnwrittenRead) -> None:
+    def _unwritten(self, event: UnwrittenRead) -> None:
         """Bytes of threads' local memory."""
         now, size = event.instruction, event.size_bytes
         read = self._found.setdefault(("uninitialized-read", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))

@@ -49,6 +49,9 @@ RULES = {
     "local": f'{_ISA}"Local State Space": local variables are private to a thread and not initialized',
     "clusters": "Observed, and in no document (driver 580, sm_90): st.async and red.async end in "
     "CUDA_ERROR_ILLEGAL_INSTRUCTION without clusters, and run in clusters of one CTA",
+    "tcgen05": f'{_ISA}"Memory Consistency Model for 5th generation of TensorCore operations": tcgen05 operations are '
+    "asynchronous; tcgen05.commit and tcgen05.wait make their ends known",
+    "tensor memory": f'{_ISA}"Tensor Memory": it is not initialized',
     "lifetime": f'{_ISA}"Shared State Space": shared memory lasts as long as its CTA',
 }
 FENCE_BEFORE_STORE = (
@@ -137,6 +140,10 @@ _RELEASED = (
     "between the reads and the load; if the reads want this copy's data, wait for its phase first"
 )
 _PRODUCT = "execute wgmma.wait_group for that product before the stage is released"
+_MULTIPLIED = (
+    "wait for the mbarrier of a tcgen05.commit that follows the operation (mbarrier.try_wait), before the stage is "
+    "written"
+)
 _COPIED = "execute cp.async.wait_group before this access, and a barrier if another thread accesses the bytes"
 
 
@@ -167,10 +174,9 @@ def remedy_of(
     """
     if completes_on:
         landed = _LANDED_ELSEWHERE if is_elsewhere else _LANDED
-        return {"mbarrier": landed, "sent": landed, "bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED}[
-            completes_on
-        ]
-    if now.opcode[0] in ("cp", "wgmma"):
+        of_groups = {"bulk": _STORED, "wgmma": _PRODUCT, "cp.async": _COPIED, "tcgen05": _MULTIPLIED}
+        return of_groups.get(completes_on, landed)
+    if now.opcode[0] in ("cp", "wgmma", "tcgen05"):
         if is_own and is_in_bulk_group:
             return _STORED
         if was == "read":

@@ -14,6 +14,7 @@ from .collector import FindingCollector
 from .mbarrier_violations import MbarrierAsMemory, MbarrierInitInUse, MbarrierInvalInUse, MbarrierUnordered
 from .shared_violations import OnlyWarpTogether, SharedPair, SharedRace
 from .statements import Explained
+from .tensor_violations import StageInFlight
 
 __all__ = ["SharedFacts"]
 
@@ -77,8 +78,9 @@ class SharedFacts:
         if "mbarrier" in (self._collector.instruction(int(found.sites[0])).opcode[0], now.opcode[0]):
             return self._of_mbarrier(found, lane, mark, access, now)
         who = self._earlier(found, lane)
+        is_operand = isinstance(who, tuple) and who[0] == "tcgen05"
         return self.of(
-            SharedRace,
+            StageInFlight if is_operand else SharedRace,
             found,
             lane,
             mark,

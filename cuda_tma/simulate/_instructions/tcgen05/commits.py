@@ -1,0 +1,77 @@
+"""``tcgen05.commit``: an arrival at an mbarrier once all that the thread has issued is complete."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ..._copies.copy import Issue, each_lane
+from ..._copies.engine import Operation
+from ..._sync.mbarrier import BYTES
+from ..._warps.binder import I64, U32, Binder, Read
+from ..._warps.code import Step
+from ..._warps.faults import Fault
+from ..._warps.lanes import Lanes, count
+from ..._warps.spaces import OFFSET_MASK, RANK_SHIFT, WINDOWS
+from ..._warps.tensor_events import CommitArrived, OperationCommitted
+from .._table import Group, instruction
+from ..addresses import space_of
+from .allocation import SECTION
+
+
+@instruction("tcgen05.commit", section=SECTION.format("commit"))
+def commit(binder: Binder) -> Step:
+    """``tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64 [bar]{, mask};``"""
+    where, *masks = binder.instruction.operands
+    address = _address(binder, where)
+    mask = binder.read(masks[0], U32) if masks else None
+
+    def step(group: Group, lanes: Lanes) -> None:
+        size = count(lanes)
+        places = np.broadcast_to(address(group, lanes), (size,)).tolist()
+        named = [None] * size if mask is None else np.broadcast_to(mask(group, lanes), (size,)).tolist()
+        for index, issue in each_lane(group, lanes, binder.instruction):
+            with issue.faults():
+                _begin(issue, _barriers(issue, places[index], named[index]))
+
+    return step
+
+
+def _address(binder: Binder, operand: object) -> Read:
+    """Return shared addresses, of an operand that is one, or a generic one."""
+    found = binder.address(operand) if type(operand).__name__ == "Address" else binder.read(operand, I64)
+    window = 0 if space_of(binder.instruction.opcode) else WINDOWS["shared::cluster"]
+    return lambda group, lanes: found(group, lanes) - window
+
+
+def _barriers(issue: Issue, address: int, mask: int | None) -> list[int]:
+    """Return where the mbarriers lie: one, or that at the same offset of each CTA of a mask."""
+    ctas = issue.parts.geometry.cluster_ctas
+    ranks = [] if mask is None else [rank for rank in range(16) if mask >> rank & 1]
+    if ranks and ranks[-1] >= ctas:
+        text = f"the mask 0x{mask:x} of tcgen05.commit names a CTA that the cluster of {ctas} does not have"
+        raise Fault("cluster", text, issue.lanes)
+    addresses = [address] if mask is None else [rank << RANK_SHIFT | address & OFFSET_MASK for rank in ranks]
+    return [issue.position("shared::cluster", each, BYTES, BYTES) for each in addresses]
+
+
+def _begin(issue: Issue, positions: list[int]) -> None:
+    parts, event = issue.parts, OperationCommitted(issue.lanes, issue.instruction, positions)
+    parts.events.tell(event)
+    pipes = parts.tensor_memory.pipes
+    last = pipes.last_of(issue.lane)
+
+    def complete() -> None:
+        if last is not None:
+            pipes.run_until(*last)
+
+    cta = int(parts.geometry.cta_of_lane[issue.lane])
+    parts.engine.submit(Operation([complete, partial(_arrive, issue, event)], (cta,)))
+
+
+def _arrive(issue: Issue, event: OperationCommitted) -> None:
+    with issue.faults():
+        for position in event.positions:
+            issue.parts.events.tell(CommitArrived(event, position))
+            issue.parts.mbarriers.arrive(position, 1, issue.instruction)

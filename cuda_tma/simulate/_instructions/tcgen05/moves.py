@@ -1,0 +1,118 @@
+"""``tcgen05.ld`` and ``tcgen05.st``: between tensor memory and the registers of a warp; the waits and fences for them.
+
+Both take effect at once, as compilers use registers of a load before the wait, where a true dependency orders them (PTX
+ISA, "tcgen05.ld": the wait orders other accesses). Whether a kernel waits is for an observer to see.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._ptx import Instruction, Register, Vector
+from ..._sync.warp_sync import when_together
+from ..._tensor_memory.memory import LANES, split
+from ..._tensor_memory.shapes import Shape, shape_of
+from ..._tensor_memory.uses import is_used_before_signal
+from ..._warps.binder import U32, Address64, Binder
+from ..._warps.code import Outcome, Step
+from ..._warps.faults import Fault
+from ..._warps.lanes import WARP, Lanes, as_array
+from ..._warps.registers import VIEW
+from ..._warps.tensor_events import LanesMoved, TensorFence, TensorWait
+from .._table import Group, instruction
+from .allocation import SECTION
+
+_QUARTER = LANES // 4
+_WORD = VIEW[U32]
+
+
+@instruction("tcgen05.ld", section=SECTION.format("ld"), moves=True)
+def load(binder: Binder) -> Step:
+    """``tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 registers, [address]{, offset};``"""
+    results, where, *_ = binder.instruction.operands
+    return _moving(binder, _registers(binder, results), binder.address(where), writes=False)
+
+
+@instruction("tcgen05.st", section=SECTION.format("st"), moves=True)
+def store(binder: Binder) -> Step:
+    """``tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [address]{, offset}, registers;``"""
+    where, *_, sources = binder.instruction.operands
+    return _moving(binder, _registers(binder, sources), binder.address(where), writes=True)
+
+
+def _registers(binder: Binder, operand: object) -> np.ndarray | slice:
+    """Return the rows of the matrix of 32-bit registers."""
+    listed = operand.elements if isinstance(operand, Vector) else (operand,)
+    found = [binder.code.register_rows[each.index] for each in listed if isinstance(each, Register)]
+    if len(found) != len(listed) or any(size != U32.itemsize for size, _ in found):
+        raise binder.unsupported("an operand that is no register of 32 bits")
+    rows = [row for _, row in found]
+    if rows == [*range(rows[0], rows[0] + len(rows))]:
+        return slice(rows[0], rows[0] + len(rows))
+    return np.array(rows, np.intp)
+
+
+def _moving(binder: Binder, rows: np.ndarray | slice, address: Address64, writes: bool) -> Step:
+    by, pc, shape = binder.instruction, binder.pc, shape_of(binder.instruction)
+    given = len(rows) if isinstance(rows, np.ndarray) else rows.stop - rows.start
+    if given != shape.registers:
+        raise binder.unsupported(f"of {shape.registers} registers with {given}")
+    is_used = writes or is_used_before_signal(binder.code.function.instructions, pc)
+
+    def act(group: Group, lanes: Lanes) -> None:
+        parts, views = group.parts, group.views[_WORD]
+        here = as_array(lanes)
+        addresses = address(group, lanes).reshape(-1, WARP)
+        for warp, given in zip(here.reshape(-1, WARP), addresses, strict=True):
+            first, cta = int(warp[0]), int(parts.geometry.cta_of_lane[warp[0]])
+            lane, column = _cell(group, warp, given, shape, by)
+            parts.tensor_memory.check(cta, column, shape.column_count, by, warp)
+            cells = parts.tensor_memory.cells[cta]
+            if parts.events.observer is not None:
+                parts.events.tell(LanesMoved(warp, by, shape.touch(cta, column, lane, writes), is_used))
+            if writes:
+                shape.write(cells, column, lane, views[rows, first : first + WARP])
+            else:
+                views[rows, first : first + WARP] = shape.read(cells, column, lane)
+
+    def step(group: Group, lanes: Lanes) -> Outcome:
+        return when_together(group, lanes, pc, act)
+
+    return step
+
+
+def _cell(group: Group, warp: np.ndarray, addresses: np.ndarray, shape: Shape, by: Instruction) -> tuple[int, int]:
+    """Return the lane and the column of the address of a warp."""
+    if (addresses != addresses[0]).any():
+        text = f"the threads of a warp give different addresses to one tcgen05.{by.opcode[1]}"
+        raise Fault("tensor-memory", f"{text} (PTX ISA: all of them give the same)", warp, by)
+    lane, column = split(int(addresses[0]))
+    quarter = int(group.parts.geometry.thread_of_lane[warp[0]]) // WARP % 4 * _QUARTER
+    if not quarter <= lane or lane + shape.lane_count > quarter + _QUARTER or lane % shape.lane_count:
+        raise Fault(
+            "tensor-memory",
+            f"tcgen05.{by.opcode[1]} of {shape.lane_count} lanes from lane {lane} on, by a warp that reaches lanes "
+            f'{quarter} to {quarter + _QUARTER - 1} (PTX ISA, "Access restrictions": those of its number modulo 4). '
+            f"Remedy: add {quarter} << 16 to the address that tcgen05.alloc wrote",
+            warp,
+            by,
+        )
+    return lane, column
+
+
+@instruction("tcgen05.wait::ld", "tcgen05.wait::st", section=SECTION.format("wait"), moves=True)
+def wait(binder: Binder) -> Step:
+    """``tcgen05.wait::ld``, ``tcgen05.wait::st``: for an observer."""
+    pc, by = binder.pc, binder.instruction
+
+    def act(group: Group, lanes: Lanes) -> None:
+        group.parts.events.tell(TensorWait(lanes, by))
+
+    return lambda group, lanes: when_together(group, lanes, pc, act)
+
+
+@instruction("tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync", section=SECTION.format("fence"))
+def fence(binder: Binder) -> Step:
+    """``tcgen05.fence::before_thread_sync``, ``tcgen05.fence::after_thread_sync``: for an observer."""
+    by = binder.instruction
+    return lambda group, lanes: group.parts.events.tell(TensorFence(lanes, by))

@@ -1,0 +1,117 @@
+"""What is remembered of each cell of tensor memory: the last write, and the last reads since.
+
+A cell here is a column of 16 lanes side by side, which instructions use together. Of reads, the last by a warp and the
+last by an operation are kept: something may be missed, and nothing is invented.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._tensor_memory.allocator import COLUMNS
+from ..._tensor_memory.memory import LANES
+from ..._warps.tensor_events import GROUP_LANES, Touch
+from .shadow import COLUMN_BITS
+
+__all__ = ["READ_BY_OPERATION", "READ_BY_WARP", "WRITTEN", "Past", "Stamp", "TensorShadow"]
+
+WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # places of a cell
+_ORDER, _END = 0, 1  # of a stamp: its thread, and its completion
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """One access: the columns and epochs by which others learn that it was issued, and that it is complete.
+
+    Attributes
+    ----------
+    order, end : tuple of (int, int)
+    note : int
+        The number of its record in `TensorShadow.records`.
+    """
+
+    order: tuple[int, int]
+    end: tuple[int, int]
+    note: int
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """An access that an actor does not follow.
+
+    Attributes
+    ----------
+    note : int
+    is_ordered : bool
+        Whether the actor follows its issue, and lacks its completion.
+    """
+
+    note: int
+    is_ordered: bool
+
+
+class TensorShadow:
+    """That of all resident CTAs."""
+
+    def __init__(self) -> None:
+        self._cells: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def forget(self, ctas: range) -> None:
+        """CTAs begin."""
+        for cta in ctas:
+            self._cells.pop(cta, None)
+
+    def _of(self, touch: Touch) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stamps [place, order or end, column, group] and the notes [place, column, group] of cells."""
+        if touch.cta not in self._cells:
+            shape = COLUMNS, LANES // GROUP_LANES
+            self._cells[touch.cta] = np.zeros((3, 2, *shape), np.int64), np.zeros((3, *shape), np.int32)
+        stamps, notes = self._cells[touch.cta]
+        columns = slice(touch.column, touch.column + touch.columns)
+        groups = slice(touch.groups[0], touch.groups[-1] + 1)
+        step = 1 if len(touch.groups) == groups.stop - groups.start else 2  # half of each quarter
+        groups = slice(groups.start, groups.stop, step)
+        return stamps[..., columns, groups], notes[..., columns, groups]
+
+    def is_unwritten(self, touch: Touch) -> bool:
+        """Return whether nothing has been written to any of some cells."""
+        stamps, _ = self._of(touch)
+        return not stamps[WRITTEN, _ORDER].any()
+
+    def past(self, touch: Touch, place: int, clock: np.ndarray) -> list[Past]:
+        """Return the accesses of one place that a clock, [column], does not contain as complete; each once."""
+        stamps, notes = self._of(touch)
+        if not stamps[place, _END].any():
+            return []
+        late = _late(stamps[place, _END], clock)
+        if not late.any():
+            return []
+        found, apart = notes[place][late], _late(stamps[place, _ORDER], clock)[late]
+        return [Past(note, not apart[found == note].any()) for note in np.unique(found).tolist()]
+
+    def write(self, touch: Touch, stamp: Stamp) -> None:
+        """Remember a write; the reads before it no longer count."""
+        self._put(touch, WRITTEN, stamp)
+        stamps, _ = self._of(touch)
+        stamps[READ_BY_WARP:] = 0
+
+    def read(self, touch: Touch, place: int, stamp: Stamp) -> None:
+        """Remember a read by a warp or by an operation."""
+        self._put(touch, place, stamp)
+
+    def clear(self, touch: Touch) -> None:
+        """Columns are freed."""
+        stamps, _ = self._of(touch)
+        stamps[...] = 0
+
+    def _put(self, touch: Touch, place: int, stamp: Stamp) -> None:
+        stamps, notes = self._of(touch)
+        for which, (column, epoch) in ((_ORDER, stamp.order), (_END, stamp.end)):
+            stamps[place, which] = epoch << COLUMN_BITS | column
+        notes[place] = stamp.note
+
+
+def _late(stamps: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    return clock[stamps & (1 << COLUMN_BITS) - 1] < stamps >> COLUMN_BITS

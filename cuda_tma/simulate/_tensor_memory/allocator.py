@@ -1,0 +1,177 @@
+"""Columns of tensor memory: who has them, who may ask for more, and who waits for some.
+
+PTX ISA, "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit": a whole warp asks for a power of two of
+columns, at least 32, and waits until that many are free. With ``.cta_group::2`` a warp of each CTA of the pair does so,
+and each waits for the other. After ``relinquish_alloc_permit`` the CTA may not ask any more. The place that is given is
+not documented: here it is the first that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...hang import BarrierWait
+from .._ptx import Instruction
+from .._warps.faults import Fault
+from .._warps.geometry import Geometry
+from .._warps.scheduler import Scheduler
+from .._warps.waiting import Parked, Waiting
+
+__all__ = ["COLUMNS", "Allocation", "Allocator"]
+
+COLUMNS = 512
+_LEAST = 32
+_SECTION = 'PTX ISA, "tcgen05.alloc"'
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Columns of a CTA: the first, their number, and the instruction that allocated them."""
+
+    first: int
+    columns: int
+    by: Instruction
+
+
+@dataclass(slots=True)
+class _Owner:
+    """The state of one CTA."""
+
+    taken: list[Allocation] = field(default_factory=list)
+    freed: list[tuple[Allocation, Instruction]] = field(default_factory=list)
+    relinquished: Instruction | None = None
+
+
+class Allocator:
+    """The columns of all resident CTAs.
+
+    Attributes
+    ----------
+    is_used : bool
+        Whether a CTA has allocated some.
+    """
+
+    def __init__(self, geometry: Geometry, scheduler: Scheduler):
+        self._geometry, self._scheduler = geometry, scheduler
+        self._owners: dict[int, _Owner] = {}
+        self._parked: list[tuple[Parked, int]] = []
+        self.is_used = False
+
+    def of(self, cta: int) -> list[Allocation]:
+        """Return the columns that a CTA has."""
+        return self._owners[cta].taken if cta in self._owners else []
+
+    def forget(self, ctas: range) -> None:
+        """CTAs begin."""
+        for cta in ctas:
+            self._owners.pop(cta, None)
+
+    # ---- requests ----
+
+    def check_count(self, columns: int, by: Instruction, lanes: np.ndarray) -> None:
+        """Raise a fault if this number of columns cannot be asked for."""
+        if not _LEAST <= columns <= COLUMNS or columns & columns - 1:
+            raise Fault(
+                "tensor-memory",
+                f"tcgen05.{by.opcode[1]} of {columns} columns: their number is a power of two from {_LEAST} to "
+                f"{COLUMNS} ({_SECTION}). Remedy: round it up to one",
+                lanes,
+                by,
+            )
+
+    def take(self, ctas: tuple[int, ...], columns: int, by: Instruction, lanes: np.ndarray) -> int | None:
+        """Allocate columns in each of some CTAs; return the first, or None if there is no room now."""
+        owners = [self._owners.setdefault(cta, _Owner()) for cta in ctas]
+        for owner in owners:
+            if owner.relinquished is not None:
+                raise _without_permit(owner.relinquished, by, lanes)
+        taken = [each for owner in owners for each in owner.taken]
+        place = next((at for at in range(0, COLUMNS - columns + 1, _LEAST) if _is_free(taken, at, columns)), None)
+        if place is not None:
+            self.is_used = True
+            for owner in owners:
+                owner.taken.append(Allocation(place, columns, by))
+        return place
+
+    def free(self, ctas: tuple[int, ...], first: int, columns: int, by: Instruction, lanes: np.ndarray) -> None:
+        """Free columns of each of some CTAs."""
+        for cta in ctas:
+            owner = self._owners.setdefault(cta, _Owner())
+            found = next((each for each in owner.taken if (each.first, each.columns) == (first, columns)), None)
+            if found is None:
+                raise _not_taken(owner, first, columns, by, lanes)
+            owner.taken.remove(found)
+            owner.freed.append((found, by))
+        self._look_again()
+
+    def relinquish(self, cta: int, by: Instruction) -> None:
+        """Take from a CTA the right to allocate."""
+        self._owners.setdefault(cta, _Owner()).relinquished = by
+
+    # ---- questions ----
+
+    def covers(self, cta: int, column: int, count: int) -> bool:
+        """Return whether a CTA has all of some columns."""
+        end = column + count
+        for each in sorted(self.of(cta), key=lambda each: each.first):
+            if each.first <= column < each.first + each.columns:
+                column = each.first + each.columns
+        return column >= end
+
+    def former(self, cta: int, column: int) -> Instruction | None:
+        """Return the instruction that freed a column of a CTA, if it was freed."""
+        freed = self._owners[cta].freed if cta in self._owners else []
+        held = (by for each, by in reversed(freed) if each.first <= column < each.first + each.columns)
+        return next(held, None)
+
+    # ---- waiting ----
+
+    def park(self, parked: Parked, columns: int) -> None:
+        """Let warps wait for columns; they look again when some are freed."""
+        self._parked.append((parked, columns))
+
+    def _look_again(self) -> None:
+        parked, self._parked = self._parked, []
+        for each, _ in parked:
+            self._scheduler.add(each.context, each.pc, each.lanes)
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Yield the warps that wait, for a report."""
+        for parked, columns in self._parked:
+            held = sum(each.columns for each in self.of(int(self._geometry.cta_of_lane[parked.lanes[0]])))
+            missing = f"tcgen05.alloc asks for {columns} columns, and {held} of {COLUMNS} are allocated"
+            cause = f"columns are free again after tcgen05.dealloc ({_SECTION})"
+            yield Waiting(parked, BarrierWait("columns of tensor memory", missing, cause))
+
+
+def _is_free(taken: list[Allocation], at: int, columns: int) -> bool:
+    return all(each.first + each.columns <= at or at + columns <= each.first for each in taken)
+
+
+def _without_permit(relinquished: Instruction, by: Instruction, lanes: np.ndarray) -> Fault:
+    return Fault(
+        "tensor-memory",
+        f"tcgen05.alloc after tcgen05.relinquish_alloc_permit of the CTA ({_SECTION}: it is illegal then). Remedy: "
+        "relinquish the permit after the last allocation",
+        lanes,
+        by,
+        [("relinquished", relinquished)],
+    )
+
+
+def _not_taken(owner: _Owner, first: int, columns: int, by: Instruction, lanes: np.ndarray) -> Fault:
+    freed = next((by for each, by in reversed(owner.freed) if each.first == first), None)
+    taken = next((each for each in owner.taken if each.first == first), None)
+    what = f"tcgen05.dealloc of {columns} columns from column {first} on"
+    if taken is not None:
+        text, related = f"{what}, of which {taken.columns} were allocated there", [("allocated", taken.by)]
+        remedy = f"free {taken.columns} columns"
+    elif freed is not None:
+        text, related, remedy = f"{what}, which are free already", [("freed before", freed)], "free them once"
+    else:
+        text, related = f"{what}, which the CTA has not allocated", []
+        remedy = "use the address that tcgen05.alloc wrote"
+    return Fault("tensor-memory", f'{text} (PTX ISA, "tcgen05.dealloc"). Remedy: {remedy}', lanes, by, related)

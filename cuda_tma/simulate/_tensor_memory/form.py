@@ -1,0 +1,121 @@
+"""The form of a ``tcgen05.mma``: its kind in the opcode, and its 32-bit instruction descriptor.
+
+PTX ISA, "Instruction descriptor", "Matrix Shape".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+__all__ = ["Form", "form_of"]
+
+_SUMS = {"f16": ("f16", "f32"), "tf32": (None, "f32"), "f8f6f4": ("f16", "f32"), "i8": (None, None, "s32")}
+_TYPES = {
+    "f16": ("f16", "bf16"),
+    "tf32": (None, None, "tf32"),
+    "f8f6f4": ("e4m3", "e5m2", None, "e2m3", "e3m2", "e2m1"),
+    "i8": ("u8", "s8"),
+}
+_BYTES = {"f16": 2, "tf32": 4, "f8f6f4": 1, "i8": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a product multiplies.
+
+    Attributes
+    ----------
+    kind : str
+        ``"f16"``, ``"tf32"``, ``"f8f6f4"`` or ``"i8"``.
+    m, n : int
+        Of all CTAs together.
+    a_type, b_type, sums : str
+        ``"bf16"``, ``"e4m3"``, ...
+    a_negative, b_negative, saturate : bool
+    a_mn_major, b_mn_major : bool
+        Whether M or N is innermost in shared memory.
+    ctas : int
+        1, or 2 with ``.cta_group::2``.
+    is_stationary : bool
+        Whether it is ``tcgen05.mma.ws``.
+    """
+
+    kind: str
+    m: int
+    n: int
+    a_type: str
+    b_type: str
+    sums: str
+    a_negative: bool
+    b_negative: bool
+    saturate: bool
+    a_mn_major: bool
+    b_mn_major: bool
+    ctas: int
+    is_stationary: bool
+
+    @property
+    def element_bytes(self) -> int:
+        """Return the bytes of an element of A or B in shared memory; a narrower one is padded to 1."""
+        return _BYTES[self.kind]
+
+    @property
+    def k(self) -> int:
+        """Return the elements of K: 32 bytes."""
+        return 32 // self.element_bytes
+
+
+@lru_cache(maxsize=256)
+def form_of(kind: str, bits: int, ctas: int, is_stationary: bool) -> Form:
+    """Return the form of a product of a kind, by its instruction descriptor.
+
+    Raises
+    ------
+    ValueError
+        If the descriptor does not fit the kind.
+    NotImplementedError
+        If A is sparse.
+    """
+    if bits >> 2 & 1:
+        raise NotImplementedError("a sparse A")
+    form = Form(
+        kind,
+        (bits >> 24 & 31) << 4,
+        (bits >> 17 & 63) << 3,
+        _named(_TYPES[kind], bits >> 7 & 7, "A", kind),
+        _named(_TYPES[kind], bits >> 10 & 7, "B", kind),
+        _named(_SUMS[kind], bits >> 4 & 3, "D", kind),
+        bool(bits >> 13 & 1),
+        bool(bits >> 14 & 1),
+        bool(bits >> 3 & 1),
+        bool(bits >> 15 & 1),
+        bool(bits >> 16 & 1),
+        ctas,
+        is_stationary,
+    )
+    _check(form, bits)
+    return form
+
+
+def _named(names: tuple[str | None, ...], code: int, matrix: str, kind: str) -> str:
+    found = names[code] if code < len(names) else None
+    if found is None:
+        raise ValueError(f"its type of {matrix}, {code}, is not a type of .kind::{kind}")
+    return found
+
+
+def _check(form: Form, bits: int) -> None:
+    rows = (32, 64, 128) if form.is_stationary else (64, 128) if form.ctas == 1 else (128, 256)
+    if form.m not in rows:
+        raise ValueError(f"M is {form.m}; with .cta_group::{form.ctas} it is one of {', '.join(map(str, rows))}")
+    step = 16 if form.ctas == 2 else 8
+    multiples = range(step, 257, step)
+    if form.n not in ((64, 128, 256) if form.is_stationary else multiples):
+        raise ValueError(f"N is {form.n}, which .kind::{form.kind} does not have with M {form.m}")
+    if bits >> 6 & 1 or bits >> 23 & 1 or bits >> 29 & 1:
+        raise ValueError("one of its reserved bits 6, 23 and 29 is set")
+    if form.kind == "i8" and (form.a_negative or form.b_negative):
+        raise ValueError("integers are not negated: bits 13 and 14 must be 0")
+    if form.sums != "f32" and form.kind == "f16" and "bf16" in (form.a_type, form.b_type):
+        raise ValueError("sums of bf16 are f32")

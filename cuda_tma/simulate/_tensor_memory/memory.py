@@ -1,0 +1,119 @@
+"""Tensor memory: 128 lanes x 512 columns of 32 bits in each CTA. PTX ISA, "Tensor Memory", "Tensor Memory Addressing".
+
+An address is a lane in its upper 16 bits and a column in its lower 16 bits. A warp reaches a quarter of the lanes with
+``tcgen05.ld`` and ``tcgen05.st``: those of its number modulo 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from .._ptx import Instruction
+from .._warps.fault_log import FaultLog
+from .._warps.faults import Fault
+from .._warps.geometry import Geometry
+from .._warps.lanes import Lanes
+from .._warps.scheduler import Scheduler
+from .._warps.waiting import Waiting
+from .allocator import COLUMNS, Allocation, Allocator
+from .pairs import Pairs
+from .pipe import Pipes
+
+__all__ = ["CELLS_OF_WARP", "LANES", "TensorMemory", "split"]
+
+LANES = 128
+CELLS_OF_WARP = 32
+_LANE_SHIFT, _COLUMN_MASK = 16, 0xFFFF
+
+
+def split(address: int) -> tuple[int, int]:
+    """Return the lane and the column of an address.
+
+    >>> split(0x00200010)
+    (32, 16)
+    """
+    return address >> _LANE_SHIFT & 0xFFFF, address & _COLUMN_MASK
+
+
+class TensorMemory:
+    """That of all resident CTAs.
+
+    Attributes
+    ----------
+    allocator : Allocator
+    pipes : Pipes
+        The asynchronous operations that have been issued and have not taken effect.
+    pairs : Pairs
+        Warps that wait for the other CTA of their pair.
+    """
+
+    def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, faults: FaultLog):
+        self._geometry, self._alive, self._faults = geometry, alive, faults
+        self.allocator = Allocator(geometry, scheduler)
+        self.pipes, self.pairs = Pipes(), Pairs(scheduler)
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """Return all cells, uint32 [CTA, column, lane]."""
+        return np.zeros((self._geometry.resident_ctas, COLUMNS, LANES), np.uint32)
+
+    def started(self, ctas: range) -> None:
+        """CTAs begin, with no column allocated."""
+        self.allocator.forget(ctas)
+        self.pipes.forget(ctas)
+        self.pairs.forget(ctas)
+
+    def exited(self, lanes: np.ndarray) -> None:
+        """Keep a fault for each CTA whose last thread ends with columns that it has not freed."""
+        for cta in np.unique(self._geometry.cta_of_lane[lanes]).tolist() if self.allocator.is_used else ():
+            first = cta * self._geometry.lanes_of_cta
+            left = self.allocator.of(cta)
+            if left and not self._alive[first : first + self._geometry.lanes_of_cta].any():
+                self._faults.keep(_leaked(left[0], lanes))
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Yield the warps that wait, for a report."""
+        yield from self.allocator.waiting()
+        yield from self.pairs.waiting()
+
+    def check(self, cta: int, column: int, count: int, by: Instruction, lanes: Lanes) -> None:
+        """Raise a fault unless a CTA has allocated `count` columns from `column` on."""
+        if column + count > COLUMNS:
+            raise Fault(
+                "tensor-memory",
+                f"{by.opcode[0]}.{by.opcode[1]} reaches columns {column} to {column + count - 1} of tensor memory, "
+                f'which has {COLUMNS} (PTX ISA, "Tensor Memory"): check the address and the shape',
+                lanes,
+                by,
+            )
+        if not self.allocator.covers(cta, column, count):
+            raise self._not_allocated(cta, column, count, by, lanes)
+
+    def _not_allocated(self, cta: int, column: int, count: int, by: Instruction, lanes: Lanes) -> Fault:
+        former = self.allocator.former(cta, column)
+        where = f"columns {column} to {column + count - 1} of tensor memory"
+        what = "after tcgen05.dealloc of them" if former is not None else "that the CTA has not allocated"
+        remedy = "free them after their last use" if former is not None else "use the address that tcgen05.alloc wrote"
+        related = [] if former is None else [("freed", former)]
+        related += [("allocated", each.by) for each in self.allocator.of(cta)[:1] if former is None]
+        return Fault(
+            "tensor-memory",
+            f'{by.opcode[0]}.{by.opcode[1]} uses {where} {what} (PTX ISA, "Tensor Memory Allocation"): {remedy}',
+            lanes,
+            by,
+            related,
+        )
+
+
+def _leaked(left: Allocation, lanes: np.ndarray) -> Fault:
+    return Fault(
+        "tensor-memory",
+        f"the CTA ends with {left.columns} columns of tensor memory from column {left.first} on allocated: all of them "
+        'must be freed before the kernel ends (PTX ISA, "Tensor Memory Allocation"). Remedy: execute '
+        "tcgen05.dealloc with this address and number of columns",
+        lanes,
+        left.by,
+    )

@@ -1,0 +1,66 @@
+"""``tcgen05.mma`` as a function of arrays. PTX ISA, "tcgen05.mma".
+
+The order in which hardware adds the products of an instruction, and how it rounds, is not documented: here they add as
+those of ``wgmma`` do. Not verified on hardware.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._matrix.adder import multiply_add
+from .._matrix.elements import Sums, decoded
+from .._matrix.formats import FORMATS
+from .._matrix.padded import PADDED, decoded_padded
+from .form import Form
+
+__all__ = ["cells_of", "matrix_in_lanes", "matrix_of", "multiply", "sums_in"]
+
+_ROWS = 64  # of one call of the adder
+_NARROW = ("e4m3", "e5m2", *PADDED)
+
+
+def matrix_of(pieces: np.ndarray, type_: str, mn_major: bool, negative: bool) -> np.ndarray:
+    """Return a matrix, float64 [rows, K], of its pieces, uint8 [..., 16], as `descriptor.pieces` has them."""
+    data = pieces.reshape(len(pieces), -1)
+    found = decoded_padded(data, type_) if type_ in PADDED else decoded(data, type_)
+    found = found.T if mn_major else found
+    return -found if negative else found
+
+
+def matrix_in_lanes(cells: np.ndarray, type_: str, negative: bool) -> np.ndarray:
+    """Return A, float64 [rows, K], of its cells, uint32 [8 columns, rows]; elements are packed."""
+    if type_ in PADDED:
+        raise NotImplementedError(f"A of {type_} in tensor memory")
+    found = decoded(np.ascontiguousarray(cells.T).view(np.uint8), type_)
+    return -found if negative else found
+
+
+def sums_in(cells: np.ndarray, form: Form) -> np.ndarray:
+    """Return sums, float64 [rows, columns], of their cells, uint32 [columns, rows]; one of f16 is in the lower half."""
+    if form.sums == "f16":
+        return FORMATS["f16"].decode(cells.astype(np.uint16)).T
+    return cells.view(np.int32 if form.sums == "s32" else np.float32).T.astype(np.float64)
+
+
+def cells_of(sums: np.ndarray, form: Form) -> np.ndarray:
+    """Return the cells of sums: what `sums_in` undoes."""
+    if form.sums == "f16":
+        return FORMATS["f16"].encode(FORMATS["f16"].round(sums)).astype(np.uint32).T
+    return Sums(form.sums, form.saturate).pack(sums).view(np.uint32).T
+
+
+def multiply(form: Form, a: np.ndarray, b: np.ndarray, d: np.ndarray | None) -> np.ndarray:
+    """Return A * B + D, float64 [rows, columns]: of A, [rows, K], and B, [columns, K]; D is None to begin with zero."""
+    if form.sums == "s32":
+        return a @ b.T + (0 if d is None else d)
+    types = _adder_type(form.a_type), _adder_type(form.b_type)
+    groups = len(a) // _ROWS or 1
+    left, right = a.reshape(groups, -1, a.shape[1]), np.broadcast_to(b, (groups, *b.shape))
+    before = None if d is None else d.reshape(groups, -1, d.shape[1])
+    return multiply_add(left, right, before, types, form.sums).reshape(len(a), -1)
+
+
+def _adder_type(type_: str) -> str:
+    """Return a type that has all numbers of another, and 25 bits of a term: the bits of fp8 on `wgmma` are fewer."""
+    return "f16" if type_ in _NARROW else type_

@@ -1,0 +1,123 @@
+"""Which cell of tensor memory each register of a warp is, of ``tcgen05.ld`` and ``tcgen05.st``.
+
+PTX ISA, "Data Movement Shape", "Packing and unpacking"; the places within a shape as in CUTLASS 4
+(``cute/atom/copy_traits_sm100.hpp``). With ``.pack::16b`` and ``.unpack::16b`` a register has the lower halves of two
+columns, the first in its lower half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._errors import UnsupportedInstruction
+from .._ptx import Immediate, Instruction
+from .._warps.lanes import WARP
+from .._warps.tensor_events import GROUP_LANES, Touch
+
+__all__ = ["Shape", "shape_of"]
+
+_COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}  # of .x1
+_REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
+_COUNTS = {f"x{1 << i}": 1 << i for i in range(8)}
+_MOST_REGISTERS = 128
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The cells of one instruction, from its address on.
+
+    Attributes
+    ----------
+    name : str
+        ``"32x32b"``, ...
+    lane_count : int
+        16 or 32.
+    lanes, columns : numpy.ndarray of intp, [registers, 32]
+        The cell of each register of each thread; with `halves`, the first of two columns side by side.
+    halves : bool
+        Whether a register has the lower halves of two columns.
+    """
+
+    name: str
+    lane_count: int
+    lanes: np.ndarray
+    columns: np.ndarray
+    halves: bool
+
+    @property
+    def registers(self) -> int:
+        """Return the number of registers of a thread."""
+        return len(self.lanes)
+
+    @property
+    def column_count(self) -> int:
+        """Return the number of columns up to the last one that it reaches."""
+        return int(self.columns.max()) + 1 + self.halves
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether register i of thread t is column i of lane t."""
+        return self.name == "32x32b" and not self.halves
+
+    def touch(self, cta: int, column: int, lane: int, writes: bool) -> Touch:
+        """Return the cells of a CTA that it uses, for an observer."""
+        groups = range(lane // GROUP_LANES, (lane + self.lane_count) // GROUP_LANES)
+        return Touch(cta, column, self.column_count, tuple(groups), not writes, writes)
+
+    def read(self, cells: np.ndarray, column: int, lane: int) -> np.ndarray:
+        """Return registers, uint32 [registers, 32], of the cells of a CTA, uint32 [column, lane]."""
+        if self.is_plain:
+            return cells[column : column + self.registers, lane : lane + WARP]
+        found = cells[self.columns + column, self.lanes + lane]
+        if self.halves:
+            upper = cells[self.columns + column + 1, self.lanes + lane]
+            return found & np.uint32(0xFFFF) | upper << np.uint32(16)
+        return found
+
+    def write(self, cells: np.ndarray, column: int, lane: int, values: np.ndarray) -> None:
+        """Put registers, uint32 [registers, 32], into the cells of a CTA."""
+        if self.is_plain:
+            cells[column : column + self.registers, lane : lane + WARP] = values
+        elif self.halves:
+            cells[self.columns + column, self.lanes + lane] = values & np.uint32(0xFFFF)
+            cells[self.columns + column + 1, self.lanes + lane] = values >> np.uint32(16)
+        else:
+            cells[self.columns + column, self.lanes + lane] = values
+
+
+def shape_of(instruction: Instruction) -> Shape:
+    """Return the shape of a ``tcgen05.ld`` or ``tcgen05.st``.
+
+    Raises
+    ------
+    UnsupportedInstruction
+        If it is of another form.
+    """
+    words = instruction.opcode
+    name = next((word for word in words if word in _COLUMNS), None)
+    count = next((_COUNTS[word] for word in words if word in _COUNTS), None)
+    if name is None or count is None or count * _REGISTERS[name] > _MOST_REGISTERS:
+        raise UnsupportedInstruction(".".join(words), instruction.line)
+    halves = "pack::16b" in words or "unpack::16b" in words
+    split = next((each.value for each in instruction.operands if isinstance(each, Immediate)), 0)
+    lanes, columns = _cells(name, count, halves)
+    if name == "16x32bx2":
+        columns = columns + split * (np.arange(WARP) >= WARP // 2)
+    return Shape(name, 32 if name == "32x32b" else 16, lanes, columns, halves)
+
+
+def _cells(name: str, count: int, halves: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lane and the column of each register and thread."""
+    register, thread = np.ogrid[: count * _REGISTERS[name], :WARP]
+    if name in ("32x32b", "16x32bx2"):
+        lane, column = thread % (32 if name == "32x32b" else 16), register
+    elif name == "16x64b":
+        lane, column = thread // 4 + 8 * (thread % 2), thread // 2 % 2 + 2 * register
+    elif name == "16x128b":
+        lane, column = thread // 4 + 8 * (register % 2), thread % 4 + 4 * (register // 2)
+    else:
+        lane, column = thread // 4 + 8 * (register // 2 % 2), thread % 4 * 2 + register % 2 + 8 * (register // 4)
+    lanes, columns = np.broadcast_arrays(lane, column)
+    return lanes.astype(np.intp), columns.astype(np.intp) * (1 + halves)
