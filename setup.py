@@ -33,8 +33,8 @@ INTERCEPT = Path("cuda_tma/_intercept")
 VERSIONS = INTERCEPT / "libcudart" / "versions.map"
 DRIVER = Extension(
     "cuda_tma._intercept.libcuda.libcuda",
-    sorted(map(str, INTERCEPT.glob("libcuda*/*.c"))),
-    depends=[*sorted(map(str, INTERCEPT.glob("libcuda*/*.h"))), str(VERSIONS)],
+    sorted(map(str, INTERCEPT.glob("libcuda*/**/*.c"))),
+    depends=[*sorted(map(str, INTERCEPT.glob("libcuda*/**/*.h"))), str(VERSIONS)],
     extra_compile_args=["-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra"],
     extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", f"-Wl,--version-script={VERSIONS}"],
     libraries=["dl", "pthread"],

@@ -22,7 +22,7 @@ _MOST_STEPS = 10_000  # a kernel of these ends before that limit, or never
 
 def page() -> str:
     """Return the whole page."""
-    parts = {"{kinds}": "\n".join(map(_section, simulate.KINDS)), "{shown}": _shown("missing-proxy-fence")}
+    parts = {"{kinds}": "\n".join(map(_section, KERNELS)), "{shown}": _shown("missing-proxy-fence")}
     text = Path(__file__).with_name("sanitizer_page.md").read_text()
     return re.sub("|".join(map(re.escape, parts)), lambda found: parts[found[0]], text)
 

@@ -28,7 +28,7 @@ def document(outcome: Outcome, status: int) -> Json:
         "status": status,
         "program_status": outcome.program_status,
         "coverage": {
-            "judged": len(outcome.judged),
+            "judged": len(outcome.judged_launches),
             "skipped": len(outcome.skipped),
             "left_out": len(outcome.left_out),
             "lost": outcome.lost,

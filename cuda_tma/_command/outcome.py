@@ -51,6 +51,11 @@ class Outcome:
         return [launch for launch in self.launches if launch.report is not None]
 
     @property
+    def judged_launches(self) -> list[Launched]:
+        """The judged launches of kernels: findings of the program's own calls have no configuration."""
+        return [launch for launch in self.judged if launch.config is not None]
+
+    @property
     def skipped(self) -> list[Launched]:
         """The launches that could not be judged."""
         return [launch for launch in self.launches if launch.skipped]
@@ -100,7 +105,7 @@ def exit_status(outcome: Outcome, require_judged: bool = False) -> int:
     reports = [launch.report for launch in outcome.judged if launch.report is not None]
     if outcome.lost_errors or any(report.errors for report in reports):
         return REFUSED
-    if not reports or outcome.unfinished or (require_judged and (outcome.skipped or outcome.lost)):
+    if not outcome.judged_launches or outcome.unfinished or (require_judged and (outcome.skipped or outcome.lost)):
         return UNSUPPORTED
     return outcome.program_status or 0
 
@@ -109,7 +114,7 @@ def coverage(outcome: Outcome) -> str:
     """Return the line that counts launches: judged, skipped and why, left out; schedules; seconds."""
     judged = outcome.judged
     tried = max((max(len(launch.report.schedules), 1) for launch in judged if launch.report is not None), default=0)
-    parts = [f"{counted(len(judged), 'launch', 'launches')} judged"]
+    parts = [f"{counted(len(outcome.judged_launches), 'launch', 'launches')} judged"]
     parts[0] += f" under {counted(tried, 'schedule', 'schedules')}" if tried else ""
     errors, advice = outcome.count("error"), outcome.count("advice")
     parts.append(counted(errors, "error", "errors") if errors else "no errors")

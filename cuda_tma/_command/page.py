@@ -46,7 +46,7 @@ def page(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources
 
 
 def _title(outcome: Outcome) -> str:
-    errors, judged = outcome.count("error"), len(outcome.judged)
+    errors, judged = outcome.count("error"), len(outcome.judged_launches)
     counted = f"{errors} error{'s' * (errors > 1)}" if errors else "No errors"
     return f"{counted} in {judged} launch{'es' * (judged != 1)}"
 

@@ -17,7 +17,8 @@ from tempfile import mkdtemp
 from typing import Any
 
 from .journal import UNFINISHED, Journals, make_folder, read_journals
-from .options import Options, write_options
+from .leaks import leaked
+from .options import Options, read_options, write_options
 from .servers import listening
 from .startup.cuda_tma_startup import ALIVE, UNREADY, VARIABLE
 
@@ -108,7 +109,8 @@ def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
         started.append(process)
         status = process.wait()
         _wait_for_others(folder)
-    return Ended(_with_causes(read_journals(folder), folder), status if status >= 0 else 128 - status)
+    journals = _with_leaks(_with_causes(read_journals(folder), folder), folder)
+    return Ended(journals, status if status >= 0 else 128 - status)
 
 
 @contextmanager
@@ -154,6 +156,11 @@ def _is_free(handle: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _with_leaks(journals: Journals, folder: Path) -> Journals:
+    leaks = leaked(folder, read_options(folder).suppressions)
+    return replace(journals, launches=(*journals.launches, *leaks))
 
 
 def _with_causes(journals: Journals, folder: Path) -> Journals:

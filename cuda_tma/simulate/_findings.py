@@ -116,6 +116,11 @@ _TABLE = (
         "another error that ends the context: a trap, a failed assertion, a stack overflow",
         "see the message",
     ),
+    (
+        "leak",
+        "a program does not free memory of the GPU until it ends",
+        "free each allocation, or destroy its context",
+    ),
 )
 KINDS: Mapping[str, str] = MappingProxyType({kind: text for kind, text, _ in _TABLE})
 _REMEDIES = {kind: remedy for kind, _, remedy in _TABLE}

@@ -1,9 +1,10 @@
-"""Programs in C that run below the command, shared by the tests of the driver library and of the runtime."""
+"""Programs that run below the command, shared by the tests of the driver library, of the runtime and of scripts."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,20 +20,65 @@ needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="a C comp
 
 
 class Ran(NamedTuple):
-    """The end of the command: its exit status, its document, and what the program printed."""
+    """The end of the command: its exit status, its document, and its output.
+
+    Attributes
+    ----------
+    status : int
+    launches : list of dict
+        Also the wrong calls of the program, but no leaks: few of these programs free their memory.
+    leaks : list of dict
+        The findings.
+    notes : list of str
+    out, err : str
+        All that the program and the command printed.
+    """
 
     status: int
     launches: list[dict[str, Any]]
+    leaks: list[dict[str, Any]]
     notes: list[str]
     out: str
+    err: str
+
+    @property
+    def printed(self) -> str:
+        """The output of a program that ends no line."""
+        return re.split(r"cuda-tma:|(?:error|advice)\[", self.out)[0]
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
         return [(each["kernel"], each["skipped"]) for each in self.launches if each["skipped"]]
 
     @property
+    def findings(self) -> list[dict[str, Any]]:
+        return [found for launch in self.launches for found in launch["findings"]]
+
+    @property
     def kinds(self) -> list[str]:
-        return [found["kind"] for launch in self.launches for found in launch["findings"]]
+        return [found["kind"] for found in self.findings]
+
+
+def run_below(folder: Path, *command: str, schedules: int = 2) -> Ran:
+    """Run a command below ``cuda-tma sanitize`` in a folder."""
+    options = ["--json", "out.json", "--schedules", str(schedules)]
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-m", "cuda_tma", "sanitize", *options, "--", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    answer = json.loads((folder / "out.json").read_text("utf-8"))
+    launches, leaks = [], []
+    for launch in answer["launches"]:
+        found = [each for each in launch["findings"] if each["kind"] == "leak"]
+        leaks += found
+        launches += [] if found else [launch]
+    return Ran(done.returncode, launches, leaks, answer["notes"], done.stdout, done.stderr)
 
 
 def run_program(folder: Path, text: str, library: str, *arguments: str) -> Ran:
@@ -40,15 +86,4 @@ def run_program(folder: Path, text: str, library: str, *arguments: str) -> Ran:
     (folder / "program.c").write_text(text, "utf-8")
     (folder / f"lib{library}.so").symlink_to(LIBRARY)
     subprocess.run(["cc", "program.c", "-L.", f"-l{library}", "-o", "program"], cwd=folder, check=True)
-    command = [sys.executable, "-m", "cuda_tma", "sanitize", "--json", "out.json", "--schedules", "2"]
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [*command, "--", "./program", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    answer = json.loads((folder / "out.json").read_text("utf-8"))
-    return Ran(done.returncode, answer["launches"], answer["notes"], done.stdout.partition("cuda-tma:")[0])
+    return run_below(folder, "./program", *arguments)

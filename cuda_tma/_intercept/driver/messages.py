@@ -39,6 +39,7 @@ class Memory(IntEnum):
     MANAGED = 3
     REGISTERED = 4
     VARIABLE = 5
+    VIRTUAL = 6
 
 
 class Misuse(IntEnum):
@@ -48,6 +49,7 @@ class Misuse(IntEnum):
     INVALID_FREE = 2
     COPY_OUT_OF_BOUNDS = 3
     USE_AFTER_FREE = 4
+    DESTROYED_CONTEXT = 5
 
 
 _LAUNCH = struct.Struct("<Q12I")

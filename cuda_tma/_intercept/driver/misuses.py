@@ -9,7 +9,7 @@ from .messages import Misuse
 
 __all__ = ["misused"]
 
-_API = 'CUDA Driver API, "Memory Management"'
+_API = "CUDA Driver API"
 _NEAR_BYTES = 1 << 16
 _RULES = {
     Misuse.DOUBLE_FREE: (
@@ -35,6 +35,12 @@ _RULES = {
         "use after free: a copy or fill by the program reaches {size} bytes at {at}",
         "memory is used until it is freed",
         "free it after its last use",
+    ),
+    Misuse.DESTROYED_CONTEXT: (
+        "fault",
+        "a launch in a context that the program has destroyed",
+        "a function lives as long as the context that its module was loaded in",
+        "destroy the context after its last launch",
     ),
 }
 

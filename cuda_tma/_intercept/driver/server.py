@@ -13,6 +13,7 @@ from ..._errors import TensorMapError
 from ...simulate._config import Config
 from ...simulate._errors import ParseError, UnsupportedInstruction
 from ...simulate._memory.global_memory import Segment
+from ..leaks import leak_text
 from ..session import Session
 from .attributes import device_attributes, total_bytes
 from .images import NoPTX, ptx_of
@@ -52,6 +53,7 @@ _NAMES = {
     Memory.MANAGED: "managed memory",
     Memory.REGISTERED: "registered memory of the host",
     Memory.VARIABLE: "a variable",
+    Memory.VIRTUAL: "mapped memory",
 }
 
 Answer = tuple[int, bytes]
@@ -113,7 +115,7 @@ class Server:
         segment = Segment(address, self._bytes_at(lies_at, size), f"{_NAMES[Memory(kind)]}, {size} bytes")
         self._segments[address] = segment
         self._session.device._memory.add(segment)
-        return _SUCCESS, b""
+        return _SUCCESS, leak_text(kind)
 
     def _freed(self, data: bytes) -> Answer:
         (address,) = struct.unpack("<Q", data)

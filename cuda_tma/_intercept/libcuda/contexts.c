@@ -34,6 +34,11 @@ void *current_context(void) {
     return depth > 0 && is_context(stack[depth - 1]) ? stack[depth - 1] : NULL;
 }
 
+int is_destroyed(const void *context) {
+    const struct context *given = context != NULL ? context : depth > 0 ? stack[depth - 1] : NULL;
+    return given != NULL && given->magic == DEAD;
+}
+
 static void set_current(struct context *context) {
     if (depth == 0)
         depth = 1;

@@ -28,6 +28,7 @@ enum {
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
     ALREADY_REGISTERED = 712,
+    CONTEXT_IS_DESTROYED = 709,
     NOT_REGISTERED = 713,
     NOT_SUPPORTED = 801
 };
@@ -35,7 +36,7 @@ enum {
 /* Kinds of requests; driver/messages.py has the same. */
 enum {
     ASK_DEVICE = 1,    /* nothing -> struct device */
-    ASK_ALLOCATED = 2, /* address, size, kind of memory, where its bytes lie */
+    ASK_ALLOCATED = 2, /* address, size, kind of memory, where its bytes lie -> the text that a leak is reported with */
     ASK_FREED = 3,     /* address */
     ASK_LOAD = 4,      /* an image -> a description of its functions and variables */
     ASK_PLACE = 5,     /* module, an address for each variable */
@@ -56,10 +57,10 @@ enum {
 #define ARENA_BYTES (1ull << 44)
 
 /* Kinds of memory. */
-enum { DEVICE_MEMORY = 0, POOL_MEMORY = 1, HOST_MEMORY = 2, MANAGED_MEMORY = 3, REGISTERED_MEMORY = 4, VARIABLE = 5 };
+enum { DEVICE_MEMORY = 0, POOL_MEMORY = 1, HOST_MEMORY = 2, MANAGED_MEMORY = 3, REGISTERED_MEMORY = 4, VARIABLE = 5, VIRTUAL_MEMORY = 6 };
 
 /* Wrong uses of memory. */
-enum { DOUBLE_FREE = 1, INVALID_FREE = 2, COPY_OUT_OF_BOUNDS = 3, USE_AFTER_FREE = 4 };
+enum { DOUBLE_FREE = 1, INVALID_FREE = 2, COPY_OUT_OF_BOUNDS = 3, USE_AFTER_FREE = 4, DESTROYED_CONTEXT = 5 };
 
 struct bytes {
     unsigned char *data;
@@ -93,6 +94,7 @@ struct variable {
 
 struct module {
     uint32_t magic;
+    const void *context; /* that it was loaded in; NULL for a library, which belongs to no context */
     uint64_t number;
     uint32_t functions_count, variables_count;
     struct function *functions;
@@ -141,6 +143,7 @@ void *entry_named(const char *name, int version, int *is_known);
 
 /* contexts.c */
 void *current_context(void);
+int is_destroyed(const void *context); /* NULL: the current one */
 
 /* memory.c */
 CUresult allocate(CUdeviceptr *address, size_t size, int kind);
@@ -148,6 +151,7 @@ CUresult release(CUdeviceptr address, int kind_mask);
 void *readable(CUdeviceptr address, size_t size, CUresult *result);
 void *anywhere(uint64_t address, size_t size, CUresult *result);
 void copy_registered(int to_arena);
+void misuse(uint64_t kind, uint64_t address, uint64_t size);
 
 /* modules.c */
 struct function *function_of(void *handle);

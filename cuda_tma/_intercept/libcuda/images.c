@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "images.h"
 
-#include "linking.h"
+#include "compilers/linking.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Launches: the parameters as one block of bytes, and the attributes that the simulator knows. */
-#include "graphs.h"
+#include "graphs/graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +59,25 @@ static CUresult run(const void *request, size_t size) {
     return result;
 }
 
+static CUresult in_living_context(const struct function *function) {
+    const void *context = function->module->context;
+    if (is_destroyed(NULL) || (context != NULL && is_destroyed(context))) {
+        misuse(DESTROYED_CONTEXT, 0, 0);
+        return CONTEXT_IS_DESTROYED;
+    }
+    return ready_in_context();
+}
+
 CUresult cuLaunchKernelEx(const struct config *config, void *handle, void **values, void **extra) {
     struct {
         struct launch fixed;
         unsigned char parameters[MOST_PARAMETER_BYTES];
     } request;
-    CHECK(ready_in_context());
+    CHECK(ready());
     REQUIRE(config != NULL, INVALID_VALUE);
     const struct function *function = function_of(handle);
     REQUIRE(function != NULL, INVALID_HANDLE);
+    CHECK(in_living_context(function));
     for (int i = 0; i < 3; ++i)
         REQUIRE(config->grid[i] > 0 && config->block[i] > 0, INVALID_VALUE);
     REQUIRE(config->shared_bytes <= (uint32_t)function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);

@@ -92,7 +92,7 @@ static CUresult place(struct module *module) {
     return result;
 }
 
-static CUresult load(void **handle, struct bytes *image) {
+static CUresult load(void **handle, struct bytes *image, const void *context) {
     struct bytes reply = {NULL, 0};
     CUresult result = ask(ASK_LOAD, image->data, image->size, &reply);
     free(image->data);
@@ -101,6 +101,7 @@ static CUresult load(void **handle, struct bytes *image) {
     CHECK(result);
     REQUIRE(module != NULL, INVALID_IMAGE);
     CHECK(place(module));
+    module->context = context;
     *handle = module;
     return SUCCESS;
 }
@@ -117,12 +118,16 @@ struct function *function_of(void *handle) {
     return function != NULL && function->magic == FUNCTION ? function : NULL;
 }
 
-CUresult cuModuleLoadData(void **module, const void *image) {
+static CUresult load_data(void **module, const void *image, const void *context) {
     struct bytes found;
     CHECK(ready_in_context());
     REQUIRE(module != NULL, INVALID_VALUE);
     CHECK(image_bytes(image, &found));
-    return load(module, &found);
+    return load(module, &found, context);
+}
+
+CUresult cuModuleLoadData(void **module, const void *image) {
+    return load_data(module, image, current_context());
 }
 
 CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, void *options, void **values) {
@@ -134,12 +139,16 @@ CUresult cuModuleLoadFatBinary(void **module, const void *image) {
     return cuModuleLoadData(module, image);
 }
 
-CUresult cuModuleLoad(void **module, const char *path) {
+static CUresult load_file(void **module, const char *path, const void *context) {
     struct bytes found;
     CHECK(ready_in_context());
     REQUIRE(module != NULL, INVALID_VALUE);
     CHECK(file_bytes(path, &found));
-    return load(module, &found);
+    return load(module, &found, context);
+}
+
+CUresult cuModuleLoad(void **module, const char *path) {
+    return load_file(module, path, current_context());
 }
 
 CUresult cuModuleUnload(void *handle) {
@@ -208,11 +217,11 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, void *handle, 
 CUresult cuLibraryLoadData(void **library, const void *code, void *options, void **values, unsigned count,
                            void *library_options, void **library_values, unsigned library_count) {
     (void)options, (void)values, (void)count, (void)library_options, (void)library_values, (void)library_count;
-    return cuModuleLoadData(library, code);
+    return load_data(library, code, NULL);
 }
 
 CUresult cuLibraryLoadFromFile(void **library, const char *path) {
-    return cuModuleLoad(library, path);
+    return load_file(library, path, NULL);
 }
 
 CUresult cuLibraryUnload(void *library) {

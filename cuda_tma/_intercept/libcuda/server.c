@@ -80,7 +80,7 @@ CUresult ready(void) {
 
 CUresult ready_in_context(void) {
     CHECK(ready());
-    return current_context() != NULL ? SUCCESS : INVALID_CONTEXT;
+    return current_context() != NULL ? SUCCESS : is_destroyed(NULL) ? CONTEXT_IS_DESTROYED : INVALID_CONTEXT;
 }
 
 CUresult cuInit(unsigned flags) {

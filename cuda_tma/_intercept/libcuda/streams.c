@@ -1,5 +1,5 @@
 /* Streams and events: each operation is complete when its entry returns, so that there is nothing to wait for. */
-#include "graphs.h"
+#include "graphs/graphs.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -6,7 +6,7 @@
 #ifndef CUDA_TMA_RUNTIME_H
 #define CUDA_TMA_RUNTIME_H
 
-#include "../libcuda/graphs.h"
+#include "../libcuda/graphs/graphs.h"
 
 typedef int cudaError;
 enum {

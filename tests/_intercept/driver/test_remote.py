@@ -78,7 +78,7 @@ def run(tmp_path):
 @needs_compiler
 def test_a_program_has_the_results_of_its_kernel(run):
     ran = run(COPIES.replace("THREADS", "8"))
-    assert ran.status == 0 and ran.out == "5 10 15 20 25 30 35 40 ", ran
+    assert ran.status == 0 and ran.printed == "5 10 15 20 25 30 35 40 ", ran
     assert [(each["kernel"], each["findings"]) for each in ran.launches] == [("scale", [])]
 
 
@@ -104,7 +104,7 @@ def test_registered_memory_has_the_results_too(run):
     }
     """
     )
-    assert ran.status == 0 and ran.out == "25 50 75 100 125 150 175 5 ", ran
+    assert ran.status == 0 and ran.printed == "25 50 75 100 125 150 175 5 ", ran
 
 
 @needs_compiler
@@ -126,7 +126,7 @@ def test_the_child_of_a_fork_does_not_speak_for_its_parent(run):
     }
     """
     )
-    assert ran.out == "refused\n", ran
+    assert ran.printed == "refused\n", ran
 
 
 @needs_compiler

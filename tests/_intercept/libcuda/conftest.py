@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any, NamedTuple
-
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests._intercept._programs import Ran, run_below
+
 BEGINNING = '''
 import ctypes, struct
 import numpy as np
@@ -68,34 +62,10 @@ def launch(function, threads, address, expected=0):
 '''
 
 
-class Ran(NamedTuple):
-    """The end of the command: its exit status, its document, and the notes on standard error."""
-
-    status: int
-    launches: list[dict[str, Any]]
-    out: str
-    err: str
-
-    @property
-    def kinds(self) -> list[str]:
-        return [found["kind"] for launch in self.launches for found in launch["findings"]]
-
-
 @pytest.fixture
 def run(tmp_path):
     def run(text: str, beginning: str = BEGINNING) -> Ran:
         (tmp_path / "script.py").write_text(beginning + text, "utf-8")
-        command = [sys.executable, "-m", "cuda_tma", "sanitize", "--json", "out.json", "--schedules", "2"]
-        paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        done = subprocess.run(
-            [*command, "--", "python", "script.py"],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        answer = json.loads((tmp_path / "out.json").read_text("utf-8"))
-        return Ran(done.returncode, answer["launches"], done.stdout, done.stderr)
+        return run_below(tmp_path, "python", "script.py")
 
     return run

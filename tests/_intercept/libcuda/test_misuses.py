@@ -64,3 +64,23 @@ require(cuda.cuMemFree_v2(address))
 """
     )
     assert (ran.status, ran.kinds, len(ran.launches)) == (0, [], 1)
+
+
+DESTROYED = """
+require(cuda.cuInit(0))
+context = pointer(out(pointer, "cuCtxCreate_v2", 0, 0))
+_, function = loaded()
+address = u64(out(u64, "cuMemAlloc_v2", ctypes.c_size_t(128)))
+"""
+
+
+def test_a_launch_in_a_destroyed_context(run, tmp_path):
+    ran = run(f"{DESTROYED}require(cuda.cuCtxDestroy_v2(context))\nlaunch(function, 32, address, 709)  # wrong\n")
+    (found,) = ran.findings
+    assert (ran.status, found["kind"], found["severity"]) == (1, "fault", "error")
+    assert found["message"].startswith("a launch in a context that the program has destroyed")
+
+
+def test_a_launch_before_its_context_is_destroyed(run):
+    ran = run(f"{DESTROYED}launch(function, 32, address)\nrequire(cuda.cuCtxDestroy_v2(context))\n")
+    assert (ran.status, ran.kinds) == (0, [])

@@ -167,7 +167,7 @@ def launch(threads: int = 8, status: int = 0) -> str:
 
 def test_a_launch_has_its_results(run):
     ran = run(launch())
-    assert ran.status == 0 and ran.out == "2 3 4 5 6 7 8 9 ", ran
+    assert ran.status == 0 and ran.printed == "2 3 4 5 6 7 8 9 ", ran
     assert [(each["kernel"], each["grid"], each["block"]) for each in ran.launches] == [
         ("add_one", [1, 1, 1], [8, 1, 1])
     ]
@@ -180,7 +180,7 @@ def test_a_wrong_launch_is_found(run):
 
 def test_a_kernel_without_ptx_is_skipped_by_its_name(run):
     ran = run(launch(status=209), "machine_code.fatbin")
-    assert ran.status == 3 and ran.out == "1 2 3 4 5 6 7 8 ", ran
+    assert ran.status == 3 and ran.printed == "1 2 3 4 5 6 7 8 ", ran
     assert ("add_one", "the module of add_one contains no PTX for this compute capability") in ran.skipped
     assert any("Remedy: compile with -gencode arch=compute_90a,code=compute_90a" in why for _, why in ran.skipped)
 
@@ -189,7 +189,7 @@ def test_a_damaged_binary_ends_with_a_sentence(run):
     image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
     image[26] = image[27] = 0xFF  # in the size of the first entry
     ran = run(launch(status=218), bytes(image))
-    assert ran.status == 3 and ran.out == "1 2 3 4 5 6 7 8 ", ran
+    assert ran.status == 3 and ran.printed == "1 2 3 4 5 6 7 8 ", ran
     assert ("add_one", "the module of add_one contains PTX that cannot be read") in ran.skipped
     assert any("of a fat binary" in why for _, why in ran.skipped), ran.skipped
 
@@ -226,7 +226,7 @@ def test_attributes_of_a_launch(run):
 
 def test_what_a_program_asks_before_its_first_launch(run):
     ran = run(QUESTIONS)
-    assert ran.out == "all\n", ran
+    assert ran.printed == "all\n", ran
     assert any("cudaMallocArray" in note for note in ran.notes)
 
 
@@ -263,7 +263,7 @@ def test_wrong_calls_end_with_an_error(run):
 }
 """
     )
-    assert ran.out.startswith("all\n"), ran
+    assert ran.printed.startswith("all\n"), ran
     assert [found["kind"] for each in ran.launches for found in each["findings"]] == ["fault"]  # cudaFree(values)
 
 
@@ -307,7 +307,7 @@ def test_a_captured_graph_runs_when_it_is_launched(run):
 }
 """
     )
-    assert ran.status == 0 and ran.out == "1 2 3 4 5 6 7 8 " + "2 " * 8 and len(ran.launches) == 4, ran
+    assert ran.status == 0 and ran.printed == "1 2 3 4 5 6 7 8 " + "2 " * 8 and len(ran.launches) == 4, ran
 
 
 PARTS = r"""
@@ -327,7 +327,7 @@ PARTS = r"""
 def test_device_code_of_several_files_is_linked(run):
     header = '".version 8.0\\n.target sm_90\\n.address_size 64\\n"'
     ran = run(PARTS.replace("HEADER", header) + launch(), "machine_code.fatbin")
-    assert ran.status == 0 and ran.out == "101 102 103 104 105 106 107 108 ", ran
+    assert ran.status == 0 and ran.printed == "101 102 103 104 105 106 107 108 ", ran
 
 
 def test_a_graph_runs_the_nodes_that_a_program_adds(run):
@@ -356,4 +356,4 @@ def test_a_graph_runs_the_nodes_that_a_program_adds(run):
 }
 """
     )
-    assert ran.status == 0 and ran.out == "1 2 3 4 5 6 7 8 " + "7 " * 8 and len(ran.launches) == 1, ran
+    assert ran.status == 0 and ran.printed == "1 2 3 4 5 6 7 8 " + "7 " * 8 and len(ran.launches) == 1, ran

@@ -16,6 +16,7 @@ sys.path.append(str(Path(__file__).parents[3] / "tools"))
 
 import compared_kernels
 import write_findings
+from finding_kernels import KERNELS
 
 # The lot is drawn from what was there when it was drawn: bugs that came later are none of it.
 REAL_BUGS = [
@@ -47,7 +48,7 @@ REAL_BUGS = [
     "triton_10656_peer_has_left",
     "triton_11097_scratch_then_load",
 ]
-POOL = sorted([*REAL_BUGS, *(f"V{number}" for number in range(1, 11)), *simulate.KINDS])
+POOL = sorted([*REAL_BUGS, *(f"V{number}" for number in range(1, 11)), *KERNELS])
 SEED = 2026
 
 FENCE = "\n    fence_proxy_async();"
@@ -90,12 +91,12 @@ STRICT = {"strict": True, "schedules": 4}
 
 
 def source_of(name):
-    return write_findings.lines_of(name, "-") if name in simulate.KINDS else CASES[name].source
+    return write_findings.lines_of(name, "-") if name in KERNELS else CASES[name].source
 
 
 def launched(name, source, **settings):
     gpu = simulate.Device(**settings)
-    if name in simulate.KINDS:
+    if name in KERNELS:
         return write_findings.launched(name, source, gpu)
     return compared_kernels.simulated(replace(CASES[name], source=source), gpu)
 

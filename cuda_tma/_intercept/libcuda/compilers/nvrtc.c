@@ -4,7 +4,7 @@
    cuda.pathfinder returns this library in its place (startup/cuda_tma_nvrtc.py). Line information is always on. Python
    keeps the C++ of each PTX, so that a finding names the line of the script. */
 #define _GNU_SOURCE
-#include "driver.h"
+#include "../driver.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 #ifndef CUDA_TMA_GRAPHS_H
 #define CUDA_TMA_GRAPHS_H
 
-#include "driver.h"
+#include "../driver.h"
 
 typedef CUresult (*operation)(const void *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* The driver's linker. The simulator runs PTX: what a link returns as machine code is the PTX of its inputs. */
 #include "linking.h"
 
-#include "images.h"
+#include "../images.h"
 
 #include <stdlib.h>
 #include <string.h>

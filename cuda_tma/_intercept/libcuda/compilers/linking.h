@@ -2,7 +2,7 @@
 #ifndef CUDA_TMA_LINKING_H
 #define CUDA_TMA_LINKING_H
 
-#include "driver.h"
+#include "../driver.h"
 
 struct link {
     uint32_t magic;

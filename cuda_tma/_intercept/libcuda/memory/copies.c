@@ -1,5 +1,5 @@
 /* Copies and fills. */
-#include "graphs.h"
+#include "../graphs/graphs.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Memory pools, hints on managed memory, and copies of two dimensions. */
-#include "graphs.h"
+#include "../graphs/graphs.h"
 
 #include <stdlib.h>
 #include <string.h>

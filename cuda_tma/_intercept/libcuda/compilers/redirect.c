@@ -4,7 +4,7 @@
    functions of their runtime in the table of symbols. CuTe DSL's library has none, but exports a function for each
    entry, `_cudaMalloc` for cudaMalloc, that jumps to it. cuda.bindings hands out addresses of such functions. */
 #define _GNU_SOURCE
-#include "driver.h"
+#include "../driver.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,0 +1,38 @@
+#ifndef CUDA_TMA_MEMORY_H
+#define CUDA_TMA_MEMORY_H
+
+#include "../graphs/graphs.h"
+
+#define PAGE 4096u
+#define GUARD_BYTES 65536u
+
+struct allocation {
+    uint64_t address, size;
+    int kind, is_free;
+    uint64_t lies_at; /* where a server process has its bytes, if that is another place of the arena; else 0 */
+    char *made_at; /* what a leak of it is reported with; NULL if its leak is not reported */
+};
+
+/* memory.c: copies of the records of allocations */
+int find_allocation(uint64_t address, struct allocation *found);
+int is_within(const struct allocation *item, uint64_t address, uint64_t size);
+void each_allocation(void (*visit)(const struct allocation *item, void *data), void *data);
+uint64_t bytes_in_use(void);
+uint64_t whole_pages(uint64_t size);
+void *array_bytes(uint64_t address, uint64_t size);
+
+/* Addresses of the arena that nothing else has, without pages; 0 if there are none. */
+uint64_t take_addresses(uint64_t size, uint64_t alignment);
+
+/* Count bytes of the GPU's memory as used; fail beyond its size. */
+CUresult use_bytes(uint64_t size);
+void unuse_bytes(uint64_t size);
+
+/* Give pages back to the system; their addresses stay reserved. */
+void give_back_pages(uint64_t address, uint64_t size);
+
+/* Let kernels and copies reach bytes that have pages, or forget them again. */
+CUresult add_allocation(const struct allocation *given);
+CUresult remove_allocation(uint64_t address);
+
+#endif
