@@ -21,7 +21,7 @@ uint64_t bytes_in_use(void);
 uint64_t whole_pages(uint64_t size);
 void *array_bytes(uint64_t address, uint64_t size);
 
-/* Addresses of the arena that nothing else has, without pages; 0 if there are none. */
+/* Addresses of the arena that nothing else has, without pages; 0 if all are taken. */
 uint64_t take_addresses(uint64_t size, uint64_t alignment);
 
 /* Count bytes of the GPU's memory as used; fail beyond its size. */
