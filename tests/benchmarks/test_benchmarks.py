@@ -79,8 +79,15 @@ def test_mistakes_are_refused(arguments, capsys):
 
 def test_the_simulator_suite_runs_what_it_names(monkeypatch):
     assert simulator.unavailable() == ""
-    monkeypatch.setattr(simulator, "kernels", lambda: [("a", simulator.saxpy(1000), 0), ("b", simulator.gemm(256), 9)])
-    (table,) = simulator.tables(15, 1)
+    monkeypatch.setattr(
+        simulator,
+        "kernels",
+        lambda: [("a", simulator.saxpy(1000), simulator.Limit()), ("b", simulator.gemm(256), simulator.Limit(9))],
+    )
+    for name in ("_schedules", "_loads", "_memory"):
+        monkeypatch.setattr(simulator, name, lambda: "another")
+    table, *others = simulator.tables(15, 1)
+    assert others == ["another"] * 3
     first, second = table.rows
     assert first.name.startswith("a (0.0") and first.goal is None and len(first.samples_ns) == simulator.SAMPLES
     assert second.goal.limit_ns(0) == 9e9 and "| limit" not in table.verdict(second)
