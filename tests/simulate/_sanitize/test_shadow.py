@@ -15,7 +15,7 @@ COLUMNS, ACCESSES, EACH = 6, 9, 4
 def drawn(seed: int) -> tuple[Stamps, Known, np.ndarray, np.ndarray]:
     """Stamps of a few columns and epochs, some of nobody; what is known; whose each access is, and its first unit."""
     rng = np.random.default_rng(seed)
-    stamps = Stamps(3, 40)
+    stamps = Stamps(np.zeros((3, 40), np.int64), np.zeros((3, 40), np.int32))
     epochs, columns = rng.integers(1, 4, (3, 40)), rng.integers(0, COLUMNS, (3, 40))
     stamps.values[:] = np.where(rng.random((3, 40)) < 0.4, 0, stamps_of(columns, epochs))
     stamps.values[rng.random(3) < 0.4] = 0

@@ -5,7 +5,7 @@ from typing_extensions import disjoint_base
 class Stamps:
     values: np.ndarray
     notes: np.ndarray
-    def __init__(self, places: int, units: int) -> None: ...
+    def __init__(self, values: np.ndarray, notes: np.ndarray) -> None: ...
     def late(
         self,
         places: int,

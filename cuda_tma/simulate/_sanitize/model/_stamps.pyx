@@ -28,11 +28,9 @@ cdef class Stamps:
     cdef int64_t[:, ::1] _values
     cdef int32_t[:, ::1] _notes
 
-    def __init__(self, Py_ssize_t places, Py_ssize_t units):
-        # Memory that is never touched is never there.
-        self.values = np.zeros((places, units), np.int64)
-        self.notes = np.zeros((places, units), np.int32)
-        self._values, self._notes = self.values, self.notes
+    def __init__(self, values, notes):
+        self.values = self._values = values
+        self.notes = self._notes = notes
 
     def late(
         self, int places, const int64_t[::1] first, Py_ssize_t each,

@@ -34,7 +34,7 @@ class Phases:
     Attributes
     ----------
     pending, ready : numpy.ndarray or None, [row, column]
-        What those knew who have arrived in the present phase, and in those that are complete.
+        The clocks of the arrivals in the present phase, and in the completed phases.
     far_pending, far_ready : numpy.ndarray or None
         Of those in other CTAs, as far as both scopes must reach there.
     completions : int
@@ -59,10 +59,8 @@ class Phases:
     def complete(self, clocks: Clocks) -> None:
         """The phase ends: who waits for it knows what those knew who arrived."""
         self.completions += 1
-        if self.pending is not None:
-            self.ready = self.pending.copy()
-        if self.far_pending is not None:
-            self.far_ready = self.far_pending.copy()
+        self.ready, self.pending = _joined(clocks, self.ready, self.pending), None
+        self.far_ready, self.far_pending = _joined(clocks, self.far_ready, self.far_pending), None
 
     def signalled(self, clocks: Clocks, column: int) -> None:
         """Operations of this phase have completed: a column of the barrier itself says so."""
@@ -218,6 +216,13 @@ class Barriers:
             heard = self.mbarriers[position].heard(self._clocks, scope)
             if heard is not None:
                 take(lanes, heard)
+
+
+def _joined(clocks: Clocks, before: np.ndarray | None, more: np.ndarray | None) -> np.ndarray | None:
+    """Return the union of two clocks, each of which may be missing."""
+    if before is None or more is None:
+        return more if before is None else before
+    return np.maximum(clocks.fitting(before), clocks.fitting(more))
 
 
 def _by_position(lanes: Lanes, positions: np.ndarray) -> list[tuple[int, Lanes]]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._memory.lazy_zeros import lazy_zeros
 from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARP, Lanes, as_array, stretches
 from .fences import Fences
@@ -32,6 +33,7 @@ ORDERED, FENCED = 0, 1
 CTA, CLUSTER, GPU = 0, 1, 2  # scopes; .sys is as .gpu, as there is one
 _SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU, "gl": GPU, "volatile": GPU}
 _SPARE_COLUMNS = 64
+_ROOM = 8  # times the spare columns: memory that no clock has touched is not resident
 
 
 def scope_of(opcode: Iterable[str], otherwise: int) -> int:
@@ -104,7 +106,8 @@ class Clocks:
         self.each = np.arange(self.threads)
         self._first = self.threads + self.slots  # column of what is neither
         self.visible = 2 if scopes else ORDERED
-        self.rows = np.zeros((2 + scopes, geometry.lanes, self._first + _SPARE_COLUMNS), np.int32)
+        room = lazy_zeros((2 + scopes, geometry.lanes, self._first + _ROOM * _SPARE_COLUMNS), np.int32)
+        self._room, self.rows = room, room[:, :, : self._first + _SPARE_COLUMNS]
         self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
         self._apart = np.zeros(geometry.lanes, bool)  # who knows more than its warp, beside its own column
         self._touched = np.zeros(geometry.lanes, bool)  # who has been so since its cluster began
@@ -127,7 +130,8 @@ class Clocks:
         self.fences.start(slot)
         first, here = slot * self.threads, slice(slot * self.threads, (slot + 1) * self.threads)
         self.warps[:, here.start // WARP : here.stop // WARP] = 0
-        self.rows[:, first + self.each, self.each] = 0
+        if self.rows[:, first + self.each, self.each].any():
+            self.rows[:, first + self.each, self.each] = 0
         if self._touched[here].any():
             self.rows[:, first + np.flatnonzero(self._touched[here])] = 0
             self._touched[here] = self._apart[here] = False
@@ -142,9 +146,14 @@ class Clocks:
         if found is None:
             found = known[key] = self._first + len(known)
             if found >= self.rows.shape[2]:
-                more = ((0, 0), (0, 0), (0, self.rows.shape[2] - self._first))
-                self.rows, self.warps = np.pad(self.rows, more), np.pad(self.warps, more)
+                self._widen(2 * self.rows.shape[2] - self._first)
         return found
+
+    def _widen(self, columns: int) -> None:
+        more = ((0, 0), (0, 0), (0, columns - self.rows.shape[2]))
+        if columns > self._room.shape[2]:
+            self._room = np.pad(self.rows, more)
+        self.rows, self.warps = self._room[:, :, :columns], np.pad(self.warps, more)
 
     def key(self, slot: int, column: int) -> object:
         """Of what a column is."""
@@ -228,10 +237,9 @@ class Clocks:
 
     def published_with_others(self, lane: int, scope: int) -> np.ndarray:
         """Return what a lane gives to a scope by a relaxed operation, with the fences of others that it knows of."""
-        mine = self.published(slice(lane, lane + 1), scope)
         known = self.known_to(slice(lane, lane + 1))[ORDERED, : self.threads]
-        others = self.fences.met(lane, known, scope)
-        return mine if others is None else np.maximum(mine, self.fitting(others))
+        given = self.fences.met(lane, known, scope)
+        return self.nothing() if given is None else self.fitting(given)
 
     def nothing(self) -> np.ndarray:
         """The clock of who knows nothing."""

@@ -34,13 +34,14 @@ class Fences:
         self._clocks: dict[int, list[np.ndarray | None]] = {}  # by lane: at its last fence of each scope
         self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)  # of each lane, in its own column, then
         self._at = [0] * slots
-        self._met: dict[int, tuple[bytes, np.ndarray | None]] = {}  # by slot: the last result of `met`
+        self._met: dict[tuple[int, int], tuple[bytes, np.ndarray | None]] = {}  # by slot and scope: the last of `met`
 
     def start(self, slot: int) -> None:
         """Forget the threads of a cluster that were here before."""
         first = slot * self._threads
         self._epochs[:, first : first + self._threads] = 0
-        self._met.pop(slot, None)
+        for scope in range(_SCOPES):
+            self._met.pop((slot, scope), None)
         for lane in self.executed(range(first, first + self._threads)):
             del self._clocks[lane]
 
@@ -63,16 +64,21 @@ class Fences:
     def given(self, lanes: list[int], scope: int) -> np.ndarray | None:
         """Return what some lanes knew at their last fences of a scope."""
         found = [clock for lane in self.executed(lanes) if (clock := self._clocks[lane][scope]) is not None]
-        return np.maximum.reduce([*map(self._fitting, found)]) if found else None
+        if not found:
+            return None
+        known = self._fitting(found[0]).copy()
+        for clock in found[1:]:
+            older = known[:, : clock.shape[1]]  # clocks from before columns were added are narrower
+            np.maximum(older, clock, out=older)
+        return known
 
     def met(self, lane: int, known: np.ndarray, scope: int) -> np.ndarray | None:
-        """Return what other threads of a lane's cluster knew at their fences, of those that the lane knows of."""
+        """Return the clocks at fences of a lane's cluster, its own fence and those that it knows of."""
         slot = lane // self._threads
         first = slot * self._threads
         epochs = self._epochs[scope, first : first + self._threads]
         epochs = np.where(known >= epochs, epochs, 0)
-        epochs[lane - first] = 0
         key = epochs.tobytes()  # the epoch of a thread tells its fence
-        if self._met.get(slot, (None,))[0] != key:
-            self._met[slot] = key, self.given((first + np.flatnonzero(epochs)).tolist(), scope)
-        return self._met[slot][1]
+        if self._met.get((slot, scope), (None,))[0] != key:
+            self._met[slot, scope] = key, self.given((first + np.flatnonzero(epochs)).tolist(), scope)
+        return self._met[slot, scope][1]

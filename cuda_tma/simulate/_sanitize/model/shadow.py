@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._memory.lazy_zeros import lazy_zeros
 from ._stamps import Stamps
 from .clocks import Known
 
@@ -20,7 +21,7 @@ READERS = 8
 WEAK, STRONG = 0, 1  # atomics, and other strong accesses, do not race with each other
 COLUMN_BITS = 20
 _BESIDE = 64  # units
-_WRITE = np.array([READERS])  # the place of the last write, behind the readers
+_WRITE, _WRITTEN = np.array([READERS]), 1 << READERS  # the place of the last write follows those of the readers
 
 
 class Cells(NamedTuple):
@@ -86,8 +87,13 @@ class Shadow:
     def __init__(self, size_bytes: int, unit_bytes: int):
         self.unit_bytes = unit_bytes
         self._shift = unit_bytes.bit_length() - 1
-        self._stamps = Stamps(READERS + 1, -(-size_bytes // unit_bytes))
-        self._readers = 0  # a bit for each place that is used
+        shape = READERS + 1, -(-size_bytes // unit_bytes)
+        self._stamps = Stamps(lazy_zeros(shape, np.int64), lazy_zeros(shape, np.int32))
+        self._used = 0  # a bit for each place that is used
+
+    @property
+    def _readers(self) -> int:
+        return self._used & ~_WRITTEN
 
     def units(self, positions: np.ndarray, size_bytes: int) -> Cells:
         """Those of accesses that begin at some bytes."""
@@ -100,8 +106,7 @@ class Shadow:
 
     def forget(self, position: int, size_bytes: int) -> None:
         """Nobody has touched these bytes."""
-        units = self.range(position, size_bytes)
-        self._stamps.values[:, units.first[0] : units.first[0] + units.each] = 0
+        self._stamps.clear(self._used, *self.range(position, size_bytes))
 
     def operate(
         self, units: Cells, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
@@ -118,8 +123,8 @@ class Shadow:
             Its column and epoch, see `stamps_of`.
         """
         known = self._stamps.operate(*units, clock, *rows, strong, place, self._readers, stamp, site << 1 | strong)
-        if known and place < READERS:
-            self._readers |= 1 << place
+        if known:
+            self._used |= 1 << place
         return known
 
     def after_write(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
@@ -165,6 +170,7 @@ class Shadow:
 
     def write(self, units: Cells, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
         """Remember writes, of one stamp or a stamp for each; what was read before them no longer counts."""
+        self._used |= _WRITTEN
         self._stamps.put(_WRITE, *units, stamps, site << 1 | strong)
         self._stamps.clear(self._readers, *units)
 
@@ -182,5 +188,5 @@ class Shadow:
     def read(self, units: Cells, places: np.ndarray, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
         """Remember reads, each in one of the places for readers."""
         for place in {*places.tolist()}:
-            self._readers |= 1 << place
+            self._used |= 1 << place
         self._stamps.put(places, *units, stamps, site << 1 | strong)

@@ -1,0 +1,24 @@
+"""Large arrays of zeros of which few pages are written."""
+
+from __future__ import annotations
+
+import mmap
+from math import prod
+from typing import Any
+
+import numpy as np
+
+__all__ = ["lazy_zeros"]
+
+
+def lazy_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return zeros that take memory page by page, when a page is written first.
+
+    NumPy asks for huge pages (``MADV_HUGEPAGE``), so that one element of `numpy.zeros` may take 2 MiB.
+    """
+    if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # not on Linux
+        return np.zeros(shape, dtype)
+    size = prod(shape) * np.dtype(dtype).itemsize
+    memory = mmap.mmap(-1, max(1, size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype, prod(shape)).reshape(shape)
