@@ -5,7 +5,16 @@ A limit protects the process that judges a stranger's kernel. It lies far above 
 
 from __future__ import annotations
 
-__all__ = ["ALIGNMENT_BYTES", "CALL_DEPTH", "KERNEL_BYTES", "LAYOUT_STEPS", "LOCAL_BYTES", "MODULE_BYTES", "NAME_BYTES"]
+__all__ = [
+    "ALIGNMENT_BYTES",
+    "BASELINE_BYTES",
+    "CALL_DEPTH",
+    "KERNEL_BYTES",
+    "LAYOUT_STEPS",
+    "LOCAL_BYTES",
+    "MODULE_BYTES",
+    "NAME_BYTES",
+]
 __all__ += ["NESTING", "OUTPUT_CHARACTERS", "PARAMETER_BYTES", "PATH_CHARACTERS", "REGISTERS", "REGISTER_BYTES"]
 __all__ += [
     "RECORDED_BYTES",
@@ -48,6 +57,7 @@ LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of ten
 COMPLAINT_CHARACTERS = 1 << 15  # of a command on standard error: 400 lines of a compiler
 PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
 RECORDED_BYTES = 2 << 30  # of memory that one recorded launch has
+BASELINE_BYTES = 64 << 20  # of a report whose findings are known
 RECORDING_TEXT_BYTES = 256 << 20  # of the list of launches of a recording
 SOURCE_BYTES = 4 << 20  # of a source file, of which a finding shows lines, and of a header
 SUPPRESSIONS_BYTES = 1 << 20  # of a file of suppressions: ten thousand of them

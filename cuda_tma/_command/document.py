@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .._files import shown_path
+from .baseline import fingerprint
 from .excerpts import statements
 from .outcome import Outcome, unused
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
     from ..simulate import Finding, Place
+    from .sources import Sources
 
 __all__ = ["document"]
 
@@ -21,10 +23,10 @@ Json = dict[str, Any]
 _MOST = 32  # blocks and threads of a finding: there may be millions
 
 
-def document(outcome: Outcome, status: int) -> Json:
+def document(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:
     """Return the document."""
     return {
-        "launches": [_launch(launch) for launch in outcome.launches],
+        "launches": [_launch(launch, sources_of) for launch in outcome.launches],
         "status": status,
         "program_status": outcome.program_status,
         "coverage": {
@@ -32,6 +34,7 @@ def document(outcome: Outcome, status: int) -> Json:
             "skipped": len(outcome.skipped),
             "left_out": len(outcome.left_out),
             "lost": outcome.lost,
+            "known": outcome.known,
             "errors": outcome.count("error"),
             "advice": outcome.count("advice"),
             "seconds": round(outcome.seconds, 3),
@@ -41,7 +44,7 @@ def document(outcome: Outcome, status: int) -> Json:
     }
 
 
-def _launch(launch: Launched) -> Json:
+def _launch(launch: Launched, sources_of: Callable[[Launched], Sources]) -> Json:
     config, report, at = launch.config, launch.report, launch.launched_at
     made: Json = {
         "kernel": launch.kernel,
@@ -56,8 +59,9 @@ def _launch(launch: Launched) -> Json:
         "findings": [],
     }
     if report is not None:
-        made["findings"] = [_finding(finding, launch.generated) for finding in report.findings]
-        made["suppressed"] = [_finding(finding, launch.generated) for finding in report.suppressed]
+        sources = sources_of(launch)
+        made["findings"] = [_finding(launch, finding, sources) for finding in report.findings]
+        made["suppressed"] = [_finding(launch, finding, sources) for finding in report.suppressed]
         made["schedules"] = report.schedules
         made["thread_instructions"] = report.thread_instructions
         made["output"] = report.output
@@ -65,7 +69,8 @@ def _launch(launch: Launched) -> Json:
     return made
 
 
-def _finding(finding: Finding, generated: Collection[str]) -> Json:
+def _finding(launch: Launched, finding: Finding, sources: Sources) -> Json:
+    generated = launch.generated
     related = [("the other access", finding.other, finding.other_ptx_line)]
     related += [(what, places, 0) for what, places in finding.related]
     return {
@@ -74,6 +79,7 @@ def _finding(finding: Finding, generated: Collection[str]) -> Json:
         "message": finding.message,
         "rule": finding.rule,
         "remedy": finding.remedy,
+        "fingerprint": fingerprint(launch, finding, sources),
         **_where(finding.source, finding.ptx_line, generated),
         "related": [
             {"message": what, **_where(places, line, generated)} for what, places, line in related if places or line

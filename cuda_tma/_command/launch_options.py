@@ -134,6 +134,11 @@ def _add_judgement(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="read suppressions from a file, one per line; # begins a comment",
     )
+    command.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="report only findings that an earlier report (--sarif FILE or --json FILE) does not contain",
+    )
 
 
 def _add_outputs(command: argparse.ArgumentParser) -> None:

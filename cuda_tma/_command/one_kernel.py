@@ -15,13 +15,13 @@ from .excerpts import described
 from .exit_status import Misuse
 from .judgement import schedules_of, suppressions_of
 from .launch import kernel_of, launched
-from .outcome import Outcome
+from .outcome import Outcome, counted
 from .sources import Sources
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
     from .._intercept.launches import RecordedLaunch
-    from ..simulate import Config, Device, Kernel, Report, Suppression
+    from ..simulate import Config, Device, Kernel, Report
 
 __all__ = ["judge_kernel"]
 
@@ -50,7 +50,7 @@ def judge_kernel(
     launch = Launched(0, kernel.name, "cuda-tma", config, seconds, report, recorded=take)
     sources = Sources(Path(arguments.file), arguments.include)
     outcome = Outcome((launch,), suppressions=gpu.suppressions, seconds=seconds)
-    return outcome, lambda _: sources, lambda _: _print(report, sources, gpu.suppressions)
+    return outcome, lambda _: sources, lambda judged: _print(judged, sources)
 
 
 def _launched(
@@ -81,18 +81,19 @@ def _device(arguments: argparse.Namespace) -> Device:
         raise Misuse(str(error)) from None
 
 
-def _print(report: Report, sources: Sources, suppressions: tuple[Suppression, ...]) -> None:
+def _print(outcome: Outcome, sources: Sources) -> None:
+    (report,) = [launch.report for launch in outcome.judged if launch.report is not None]
     output = printable(report.output)
     print(output, end="" if output.endswith("\n") or not output else "\n")
     for finding in report.findings:
         print_styled(described(finding, sources))
         print()
     for finding in report.suppressed:
-        reason = next(each.reason for each in suppressions if each.covers(finding))
+        reason = next(each.reason for each in outcome.suppressions if each.covers(finding))
         print(printable(f"suppressed: {finding.kind} at {_place(finding)}: {reason}"))
     for each in report.unused_suppressions:
         print(printable(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}"))
-    print(_verdict(report), flush=True)
+    print(_verdict(report, outcome.known), flush=True)
     if report.unfinished:
         complain(report.unfinished)
 
@@ -102,11 +103,11 @@ def _place(finding: Any) -> str:
     return f"{Path(where[0].file).name}:{where[0].line}" if where else f"PTX line {finding.ptx_line}"
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: Report, known: int) -> str:
     errors, advice = len(report.errors), len(report.findings) - len(report.errors)
-    parts = [f"{errors} error{'s' * (errors != 1)}" if errors else "no errors"]
-    parts += [f"{advice} piece{'s' * (advice > 1)} of advice"] * bool(advice)
+    parts = [counted(errors, "error", "errors") if errors else "no errors"]
+    parts += [f"{counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
+    parts += [f"{known} known from the baseline"] * bool(known)
     parts += [f"{len(report.suppressed)} suppressed"] * bool(report.suppressed)
-    tried = max(len(report.schedules), 1)
-    run = f"{tried} schedule{'s' * (tried > 1)}, {report.thread_instructions} thread instructions"
-    return f"{', '.join(parts)}; {run}"
+    tried = counted(max(len(report.schedules), 1), "schedule", "schedules")
+    return f"{', '.join(parts)}; {tried}, {report.thread_instructions} thread instructions"

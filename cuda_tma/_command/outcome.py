@@ -34,6 +34,8 @@ class Outcome:
     cause : str
         Why they are lost.
     seconds : float
+    known : int
+        Findings that are left out because an earlier report has them.
     """
 
     launches: tuple[Launched, ...]
@@ -44,6 +46,7 @@ class Outcome:
     lost_errors: int = 0
     cause: str = ""
     seconds: float = 0.0
+    known: int = 0
 
     @property
     def judged(self) -> list[Launched]:
@@ -119,6 +122,7 @@ def coverage(outcome: Outcome) -> str:
     errors, advice = outcome.count("error"), outcome.count("advice")
     parts.append(counted(errors, "error", "errors") if errors else "no errors")
     parts += [f"{counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
+    parts += [f"{outcome.known} known from the baseline"] * bool(outcome.known)
     parts += [f"{len(outcome.skipped)} skipped ({_reasons(outcome.skipped)})"] * bool(outcome.skipped)
     parts += [f"{len(outcome.unfinished)} at the time limit"] * bool(outcome.unfinished)
     parts += [f"{len(outcome.left_out)} left out by filters"] * bool(outcome.left_out)

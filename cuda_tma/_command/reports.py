@@ -34,7 +34,7 @@ def check_outputs(arguments: argparse.Namespace) -> None:
             continue
         if not Path(path).absolute().parent.is_dir():
             raise Misuse(f"--{option} {path} cannot be written: there is no such folder")
-        for given in filter(None, (arguments.file, *arguments.suppressions)):
+        for given in filter(None, (arguments.file, *arguments.suppressions, arguments.baseline)):
             if os.path.exists(path) and os.path.exists(given) and os.path.samefile(given, path):
                 raise Misuse(f"--{option} {path} is {given}, which this command reads; name another file")
 
@@ -55,7 +55,7 @@ def write_outputs(
         for path, text in generated.items():
             _write_beside(path, text)
     if arguments.json and arguments.json != STANDARD_OUTPUT:
-        _write("--json", arguments.json, document(outcome, status))
+        _write("--json", arguments.json, document(outcome, status, sources_of))
     if arguments.sarif:
         _write("--sarif", arguments.sarif, sarif.log(outcome, status, sources_of))
     if arguments.html:

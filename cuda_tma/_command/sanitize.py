@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from .baseline import read_baseline, without_known
 from .console import print_json
 from .document import document
 from .exit_status import Misuse
@@ -35,12 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         from .one_kernel import judge_kernel as judge
     check_outputs(arguments)
+    known = read_baseline(arguments.baseline) if arguments.baseline else frozenset()
     with ExitStack() as stack:
         try:
             outcome, sources_of, show = judge(arguments, stack)
         except Misuse as error:
             write_failure(arguments, error)
             raise
+        if known:
+            outcome = without_known(outcome, known, sources_of)
         return _deliver(arguments, outcome, sources_of, show)
 
 
@@ -62,7 +66,7 @@ def _deliver(
     """Print, and then write, which may fail; return the exit status."""
     status = exit_status(outcome, arguments.require_judged)
     if arguments.json == STANDARD_OUTPUT:
-        print_json(document(outcome, status))
+        print_json(document(outcome, status, sources_of))
     else:
         show(outcome)
     write_outputs(arguments, outcome, status, sources_of)

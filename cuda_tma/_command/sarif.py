@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from .._files import absolute
+from .baseline import FINGERPRINT, fingerprint
 from .excerpts import column_of, statements
 from .outcome import cause_of, unused
 
@@ -60,6 +61,7 @@ def _results(
         return
     for finding in (*report.findings, *report.suppressed):
         made = _Result(finding, launch.plain_kernel, index, sources).json()
+        made["partialFingerprints"] = {FINGERPRINT: fingerprint(launch, finding, sources)}
         if finding in report.suppressed:
             reason = next(each.reason for each in suppressions if each.covers(finding))
             accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given

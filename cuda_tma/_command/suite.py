@@ -193,7 +193,9 @@ class _Both:
 def _options(given: Any) -> tuple[Options, argparse.Namespace]:
     """The settings of the session, and the outputs as ``cuda-tma sanitize`` has them."""
     files = [given.cuda_tma_suppressions] if given.cuda_tma_suppressions else []
-    arguments = argparse.Namespace(suppress=[], suppressions=files, file=None, require_judged=False, record=None)
+    arguments = argparse.Namespace(
+        suppress=[], suppressions=files, file=None, require_judged=False, record=None, baseline=None
+    )
     arguments.json, arguments.sarif, arguments.html = given.cuda_tma_json, given.cuda_tma_sarif, given.cuda_tma_html
     options = Options(
         compute_capability=parse_compute_capability(given.cuda_tma_compute_capability or "9.0"),
