@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _listed(dict(NAMES), arguments.json)
     if len(given) == 1:
         raise Misuse("give two layouts: as one instruction writes it, and as the other reads it")
-    found = _compared(*given)
+    found = _compared(*given, arguments.loaded)
     if arguments.output:
         _draw(found, Path(arguments.output))
     if arguments.json:
@@ -44,11 +44,11 @@ def _listed(names: dict[str, str], as_json: bool) -> int:
     return ACCEPTED
 
 
-def _compared(written: str, read: str) -> Comparison:
+def _compared(written: str, read: str, loaded: str | None) -> Comparison:
     from ..layouts import compare
 
     try:
-        return compare(written, read)
+        return compare(written, read, loaded=loaded)
     except (ImportError, TensorMapError, ValueError) as error:
         raise Misuse(str(error)) from None
 

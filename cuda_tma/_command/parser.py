@@ -98,6 +98,11 @@ def _add_layouts(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "read", nargs="?", metavar="READ", help="layout that another instruction reads, such as wgmma.a:e4m3"
     )
+    command.add_argument(
+        "--loaded",
+        metavar="LAYOUT",
+        help="layout in tensor memory that threads load before they write, such as tmem.d:f32:(128,128):(65536,1)",
+    )
     command.add_argument("--output", metavar="FILE", help="draw both layouts side by side, as SVG")
     command.epilog = "exit status: 0 if the layouts are equal, 1 if they differ, 2 if the command line is wrong"
 

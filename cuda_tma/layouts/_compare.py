@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .._given import shown
+from . import _columns
 from ._element_layout import ElementLayout
 from ._exchange import Exchange, exchange_of
 from ._named import layout, two_layouts
@@ -31,6 +32,8 @@ class Comparison:
         Which elements have the same place.
     found : numpy.ndarray of int64, [rows, columns, 2]
         Row and column of the element that lies, as written, where the second layout has this one; -1 where none lies.
+    loaded : ElementLayout, optional
+        The layout from which threads load, before they write.
 
     Examples
     --------
@@ -45,11 +48,12 @@ class Comparison:
     read: ElementLayout
     same: np.ndarray
     found: np.ndarray
+    loaded: ElementLayout | None = None
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both lie in the same space."""
-        return self.written.space == self.read.space
+        """Whether both lie in the same space, with places of the same fields."""
+        return self.written.fields == self.read.fields
 
     @property
     def equal(self) -> bool:
@@ -86,7 +90,7 @@ class Comparison:
             yield {
                 "row": row,
                 "column": column,
-                "written": self.written.place(row, column),
+                "written": self.written.place(row, column) if self.written.has(row, column) else None,
                 "read": self.read.place(row, column),
                 "found": None if found[0] < 0 else tuple(found),
             }
@@ -105,20 +109,31 @@ class Comparison:
         names = f"{self.written.name} and {self.read.name}"
         count, fields = self.same.size, " and ".join(self.read.fields)
         if not self.is_comparable:
-            yield f"{names} are not in the same space: {self.written.space}, {self.read.space}; compare two of one"
+            yield f"{names} {self._apart()}"
             yield f"element (0, 0): {self.written.said(0, 0)}; {self.read.said(0, 0)}"
             return
         if self.equal:
             yield f"{names} are equal: all {count:,} elements have the same {fields}"
+            yield from self._in_tensor_memory()
             yield from self._conversion()
             return
         yield f"{names} differ: {int(self.same.sum()):,} of {count:,} elements have the same {fields}"
         yield from self._first()
+        yield from self._in_tensor_memory()
         if self.lost:
             yield f"{self.lost:,} elements are read where nothing was written: what was there before, NaN perhaps"
         if self.exchange is not None:
             yield from self._threads()
             yield from self.exchange.lines()
+
+    def _apart(self) -> str:
+        if self.written.space != self.read.space:
+            return f"are not in the same space: {self.written.space}, {self.read.space}; compare two of one"
+        return f"have elements of {self.written.bits} and {self.read.bits} bits; compare two of one width"
+
+    def _in_tensor_memory(self) -> Iterator[str]:
+        if self.read.space == "tensor memory":
+            yield from _columns.lines(self.written, self.read, self.loaded)
 
     def _conversion(self) -> Iterator[str]:
         if self.read.space == "registers" and self.written.bits != self.read.bits:
@@ -130,6 +145,9 @@ class Comparison:
     def _first(self) -> Iterator[str]:
         row, column = np.argwhere(~self.same)[0].tolist()
         found = self.found[row, column].tolist()
+        if not self.written.has(row, column):
+            yield f"the first is element ({row}, {column}): it is not written"
+            return
         there = f"element ({found[0]}, {found[1]})" if found[0] >= 0 else "nothing that was written"
         yield (
             f"the first is element ({row}, {column}): written to {self.written.said(row, column)}, and read from "
@@ -146,7 +164,9 @@ class Comparison:
             yield f"{who} {verb} {kept} of {of} values right"
 
 
-def compare(written: ElementLayout | str, read: ElementLayout | str) -> Comparison:
+def compare(
+    written: ElementLayout | str, read: ElementLayout | str, *, loaded: ElementLayout | str | None = None
+) -> Comparison:
     """Where two layouts put the same elements.
 
     Parameters
@@ -155,6 +175,8 @@ def compare(written: ElementLayout | str, read: ElementLayout | str) -> Comparis
         Of matrices of the same shape: what one instruction leaves, and as what another takes it. A text is a name, as
         :func:`layout` takes it. Without a shape, it has the shape of the other;
         two names without one have the smallest that fits both.
+    loaded : ElementLayout or str, optional
+        Of two layouts in tensor memory: the accumulator that threads load, before they convert it and write.
 
     Returns
     -------
@@ -163,18 +185,21 @@ def compare(written: ElementLayout | str, read: ElementLayout | str) -> Comparis
     Raises
     ------
     ValueError
-        If the shapes differ.
+        If the shapes differ, but of two layouts in tensor memory, whose rows may have different lengths.
     """
     written, read = _layouts(written, read)
-    if written.shape != read.shape:
+    before = None if loaded is None else _layout("loaded", loaded, None)
+    in_tensor_memory = written.space == read.space == "tensor memory" and written.shape[0] == read.shape[0]
+    if written.shape != read.shape and not in_tensor_memory:
         raise ValueError(
             f"{written.name} is {written.shape[0]} x {written.shape[1]}, and {read.name} {read.shape[0]} x "
             f"{read.shape[1]}: give both the same shape"
         )
-    if written.space != read.space:
-        return Comparison(written, read, np.zeros(read.shape, bool), np.full((*read.shape, 2), -1))
-    same = (written.places == read.places).all(axis=-1)
-    return Comparison(written, read, same, _found(written.places, read.places))
+    if written.fields != read.fields:
+        return Comparison(written, read, np.zeros(read.shape, bool), np.full((*read.shape, 2), -1), before)
+    same, columns = np.zeros(read.shape, bool), slice(min(written.shape[1], read.shape[1]))
+    same[:, columns] = (written.places[:, columns] == read.places[:, columns]).all(axis=-1)
+    return Comparison(written, read, same, _found(written.places, read.places), before)
 
 
 def _layouts(written: object, read: object) -> tuple[ElementLayout, ElementLayout]:
@@ -203,7 +228,7 @@ def _found(written: np.ndarray, read: np.ndarray) -> np.ndarray:
     number = np.where(keys[0][order][at] == keys[1], order[at], -1)
     found = np.stack(np.divmod(number, columns), axis=-1)
     found[number < 0] = -1
-    return found.reshape(rows, columns, 2)
+    return found.reshape(*read.shape[:2], 2)
 
 
 def _listed(numbers: list[int]) -> str:

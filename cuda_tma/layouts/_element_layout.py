@@ -11,7 +11,9 @@ from .._given import shown
 
 __all__ = ["FIELDS", "ElementLayout", "check_size"]
 
-# What a place is made of, in each space. A thread's values are counted as its registers hold them, the lowest first.
+# The parts of a place in each space. A thread's values are counted as its registers hold them, the lowest first.
+# An element of tensor memory that is narrower than 32 bits also is a part of its column.
+_PARTS = {16: "half", 8: "quarter", 4: "eighth"}
 FIELDS = {"registers": ("thread", "value"), "shared memory": ("byte",), "tensor memory": ("lane", "column")}
 
 
@@ -27,7 +29,7 @@ class ElementLayout:
     bits : int
         Of an element.
     places : numpy.ndarray of int64, [rows, columns, fields]
-        Thread and value; byte; or lane and column.
+        Thread and value; byte; or lane and column, and the part of the column if an element has fewer than 32 bits.
     source : str
         What says so.
     """
@@ -46,11 +48,16 @@ class ElementLayout:
     @property
     def fields(self) -> tuple[str, ...]:
         """What a place is made of."""
-        return FIELDS[self.space]
+        part = (_PARTS[self.bits],) if self.space == "tensor memory" and self.bits < 32 else ()
+        return FIELDS[self.space] + part
 
     def place(self, row: int, column: int) -> tuple[int, ...]:
         """Of one element."""
         return tuple(self.places[row, column].tolist())
+
+    def has(self, row: int, column: int) -> bool:
+        """Whether the matrix has this element."""
+        return row < self.shape[0] and column < self.shape[1]
 
     def said(self, row: int, column: int) -> str:
         """Its place in words: ``thread 5, value 2``."""

@@ -14,7 +14,7 @@ import numpy as np
 __all__ = ["Grid", "Places", "factor", "factor_b", "matrices", "matrices_turned", "sums"]
 
 Grid = np.ndarray
-Places = tuple[Grid, Grid]  # threads and values
+Places = tuple[Grid, ...]  # threads and values; or lanes, columns and parts
 _LANES = 32
 
 

@@ -14,7 +14,7 @@ from .._swizzle_pattern import SPAN_BYTES
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle
 from ..params import TiledParams
-from . import _fragments, _places
+from . import _fragments, _places, _tensor_memory
 from ._cute import atom_layout, thread_value_layout
 from ._element_layout import ElementLayout, check_size
 from ._fragments import Places
@@ -24,7 +24,7 @@ __all__ = ["NAMES", "layout", "two_layouts"]
 _BITS = {
     **dict.fromkeys(("f32", "tf32", "s32", "b32"), 32),
     **dict.fromkeys(("f16", "bf16", "b16"), 16),
-    **dict.fromkeys(("e4m3", "e5m2", "s8", "u8", "b8"), 8),
+    **dict.fromkeys(("e4m3", "e5m2", "s8", "u8", "b8", "ue8m0", "ue4m3"), 8),
 }
 _FRAGMENTS = 'PTX ISA 9.0, "Register Fragments for wgmma", "Matrix Fragments for mma", "ldmatrix", "stmatrix"'
 _TENSOR_MEMORY = 'PTX ISA 9.0, "Tensor Memory"; documented, not verified on hardware'
@@ -69,7 +69,20 @@ _KINDS: dict[str, _Kind] = {
         most_rows=128,
         space="tensor memory",
     ),
+    "tmem.scales": _Kind(
+        _tensor_memory.scale_factors,
+        "scale factors of tcgen05.mma, 4 for each row; again in each further 32 lanes",
+        128,
+        columns=4,
+        widths=(8,),
+        most_rows=128,
+        space="tensor memory",
+    ),
     "tcgen05.ld.32x32b": _Kind(_places.loaded_32x32b, "a lane of tensor memory a thread", 32, columns=1, widths=(32,)),
+    "tcgen05.ld.16x32bx2": _Kind(
+        _places.loaded_16x32bx2, "16 lanes x two halves of the columns, again", 32, columns=2, widths=(32,)
+    ),
+    "tcgen05.ld.16x64b": _Kind(_places.loaded_16x64b, "16 lanes x 2 columns, again", 32, columns=2, widths=(32,)),
     "tcgen05.ld.16x128b": _Kind(_places.loaded_16x128b, "16 lanes x 4 columns, again", 32, columns=4, widths=(32,)),
     "tcgen05.ld.16x256b": _Kind(_places.loaded_16x256b, "16 lanes x 8 columns, again", 32, columns=8, widths=(32,)),
 }
@@ -77,6 +90,7 @@ _KINDS: dict[str, _Kind] = {
 NAMES: Mapping[str, str] = MappingProxyType(
     {
         **{name: kind.words for name, kind in _KINDS.items()},
+        **_tensor_memory.FRAGMENTS,
         "tile": "a box in shared memory: tile:bf16:8x64:128B, with its swizzle",
         "cute": "a thread-value layout: cute:((4,8),(2,2)):((32,1),(16,8))@16x8",
         "atom": "an operand of an atom of tensor-layouts: atom:SM80_16x8x16_F32BF16BF16F32_TN.a",
@@ -116,6 +130,8 @@ def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
     if name.startswith("atom:"):
         atom, _, operand = name.removeprefix("atom:").rpartition(".")
         return atom_layout(atom, operand)
+    if (found := _tensor_memory.fragment(name)) is not None:
+        return found.elements()
     if name.startswith("cute:"):
         if not (cute := _CUTE.fullmatch(name)):
             raise ValueError(f"{name}: say the shape behind the layout, as cute:((4,8),(2,2)):((32,1),(16,8))@16x8")
@@ -146,9 +162,18 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
     """Kind, type, shape and swizzle."""
     found = _NAME.fullmatch(name)
     kind = re.sub(r"^(wgmma|mma|tmem)\.c$", r"\1.d", found["kind"]) if found else ""
+    kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # whose registers are the same
     if not found or kind not in NAMES:
         raise ValueError(f"{name}: no such layout; there are {', '.join(NAMES)}, as wgmma.a:e4m3:64x32")
-    default = "f32" if kind.endswith(".d") else "b32" if kind.startswith("tcgen05") else "b16"
+    default = (
+        "f32"
+        if kind.endswith(".d")
+        else "ue8m0"
+        if kind == "tmem.scales"
+        else "b32"
+        if kind.startswith("tcgen05")
+        else "b16"
+    )
     type_ = found["type"] or default
     if type_ not in _BITS:
         raise ValueError(f"{name}: {type_} is none of {', '.join(_BITS)}")
@@ -160,7 +185,7 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
 
 def _shape_of(name: str) -> tuple[int, int] | None:
     """What a name says, or cannot be changed."""
-    if name.startswith(("atom:", "cute:")):
+    if name.startswith(("atom:", "cute:")) or _tensor_memory.fragment(name) is not None:
         return layout(name).shape
     return _parts(name)[2]
 

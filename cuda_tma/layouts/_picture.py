@@ -15,7 +15,16 @@ __all__ = ["Side", "side_by_side_svg"]
 
 _MOST_ROWS, _MOST_COLUMNS = 16, 16
 _WIDE, _HIGH, _GAP, _MARGIN, _INDEX = 46, 28, 40, 16, 26
-_SHORT = {"thread": "T", "value": "v", "byte": "", "lane": "L", "column": "c"}
+_SHORT = {
+    "thread": "T",
+    "value": "v",
+    "byte": "",
+    "lane": "L",
+    "column": "c",
+    "half": "h",
+    "quarter": "q",
+    "eighth": "e",
+}
 _COMMON = (
     f"text{{font:11px {SANS}}}.cell{{font:10px {MONO};text-anchor:middle}}.title{{font-weight:600;font-size:14px}}"
     ".index{font-size:10px;text-anchor:middle}.differs{stroke-width:1.6}"
@@ -67,7 +76,8 @@ class Side(NamedTuple):
 
 def side_by_side_svg(verdict: str, sides: Sequence[Side]) -> str:
     """Draw two layouts of one shape below a sentence."""
-    rows, columns = (min(n, most) for n, most in zip(sides[0].layout.shape, (_MOST_ROWS, _MOST_COLUMNS), strict=True))
+    shapes = [side.layout.shape for side in sides]
+    rows, columns = (min(*n, most) for *n, most in zip(*shapes, (_MOST_ROWS, _MOST_COLUMNS), strict=True))
     wide = _INDEX + columns * _WIDE
     width, top = 2 * (wide + _MARGIN) + _GAP, 76
     height = top + 18 + rows * _HIGH + _MARGIN

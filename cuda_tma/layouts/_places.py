@@ -12,7 +12,15 @@ from ..smem._layout import unit_bytes
 from ._element_layout import ElementLayout
 from ._fragments import Grid, Places, sums
 
-__all__ = ["accumulator", "loaded_16x128b", "loaded_16x256b", "loaded_32x32b", "tile"]
+__all__ = [
+    "accumulator",
+    "loaded_16x32bx2",
+    "loaded_16x64b",
+    "loaded_16x128b",
+    "loaded_16x256b",
+    "loaded_32x32b",
+    "tile",
+]
 
 
 def tile(params: Params, name: str = "") -> ElementLayout:
@@ -60,6 +68,19 @@ def accumulator(row: Grid, column: Grid, bits: int, rows: int) -> Places:
 def loaded_32x32b(row: Grid, column: Grid, bits: int) -> Places:
     """``tcgen05.ld.32x32b``: a thread has a lane of tensor memory. Documented, not verified on hardware."""
     return row, column
+
+
+def loaded_16x32bx2(row: Grid, column: Grid, bits: int) -> Places:
+    """``tcgen05.ld.16x32bx2``: threads 0 to 15 have the first half of the columns, 16 to 31 the second. Documented."""
+    half = _columns_of(column, 2)
+    lane = row // 32 * 32 + row % 16 + column // half * 16
+    return lane, column % half + row // 16 % 2 * half
+
+
+def loaded_16x64b(row: Grid, column: Grid, bits: int) -> Places:
+    """``tcgen05.ld.16x64b``: a register is an element, then the next 2 columns. Documented."""
+    lane = row // 32 * 32 + row % 8 * 4 + column % 2 * 2 + row // 8 % 2
+    return lane, column // 2 + row // 16 % 2 * _columns_of(column, 2)
 
 
 def loaded_16x256b(row: Grid, column: Grid, bits: int) -> Places:

@@ -1,0 +1,147 @@
+"""Two layouts in tensor memory, in words: columns written and read, registers of each thread, and the correction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ._element_layout import ElementLayout
+from ._tensor_memory import A_RULE, COLUMNS, Fragment, fragment
+
+__all__ = ["lines"]
+
+_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))  # that the words place
+
+
+def lines(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
+    """Yield the words, one sentence each."""
+    if loaded is not None:
+        yield _said("loaded", loaded)
+    yield _said("written", written)
+    yield _said("read", read)
+    yield from _columns(written, read)
+    if loaded is not None:
+        yield from _shared_columns(written, loaded)
+    yield from _registers(written, loaded)
+    yield from _rule(read)
+    yield from _corrections(written, read)
+
+
+def _said(role: str, layout: ElementLayout) -> str:
+    rows, columns = layout.shape
+    places = []
+    for row, column in _ELEMENTS:
+        at = range(rows)[row], range(columns)[column]
+        places.append(f"({at[0]}, {at[1]}) in {layout.said(*at)}")
+    return (
+        f"{role}: {layout.name}, {rows} x {columns} elements of {layout.bits} bits in columns "
+        f"{_listed(_used(layout))}: element {'; '.join(places)}"
+    )
+
+
+def _used(layout: ElementLayout) -> np.ndarray:
+    return np.unique(layout.places[..., 1])
+
+
+def _listed(columns: np.ndarray) -> str:
+    """Ranges: ``0 to 31, 64 to 95``."""
+    ends = np.flatnonzero(np.diff(columns) != 1)
+    pairs = zip(columns[[0, *(ends + 1)]].tolist(), columns[[*ends, -1]].tolist(), strict=True)
+    return ", ".join(f"{first} to {last}" if first != last else str(first) for first, last in pairs)
+
+
+def _columns(written: ElementLayout, read: ElementLayout) -> Iterator[str]:
+    missing = np.setdiff1d(_used(read), _used(written))
+    if len(missing):
+        yield (
+            f"columns {_listed(missing)} are read and not written: the instruction multiplies what was there before, "
+            "perhaps NaN"
+        )
+    unread = np.setdiff1d(_used(written), _used(read))
+    if len(unread):
+        yield f"columns {_listed(unread)} are written and not read"
+
+
+def _shared_columns(written: ElementLayout, loaded: ElementLayout) -> Iterator[str]:
+    both = np.intersect1d(_used(written), _used(loaded))
+    if len(both):
+        yield f"columns {_listed(both)} are loaded, too: each warp must complete its loads before it writes there"
+
+
+def _registers(written: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
+    """A thread of ``32x32b`` has a lane: a register for each column of its warp's quarter."""
+    stored, each = len(_used(written)), 32 // written.bits
+    store = f"stores {stored} registers (tcgen05.st.32x32b.x{stored})"
+    packed = f", with {each} elements in each" if each > 1 else ""
+    if loaded is None:
+        yield f"each thread has a lane, and {store}{packed}"
+        return
+    count = len(_used(loaded))
+    yield f"each thread has a lane: it loads {count} registers (tcgen05.ld.32x32b.x{count}), and {store}{packed}"
+    if loaded.shape != written.shape:
+        loads, stores = (f"{each.shape[0]} x {each.shape[1]}" for each in (loaded, written))
+        yield f"{loads} elements are loaded and {stores} are written: store as many as are loaded"
+
+
+def _rule(read: ElementLayout) -> Iterator[str]:
+    found = fragment(read.name)
+    if found is not None and found.role == "tmem.a":
+        yield f"{A_RULE}; here {found.printed_row_stride} is printed"
+
+
+def _corrections(written: ElementLayout, read: ElementLayout) -> Iterator[str]:
+    """A base, if all elements are as many columns too far; a shape, if the rows have different lengths."""
+    common = tuple(slice(min(ends)) for ends in zip(written.shape, read.shape, strict=True))
+    difference = written.places[common] - read.places[common]
+    shift = int(difference[0, 0, 1])
+    others = np.delete(difference, 1, axis=-1)
+    if others.any() or (difference[..., 1] != shift).any():
+        yield "no base makes the one into the other: the elements have another order"
+        return
+    if shift:
+        yield from _bases(written, read, shift)
+    if written.shape[1] != read.shape[1]:
+        yield from _shapes(written, read, shift)
+
+
+def _bases(written: ElementLayout, read: ElementLayout, shift: int) -> Iterator[str]:
+    at_read, at_written = (int(each.places[..., 1].min()) for each in (read, written))
+    elements = f", {abs(shift) * 32 // read.bits} elements of its pointer" if read.bits < 32 else ""
+    further = f"{abs(shift)} columns {'further' if shift > 0 else 'before'}{elements}"
+    yield (
+        f"correction: let the read begin at column {at_read + shift} ({further}){_named(read, shift)}; or let the "
+        f"write begin at column {at_written - shift}{_named(written, -shift)}. Then each element that is read has the "
+        "lane, the column and the part in which it is written"
+    )
+
+
+def _named(layout: ElementLayout, shift: int) -> str:
+    found = _moved(layout.name, shift)
+    return f": {found.name}" if found is not None else ""
+
+
+def _moved(name: str, shift: int) -> Fragment | None:
+    found = fragment(name)
+    return found.at_base(found.layout.base + shift) if found and found.layout.base + shift >= 0 else None
+
+
+def _shapes(written: ElementLayout, read: ElementLayout, shift: int) -> Iterator[str]:
+    """The names with which both layouts have rows of one length, if the read begins where the write does."""
+    stored, taken = written.shape[1], read.shape[1]
+    less, more = ("written", "read") if stored < taken else ("read", "written")
+    shorter, longer = _changed(fragment(written.name), taken), _changed(_moved(read.name, shift), stored)
+    remedies = [f"{verb} {each.name}" for verb, each in (("write", shorter), ("read", longer)) if each is not None]
+    remedy = f": {', or '.join(remedies)}" if remedies else ""
+    yield (
+        f"each row has {stored} written elements and {taken} that are read: {abs(stored - taken)} are {more} and not "
+        f"{less}{remedy}"
+    )
+
+
+def _changed(found: Fragment | None, columns: int) -> Fragment | None:
+    changed = found.with_blocks(columns) if found is not None else None
+    if changed is None:
+        return None
+    last = int(changed.elements().places[..., 1].max())
+    return changed if last < COLUMNS else None

@@ -1,0 +1,180 @@
+"""Layouts of CuTe in tensor memory: an accumulator, the target of a store, an A operand; and scale factors.
+
+Sources: PTX ISA 9.0, "Tensor Memory Addressing", "Data Path Layout Organization", "Scale Factor Layout"; of CuTe's
+addresses `tmem_ptr` and `TMEM::DP` of CUTLASS 4.7 (`cute/pointer.hpp`, `cute/arch/tmem_allocator_sm100.hpp`).
+Documented, not verified on hardware.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .._given import shown
+from ._element_layout import ElementLayout, check_size
+from ._fragments import Grid
+from ._notation import CuteLayout, flat, parse, size
+
+__all__ = ["A_RULE", "FRAGMENTS", "Fragment", "fragment", "scale_factors"]
+
+LANES, COLUMNS = 128, 512
+_SOURCE = 'PTX ISA 9.0, "Tensor Memory", and CUTLASS 4.7; documented, not verified on hardware'
+_ROLES = {
+    "tmem": "an address in tensor memory: 16 bits of lane above 16 bits of column, as CuTe counts it",
+    "tmem.d": "sums of tcgen05.mma",
+    "tmem.a": "A operand of tcgen05.mma in tensor memory: row m is in lane m",
+}
+#: What the names of layouts of CuTe in tensor memory begin with.
+FRAGMENTS = {
+    "tmem": "a layout of CuTe in tensor memory: tmem:bf16x2:(128,64):(65536,1)+32, two bf16 in each 32 bits",
+    "tmem.a": "an A operand in tensor memory: tmem.a:bf16:((128,16),1,4):((64,1),0,16)+32",
+}
+A_RULE = (
+    'an A operand in tensor memory has row m in lane m, whatever stride is printed for m (PTX ISA 9.0, "Data Path '
+    'Layout Organization"; documented, not verified on hardware)'
+)
+_BITS = {"f32": 32, "tf32": 32, "s32": 32, "b32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8}
+_PRINTED_TYPES = {"f8e4m3fn": "e4m3", "f8e5m2": "e5m2", "i32": "s32", "i8": "s8", "si8": "s8", "ui8": "u8"}
+_NAME = re.compile(r"(?P<role>tmem(\.[da])?):(?P<type>[a-z]\w*?)(x(?P<packed>[248]))?:(?P<layout>.*[(:].*)")
+_PRINTED = re.compile(
+    r"(?P<role>tmem(\.[da])?):\D*?<(ptr<)?(?P<type>\w+), *tmem.*?[>\"] *(o )?\"?(?P<layout>[(\d][^>\"]*)[>\"]+"
+    r"(?P<rest>.*)"
+)
+
+
+class Fragment(NamedTuple):
+    """A layout of CuTe in tensor memory, and its elements.
+
+    Attributes
+    ----------
+    role : str
+        ``"tmem"``, ``"tmem.d"`` or ``"tmem.a"``.
+    type : str
+    bits : int
+        Of an element; of each of those that are packed into 32 bits.
+    packed : int
+        Elements in each value of the layout.
+    layout : CuteLayout
+    """
+
+    role: str
+    type: str
+    bits: int
+    packed: int
+    layout: CuteLayout
+
+    @property
+    def name(self) -> str:
+        """Return the name in a normal form."""
+        shape, stride = (_printed(each) for each in (self.layout.shape, self.layout.stride))
+        base = f"+{self.layout.base}" if self.layout.base else ""
+        return f"{self.role}:{self.type}{f'x{self.packed}' if self.packed > 1 else ''}:{shape}:{stride}{base}"
+
+    def elements(self) -> ElementLayout:
+        """Return lane, column and part of each element."""
+        check_size(self.name, size(self.layout.shape) * self.packed)
+        rows, columns = self._modes()
+        row, column = np.meshgrid(rows, columns, indexing="ij")
+        places = self._of_a_operand(column) if self.role == "tmem.a" else self._of_addresses(row + column)
+        _check(self.name, places)
+        if self.bits == 32:
+            places = places[..., :2]
+        return ElementLayout(self.name, "tensor memory", self.bits, places, _SOURCE)
+
+    def _modes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the offsets of rows and columns: of two modes, or of ((M, N), rest of M, rest of N, ...)."""
+        layout = self.layout
+        first = layout.shape[0]
+        if not isinstance(first, tuple) or len(first) != 2 or len(layout.shape) < 3:
+            return layout.offsets(slice(0, 1)), layout.offsets(slice(1, None))
+        inner = CuteLayout(first, layout.stride[0])  # type: ignore[arg-type]
+        rows = np.add.outer(layout.offsets(slice(1, 2)), inner.offsets(slice(0, 1))).ravel()
+        columns = np.add.outer(layout.offsets(slice(2, None)), inner.offsets(slice(1, 2))).ravel()
+        return rows, columns
+
+    def _of_addresses(self, offset: Grid) -> np.ndarray:
+        """Of a value narrower than 32 bits, the low bits of its offset say which part it is."""
+        each = 32 // (self.bits * self.packed)
+        address = offset // each + self.layout.base
+        part = offset % each
+        if self.packed > 1:
+            address = np.repeat(address, self.packed, axis=1)
+            part = np.tile(np.arange(self.packed), offset.shape[1])[None, :] + np.zeros_like(address)
+        return np.stack([address >> 16, address & 0xFFFF, part], axis=-1)
+
+    def _of_a_operand(self, offset: Grid) -> np.ndarray:
+        """Row m in lane m; the offsets along K count elements."""
+        if len(offset) != LANES:
+            raise ValueError(f"{self.name}: an A operand has {LANES} rows here, not {len(offset)}")
+        lanes = np.arange(LANES)[:, None] + np.zeros_like(offset)
+        each = 32 // self.bits
+        return np.stack([lanes, self.layout.base + offset // each, offset % each], axis=-1)
+
+    @property
+    def printed_row_stride(self) -> int:
+        """Return the stride that is printed for the rows."""
+        return flat(self.layout.stride)[0]
+
+    def at_base(self, base: int) -> Fragment:
+        """Return the same fragment with another base."""
+        return self._replace(layout=replace(self.layout, base=base))
+
+    def with_blocks(self, columns: int) -> Fragment | None:
+        """Return the same fragment with another number of columns, by its last mode, if that is possible."""
+        shape, last = self.layout.shape, self.layout.shape[-1]
+        held = self.elements().shape[1]
+        if not isinstance(last, int) or held % last or columns % (held // last):
+            return None
+        blocks = columns // (held // last)
+        return self._replace(layout=CuteLayout((*shape[:-1], blocks), self.layout.stride, self.layout.base))
+
+
+def fragment(name: str) -> Fragment | None:
+    """Read the name of a layout of CuTe in tensor memory; None if it is the name of another layout.
+
+    Raises
+    ------
+    ValueError
+        If the type is not known, or the layout is not one.
+    """
+    found = _NAME.fullmatch(name) or _PRINTED.fullmatch(name)
+    if not found:
+        return None
+    parts = found.groupdict()
+    type_ = parts["type"].lower()
+    type_ = _PRINTED_TYPES.get(type_, type_)
+    packed = int(parts.get("packed") or 1)
+    if type_ not in _BITS:
+        raise ValueError(
+            f"{shown(name)}: {type_} is none of {', '.join(_BITS)}, nor two or more of it in 32 bits, as bf16x2"
+        )
+    if packed > 1 and packed * _BITS[type_] != 32:
+        raise ValueError(f"{shown(name)}: {packed} of {type_} have {packed * _BITS[type_]} bits, a column has 32")
+    layout = parse(parts["layout"] + parts.get("rest", "") if "rest" in parts else parts["layout"])
+    if len(layout.shape) < 2:
+        raise ValueError(f"{shown(name)} has one mode: give rows and columns, as (128,64):(65536,1)")
+    return Fragment(parts["role"], type_, _BITS[type_], packed, layout)
+
+
+def scale_factors(row: Grid, column: Grid, bits: int) -> tuple[Grid, Grid, Grid]:
+    """Scales of 128 rows: 32 lanes, 4 rows side by side in 4 columns, the scales of a row in the bytes of one.
+
+    The same again in each further 32 lanes, which ``tcgen05.cp.32x128b.warpx4`` writes.
+    """
+    return row % 32, row // 32 + column // 4 * 4, column % 4
+
+
+def _check(name: str, places: np.ndarray) -> None:
+    lane, column = int(places[..., 0].max()), int(places[..., 1].max())
+    if lane >= LANES or column >= COLUMNS:
+        raise ValueError(
+            f"{name} reaches lane {lane}, column {column}; tensor memory has {LANES} lanes and {COLUMNS} columns of 32 "
+            "bits. CuTe's stride of a lane is 65536 for 32 bits, 131072 for 16 bits"
+        )
+
+
+def _printed(tree: object) -> str:
+    return str(tree) if isinstance(tree, int) else f"({','.join(map(_printed, tree))})"  # type: ignore[call-overload]

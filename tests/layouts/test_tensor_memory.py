@@ -1,0 +1,189 @@
+"""Layouts in tensor memory: CuTe's notation as it is printed, and a store that another instruction reads elsewhere."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from cuda_tma import layouts
+from cuda_tma._command import cli
+from cuda_tma.layouts._notation import parse
+
+SUMS = "tmem.d:f32:((128,128),1,1):((65536,1),0,0)"
+STORE = "tmem:bf16x2:(128,64):(65536,1)+32"
+FACTOR = "tmem.a:bf16:((128,16),1,4):((64,1),0,16)"
+
+
+def places(name):
+    return layouts.layout(name).places
+
+
+# ---- the notation ----
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "stride", "base"),
+    [
+        ("(128,64):(65536,1)", (128, 64), (65536, 1), 0),
+        ("((128,16),1,4):((64,1),0,16)+32", ((128, 16), 1, 4), ((64, 1), 0, 16), 32),
+        ("(((32,4),?{div=16}),1):(((65536,2097152),1),0)?=64", (((32, 4), 64), 1), (((65536, 2097152), 1), 0), 0),
+        ("( 128 , ? ) : ( ? , 1 )+8?=32,65536", (128, 32), (65536, 1), 8),
+    ],
+)
+def test_notation(text, shape, stride, base):
+    found = parse(text)
+    assert (found.shape, found.stride, found.base) == (shape, stride, base)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(128,?):(65536,1)", "1 unknown values and 0 are given: append one for each ?"),
+        ("(128,?):(65536,1)?=64,2", "1 unknown values and 2 are given"),
+        ("(128,?{div=16}):(65536,1)?=40", "the value 40 of ?{div=16} is not a multiple of 16"),
+        ("(128,64):(65536,1,2)", "nested differently"),
+        ("(128,(64)):(65536,1)", "nested differently"),
+        ("(128,64:(65536,1)", "parentheses or commas do not match"),
+        ("(128,64)", "give shape and strides"),
+        ("(128,x):(65536,1)", "is not a number"),
+        ("(" * 400 + "1" + ")" * 400 + ":1", "is not a layout"),
+    ],
+)
+def test_what_is_not_the_notation(text, message):
+    with pytest.raises(ValueError) as caught:
+        parse(text)
+    assert message in str(caught.value)
+
+
+def test_printed_tensors_are_read():
+    printed = "tmem.d:tensor<ptr<f32, tmem, align<16>> o ((128,128),1,1):((65536,1),0,0)>"
+    in_mlir = 'tmem.d:!cute.memref<f32, tmem, align<1024>, "((128,128),1,1):((65536,1),0,0)">'
+    for name in (printed, in_mlir):
+        assert np.array_equal(places(name), places(SUMS))
+    assert np.array_equal(places(printed + "+32"), places(SUMS) + np.array([0, 32]))
+
+
+# ---- places ----
+
+
+def test_an_accumulator_of_cute_is_where_the_instruction_leaves_its_sums():
+    assert np.array_equal(places(SUMS), places("tmem.d:f32:128x128"))
+
+
+def test_two_elements_of_16_bits_are_in_each_column():
+    rows, columns = np.indices((128, 128))
+    expected = np.stack([rows, 32 + columns // 2, columns % 2], axis=-1)
+    assert np.array_equal(places(STORE), expected)
+    assert np.array_equal(places("tmem:bf16:(128,128):(131072,1)+32"), expected)
+    assert layouts.layout(STORE).said(5, 3) == "lane 5, column 33, half 1"
+    assert layouts.layout("tmem:e4m3x4:(128,4):(65536,1)").said(5, 7) == "lane 5, column 1, quarter 3"
+
+
+def test_row_m_of_an_a_operand_is_in_lane_m():
+    rows, columns = np.indices((128, 64))
+    expected = np.stack([rows, columns // 2, columns % 2], axis=-1)
+    for stride in (64, 131072, 0):
+        assert np.array_equal(places(f"tmem.a:bf16:((128,16),1,4):(({stride},1),0,16)"), expected)
+
+
+def test_scale_factors():
+    """Sm1xxBlockScaledConfig of CUTLASS: ((32,4),4):((16,4),1) bytes, of which 16 become a lane."""
+    found = places("tmem.scales:ue8m0:128x4")
+    rows, columns = np.indices((128, 4))
+    byte = rows % 32 * 16 + rows // 32 * 4 + columns
+    assert np.array_equal(found, np.stack([byte // 16, byte % 16 // 4, byte % 4], axis=-1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "atom"),
+    [("16x64b", "((2,2,8),1):((8,16,1),0)"), ("16x32bx2", "((16,2),1):((1,16),0)")],
+)
+def test_shapes_of_loads_as_cutlass_has_them(shape, atom):
+    """Copy_Traits of SM100_TMEM_LOAD_16dp64b1x and 16dp32b1x, in elements of 32 bits counted down columns."""
+    pytest.importorskip("tensor_layouts")
+    of_16_rows = layouts.layout(f"cute:{atom}@16x2")
+    assert np.array_equal(places(f"tcgen05.ld.{shape}:b32:32x2")[:16], of_16_rows.places)
+    assert np.array_equal(places(f"tcgen05.st.{shape}:b32:32x2"), places(f"tcgen05.ld.{shape}:b32:32x2"))
+
+
+@pytest.mark.parametrize("shape", ["16x32bx2", "16x64b", "16x128b", "16x256b", "32x32b"])
+def test_each_element_of_a_load_has_a_place_of_its_own(shape):
+    found = places(f"tcgen05.ld.{shape}:b32:32x16").reshape(-1, 2)
+    assert len(np.unique(found, axis=0)) == 32 * 16
+    assert found[:, 0].max() == 31 and found[:, 1].max() == 15
+
+
+# ---- a store that is read elsewhere ----
+
+
+def test_the_columns_that_are_written_are_not_those_that_are_read():
+    found = layouts.compare(STORE, FACTOR, loaded=SUMS)
+    assert not found.equal and found.same.shape == (128, 64)
+    assert found.lost == 128 * 64
+    words = str(found)
+    assert "columns 0 to 31 are read and not written" in words
+    assert "columns 32 to 95 are written and not read" in words
+    assert "it loads 128 registers (tcgen05.ld.32x32b.x128), and stores 64 registers" in words
+    assert "row m in lane m, whatever stride is printed for m (PTX ISA 9.0" in words
+    assert "here 64 is printed" in words
+    assert f"let the read begin at column 32 (32 columns further, 64 elements of its pointer): {FACTOR}+32" in words
+    assert "write tmem:bf16x2:(128,32):(65536,1)+32, or read tmem.a:bf16:((128,16),1,8):((64,1),0,16)+32" in words
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (STORE, f"{FACTOR}+32"),
+        ("tmem:bf16x2:(128,64):(65536,1)", FACTOR),
+        (STORE, "tmem.a:bf16:((128,16),1,8):((64,1),0,16)+32"),
+        ("tmem:bf16x2:(128,32):(65536,1)+32", f"{FACTOR}+32"),
+    ],
+)
+def test_the_corrections_that_are_named_make_the_one_into_the_other(written, read):
+    assert layouts.compare(written, read, loaded=SUMS).equal
+
+
+def test_elements_in_another_order_have_no_base():
+    words = str(layouts.compare("tmem:bf16x2:(128,(2,16)):(65536,(16,1))", FACTOR))
+    assert "no base makes the one into the other" in words
+
+
+def test_elements_of_two_widths_are_not_compared():
+    assert "elements of 32 and 16 bits; compare two of one width" in str(layouts.compare(SUMS, FACTOR))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tmem:bf16:(128,64):(65536,1)", "reaches lane 63, column 32799"),
+        ("tmem.d:f32:(128,600):(65536,1)", "lane 127, column 599; tensor memory has 128 lanes and 512 columns"),
+        ("tmem:bf16x4:(128,64):(65536,1)", "4 of bf16 have 64 bits, a column has 32"),
+        ("tmem:int:(128,64):(65536,1)", "int is none of f32"),
+        ("tmem.a:bf16:((64,16),1,4):((64,1),0,16)", "an A operand has 128 rows here, not 64"),
+        ("tmem:f32:(999999999,999999999):(1,1)", "more than"),
+        ("tmem:f32:128:65536", "has one mode"),
+    ],
+)
+def test_refusals(name, message):
+    began = time.perf_counter()
+    with pytest.raises(ValueError) as caught:
+        layouts.layout(name)
+    assert message in str(caught.value)
+    assert time.perf_counter() - began < 0.5
+
+
+def test_one_command_answers(capsys, tmp_path):
+    path = tmp_path / "store.svg"
+    assert cli.main(["layouts", "--loaded", SUMS, STORE, FACTOR, "--output", str(path)]) == 1
+    printed = capsys.readouterr().out
+    assert "element (0, 0): written to lane 0, column 32, half 0, and read from lane 0, column 0, half 0" in printed
+    assert "L0 c32 h1" in path.read_text()
+    assert cli.main(["layouts", STORE, f"{FACTOR}+32", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["equal"] and found["fields"]["read"] == ["lane", "column", "half"]
+    assert found["elements"][65] == {
+        "row": 1, "column": 1, "written": [1, 32, 1], "read": [1, 32, 1], "found": [1, 1],
+    }  # fmt: skip
