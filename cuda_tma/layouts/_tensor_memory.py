@@ -149,7 +149,7 @@ def fragment(name: str) -> Fragment | None:
     packed = int(parts.get("packed") or 1)
     if type_ not in _BITS:
         raise ValueError(
-            f"{shown(name)}: {type_} is none of {', '.join(_BITS)}, nor two or more of it in 32 bits, as bf16x2"
+            f"{shown(name)}: {type_} is not one of {', '.join(_BITS)}, or several of it in 32 bits, as bf16x2"
         )
     if packed > 1 and packed * _BITS[type_] != 32:
         raise ValueError(f"{shown(name)}: {packed} of {type_} have {packed * _BITS[type_]} bits, a column has 32")

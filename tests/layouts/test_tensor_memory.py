@@ -161,7 +161,7 @@ def test_elements_of_two_widths_are_not_compared():
         ("tmem:bf16:(128,64):(65536,1)", "reaches lane 63, column 32799"),
         ("tmem.d:f32:(128,600):(65536,1)", "lane 127, column 599; tensor memory has 128 lanes and 512 columns"),
         ("tmem:bf16x4:(128,64):(65536,1)", "4 of bf16 have 64 bits, a column has 32"),
-        ("tmem:int:(128,64):(65536,1)", "int is none of f32"),
+        ("tmem:int:(128,64):(65536,1)", "int is not one of f32"),
         ("tmem.a:bf16:((64,16),1,4):((64,1),0,16)", "an A operand has 128 rows here, not 64"),
         ("tmem:f32:(999999999,999999999):(1,1)", "more than"),
         ("tmem:f32:128:65536", "has one mode"),
