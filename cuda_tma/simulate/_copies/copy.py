@@ -139,8 +139,19 @@ def landings(
     issue: Issue, space: str, address: int, barrier: int, mask: int | None, size_bytes: int, alignment: int
 ) -> list[tuple[int, int]]:
     """Where in `Memory.shared` a copy goes and its mbarrier lies: once, or once for each CTA of a multicast's mask."""
-    ends = zip(_destinations(issue, address, mask), _destinations(issue, barrier, mask), strict=True)
+    barriers = _destinations(issue, barrier, mask)
+    if mask is not None and "cta_group::2" in issue.instruction.opcode:
+        barriers = [_in_pair(each, barrier) for each in barriers]
+    ends = zip(_destinations(issue, address, mask), barriers, strict=True)
     return [landing(issue, space, to, at, size_bytes, alignment) for to, at in ends]
+
+
+def _in_pair(destination: int, barrier: int) -> int:
+    """Return the mbarrier that a multicast of ``.cta_group::2`` signals: in the CTA of the destination's pair whose
+    rank is even or odd as that of the mbarrier that is named (PTX ISA, "cp.async.bulk.tensor").
+    """
+    parity = 1 << RANK_SHIFT
+    return destination & ~parity | barrier & parity
 
 
 def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: int, alignment: int) -> tuple[int, int]:

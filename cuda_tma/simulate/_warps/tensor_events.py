@@ -19,6 +19,7 @@ __all__ = [
     "OfTensor",
     "OperationCommitted",
     "OperationIssued",
+    "PairMet",
     "TensorEvent",
     "TensorFence",
     "TensorWait",
@@ -55,6 +56,14 @@ class TensorEvent:
     """An event of tensor memory."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairMet(TensorEvent):
+    """A warp of each CTA of a pair has executed an instruction of ``.cta_group::2`` that both wait for."""
+
+    lanes: np.ndarray
+    instruction: Instruction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +143,13 @@ class CommitArrived(TensorEvent):
 
 
 OfTensor = (
-    ColumnsAllocated | ColumnsFreed | LanesMoved | TensorWait | TensorFence | OperationIssued | OperationCommitted
+    PairMet
+    | ColumnsAllocated
+    | ColumnsFreed
+    | LanesMoved
+    | TensorWait
+    | TensorFence
+    | OperationIssued
+    | OperationCommitted
     | CommitArrived
-)  # fmt: skip
+)

@@ -13,19 +13,15 @@ from ..._warps.binder import U32, Address64, Binder, Read
 from ..._warps.code import YIELD, Outcome, Step
 from ..._warps.faults import Fault
 from ..._warps.lanes import WARP, Lanes, as_array
-from ..._warps.tensor_events import ColumnsAllocated, ColumnsFreed, Touch
+from ..._warps.tensor_events import ColumnsAllocated, ColumnsFreed, PairMet, Touch
 from ..._warps.waiting import Parked
 from .._table import Group, instruction
 from ..addresses import space_of
+from ._operations import ctas_of_group
 
 SECTION = "TensorCore 5th Generation Instructions: tcgen05.{}"
 _WORD = np.dtype(np.uint32)
 Act = Callable[[Group, np.ndarray, tuple[int, ...]], bool]  # a warp and its CTAs: False if it must wait
-
-
-def ctas_of_group(by: Instruction) -> int:
-    """Return 1 or 2: the CTAs that ``.cta_group`` names."""
-    return 2 if "cta_group::2" in by.opcode else 1
 
 
 def _by_warps(binder: Binder, act: Act) -> Step:
@@ -41,7 +37,10 @@ def _by_warps(binder: Binder, act: Act) -> Step:
         first, _ = pair_of(parts.geometry, int(parts.geometry.cta_of_lane[warp[0]]), warp)
         parked = Parked(group.context, pc, pc, warp)
         other = parts.tensor_memory.pairs.meet(first, name, parked, parts.geometry.cta_of_lane)
-        return [] if other is None else [other.lanes, warp]
+        if other is None:
+            return []
+        parts.events.tell(PairMet(np.sort(np.concatenate([other.lanes, warp])), by))
+        return [other.lanes, warp]
 
     def step(group: Group, lanes: Lanes) -> Outcome:
         sync = group.parts.warp_sync

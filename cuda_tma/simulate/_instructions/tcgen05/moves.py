@@ -20,6 +20,7 @@ from ..._warps.lanes import WARP, Lanes, as_array
 from ..._warps.registers import VIEW
 from ..._warps.tensor_events import LanesMoved, TensorFence, TensorWait
 from .._table import Group, instruction
+from ._reduce import Reduce, reducing
 from .allocation import SECTION
 
 _QUARTER = LANES // 4
@@ -28,9 +29,12 @@ _WORD = VIEW[U32]
 
 @instruction("tcgen05.ld", section=SECTION.format("ld"), moves=True)
 def load(binder: Binder) -> Step:
-    """``tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 registers, [address]{, offset};``"""
-    results, where, *_ = binder.instruction.operands
-    return _moving(binder, _registers(binder, results), binder.address(where), writes=False)
+    """``tcgen05.ld{.red}.sync.aligned.shape.num{.pack::16b}.b32 registers, {reduced,} [address]{, offset};``"""
+    results, *rest = binder.instruction.operands
+    reduced = rest.pop(0) if "red" in binder.instruction.opcode else None
+    rows = _registers(binder, results)
+    after = None if reduced is None else reducing(binder, rows, _registers(binder, reduced))
+    return _moving(binder, rows, binder.address(rest[0]), writes=False, after=after)
 
 
 @instruction("tcgen05.st", section=SECTION.format("st"), moves=True)
@@ -52,7 +56,9 @@ def _registers(binder: Binder, operand: object) -> np.ndarray | slice:
     return np.array(rows, np.intp)
 
 
-def _moving(binder: Binder, rows: np.ndarray | slice, address: Address64, writes: bool) -> Step:
+def _moving(
+    binder: Binder, rows: np.ndarray | slice, address: Address64, writes: bool, after: Reduce | None = None
+) -> Step:
     by, pc, shape = binder.instruction, binder.pc, shape_of(binder.instruction)
     given = len(rows) if isinstance(rows, np.ndarray) else rows.stop - rows.start
     if given != shape.registers:
@@ -74,6 +80,8 @@ def _moving(binder: Binder, rows: np.ndarray | slice, address: Address64, writes
                 shape.write(cells, column, lane, views[rows, first : first + WARP])
             else:
                 views[rows, first : first + WARP] = shape.read(cells, column, lane)
+                if after is not None:
+                    after(views, slice(first, first + WARP))
 
     def step(group: Group, lanes: Lanes) -> Outcome:
         return when_together(group, lanes, pc, act)

@@ -26,6 +26,7 @@ from ..._warps.tensor_events import (
     OfTensor,
     OperationCommitted,
     OperationIssued,
+    PairMet,
     TensorFence,
     TensorWait,
     Touch,
@@ -88,6 +89,8 @@ class TensorMemoryUses:
     def event(self, event: OfTensor) -> None:
         """Take an event of tensor memory."""
         match event:
+            case PairMet():
+                self._clocks.acquire(event.lanes, self._clocks.released(event.lanes))
             case ColumnsAllocated():
                 self._allocated(event)
             case ColumnsFreed():

@@ -1,0 +1,34 @@
+"""``tcgen05.ld.red``: the least or greatest of the registers that a load gives each thread. PTX ISA, "tcgen05.ld"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..._warps.binder import Binder
+
+__all__ = ["Reduce", "reducing"]
+
+Rows = np.ndarray | slice
+Reduce = Callable[[np.ndarray, slice], None]  # of all registers, uint32 [register, lane], and the lanes of a warp
+_TYPES = {"f32": np.float32, "u32": np.uint32, "s32": np.int32}
+_OF_NUMBERS = {"min": np.fmin, "max": np.fmax}
+_OF_NANS = {"min": np.minimum, "max": np.maximum}
+
+
+def reducing(binder: Binder, rows: Rows, result: Rows) -> Reduce:
+    """Return what reduces the registers of a load into another one."""
+    words = binder.instruction.opcode
+    operation = next((word for word in words if word in _OF_NUMBERS), None)
+    dtype = next((_TYPES[word] for word in words if word in _TYPES), None)
+    if operation is None or dtype is None or "pack::16b" in words:
+        raise binder.unsupported("of this reduction")
+    ufunc = (_OF_NANS if "NaN" in words else _OF_NUMBERS)[operation]
+
+    def reduce(registers: np.ndarray, lanes: slice) -> None:
+        values = registers[rows, lanes].view(dtype)
+        values = np.abs(values) if "abs" in words else values
+        registers[result, lanes] = ufunc.reduce(values, axis=0).view(np.uint32)
+
+    return reduce

@@ -1,0 +1,81 @@
+"""Which cells ``tcgen05.cp`` and ``tcgen05.shift`` use. PTX ISA, "tcgen05.cp", "tcgen05.shift".
+
+The places are those of CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``). A shift moves each lane of a quarter to the
+preceding lane, and leaves the last: the copy of 4 lanes then renews those. Not verified on hardware.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._errors import UnsupportedInstruction
+from .._ptx import Instruction
+
+__all__ = ["COLUMNS_OF_SHIFT", "CopyShape", "copy_shape_of", "shifted"]
+
+COLUMNS_OF_SHIFT = 8  # 32 bytes
+_QUARTER = 32
+_PIECE_COLUMNS = 4
+_SHAPES = {"128x256b": (128, 2), "4x256b": (4, 2), "128x128b": (128, 1), "64x128b": (64, 1), "32x128b": (32, 1)}
+_LANES = {  # of each row: a lane for each copy of it
+    "128x256b": [range(128)],
+    "128x128b": [range(128)],
+    "4x256b": [range(0, 128, 32)],
+    "64x128b.warpx2::02_13": [range(64), range(64, 128)],
+    "64x128b.warpx2::01_23": [[*range(32), *range(64, 96)], [*range(32, 64), *range(96, 128)]],
+    "32x128b.warpx4": [range(first, first + 32) for first in range(0, 128, 32)],
+}
+
+
+@dataclass(frozen=True)
+class CopyShape:
+    """The rows that one copy reads, and the lanes that it writes.
+
+    Attributes
+    ----------
+    rows, pieces : int
+        Rows of shared memory, and pieces of 16 bytes in each.
+    lanes : numpy.ndarray of intp, [copies, rows]
+        From the lane of the address on.
+    """
+
+    rows: int
+    pieces: int
+    lanes: np.ndarray
+
+    @property
+    def columns(self) -> int:
+        """Return the number of columns."""
+        return self.pieces * _PIECE_COLUMNS
+
+    def write(self, cells: np.ndarray, column: int, lane: int, data: np.ndarray) -> None:
+        """Put rows, uint8 [rows, bytes], into the cells of a CTA, uint32 [column, lane]."""
+        values = np.ascontiguousarray(data).view(np.uint32).T
+        for lanes in self.lanes:
+            cells[column : column + self.columns, lanes + lane] = values
+
+
+def copy_shape_of(instruction: Instruction) -> CopyShape:
+    """Return the shape of a ``tcgen05.cp``; its qualifiers come in any order.
+
+    Raises
+    ------
+    UnsupportedInstruction
+        If it is of another form, or changes the format of its elements.
+    """
+    words = instruction.opcode
+    shape = next((word for word in words if word in _SHAPES), "")
+    multicast = next((word for word in words if word.startswith("warpx")), "")
+    name = f"{shape}.{multicast}" if multicast else shape
+    if name not in _LANES or any(word.startswith("b8x16") for word in words):
+        raise UnsupportedInstruction(".".join(words), instruction.line)
+    return CopyShape(*_SHAPES[shape], np.array([[*lanes] for lanes in _LANES[name]], np.intp))
+
+
+def shifted(cells: np.ndarray) -> np.ndarray:
+    """Return cells, uint32 [columns, lanes], after a shift: the last lane of each quarter keeps its own."""
+    found = cells.reshape(len(cells), -1, _QUARTER).copy()
+    found[:, :, :-1] = found[:, :, 1:]
+    return found.reshape(cells.shape)
