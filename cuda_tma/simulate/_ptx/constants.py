@@ -6,6 +6,8 @@ import operator
 import struct
 from collections.abc import Callable
 
+import numpy as np
+
 from ..._given import shown
 from .._errors import ParseError
 from .module import Immediate
@@ -44,6 +46,13 @@ def constant(cursor: Cursor) -> Immediate:
             cursor.next()
         return _float(number.text, negative)
     return Immediate(integer(cursor))
+
+
+def integers(cursor: Cursor) -> np.ndarray:
+    """Return the values of a long run of integers and commas; none where no run begins."""
+    if cursor.token.kind != "integers":
+        return np.zeros(0, np.int64)
+    return np.fromstring(cursor.next().text.rstrip().rstrip(","), np.int64, sep=",")
 
 
 def integer(cursor: Cursor, weakest: int = 0) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._errors import ParseError
-from .constants import STARTS, constant, integer
+from .constants import STARTS, constant, integer, integers
 from .module import (
     SPECIAL_REGISTER,
     Address,
@@ -62,8 +62,9 @@ def _operand(cursor: Cursor, find: Find) -> Operand:
 
 def _elements(cursor: Cursor, find: Find, end: str) -> tuple[Operand, ...]:
     cursor.next()
-    found = []
+    found: list[Operand] = []
     while not cursor.take(end):
+        found += map(Immediate, integers(cursor).tolist())
         found.append(_operand(cursor, find))
         if cursor.text != end:
             cursor.expect(",")

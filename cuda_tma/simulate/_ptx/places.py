@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 
+import numpy as np
+
 from ..._budget import NAME_BYTES
 from .._errors import ParseError
-from .constants import integer
+from .constants import integer, integers
 from .module import Place
 from .tokens import Cursor, Token
 
@@ -55,6 +57,7 @@ class Names:
             elif cursor.take(".b8"):
                 data.append(integer(cursor) & 0xFF)
                 while cursor.take(","):
+                    data += integers(cursor).astype(np.uint8).tobytes()
                     data.append(integer(cursor) & 0xFF)
             else:
                 cursor.refuse("a byte")

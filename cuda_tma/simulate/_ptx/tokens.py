@@ -10,9 +10,11 @@ from typing import NamedTuple, NoReturn
 from ..._budget import NESTING, TOKENS
 from .._errors import ParseError
 
-# An opcode with its modifiers is one token, `%tid.x` too; directives and types are one each: `.reg`, `.b32`.
+# An opcode with its modifiers is one token, `%tid.x` too; directives and types are one each: `.reg`, `.b32`. A long run
+# of integers, each with its comma, is one: tables of variables and of names have a hundred thousand.
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\f]+|//[^\n]*)
+    r"""(?P<integers>(?<=[{,])\s*(?:(?:0|[1-9]\d{0,14})\s*,\s*){16,})
+    |(?P<space>[ \t\r\f]+|//[^\n]*)
     |(?P<newline>\n)
     |(?P<comment>/\*.*?\*/)
     |(?P<string>"(?:[^"\\]|\\.)*")
@@ -34,7 +36,7 @@ def not_at_all() -> None:
 
 
 class Token(NamedTuple):
-    kind: str  # "string", "number", "name", "dotted", "mark" or "end"
+    kind: str  # "string", "number", "integers", "name", "dotted", "mark" or "end"
     text: str
     line: int
 
@@ -56,6 +58,8 @@ def tokens(text: str, check: Check) -> list[Token]:
             line += token[0].count("\n")
         elif kind != "space":
             found.append(Token(str(kind), token[0], line))
+            if kind == "integers":
+                line += token[0].count("\n")
             if not len(found) % _EVERY:
                 check()
                 if len(found) > TOKENS:

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from ..._budget import ALIGNMENT_BYTES, MODULE_BYTES, PARAMETER_BYTES
 from ..._given import shown
 from .._errors import ParseError
-from .constants import STARTS, constant, integer
+from .constants import STARTS, constant, integer, integers
 from .module import TYPE_BYTES, Immediate, Reference, Variable
 from .tokens import Cursor
 
@@ -20,7 +22,8 @@ _FLOATS = {"f32": "<f", "f64": "<d"}
 _OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
 _ADDRESS_BYTES = 8
 _EVERY = 1024  # items, between two looks at the clock
-_Item = Immediate | Reference | list  # of an initialiser; a list is a brace
+_LARGEST = 8  # bytes of NumPy's integers
+_Item = Immediate | Reference | np.ndarray | list  # of an initializer: an array is a run, a list is in braces
 
 
 def variables(cursor: Cursor, linkage: str = "") -> Iterator[Variable]:
@@ -108,7 +111,7 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
     shape = (*dims, declared.size_bytes) if declared.size_bytes > 1 else tuple(dims)
     line, items = cursor.line, _items(cursor)
     if shape[:1] == (0,) and isinstance(items, list):
-        shape = (len(items), *shape[1:])  # x[] = {...} is as long as its items
+        shape = (sum(map(_length, items)), *shape[1:])  # x[] = {...} is as long as its items
     try:
         return _initialised(found, items, shape, element_bytes)
     except (IndexError, OverflowError) as error:
@@ -137,6 +140,9 @@ def _items(cursor: Cursor) -> _Item:
             while not cursor.take("}"):
                 if not len(items) % _EVERY:
                     cursor.check()
+                if len(run := integers(cursor)):
+                    items.append(run)
+                    continue
                 items.append(_items(cursor))
                 cursor.take(",")
         return items
@@ -172,7 +178,7 @@ def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], eleme
     data = bytearray(count * element_bytes)
     references = []
     for index, item in _placed(items, shape):
-        if index >= count:
+        if index + _length(item) > count:
             raise IndexError("it has too many numbers")
         offset = index * element_bytes
         if isinstance(item, Reference):
@@ -180,11 +186,12 @@ def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], eleme
                 raise IndexError(f"an address has {_ADDRESS_BYTES} bytes")
             references.append(replace(item, offset=offset))
         else:
-            data[offset : offset + element_bytes] = _stored(item, variable.type, element_bytes)
+            stored = _stored(item, variable.type, element_bytes)
+            data[offset : offset + len(stored)] = stored
     return replace(variable, size_bytes=len(data), initial=bytes(data), references=tuple(references))
 
 
-def _placed(items: _Item, shape: tuple[int, ...]) -> Iterator[tuple[int, Immediate | Reference]]:
+def _placed(items: _Item, shape: tuple[int, ...]) -> Iterator[tuple[int, Immediate | Reference | np.ndarray]]:
     """Each item with its index among all elements, rows one behind the other."""
     if not isinstance(items, list):
         yield 0, items
@@ -200,12 +207,21 @@ def _placed(items: _Item, shape: tuple[int, ...]) -> Iterator[tuple[int, Immedia
             at += inner
         else:
             yield at, item
-            at += 1
+            at += _length(item)
 
 
-def _stored(item: Immediate, type_: str, size: int) -> bytes:
-    """A number as the bytes of a type: integers wrap, floating-point numbers are rounded."""
+def _length(item: _Item) -> int:
+    """Return the number of elements of an item that is not in braces."""
+    return len(item) if isinstance(item, np.ndarray) else 1
+
+
+def _stored(item: Immediate | np.ndarray, type_: str, size: int) -> bytes:
+    """Return a number, or a run of integers, as the bytes of a type: integers wrap, others are rounded."""
     kind = _FLOATS.get(type_)
+    if isinstance(item, np.ndarray):
+        if kind is None and size <= _LARGEST:
+            return item.astype(f"<u{size}").tobytes()
+        return b"".join(_stored(Immediate(value), type_, size) for value in item.tolist())
     if kind is not None:
         given = {"": lambda: item.value, "f32": lambda: _float(item, "I", "f"), "f64": lambda: _float(item, "Q", "d")}
         return struct.pack(kind, given[item.type]())
