@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count, islice, zip_longest
 from typing import Any
@@ -14,11 +15,13 @@ from .._findings import Finding
 from .._machine.progress import Progress
 from .._memory.global_memory import GlobalMemory
 from .._report import Report
+from .processes import cores, results_of
 
 __all__ = ["MOST_SCHEDULES", "Schedule", "begin_early", "explored", "rows", "schedules_of", "until_error"]
 
 MOST_SCHEDULES = 1000
 _OVERLAPS = 0.5  # of the random schedules
+_WORTH_SECONDS = 0.1  # a fork takes a tenth of it
 Schedule = tuple[str, int]  # the order of asynchronous operations, and the seed
 
 
@@ -51,31 +54,56 @@ def begin_early(number: int, schedule: Schedule) -> list[bool]:
 def explored(
     run: Callable[[Schedule], tuple[Report, ...]], memory: GlobalMemory, schedules: list[Schedule]
 ) -> tuple[Report, ...]:
-    """Run each on the memory as it is now; it stays as the first one leaves it.
+    """Run each on the present memory, which stays as the first one leaves it; long ones run on several cores.
 
     Parameters
     ----------
     run : callable
-        From a schedule to the reports of launches in a row under it: those up to the first with an error.
+        Returns the reports of launches in a row under a schedule, up to the first with an error.
     """
     if len(schedules) == 1:
         return tuple(replace(report, findings=_merged([report.findings])) for report in run(schedules[0]))
-    before, progress = _saved(memory), Progress()
-    first = run(schedules[0])
-    after, found = _saved(memory), [first]
+    before, started = _saved(memory), time.monotonic()
+    found = [run(schedules[0])]
+    after, processes = _saved(memory), _processes(len(schedules) - 1, time.monotonic() - started)
+
+    def again(schedule: Schedule) -> tuple[Report, ...]:
+        _restore(memory, before)
+        return run(schedule)
+
     try:
-        for number, schedule in enumerate(schedules[1:], 1):
-            if any(report.unfinished for report in found[-1]):
-                break
-            if progress.is_due:
-                progress.show(f"simulated: {number} of {len(schedules)} schedules")
-            _restore(memory, before)
-            found.append(run(schedule))
+        if not any(report.unfinished for report in found[0]):
+            found += _up_to_unfinished(results_of(again, schedules[1:], processes), len(schedules))
     finally:
-        progress.clear()
         _restore(memory, after)
     merged = (_together(reports, schedules[: len(found)]) for reports in zip_longest(*found))
     return tuple(until_error(merged))
+
+
+def _processes(schedules: int, seconds: float) -> int:
+    """Return the number of processes for schedules of which one took some seconds; 0 for this process."""
+    most = cores()
+    if most == 1 or seconds < _WORTH_SECONDS:
+        return 0
+    return schedules if schedules <= 2 * most else most  # a few share the cores evenly
+
+
+def _up_to_unfinished(
+    reports: Generator[tuple[Report, ...], None, None], schedules: int
+) -> Iterator[tuple[Report, ...]]:
+    """Yield the reports of schedules up to one that the time limit ended, and show the progress."""
+    progress = Progress()
+    try:
+        for number in range(1, schedules):
+            if progress.is_due:
+                progress.show(f"simulated: {number} of {schedules} schedules")
+            each = next(reports)
+            yield each
+            if any(report.unfinished for report in each):
+                return
+    finally:
+        progress.clear()
+        reports.close()
 
 
 def until_error(reports: Iterable[Report]) -> Iterator[Report]:

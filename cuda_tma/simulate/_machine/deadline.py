@@ -16,7 +16,9 @@ from itertools import count
 from ..._given import shown
 from .._errors import TimeLimitReached
 
-__all__ = ["NEVER", "Deadline", "seconds_of"]
+__all__ = ["NEVER", "THREAD_NAME", "Deadline", "seconds_of"]
+
+THREAD_NAME = "cuda_tma time limits"
 
 _TICK_SECONDS = 0.05  # between two looks of the thread
 _IDLE_SECONDS = 5.0
@@ -91,7 +93,7 @@ class _Watch:
             key = next(self._keys)
             self._watched[key] = deadline, interrupt
             if self._thread is None or not self._thread.is_alive():  # a process that was forked has none
-                self._thread = threading.Thread(target=self._run, name="cuda_tma time limits", daemon=True)
+                self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
                 self._thread.start()
         return key
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Progress", "progress_of_run"]
+__all__ = ["Progress", "hide_progress", "progress_of_run"]
 
 _FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2  # a shorter run shows nothing
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
@@ -42,6 +42,11 @@ class Progress:
     def _write(self, text: str) -> None:
         print(f"\r{text:{self._width}}\r{text}", end="", file=sys.stderr, flush=True)
         self._width = len(text)
+
+
+def hide_progress() -> None:
+    """Show no progress line in this process."""
+    _first_due.set(float("inf"))
 
 
 @contextmanager

@@ -1,0 +1,89 @@
+"""Work on several cores, in forked processes whose results return through pipes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from typing import BinaryIO, NamedTuple, TypeVar
+
+from .._machine.deadline import THREAD_NAME
+from .._machine.progress import hide_progress
+
+__all__ = ["cores", "results_of"]
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+
+class _Worker(NamedTuple):
+    pid: int
+    results: BinaryIO
+
+
+def cores() -> int:
+    """Return the number of cores for forked processes: 1 where a fork may stop, as with other threads."""
+    others = [each for each in threading.enumerate() if each.name != THREAD_NAME]
+    if sys.platform != "linux" or len(others) > 1:
+        return 1
+    return len(os.sched_getaffinity(0))
+
+
+def results_of(
+    work: Callable[[Given], Result], given: Sequence[Given], processes: int
+) -> Generator[Result, None, None]:
+    """Yield ``work(each)`` in order, computed by forked processes, or by this one if their number is 0.
+
+    A process has its own copy of all memory, so that work has no effect but its result. If a process fails, its work
+    is repeated here.
+    """
+    workers: list[_Worker] = []
+    try:
+        for first in range(processes):
+            workers.append(_forked(work, given[first::processes]))
+        for number, each in enumerate(given):
+            yield _result(work, each, workers[number % processes] if workers else None)
+    finally:
+        for worker in workers:
+            _end(worker)
+
+
+def _result(work: Callable[[Given], Result], given: Given, worker: _Worker | None) -> Result:
+    """Return the next result of a worker, or compute it."""
+    if worker is not None:
+        with suppress(EOFError, pickle.PickleError):
+            found: Result = pickle.load(worker.results)
+            return found
+    return work(given)
+
+
+def _forked(work: Callable[[Given], object], given: Sequence[Given]) -> _Worker:
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():  # Python 3.12 counts the threads of NumPy's BLAS, which survives a fork
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid:
+        os.close(writer)
+        return _Worker(pid, open(reader, "rb"))
+    try:
+        os.close(reader)
+        hide_progress()
+        with open(writer, "wb") as results:
+            for each in given:
+                pickle.dump(work(each), results)
+                results.flush()
+    finally:
+        os._exit(0)
+
+
+def _end(worker: _Worker) -> None:
+    worker.results.close()
+    with suppress(ProcessLookupError):
+        os.kill(worker.pid, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(worker.pid, 0)
