@@ -33,14 +33,11 @@ class Pipes:
         while pending and pending[0][0] <= number:
             pending.popleft()[1]()
 
-    def run_those_of(self, lane: int) -> None:
-        """Let all operations that a thread has issued take effect, and those before them."""
-        if lane in self._last:
-            self.run_until(*self._last[lane])
-
-    def last_of(self, lane: int) -> tuple[int, int] | None:
-        """Return the CTA and the number of the last operation of a thread."""
-        return self._last.get(lane)
+    def pending_of(self, lane: int) -> int | None:
+        """Return the CTA in whose pipe an operation of a thread waits; None if each has taken effect."""
+        cta, number = self._last.get(lane, (0, 0))
+        pending = self._pending.get(cta)
+        return cta if pending and pending[0][0] <= number else None
 
     def forget(self, ctas: range) -> None:
         """CTAs begin."""

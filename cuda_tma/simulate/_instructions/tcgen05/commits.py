@@ -1,7 +1,8 @@
-"""``tcgen05.commit``: an arrival at an mbarrier once all that the thread has issued is complete."""
+"""``tcgen05.commit``: an arrival at an mbarrier after all operations that the thread has issued."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -57,17 +58,14 @@ def _barriers(issue: Issue, address: int, mask: int | None) -> list[int]:
 
 
 def _begin(issue: Issue, positions: list[int]) -> None:
+    """Let the arrival take its turn in the pipe, so that those of one thread come in the order of their commits."""
     parts, event = issue.parts, OperationCommitted(issue.lanes, issue.instruction, positions)
     parts.events.tell(event)
-    pipes = parts.tensor_memory.pipes
-    last = pipes.last_of(issue.lane)
-
-    def complete() -> None:
-        if last is not None:
-            pipes.run_until(*last)
-
-    cta = int(parts.geometry.cta_of_lane[issue.lane])
-    parts.engine.submit(Operation([complete, partial(_arrive, issue, event)], (cta,)))
+    pipes, cta = parts.tensor_memory.pipes, int(parts.geometry.cta_of_lane[issue.lane])
+    arrive: Callable[[], None] = partial(_arrive, issue, event)
+    if (pipe := pipes.pending_of(issue.lane)) is not None:
+        arrive = partial(pipes.run_until, pipe, pipes.issue(pipe, issue.lane, arrive))
+    parts.engine.submit(Operation([arrive], (cta,)))
 
 
 def _arrive(issue: Issue, event: OperationCommitted) -> None:

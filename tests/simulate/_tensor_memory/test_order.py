@@ -1,0 +1,157 @@
+"""Accesses before a tcgen05 operation is complete: each wrong kernel has a finding at its line, and a fixed twin."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from ._kernels import launched, line_of
+
+# D is columns 0 to 7, A of 16 bits 32 to 39; operands in shared memory are ones.
+SOURCE = """
+#define FORM (8 << 24 | 1 << 17 | 0x490)
+#define PRODUCT(add) MMA("f16", d, matrix(left, 128), matrix(right, 8), FORM, add)
+#define PRODUCT_LEFT(add) MMA_LEFT("f16", d, d + 32, matrix(right, 8), FORM, add)
+#define RELAXED(bar) asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" :: "r"(at(bar)) : "memory")
+#define COPY() asm volatile( \\
+    "tcgen05.cp.cta_group::1.128x256b [%0], %1;" :: "r"(d), "l"(matrix(left, 128)) : "memory")
+extern "C" __global__ void k(u32* out) {
+    __shared__ alignas(128) unsigned short left[128 * 16], right[8 * 16];
+    __shared__ alignas(8) u64 bar[3];
+    __shared__ u32 base, again;
+    const int t = threadIdx.x, warp = t / 32;
+    for (int i = t; i < 128 * 16; i += 128) left[i] = 0x3f80;
+    right[t] = 0x3f80;
+    if (warp == 0) ALLOC(&base, 64);
+    if (t == 0) { INIT(bar, 1); INIT(bar + 1, 128); INIT(bar + 2, 1); }
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    const u32 d = base;
+    u32 x = 0;
+    BODY
+    out[t] = x;
+    __syncthreads();
+    if (warp == 0) DEALLOC(d, 64);
+}
+"""
+ONE = "if (warp == 0 && first())"
+SUMS = f"{ONE} {{ PRODUCT(false); COMMIT(bar); }}\n"
+READ = "LD(x, d + quarter()); WAIT_LD();"
+FILL = "for (u32 c = 32; c < 40; ++c) ST(d + quarter() + c, 0x3f803f80);"
+AGAIN = f"{ONE} {{ WAIT(bar + 1, 0);\nPRODUCT(false); // HERE\nCOMMIT(bar + 2); }} WAIT(bar + 2, 0);"
+# The wrong body, a part of the message, and the fixed body.
+WRONG = {
+    "no wait": (
+        SUMS + f"{READ} // HERE\nWAIT(bar, 0);",
+        "reads columns 0 to 0 of tensor memory, which tcgen05.mma",
+        SUMS + f"WAIT(bar, 0); {READ}",
+    ),
+    "a wait that returns at once": (
+        SUMS + f"WAIT(bar + 2, 1);\n{READ} // HERE\nWAIT(bar, 0);",
+        "no wait for an mbarrier of a tcgen05.commit",
+        SUMS + f"WAIT(bar, 0); {READ}",
+    ),
+    "a wait for another barrier": (
+        SUMS + f"ARRIVE(bar + 1); WAIT(bar + 1, 0);\n{READ} // HERE\nWAIT(bar, 0);",
+        "may still write",
+        SUMS + f"ARRIVE(bar + 1); WAIT(bar + 1, 0); WAIT(bar, 0); {READ}",
+    ),
+    "a commit before the product": (
+        f"{ONE} {{ COMMIT(bar); PRODUCT(false); }} WAIT(bar, 0);\n{READ} // HERE\n{ONE} COMMIT(bar + 2); "
+        "WAIT(bar + 2, 0);",
+        "may still write",
+        SUMS + f"WAIT(bar, 0); {READ}",
+    ),
+    "a commit of another thread": (
+        f"{ONE} PRODUCT(false);\n__syncthreads(); if (warp == 1 && first()) COMMIT(bar); WAIT(bar, 0);\n"
+        f"{READ} // HERE\n{ONE} COMMIT(bar + 2); WAIT(bar + 2, 0);",
+        "may still write",
+        SUMS + f"WAIT(bar, 0); {READ}",
+    ),
+    "a store to sums in flight": (
+        SUMS + "ST(d + quarter(), x); // HERE\nWAIT_ST(); WAIT(bar, 0);",
+        "writes columns 0 to 0 of tensor memory, which tcgen05.mma",
+        SUMS + "WAIT(bar, 0); ST(d + quarter(), x); WAIT_ST();",
+    ),
+    "a store to A in flight": (
+        f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }}\n"
+        "ST(d + quarter() + 33, x); // HERE\nWAIT_ST(); WAIT(bar, 0);",
+        "writes columns 33 to 33 of tensor memory, which tcgen05.mma",
+        f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }} WAIT(bar, 0);\n"
+        "ST(d + quarter() + 33, x); WAIT_ST();",
+    ),
+    "A without wait::st": (
+        f"{FILL} __syncthreads(); {ONE} {{\nPRODUCT_LEFT(false); // HERE\nCOMMIT(bar); }} WAIT(bar, 0);",
+        "no tcgen05.wait::st comes between",
+        f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }} WAIT(bar, 0);",
+    ),
+    "A without a barrier": (
+        f"{FILL} WAIT_ST(); {ONE} {{\nPRODUCT_LEFT(false); // HERE\nCOMMIT(bar); }} WAIT(bar, 0);",
+        "nothing orders the two",
+        f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }} WAIT(bar, 0);",
+    ),
+    "an operand overwritten in flight": (
+        SUMS + "left[t] = 0; // HERE\nWAIT(bar, 0);",
+        "writes 256 bytes at `left`",
+        SUMS + "WAIT(bar, 0); left[t] = 0;",
+    ),
+    "a source of a copy overwritten in flight": (
+        f"{ONE} {{ COPY(); COMMIT(bar); }}\nleft[t] = 0; // HERE\nWAIT(bar, 0);",
+        "tcgen05.cp at",
+        f"{ONE} {{ COPY(); COMMIT(bar); }} WAIT(bar, 0); left[t] = 0;",
+    ),
+    "sums overwritten while they are read": (
+        SUMS + f"WAIT(bar, 0); LD(x, d + quarter()); ARRIVE(bar + 1);\n{AGAIN}",
+        "no tcgen05.wait::ld comes between, and none of its registers is used",
+        SUMS + f"WAIT(bar, 0); LD(x, d + quarter()); WAIT_LD(); ARRIVE(bar + 1);\n{AGAIN}",
+    ),
+    "sums overwritten without a barrier": (
+        SUMS + f"WAIT(bar, 0); {READ} {ONE} {{\nPRODUCT(false); // HERE\nCOMMIT(bar + 2); }} WAIT(bar + 2, 0);",
+        "nothing orders the two",
+        SUMS + f"WAIT(bar, 0); {READ} ARRIVE(bar + 1);\n{AGAIN}",
+    ),
+    "sums overwritten after a relaxed arrival": (
+        SUMS + f"WAIT(bar, 0); {READ} RELAXED(bar + 1);\n{AGAIN}",
+        "nothing orders the two",
+        SUMS + f"WAIT(bar, 0); {READ} FENCE_BEFORE(); RELAXED(bar + 1);\n{AGAIN}",
+    ),
+    "columns freed in flight": (
+        SUMS + "if (warp == 0) { DEALLOC(d, 64); // HERE\nALLOC(&again, 64); } WAIT(bar, 0); __syncthreads();",
+        "frees columns 0 to 63 of tensor memory, which tcgen05.mma",
+        SUMS + "WAIT(bar, 0); if (warp == 0) { DEALLOC(d, 64); ALLOC(&again, 64); } __syncthreads();",
+    ),
+}
+
+
+@cache
+def report(body: str):
+    return launched(SOURCE.replace("BODY", body), np.zeros(128, np.uint32))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_order_is_found(name):
+    wrong, message, _ = WRONG[name]
+    found = [each for each in report(wrong).errors if each.kind == "tcgen05-order"]
+    line = line_of(SOURCE.replace("BODY", wrong), "HERE")
+    assert [each.source[-1].line for each in found][:1] == [line], report(wrong).findings
+    assert message in found[0].message
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_its_fixed_twin_has_no_error(name):
+    assert report(WRONG[name][2]).errors == ()
+
+
+def test_registers_that_are_used_before_the_stage_is_released_are_advice():
+    """Compilers omit the wait: a use of a register is a true dependency."""
+    body = SUMS + f"WAIT(bar, 0); LD(x, d + quarter()); x += 1; out[t] = x; ARRIVE(bar + 1);\n{AGAIN}"
+    (finding,) = report(body).findings
+    assert (finding.kind, finding.severity) == ("tcgen05-order", "advice")
+    assert "its registers are used before the stage is released" in finding.message
+
+
+def test_products_of_one_thread_follow_each_other():
+    body = f"{ONE} {{ PRODUCT(false); PRODUCT(true); COPY(); PRODUCT(true); COMMIT(bar); }} WAIT(bar, 0); {READ}"
+    assert report(body).findings == ()
